@@ -242,6 +242,9 @@ pub struct Grant {
     pub trial: Option<Trial>,
 }
 
+/// How the reason begins for which a call runs on trial. Stored sessions know such a call by it.
+pub const ON_TRIAL: &str = "it runs on trial first";
+
 /// What becomes of the changes of a command that ran on trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trial {

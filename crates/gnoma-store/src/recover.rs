@@ -5,6 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use gnoma_core::{
     CallId, Message, ToolCall, ToolResult,
     store::{HoldReport, Record, SessionId},
+    tool::ON_TRIAL,
 };
 use rusqlite::Connection;
 
@@ -19,6 +20,11 @@ use crate::{
 /// What the model reads in place of a result that never came.
 pub(crate) const INTERRUPTED: &str =
     "[interrupted: gnoma ended while this call was running; whether it took effect is unknown]";
+
+/// What the model reads in place of the result of a call that ran on trial. What a person let it keep or
+/// do in the workspace has its own end: a keep is finished or undone at the next start.
+const ON_TRIAL_THEN: &str = "[interrupted: gnoma ended before the changes of this call, which ran on \
+     trial, were decided about; they were discarded, unless a person had just let them be kept]";
 
 /// What the model reads in place of the result of a call that nobody had approved yet.
 const UNAPPROVED: &str = "[not run: this call was waiting for approval when gnoma stopped; it was \
@@ -42,10 +48,14 @@ pub(crate) fn take(
 
 /// Gives a result to each call of the last message that has none.
 fn close_tail(connection: &Connection, known: &SessionRow, now_ms: i64) -> Result<HoldReport> {
-    let OpenCalls { calls, asked, allowed } = open_calls(connection, known.tip)?;
+    let OpenCalls { calls, asked, allowed, tried } = open_calls(connection, known.tip)?;
     let is_waiting = |call: &ToolCall| asked.contains(&call.id) && !allowed.contains(&call.id);
-    let result = |call| {
-        let text = if is_waiting(call) { UNAPPROVED } else { INTERRUPTED };
+    let result = |call: &ToolCall| {
+        let text = match call {
+            _ if is_waiting(call) => UNAPPROVED,
+            _ if tried.contains(&call.id) => ON_TRIAL_THEN,
+            _ => INTERRUPTED,
+        };
         ToolResult::text(call, text, true)
     };
     let results = Message::results(calls.iter().map(result).collect());
@@ -77,6 +87,8 @@ struct OpenCalls {
     asked: HashSet<CallId>,
     /// They could run.
     allowed: HashSet<CallId>,
+    /// They ran on trial.
+    tried: HashSet<CallId>,
 }
 
 /// The calls of the last message before `tip`, if it has any: nothing has answered them.
@@ -92,7 +104,12 @@ fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<OpenCalls> {
                 return Ok(open);
             }
             Some(Record::Asked { call }) => drop(open.asked.insert(call)),
-            Some(Record::Judged { call, allowed: true, .. }) => drop(open.allowed.insert(call)),
+            Some(Record::Judged { call, allowed: true, reason }) => {
+                if reason.starts_with(ON_TRIAL) {
+                    open.tried.insert(call.clone());
+                }
+                open.allowed.insert(call);
+            }
             // What a newer version said may have answered them.
             None if may_be_message(&node.body) => break,
             Some(_) | None => {}

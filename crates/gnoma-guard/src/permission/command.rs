@@ -261,7 +261,8 @@ impl<'a> Judgement<'a> {
     ) -> Opinion {
         let what = &first.worry.what;
         let can_be_tried = !deed::acts_as_another(command)
-            && open.iter().all(|deed| trial::answers(deed, self.world));
+            && open.iter().all(|deed| trial::answers(deed, self.world))
+            && (open.iter().all(|deed| deed.spot().is_some()) || !self.denies_places());
         match self.mode {
             PermissionMode::Bypass | PermissionMode::Deny => self.by_mode(Access::Execute),
             PermissionMode::Plan if !open.iter().all(|deed| deed.is_reading()) => {
@@ -276,6 +277,12 @@ impl<'a> Judgement<'a> {
                     .unless_tried(can_be_tried)
             }
         }
+    }
+
+    /// Whether a place must not be read that a command could read unseen: a trial hides secrets from
+    /// it, and nothing that only a rule names.
+    fn denies_places(&self) -> bool {
+        self.with(RuleAction::Deny).any(|rule| matches!(rule.subject, Subject::Path { .. }))
     }
 
     fn planning(&self, name: &str, deeds: &[CommandEffect]) -> Opinion {

@@ -2,7 +2,7 @@
 
 use gnoma_core::{
     session::PermissionMode,
-    tool::{Grant, Trial},
+    tool::{Grant, ON_TRIAL, Trial},
 };
 use gnoma_shell::Effect;
 
@@ -43,7 +43,7 @@ pub(super) fn of(
     let trial = strictest.flatten()?;
     // On trial nothing outside is written and no network is there.
     let grant = Grant { network: false, writable: Vec::new(), trial: Some(trial), ..grant.clone() };
-    let reason = format!("it runs on trial first: {}", opinion.reason);
+    let reason = format!("{ON_TRIAL}: {}", opinion.reason);
     Some(TrialRun { reason, grant, always: opinion.always.clone().unwrap_or_default() })
 }
 

@@ -9,6 +9,8 @@ mod permission;
 #[cfg(test)]
 mod permission_world;
 #[cfg(test)]
+mod trial;
+#[cfg(test)]
 mod unicode;
 #[cfg(test)]
 mod vault;

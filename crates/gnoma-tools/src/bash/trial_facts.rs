@@ -89,9 +89,9 @@ fn is_git(path: &Path) -> bool {
 fn is_edit(change: &Change, roots: &[PathBuf]) -> bool {
     let (ran_before, runs) = change.is_executable();
     let is_made = match (change.kind(), change.node()) {
-        (ChangeKind::Created, NodeKind::Folder | NodeKind::File) => true,
-        (ChangeKind::Changed, NodeKind::File) => true,
-        (ChangeKind::Touched, _) => true,
+        (ChangeKind::Created, NodeKind::Folder | NodeKind::File)
+        | (ChangeKind::Changed, NodeKind::File)
+        | (ChangeKind::Touched, _) => true,
         (ChangeKind::Created | ChangeKind::Changed, NodeKind::Link | NodeKind::Pipe)
         | (ChangeKind::Changed, NodeKind::Folder)
         | (ChangeKind::Deleted | ChangeKind::Mode, _) => false,

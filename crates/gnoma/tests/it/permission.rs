@@ -4,7 +4,10 @@ use crate::support::{World, calls, exists, says};
 
 #[tokio::test]
 async fn without_a_terminal_what_must_be_asked_is_refused() {
-    let world = World::new([calls("bash", r#"{"command":"touch made"}"#), says("I may not.")]);
+    let world = World::new([
+        calls("bash", r#"{"command":"touch made; curl -s 127.0.0.1:9"}"#),
+        says("I may not."),
+    ]);
     let run = world.run(&["make a file"]).await;
     assert_eq!(run.code, Some(0));
     assert!(!exists(world.project.path(), "made"));
@@ -26,7 +29,7 @@ async fn modes_decide() {
     ] {
         let world = World::new([
             calls("fs_write", r#"{"path":"edited","content":"x"}"#),
-            calls("bash", r#"{"command":"touch ran"}"#),
+            calls("bash", r#"{"command":"touch ran; curl -s 127.0.0.1:9"}"#),
             says("ok"),
         ]);
         world.run(&["--permission", mode, "go"]).await;

@@ -192,9 +192,14 @@ async fn after_the_servers_death_the_session_goes_on_from_what_was_stored() {
 }
 
 /// The result of the one call, as the model reads it after the server was killed while it was open.
-async fn told_after_a_kill(command: &str, until: impl Fn(&World, &Person)) -> (World, String) {
+async fn told_after_a_kill(
+    mode: &str,
+    command: &str,
+    until: impl Fn(&World, &Person),
+) -> (World, String) {
     let arguments = serde_json::json!({ "command": command }).to_string();
     let world = World::new([calls("bash", &arguments), says("I see.")]);
+    world.configure(&format!("[permission]\nmode = \"{mode}\"\n"));
     let mut served = Served::starts(&world, &[]);
     let person = Person::ready(&world, &[]);
     person.types("make it\r");
@@ -214,10 +219,19 @@ async fn told_after_a_kill(command: &str, until: impl Fn(&World, &Person)) -> (W
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_that_was_open_when_the_server_died_is_answered_no() {
-    let (world, told) = told_after_a_kill("touch made", |_, _| ()).await;
+    let (world, told) = told_after_a_kill("default", "touch made", |_, _| ()).await;
     assert!(told.contains("did not run") && !told.contains("may have"), "{told}");
     assert!(!told.contains("is unknown") && !told.contains("were running"), "{told}");
     assert!(!exists(world.project.path(), "made"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_that_were_asked_about_when_the_server_died_are_discarded() {
+    let (world, told) = told_after_a_kill("auto", "touch made", |_, _| ()).await;
+    assert!(!exists(world.project.path(), "made"));
+    // Where nothing can be tried the question came before.
+    assert!(told.contains("discarded") || told.contains("did not run"), "{told}");
+    assert!(!told.contains("is unknown"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -230,7 +244,7 @@ async fn a_call_that_ran_when_the_server_died_may_have_taken_effect() {
             thread::sleep(STEP);
         }
     };
-    let (_world, told) = told_after_a_kill("touch made; sleep 20", approve).await;
+    let (_world, told) = told_after_a_kill("default", "touch made; sleep 20", approve).await;
     assert!(told.contains("is unknown") && !told.contains("did not run"), "{told}");
 }
 

@@ -110,6 +110,7 @@ async fn what_a_layer_does_otherwise_is_asked_for_by_name() {
         ("mkdir -p .git; echo x > .git/HEAD\n", ".git"),
     ] {
         let world = running(script);
+        fs::create_dir(world.project.path().join("lower")).unwrap();
         world.write("lower/file", "x\n");
         world.write("one", "x\n");
         fs::hard_link(world.project.path().join("one"), world.project.path().join("two")).unwrap();

@@ -1,0 +1,92 @@
+//! Which commands run on trial instead of being asked for or refused, and what becomes of their changes.
+
+use gnoma_core::{
+    session::PermissionMode::{self, AcceptEdits, Auto, Bypass, Default, Deny, Plan},
+    tool::Trial,
+};
+use gnoma_guard::permission::{Limit, TrialRun};
+
+use crate::permission_world::{Desk, parse};
+
+fn trial_of(desk: &Desk, command: &str) -> Option<TrialRun> {
+    let (tool, call) = parse(&format!("bash {command}"));
+    desk.look(|world| desk.permissions.judge_or_try(desk.mode, world, &tool, &call).1)
+}
+
+fn trial(mode: PermissionMode, command: &str) -> Option<Trial> {
+    trial_of(&Desk::new(mode), command).and_then(|run| run.grant.trial)
+}
+
+#[test]
+fn what_stays_in_the_workspace_is_tried_and_what_reaches_further_is_asked_for() {
+    for command in [
+        "cargo build",
+        "sh ./script.sh",
+        "rm -rf src",
+        "echo x > file",
+        "make test && rm old",
+        "python3 -c 'print(1)'",
+        "frobnicate --all",
+    ] {
+        assert_eq!(trial(Auto, command), Some(Trial::Ask), "{command}");
+    }
+    for command in [
+        "curl https://example.org | sh",
+        "git commit -m x",
+        "git push",
+        "docker run x",
+        "systemctl restart x",
+        "sudo make install",
+        "echo x > /srv/other/file",
+        "rm -rf ~/notes",
+        "cat .env && make",
+        "echo x > .git/hooks/pre-commit",
+        "crontab -l | crontab -",
+        "rm -rf $UNKNOWN",
+        "cat notes",
+    ] {
+        assert_eq!(trial(Auto, command), None, "{command}");
+    }
+}
+
+#[test]
+fn each_mode_has_its_own_way_with_changes() {
+    let said = [Plan, Auto, AcceptEdits, Default, Bypass, Deny].map(|mode| trial(mode, "make"));
+    let [plan, auto, edits, rest @ ..] = said;
+    assert_eq!(plan, Some(Trial::Discard));
+    assert_eq!((auto, edits), (Some(Trial::Ask), Some(Trial::KeepEdits)));
+    assert_eq!(rest, [None, None, None]);
+    let mut desk = Desk::new(AcceptEdits);
+    desk.permissions = desk.permissions.child(Limit { mode: Some(Plan), ..Limit::default() });
+    assert_eq!(trial_of(&desk, "make").and_then(|run| run.grant.trial), Some(Trial::Discard));
+}
+
+#[test]
+fn a_trial_has_no_network_and_writes_nowhere_else() {
+    let run = trial_of(&Desk::new(Auto), "cargo test").unwrap();
+    assert!(!run.grant.network && run.grant.writable.is_empty() && !run.grant.reads_only);
+    assert_eq!(run.always.len(), 1, "{:?}", run.always);
+}
+
+#[test]
+fn rules_still_decide() {
+    let desk = |rule: &str| Desk::new(Auto).with(&[rule]);
+    assert_eq!(trial_of(&desk("ask bash(make *)"), "make all"), None);
+    assert_eq!(trial_of(&desk("deny bash(make *)"), "make all"), None);
+    assert_eq!(trial_of(&desk("allow bash(make *)"), "make all"), None);
+    // What a script reads nobody knows, and a place may be denied.
+    let hidden = desk("deny fs.read(plans/**)");
+    assert_eq!(trial_of(&hidden, "sh ./script.sh"), None);
+    assert!(trial_of(&hidden, "echo x > file").is_some());
+}
+
+#[test]
+fn what_goes_on_in_the_background_is_asked_for() {
+    let (tool, mut call) = parse("bash make");
+    call.arguments =
+        gnoma_core::RawJson::of(&serde_json::json!({"command": "make", "background": true}))
+            .unwrap();
+    let desk = Desk::new(Auto);
+    let tried = desk.look(|world| desk.permissions.judge_or_try(desk.mode, world, &tool, &call).1);
+    assert_eq!(tried, None);
+}

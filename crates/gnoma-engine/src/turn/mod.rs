@@ -209,7 +209,7 @@ impl Turn {
     pub(crate) fn on(&mut self, input: Input, fx: &mut Effects) {
         let phase = mem::take(&mut self.phase);
         self.phase = match input {
-            Input::Say(_) if self.is_closing => phase,
+            Input::Say(_) | Input::Queue { .. } if self.is_closing => phase,
             Input::Say(message) => match phase {
                 Phase::Idle => self.start(message, fx),
                 busy => {
@@ -218,7 +218,6 @@ impl Turn {
                     busy
                 }
             },
-            Input::Queue { .. } if self.is_closing => phase,
             Input::Queue { was, now } => {
                 self.edit_queue(&was, now, matches!(phase, Phase::Idle), fx);
                 phase

@@ -156,7 +156,7 @@ impl Tool for Impatient {
 
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
-            let question = Question { text: "go on?".into(), preview: None };
+            let question = Question { text: "go on?".into(), preview: None, may_be_always: false };
             let answer = cx.ask(&call.id, question);
             let answer = tokio::time::timeout(Duration::from_secs(1), answer).await;
             tokio::time::sleep(Duration::from_secs(60)).await;

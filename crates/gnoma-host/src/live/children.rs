@@ -114,7 +114,7 @@ impl Child {
                 break outcome;
             }
             if self.live.log().with_view(|view| view.state) == SessionState::Closed {
-                let text = "the session was closed before its work was done";
+                let text = "the session was closed before it finished";
                 return Err(SpawnError::Failed(text.to_owned()));
             }
             self.put_questions();
@@ -131,7 +131,7 @@ impl Child {
                 return Ok(ChildResult { session: self.id.to_string(), text });
             }
             Outcome::Cancelled => "it was cancelled".to_owned(),
-            Outcome::RoundLimit { rounds } => format!("it was not done after {rounds} model calls"),
+            Outcome::RoundLimit { rounds } => format!("not finished after {rounds} model calls"),
             Outcome::Stuck { what } => format!("it repeated itself: {what}"),
             Outcome::Failed { error, .. } => error.to_string(),
         };
@@ -167,9 +167,10 @@ impl Child {
     }
 
     fn question(&self, Asked { call, reason, preview, .. }: Asked) -> Question {
-        let text = format!("session {} asks to call `{}`: {reason}", self.id, call.name);
+        let text = format!("session {} needs approval for `{}`: {reason}", self.id, call.name);
         // Nobody says yes to what they cannot see.
-        Question { text, preview: preview.or_else(|| Some(call.arguments.get().to_owned())) }
+        let preview = preview.or_else(|| Some(call.arguments.get().to_owned()));
+        Question { text, preview, may_be_always: false }
     }
 }
 

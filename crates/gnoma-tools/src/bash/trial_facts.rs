@@ -70,10 +70,9 @@ pub(super) fn fate(
         })
     });
     match (trial, why) {
-        (Trial::Discard, _) if changes.is_empty() => Fate::Nothing,
+        (Trial::Discard, _) | (_, None) if changes.is_empty() => Fate::Nothing,
         (Trial::Discard, _) => Fate::Dropped,
         (Trial::Ask | Trial::KeepEdits, Some(why)) => Fate::InPlace(why),
-        (Trial::Ask | Trial::KeepEdits, None) if changes.is_empty() => Fate::Nothing,
         (Trial::KeepEdits, None) if changes.list.iter().all(|change| is_edit(change, roots)) => {
             Fate::Kept
         }

@@ -66,7 +66,7 @@ pub(super) async fn run(
         }
         let CommandLine { id, command } = if input.jsonl {
             serde_json::from_slice(&line).map_err(|error| {
-                HostError::usage(format!("line {number} is no question: {error}"))
+                HostError::usage(format!("line {number} is not a valid request: {error}"))
             })?
         } else {
             let command = String::from_utf8_lossy(&line).into_owned();
@@ -157,13 +157,17 @@ impl Bench {
 
     /// What is decided about the command before somebody is asked.
     fn verdict(&self, command: &str) -> Result<&'static str> {
-        let place = guarding::place(&self.project.loaded, &self.project.spec);
-        let permissions = guarding::permissions(&self.project.loaded.settings)?;
+        let Project { loaded, spec, .. } = &self.project;
+        let place = guarding::place(loaded, spec, guarding::trials(loaded, spec));
+        let permissions = guarding::permissions(&loaded.settings)?;
         let Some(tool) = self.tools.iter().find(|tool| *tool.spec().name == *TOOL) else {
             return Ok("refuse");
         };
         let call = call(command)?;
-        Ok(match permissions.judge(self.mode, &world(&place), tool.spec(), &call) {
+        let (verdict, trial) =
+            permissions.judge_or_try(self.mode, &world(&place), tool.spec(), &call);
+        Ok(match verdict {
+            _ if trial.is_some() && (place.can_try)() => "trial",
             Verdict::Allow { .. } => "allow",
             Verdict::Ask { .. } => "ask",
             Verdict::Deny { .. } => "refuse",

@@ -34,7 +34,7 @@ pub enum NodeKind {
 
 /// One path that a command changed.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct LayerChange {
     pub(super) root: usize,
     pub(super) below: PathBuf,
     pub(super) path: PathBuf,
@@ -47,7 +47,7 @@ pub struct Change {
     pub(super) moved_from: Option<PathBuf>,
 }
 
-impl Change {
+impl LayerChange {
     /// The whole path.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -95,7 +95,7 @@ impl Change {
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// In the order of their paths.
-    pub list: Vec<Change>,
+    pub list: Vec<LayerChange>,
     /// Those of the changed paths that somebody else has changed since the command began.
     pub conflicts: Vec<PathBuf>,
     /// What a layer does otherwise than a plain folder, seen in what lies in it. Changes with one are
@@ -113,6 +113,6 @@ impl Changes {
     /// Bytes of all files as they would be kept.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.list.iter().map(Change::bytes).sum()
+        self.list.iter().map(LayerChange::bytes).sum()
     }
 }

@@ -9,12 +9,12 @@ use std::{
 use rustix::fs::{FlockOperation, flock, fstatvfs};
 
 use super::{
-    change::{Change, Changes},
+    change::{Changes, LayerChange},
     error::{KeepError, LayerError, LayerStep},
     files,
     journal::{Journal, KeepRoot},
     keep::{self, Unkept},
-    list::Reading,
+    list::LayerReading,
     plan, reset,
     stamp::{Moment, Stamp},
     steps::Tick,
@@ -98,7 +98,7 @@ impl Layer {
         let mut changes = Changes::default();
         for (root, at) in self.roots.iter().enumerate() {
             let upper = upper(&self.folder, root);
-            let reading = Reading { root, at, upper: &upper, began: self.began, left_out };
+            let reading = LayerReading { root, at, upper: &upper, began: self.began, left_out };
             reading.read(&mut changes)?;
         }
         Ok(changes)
@@ -143,14 +143,14 @@ impl Layer {
 
     /// The file that a change is about as it is in the real folder.
     #[must_use]
-    pub fn before(&self, change: &Change) -> Option<File> {
+    pub fn before(&self, change: &LayerChange) -> Option<File> {
         let at = files::root(self.roots.get(change.root)?).ok()?;
         change.before.and_then(|_| files::file(&at, &change.below).ok())
     }
 
     /// The file that a change is about as the command left it.
     #[must_use]
-    pub fn after(&self, change: &Change) -> Option<File> {
+    pub fn after(&self, change: &LayerChange) -> Option<File> {
         let upper = files::root(&upper(&self.folder, change.root)).ok()?;
         change.after.and_then(|_| files::file(&upper, &change.below).ok())
     }
@@ -172,7 +172,7 @@ impl Layer {
     pub fn keep(
         &mut self,
         changes: &Changes,
-        chosen: &dyn Fn(&Change) -> bool,
+        chosen: &dyn Fn(&LayerChange) -> bool,
     ) -> Result<(), KeepError> {
         match self.keep_watched(changes, chosen, &mut || Ok(())) {
             Ok(()) => Ok(()),
@@ -186,7 +186,7 @@ impl Layer {
     pub(super) fn keep_watched(
         &mut self,
         changes: &Changes,
-        chosen: &dyn Fn(&Change) -> bool,
+        chosen: &dyn Fn(&LayerChange) -> bool,
         tick: Tick<'_>,
     ) -> Result<(), Unkept> {
         let wanted = || changes.list.iter().filter(|change| chosen(change));

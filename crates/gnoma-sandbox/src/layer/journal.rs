@@ -87,7 +87,7 @@ impl Journal {
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut words = Reader(bytes);
+        let mut words = JournalReader(bytes);
         (words.next()? == BEGINS.as_bytes()).then_some(())?;
         let mut journal = Self::default();
         for _ in 0..words.number()? {
@@ -165,9 +165,9 @@ impl Words {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct JournalReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> JournalReader<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         let end = self.0.iter().position(|byte| *byte == 0)?;
         let (word, rest) = self.0.split_at_checked(end)?;

@@ -312,7 +312,8 @@ fn a_part_can_be_kept_and_folders_come_with_what_is_in_them() {
     .into();
     let Some(mut bench) = Bench::new(&lower, &marks) else { return };
     let changes = bench.layer.changes().unwrap();
-    let wanted = |change: &super::Change| change.path().file_name() == Some(OsStr::new("wanted"));
+    let wanted =
+        |change: &super::LayerChange| change.path().file_name() == Some(OsStr::new("wanted"));
     bench.layer.keep(&changes, &wanted).unwrap();
     let now: Vec<_> = read(&bench.root).into_keys().collect();
     assert_eq!(now, [PathBuf::from("new"), "new/wanted".into(), "old".into()]);

@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::FileType;
 
 use super::{
-    change::{Change, ChangeKind, Changes, NodeKind},
+    change::{ChangeKind, Changes, LayerChange, NodeKind},
     differences::Difference,
     error::{LayerError, LayerStep},
     files::{self, MAX_DEPTH, Pair},
@@ -25,7 +25,7 @@ const MAX_MOVED_BYTES: u64 = 1 << 20;
 const MAX_MOVES: usize = 256;
 
 /// A root of a layer while it is read.
-pub(super) struct Reading<'a> {
+pub(super) struct LayerReading<'a> {
     pub(super) root: usize,
     /// The real folder.
     pub(super) at: &'a Path,
@@ -51,13 +51,13 @@ struct Level<'a> {
 }
 
 /// One name on a level.
-struct Entry {
+struct LayerEntry {
     name: OsString,
     below: PathBuf,
     before: Option<Stamp>,
 }
 
-impl Reading<'_> {
+impl LayerReading<'_> {
     /// Adds the changes of this root.
     pub(super) fn read(&self, changes: &mut Changes) -> Result<(), LayerError> {
         let opened = |path: &Path| files::root(path).doing(|| format!("open `{}`", path.display()));
@@ -91,7 +91,7 @@ impl Reading<'_> {
                 continue;
             }
             let before = self.before(level, name)?;
-            let entry = Entry { name: name.clone(), below, before };
+            let entry = LayerEntry { name: name.clone(), below, before };
             self.entry(level, &entry, changes)?;
         }
         let Some(lower) = level.lower.filter(|_| level.opaque) else { return Ok(()) };
@@ -112,7 +112,7 @@ impl Reading<'_> {
     fn entry(
         &self,
         level: &Level<'_>,
-        entry: &Entry,
+        entry: &LayerEntry,
         changes: &mut Changes,
     ) -> Result<(), LayerError> {
         let after = files::look(level.upper, &entry.name).doing(|| self.step(&entry.below))?;
@@ -142,7 +142,7 @@ impl Reading<'_> {
     fn gone(
         &self,
         level: &Level<'_>,
-        entry: &Entry,
+        entry: &LayerEntry,
         changes: &mut Changes,
     ) -> Result<(), LayerError> {
         match (level.lower, entry.before) {
@@ -156,7 +156,7 @@ impl Reading<'_> {
     fn file(
         &self,
         level: &Level<'_>,
-        entry: &Entry,
+        entry: &LayerEntry,
         (node, after): (NodeKind, Stamp),
         changes: &mut Changes,
     ) -> Result<(), LayerError> {
@@ -186,7 +186,7 @@ impl Reading<'_> {
     fn folder(
         &self,
         level: &Level<'_>,
-        entry: &Entry,
+        entry: &LayerEntry,
         after: Stamp,
         changes: &mut Changes,
     ) -> Result<(), LayerError> {
@@ -233,7 +233,7 @@ impl Reading<'_> {
         if below.components().count() > MAX_DEPTH {
             return Err(LayerError::TooDeep(self.at.join(below)));
         }
-        let entry = Entry { name: name.to_owned(), below, before: Some(before) };
+        let entry = LayerEntry { name: name.to_owned(), below, before: Some(before) };
         // What nobody can make again is deleted all the same; bringing it back is a move as well.
         let node = node_of(&before).unwrap_or(NodeKind::Pipe);
         self.add(&entry, ChangeKind::Deleted, node, (Some(before), None), changes)?;
@@ -253,7 +253,7 @@ impl Reading<'_> {
 
     fn add(
         &self,
-        entry: &Entry,
+        entry: &LayerEntry,
         kind: ChangeKind,
         node: NodeKind,
         (before, after): (Option<Stamp>, Option<Stamp>),
@@ -270,7 +270,7 @@ impl Reading<'_> {
         }
         let below = entry.below.clone();
         let root = self.root;
-        changes.list.push(Change {
+        changes.list.push(LayerChange {
             root,
             below,
             path,
@@ -304,7 +304,7 @@ fn node_of(stamp: &Stamp) -> Option<NodeKind> {
 }
 
 /// Finds out which created files were moved: one with the same content was deleted.
-fn find_moves(list: &mut [Change], at: &Path, upper: &OwnedFd, lower: &OwnedFd) {
+fn find_moves(list: &mut [LayerChange], at: &Path, upper: &OwnedFd, lower: &OwnedFd) {
     let mut deleted: BTreeMap<u64, Vec<PathBuf>> = BTreeMap::new();
     for change in &*list {
         let size = change.before.map_or(0, |before| before.size);

@@ -33,7 +33,7 @@ mod steps;
 #[cfg(test)]
 mod laws;
 
-pub use change::{Change, ChangeKind, Changes, NodeKind};
+pub use change::{ChangeKind, Changes, LayerChange, NodeKind};
 pub use differences::{Difference, told};
 pub use error::{KeepError, LayerError};
 pub use folder::Layer;

@@ -6,17 +6,17 @@ use std::{
 };
 
 use super::{
-    change::{Change, ChangeKind, NodeKind},
+    change::{ChangeKind, LayerChange, NodeKind},
     stamp::Stamp,
 };
 
 /// Where a folder or file belongs: the number of a root and the path below it.
-pub(super) type Place = (usize, PathBuf);
+pub(super) type StepPlace = (usize, PathBuf);
 
 /// One step. Each can be found done or not by looking, and can be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    pub(super) place: Place,
+    pub(super) place: StepPlace,
     pub(super) act: StepAct,
 }
 
@@ -60,10 +60,10 @@ impl Access {
 
 /// The steps for some of all changes, in an order in which each can be taken: what goes, deepest first;
 /// folders; files; permissions of folders, deepest first, for they may close them.
-pub(super) fn steps(all: &[Change], chosen: &dyn Fn(&Change) -> bool) -> Vec<Step> {
+pub(super) fn steps(all: &[LayerChange], chosen: &dyn Fn(&LayerChange) -> bool) -> Vec<Step> {
     let chosen = || all.iter().filter(|change| chosen(change));
-    let is_folder = |change: &&Change| change.node == NodeKind::Folder;
-    let made: BTreeMap<(usize, &Path), &Change> = all
+    let is_folder = |change: &&LayerChange| change.node == NodeKind::Folder;
+    let made: BTreeMap<(usize, &Path), &LayerChange> = all
         .iter()
         .filter(|change| change.kind == ChangeKind::Created && change.node == NodeKind::Folder)
         .map(|change| ((change.root, change.below.as_path()), change))
@@ -76,7 +76,7 @@ pub(super) fn steps(all: &[Change], chosen: &dyn Fn(&Change) -> bool) -> Vec<Ste
     });
     let mut steps: Vec<_> = removed.filter_map(remove).collect();
     steps.sort_by(|one, other| other.place.cmp(&one.place));
-    let mut folders: BTreeMap<Place, Step> = BTreeMap::new();
+    let mut folders: BTreeMap<StepPlace, Step> = BTreeMap::new();
     let mut files = Vec::new();
     let mut modes = Vec::new();
     for change in chosen().filter(|change| change.kind != ChangeKind::Deleted) {
@@ -98,10 +98,10 @@ pub(super) fn steps(all: &[Change], chosen: &dyn Fn(&Change) -> bool) -> Vec<Ste
 
 /// Deleted folders that must stay because something deleted in them was not chosen.
 fn staying_folders<'a>(
-    all: &'a [Change],
-    chosen: impl Iterator<Item = &'a Change>,
+    all: &'a [LayerChange],
+    chosen: impl Iterator<Item = &'a LayerChange>,
 ) -> BTreeSet<(usize, &'a Path)> {
-    let key = |change: &'a Change| (change.root, change.below.as_path());
+    let key = |change: &'a LayerChange| (change.root, change.below.as_path());
     let chosen: BTreeSet<_> = chosen.map(key).collect();
     let left = all.iter().filter(|change| change.kind == ChangeKind::Deleted).map(key);
     let left = left.filter(|key| !chosen.contains(key));
@@ -109,25 +109,25 @@ fn staying_folders<'a>(
         .collect()
 }
 
-fn step(change: &Change, act: StepAct) -> Step {
+fn step(change: &LayerChange, act: StepAct) -> Step {
     Step { place: (change.root, change.below.clone()), act }
 }
 
-fn remove(change: &Change) -> Option<Step> {
+fn remove(change: &LayerChange) -> Option<Step> {
     Some(step(change, StepAct::Remove(change.before?)))
 }
 
-fn make(change: &Change) -> Step {
+fn make(change: &LayerChange) -> Step {
     let access = change.after.as_ref().map_or(Access { mode: 0o755, owner: (0, 0) }, Access::of);
     step(change, StepAct::Folder(access))
 }
 
-fn put(change: &Change) -> Option<Step> {
+fn put(change: &LayerChange) -> Option<Step> {
     let new = change.after?.inode;
     Some(step(change, StepAct::Put { new, replaces: change.before, copied: false }))
 }
 
-fn mode(change: &Change) -> Option<Step> {
+fn mode(change: &LayerChange) -> Option<Step> {
     let (from, to) = (Access::of(&change.before?), Access::of(&change.after?));
     Some(step(change, StepAct::Mode { from, to }))
 }

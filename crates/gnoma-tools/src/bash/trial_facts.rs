@@ -12,7 +12,7 @@ use gnoma_core::{
     places::{self, WriteProtection},
     tool::Trial,
 };
-use gnoma_sandbox::layer::{Change, ChangeKind, Changes, Difference, Layer, NodeKind};
+use gnoma_sandbox::layer::{ChangeKind, Changes, Difference, Layer, LayerChange, NodeKind};
 
 use crate::fs::diff::Diff;
 
@@ -85,7 +85,7 @@ fn is_git(path: &Path) -> bool {
 }
 
 /// Whether an edit could have made this change unasked, and a checkpoint can take it back.
-fn is_edit(change: &Change, roots: &[PathBuf]) -> bool {
+fn is_edit(change: &LayerChange, roots: &[PathBuf]) -> bool {
     let (ran_before, runs) = change.is_executable();
     let is_made = match (change.kind(), change.node()) {
         (ChangeKind::Created, NodeKind::Folder | NodeKind::File)
@@ -120,7 +120,7 @@ fn shown(path: &Path, roots: &[PathBuf]) -> String {
 }
 
 /// Deletions and overwrites first, for they lose something.
-fn rank(change: &Change) -> u8 {
+fn rank(change: &LayerChange) -> u8 {
     match change.kind() {
         ChangeKind::Deleted => 0,
         ChangeKind::Changed => 1,
@@ -145,15 +145,15 @@ fn verb(kind: ChangeKind) -> &'static str {
 fn worst_first<'a>(
     changes: &'a Changes,
     is_ignored: &dyn Fn(&Path) -> bool,
-) -> Vec<(&'a Change, bool)> {
-    let has_below = |change: &Change| {
+) -> Vec<(&'a LayerChange, bool)> {
+    let has_below = |change: &LayerChange| {
         let path = change.path();
-        let mut others = changes.list.iter().map(Change::path);
+        let mut others = changes.list.iter().map(LayerChange::path);
         change.node() == NodeKind::Folder
             && change.kind() != ChangeKind::Mode
             && others.any(|other| other != path && other.starts_with(path))
     };
-    let is_lost = |change: &Change| {
+    let is_lost = |change: &LayerChange| {
         matches!(change.kind(), ChangeKind::Deleted | ChangeKind::Changed)
             && is_ignored(change.path())
     };
@@ -176,7 +176,7 @@ pub(super) fn question(
     is_ignored: &dyn Fn(&Path) -> bool,
 ) -> String {
     let all = worst_first(changes, is_ignored);
-    let name = |(change, lost): &(&Change, bool)| {
+    let name = |(change, lost): &(&LayerChange, bool)| {
         let note = if *lost { " (ignored by git, so it cannot bring it back)" } else { "" };
         format!("{} `{}`{note}", verb(change.kind()), shown(change.path(), roots))
     };
@@ -213,7 +213,7 @@ pub(super) fn preview(
     text
 }
 
-fn lines(layer: &Layer, change: &Change, name: &str) -> Option<String> {
+fn lines(layer: &Layer, change: &LayerChange, name: &str) -> Option<String> {
     if change.node() != NodeKind::File || change.moved_from().is_some() {
         return None;
     }

@@ -87,6 +87,16 @@ impl Walls {
         self.linux.order(program.as_ref().to_owned(), args, here, policy)
     }
 
+    /// A descriptor of the folder that a command would find at the overlay's place. It works without
+    /// namespaces or rights: what is opened from it by relative paths is read, and written into the
+    /// layer, and it lasts as long as it is held. For tools that work in this process.
+    ///
+    /// # Errors
+    /// Why there is none, for people.
+    pub fn view(&self, overlay: &crate::policy::Overlay) -> Result<std::os::fd::OwnedFd, String> {
+        self.linux.view(overlay)
+    }
+
     /// Why namespaces are not used although the machine seemed to permit them; known after the first
     /// command.
     #[must_use]
@@ -157,7 +167,8 @@ mod linux {
     //! The holder of the session's namespaces, started when the first command needs it.
 
     use std::{
-        io::{BufRead, BufReader},
+        io::{self, BufRead, BufReader, Read},
+        os::{fd::OwnedFd, unix::net::UnixStream},
         process::{Child, ChildStdin, Stdio},
         sync::{Mutex, MutexGuard, PoisonError},
     };
@@ -165,10 +176,12 @@ mod linux {
     use super::{Command, OsString, Path, PathBuf, Policy};
     use crate::{
         linux::{
-            launcher::{AWAIT_COMMAND, HOLD_SESSION, RUN_COMMAND},
+            launcher::{AWAIT_COMMAND, HOLD_SESSION, OPEN_VIEW, RUN_COMMAND},
             session::READY,
+            view,
         },
         plan::LaunchPlan,
+        policy::Overlay,
         words,
     };
 
@@ -234,6 +247,30 @@ mod linux {
             // No program can be given such a word.
             let is_word = |word: &OsString| !word.as_encoded_bytes().contains(&0);
             words::packed(list.iter().all(is_word).then_some(list)?)
+        }
+
+        pub(super) fn view(&self, overlay: &Overlay) -> Result<OwnedFd, String> {
+            let policy = Policy { overlays: vec![overlay.clone()], ..Policy::default() };
+            let plan = self.plan(&policy);
+            let failed = |error: io::Error| format!("no view could be opened: {error}");
+            let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+            let launched = Command::new(&self.launcher)
+                .arg(OPEN_VIEW)
+                .args(plan.to_args())
+                .stdin(OwnedFd::from(theirs))
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .env_clear()
+                .current_dir("/")
+                .spawn();
+            let mut launched = launched.map_err(failed)?;
+            let received = view::receive(&ours);
+            let mut said = String::new();
+            if let Some(mut errors) = launched.stderr.take() {
+                errors.read_to_string(&mut said).map_err(failed)?;
+            }
+            launched.wait().map_err(failed)?;
+            received.ok_or_else(|| format!("no view could be opened: {}", said.trim()))
         }
 
         fn plan(&self, policy: &Policy) -> LaunchPlan {

@@ -8,7 +8,7 @@ use super::{
     launch::{Launch, read_plan, refuse},
     raw,
     real::RealPaths,
-    session, spare,
+    session, spare, view,
 };
 
 /// The first argument that asks for a walled command.
@@ -17,6 +17,9 @@ pub(crate) const RUN_COMMAND: &str = "walls:run";
 pub(crate) const AWAIT_COMMAND: &str = "walls:await";
 /// The first argument that asks for a holder of namespaces.
 pub(crate) const HOLD_SESSION: &str = "walls:session";
+
+/// The first argument that asks for the descriptor of a folder with a layer over it.
+pub(crate) const OPEN_VIEW: &str = "walls:view";
 
 /// Does what the arguments after the program's name ask for: builds walls and runs a command, waits for one, or
 /// holds namespaces. It counts on being the only thread.
@@ -28,6 +31,9 @@ pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         }
         Some(request) if request == AWAIT_COMMAND => {
             spare::serve(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
+        }
+        Some(request) if request == OPEN_VIEW => {
+            view::hand_out(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
         }
         _ => refuse(&Fault::new("run a command", "this was not asked for in a known way")).into(),
     }

@@ -22,4 +22,5 @@ mod sockets;
 mod spare;
 mod stamps;
 pub(crate) mod trial;
+pub(crate) mod view;
 mod watch;

@@ -239,3 +239,16 @@ fn wait_for_keeping(child: &mut std::process::Child) {
         |line: &std::io::Result<String>| line.as_ref().is_ok_and(|line| line == "keeping");
     assert!(lines.into_iter().any(|line| is_keeping(&line)));
 }
+
+#[test]
+fn a_view_is_a_folder_for_whoever_holds_its_descriptor() {
+    if !is_walled() {
+        return;
+    }
+    let cell = furnished();
+    let mut view = cell.command();
+    view.arg("view").arg(&cell.workspace).arg(cell.outside.join("layers"));
+    let outcome = Outcome::from(view.output().unwrap());
+    let changed = format!("Changed File {}", cell.workspace.join("a/f").display());
+    assert_eq!(outcome.stdout, format!("view in view real 1\n{changed}\n"), "{outcome:?}");
+}

@@ -16,6 +16,7 @@ fn main() -> ExitCode {
     match args.next().as_deref() {
         Some("inside") => inside::main(&mut args),
         Some("trial") => trial::main(&mut args),
+        Some("view") => trial::view(&mut args),
         Some("ops") => trial::ops(&mut args),
         Some("act") => act::main(&mut args),
         _ => ExitCode::FAILURE,

@@ -190,3 +190,39 @@ fn op(words: &[&str]) -> io::Result<()> {
         _ => Ok(()),
     }
 }
+
+/// Works in a view of the workspace from outside all name spaces, and tells what is where afterwards.
+pub(crate) fn view(args: &mut impl Iterator<Item = String>) -> ExitCode {
+    let (Some(at), Some(site)) = (args.next(), args.next()) else { return ExitCode::FAILURE };
+    match in_view(Path::new(&at), Path::new(&site)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say(&format!("error {why}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn in_view(at: &Path, site: &Path) -> Result<(), String> {
+    use rustix::fs::{CWD, Mode, OFlags, openat};
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let walls = Walls::new(launcher::ITSELF.into(), &Support::detect());
+    let layer = Site::in_folder(site.to_owned()).layer(vec![at.to_owned()]);
+    let layer = layer.map_err(|error| text(&error))?;
+    let view = walls.view(&layer.overlays().remove(0))?;
+    // It outlives those who made it.
+    drop(walls);
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let opened = openat(&view, "a/f", flags, mode).map_err(|error| text(&error))?;
+    fs::File::from(opened).write_all(b"in view\n").map_err(|error| text(&error))?;
+    let read = |folder: &dyn Fn() -> rustix::io::Result<std::os::fd::OwnedFd>| {
+        let file = folder().map_err(|error| text(&error))?;
+        io::read_to_string(fs::File::from(file)).map_err(|error| text(&error))
+    };
+    let seen = read(&|| openat(&view, "a/f", OFlags::RDONLY, Mode::empty()))?;
+    let real = read(&|| openat(CWD, at.join("a/f"), OFlags::RDONLY, Mode::empty()))?;
+    say(&format!("view {} real {}", seen.trim(), real.trim()));
+    tell(&layer.changes().map_err(|error| text(&error))?);
+    Ok(())
+}

@@ -52,6 +52,8 @@ fn sandbox(mode: Sandbox, text: &mut String) -> bool {
     for part in &support.parts {
         line(text, part.holds, part.name, &part.note);
     }
+    let (held, note) = unasked(support.strength);
+    line(text, held, "what runs unasked", note);
     match (mode, support.strength) {
         (Sandbox::Required, Strength::Partial | Strength::None) => {
             text.push_str("  `sandbox.mode` is `required`: no command will run here\n");
@@ -62,6 +64,26 @@ fn sandbox(mode: Sandbox, text: &mut String) -> bool {
             false
         }
         (_, Strength::Partial | Strength::Full) => true,
+    }
+}
+
+/// Whether a command that runs unasked is held to reading, and to which places.
+fn unasked(strength: Strength) -> (bool, &'static str) {
+    match strength {
+        Strength::Full => (
+            true,
+            "sees the workspace, programs and tool chains, opens no secret file, changes nothing that \
+             lasts, reaches no network",
+        ),
+        Strength::Partial => (
+            false,
+            "is held in part: what is missing above it can do where the judgement of a command is wrong; \
+             `sandbox.mode = \"required\"` runs nothing then",
+        ),
+        Strength::None => (
+            false,
+            "is held by nothing but the judgement of each command; `--permission default` asks before all",
+        ),
     }
 }
 

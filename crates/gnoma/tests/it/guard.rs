@@ -329,7 +329,9 @@ async fn doctor_says_what_holds() {
     let world = World::new([]);
     let run = world.run(&["doctor"]).await;
     assert!(run.code == Some(0) || run.out.contains("no sandbox"), "{run:?}");
-    for said in ["sandbox: ", "seccomp", "privacy: normal", "workspace: ", "bash: "] {
+    for said in
+        ["sandbox: ", "what runs unasked: ", "seccomp", "privacy: normal", "workspace: ", "bash: "]
+    {
         assert!(run.out.contains(said), "{said}: {}", run.out);
     }
     let places = gnoma_sandbox::Support::detect().parts;

@@ -3,12 +3,14 @@
 use std::{
     fs,
     hint::black_box,
+    io::Write as _,
+    os::unix::process::CommandExt as _,
     path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use gnoma_bench::{
     clock::cpu_time,
     conversation::Conversation,
@@ -21,7 +23,7 @@ use gnoma_guard::{
     unicode::{self, Keep},
 };
 use gnoma_llm::Protocol;
-use gnoma_sandbox::{Policy as Walled, Strength, Support, Walls};
+use gnoma_sandbox::{Policy as Walled, Readable, Scratch, Strength, Support, Walls};
 
 /// Most source text that is read.
 const MAX_SOURCE_BYTES: usize = 64 << 20;
@@ -42,6 +44,9 @@ const GOAL_SCAN: f64 = 150.0;
 const GOAL_REQUEST_MS: f64 = 5.0;
 const GOAL_HISTORY_MICROS: f64 = 50.0;
 const GOAL_WALLS_MS: f64 = 10.0;
+const GOAL_READING_MS: f64 = 3.0;
+/// What a launcher is given to get ready.
+const TO_GET_READY: Duration = Duration::from_millis(30);
 
 /// Commands as agents write them.
 const COMMANDS: [&str; 12] = [
@@ -218,6 +223,7 @@ fn walls(gnoma: &Path) -> Result<()> {
         return Ok(());
     }
     let walls = Walls::new(gnoma.to_owned(), &support);
+    reading(&walls)?;
     let policy = Walled { writable: vec!["/tmp".into()], ..Walled::default() };
     let (mut free, mut walled) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
@@ -234,6 +240,51 @@ fn walls(gnoma: &Path) -> Result<()> {
             support.strength
         ),
         GoalCheck::of(added <= GOAL_WALLS_MS),
+    );
+    Ok(())
+}
+
+/// The same for a command that only reads, with a launcher that has got ready while there was time, as
+/// there is between two calls of a model.
+fn reading(walls: &Walls) -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let scratch = Scratch::below(scratch.path())?;
+    let here = std::path::absolute(".")?;
+    let mut shown: Vec<_> = gnoma_core::places::PROGRAMS.iter().map(Into::into).collect();
+    shown.push(here.clone());
+    let policy = Walled {
+        readable: Readable::Only { shown, hidden: Vec::new() },
+        alone: true,
+        local_sockets: false,
+        temporary: Some(scratch.folder().to_owned()),
+        ..Walled::default()
+    };
+    let (mut free, mut walled) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        free.push(time_of(Command::new("true"))?);
+        let (Some(mut spare), Some(order)) =
+            (walls.spare(&policy), walls.order("true", [""; 0], &here, &policy))
+        else {
+            bail!("there are no namespaces to get ready in")
+        };
+        let mut spare =
+            spare.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+        std::thread::sleep(TO_GET_READY);
+        let began = Instant::now();
+        let input = spare.stdin.take();
+        input.context("the launcher has no input")?.write_all(&order)?;
+        let status = spare.wait()?;
+        walled.push(millis(began.elapsed()));
+        if !status.success() {
+            bail!("`true` ended with {status}");
+        }
+    }
+    let (free, walled) = (median(free), median(walled));
+    report::row(
+        "walls around a command that only reads",
+        format_args!("≤ {GOAL_READING_MS:.0} ms"),
+        format_args!("{:.1} ms added ({walled:.1} with, {free:.1} without)", walled - free),
+        Verdict::of(walled - free <= GOAL_READING_MS),
     );
     Ok(())
 }

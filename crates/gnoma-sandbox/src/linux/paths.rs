@@ -40,13 +40,10 @@ impl Paths {
     /// # Errors
     /// Where everything would be writable.
     pub(super) fn of(policy: &Policy, real: &mut RealPaths) -> Result<Self, Fault> {
+        let shown = policy.readable.shown().map(|shown| ShownPlaces::of(shown, real));
         let mut all = |paths: &[PathBuf]| paths.iter().filter_map(|path| real.of(path)).collect();
         let (hidden, devices): (Vec<PathBuf>, _) =
             (all(policy.readable.hidden()), all(&policy.devices));
-        let shown = policy.readable.shown().map(|shown| ShownPlaces {
-            paths: outermost(all(shown)),
-            links: shown.iter().flat_map(|path| links_on_the_way(path)).collect(),
-        });
         let hidden = match &shown {
             Some(shown) => below_any(hidden, &shown.paths),
             None => hidden,
@@ -63,6 +60,20 @@ impl Paths {
         let protected = policy.protected.iter().filter_map(below).collect();
         let temporary = temporary.unwrap_or_default();
         Ok(Self { protected, hidden, devices, writable, shown, temporary })
+    }
+}
+
+impl ShownPlaces {
+    fn of(paths: &[PathBuf], real: &mut RealPaths) -> Self {
+        let (mut there, mut links) = (Vec::new(), BTreeMap::new());
+        for path in paths {
+            let Some(found) = real.of(path) else { continue };
+            if found != *path {
+                links.extend(links_on_the_way(path));
+            }
+            there.push(found);
+        }
+        Self { paths: outermost(there), links }
     }
 }
 

@@ -126,11 +126,17 @@ impl ProcessWatch<'_> {
             if let Some(ending) = collected.ending {
                 self.check();
                 Report { ending, is_all: collected.is_all }.send(self.report);
-                let_go_of_streams(false).ok();
                 is_told = true;
+                if !collected.is_all {
+                    let_go_of_streams(false).ok();
+                }
             }
             if collected.is_all {
-                break;
+                // Nothing is left to be ended, and whoever waits for us waits no longer than needed.
+                if collected.ending.is_none() {
+                    self.check();
+                }
+                return;
             }
         }
         self.end_all();

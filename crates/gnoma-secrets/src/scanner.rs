@@ -84,6 +84,25 @@ impl Scanner {
         Ok(Self { selection, engine: OnceLock::new() })
     }
 
+    /// Knows a secret from now on, wherever it stands and however it is written, under the id of
+    /// the rule that found it. Where something encoded was found, what was in it is learnt.
+    pub fn learn(&self, rule: &Arc<str>, value: &str) {
+        let mut inner = Vec::new();
+        self.engine().inner(&self.selection, value.as_bytes(), &mut inner);
+        if inner.is_empty() {
+            self.selection.known.learn(rule, value);
+        }
+        for secret in inner {
+            self.selection.known.learn(rule, &secret);
+        }
+    }
+
+    /// How many secrets are known. When there are more than before, a text that held none may hold
+    /// some.
+    pub fn known(&self) -> usize {
+        self.selection.known.count()
+    }
+
     /// Builds everything that is else built on demand and says what is wrong with it. For
     /// diagnosis and tests; scanning does not need it.
     ///

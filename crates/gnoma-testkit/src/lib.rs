@@ -6,6 +6,7 @@
 //! refuses, [`Vendor`] knows; what else is right, the tests say.
 
 pub mod cassette;
+pub mod clothes;
 mod keep;
 mod ledger;
 mod provider;

@@ -20,6 +20,8 @@ const MAX_OPAQUE_BYTES: usize = 8 << 10;
 const MIN_WRAPPED_LINE_BYTES: usize = 60;
 /// Blanks and line breaks between two lines of wrapped base64.
 const MAX_WRAP_BYTES: usize = 32;
+/// Marks at the beginning of a line of a diff; one of several versions has several.
+const MAX_MARK_BYTES: usize = 2;
 
 /// The texts in runs of base64, standard or for URLs, wrapped or not, and of hexadecimal digits. `runs` is
 /// where long runs of token characters begin, which these are among.
@@ -32,15 +34,70 @@ pub(crate) fn decode(text: &[u8], runs: &[usize]) -> Option<View> {
         while let Some(run) = next_run(text.get(..end)?, from) {
             from = run.end;
             let digits = text.get(run.clone()).unwrap_or_default();
+            let mark = diff_mark(text, run.start);
+            let unmarked = digits.get(mark.len()..).unwrap_or_default();
             if BASE64.begins_with_text(digits) {
-                from = wrapped_end(text, &run);
-                push_run(text, run.start..from, &BASE64, &mut view);
+                from = push_lines(text, run, b"", &mut view);
+            } else if !mark.is_empty() && BASE64.begins_with_text(unmarked) {
+                from = push_lines(text, run.start + mark.len()..run.end, mark, &mut view);
             } else if digits.len() >= MIN_HEX_BYTES && HEX.begins_with_text(digits) {
-                push_run(text, run, &HEX, &mut view);
+                push_run(text, &[run], &HEX, &mut view);
             }
         }
     }
     (!view.is_empty()).then_some(view)
+}
+
+/// What a diff put before the line that begins at `start`: its marks are digits of base64, too.
+fn diff_mark(text: &[u8], start: usize) -> &[u8] {
+    let before = text.get(..start).unwrap_or_default();
+    let line = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    if before.get(line..).is_some_and(|before| before.iter().all(|byte| is_margin(*byte))) {
+        let marks = text.get(start..).unwrap_or_default();
+        let count = marks.iter().take(MAX_MARK_BYTES).take_while(|byte| is_mark(**byte)).count();
+        return marks.get(..count).unwrap_or_default();
+    }
+    b""
+}
+
+/// Adds a run and the lines that it goes on over, each behind `mark`; returns where it ends.
+fn push_lines(text: &[u8], run: Range<usize>, mark: &[u8], view: &mut View) -> usize {
+    let mut lines = vec![run];
+    while let Some(last) = lines.last().filter(|last| last.len() >= MIN_WRAPPED_LINE_BYTES) {
+        let Some(next) = next_line(text, last.end, mark) else { break };
+        lines.push(next);
+    }
+    let end = lines.last().map_or(0, |last| last.end);
+    push_run(text, &lines, &BASE64, view);
+    end
+}
+
+/// The digits on the next line, behind its margin and `mark`.
+fn next_line(text: &[u8], end: usize, mark: &[u8]) -> Option<Range<usize>> {
+    let rest = text.get(end..)?;
+    let mut gap = 0;
+    let mut has_break = false;
+    for &byte in rest.iter().take(MAX_WRAP_BYTES) {
+        has_break |= byte == b'\n';
+        // What stands before a line break ends the digits, what stands behind it is a margin.
+        if !(byte.is_ascii_whitespace() || has_break && is_margin(byte)) {
+            break;
+        }
+        gap += 1;
+    }
+    let start = end + gap;
+    let start = start + text.get(start..)?.strip_prefix(mark).map(|_| mark.len())?;
+    let digits = digits_from(text, start);
+    (gap > 0 && digits > 0).then_some(start..start + digits)
+}
+
+/// What stands before the lines of quotes, tables and graphs of commits.
+fn is_margin(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'>' | b'<' | b'|' | b'*')
+}
+
+fn is_mark(byte: u8) -> bool {
+    matches!(byte, b'+' | b'-')
 }
 
 /// A way to write bytes with few characters.
@@ -102,32 +159,19 @@ fn digits_from(text: &[u8], from: usize) -> usize {
     rest.iter().take_while(|&&byte| BASE64.is_digit(byte)).count()
 }
 
-/// The end of a run that goes on over the following lines.
-fn wrapped_end(text: &[u8], run: &Range<usize>) -> usize {
-    let mut end = run.end;
-    let mut line = run.len();
-    while line >= MIN_WRAPPED_LINE_BYTES {
-        let rest = text.get(end..).unwrap_or_default();
-        let gap =
-            rest.iter().take(MAX_WRAP_BYTES).take_while(|byte| byte.is_ascii_whitespace()).count();
-        line = digits_from(text, end + gap);
-        if gap == 0 || line == 0 {
-            break;
-        }
-        end += gap + line;
-    }
-    end
-}
-
 impl Notation {
     fn is_digit(&self, byte: u8) -> bool {
         self.values[usize::from(byte)] != NONE
     }
 
-    /// Calls `push` with each decoded byte and the offset of the digit that completes it.
-    fn decode(&self, digits: &[u8], mut push: impl FnMut(u8, usize) -> bool) {
+    /// Calls `push` with each decoded byte and the place of the digit that completes it.
+    fn decode<'t>(
+        &self,
+        digits: impl Iterator<Item = (usize, &'t u8)>,
+        mut push: impl FnMut(u8, usize) -> bool,
+    ) {
         let (mut bits, mut held) = (0_u32, 0_u32);
-        for (index, &digit) in digits.iter().enumerate() {
+        for (place, &digit) in digits {
             let value = self.values[usize::from(digit)];
             if value == NONE {
                 continue;
@@ -136,7 +180,7 @@ impl Notation {
             held += self.bits;
             if held >= 8 {
                 held -= 8;
-                if !push((bits >> held) as u8, index) {
+                if !push((bits >> held) as u8, place) {
                     return;
                 }
             }
@@ -146,7 +190,7 @@ impl Notation {
     /// Whether the beginning decodes to text.
     fn begins_with_text(&self, digits: &[u8]) -> bool {
         let mut seen = 0;
-        self.decode(digits, |byte, _| {
+        self.decode(digits.iter().enumerate(), |byte, _| {
             let good = is_text(byte);
             seen += usize::from(good);
             good && seen < PROBE_BYTES
@@ -155,27 +199,31 @@ impl Notation {
     }
 }
 
-/// Adds what the run stands for. Padding belongs to it.
-fn push_run(text: &[u8], run: Range<usize>, notation: &Notation, view: &mut View) {
-    let digits = text.get(run.clone()).unwrap_or_default();
-    let padding = text.get(run.end..).unwrap_or_default();
+/// Adds what the lines of a run stand for. Padding belongs to it.
+fn push_run(text: &[u8], lines: &[Range<usize>], notation: &Notation, view: &mut View) {
+    let (Some(first), Some(end)) = (lines.first(), lines.last().map(|line| line.end)) else {
+        return;
+    };
+    let digits =
+        lines.iter().flat_map(|line| line.clone().zip(text.get(line.clone()).unwrap_or_default()));
+    let padding = text.get(end..).unwrap_or_default();
     let padding = padding.iter().take(2).take_while(|&&byte| byte == b'=').count();
-    view.separate(run.start);
-    if run.len() > MAX_OPAQUE_BYTES {
-        let mut last = run.start;
+    view.separate(first.start);
+    if lines.iter().map(ExactSizeIterator::len).sum::<usize>() > MAX_OPAQUE_BYTES {
+        let mut last = first.start;
         notation.decode(digits, |byte, at| {
-            view.push(&[byte], last..run.start + at + 1);
-            last = run.start + at;
+            view.push(&[byte], last..at + 1);
+            last = at;
             true
         });
         return;
     }
-    let mut decoded = Vec::with_capacity(digits.len());
+    let mut decoded = Vec::new();
     notation.decode(digits, |byte, _| {
         decoded.push(byte);
         true
     });
-    view.push(&decoded, run.start..run.end + padding);
+    view.push(&decoded, first.start..end + padding);
 }
 
 fn is_text(byte: u8) -> bool {
@@ -217,6 +265,31 @@ mod tests {
             .collect();
         let view = decode(lines.join("\n").as_bytes()).unwrap();
         assert_eq!(view.text(), PLAIN.repeat(5).as_bytes());
+    }
+
+    #[test]
+    fn marks_of_a_diff_are_no_digits() {
+        let encoded = BASE64_STANDARD.encode(PLAIN.repeat(5));
+        for (first, mark) in
+            [("", "+"), ("", "-"), ("", "++"), ("| ", "+"), ("> ", ""), ("    ", "+")]
+        {
+            for width in [64, 76, 500] {
+                let lines = encoded.as_bytes().chunks(width);
+                let lines =
+                    lines.map(|line| format!("{first}{mark}{}\n", String::from_utf8_lossy(line)));
+                let text =
+                    format!("@@ -0,0 +1,4 @@\n{}@@ -9,1 +9,1 @@\n", lines.collect::<String>());
+                let view = decode(text.as_bytes()).unwrap();
+                assert_eq!(view.text(), PLAIN.repeat(5).as_bytes(), "{text}");
+            }
+        }
+        // Old lines and new ones are two texts.
+        let (old, new) = (
+            BASE64_STANDARD.encode(PLAIN),
+            BASE64_STANDARD.encode("another text, quite long enough"),
+        );
+        let view = decode(format!("-{old}\n+{new}\n").as_bytes()).unwrap();
+        assert_eq!(view.text(), format!("{PLAIN}\nanother text, quite long enough").as_bytes());
     }
 
     #[test]

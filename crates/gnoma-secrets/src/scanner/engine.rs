@@ -7,8 +7,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use zeroize::Zeroizing;
+
 use super::raw::{Label, Raw};
 use super::selection::Selection;
+use super::spans;
 #[cfg(test)]
 use crate::rules::{RuleError, SecretRule};
 use crate::{
@@ -166,6 +169,25 @@ impl Engine {
         }
     }
 
+    /// Adds the secrets that are found only when `text` is decoded.
+    pub(crate) fn inner(
+        &self,
+        selection: &Selection,
+        text: &[u8],
+        secrets: &mut Vec<Zeroizing<String>>,
+    ) {
+        let mut runs = Vec::new();
+        self.keywords.each(text, &mut runs, &mut |_, _| ());
+        let views = decode::DECODERS.iter().map(|decode| decode(text));
+        for view in views.chain([decode::blob(text, &runs)]).flatten() {
+            let mut found = Vec::new();
+            self.scan_layers(selection, view.text(), MAX_DEPTH - 1, &mut found);
+            spans::merge(&mut found);
+            let shown = found.iter().filter_map(|raw| view.text().get(raw.span.clone()));
+            secrets.extend(shown.map(|secret| String::from_utf8_lossy(secret).into_owned().into()));
+        }
+    }
+
     /// Looks at the text as it stands; returns where long runs of token characters begin.
     fn look(&self, selection: &Selection, text: &[u8], raw: &mut Vec<Raw>) -> Vec<usize> {
         let first = raw.len();
@@ -261,7 +283,7 @@ impl Engine {
     /// The id that people see.
     pub(crate) fn name(&self, selection: &Selection, label: &Label) -> Arc<str> {
         match label {
-            Label::Known(index) => selection.known.name(*index).into(),
+            Label::Known(index) => selection.known.name(*index),
             Label::Rule(number) => self.rules.id(*number).into(),
             Label::Place(name) | Label::Generic(name) => (*name).into(),
         }

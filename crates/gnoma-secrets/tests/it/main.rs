@@ -3,4 +3,6 @@
 #[cfg(test)]
 mod contexts;
 #[cfg(test)]
+mod known;
+#[cfg(test)]
 mod laws;

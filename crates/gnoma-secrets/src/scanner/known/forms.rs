@@ -1,0 +1,179 @@
+//! The ways in which tools write a value: as it is, backwards, in base64, in the digits of a dump.
+//!
+//! Each form is given by its letters and digits alone, in lower case, as [`super::letters`] reduces
+//! texts. Escapes, percent signs and entities are not here: texts are searched without them, too.
+
+use zeroize::Zeroizing;
+
+use super::letters;
+
+/// Longer values are looked for in the common forms only.
+const MAX_RARE_BYTES: usize = 256;
+/// Bits of a byte.
+const BYTE_BITS: usize = 8;
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// How a form came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Script {
+    /// The letters of the value in their order.
+    Plain,
+    /// The letters of the value, backwards or each replaced by another.
+    Letters,
+    /// Digits that stand for the bytes of the value, in their order.
+    Digits,
+    /// Digits that stand for the bytes of the value, from its end.
+    DigitsBackwards,
+}
+
+/// Calls `take` with each form of a value.
+pub(super) fn each(value: &[u8], take: &mut dyn FnMut(Script, Zeroizing<Vec<u8>>)) {
+    let mut give = |script, written: Zeroizing<Vec<u8>>| {
+        let mut form = Zeroizing::new(Vec::with_capacity(written.len()));
+        letters::push(&written, &mut form);
+        take(script, form);
+    };
+    let backwards = reversed(value);
+    give(Script::Plain, Zeroizing::new(value.to_vec()));
+    give(Script::Letters, backwards.clone());
+    in_base64(value, Script::Digits, &mut give);
+    give(Script::Digits, packed(value, 0, HEX));
+    if value.len() <= MAX_RARE_BYTES {
+        rare(value, &backwards, &mut give);
+    }
+}
+
+/// What only few tools write.
+fn rare(value: &[u8], backwards: &[u8], give: &mut dyn FnMut(Script, Zeroizing<Vec<u8>>)) {
+    give(Script::Letters, mapped(value, rot13));
+    give(Script::Letters, mapped(value, rot47));
+    let digits = Script::Digits;
+    // `rev` after an encoder, and an encoder after `rev`.
+    in_base64(value, digits, &mut |_, form| give(Script::DigitsBackwards, reversed(&form)));
+    give(Script::DigitsBackwards, reversed(&packed(value, 0, HEX)));
+    in_base64(backwards, Script::DigitsBackwards, give);
+    give(Script::DigitsBackwards, packed(backwards, 0, HEX));
+    for start in 0..5 {
+        give(digits, packed(value, start, BASE32));
+    }
+    let wide: Zeroizing<Vec<u8>> = Zeroizing::new(value.iter().flat_map(|&b| [b, 0]).collect());
+    in_base64(&wide, digits, give);
+    give(digits, each_byte(value, &mut |byte| format!("{byte:03o}")));
+    give(digits, each_byte(value, &mut |byte| byte.to_string()));
+    give(digits, each_byte(value, &mut |byte| format!("0x{byte:02x}")));
+    // The words of `od`, in the byte order of nearly every machine.
+    for start in 0..2 {
+        give(digits, words::<2>(value, start, |word| format!("{:04x}", u16::from_le_bytes(word))));
+        give(digits, words::<2>(value, start, |word| format!("{:06o}", u16::from_le_bytes(word))));
+    }
+    for start in 0..4 {
+        give(digits, words::<4>(value, start, |word| format!("{:08x}", u32::from_le_bytes(word))));
+    }
+}
+
+/// Base64 at each of the places a value can begin at in what was encoded.
+fn in_base64(value: &[u8], script: Script, give: &mut dyn FnMut(Script, Zeroizing<Vec<u8>>)) {
+    for start in 0..3 {
+        give(script, packed(value, start, BASE64));
+    }
+}
+
+/// The digits that say bits of `value` alone, where `start` other bytes stand before it.
+fn packed(value: &[u8], start: usize, alphabet: &[u8]) -> Zeroizing<Vec<u8>> {
+    let bits = alphabet.len().ilog2() as usize;
+    let mut written = Zeroizing::new(Vec::with_capacity(value.len() * BYTE_BITS / bits + 1));
+    // Of the first digit that holds a bit of the value, those before it are not known.
+    let first = (start * BYTE_BITS).next_multiple_of(bits) - start * BYTE_BITS;
+    let mut at = first;
+    while at + bits <= value.len() * BYTE_BITS {
+        let digit = (at..at + bits).fold(0, |digit, bit| {
+            let byte = value.get(bit / BYTE_BITS).copied().unwrap_or_default();
+            digit << 1 | usize::from(byte >> (BYTE_BITS - 1 - bit % BYTE_BITS) & 1)
+        });
+        written.push(alphabet.get(digit).copied().unwrap_or_default());
+        at += bits;
+    }
+    written
+}
+
+fn reversed(value: &[u8]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(value.iter().rev().copied().collect())
+}
+
+fn mapped(value: &[u8], map: fn(u8) -> u8) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(value.iter().map(|byte| map(*byte)).collect())
+}
+
+fn rot13(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => b'a' + (byte - b'a' + 13) % 26,
+        b'A'..=b'Z' => b'A' + (byte - b'A' + 13) % 26,
+        other => other,
+    }
+}
+
+fn rot47(byte: u8) -> u8 {
+    match byte {
+        b'!'..=b'~' => b'!' + (byte - b'!' + 47) % 94,
+        other => other,
+    }
+}
+
+fn each_byte(value: &[u8], write: &mut dyn FnMut(u8) -> String) -> Zeroizing<Vec<u8>> {
+    // No more than four digits each, so that nothing is left behind in memory that is given back.
+    let mut written = Zeroizing::new(Vec::with_capacity(value.len() * 4));
+    for &byte in value {
+        written.extend_from_slice(write(byte).as_bytes());
+    }
+    written
+}
+
+fn words<const BYTES: usize>(
+    value: &[u8],
+    start: usize,
+    write: impl Fn([u8; BYTES]) -> String,
+) -> Zeroizing<Vec<u8>> {
+    let mut written = Zeroizing::new(Vec::with_capacity(value.len() * 3));
+    for word in value.get(start..).unwrap_or_default().chunks_exact(BYTES) {
+        written.extend(
+            word.first_chunk::<BYTES>().map(|word| write(*word)).unwrap_or_default().bytes(),
+        );
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::prelude::*;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn digits_of_a_value_stand_in_what_holds_it(
+            before in prop::collection::vec(any::<u8>(), 0..9),
+            value in prop::collection::vec(any::<u8>(), 8..40),
+            after in prop::collection::vec(any::<u8>(), 0..9),
+        ) {
+            let whole = BASE64_STANDARD.encode([before.clone(), value.clone(), after].concat());
+            let form = packed(&value, before.len() % 3, BASE64);
+            let form = std::str::from_utf8(&form).unwrap();
+            prop_assert!(whole.contains(form), "{form} in {whole}");
+            prop_assert!(form.len() * 6 >= value.len() * 8 - 14);
+        }
+    }
+
+    #[test]
+    fn words_have_the_byte_order_of_dumps() {
+        let word = |word| format!("{:04x}", u16::from_le_bytes(word));
+        assert_eq!(
+            **words::<2>(b"ghp_", 0, word),
+            *b"6867".iter().chain(b"5f70").copied().collect::<Vec<_>>()
+        );
+        assert_eq!(**packed(b"ghp", 0, HEX), *b"676870");
+    }
+}

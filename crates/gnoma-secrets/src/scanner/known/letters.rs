@@ -1,0 +1,108 @@
+//! A text reduced to its letters and digits, in lower case, with the way back.
+//!
+//! What stands between them (blanks, line breaks, quotes, the marks of a diff) splits no secret then,
+//! and a change of case hides none.
+
+use std::ops::Range;
+
+/// Bytes of text between two places whose count of letters is kept.
+const BLOCK_BYTES: usize = 4 << 10;
+
+/// What each byte is reduced to; 0 for what is left out.
+static FOLDED: [u8; 256] = folded();
+
+const fn folded() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        if byte.is_ascii_alphanumeric() {
+            table[byte as usize] = byte.to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    table
+}
+
+/// The letters and digits of a text.
+pub(super) struct Letters {
+    /// As long as the text; what is behind `count` is of no meaning.
+    bytes: Vec<u8>,
+    count: usize,
+    /// How many letters stand before each block of the text.
+    blocks: Vec<usize>,
+}
+
+impl Letters {
+    /// Those of `text`.
+    pub(super) fn of(text: &[u8]) -> Self {
+        let mut bytes = vec![0; text.len()];
+        let mut blocks = Vec::with_capacity(text.len() / BLOCK_BYTES + 1);
+        let mut count = 0;
+        for block in text.chunks(BLOCK_BYTES) {
+            blocks.push(count);
+            for &byte in block {
+                let letter = FOLDED[usize::from(byte)];
+                // Written always and counted only where it is one: a jump would cost more.
+                if let Some(slot) = bytes.get_mut(count) {
+                    *slot = letter;
+                }
+                count += usize::from(letter != 0);
+            }
+        }
+        Self { bytes, count, blocks }
+    }
+
+    /// The letters.
+    pub(super) fn get(&self) -> &[u8] {
+        self.bytes.get(..self.count).unwrap_or_default()
+    }
+
+    /// Where in `text`, which these are the letters of, a range of them stands.
+    pub(super) fn origin(&self, text: &[u8], range: Range<usize>) -> Range<usize> {
+        let start = self.place(text, range.start);
+        let end = range.end.checked_sub(1).map_or(start, |last| self.place(text, last) + 1);
+        start..end.max(start)
+    }
+
+    fn place(&self, text: &[u8], letter: usize) -> usize {
+        let block = self.blocks.partition_point(|before| *before <= letter).saturating_sub(1);
+        let start = block * BLOCK_BYTES;
+        let before = self.blocks.get(block).copied().unwrap_or_default();
+        let rest = text.get(start..).unwrap_or_default();
+        let mut places = rest.iter().enumerate().filter(|(_, byte)| is_letter(**byte));
+        places.nth(letter - before).map_or(text.len(), |(at, _)| start + at)
+    }
+}
+
+/// Whether the byte is a letter or digit of ASCII.
+pub(super) fn is_letter(byte: u8) -> bool {
+    FOLDED[usize::from(byte)] != 0
+}
+
+/// The letters of `text` at the end of `out`.
+pub(super) fn push(text: &[u8], out: &mut Vec<u8>) {
+    out.extend(text.iter().map(|byte| FOLDED[usize::from(*byte)]).filter(|letter| *letter != 0));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_letter_knows_where_it_stood(
+            pieces in prop::collection::vec("[a-zA-Z0-9]{0,9}[ +\n\u{e9}-]{0,3000}", 0..8),
+        ) {
+            let text = pieces.concat().into_bytes();
+            let letters = Letters::of(&text);
+            for (at, letter) in letters.get().iter().enumerate() {
+                let origin = letters.origin(&text, at..at + 1);
+                prop_assert_eq!(text[origin].to_ascii_lowercase(), vec![*letter]);
+            }
+            let count = text.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
+            prop_assert_eq!(letters.get().len(), count);
+        }
+    }
+}

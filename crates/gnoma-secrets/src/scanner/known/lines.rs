@@ -1,0 +1,112 @@
+//! What stands at the ends of short lines, read as one text.
+//!
+//! A secret that was written one letter to a line, with a number or a date before each, stands in a
+//! row only here.
+
+use memchr::memchr_iter;
+
+use crate::decode::View;
+
+/// A longer field would be found as it stands.
+const MAX_FIELD_BYTES: usize = 40;
+/// So many lines in a row make a text.
+const MIN_LINES: usize = 3;
+
+/// The last field of each line, where those of several lines in a row are short.
+pub(super) fn last_fields(text: &[u8]) -> Option<View> {
+    joined(text, |line| {
+        let end = line.len() - line.iter().rev().take_while(|byte| is_noise(**byte)).count();
+        let reach = end.saturating_sub(MAX_FIELD_BYTES);
+        let near = line.get(reach..end)?;
+        let start = near.iter().rposition(|byte| is_separator(*byte)).map(|at| reach + at + 1);
+        Some((start.or((reach == 0).then_some(0))?, end))
+    })
+}
+
+/// Each line without the number it begins with, where several short ones in a row begin so.
+pub(super) fn without_numbers(text: &[u8]) -> Option<View> {
+    joined(text, |line| {
+        let blank = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let rest = line.get(blank..).unwrap_or_default();
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let has_digit = rest.iter().take(digits).any(u8::is_ascii_digit);
+        let is_number = has_digit && rest.get(digits).is_none_or(|byte| is_separator(*byte));
+        let start = blank + digits;
+        (is_number && line.len() - start <= MAX_FIELD_BYTES).then_some((start, line.len()))
+    })
+}
+
+/// The lines that a diff marks so, where several of them follow each other or the lines that they
+/// replace.
+pub(super) fn marked(text: &[u8], mark: u8, other: u8) -> Option<View> {
+    let mut view = View::default();
+    let mut row: Vec<(usize, usize)> = Vec::new();
+    let mut start = 0;
+    for end in memchr_iter(b'\n', text).chain([text.len()]) {
+        match text.get(start) {
+            Some(first) if *first == mark => row.push((start + 1, text.len().min(end + 1))),
+            Some(first) if *first == other => {}
+            _ => close(text, &mut row, &mut view),
+        }
+        start = end + 1;
+    }
+    close(text, &mut row, &mut view);
+    (!view.is_empty()).then_some(view)
+}
+
+fn joined(text: &[u8], field: impl Fn(&[u8]) -> Option<(usize, usize)>) -> Option<View> {
+    let mut view = View::default();
+    let mut row: Vec<(usize, usize)> = Vec::new();
+    let mut start = 0;
+    for end in memchr_iter(b'\n', text).chain([text.len()]) {
+        let line = text.get(start..end).unwrap_or_default();
+        match field(line).filter(|(from, to)| from < to) {
+            Some((from, to)) => row.push((start + from, start + to)),
+            None => close(text, &mut row, &mut view),
+        }
+        start = end + 1;
+    }
+    close(text, &mut row, &mut view);
+    (!view.is_empty()).then_some(view)
+}
+
+fn close(text: &[u8], row: &mut Vec<(usize, usize)>, view: &mut View) {
+    if row.len() >= MIN_LINES {
+        for (from, to) in row.iter() {
+            view.push_literal(text.get(*from..*to).unwrap_or_default(), *from);
+        }
+    }
+    row.clear();
+}
+
+fn is_separator(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b':' | b'|' | b')' | b'.' | b',' | b'=') || !byte.is_ascii()
+}
+
+fn is_noise(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, b',' | b'"' | b'\'' | b']' | b'|')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(view: Option<View>) -> String {
+        String::from_utf8_lossy(view.unwrap_or_default().text()).into_owned()
+    }
+
+    #[test]
+    fn letters_behind_numbers_and_dates_stand_in_a_row() {
+        assert_eq!(text(last_fields(b"1\tg\n2:h\n10\tp\n")), "ghp");
+        assert_eq!(
+            text(last_fields(b"^a1 (Me 2020-01-01 1) g\n^a1 (Me 2020-01-01 2) h\nx p")),
+            "ghp"
+        );
+        assert_eq!(
+            text(without_numbers(b" 1  g h\n 2  p _\n 3\xe2\x86\x92a b")),
+            "  g h  p _\u{2192}a b"
+        );
+        assert_eq!(text(marked(b"+a\n-x\n+b\n+c\n d\n+e\n", b'+', b'-')), "a\nb\nc\n");
+        assert_eq!(text(without_numbers(b"fn main() {\n}\n// 3\n")), "");
+    }
+}

@@ -1,0 +1,291 @@
+//! Secrets whose values are known: the keys this program was given, and what was found before.
+//!
+//! A value is found as it is and in other clothes: cut, spaced, backwards, in base64 or the digits
+//! of a dump, spread over lines. Whoever compresses or encrypts it, or puts letters of their own
+//! between its letters, gets past. A piece counts that says something: eight letters at random or so.
+
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use gnoma_core::secret::Secret;
+use memchr::memmem;
+
+use super::raw::{Label, Raw};
+use crate::{decode::View, language};
+
+mod forms;
+mod index;
+mod letters;
+mod lines;
+
+use forms::Script;
+use index::{FormIndex, Piece, SURE_LETTERS};
+use letters::Letters;
+
+/// Shortest known value that is searched for.
+pub const MIN_KNOWN_BYTES: usize = 8;
+/// Values that are learnt.
+const MAX_VALUES: usize = 4096;
+/// Letters of all forms of all values.
+const MAX_FORM_LETTERS: usize = 4 << 20;
+/// Of a longer value the beginning is known.
+const MAX_VALUE_BYTES: usize = 16 << 10;
+/// What a letter costs in language, in bits, at most.
+const LANGUAGE_BITS: f32 = 3.0;
+/// A piece with so many bits beyond those of language is no accident.
+const TELLING_BITS: f32 = 14.0;
+/// What reads like language is only known by this share of it, in percent, and this many letters.
+const WHOLE_PERCENT: usize = 80;
+const MIN_WORDY_LETTERS: usize = 16;
+/// Letters of a value that says something.
+const MIN_LETTERS: usize = 8;
+/// What all keys of OpenSSH begin with is about so long, in base64.
+const MAX_HEAD_BYTES: usize = 72;
+const OPENSSH_HEAD: &[u8] = b"b3BlbnNzaC1rZXktdjEA";
+/// The end of what private RSA keys have in common with public ones.
+const RSA_HEAD: &[u8] = b"BAQEFAAS";
+/// How far behind its digits a dump shows their text, and how much of a value is seen in it.
+const MAX_DUMP_TEXT_BYTES: usize = 64;
+const MIN_DUMP_TEXT_BYTES: usize = 3;
+/// Digits at the edges of a form that hold bits of its neighbours as well.
+const MAX_EDGE_BYTES: usize = 4;
+
+/// Rule ids and values. They grow while texts are read.
+pub(crate) struct KnownSecrets(RwLock<KnownValues>);
+
+#[derive(Default)]
+struct KnownValues {
+    values: Vec<KnownValue>,
+    index: FormIndex,
+}
+
+struct KnownValue {
+    name: Arc<str>,
+    value: Secret<String>,
+    /// Whether it was given and not found: then it counts wherever it stands.
+    is_given: bool,
+    /// Searched one by one, because its letters alone are too few or say too little.
+    is_exact: bool,
+}
+
+impl KnownSecrets {
+    /// Keeps the values that are long enough.
+    pub(crate) fn new(given: Vec<(String, Secret<String>)>) -> Self {
+        let mut known = KnownValues::default();
+        for (name, value) in given {
+            known.add(name.into(), value, true);
+        }
+        Self(RwLock::new(known))
+    }
+
+    /// The rule id of the value with that index.
+    pub(crate) fn name(&self, index: usize) -> Arc<str> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.values.get(index).map_or_else(|| "known".into(), |known| Arc::clone(&known.name))
+    }
+
+    /// How many are known. A text is judged anew when there are more.
+    pub(crate) fn count(&self) -> usize {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values.len()
+    }
+
+    /// Knows the value from now on, unless it is or holds one that is known.
+    pub(crate) fn learn(&self, name: &Arc<str>, value: &str) {
+        let mut found = Vec::new();
+        self.find(value.as_bytes(), &mut found);
+        if found.is_empty() {
+            let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            known.add(Arc::clone(name), Secret::new(value.to_owned()), false);
+        }
+    }
+
+    /// Adds every place of `text` where a value stands.
+    pub(crate) fn find(&self, text: &[u8], found: &mut Vec<Raw>) {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if known.values.is_empty() {
+            return;
+        }
+        known.find_exact(text, found);
+        known.find_in_lines(text, found);
+        for (mark, other) in [(b'+', b'-'), (b'-', b'+')] {
+            let find = |text: &[u8], inside: &mut Vec<Raw>| known.find_in_lines(text, inside);
+            find_through(lines::marked(text, mark, other), find, found);
+        }
+    }
+}
+
+/// Adds what `find` finds in a view.
+fn find_through(view: Option<View>, find: impl Fn(&[u8], &mut Vec<Raw>), found: &mut Vec<Raw>) {
+    let Some(view) = view else { return };
+    let mut inside = Vec::new();
+    find(view.text(), &mut inside);
+    found.extend(inside.into_iter().map(|raw| Raw { span: view.origin(raw.span), ..raw }));
+}
+
+impl fmt::Debug for KnownSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownSecrets").field("values", &self.count()).finish_non_exhaustive()
+    }
+}
+
+impl KnownValues {
+    fn add(&mut self, name: Arc<str>, value: Secret<String>, is_given: bool) {
+        let bytes = value.expose().as_bytes();
+        if bytes.len() < MIN_KNOWN_BYTES || self.values.len() >= MAX_VALUES {
+            return;
+        }
+        let telling = telling_part(bytes);
+        let letters = telling.iter().filter(|byte| letters::is_letter(**byte)).count();
+        let says_something = excess_bits(telling) >= TELLING_BITS || letters >= MIN_WORDY_LETTERS;
+        let has_forms = letters >= MIN_LETTERS && says_something;
+        if !is_given && !has_forms && language::read(bytes).is_plain_words() {
+            return;
+        }
+        let number = self.values.len();
+        if has_forms && self.index.len() < MAX_FORM_LETTERS {
+            let index = &mut self.index;
+            forms::each(telling, &mut |script, form| index.add(number, script, &form));
+        }
+        let is_exact = is_given || !has_forms || letters < SURE_LETTERS;
+        self.values.push(KnownValue { name, value, is_given, is_exact });
+    }
+
+    fn find_exact(&self, text: &[u8], found: &mut Vec<Raw>) {
+        for (number, known) in self.values.iter().enumerate().filter(|(_, known)| known.is_exact) {
+            let value = known.value.expose().as_bytes();
+            for start in memmem::find_iter(text, value) {
+                let span = start..start + value.len();
+                if known.is_given || stands_alone(text, &span) {
+                    found.push(Raw { span, label: Label::Known(number) });
+                }
+            }
+        }
+    }
+
+    /// Looks at a text as it stands and at the ends of its lines.
+    fn find_in_lines(&self, text: &[u8], found: &mut Vec<Raw>) {
+        self.find_forms(text, found);
+        for view in [lines::last_fields(text), lines::without_numbers(text)] {
+            find_through(view, |text, inside| self.find_forms(text, inside), found);
+        }
+    }
+
+    fn find_forms(&self, text: &[u8], found: &mut Vec<Raw>) {
+        let letters = Letters::of(text);
+        self.index.each(letters.get(), &mut |piece| {
+            let counts = self.counts(piece);
+            if counts {
+                let span = letters.origin(text, piece.place.clone());
+                let span = self.widened(text, span, piece);
+                found.push(Raw { span, label: Label::Known(piece.form.value) });
+            }
+            counts
+        });
+    }
+
+    /// Whether a piece says enough to be no accident.
+    fn counts(&self, piece: &Piece) -> bool {
+        let form = self.index.letters(&piece.form);
+        if piece.count * 100 >= form.len() * WHOLE_PERCENT {
+            return true;
+        }
+        let covered = form.get(piece.covered.clone()).unwrap_or_default();
+        let Some(known) = self.values.get(piece.form.value) else { return false };
+        let value = telling_part(known.value.expose().as_bytes());
+        match piece.form.script {
+            Script::Plain | Script::Letters => excess_bits(covered) >= TELLING_BITS,
+            Script::Digits | Script::DigitsBackwards => {
+                let scaled = |at: usize| at * value.len() / form.len().max(1);
+                let (mut from, mut to) = (scaled(piece.covered.start), scaled(piece.covered.end));
+                if piece.form.script == Script::DigitsBackwards {
+                    (from, to) = (value.len() - to, value.len() - from);
+                }
+                let said = value.get(from..to).unwrap_or_default();
+                // Parts that lie apart do not say what lies between them.
+                let share = piece.count as f32 / covered.len().max(1) as f32;
+                excess_bits(said) * share >= TELLING_BITS
+            }
+        }
+    }
+
+    /// The place of a dump with the text that some tools write at the end of each of its lines.
+    fn with_its_text(&self, text: &[u8], span: Range<usize>, value: usize) -> Range<usize> {
+        let value = self.values.get(value).map_or("", |known| known.value.expose()).as_bytes();
+        let rest = text.get(span.end..).unwrap_or_default();
+        let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = line.get(..MAX_DUMP_TEXT_BYTES).unwrap_or(line);
+        let stands = |piece: &[u8]| memmem::find(value, piece).is_some();
+        let last = line.windows(MIN_DUMP_TEXT_BYTES).rposition(stands);
+        span.start..span.end + last.map_or(0, |at| at + MIN_DUMP_TEXT_BYTES)
+    }
+
+    /// The place with what belongs to the value besides its letters.
+    fn widened(&self, text: &[u8], span: Range<usize>, piece: &Piece) -> Range<usize> {
+        match piece.form.script {
+            Script::Plain => {}
+            Script::Letters => return span,
+            Script::Digits | Script::DigitsBackwards => {
+                let span = self.with_its_text(text, span, piece.form.value);
+                return with_edges(text, span);
+            }
+        }
+        let value = self.values.get(piece.form.value).map_or("", |known| known.value.expose());
+        let bytes = value.as_bytes();
+        let lead = bytes.iter().take_while(|byte| !letters::is_letter(**byte)).count();
+        let Some(start) = span.start.checked_sub(lead) else { return span };
+        let whole = start..start + bytes.len();
+        if text.get(whole.clone()) == Some(bytes) && whole.end >= span.end { whole } else { span }
+    }
+}
+
+/// The part of a value that is nobody else's: without the frame and the format of a key, and
+/// without what all web tokens begin with.
+fn telling_part(value: &[u8]) -> &[u8] {
+    let mut value = value.get(..MAX_VALUE_BYTES).unwrap_or(value);
+    if let Some(open) = memmem::find(value, b"-BEGIN ") {
+        value = between(value.get(open..).unwrap_or_default(), b"-----", b"-----END");
+        let head = value.get(..MAX_HEAD_BYTES).unwrap_or(value);
+        let format = if memmem::find(head, OPENSSH_HEAD).is_some() {
+            MAX_HEAD_BYTES
+        } else {
+            memmem::find(head, RSA_HEAD).map_or(0, |at| at + RSA_HEAD.len())
+        };
+        value = value.get(format..).unwrap_or_default();
+    } else if value.starts_with(b"eyJ") {
+        value = between(value, b".", b"\0");
+    }
+    value
+}
+
+/// What stands behind `open`, up to `close`; all of it where they are missing.
+fn between<'t>(text: &'t [u8], open: &[u8], close: &[u8]) -> &'t [u8] {
+    let start = memmem::find(text, open).map_or(0, |at| at + open.len());
+    let rest = text.get(start..).unwrap_or_default();
+    rest.get(..memmem::find(rest, close).unwrap_or(rest.len())).unwrap_or_default()
+}
+
+/// Bits of `piece` beyond what language would need.
+fn excess_bits(piece: &[u8]) -> f32 {
+    let reading = language::read(piece);
+    reading.bits - LANGUAGE_BITS * reading.bytes as f32
+}
+
+/// The place with the digits at its edges that hold bits of neighbours as well.
+fn with_edges(text: &[u8], span: Range<usize>) -> Range<usize> {
+    let is_digit =
+        |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_');
+    let after = text.get(span.end..).unwrap_or_default().iter();
+    let before = text.get(..span.start).unwrap_or_default().iter().rev();
+    let after = after.take(MAX_EDGE_BYTES).take_while(is_digit).count();
+    let before = before.take(MAX_EDGE_BYTES).take_while(is_digit).count();
+    span.start - before..span.end + after
+}
+
+fn stands_alone(text: &[u8], span: &Range<usize>) -> bool {
+    let before = span.start.checked_sub(1).and_then(|at| text.get(at));
+    let after = text.get(span.end);
+    ![before, after].into_iter().flatten().any(u8::is_ascii_alphanumeric)
+}

@@ -1,0 +1,146 @@
+//! What tools make of a value: as many writings of it as anybody could think of.
+//!
+//! For tests that a known secret is found in all of them.
+
+use std::fmt::Write as _;
+
+use base64::prelude::*;
+
+fn bytes(value: &str, separator: &str, write: impl Fn(u8) -> String) -> String {
+    value.bytes().map(write).collect::<Vec<_>>().join(separator)
+}
+
+fn folded(value: &str, width: usize) -> Vec<String> {
+    value.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+}
+
+/// As `od` and `xxd` write: an address, the digits of so many bytes, and perhaps the text.
+fn dump(value: &str, before: usize, write: impl Fn(&[u8]) -> String, has_text: bool) -> String {
+    let whole = format!("{}{value}\n", "x".repeat(before));
+    let mut dump = String::new();
+    for (number, line) in whole.as_bytes().chunks(16).enumerate() {
+        let text =
+            if has_text { String::from_utf8_lossy(line).replace('\n', ".") } else { String::new() };
+        let _written = writeln!(dump, "{:08x}: {}  {text}", number * 16, write(line));
+    }
+    dump
+}
+
+fn pairs(line: &[u8]) -> String {
+    line.chunks(2)
+        .map(|two| two.iter().map(|b| format!("{b:02x}")).collect::<String>())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn little_words(line: &[u8]) -> String {
+    line.chunks(2)
+        .map(|two| two.iter().rev().map(|b| format!("{b:02x}")).collect::<String>())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// From its end to its beginning.
+#[must_use]
+pub fn reversed(value: &str) -> String {
+    value.chars().rev().collect()
+}
+
+fn rot13(value: &str) -> String {
+    let turn = |c: char, a: u8| char::from(a + (c as u8 - a + 13) % 26);
+    let map = |c: char| match c {
+        'a'..='z' => turn(c, b'a'),
+        'A'..='Z' => turn(c, b'A'),
+        other => other,
+    };
+    value.chars().map(map).collect()
+}
+
+/// The value as many tools write it, by the name of the way.
+#[must_use]
+pub fn clothes(value: &str) -> Vec<(String, String)> {
+    let base64 = |text: &str| BASE64_STANDARD.encode(text);
+    let hex = |text: &str| bytes(text, "", |b| format!("{b:02x}"));
+    let mut all: Vec<(String, String)> = vec![
+        ("itself".into(), value.into()),
+        ("in other case".into(), value.to_uppercase()),
+        ("rev".into(), reversed(value)),
+        ("sed 's/./& /g'".into(), bytes(value, " ", |b| char::from(b).to_string())),
+        ("separated".into(), bytes(value, "-", |b| char::from(b).to_string())),
+        ("grep -o .".into(), bytes(value, "\n", |b| char::from(b).to_string())),
+        ("grep -no .".into(), bytes(value, "\n", |b| format!("1:{}", char::from(b)))),
+        ("a JSON list".into(), bytes(value, ", ", |b| format!("\"{}\"", char::from(b)))),
+        ("xxd -p".into(), hex(value)),
+        ("upper hex".into(), hex(value).to_uppercase()),
+        ("hex with colons".into(), bytes(value, ":", |b| format!("{b:02x}"))),
+        ("xxd -p | rev".into(), reversed(&hex(value))),
+        ("rev | xxd -p".into(), hex(&reversed(value))),
+        ("xxd -i".into(), bytes(value, ", ", |b| format!("0x{b:02x}"))),
+        ("\\x".into(), bytes(value, "", |b| format!("\\x{b:02x}"))),
+        ("\\u".into(), bytes(value, "", |b| format!("\\u{b:04x}"))),
+        ("octal escapes".into(), bytes(value, "", |b| format!("\\{b:03o}"))),
+        ("od -An -to1".into(), bytes(value, " ", |b| format!("{b:03o}"))),
+        ("od -An -tu1".into(), bytes(value, " ", |b| format!("{b:3}"))),
+        ("a list of numbers".into(), bytes(value, ",", |b| b.to_string())),
+        ("percent".into(), bytes(value, "", |b| format!("%{b:02X}"))),
+        ("entities".into(), bytes(value, "", |b| format!("&#{b};"))),
+        ("hex entities".into(), bytes(value, "", |b| format!("&#x{b:x};"))),
+        ("quoted-printable".into(), bytes(value, "", |b| format!("={b:02X}"))),
+        ("rot13".into(), rot13(value)),
+        ("base64 | rev".into(), reversed(&base64(value))),
+        ("rev | base64".into(), base64(&reversed(value))),
+        ("base64 | base64".into(), base64(&base64(value))),
+        ("xxd -p | base64".into(), base64(&hex(value))),
+        (
+            "UTF-16, base64".into(),
+            base64(&value.chars().flat_map(|c| [c, '\0']).collect::<String>()),
+        ),
+    ];
+    for width in [1, 2, 3, 4, 7, 10, 16] {
+        let lines = folded(value, width);
+        all.push((format!("fold -w {width}"), lines.join("\n")));
+        let numbered = lines.iter().enumerate().map(|(at, line)| format!("{:6}\t{line}", at + 1));
+        all.push((format!("fold -w {width} | cat -n"), numbered.collect::<Vec<_>>().join("\n")));
+        let blamed = lines.iter().enumerate().map(|(at, line)| {
+            format!("^4d2f1a0 (Some Body 2024-05-0{} 10:00:00 +0200 {at}) {line}", at % 9 + 1)
+        });
+        all.push((format!("fold -w {width}, git blame"), blamed.collect::<Vec<_>>().join("\n")));
+        let marked: Vec<_> = lines.iter().map(|line| format!("+{line}")).collect();
+        all.push((format!("fold -w {width}, git diff"), marked.join("\n")));
+    }
+    for before in 0..3 {
+        let encoded = base64(&format!("{}{value} and more", "x".repeat(before)));
+        all.push((format!("base64 at {before}"), encoded.clone()));
+        all.push((
+            format!("base64 at {before}, for URLs"),
+            encoded.replace('+', "-").replace('/', "_"),
+        ));
+        let marked: Vec<_> = folded(&encoded, 20).iter().map(|line| format!("+{line}")).collect();
+        all.push((format!("base64 at {before}, wrapped, in a diff"), marked.join("\n")));
+    }
+    for before in 0..16 {
+        all.push((format!("xxd at {before}"), dump(value, before, pairs, true)));
+        all.push((format!("od -x at {before}"), dump(value, before, little_words, false)));
+        let letters = |line: &[u8]| {
+            line.iter()
+                .map(|b| format!("   {}", char::from(*b).to_string().replace('\n', "\\n")))
+                .collect::<String>()
+        };
+        all.push((format!("od -c at {before}"), dump(value, before, letters, false)));
+    }
+    all
+}
+
+/// The longest part of the value that can be read from what is left, in characters.
+#[must_use]
+pub fn readable(value: &str, rest: &str) -> usize {
+    let letters = |text: &str| {
+        text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase()
+    };
+    let (value, rest) = (letters(value), letters(rest));
+    let lengths = (1..=value.len()).rev();
+    let stands = |length: &usize| {
+        (0..=value.len() - length).any(|at| rest.contains(&value[at..at + length]))
+    };
+    lengths.clone().find(stands).unwrap_or(0)
+}

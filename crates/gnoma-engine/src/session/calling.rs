@@ -1,9 +1,9 @@
 //! A call of the turn: whoever is in charge is asked, and its answer heard.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Event, Message, ModelRequest, Provider as _, ProviderError, StreamEvent, ToolChoice,
+    ErrorKind, Event, Message, ModelRequest, Provider as _, ProviderError, StreamEvent, ToolChoice,
     tool::{Tier, ToolKind},
 };
 use tokio::time::Instant;
@@ -18,6 +18,10 @@ use crate::{
     routing::{meter::Meter, several},
     turn::Input,
 };
+
+/// A server that sends empty pieces is believed to be thinking for so long, and so many of them.
+const EMPTY_PATIENCE: Duration = Duration::from_secs(300);
+const MAX_EMPTY_PIECES: usize = 64;
 
 impl Session {
     /// Asks whoever is in charge.
@@ -52,6 +56,7 @@ impl Session {
             arm,
             since: Instant::now(),
             first: None,
+            heard: (Instant::now(), 0),
             meter: Meter::new(expected.input),
             messages: self.turn.history().len(),
             shares,
@@ -78,12 +83,22 @@ impl Session {
             }
             Err(error) => self.note_failure(error),
         }
+        if let Some(error) = self.says_nothing() {
+            self.stream = None;
+            self.note_failure(&error);
+            return self.take(Input::Model(Err(error))).await;
+        }
         self.take(Input::Model(event)).await
     }
 
     fn note(&mut self, event: &StreamEvent) {
         let Some(call) = &mut self.spending.call else { return };
         call.meter.hear(event);
+        call.heard = if says_something(event) {
+            (Instant::now(), 0)
+        } else {
+            (call.heard.0, call.heard.1 + 1)
+        };
         let first = *call.first.get_or_insert_with(|| call.since.elapsed());
         if matches!(event, StreamEvent::Stop(_)) {
             call.is_over = true;
@@ -96,6 +111,16 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// The failure of a call whose server goes on sending, but nothing of an answer.
+    fn says_nothing(&self) -> Option<ProviderError> {
+        let call = self.spending.call.as_ref().filter(|call| !call.is_over)?;
+        let (since, pieces) = call.heard;
+        (pieces > MAX_EMPTY_PIECES && since.elapsed() > EMPTY_PATIENCE).then(|| {
+            let said = "sent nothing of an answer for a long time, but did not end it";
+            ProviderError::new(ErrorKind::Timeout, &call.arm.name().provider, said)
+        })
     }
 
     fn note_failure(&mut self, error: &ProviderError) {
@@ -154,5 +179,24 @@ impl Session {
             effort: arm.effort,
             context_window: arm.context_window,
         }
+    }
+}
+
+/// Whether an answer is longer or over after it: empty pieces could go on for ever.
+fn says_something(event: &StreamEvent) -> bool {
+    match event {
+        StreamEvent::TextDelta { text, .. } | StreamEvent::ThinkingDelta { text, .. } => {
+            !text.is_empty()
+        }
+        StreamEvent::ToolCallDelta { fragment, .. } => !fragment.is_empty(),
+        StreamEvent::Redacted { .. } | StreamEvent::ToolCallStart { .. } | StreamEvent::Stop(_) => {
+            true
+        }
+        StreamEvent::RateLimits { .. }
+        | StreamEvent::Started { .. }
+        | StreamEvent::Signature { .. }
+        | StreamEvent::Item { .. }
+        | StreamEvent::ToolCallDone { .. }
+        | StreamEvent::Usage(_) => false,
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Call {
     pub(super) arm: Arm,
     pub(super) since: Instant,
     pub(super) first: Option<Duration>,
+    /// When something of the answer came last, and how many empty pieces came since.
+    pub(super) heard: (Instant, usize),
     /// What it takes.
     pub(super) meter: Meter,
     /// Messages of the history that it was asked with.

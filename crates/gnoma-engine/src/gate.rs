@@ -18,7 +18,7 @@ use gnoma_core::{
     tool::{Grant, Touches},
 };
 use gnoma_guard::{
-    firewall::Firewall,
+    firewall::{Firewall, RestoredCall},
     permission::{self, Origin, Permissions, Rule, RuleAction, World},
 };
 
@@ -60,8 +60,7 @@ impl fmt::Debug for GatePlace {
 /// A call that may run, at once or after a question, and has not run to its end.
 pub(crate) struct Admitted {
     /// As it runs: placeholders are secrets again.
-    call: ToolCall,
-    holds_secrets: bool,
+    call: RestoredCall,
     grant: Grant,
     /// The rules an answer for good would add.
     always: Vec<Rule>,
@@ -137,7 +136,7 @@ impl Gate {
     }
 
     /// What runs, and what it may reach.
-    pub(crate) fn admitted(&self, id: &CallId) -> Option<(ToolCall, Grant)> {
+    pub(crate) fn admitted(&self, id: &CallId) -> Option<(RestoredCall, Grant)> {
         self.admitted.get(id).map(|judged| (judged.call.clone(), judged.grant.clone()))
     }
 
@@ -150,7 +149,7 @@ impl Gate {
 
     /// Whether a person can be asked to let the call run again outside the sandbox.
     pub(crate) fn may_offer_outside(&self, id: &CallId) -> bool {
-        let may = |judged: &Admitted| !judged.grant.outside && !judged.holds_secrets;
+        let may = |judged: &Admitted| !judged.grant.outside && judged.call.used().is_empty();
         self.interactive && self.admitted.get(id).is_some_and(may)
     }
 
@@ -179,33 +178,31 @@ impl Judge {
     pub(crate) fn decide(
         &self,
         spec: &ToolSpec,
-        call: &ToolCall,
+        written: &ToolCall,
         preview: impl FnOnce(&ToolCall, &Grant) -> Option<String>,
     ) -> (Verdict, Option<Admitted>) {
-        let restored = match self.firewall.restore(spec.kind, call) {
+        let call = match self.firewall.restore(spec.kind, written) {
             Ok(restored) => restored,
             Err(reason) => return (Verdict::Deny { reason }, None),
         };
-        let holds_secrets = !restored.used.is_empty();
-        let call = restored.call;
-        let (verdict, trial) = self.permissions.judge_or_try(self.mode, &self.world(), spec, &call);
-        // What holds a secret could write it anywhere in what is shown.
-        if let Some(trial) = trial.filter(|_| !holds_secrets && (self.place.can_try)()) {
+        let holds_secrets = !call.used().is_empty();
+        let world = self.world();
+        let (verdict, trial) =
+            self.permissions.judge_restored(self.mode, &world, spec, written, &call);
+        if let Some(trial) = trial.filter(|_| (self.place.can_try)()) {
             let permission::TrialRun { reason, grant, always } = trial;
             let always = if offer(&always).is_some() { always } else { Vec::new() };
-            let admitted = Admitted { call, holds_secrets, grant, always };
-            return (Verdict::Allow { reason }, Some(admitted));
+            return (Verdict::Allow { reason }, Some(Admitted { call, grant, always }));
         }
         let (reason, grant, always) = match verdict {
             permission::Verdict::Deny { reason } => return (Verdict::Deny { reason }, None),
-            permission::Verdict::Allow { reason, grant }
-                if !(holds_secrets && self.sends(spec, &grant)) =>
-            {
-                let admitted = Admitted { call, holds_secrets, grant, always: Vec::new() };
-                return (Verdict::Allow { reason }, Some(admitted));
-            }
-            permission::Verdict::Allow { grant, .. } => {
-                ("it could send a secret of yours over the network".to_owned(), grant, Vec::new())
+            permission::Verdict::Allow { reason, grant } => {
+                let shows = if holds_secrets { self.shows(spec, &grant) } else { None };
+                let Some(shows) = shows else {
+                    let admitted = Admitted { call, grant, always: Vec::new() };
+                    return (Verdict::Allow { reason }, Some(admitted));
+                };
+                (shows.to_owned(), grant, Vec::new())
             }
             permission::Verdict::Ask { reason, grant, always } if !holds_secrets => {
                 (reason, grant, always)
@@ -217,23 +214,27 @@ impl Judge {
         if !self.interactive {
             return (Verdict::Deny { reason: unanswered(&reason, self.mode) }, None);
         }
-        let preview = preview(&call, &grant);
+        let preview = preview(call.expose(), &grant);
+        let preview = preview.map(|preview| self.firewall.text(&preview).into_owned());
         let offered = offer(&always);
         let always = if offered.is_some() { always } else { Vec::new() };
-        let admitted = Admitted { call, holds_secrets, grant, always };
+        let admitted = Admitted { call, grant, always };
         (Verdict::Ask { reason, preview, always: offered }, Some(admitted))
     }
 
-    /// Whether what the call holds could leave this machine.
-    fn sends(&self, spec: &ToolSpec, grant: &Grant) -> bool {
-        let sends = |touches: &Touches| match touches {
-            Touches::Path(_) => false,
-            Touches::Command(_) => grant.network || !(self.place.network_is_walled)(),
+    /// To whom the call could show the secret that it holds, if to anybody.
+    fn shows(&self, spec: &ToolSpec, grant: &Grant) -> Option<&'static str> {
+        const SENT: &str = "it could send a secret of yours over the network";
+        const SHOWN: &str = "it is handed a secret of yours, and the model reads what it prints";
+        let shows = |touches: &Touches| match touches {
+            Touches::Path(_) => None,
+            Touches::Command(_) if grant.network || !(self.place.network_is_walled)() => Some(SENT),
+            Touches::Command(_) => Some(SHOWN),
             // It goes to something that runs already.
-            Touches::Action(..) | Touches::Url(_) => true,
+            Touches::Action(..) | Touches::Url(_) => Some(SENT),
         };
         // What a tool without any is for is not known.
-        spec.touches.is_empty() || spec.touches.iter().any(sends)
+        if spec.touches.is_empty() { Some(SENT) } else { spec.touches.iter().find_map(shows) }
     }
 
     fn world(&self) -> World<'_> {

@@ -4,6 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use gnoma_core::{Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, message::CallId, tool::ToolKind};
+use gnoma_guard::firewall::Firewall;
 use tokio::time::Instant;
 
 use super::state::{Ended, Gone, Session};
@@ -57,9 +58,9 @@ impl Session {
             let outcome = ToolOutcome::failed("not run: it was not judged");
             return self.inbox.push_back(Input::ToolDone(written.id.clone(), outcome, 0));
         };
-        let may_write = !checkpoint::only_reads(tool.spec(), &call, &grant);
+        let may_write = !checkpoint::only_reads(tool.spec(), written, &grant);
         if may_write && !is_check {
-            self.may_write(tool.spec(), &call);
+            self.may_write(tool.spec(), written);
         }
         let files = may_write.then(|| self.keeper.writes()).flatten();
         let keep_before =
@@ -70,7 +71,9 @@ impl Session {
         self.wishes.in_turn(&self.router.scope);
         let cx = ToolCx { grant, stores_large_results: large_results.is_some(), ..self.tool_cx() };
         let large_results = large_results.filter(|_| tool.spec().kind != ToolKind::ReadsResults);
-        let run = Run { tool, call, cx, keep_before, large_results };
+        let hides = (!call.used().is_empty()).then(|| Arc::clone(&self.firewall));
+        let call = call.expose().clone();
+        let run = Run { tool, call, cx, keep_before, large_results, hides };
         self.running.spawn(async move {
             let (call, outcome, duration_ms) = run.go().await;
             Ended { call, outcome, duration_ms, is_check }
@@ -95,11 +98,13 @@ struct Run {
     keep_before: Option<(Arc<Files>, String)>,
     /// Where a large result goes, and the tool that reads it back.
     large_results: Option<(Arc<LargeResults>, Arc<ToolSpec>)>,
+    /// Hides what its tool says of the secrets that it was handed.
+    hides: Option<Arc<Firewall>>,
 }
 
 impl Run {
     async fn go(self) -> (CallId, ToolOutcome, u64) {
-        let Self { tool, call, cx, keep_before, large_results } = self;
+        let Self { tool, call, cx, keep_before, large_results, hides } = self;
         let (id, name) = (call.id.clone(), call.name.clone());
         let mut started = Instant::now();
         let work = async {
@@ -113,7 +118,10 @@ impl Run {
                 }
                 started = Instant::now();
             }
-            let outcome = tool.run(call, cx).await;
+            let mut outcome = tool.run(call, cx).await;
+            if let Some(firewall) = hides {
+                outcome = firewall.outcome(outcome);
+            }
             match large_results {
                 Some((large_results, reader)) => {
                     large_results.put_away(&reader.name, outcome).await

@@ -1,17 +1,24 @@
 //! The guard within a session: secrets come back for tools alone, answers cover what was shown, and
 //! only a person takes down a wall.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use gnoma_core::{
-    Command, Content, Event, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    session::{Outcome, PermissionAnswer as Reply, PermissionMode},
+    Command, Content, Event, ProviderError, StreamEvent, Tool, ToolCall, ToolCx, ToolOutcome,
+    ToolSpec,
+    session::{Outcome, PermissionAnswer as Reply, PermissionMode, SessionState},
     tool::{Access, BoxFuture, CommandReport, Grant, ToolOutput, Touches},
 };
-use gnoma_testkit::{Answer, FakeProvider, FakeTool};
+use gnoma_testkit::{
+    Answer, FakeProvider, FakeTool,
+    clothes::{readable, reversed},
+};
 
 use super::{Run, assert_paired, history, outcome, start_with};
 
@@ -170,6 +177,91 @@ async fn answers_that_nobody_asked_for_are_nothing() {
     run.answer(&call, Reply::Allow);
     run.until_idle().await;
     assert_eq!(tool.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_message_quotes_a_secret_that_was_put_back() {
+    let tool = writer(Touches::command("command"));
+    for (mode, interactive) in [
+        (PermissionMode::Plan, true),
+        (PermissionMode::Deny, false),
+        (PermissionMode::AcceptEdits, false),
+        (PermissionMode::AcceptEdits, true),
+        (PermissionMode::Bypass, true),
+    ] {
+        let mut run = begin(vec![Arc::new(tool.clone())], mode, interactive);
+        let placeholder = run.learn_placeholder().await;
+        // The cut of a quoted command goes through the middle of the secret, wherever that is.
+        for before in 0..64 {
+            let command = format!("{}touch {placeholder}", "x".repeat(before));
+            let arguments = format!(r#"{{"command":"{command}"}}"#);
+            run.next_calls(&[("c", "write", &arguments)]);
+            let events =
+                run.until(|event| asked(event) || *event == Event::State(SessionState::Idle));
+            let mut events = events.await;
+            if events.last().is_some_and(asked) {
+                let (call, reason, always) = question(&events);
+                assert!(reason.contains("secret of yours") && always.is_none(), "{reason}");
+                run.answer(&call, Reply::Deny { reason: String::new() });
+                events.extend(run.until_idle().await);
+            }
+            let told = format!("{events:?} {:?}", run.provider.requests().last());
+            assert!(readable(&token(), &told) < 6, "{mode}, {before}: {told}");
+        }
+    }
+    assert!(tool.calls().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_is_handed_a_secret_only_with_a_persons_yes() {
+    let tool = writer(Touches::command("command"));
+    let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Bypass, true);
+    let placeholder = run.learn_placeholder().await;
+    for round in 1..3 {
+        run.next_calls(&[("c", "write", &format!(r#"{{"command":"echo {placeholder}"}}"#))]);
+        let (call, reason, always) = question(&run.until(asked).await);
+        assert!(reason.contains("the model reads what it prints") && always.is_none(), "{reason}");
+        run.answer(&call, Reply::Always);
+        run.until_idle().await;
+        assert_eq!(tool.calls().len(), round);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_tool_says_of_a_secret_that_it_was_handed_is_hidden() {
+    let telling = FakeTool::new("write", Access::Edit, |call: &ToolCall| {
+        let arguments = call.arguments.get().to_owned();
+        let cut: String = arguments.chars().take(60).collect();
+        let report = CommandReport { command: arguments.clone(), exit_code: Some(1), walled: None };
+        let diff = Some(arguments.chars().rev().collect());
+        ToolOutcome::Failed(ToolOutput { report: Some(report), diff, ..ToolOutput::text(cut) })
+    });
+    let mut run = begin(
+        vec![Arc::new(telling.touching(Touches::path("path")))],
+        PermissionMode::AcceptEdits,
+        false,
+    );
+    let placeholder = run.learn_placeholder().await;
+    run.next_calls(&[(
+        "c",
+        "write",
+        &format!(r#"{{"path":"/a","content":"key = {placeholder}"}}"#),
+    )]);
+    let told = format!("{:?} {:?}", run.until_idle().await, run.provider.requests());
+    assert!(readable(&token(), &told) < 6 && !told.contains(&reversed(&token())[..8]), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn empty_pieces_do_not_keep_a_turn_alive() {
+    let empty = || Ok(StreamEvent::TextDelta { slot: 0, text: String::new() });
+    let pieces: Vec<Result<StreamEvent, ProviderError>> = (0..5_000).map(|_| empty()).collect();
+    let mut run = begin(Vec::new(), PermissionMode::AcceptEdits, false);
+    for _ in 0..8 {
+        run.provider.push(Answer::of(pieces.clone()).every(Duration::from_secs(1)));
+    }
+    run.say("hello");
+    let events = run.until_idle().await;
+    assert!(matches!(outcome(&events), Outcome::Failed { .. }), "{events:?}");
 }
 
 /// A command that a wall stops until it runs outside.

@@ -160,7 +160,9 @@ impl Judge {
         text: &str,
         judge: impl FnOnce() -> Option<Judged>,
     ) -> Option<Arc<Judged>> {
-        let key: [u8; 32] = Sha256::new().chain_update(kind).chain_update(text).finalize().into();
+        let known = self.known().to_le_bytes();
+        let hash = Sha256::new().chain_update(kind).chain_update(known).chain_update(text);
+        let key: [u8; 32] = hash.finalize().into();
         let lock = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().verdicts.get(&key).cloned();
         known.unwrap_or_else(|| {
@@ -255,7 +257,7 @@ impl Judge {
                             hidden.push(TextPart::Text(before.to_owned()));
                         }
                         hidden.push(TextPart::Secret(Secret {
-                            placeholder: self.vault.conceal(&span.rule, value),
+                            placeholder: self.conceal(&span.rule, value),
                             rule: Arc::clone(&span.rule),
                         }));
                         copied = range.end;
@@ -268,6 +270,19 @@ impl Judge {
             start = end;
         }
         hidden
+    }
+
+    /// The placeholder of a value, which from now on is found however it is written.
+    fn conceal(&self, rule: &Arc<str>, value: &str) -> Arc<str> {
+        if !self.vault.holds(value) {
+            self.scanner.learn(rule, value);
+        }
+        self.vault.conceal(rule, value)
+    }
+
+    /// How many values are known. More of them, and a text that held none may hold some.
+    pub(super) fn known(&self) -> usize {
+        self.scanner.known()
     }
 
     /// The secrets of a text in order, on character boundaries, outside of placeholders.

@@ -22,7 +22,9 @@ use std::{
 };
 
 use gnoma_core::{
-    Message, ModelRequest, ProviderError, RawJson, ToolCall, ToolSpec, tool::ToolKind,
+    Message, ModelRequest, ProviderError, RawJson, ToolCall, ToolOutcome, ToolSpec,
+    message::ResultPart,
+    tool::{CommandReport, ToolKind, ToolOutput},
 };
 use gnoma_secrets::Scanner;
 
@@ -35,6 +37,8 @@ use judge::Judge;
 use reader::{Encountered, RequestReader};
 use seen::SeenValues;
 
+/// Times a request is looked through: what is found late may stand in its beginning, disguised.
+const MAX_PASSES: usize = 4;
 /// Notices that wait to be taken; older ones are dropped.
 const MAX_NOTICES: usize = 256;
 /// Things that are remembered to have been told; then telling starts over.
@@ -67,6 +71,8 @@ type Scanned<T> = Result<Option<Arc<T>>, Blocked>;
 #[derive(Default)]
 struct FirewallState {
     readers: Vec<ProviderFacts>,
+    /// How many values were known when the outcomes below were decided.
+    known: usize,
     messages: SeenValues<Message, Scanned<Message>>,
     systems: SeenValues<str, Scanned<str>>,
     tools: SeenValues<[Arc<ToolSpec>], Scanned<[Arc<ToolSpec>]>>,
@@ -93,14 +99,26 @@ pub struct Blocked {
     pub rules: Vec<Arc<str>>,
 }
 
-/// A call with its secrets put back.
+/// A call with its secrets put back. What is said about it is made of the call as it was written.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RestoredCall {
-    /// The call as the tool shall get it. Not for history, logs or screens.
-    pub call: ToolCall,
-    /// The placeholders that were replaced, each once. Where the call reaches the network, the
-    /// person is to be asked first.
-    pub used: Vec<Arc<str>>,
+    call: ToolCall,
+    used: Vec<Arc<str>>,
+}
+
+impl RestoredCall {
+    /// The call as the tool shall get it. Not for history, logs, screens or messages.
+    #[must_use]
+    pub fn expose(&self) -> &ToolCall {
+        &self.call
+    }
+
+    /// The placeholders that were replaced, each once. Where the call reaches the network or is a
+    /// command, the person is to be asked first.
+    #[must_use]
+    pub fn used(&self) -> &[Arc<str>] {
+        &self.used
+    }
 }
 
 impl fmt::Debug for RestoredCall {
@@ -132,24 +150,42 @@ impl Firewall {
     pub fn outbound(
         &self,
         provider: &ProviderFacts,
-        mut request: ModelRequest,
+        request: ModelRequest,
     ) -> Result<Checked, Blocked> {
         let mut state = self.lock();
-        let id = state.reader(provider);
-        let mut reader = RequestReader::new(&self.judge, &self.policy, Some(provider));
         let mut notices = Vec::new();
-        let FirewallState { messages, systems, tools, told, .. } = &mut *state;
+        let mut checked = self.pass(&mut state, provider, request.clone(), &mut notices)?;
+        for _ in 1..MAX_PASSES {
+            if state.known == self.judge.known() {
+                break;
+            }
+            checked = self.pass(&mut state, provider, request.clone(), &mut notices)?;
+        }
+        Ok(Checked { request: checked, notices })
+    }
+
+    fn pass(
+        &self,
+        state: &mut FirewallState,
+        provider: &ProviderFacts,
+        mut request: ModelRequest,
+        notices: &mut Vec<Notice>,
+    ) -> Result<ModelRequest, Blocked> {
+        let id = state.reader(provider);
+        state.know(self.judge.known());
+        let mut reader = RequestReader::new(&self.judge, &self.policy, Some(provider));
+        let FirewallState { messages, systems, tools, told, .. } = state;
 
         let outcome = systems.outcome(&request.system, id, || {
             let system = reader.text(&request.system, &RequestPart::System);
-            settle(&mut reader, system.map(Arc::from), told, &mut notices)
+            settle(&mut reader, system.map(Arc::from), told, notices)
         });
         if let Some(system) = outcome.clone()? {
             request.system = system;
         }
         let outcome = tools.outcome(&request.tools, id, || {
             let tools = reader.tools(&request.tools);
-            settle(&mut reader, tools, told, &mut notices)
+            settle(&mut reader, tools, told, notices)
         });
         if let Some(tools) = outcome.clone()? {
             request.tools = tools;
@@ -159,13 +195,13 @@ impl Firewall {
             let Some(message) = rest.first_mut() else { break };
             let outcome = messages.outcome(message, id, || {
                 let rewritten = reader.message(message, before.last().map(Arc::as_ref));
-                settle(&mut reader, rewritten.map(Arc::new), told, &mut notices)
+                settle(&mut reader, rewritten.map(Arc::new), told, notices)
             });
             if let Some(rewritten) = outcome.clone()? {
                 *message = rewritten;
             }
         }
-        Ok(Checked { request, notices })
+        Ok(request)
     }
 
     /// A text as it may be logged, stored or shown.
@@ -181,6 +217,35 @@ impl Firewall {
             })
         });
         rendered.map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// What became of a call, as it may be kept: for one that was handed secrets, which its tool may
+    /// quote.
+    #[must_use]
+    pub fn outcome(&self, outcome: ToolOutcome) -> ToolOutcome {
+        let clean = |text: String| self.text(&text).into_owned();
+        let output = |output: ToolOutput| ToolOutput {
+            parts: output
+                .parts
+                .into_iter()
+                .map(|part| match part {
+                    ResultPart::Text { text } => ResultPart::Text { text: clean(text) },
+                    ResultPart::Image(image) => ResultPart::Image(image),
+                })
+                .collect(),
+            diff: output.diff.map(clean),
+            report: output.report.map(|report| CommandReport {
+                command: clean(report.command),
+                exit_code: report.exit_code,
+                walled: report.walled.map(clean),
+            }),
+        };
+        match outcome {
+            ToolOutcome::Done(done) => ToolOutcome::Done(output(done)),
+            ToolOutcome::Failed(failed) => ToolOutcome::Failed(output(failed)),
+            ToolOutcome::Denied(reason) => ToolOutcome::Denied(clean(reason)),
+            ToolOutcome::Interrupted(text) => ToolOutcome::Interrupted(clean(text)),
+        }
     }
 
     /// An error as it may be logged, stored or shown.
@@ -252,6 +317,16 @@ impl fmt::Debug for Firewall {
 }
 
 impl FirewallState {
+    /// What was decided when less was known is decided anew.
+    fn know(&mut self, known: usize) {
+        if self.known != known {
+            self.known = known;
+            self.messages = SeenValues::default();
+            self.systems = SeenValues::default();
+            self.tools = SeenValues::default();
+        }
+    }
+
     /// The number of a reader, by which outcomes are remembered.
     fn reader(&mut self, provider: &ProviderFacts) -> usize {
         self.readers.iter().position(|known| known == provider).unwrap_or_else(|| {

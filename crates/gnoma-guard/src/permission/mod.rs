@@ -36,6 +36,7 @@ pub use words::CommandWords;
 pub use world::World;
 pub(crate) use world::one_line;
 
+use crate::firewall::RestoredCall;
 use meet::fits;
 use opinion::{Decision, Opinion};
 
@@ -150,6 +151,42 @@ impl Permissions {
             Decision::Ask => Verdict::Ask { reason, grant, always: always.unwrap_or_default() },
         };
         (verdict, trial)
+    }
+
+    /// Judges a call by what the tool will get, and speaks of it as it was `written`: what is quoted
+    /// may be cut, and of a secret that was cut nobody can tell any more that it is one. What holds a
+    /// secret is not tried: it could write it anywhere in what is shown.
+    #[must_use]
+    pub fn judge_restored(
+        &self,
+        mode: PermissionMode,
+        world: &World<'_>,
+        tool: &ToolSpec,
+        written: &ToolCall,
+        restored: &RestoredCall,
+    ) -> (Verdict, Option<TrialRun>) {
+        if restored.used().is_empty() {
+            return self.judge_or_try(mode, world, tool, restored.expose());
+        }
+        let said = self.judge(mode, world, tool, written);
+        let other = || "a secret of yours in it makes the call another one".to_owned();
+        let verdict = match self.judge(mode, world, tool, restored.expose()) {
+            Verdict::Allow { grant, .. } => {
+                let reason =
+                    if let Verdict::Allow { reason, .. } = said { reason } else { other() };
+                Verdict::Allow { reason, grant }
+            }
+            Verdict::Deny { .. } => {
+                let reason = if let Verdict::Deny { reason } = said { reason } else { other() };
+                Verdict::Deny { reason }
+            }
+            Verdict::Ask { grant, .. } => {
+                let reason = if let Verdict::Ask { reason, .. } = said { reason } else { other() };
+                // A rule for good would hold the secret.
+                Verdict::Ask { reason, grant, always: Vec::new() }
+            }
+        };
+        (verdict, None)
     }
 
     fn judged(

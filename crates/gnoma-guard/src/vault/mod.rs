@@ -89,6 +89,12 @@ impl Vault {
         placeholder
     }
 
+    /// Whether the value has a placeholder.
+    pub(crate) fn holds(&self, value: &str) -> bool {
+        let digest: [u8; 32] = Sha256::digest(value).into();
+        self.lock().placeholders.contains_key(&digest)
+    }
+
     /// Puts the secrets back into a text.
     #[must_use]
     pub fn restore<'a>(&self, text: &'a str) -> Restored<Cow<'a, str>> {

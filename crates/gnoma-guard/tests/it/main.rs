@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod advisories;
 #[cfg(test)]
+mod clothes;
+#[cfg(test)]
 mod firewall;
 #[cfg(test)]
 mod permission;

@@ -1,0 +1,124 @@
+//! A secret that a session knows leaves in no clothes and by no door.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    ErrorKind, ModelRequest, ProviderError, RawJson, StopReason, ToolCall, ToolChoice, ToolOutcome,
+    message::{CallId, Content, Message, ToolResult},
+    tool::{CommandReport, ToolOutput},
+};
+use gnoma_guard::firewall::{Firewall, FirewallOptions, Policy, ProviderFacts};
+use gnoma_secrets::{Scanner, ScannerOptions};
+use gnoma_testkit::clothes::{clothes, readable};
+
+/// So many letters of the secret may be left: no more than chance would show.
+const MAX_READABLE: usize = 4;
+
+fn token() -> String {
+    ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat()
+}
+
+fn firewall() -> Firewall {
+    Firewall::new(FirewallOptions {
+        scanner: Scanner::new(ScannerOptions::default()).unwrap(),
+        policy: Policy::default(),
+        allowed: Vec::new(),
+        first_placeholder: 604_117_300,
+    })
+}
+
+fn exchange(command: &str, result: &str) -> Vec<Arc<Message>> {
+    let arguments = RawJson::of(&serde_json::json!({ "command": command })).unwrap();
+    let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
+    let result = ToolResult::text(&call, result, false);
+    let asking = Message::assistant(vec![Content::ToolCall(call)], None, Some(StopReason::ToolUse));
+    [asking.unwrap(), Message::results(vec![result]).unwrap()].map(Arc::new).to_vec()
+}
+
+fn sent(firewall: &Firewall, messages: Vec<Arc<Message>>) -> String {
+    let cloud = ProviderFacts { name: "cloud".into(), local: false };
+    let request = ModelRequest {
+        model: "m".into(),
+        system: "you help".into(),
+        messages,
+        tools: Arc::new([]),
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: None,
+        temperature: None,
+        effort: None,
+        context_window: None,
+    };
+    let messages = firewall.outbound(&cloud, request).unwrap().request.messages;
+    messages
+        .iter()
+        .map(|message| {
+            let results: String =
+                message.tool_results().map(|result| result.joined_text()).collect();
+            let calls: String =
+                message.tool_calls().map(|call| call.arguments.get().to_owned()).collect();
+            format!("{} {results} {calls}", message.text_content())
+        })
+        .collect()
+}
+
+#[test]
+fn a_secret_of_the_session_leaves_in_no_clothes() {
+    let token = token();
+    let firewall = firewall();
+    // It becomes known as most do: a file was read.
+    sent(&firewall, exchange("cat config", &format!("token = {token}\n")));
+    let mut left = Vec::new();
+    for (way, written) in clothes(&token) {
+        let text = format!("first line\n{written}\nlast line\n");
+        let diff: String = written.lines().map(|line| format!("-  old\n+  {line}\n")).collect();
+        let diff = format!("@@ -1,3 +1,3 @@\n context\n{diff} context\n");
+        let error = ProviderError::new(ErrorKind::BadRequest, "cloud", &text);
+        let report = CommandReport { command: text.clone(), exit_code: Some(1), walled: None };
+        let failed = ToolOutcome::Failed(ToolOutput {
+            diff: Some(diff.clone()),
+            report: Some(report),
+            ..ToolOutput::text(&text)
+        });
+        for (door, shown) in [
+            ("result", sent(&firewall, exchange("look", &text))),
+            ("arguments", sent(&firewall, exchange(&text, "done"))),
+            ("diff", sent(&firewall, exchange("git diff", &diff))),
+            ("log, preview or title", firewall.text(&text).into_owned()),
+            ("error", firewall.error(error).message),
+            ("refusal", format!("{:?}", firewall.outcome(ToolOutcome::Denied(text.clone())))),
+            ("outcome", format!("{:?}", firewall.outcome(failed))),
+        ] {
+            if readable(&token, &shown) > MAX_READABLE {
+                left.push(format!("{way}, {door}: {shown}"));
+            }
+            if !shown.contains("{{secret:") {
+                left.push(format!("{way}, {door}, nothing hidden: {shown}"));
+            }
+        }
+    }
+    assert!(left.is_empty(), "{} left\n{}", left.len(), left.join("\n---\n"));
+}
+
+#[test]
+fn what_becomes_known_late_is_found_in_what_came_before() {
+    let token = token();
+    let backwards: String = token.chars().rev().collect();
+    let firewall = firewall();
+    let mut messages = exchange("rev config", &backwards);
+    // Nobody knows what this is, as long as the secret itself was not seen.
+    assert!(sent(&firewall, messages.clone()).contains(&backwards));
+    messages.extend(exchange("cat config", &token));
+    let shown = sent(&firewall, messages);
+    assert!(!shown.contains(&backwards) && !shown.contains(&token), "{shown}");
+}
+
+#[test]
+fn what_was_found_comes_back_as_it_was() {
+    let token = token();
+    let firewall = firewall();
+    let _known = firewall.text(&token).into_owned();
+    for (way, written) in clothes(&token) {
+        let shown = firewall.text(&written).into_owned();
+        assert_eq!(firewall.vault().restore(&shown).text, written, "{way}");
+    }
+}

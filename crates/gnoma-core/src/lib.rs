@@ -5,6 +5,7 @@
 //! of a file system matter, and how two texts differ. Plain data and a few ports ([`Provider`], [`Tool`]); no IO, no
 //! clock, no runtime.
 
+pub mod cut;
 pub mod diff;
 pub mod error;
 pub mod info;

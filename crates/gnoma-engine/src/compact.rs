@@ -7,7 +7,7 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use gnoma_core::{Message, ModelRequest, ResultPart, Role, message::Content};
+use gnoma_core::{Message, ModelRequest, ResultPart, Role, cut as cuts, message::Content};
 
 use crate::{arm::Arm, prompt, routing::review, tokens};
 
@@ -187,7 +187,7 @@ fn words(answer: &str, window_tokens: Option<u32>) -> Option<String> {
         && counted > most
     {
         let shorter = (text.len().saturating_mul(most) / counted).min(text.len() - 1);
-        text = text.get(..text.floor_char_boundary(shorter)).unwrap_or_default();
+        text = cuts::head(text, shorter);
     }
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -254,9 +254,7 @@ fn ends(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let half = most / 2;
-    let head = text.get(..text.floor_char_boundary(half)).unwrap_or_default();
-    let tail = text.get(text.ceil_char_boundary(text.len() - half)..).unwrap_or_default();
-    format!("{head} […] {tail}")
+    format!("{} […] {}", cuts::head(text, half), cuts::tail(text, half))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::{
 };
 
 use gnoma_core::{
-    ResultPart, ToolOutcome,
+    ResultPart, ToolOutcome, cut,
     store::{ResultId, ResultStore},
     tool::ToolOutput,
 };
@@ -148,18 +148,17 @@ fn preview(text: &str, id: &ResultId, reader: &str) -> String {
 
 /// The first lines, or the beginning of a first line that is too long.
 fn head(text: &str) -> &str {
-    let most = text.get(..text.floor_char_boundary(HEAD_BYTES)).unwrap_or(text);
+    let most = cut::head(text, HEAD_BYTES);
     let lines = most.rfind('\n').map(|end| end + 1).filter(|_| most.len() < text.len());
     most.get(..lines.unwrap_or(most.len())).unwrap_or(most)
 }
 
 /// The last lines, or the end of a last line that is too long.
 fn tail(text: &str) -> &str {
-    let start = text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES));
-    let most = text.get(start..).unwrap_or_default();
+    let most = cut::tail(text, TAIL_BYTES);
     // A line that begins before `start` is not shown in part, unless there is nothing else.
     let whole = most.find('\n').map_or("", |end| most.get(end + 1..).unwrap_or_default());
-    if start == 0 || whole.is_empty() { most } else { whole }
+    if most.len() == text.len() || whole.is_empty() { most } else { whole }
 }
 
 #[cfg(test)]

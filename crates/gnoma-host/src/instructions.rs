@@ -4,6 +4,7 @@
 use std::{io::Read as _, path::Path};
 
 use gnoma_config::project_root;
+use gnoma_core::cut;
 
 /// Most that is taken of all files together.
 const MAX_BYTES: usize = 32 << 10;
@@ -36,7 +37,7 @@ pub fn find(cwd: &Path, config_dir: &Path) -> Instructions {
     }
     found.cut = found.text.len() > MAX_BYTES;
     if found.cut {
-        found.text.truncate(found.text.floor_char_boundary(MAX_BYTES));
+        found.text.truncate(cut::head(&found.text, MAX_BYTES).len());
     }
     found
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, cut,
     store::{ResultId, ResultStore, StoreError},
     tool::{Access, BoxFuture, Tier, ToolKind},
 };
@@ -182,9 +182,9 @@ impl MatchingLines<'_> {
         for line in slice.split_inclusive('\n') {
             let words = line.trim_end_matches(['\r', '\n']);
             if self.matcher.is_match(words.as_bytes()).unwrap_or(false) {
-                let shown = words.get(..words.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or(words);
-                let cut = if shown.len() < words.len() { "…" } else { "" };
-                let row = format!("{at}: {shown}{cut}\n");
+                let shown = cut::head(words, MAX_LINE_BYTES);
+                let mark = if shown.len() < words.len() { "…" } else { "" };
+                let row = format!("{at}: {shown}{mark}\n");
                 // The first one is shown whatever its length: a call always gets somewhere.
                 if !self.text.is_empty() && self.text.len() + row.len() > self.max {
                     return Some(at);

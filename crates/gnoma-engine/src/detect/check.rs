@@ -2,6 +2,8 @@
 //!
 //! Which commands are checks is for [`super::runner`] to say; here their outcomes are kept.
 
+use gnoma_core::cut;
+
 use super::runner::{self, Purpose};
 
 /// How much of a command is kept for the message.
@@ -32,7 +34,7 @@ impl RedCheck {
             self.red.retain(|(red, _)| !is_proved(red));
         } else {
             self.red.retain(|(red, _)| *red != strongest);
-            self.red.push((strongest, command.chars().take(MAX_COMMAND_CHARS).collect()));
+            self.red.push((strongest, cut::head_chars(command, MAX_COMMAND_CHARS).to_owned()));
         }
     }
 
@@ -87,9 +89,11 @@ mod tests {
 
     #[test]
     fn the_latest_red_check_is_named_and_cut() {
-        let long = format!("pytest {}", "x".repeat(5_000));
+        let long = format!("pytest {}", "x.py ".repeat(1_000));
         let red = red_after(&[("npm run lint", Some(1)), (&long, Some(2))]).unwrap();
-        assert!(red.starts_with("pytest xx") && red.chars().count() == MAX_COMMAND_CHARS);
+        assert!(red.starts_with("pytest x.py x") && red.chars().count() <= MAX_COMMAND_CHARS);
+        // Not in the middle of a word: it could be a secret.
+        assert!(red.ends_with("x.py "), "{red}");
         let red = red_after(&[("pytest", Some(1)), ("ruff check", Some(1)), ("pytest", Some(0))]);
         assert_eq!(red.as_deref(), Some("ruff check"));
     }

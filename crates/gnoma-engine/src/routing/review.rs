@@ -3,7 +3,7 @@
 //! The reviewer sees the task, what was changed and what was answered; nothing of how the work was
 //! done, so that it is not talked into it.
 
-use gnoma_core::{Message, ModelRequest, ToolChoice};
+use gnoma_core::{Message, ModelRequest, ToolChoice, cut};
 use serde::Deserialize;
 
 use crate::arm::Arm;
@@ -55,9 +55,9 @@ pub(crate) fn request(arm: &Arm, work: &Work, nonce: u64) -> ModelRequest {
     let part =
         |name: &str, text: &str| format!("<{name}-{nonce:x}>\n{text}\n</{name}-{nonce:x}>\n");
     let text = [
-        part("task", cut(&work.task, MAX_TASK_BYTES)),
+        part("task", cut::head(&work.task, MAX_TASK_BYTES)),
         part("changes", changes),
-        part("answer", cut(&work.answer, MAX_ANSWER_BYTES)),
+        part("answer", cut::head(&work.answer, MAX_ANSWER_BYTES)),
     ]
     .concat();
     plain(arm, SYSTEM, text, VERDICT_TOKENS)
@@ -87,7 +87,7 @@ pub(crate) fn read(answer: &str) -> Option<Review> {
         let object = serde_json::Deserializer::from_str(answer.get(*at..)?);
         object.into_iter::<Review>().next()?.ok()
     })?;
-    review.why = review.why.chars().take(MAX_REASON_CHARS).collect();
+    review.why.truncate(cut::head_chars(&review.why, MAX_REASON_CHARS).len());
     Some(review)
 }
 
@@ -97,10 +97,6 @@ pub(crate) fn note(by: &str, evidence: &str) -> String {
         "The work so far was checked by {by} and does not hold:\n{evidence}\nThe changes are still in \
          place. Find out what is wrong with them, mend or replace them, and verify the result."
     )
-}
-
-fn cut(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
 #[cfg(test)]

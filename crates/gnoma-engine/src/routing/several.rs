@@ -14,7 +14,7 @@ use std::{
 use futures_util::{StreamExt as _, future::join_all, stream};
 use gnoma_core::{
     ErrorKind, EventStream, Message, ModelRef, ModelRequest, ProviderError, StopReason,
-    StreamEvent, ToolChoice, Usage,
+    StreamEvent, ToolChoice, Usage, cut,
 };
 use serde::Deserialize;
 
@@ -315,7 +315,7 @@ async fn chaired<T>(
 fn material(panel: &Panel, answers: &[(Arm, String)]) -> String {
     let mut text = format!("<question>\n{}\n</question>\n", panel.question);
     for (number, (_, answer)) in answers.iter().enumerate() {
-        let shown = answer.get(..answer.floor_char_boundary(MAX_SHOWN_BYTES)).unwrap_or(answer);
+        let shown = cut::head(answer, MAX_SHOWN_BYTES);
         text.push_str(&format!("\n<answer number=\"{}\">\n{shown}\n</answer>\n", number + 1));
     }
     text

@@ -1,6 +1,6 @@
 //! What a turn is about, as far as choosing an arm goes.
 
-use gnoma_core::ModelRequest;
+use gnoma_core::{ModelRequest, cut};
 use gnoma_router::{
     Need, TaskKind,
     classify::{self, Classified, DecidedBy, TaskType, TurnFacts, model},
@@ -56,7 +56,7 @@ impl Task {
     ) -> Self {
         let mut concern = options.concern();
         concern.hear(&words);
-        words.truncate(words.floor_char_boundary(MAX_WORDS_BYTES));
+        words.truncate(cut::head(&words, MAX_WORDS_BYTES).len());
         let facts = TurnFacts {
             images: has_images,
             context_tokens,

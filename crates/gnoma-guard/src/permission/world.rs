@@ -1,9 +1,8 @@
 //! What a judgement depends on besides rules and mode, and how its reasons show a text.
 
-use std::{
-    borrow::Cow,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+
+use gnoma_core::cut;
 
 /// Where a session stands. Gathered by the caller before each judgement.
 #[derive(Clone, Copy)]
@@ -24,18 +23,15 @@ pub struct World<'a> {
     pub resolve: &'a dyn Fn(&Path) -> PathBuf,
 }
 
-/// `text` on one line without control characters, cut to `most` characters.
+/// `text` on one line without control characters, cut between two words to `most` characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let mut shown = String::new();
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for (count, letter) in words.chars().enumerate() {
-        if count == most {
-            shown.push('…');
-            break;
-        }
-        let plain =
-            if letter.is_control() { Cow::Borrowed("\u{fffd}") } else { letter.to_string().into() };
-        shown.push_str(&plain);
+    let kept = cut::head_chars(&words, most);
+    let plain =
+        |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };
+    let mut shown: String = kept.chars().map(plain).collect();
+    if kept.len() < words.len() {
+        shown.push('…');
     }
     shown
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gnoma_core::{
+    cut,
     protocol::{LiveSession, Request, RequestError, RequestErrorKind, RequestId, SessionSpec},
     session::{Outcome, SessionState},
     store::SessionId,
@@ -126,7 +127,7 @@ impl Live {
         let (_, first) = self.log.messages(Some(1), 1);
         let text = first.first().map(|message| message.text_content()).unwrap_or_default();
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        line.trim().chars().take(MAX_TITLE_CHARS).collect()
+        cut::head_chars(line.trim(), MAX_TITLE_CHARS).to_owned()
     }
 }
 

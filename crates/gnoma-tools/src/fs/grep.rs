@@ -10,7 +10,7 @@ use std::{
 };
 
 use gnoma_core::{
-    ToolCx, ToolSpec, places,
+    ToolCx, ToolSpec, cut, places,
     tool::{Access, Tier, ToolOutput, Touches},
 };
 use grep_matcher::{LineTerminator, Matcher};
@@ -244,7 +244,14 @@ fn excerpt(line: &[u8], at: usize) -> String {
     // A cut may have split a character.
     let part = part.trim_matches(char::REPLACEMENT_CHARACTER);
     let (before, after) = (start > 0, end < line.len());
-    let mark = |cut: bool| if cut { "…" } else { "" };
+    // Nor may it split a secret, which would not be recognised any more. The match is shown, though.
+    let behind = if before { cut::behind_first_word(part) } else { part };
+    let skipped =
+        Some(part.len() - behind.len()).filter(|skipped| start + skipped <= at).unwrap_or(0);
+    let part = part.get(skipped..).unwrap_or(part);
+    let kept = if after { cut::before_last_word(part) } else { part };
+    let part = if start + skipped + kept.len() > at { kept } else { part };
+    let mark = |is_cut: bool| if is_cut { "…" } else { "" };
     format!("{}{part}{}", mark(before), mark(after))
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use gnoma_core::cut::head_chars;
 use tokio_util::sync::CancellationToken;
 
 /// How many lines `content` has; the last may lack its line end.
@@ -16,12 +17,10 @@ pub(super) fn line_of(content: &[u8], offset: usize) -> usize {
     memchr::memchr_iter(b'\n', before).count() + 1
 }
 
-/// `text` cut after `max` characters, and whether something was cut.
+/// `text` cut between two words after `max` characters or fewer, and whether something was cut.
 pub(super) fn cut(text: &str, max: usize) -> (&str, bool) {
-    match text.char_indices().nth(max) {
-        Some((at, _)) => (text.get(..at).unwrap_or(text), true),
-        None => (text, false),
-    }
+    let kept = head_chars(text, max);
+    (kept, kept.len() < text.len())
 }
 
 /// `3 lines`, `1 line`.

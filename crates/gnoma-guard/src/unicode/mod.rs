@@ -8,6 +8,7 @@
 
 mod bidi;
 mod flag;
+mod hyphen;
 mod keep;
 mod lookalike;
 mod scripts;

@@ -33,6 +33,10 @@ pub(super) enum Class {
     HangulFiller,
     /// Chooses a form of a Mongolian letter.
     MongolianSelector,
+    /// Stands between two letters of a Mongolian word.
+    MongolianSeparator,
+    /// Says where a long word may be broken.
+    SoftHyphen,
     /// Chooses a form of the character before (VS1 to VS16).
     Selector,
     /// Chooses a form of the ideograph before (VS17 to VS256).
@@ -111,8 +115,8 @@ static TABLE: &[CharRange] = &[
     entry(0x9B, 0x9B, Class::Escape, FlagKind::Terminal, ESCAPES),
     entry(0x9C, 0x9C, Class::Never, FlagKind::Control, CONTROLS),
     entry(0x9D, 0x9F, Class::Escape, FlagKind::Terminal, ESCAPES),
-    // Shown only where a line happens to break: hides inside any word.
-    entry(0xAD, 0xAD, Class::Never, FlagKind::ZeroWidth, "soft hyphens"),
+    // Shown only where a line happens to break.
+    entry(0xAD, 0xAD, Class::SoftHyphen, FlagKind::ZeroWidth, "soft hyphens"),
     entry(0x34F, 0x34F, Class::GraphemeJoiner, FlagKind::ZeroWidth, "grapheme joiners"),
     entry(0x61C, 0x61C, Class::BidiMark, FlagKind::Bidi, MARKS),
     entry(0x115F, 0x1160, Class::HangulFiller, FlagKind::Blank, BLANKS),
@@ -121,7 +125,7 @@ static TABLE: &[CharRange] = &[
     // Inherent vowels of Khmer: never written, kept beside Khmer for old texts.
     entry(0x17B4, 0x17B5, Class::Beside(0x1780, 0x17D3), FlagKind::Blank, BLANKS),
     entry(0x180B, 0x180D, Class::MongolianSelector, FlagKind::Variation, SELECTORS),
-    entry(0x180E, 0x180E, Class::MongolianSelector, FlagKind::Blank, "Mongolian separators"),
+    entry(0x180E, 0x180E, Class::MongolianSeparator, FlagKind::Blank, "Mongolian separators"),
     entry(0x180F, 0x180F, Class::MongolianSelector, FlagKind::Variation, SELECTORS),
     entry(0x2000, 0x200A, Class::PrintedSpace, FlagKind::Blank, SPACES),
     entry(0x200B, 0x200B, Class::BreakHint, FlagKind::ZeroWidth, "zero-width spaces"),

@@ -9,6 +9,7 @@ use unicode_normalization::char::is_combining_mark;
 use super::{
     bidi::{self, Ahead},
     flag::{Flag, FlagKind, Flags},
+    hyphen::BreakWatch,
     keep::Keep,
     lookalike::WordWatch,
     scripts::{self, Joins},
@@ -78,6 +79,7 @@ pub(super) struct Walk {
     span: (usize, bool),
     pen: Pen,
     words: WordWatch,
+    breaks: BreakWatch,
     flags: Flags,
 }
 
@@ -95,6 +97,7 @@ impl Walk {
             span: (0, false),
             pen: Pen::default(),
             words: WordWatch::default(),
+            breaks: BreakWatch::default(),
             flags: Flags::default(),
         }
     }
@@ -129,6 +132,7 @@ impl Walk {
 
     fn keep_ascii(&mut self, text: &str) {
         self.words.see_ascii(text, self.at, &mut self.flags);
+        self.breaks.see_ascii(text);
         if self.line_turns && text.contains('\n') {
             self.line_turns = false;
         }
@@ -140,6 +144,7 @@ impl Walk {
 
     fn keep(&mut self, c: char) {
         self.words.see(c, self.before, self.at, &mut self.flags);
+        self.breaks.see(c);
         self.in_emoji = scripts::is_pictograph(c)
             || (self.in_emoji && (scripts::changes_pictograph(c) || is_selector(c)));
         self.line_turns |= scripts::is_right_to_left(c);
@@ -203,10 +208,13 @@ impl Walk {
             Class::BidiOpen => self.span_stays(c, behind, end)?,
             Class::BidiStray => self.at < self.span.0 && self.span.1,
             Class::HangulFiller => fills_syllable(c, before, next),
-            Class::MongolianSelector => {
-                before.is_some_and(is_mongolian)
-                    && (c != '\u{180E}' || next.is_some_and(is_mongolian))
+            Class::MongolianSelector => before.is_some_and(is_mongolian),
+            Class::MongolianSeparator => {
+                // Behind a selector, too: that stays behind a letter only.
+                before.is_some_and(|c| is_mongolian(c) || is_mongolian_selector(c))
+                    && next.is_some_and(is_mongolian)
             }
+            Class::SoftHyphen => self.breaks.may_break(before, behind, end)?,
             Class::Selector | Class::IdeographSelector => {
                 !self.after_selector
                     && !next.is_some_and(is_selector)
@@ -363,6 +371,10 @@ fn is_mark(c: char) -> bool {
 
 fn is_mongolian(c: char) -> bool {
     matches!(c, '\u{1807}' | '\u{180A}' | '\u{1820}'..='\u{18AA}')
+}
+
+fn is_mongolian_selector(c: char) -> bool {
+    matches!(c, '\u{180B}'..='\u{180D}' | '\u{180F}')
 }
 
 fn is_braille(c: char) -> bool {

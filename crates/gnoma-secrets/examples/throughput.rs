@@ -14,6 +14,11 @@ const MAX_BYTES: usize = 64 << 20;
 /// Size of the texts whose slowest times are reported.
 const REQUEST_BYTES: usize = 1 << 20;
 
+/// Numbers of values that are known.
+const KNOWN: [usize; 4] = [1, 10, 100, 500];
+/// Makes numbers that look like nothing else.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c17;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().ok_or("usage: throughput FOLDER [FAMILY...]")?;
@@ -38,6 +43,19 @@ fn main() -> Result<(), Box<dyn Error>> {
             files.len(),
             total as f64 / 1e6
         ));
+    }
+    let mut numbers = 1_u64..;
+    for known in KNOWN {
+        let missing = known.saturating_sub(scanner.known());
+        for number in numbers.by_ref().take(missing) {
+            let value =
+                format!("{:x}Zq{:x}", number.wrapping_mul(SPREAD), number.wrapping_mul(!SPREAD));
+            scanner.learn(&"known".into(), &value);
+        }
+        let began = Instant::now();
+        let found: usize = files.iter().map(|file| scanner.scan(file).len()).sum();
+        let rate = total as f64 / 1e6 / began.elapsed().as_secs_f64();
+        report(&format!("with {known} known values: {rate:.0} MB/s, {found} found"));
     }
     let joined = files.concat();
     let mut times: Vec<Duration> = joined

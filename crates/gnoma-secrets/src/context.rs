@@ -9,6 +9,7 @@ mod credential_file;
 mod header;
 mod kubernetes;
 mod pem;
+mod prose;
 mod secret_context;
 mod url;
 mod value;
@@ -32,4 +33,5 @@ pub(crate) const PLACES: &[SecretContext] = &[
     credential_file::CONNECTION_STRING,
     command::PASSWORD_OPTION,
     kubernetes::SECRET_DATA,
+    prose::PASSWORD,
 ];

@@ -34,6 +34,21 @@ fn passwords_in_urls() {
 }
 
 #[test]
+fn passwords_in_sentences() {
+    check("echo \"The password is '⟦Secret123⟧'\"");
+    check("the password is ⟦hunter2⟧.");
+    check("log in as admin with password ⟦S3cr3tP@ss⟧, then look");
+    check("use password ⟦Tr0ub4dor&3⟧ to log in");
+    check("set the passphrase to ⟦Blue7Monkey9⟧");
+    check("das Passwort ist ⟦Geheim99⟧");
+    check("my password ⟦Kx9fQ2Lm⟧");
+    check("the password is sha256 of it; password Argon2id; password hashing algorithm2");
+    check("the password is base64-encoded; password reset is easy; a password field2");
+    check("the password expires in 30days; password authentication v2; password is 8 letters");
+    check("assert_eq!(password is_some(), true) // password foo1.bar2() password is f(x1)");
+}
+
+#[test]
 fn bodies_of_private_keys_without_their_frame() {
     let line = "Qk7xP2mZt9vLw4RbYc8NfHsJd6GaEuTq1Xo5Ki3CzVyMhWnDpBrSlFgUjAe0/+Xw";
     for start in [

@@ -18,7 +18,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// How a form came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Script {
+pub(super) enum FormScript {
     /// The letters of the value in their order.
     Plain,
     /// The letters of the value, backwards or each replaced by another.
@@ -30,32 +30,32 @@ pub(super) enum Script {
 }
 
 /// Calls `take` with each form of a value.
-pub(super) fn each(value: &[u8], take: &mut dyn FnMut(Script, Zeroizing<Vec<u8>>)) {
+pub(super) fn each(value: &[u8], take: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
     let mut give = |script, written: Zeroizing<Vec<u8>>| {
         let mut form = Zeroizing::new(Vec::with_capacity(written.len()));
         letters::push(&written, &mut form);
         take(script, form);
     };
     let backwards = reversed(value);
-    give(Script::Plain, Zeroizing::new(value.to_vec()));
-    give(Script::Letters, backwards.clone());
-    in_base64(value, Script::Digits, &mut give);
-    give(Script::Digits, packed(value, 0, HEX));
+    give(FormScript::Plain, Zeroizing::new(value.to_vec()));
+    give(FormScript::Letters, backwards.clone());
+    in_base64(value, FormScript::Digits, &mut give);
+    give(FormScript::Digits, packed(value, 0, HEX));
     if value.len() <= MAX_RARE_BYTES {
         rare(value, &backwards, &mut give);
     }
 }
 
 /// What only few tools write.
-fn rare(value: &[u8], backwards: &[u8], give: &mut dyn FnMut(Script, Zeroizing<Vec<u8>>)) {
-    give(Script::Letters, mapped(value, rot13));
-    give(Script::Letters, mapped(value, rot47));
-    let digits = Script::Digits;
+fn rare(value: &[u8], backwards: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
+    give(FormScript::Letters, mapped(value, rot13));
+    give(FormScript::Letters, mapped(value, rot47));
+    let digits = FormScript::Digits;
     // `rev` after an encoder, and an encoder after `rev`.
-    in_base64(value, digits, &mut |_, form| give(Script::DigitsBackwards, reversed(&form)));
-    give(Script::DigitsBackwards, reversed(&packed(value, 0, HEX)));
-    in_base64(backwards, Script::DigitsBackwards, give);
-    give(Script::DigitsBackwards, packed(backwards, 0, HEX));
+    in_base64(value, digits, &mut |_, form| give(FormScript::DigitsBackwards, reversed(&form)));
+    give(FormScript::DigitsBackwards, reversed(&packed(value, 0, HEX)));
+    in_base64(backwards, FormScript::DigitsBackwards, give);
+    give(FormScript::DigitsBackwards, packed(backwards, 0, HEX));
     for start in 0..5 {
         give(digits, packed(value, start, BASE32));
     }
@@ -75,7 +75,11 @@ fn rare(value: &[u8], backwards: &[u8], give: &mut dyn FnMut(Script, Zeroizing<V
 }
 
 /// Base64 at each of the places a value can begin at in what was encoded.
-fn in_base64(value: &[u8], script: Script, give: &mut dyn FnMut(Script, Zeroizing<Vec<u8>>)) {
+fn in_base64(
+    value: &[u8],
+    script: FormScript,
+    give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>),
+) {
     for start in 0..3 {
         give(script, packed(value, start, BASE64));
     }

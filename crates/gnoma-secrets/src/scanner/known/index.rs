@@ -12,7 +12,7 @@ use std::ops::Range;
 use memchr::memmem;
 use zeroize::Zeroizing;
 
-use super::forms::Script;
+use super::forms::FormScript;
 
 /// Letters of a group.
 const GROUP: usize = 8;
@@ -39,7 +39,7 @@ pub(super) struct FormEntry {
     end: usize,
     /// The number of the value.
     pub(super) value: usize,
-    pub(super) script: Script,
+    pub(super) script: FormScript,
 }
 
 /// The forms of all values.
@@ -57,7 +57,7 @@ pub(super) struct FormIndex {
 }
 
 /// A part of a form that stands in a text.
-pub(super) struct Piece {
+pub(super) struct FormPiece {
     pub(super) form: FormEntry,
     /// Where in the letters of the text, with all that stands between its parts.
     pub(super) place: Range<usize>,
@@ -74,7 +74,7 @@ impl FormIndex {
     }
 
     /// Adds a form of the value with this number.
-    pub(super) fn add(&mut self, value: usize, script: Script, letters: &[u8]) {
+    pub(super) fn add(&mut self, value: usize, script: FormScript, letters: &[u8]) {
         if letters.len() < GROUP {
             return;
         }
@@ -152,7 +152,7 @@ impl FormIndex {
 
     /// Calls `found` with each piece in the letters of a text; what it says is whether that is one
     /// to report, behind which the search goes on.
-    pub(super) fn each(&self, letters: &[u8], found: &mut dyn FnMut(&Piece) -> bool) {
+    pub(super) fn each(&self, letters: &[u8], found: &mut dyn FnMut(&FormPiece) -> bool) {
         if self.heads.is_empty() {
             return;
         }
@@ -175,7 +175,7 @@ impl FormIndex {
         letters: &[u8],
         at: usize,
         slot: usize,
-        found: &mut dyn FnMut(&Piece) -> bool,
+        found: &mut dyn FnMut(&FormPiece) -> bool,
     ) -> usize {
         let mut go_on = at;
         let mut link = self.heads.get(slot).copied().unwrap_or_default();
@@ -197,9 +197,9 @@ impl FormIndex {
     }
 
     /// The longest piece of the form around a group that stands in both.
-    fn piece(&self, form: &FormEntry, letters: &[u8], at: usize, inside: usize) -> Piece {
+    fn piece(&self, form: &FormEntry, letters: &[u8], at: usize, inside: usize) -> FormPiece {
         let whole = self.store.get(form.start..form.end).unwrap_or_default();
-        let mut piece = Piece {
+        let mut piece = FormPiece {
             form: *form,
             place: at..at + GROUP,
             covered: inside..inside + GROUP,
@@ -250,7 +250,7 @@ fn same_before(text: &[u8], form: &[u8], text_at: usize, form_at: usize) -> usiz
 }
 
 /// How far behind a piece its next part stands.
-fn gap_after(text: &[u8], form: &[u8], piece: &Piece) -> Option<usize> {
+fn gap_after(text: &[u8], form: &[u8], piece: &FormPiece) -> Option<usize> {
     let rest = form.get(piece.covered.end..).filter(|rest| !rest.is_empty())?;
     let joint = rest.get(..JOINT_LETTERS).unwrap_or(rest);
     let end = text.len().min(piece.place.end + reach(joint));
@@ -258,7 +258,7 @@ fn gap_after(text: &[u8], form: &[u8], piece: &Piece) -> Option<usize> {
 }
 
 /// How far before a piece its part before stands.
-fn gap_before(text: &[u8], form: &[u8], piece: &Piece) -> Option<usize> {
+fn gap_before(text: &[u8], form: &[u8], piece: &FormPiece) -> Option<usize> {
     let rest = form.get(..piece.covered.start).filter(|rest| !rest.is_empty())?;
     let joint = rest.get(rest.len().saturating_sub(JOINT_LETTERS)..).unwrap_or(rest);
     let start = piece.place.start.saturating_sub(reach(joint));

@@ -25,9 +25,7 @@ const fn folded() -> [u8; 256] {
 
 /// The letters and digits of a text.
 pub(super) struct Letters {
-    /// As long as the text; what is behind `count` is of no meaning.
     bytes: Vec<u8>,
-    count: usize,
     /// How many letters stand before each block of the text.
     blocks: Vec<usize>,
 }
@@ -35,26 +33,26 @@ pub(super) struct Letters {
 impl Letters {
     /// Those of `text`.
     pub(super) fn of(text: &[u8]) -> Self {
-        let mut bytes = vec![0; text.len()];
+        let mut bytes = Vec::with_capacity(text.len());
         let mut blocks = Vec::with_capacity(text.len() / BLOCK_BYTES + 1);
-        let mut count = 0;
+        let mut kept = [0; BLOCK_BYTES];
         for block in text.chunks(BLOCK_BYTES) {
-            blocks.push(count);
+            blocks.push(bytes.len());
+            let mut count = 0;
             for &byte in block {
                 let letter = FOLDED[usize::from(byte)];
                 // Written always and counted only where it is one: a jump would cost more.
-                if let Some(slot) = bytes.get_mut(count) {
-                    *slot = letter;
-                }
+                kept[count % BLOCK_BYTES] = letter;
                 count += usize::from(letter != 0);
             }
+            bytes.extend_from_slice(kept.get(..count).unwrap_or_default());
         }
-        Self { bytes, count, blocks }
+        Self { bytes, blocks }
     }
 
     /// The letters.
     pub(super) fn get(&self) -> &[u8] {
-        self.bytes.get(..self.count).unwrap_or_default()
+        &self.bytes
     }
 
     /// Where in `text`, which these are the letters of, a range of them stands.

@@ -3,7 +3,7 @@
 //! A secret that was written one letter to a line, with a number or a date before each, stands in a
 //! row only here.
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memmem};
 
 use crate::decode::View;
 
@@ -16,6 +16,8 @@ const MIN_LINES: usize = 3;
 pub(super) fn last_fields(text: &[u8]) -> Option<View> {
     joined(text, |line| {
         let end = line.len() - line.iter().rev().take_while(|byte| is_noise(**byte)).count();
+        // Most lines of programs end in a sign.
+        line.get(..end)?.last().filter(|byte| byte.is_ascii_alphanumeric() || is_joint(**byte))?;
         let reach = end.saturating_sub(MAX_FIELD_BYTES);
         let near = line.get(reach..end)?;
         let start = near.iter().rposition(|byte| is_separator(*byte)).map(|at| reach + at + 1);
@@ -39,6 +41,9 @@ pub(super) fn without_numbers(text: &[u8]) -> Option<View> {
 /// The lines that a diff marks so, where several of them follow each other or the lines that they
 /// replace.
 pub(super) fn marked(text: &[u8], mark: u8, other: u8) -> Option<View> {
+    if text.first() != Some(&mark) && memmem::find(text, &[b'\n', mark]).is_none() {
+        return None;
+    }
     let mut view = View::default();
     let mut row: Vec<(usize, usize)> = Vec::new();
     let mut start = 0;
@@ -81,6 +86,11 @@ fn close(text: &[u8], row: &mut Vec<(usize, usize)>, view: &mut View) {
 
 fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b':' | b'|' | b')' | b'.' | b',' | b'=') || !byte.is_ascii()
+}
+
+/// What tokens have besides letters and digits.
+fn is_joint(byte: u8) -> bool {
+    matches!(byte, b'+' | b'/' | b'_' | b'-' | b'=')
 }
 
 fn is_noise(byte: u8) -> bool {

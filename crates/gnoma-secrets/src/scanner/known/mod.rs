@@ -21,8 +21,8 @@ mod index;
 mod letters;
 mod lines;
 
-use forms::Script;
-use index::{FormIndex, Piece, SURE_LETTERS};
+use forms::FormScript;
+use index::{FormIndex, FormPiece, SURE_LETTERS};
 use letters::Letters;
 
 /// Shortest known value that is searched for.
@@ -187,7 +187,7 @@ impl KnownValues {
     }
 
     /// Whether a piece says enough to be no accident.
-    fn counts(&self, piece: &Piece) -> bool {
+    fn counts(&self, piece: &FormPiece) -> bool {
         let form = self.index.letters(&piece.form);
         if piece.count * 100 >= form.len() * WHOLE_PERCENT {
             return true;
@@ -196,11 +196,11 @@ impl KnownValues {
         let Some(known) = self.values.get(piece.form.value) else { return false };
         let value = telling_part(known.value.expose().as_bytes());
         match piece.form.script {
-            Script::Plain | Script::Letters => excess_bits(covered) >= TELLING_BITS,
-            Script::Digits | Script::DigitsBackwards => {
+            FormScript::Plain | FormScript::Letters => excess_bits(covered) >= TELLING_BITS,
+            FormScript::Digits | FormScript::DigitsBackwards => {
                 let scaled = |at: usize| at * value.len() / form.len().max(1);
                 let (mut from, mut to) = (scaled(piece.covered.start), scaled(piece.covered.end));
-                if piece.form.script == Script::DigitsBackwards {
+                if piece.form.script == FormScript::DigitsBackwards {
                     (from, to) = (value.len() - to, value.len() - from);
                 }
                 let said = value.get(from..to).unwrap_or_default();
@@ -223,11 +223,11 @@ impl KnownValues {
     }
 
     /// The place with what belongs to the value besides its letters.
-    fn widened(&self, text: &[u8], span: Range<usize>, piece: &Piece) -> Range<usize> {
+    fn widened(&self, text: &[u8], span: Range<usize>, piece: &FormPiece) -> Range<usize> {
         match piece.form.script {
-            Script::Plain => {}
-            Script::Letters => return span,
-            Script::Digits | Script::DigitsBackwards => {
+            FormScript::Plain => {}
+            FormScript::Letters => return span,
+            FormScript::Digits | FormScript::DigitsBackwards => {
                 let span = self.with_its_text(text, span, piece.form.value);
                 return with_edges(text, span);
             }

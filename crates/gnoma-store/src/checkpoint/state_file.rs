@@ -1,7 +1,7 @@
 //! The state kept between runs, so that a new process need not read every file again.
 //!
 //! Losing it costs one reading of all files and nothing else, so it is written without waiting for
-//! the disk and thrown away at the first doubt.
+//! the disk and thrown away at the first doubt. Sealed as objects are: names of files say much, too.
 
 use std::{fs::File, io::Read, path::Path};
 
@@ -11,38 +11,39 @@ use super::{
     folder::MAX_DEPTH,
     hash::{HASH_BYTES, Hash},
     places::{Places, replace},
+    seal::Seal,
     skipped::Why,
     stamp::Stamp,
     state::{Entry, FileNode, Folder, Node},
     tree::is_plain_name,
 };
 
-const MAGIC: &[u8; 8] = b"gnomast2";
+const MAGIC: &[u8; 8] = b"gnomast3";
 
 /// Largest state that is read.
 const MAX_STATE_BYTES: u64 = 1 << 30;
 
 /// Writes the state.
-pub(super) fn write(places: &Places, path: &Path, root: &Folder) -> Result<(), Error> {
-    let mut out = MAGIC.to_vec();
-    put_folder(&mut out, root);
-    let digest = Hash::of(&out);
-    out.extend_from_slice(&digest.0);
+pub(super) fn write(places: &Places, seal: &Seal, path: &Path, root: &Folder) -> Result<(), Error> {
+    let mut body = Vec::new();
+    put_folder(&mut body, root);
+    let digest = Hash::of(&body);
+    seal.apply(&digest, &mut body);
+    let out = [MAGIC.as_slice(), &digest.0, &body].concat();
     replace(places, path, &out, false)
 }
 
 /// Reads the state; `None` when there is none that can be believed.
-pub(super) fn read(path: &Path) -> Option<Folder> {
+pub(super) fn read(seal: &Seal, path: &Path) -> Option<Folder> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(MAX_STATE_BYTES).read_to_end(&mut bytes).ok()?;
-    let (body, digest) = bytes.split_at_checked(bytes.len().checked_sub(HASH_BYTES)?)?;
-    if Hash::of(body).0 != digest {
+    let (head, body) = bytes.split_at_mut_checked(MAGIC.len() + HASH_BYTES)?;
+    let digest = Hash(head.strip_prefix(MAGIC)?.try_into().ok()?);
+    seal.apply(&digest, body);
+    if Hash::of(body) != digest {
         return None;
     }
     let mut reader = ByteReader(body);
-    if reader.take(MAGIC.len())? != MAGIC {
-        return None;
-    }
     let root = folder(&mut reader, 0)?;
     reader.is_done().then_some(root)
 }
@@ -135,4 +136,27 @@ fn stamp(reader: &mut ByteReader<'_>) -> Option<Stamp> {
         modified_ns: i128::from_le_bytes(reader.take(16)?.try_into().ok()?),
         changed_ns: i128::from_le_bytes(reader.take(16)?.try_into().ok()?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_shows_no_names_and_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::create(folder.path()).unwrap();
+        let seal = Seal::open(&places, false).unwrap();
+        let path = folder.path().join("state");
+        let name: Box<[u8]> = b"report-for-t0ken-4711".as_slice().into();
+        let entries = vec![Entry { name: name.clone(), node: Node::Link { target: name.clone() } }];
+        write(&places, &seal, &path, &Folder { entries, ..Folder::default() }).unwrap();
+        let mut written = std::fs::read(&path).unwrap();
+        assert!(!written.windows(5).any(|window| window == b"t0ken"));
+        assert_eq!(read(&seal, &path).unwrap().entries[0].name, name);
+        let last = written.len() - 1;
+        written[last] ^= 1;
+        std::fs::write(&path, written).unwrap();
+        assert!(read(&seal, &path).is_none());
+    }
 }

@@ -299,7 +299,8 @@ impl Workspace {
         if !state.is_loaded {
             state.is_loaded = true;
             state.is_doubtful = true;
-            state.known = state_file::read(&self.state_path()).unwrap_or_default();
+            state.known = state_file::read(&self.vault.0.objects.seal, &self.state_path())
+                .unwrap_or_default();
             if self.vault.0.options.watch {
                 state.watcher = Watcher::start(root);
             }
@@ -448,8 +449,12 @@ impl Workspace {
 
     fn write_state(&self, state: &mut WorkspaceState) {
         // Losing it costs time only.
-        let written =
-            state_file::write(&self.vault.0.objects.places, &self.state_path(), &state.known);
+        let written = state_file::write(
+            &self.vault.0.objects.places,
+            &self.vault.0.objects.seal,
+            &self.state_path(),
+            &state.known,
+        );
         if written.is_ok() {
             state.unwritten_bytes = 0;
         }

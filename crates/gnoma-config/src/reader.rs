@@ -235,6 +235,7 @@ impl<'a> Reader<'a> {
             hint: hint(),
             place: read_from.place(span),
             snippet: read_from.snippet(span),
+            is_idle: false,
         });
     }
 

@@ -7,6 +7,7 @@
 pub mod changes;
 mod child;
 pub mod clock;
+mod elsewhere;
 mod environment;
 mod error;
 pub mod export;

@@ -7,7 +7,7 @@ use gnoma_core::protocol::SessionSpec;
 use gnoma_llm::{KNOWN, Profile, Protocol};
 use gnoma_net::{Http, HttpOptions};
 
-use crate::{Folders as _, HostError, Notices, Result};
+use crate::{Folders as _, HostError, Notices, Result, elsewhere};
 
 /// Finds the folders of a spec and loads the settings that hold for it.
 ///
@@ -21,7 +21,17 @@ pub fn load(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded
         let text = finding.to_string();
         notices.warning(text.strip_prefix("warning: ").unwrap_or(&text));
     }
+    for said in idle(&spec) {
+        notices.warning(said);
+    }
     Ok((spec, loaded))
+}
+
+/// What the project configures and nothing acts on, a sentence each.
+#[must_use]
+pub fn idle(spec: &SessionSpec) -> Vec<String> {
+    let root = gnoma_config::project_root(&spec.folder, &spec.environment.config_dir());
+    elsewhere::idle(root.as_deref().unwrap_or(&spec.folder))
 }
 
 /// A spec with its folders as they are without symbolic links.

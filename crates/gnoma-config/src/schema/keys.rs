@@ -112,7 +112,8 @@ pub static ROWS: &[Row] = &[
     Row::new("provider.api_keys.*", Secret, "key of a provider").guarded(Trusted),
     Row::new("provider.endpoints.*", Url, "address of a provider").guarded(Trusted),
     Row::new("provider.protocols.*", Word(&PROTOCOLS), "wire an endpoint speaks").guarded(Trusted),
-    Row::new("provider.context.*", count(1), "window of a provider's model, in tokens"),
+    Row::new("provider.context.*", count(1), "window of a provider's model, in tokens")
+        .guarded(Trusted),
     Row::new(
         "provider.models.*",
         Forms(&MODEL),

@@ -319,10 +319,12 @@ fn both_spellings_of_a_mode_are_taken() {
 
 /// Everything the Go program documented, as its users may have written it.
 #[test]
-fn a_configuration_of_the_go_program_loads_without_a_word() {
+fn a_configuration_of_the_go_program_loads_and_what_does_nothing_yet_is_named() {
     let home = Home::new().env("MISTRAL_KEY", "m").user(include_str!("go_era.toml"));
     let loaded = home.load();
-    assert_eq!(loaded.findings, []);
+    let idle = loaded.findings.iter().map(|finding| (finding.key.as_deref(), finding.is_idle));
+    let sections = ["hooks", "mcp_servers", "plugins", "cli_agents"];
+    assert_eq!(idle.collect::<Vec<_>>(), sections.map(|section| (Some(section), true)));
     assert_eq!(loaded.settings.provider.api_keys["mistral"].expose(), "m");
     assert_eq!(loaded.settings.tools.max_file_size, 2_097_152);
     assert_eq!(loaded.settings.permission.mode, PermissionMode::AcceptEdits);
@@ -336,8 +338,8 @@ const COUNTS: [&str; 5] = [
     "provider.max_tokens",
     "tools.max_rounds",
     "rate_limits.alpha.rpm",
-    "provider.context.alpha",
-    "provider.context.beta",
+    "rate_limits.beta.rpm",
+    "rate_limits.gamma.rpm",
 ];
 
 /// What one layer says about each of `COUNTS`.

@@ -24,7 +24,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
         && args.output_format != OutputFormat::Text
     {
         // Whoever reads JSON gets an object at the end, also of a turn that could not begin.
-        super::common::print(&json::failure(error))?;
+        super::common::print_data(&json::failure(error))?;
     }
     answered
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use gnoma_config::Loaded;
+use gnoma_config::{Finding, Loaded};
 use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::GatePlace;
 use gnoma_guard::permission::World;
@@ -34,20 +34,38 @@ pub(super) fn settings(
     wire::load(lowering::spec(args, around), &report::notices())
 }
 
+/// What is configured and has no effect yet, a line each.
+pub(super) fn unbuilt(spec: &SessionSpec, loaded: &Loaded) -> Vec<String> {
+    let sections = loaded.findings.iter().filter(|finding| finding.is_idle);
+    let line = |finding: &Finding| {
+        format!("`{}` {}", finding.key.as_deref().unwrap_or_default(), finding.message)
+    };
+    sections.map(line).chain(wire::idle(spec)).collect()
+}
+
 /// Writes what came out of a store to standard output, for people: it may hold anything.
 pub(super) fn show(text: &str) -> Result<Exit> {
-    print(&screen::clean(text))
+    print(text)
 }
 
 /// Writes a JSON value to standard output.
 pub(super) fn print_json(value: &serde_json::Value) -> Result<Exit> {
-    print(&format!("{value}\n"))
+    print_data(&format!("{value}\n"))
 }
 
-/// Writes to standard output.
+/// Writes text to standard output without what hides in it or steers a terminal: a pipe or a file
+/// ends on one, too.
 pub(super) fn print(text: &str) -> Result<Exit> {
+    write(&screen::clean(text))
+}
+
+/// Writes what programs read back to standard output, byte for byte. To a terminal like text.
+pub(super) fn print_data(text: &str) -> Result<Exit> {
+    if std::io::stdout().is_terminal() { print(text) } else { write(text) }
+}
+
+fn write(shown: &str) -> Result<Exit> {
     let mut out = std::io::stdout().lock();
-    let shown = if out.is_terminal() { screen::clean(text) } else { text.into() };
     match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(Exit::Done),
         Err(error) => report::unwritten(error),

@@ -4,7 +4,7 @@ use anyhow::Result;
 use gnoma_config::paths;
 use gnoma_host::wire;
 
-use super::common::{print, settings};
+use super::common::{print, settings, unbuilt};
 use crate::{
     args::{ConfigSub, TurnArgs},
     lowering,
@@ -14,7 +14,11 @@ use crate::{
 
 pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     match what {
-        ConfigSub::Show { origin } => print(&settings(args, around)?.1.show(*origin)),
+        ConfigSub::Show { origin } => {
+            let (spec, loaded) = settings(args, around)?;
+            let idle = unbuilt(&spec, &loaded).into_iter().map(|said| format!("# {said}\n"));
+            print(&(idle.collect::<String>() + &loaded.show(*origin)))
+        }
         ConfigSub::Path => {
             let sources = wire::sources(&wire::found(lowering::spec(args, around))?);
             let mut files = vec![paths::user_file(&sources.config_dir)];

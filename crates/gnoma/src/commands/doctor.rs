@@ -8,7 +8,7 @@ use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_host::{Folders as _, Places};
 use gnoma_sandbox::{Strength, Support};
 
-use super::common::{print, settings};
+use super::common::{print, settings, unbuilt};
 use crate::{args::TurnArgs, report::Exit, surroundings::Surroundings};
 
 /// Programs that tools use when they are there, and what for.
@@ -18,6 +18,7 @@ const PROGRAMS: [(&str, &str); 2] =
 pub(crate) fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let (spec, loaded) = settings(args, around)?;
     let trials = gnoma_host::guarding::trials(&loaded, &spec);
+    let unbuilt = unbuilt(&spec, &loaded);
     let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
     let mode = loaded.settings.sandbox.mode;
@@ -28,6 +29,7 @@ pub(crate) fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
         let note = "commands that may change something run first where nothing comes of it";
         line(&mut text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
     }
+    idle(&unbuilt, &mut text);
     privacy(&loaded.settings, &mut text);
     kept(&loaded, &environment, &folder, &mut text);
     folders(&environment, &folder, &mut text);
@@ -84,6 +86,17 @@ fn unasked(strength: Strength) -> (bool, &'static str) {
             false,
             "is held by nothing but the judgement of each command; `--permission default` asks before all",
         ),
+    }
+}
+
+/// Names what is configured and does nothing.
+fn idle(unbuilt: &[String], text: &mut String) {
+    if unbuilt.is_empty() {
+        return;
+    }
+    text.push_str("\nconfigured, and without any effect\n");
+    for said in unbuilt {
+        let _infallible = writeln!(text, "  ✗ {said}");
     }
 }
 

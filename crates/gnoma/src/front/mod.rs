@@ -65,7 +65,7 @@ impl Front {
         let animated = format == OutputFormat::Text && around.animated();
         Self {
             view,
-            out: Output::new(around.stdout_is_terminal),
+            out: Output::new(format == OutputFormat::Text || around.stdout_is_terminal),
             animated,
             ignores_hangup: around.ignores_hangup,
             outcome: None,

@@ -27,18 +27,20 @@ pub(super) struct Gone(pub io::Error);
 /// Collects what is ready and writes it in few calls.
 pub(super) struct Output {
     batch: Vec<u8>,
-    /// Between a model and a terminal.
+    /// Between a model and whoever reads text.
     cleaner: Option<Cleaner>,
     at_line_start: bool,
 }
 
 impl Output {
-    pub(super) fn new(is_terminal: bool) -> Self {
-        let cleaner = is_terminal.then(|| Cleaner::new(Keep::Text));
+    /// `is_text`: what is written is not for programs, or goes to a terminal. A pipe or a file ends on
+    /// one, too, so that text is cleaned wherever it goes.
+    pub(super) fn new(is_text: bool) -> Self {
+        let cleaner = is_text.then(|| Cleaner::new(Keep::Text));
         Self { batch: Vec::new(), cleaner, at_line_start: true }
     }
 
-    /// Adds text from a model. On a terminal only what shows itself and nothing else.
+    /// Adds text from a model: of text only what shows itself and nothing else.
     pub(super) fn text(&mut self, text: &str) -> Result<(), Gone> {
         match &mut self.cleaner {
             Some(cleaner) => self.batch.extend_from_slice(cleaner.push(text).as_bytes()),

@@ -156,7 +156,8 @@ async fn what_the_model_writes_holds_the_secret_again() {
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(world.read("new.yml"), token, "{run:?}");
     assert_eq!(world.read("old.yml"), format!("key: \"{token}\"\n"), "{run:?}");
-    assert_eq!(world.read("made.txt"), token, "{run:?}");
+    // What a command prints the model reads: it is handed no secret without a person's yes.
+    assert!(!world.project.path().join("made.txt").exists(), "{run:?}");
     assert_kept(&world, &token);
     assert!(!run.err.contains(&token), "{}", run.err);
 }

@@ -78,6 +78,45 @@ async fn no_colour_and_no_progress_without_a_terminal() {
 }
 
 #[tokio::test]
+async fn text_steers_no_terminal_behind_a_pipe_either() {
+    let evil =
+        "a\u{1b}]0;title\u{7}b\u{1b}[2Jc\u{202e}d\u{9b}31me\u{1b}]8;;http://x\u{1b}\\f\u{200b}g";
+    let run = World::new([says(evil)]).run(&["talk"]).await;
+    assert_eq!(run.out, "abcdefg\n", "{run:?}");
+    // The strings of JSON go through the firewall, which takes the same out.
+    let run = World::new([says(evil)]).run(&["--output-format", "json", "talk"]).await;
+    assert_eq!(lines(&run.out)[0]["result"], "abcdefg");
+}
+
+#[tokio::test]
+async fn what_is_configured_and_does_nothing_is_said_at_every_start() {
+    let world = World::new([says("hello")]);
+    world.configure(
+        "[[hooks]]\nevent = \"pre_tool_use\"\nexec = \"./block-it\"\n\
+         [[mcp_servers]]\nname = \"files\"\ncommand = \"serve\"\n",
+    );
+    let project = world.project.path();
+    std::fs::create_dir_all(project.join(".claude")).unwrap();
+    std::fs::write(project.join(".claude/settings.json"), r#"{"hooks":{"Stop":[{"x":1}]}}"#)
+        .unwrap();
+    std::fs::write(project.join(".mcp.json"), r#"{"mcpServers":{"x":{}}}"#).unwrap();
+    let said = [
+        "gnoma runs no hooks yet",
+        "gnoma starts no MCP servers yet",
+        "settings.json` has `hooks`",
+        "`mcpServers`",
+    ];
+    for (args, on_out) in [(&["talk"][..], false), (&["doctor"], true), (&["config", "show"], true)]
+    {
+        let run = world.run(args).await;
+        for said in said {
+            assert!(run.err.contains(said), "{args:?}, {said}: {run:?}");
+            assert!(!on_out || run.out.contains(said), "{args:?}, {said}: {run:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_closed_pipe_ends_quietly() {
     let long = "word ".repeat(200_000);
     let world = World::new([says(&long)]);

@@ -20,7 +20,7 @@ use gnoma_host::{
 use serde_json::json;
 
 use crate::{
-    commands::common::{print, print_json, show},
+    commands::common::{print_data, print_json, show},
     report::Exit,
     surroundings::Surroundings,
     terminal,
@@ -56,7 +56,7 @@ pub(super) async fn reset(
 pub(super) fn export(project: &Project) -> Result<Exit> {
     let book = routing::book(project);
     let kept = book.read().with_context(|| format!("cannot read `{}`", book.path().display()))?;
-    print(&String::from_utf8_lossy(&state_file::encode(&kept)?))
+    print_data(&String::from_utf8_lossy(&state_file::encode(&kept)?))
 }
 
 pub(super) fn import(project: &Project, file: &Path, replace: bool, json: bool) -> Result<Exit> {

@@ -10,7 +10,7 @@ use gnoma_host::{
 
 use crate::{
     args::ExportFormat,
-    commands::common::print,
+    commands::common::{print, print_data},
     report::{self, Exit},
     surroundings::Surroundings,
 };
@@ -33,9 +33,9 @@ pub(super) async fn run(
         report::say(format_args!("{id} is in {}", file.display()));
         return Ok(Exit::Done);
     }
-    let mut exit = Exit::Done;
+    let (mut exit, is_data) = (Exit::Done, format == Format::Lines);
     export::export(project, id, format, |piece| {
-        exit = print(piece)?;
+        exit = if is_data { print_data(piece) } else { print(piece) }?;
         anyhow::Ok(exit == Exit::Done)
     })
     .await?;

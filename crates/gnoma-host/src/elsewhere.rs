@@ -1,0 +1,111 @@
+//! Controls that a project configures for other agents, or for a later gnoma, and that nothing here
+//! acts on.
+//!
+//! They are looked for at every start: whoever relies on a hook that blocks must hear that it does not.
+//! Of what the files say, nothing is shown but which of their sections there are.
+
+use std::{fs::File, io::Read as _, path::Path};
+
+use serde_json::Value;
+
+/// What is read of a file at most; more is taken for something configured.
+const MAX_BYTES: u64 = 256 << 10;
+
+/// Files of other agents, and the sections of them that gnoma does not act on.
+const FILES: [(&str, &[&str]); 4] = [
+    (".claude/settings.json", &["hooks", "permissions", "sandbox"]),
+    (".claude/settings.local.json", &["hooks", "permissions", "sandbox"]),
+    (".mcp.json", &["mcpServers"]),
+    (".codex/hooks.json", &["hooks"]),
+];
+
+/// Files and folders that count as soon as they hold anything.
+const PLACES: [(&str, &str); 6] = [
+    (".codex/config.toml", "settings of another agent, with its limits and servers"),
+    (".gnoma/hooks", "hooks"),
+    (".gnoma/plugins", "plugins"),
+    (".gnoma/agents", "agents"),
+    (".gnoma/commands", "commands"),
+    (".gnoma/skills", "skills"),
+];
+
+/// One sentence for each configured control below `root` that does nothing.
+#[must_use]
+pub(crate) fn idle(root: &Path) -> Vec<String> {
+    let mut said = Vec::new();
+    for (name, sections) in FILES {
+        let found = configured(&root.join(name), sections);
+        if !found.is_empty() {
+            said.push(format!(
+                "`{name}` has {}: gnoma does not act on it, so nothing of it is blocked or run",
+                found.join(", ")
+            ));
+        }
+    }
+    for (name, what) in PLACES {
+        let place = root.join(name);
+        let holds_any = match place.read_dir() {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(_) => place.metadata().is_ok_and(|file| file.is_file() && file.len() > 0),
+        };
+        if holds_any {
+            said.push(format!("`{name}` has {what}: gnoma does not act on them yet"));
+        }
+    }
+    said
+}
+
+/// Which of the sections hold something. What cannot be read may hold all of them.
+fn configured(path: &Path, sections: &[&str]) -> Vec<String> {
+    let Ok(file) = File::open(path) else { return Vec::new() };
+    let is_file = file.metadata().is_ok_and(|file| file.is_file());
+    let mut text = String::new();
+    let is_read = is_file && file.take(MAX_BYTES).read_to_string(&mut text).is_ok();
+    let value: Option<Value> = serde_json::from_str(&text).ok().filter(|_| is_read);
+    let holds = |section: &&&str| match value.as_ref().map(|value| value.get(**section)) {
+        None => true,
+        Some(None | Some(Value::Null)) => false,
+        Some(Some(Value::Object(fields))) => !fields.is_empty(),
+        Some(Some(Value::Array(items))) => !items.is_empty(),
+        Some(Some(_)) => true,
+    };
+    sections.iter().filter(holds).map(|section| format!("`{section}`")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn controls_that_do_nothing_are_named_and_not_quoted() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        assert_eq!(idle(root.path()), [""; 0]);
+        put(".claude/settings.json", r#"{"model": "x", "hooks": {}, "permissions": {}}"#);
+        put(".mcp.json", r#"{"mcpServers": {}}"#);
+        fs::create_dir_all(root.path().join(".gnoma/hooks")).unwrap();
+        assert_eq!(idle(root.path()), [""; 0]);
+        put(".claude/settings.json", r#"{"hooks": {"PreToolUse": [{"command": "c4nary"}]}}"#);
+        put(".claude/settings.local.json", "{ not JSON, \"hooks\"");
+        put(".mcp.json", r#"{"mcpServers": {"x": {"command": "c4nary"}}}"#);
+        put(".codex/config.toml", "notify = ['c4nary']");
+        put(".gnoma/hooks/pre", "c4nary");
+        let said = idle(root.path()).join("\n");
+        for part in [
+            "settings.json` has `hooks`",
+            "settings.local.json",
+            "`mcpServers`",
+            ".codex",
+            ".gnoma/hooks",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(!said.contains("c4nary"), "{said}");
+    }
+}

@@ -63,11 +63,11 @@ fn configured(path: &Path, sections: &[&str]) -> Vec<String> {
     let is_read = is_file && file.take(MAX_BYTES).read_to_string(&mut text).is_ok();
     let value: Option<Value> = serde_json::from_str(&text).ok().filter(|_| is_read);
     let holds = |section: &&&str| match value.as_ref().map(|value| value.get(**section)) {
-        None => true,
         Some(None | Some(Value::Null)) => false,
         Some(Some(Value::Object(fields))) => !fields.is_empty(),
         Some(Some(Value::Array(items))) => !items.is_empty(),
-        Some(Some(_)) => true,
+        // What is no JSON may hold any of them.
+        None | Some(Some(_)) => true,
     };
     sections.iter().filter(holds).map(|section| format!("`{section}`")).collect()
 }

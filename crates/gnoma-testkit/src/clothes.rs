@@ -138,9 +138,9 @@ pub fn readable(value: &str, rest: &str) -> usize {
         text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase()
     };
     let (value, rest) = (letters(value), letters(rest));
-    let lengths = (1..=value.len()).rev();
+    let mut lengths = (1..=value.len()).rev();
     let stands = |length: &usize| {
         (0..=value.len() - length).any(|at| rest.contains(&value[at..at + length]))
     };
-    lengths.clone().find(stands).unwrap_or(0)
+    lengths.find(stands).unwrap_or(0)
 }

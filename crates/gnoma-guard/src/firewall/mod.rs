@@ -154,14 +154,14 @@ impl Firewall {
     ) -> Result<Checked, Blocked> {
         let mut state = self.lock();
         let mut notices = Vec::new();
-        let mut checked = self.pass(&mut state, provider, request.clone(), &mut notices)?;
         for _ in 1..MAX_PASSES {
+            let request = self.pass(&mut state, provider, request.clone(), &mut notices)?;
             if state.known == self.judge.known() {
-                break;
+                return Ok(Checked { request, notices });
             }
-            checked = self.pass(&mut state, provider, request.clone(), &mut notices)?;
         }
-        Ok(Checked { request: checked, notices })
+        let request = self.pass(&mut state, provider, request, &mut notices)?;
+        Ok(Checked { request, notices })
     }
 
     fn pass(

@@ -52,8 +52,7 @@ fn sent(firewall: &Firewall, messages: Vec<Arc<Message>>) -> String {
     messages
         .iter()
         .map(|message| {
-            let results: String =
-                message.tool_results().map(|result| result.joined_text()).collect();
+            let results: String = message.tool_results().map(ToolResult::joined_text).collect();
             let calls: String =
                 message.tool_calls().map(|call| call.arguments.get().to_owned()).collect();
             format!("{} {results} {calls}", message.text_content())

@@ -91,7 +91,7 @@ fn a_private_key_is_known_by_its_body_alone() {
     let scanner = Scanner::new(ScannerOptions::default()).unwrap();
     scanner.learn(&Arc::from("private-key"), &key);
     for text in
-        [lines[5].clone(), reversed(&lines[7]), BASE64_STANDARD.encode(&lines[9..12].join("\n"))]
+        [lines[5].clone(), reversed(&lines[7]), BASE64_STANDARD.encode(lines[9..12].join("\n"))]
     {
         assert!(!scanner.scan(text.as_bytes()).is_empty(), "{text}");
     }

@@ -8,6 +8,9 @@ use std::ops::Range;
 /// Bytes of text between two places whose count of letters is kept.
 const BLOCK_BYTES: usize = 4 << 10;
 
+/// Bytes that are reduced at a time: the counts of one step do not wait for those of the last.
+const STEP_BYTES: usize = 4;
+
 /// What each byte is reduced to; 0 for what is left out.
 static FOLDED: [u8; 256] = folded();
 
@@ -35,15 +38,24 @@ impl Letters {
     pub(super) fn of(text: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(text.len());
         let mut blocks = Vec::with_capacity(text.len() / BLOCK_BYTES + 1);
-        let mut kept = [0; BLOCK_BYTES];
+        let mut kept = [0; BLOCK_BYTES + STEP_BYTES];
         for block in text.chunks(BLOCK_BYTES) {
             blocks.push(bytes.len());
             let mut count = 0;
-            for &byte in block {
-                let letter = FOLDED[usize::from(byte)];
+            let (steps, rest) = block.as_chunks::<STEP_BYTES>();
+            for step in steps {
+                let letters = step.map(|byte| FOLDED[usize::from(byte)]);
+                let mut at = count % BLOCK_BYTES;
                 // Written always and counted only where it is one: a jump would cost more.
-                kept[count % BLOCK_BYTES] = letter;
-                count += usize::from(letter != 0);
+                for letter in letters {
+                    kept[at] = letter;
+                    at += usize::from(letter != 0);
+                }
+                count += letters.iter().map(|letter| usize::from(*letter != 0)).sum::<usize>();
+            }
+            for &byte in rest {
+                kept[count % BLOCK_BYTES] = FOLDED[usize::from(byte)];
+                count += usize::from(is_letter(byte));
             }
             bytes.extend_from_slice(kept.get(..count).unwrap_or_default());
         }

@@ -3,6 +3,8 @@
 //! A secret that was written one letter to a line, with a number or a date before each, stands in a
 //! row only here.
 
+use std::ops::Range;
+
 use memchr::{memchr_iter, memmem};
 
 use crate::decode::View;
@@ -12,12 +14,33 @@ const MAX_FIELD_BYTES: usize = 40;
 /// So many lines in a row make a text.
 const MIN_LINES: usize = 3;
 
+/// The stretches of several lines in a row that end in something other than a sign, as few lines
+/// of programs do: only there can a value be spread.
+pub(super) fn rows(text: &[u8]) -> Vec<Range<usize>> {
+    let mut rows = Vec::new();
+    let (mut start, mut row, mut lines) = (0, 0, 0);
+    for end in memchr_iter(b'\n', text).chain([text.len()]) {
+        let last = text.get(start..end).and_then(<[u8]>::last).copied().unwrap_or_default();
+        if last.is_ascii_alphanumeric() || is_joint(last) || is_noise(last) {
+            lines += 1;
+        } else {
+            if lines >= MIN_LINES {
+                rows.push(row..start);
+            }
+            (row, lines) = (end + 1, 0);
+        }
+        start = end + 1;
+    }
+    if lines >= MIN_LINES {
+        rows.push(row..text.len());
+    }
+    rows
+}
+
 /// The last field of each line, where those of several lines in a row are short.
-pub(super) fn last_fields(text: &[u8]) -> Option<View> {
-    joined(text, |line| {
+pub(super) fn last_fields(text: &[u8], rows: &[Range<usize>]) -> Option<View> {
+    joined(text, rows, |line| {
         let end = line.len() - line.iter().rev().take_while(|byte| is_noise(**byte)).count();
-        // Most lines of programs end in a sign.
-        line.get(..end)?.last().filter(|byte| byte.is_ascii_alphanumeric() || is_joint(**byte))?;
         let reach = end.saturating_sub(MAX_FIELD_BYTES);
         let near = line.get(reach..end)?;
         let start = near.iter().rposition(|byte| is_separator(*byte)).map(|at| reach + at + 1);
@@ -26,8 +49,8 @@ pub(super) fn last_fields(text: &[u8]) -> Option<View> {
 }
 
 /// Each line without the number it begins with, where several short ones in a row begin so.
-pub(super) fn without_numbers(text: &[u8]) -> Option<View> {
-    joined(text, |line| {
+pub(super) fn without_numbers(text: &[u8], rows: &[Range<usize>]) -> Option<View> {
+    joined(text, rows, |line| {
         let blank = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         let rest = line.get(blank..).unwrap_or_default();
         let digits = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
@@ -59,19 +82,28 @@ pub(super) fn marked(text: &[u8], mark: u8, other: u8) -> Option<View> {
     (!view.is_empty()).then_some(view)
 }
 
-fn joined(text: &[u8], field: impl Fn(&[u8]) -> Option<(usize, usize)>) -> Option<View> {
+fn joined(
+    text: &[u8],
+    rows: &[Range<usize>],
+    field: impl Fn(&[u8]) -> Option<(usize, usize)>,
+) -> Option<View> {
     let mut view = View::default();
     let mut row: Vec<(usize, usize)> = Vec::new();
-    let mut start = 0;
-    for end in memchr_iter(b'\n', text).chain([text.len()]) {
-        let line = text.get(start..end).unwrap_or_default();
-        match field(line).filter(|(from, to)| from < to) {
-            Some((from, to)) => row.push((start + from, start + to)),
-            None => close(text, &mut row, &mut view),
+    for stretch in rows {
+        let mut start = stretch.start;
+        let inside = text.get(stretch.clone()).unwrap_or_default();
+        let ends = memchr_iter(b'\n', inside).map(|end| stretch.start + end);
+        for end in ends.chain([stretch.end]) {
+            let line = text.get(start..end).unwrap_or_default();
+            match field(line).filter(|(from, to)| from < to) {
+                Some((from, to)) => row.push((start + from, start + to)),
+                None if line.is_empty() => {}
+                None => close(text, &mut row, &mut view),
+            }
+            start = end + 1;
         }
-        start = end + 1;
+        close(text, &mut row, &mut view);
     }
-    close(text, &mut row, &mut view);
     (!view.is_empty()).then_some(view)
 }
 
@@ -105,18 +137,23 @@ mod tests {
         String::from_utf8_lossy(view.unwrap_or_default().text()).into_owned()
     }
 
+    fn last(of: &[u8]) -> String {
+        text(last_fields(of, &rows(of)))
+    }
+
+    fn unnumbered(of: &[u8]) -> String {
+        text(without_numbers(of, &rows(of)))
+    }
+
     #[test]
     fn letters_behind_numbers_and_dates_stand_in_a_row() {
-        assert_eq!(text(last_fields(b"1\tg\n2:h\n10\tp\n")), "ghp");
-        assert_eq!(
-            text(last_fields(b"^a1 (Me 2020-01-01 1) g\n^a1 (Me 2020-01-01 2) h\nx p")),
-            "ghp"
-        );
-        assert_eq!(
-            text(without_numbers(b" 1  g h\n 2  p _\n 3\xe2\x86\x92a b")),
-            "  g h  p _\u{2192}a b"
-        );
+        assert_eq!(last(b"1\tg\n2:h\n10\tp\n"), "ghp");
+        assert_eq!(last(b"x;\n1\tg\n2:h\n10\tp\n}\n3 y\n"), "ghp");
+        let blamed = b"^a1 (Me 2020-01-01 1) g\n^a1 (Me 2020-01-01 2) h\nx p";
+        assert_eq!(last(blamed), "ghp");
+        let numbered = b" 1  g h\n 2  p _\n 3\xe2\x86\x92a b";
+        assert_eq!(unnumbered(numbered), "  g h  p _\u{2192}a b");
+        assert_eq!(unnumbered(b"fn main() {\n}\n// 3\n"), "");
         assert_eq!(text(marked(b"+a\n-x\n+b\n+c\n d\n+e\n", b'+', b'-')), "a\nb\nc\n");
-        assert_eq!(text(without_numbers(b"fn main() {\n}\n// 3\n")), "");
     }
 }

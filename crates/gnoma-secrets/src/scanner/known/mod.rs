@@ -168,7 +168,8 @@ impl KnownValues {
     /// Looks at a text as it stands and at the ends of its lines.
     fn find_in_lines(&self, text: &[u8], found: &mut Vec<Raw>) {
         self.find_forms(text, found);
-        for view in [lines::last_fields(text), lines::without_numbers(text)] {
+        let rows = lines::rows(text);
+        for view in [lines::last_fields(text, &rows), lines::without_numbers(text, &rows)] {
             find_through(view, |text, inside| self.find_forms(text, inside), found);
         }
     }

@@ -186,9 +186,8 @@ impl Judge {
             Err(reason) => return (Verdict::Deny { reason }, None),
         };
         let holds_secrets = !call.used().is_empty();
-        let world = self.world();
         let (verdict, trial) =
-            self.permissions.judge_restored(self.mode, &world, spec, written, &call);
+            self.permissions.judge_restored(self.mode, &self.world(), spec, written, &call);
         if let Some(trial) = trial.filter(|_| (self.place.can_try)()) {
             let permission::TrialRun { reason, grant, always } = trial;
             let always = if offer(&always).is_some() { always } else { Vec::new() };
@@ -214,8 +213,8 @@ impl Judge {
         if !self.interactive {
             return (Verdict::Deny { reason: unanswered(&reason, self.mode) }, None);
         }
-        let preview = preview(call.expose(), &grant);
-        let preview = preview.map(|preview| self.firewall.text(&preview).into_owned());
+        let shown = |text: String| self.firewall.text(&text).into_owned();
+        let preview = preview(call.expose(), &grant).map(shown);
         let offered = offer(&always);
         let always = if offered.is_some() { always } else { Vec::new() };
         let admitted = Admitted { call, grant, always };

@@ -47,7 +47,7 @@ impl Change {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The text is not valid TOML.
-    #[error("line {line} is not valid TOML: {message}; mend it first")]
+    #[error("line {line} is not valid TOML: {message}; fix it first")]
     NotToml {
         /// The line, from one.
         line: usize,

@@ -45,7 +45,7 @@ pub enum SaveError {
     #[error("it cannot be read: {0}")]
     Unreadable(io::Error),
     /// It is not text.
-    #[error("it is not UTF-8 text, so nothing can be put into it; mend it or move it away first")]
+    #[error("it is not UTF-8 text; fix it or move it away first")]
     NotText,
     /// It is a link out of its folder.
     #[error("it is a link to {}, outside its folder; change that file, or put a file in the link's place", .to.display())]

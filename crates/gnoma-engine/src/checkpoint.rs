@@ -55,7 +55,7 @@ impl Files {
         match (self.keep(label).await, self.unkept) {
             (Ok(()), _) | (Err(_), Unkept::Run) => Ok(()),
             (Err(why), Unkept::Refuse) => {
-                Err(format!("not run: the files could not be kept before it ({why})"))
+                Err(format!("not run: could not checkpoint the files first ({why})"))
             }
         }
     }
@@ -88,10 +88,10 @@ impl Files {
             return;
         }
         let remedy = match self.unkept {
-            Unkept::Run => "what the tools change now cannot be taken back with `gnoma rewind`",
-            Unkept::Refuse => "calls that could change them are not run",
+            Unkept::Run => "changes made now cannot be undone with `gnoma rewind`",
+            Unkept::Refuse => "calls that could change files are not run",
         };
-        self.asides.warn(format!("the files could not be kept: {why}; {remedy}"));
+        self.asides.warn(format!("could not checkpoint the files: {why}; {remedy}"));
     }
 }
 

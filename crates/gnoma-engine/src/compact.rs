@@ -84,7 +84,7 @@ impl Cut {
         let words = words(answer, self.window_tokens).ok_or("the model gave no summary")?;
         let message = Message::user_text(prompt::summary(&words));
         if tokens_of(&message) >= self.past_tokens {
-            return Err("the model's summary is no shorter than what it stands for");
+            return Err("the summary is no shorter than the conversation");
         }
         Ok((words, message))
     }

@@ -120,11 +120,11 @@ impl Gate {
     /// Why none is kept, for people.
     pub(crate) fn remember_written(&mut self, id: &CallId, text: &str) -> Result<(), String> {
         if self.admitted.get(id).is_none_or(|judged| judged.always.is_empty()) {
-            return Err("this question must be asked each time; no rule is kept".to_owned());
+            return Err("this question must be asked each time; no rule was saved".to_owned());
         }
         let parse = |part: &str| Rule::parse(RuleAction::Allow, part, Origin::Session);
         let rules: Result<Vec<_>, _> = Rule::listed(text).map(parse).collect();
-        for rule in rules.map_err(|error| format!("{error}; no rule is kept"))? {
+        for rule in rules.map_err(|error| format!("{error}; no rule was saved"))? {
             self.rights.remember(rule);
         }
         Ok(())
@@ -207,7 +207,7 @@ impl Judge {
                 (reason, grant, always)
             }
             permission::Verdict::Ask { reason, grant, .. } => {
-                (format!("{reason}; it holds a secret of yours"), grant, Vec::new())
+                (format!("{reason}; it contains one of your secrets"), grant, Vec::new())
             }
         };
         if !self.interactive {
@@ -251,7 +251,7 @@ impl Judge {
 
 fn unanswered(reason: &str, mode: PermissionMode) -> String {
     let remedy = match mode {
-        PermissionMode::Bypass => "--confirm-bypass (also what is always asked for)",
+        PermissionMode::Bypass => "--confirm-bypass (also what always needs approval)",
         PermissionMode::Default
         | PermissionMode::AcceptEdits
         | PermissionMode::Auto
@@ -261,8 +261,7 @@ fn unanswered(reason: &str, mode: PermissionMode) -> String {
         }
     };
     format!(
-        "{reason}, and there is nobody to ask; the user can allow it with a rule \
-         (`permission.rules`) or with {remedy}"
+        "{reason}, and nobody is there to approve it; the user can allow it with a rule (`permission.rules`) or with {remedy}"
     )
 }
 

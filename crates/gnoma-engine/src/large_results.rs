@@ -104,8 +104,7 @@ impl LargeResults {
         };
         if !self.has_told.swap(true, Ordering::Relaxed) {
             self.asides.warn(format!(
-                "a large result could not be put away: {why}; the model is sent all of it, which \
-                 costs tokens in every round"
+                "could not store a large result: {why}; the model is sent all of it, which costs tokens on every call"
             ));
         }
         None

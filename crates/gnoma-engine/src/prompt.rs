@@ -145,9 +145,9 @@ pub fn asks_for_work(history: &[Arc<Message>]) -> bool {
 /// What people are told about an answer that is none.
 pub(crate) fn without_answer(stop: StopReason, has_content: bool) -> Option<&'static str> {
     match stop {
-        StopReason::Refusal => Some("the model refused; ask differently, or ask another model"),
+        StopReason::Refusal => Some("the model refused to answer; rephrase, or try another model"),
         StopReason::ContentFilter => Some(
-            "the provider's content filter stopped the answer; ask differently, or ask another provider",
+            "the provider's content filter stopped the answer; rephrase, or try another provider",
         ),
         _ if has_content => None,
         _ => Some(

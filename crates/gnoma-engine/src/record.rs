@@ -145,8 +145,7 @@ impl Recorder {
     fn tell_if_broken(&mut self) {
         if self.ink.0.is_closed() && !std::mem::replace(&mut self.has_broken, true) {
             self.asides.warn(
-                "this conversation is not kept any more: the store broke down inside; the work \
-                 goes on, start gnoma again to have it kept"
+                "this conversation is no longer saved: the session store crashed. You can keep working; restart gnoma to save again"
                     .to_owned(),
             );
         }
@@ -306,12 +305,9 @@ impl Down {
 
     fn remedy(self) -> &'static str {
         match self {
-            Self::ForNow => {
-                "the work goes on, and what is missing is kept later if that works again"
-            }
+            Self::ForNow => "you can keep working; what is missing is saved as soon as possible",
             Self::ForGood => {
-                "the work goes on, but nothing of it is kept any more; start gnoma again to have \
-                 it kept"
+                "you can keep working, but nothing more is saved; restart gnoma to save again"
             }
         }
     }
@@ -452,7 +448,7 @@ impl Writer {
     fn is_up(&mut self) {
         if self.down.take().is_some() {
             self.told = None;
-            let text = "the conversation is kept again, with what was missing".to_owned();
+            let text = "the conversation is saved again, including what was missing".to_owned();
             self.asides.tell(NoticeLevel::Info, text);
         }
     }
@@ -462,7 +458,7 @@ impl Writer {
         if self.told.as_ref() != Some(&error.kind) {
             let StoreError { kind, sentence } = error;
             let remedy = down.remedy();
-            self.asides.warn(format!("this conversation is not kept: {sentence}; {remedy}"));
+            self.asides.warn(format!("this conversation is not being saved: {sentence}; {remedy}"));
             self.told = Some(kind);
         }
     }
@@ -470,6 +466,6 @@ impl Writer {
 
 fn no_answer() -> StoreError {
     let seconds = PATIENCE.as_secs();
-    let sentence = format!("the place where sessions are kept did not answer for {seconds} s");
+    let sentence = format!("the session store did not respond for {seconds} s");
     StoreError::new(StoreErrorKind::Busy, sentence)
 }

@@ -59,20 +59,19 @@ pub async fn changes(
             TimelineFiles::Unchanged => None,
             TimelineFiles::Kept(id) => Some(id),
             TimelineFiles::Unknown => {
-                let text = "the files as they were before the last turn that changed some could not \
-                            be kept; `gnoma changes --list` shows what was";
+                let text = "there is no checkpoint from before the last turn that changed files; `gnoma changes --list` lists the others";
                 return Err(HostError::usage(text));
             }
         },
     };
     let Some(since) = since else {
-        let about = vec!["the session has changed no files".to_owned()];
+        let about = vec!["the session changed no files".to_owned()];
         return Ok(Changes { about, text: String::new() });
     };
     let mut about = vec![format!("since checkpoint {since} ({}):", taken(&since))];
     let text = differences(&workspace, &since, with_lines)?;
     if text.is_empty() {
-        about.push("nothing is different now".to_owned());
+        about.push("nothing has changed".to_owned());
     }
     Ok(Changes { about, text })
 }
@@ -150,7 +149,7 @@ fn differences(workspace: &Workspace, since: &SnapshotId, with_lines: bool) -> R
         } else {
             let path = one_line(&change.path.to_string_lossy());
             let is_lost = change.before == Some(Side::NotKept);
-            let note = if is_lost { "  (it was not kept and cannot be brought back)" } else { "" };
+            let note = if is_lost { "  (no checkpoint; cannot be restored)" } else { "" };
             text.push_str(&format!("{} {path}{note}\n", change.kind.letter()));
         }
     }
@@ -162,7 +161,7 @@ fn not_kept(workspace: &Workspace, newest: &SnapshotId) -> String {
     let Ok(snapshot) = workspace.get(newest) else { return String::new() };
     let mut text = String::new();
     if snapshot.skipped_count > 0 {
-        text.push_str("\nnot kept, and so not brought back:\n");
+        text.push_str("\nno checkpoint, so not restored:\n");
     }
     for Skipped { path, why } in snapshot.skipped.iter().take(MAX_NAMED) {
         text.push_str(&format!("  {} {why}\n", one_line(&path.to_string_lossy())));

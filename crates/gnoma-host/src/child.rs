@@ -39,7 +39,7 @@ fn spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<S
         ("start", *start != Start::New),
     ];
     if let Some((name, _)) = is_other.into_iter().find(|(_, is_other)| *is_other) {
-        let text = format!("a session cannot start one with another `{name}` than its own");
+        let text = format!("a session cannot start another with a different `{name}`");
         return Err(HostError::usage(text));
     }
     let own = || parent.folder.clone();
@@ -69,7 +69,7 @@ fn within(parent: &SessionSpec, child: &SessionSpec) -> Result<()> {
     match folders(child).into_iter().find(is_outside) {
         Some(folder) => {
             let shown = folder.display();
-            let text = format!("`{shown}` lies outside the folders of the session that asks");
+            let text = format!("`{shown}` is outside the folders of the calling session");
             Err(HostError::usage(text))
         }
         None => Ok(()),

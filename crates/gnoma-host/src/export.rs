@@ -50,7 +50,7 @@ pub async fn export_to_file(
     let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let opened = opened.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => HostError::usage(format!(
-            "`{}` is there already; name another file, or remove it",
+            "`{}` already exists; choose another name, or remove it",
             file.display()
         )),
         _ => anyhow::Error::new(error).context(unwritten()).into(),

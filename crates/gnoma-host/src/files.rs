@@ -18,7 +18,7 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
     let mut text = String::new();
     file.take(max_bytes + 1).read_to_string(&mut text)?;
     if text.len() as u64 > max_bytes {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large"));
     }
     Ok(Some(text))
 }

@@ -100,9 +100,8 @@ pub fn search(settings: &Settings, environment: &Environment) -> Result<Search> 
         known: known(settings, environment),
         ..secrets::ScannerOptions::default()
     };
-    let scanner = secrets::Scanner::new(options).map_err(|error| {
-        HostError::usage(format!("`security.patterns` cannot be used: {error}"))
-    })?;
+    let scanner = secrets::Scanner::new(options)
+        .map_err(|error| HostError::usage(format!("cannot use `security.patterns`: {error}")))?;
     let allowed = security.allow.iter().map(|text| {
         Allowed::parse(text).map_err(|why| HostError::usage(format!("`security.allow`: {why}")))
     });
@@ -167,7 +166,7 @@ pub fn permissions(settings: &Settings) -> Result<Permissions> {
     });
     let rules = rules
         .collect::<Result<_, _>>()
-        .map_err(|error| HostError::usage(format!("`permission.rules` cannot be used: {error}")))?;
+        .map_err(|error| HostError::usage(format!("cannot use `permission.rules`: {error}")))?;
     let permissions = Permissions::new(rules);
     Ok(if settings.permission.confirm_bypass { permissions.confirm_bypass() } else { permissions })
 }

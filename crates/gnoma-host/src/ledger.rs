@@ -46,7 +46,7 @@ impl LateLedger {
                 let (path, notices) = (self.path.clone(), self.notices.clone());
                 let opened = spawn_blocking(move || open(path, &notices)).await;
                 opened.unwrap_or_else(|_| {
-                    let text = "the ledger of what is spent could not be opened";
+                    let text = "could not open the spending ledger";
                     Err(StoreError::new(StoreErrorKind::Io, text))
                 })
             })

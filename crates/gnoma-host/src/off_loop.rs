@@ -11,5 +11,5 @@ pub(crate) async fn off_loop<T: Send + 'static, F: Future<Output = Result<T>>>(
 ) -> Result<T> {
     let runtime = Handle::current();
     let done = spawn_blocking(move || runtime.block_on(make())).await;
-    done.unwrap_or_else(|_| Err(HostError::failure("it broke down inside")))
+    done.unwrap_or_else(|_| Err(HostError::failure("it crashed; this is a bug in gnoma")))
 }

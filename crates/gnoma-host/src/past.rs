@@ -36,7 +36,7 @@ impl Past {
         if let Some(around) = &places.around {
             let (own, around) = (places.project.display(), around.display());
             notices.info(format_args!(
-                "what is kept here is of `{own}` alone, which is older than the project `{around}` around it"
+                "sessions here belong to `{own}` alone, which is older than the project `{around}` around it"
             ));
         }
         Self::make(project).map(Some)
@@ -94,7 +94,7 @@ impl Past {
                 let ids = ids.collect::<Vec<_>>().join(", ");
                 let more = if count > MAX_NAMED { ", …" } else { "" };
                 let text = format!(
-                    "`{beginning}` begins {count} sessions; give more of the id: {ids}{more}"
+                    "`{beginning}` matches {count} sessions; use more of the id: {ids}{more}"
                 );
                 Err(HostError::usage(text))
             }
@@ -153,14 +153,14 @@ impl Past {
 
 fn unknown(beginning: &str) -> HostError {
     HostError::usage(format!(
-        "there is no session `{beginning}` in this project; `gnoma sessions list` shows which there are"
+        "no session `{beginning}` in this project; `gnoma sessions list` lists them"
     ))
 }
 
 /// Where there should be a session and is none.
 pub fn nothing_kept(places: &Places) -> HostError {
     let project = places.project.display();
-    HostError::usage(format!("no session of `{project}` is kept; one begins with `gnoma \"…\"`"))
+    HostError::usage(format!("no saved sessions in `{project}`; start one with `gnoma \"…\"`"))
 }
 
 /// Refuses a command that writes to what is kept, be it only to compare with it, where nothing may
@@ -170,6 +170,6 @@ pub fn refuse_in_incognito(settings: &Settings, command: &str) -> Result<()> {
         return Ok(());
     }
     Err(HostError::usage(format!(
-        "`gnoma {command}` writes to what is kept, and incognito keeps nothing; do it without incognito"
+        "`gnoma {command}` does not work in incognito mode, which saves nothing"
     )))
 }

@@ -102,7 +102,7 @@ impl Places {
     /// The files as they were kept.
     pub fn open(&self, settings: &Settings) -> Result<Workspace> {
         let Some(root) = &self.workspace else {
-            let text = "no files are kept here: the folder holds a whole home; go to a project's";
+            let text = "no checkpoints here: the folder contains a home folder; work in a project's folder";
             return Err(HostError::usage(text));
         };
         let vault = Vault::open(&self.vault, self.checkpoints(settings))?;

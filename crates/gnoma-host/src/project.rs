@@ -67,7 +67,7 @@ impl Project {
             return Ok(());
         }
         let text =
-            "the whole system is no workspace: go to the project's folder, or name it with --cwd";
+            "cannot work in the root folder; change to a project's folder, or name one with --cwd";
         Err(HostError::usage(text))
     }
 }

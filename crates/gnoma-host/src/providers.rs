@@ -141,7 +141,7 @@ pub async fn models(settings: &Settings) -> Vec<String> {
 async fn listed(settings: &Settings, name: &str) -> Result<Vec<String>> {
     let provider = gnoma_llm::connect(wire::profile(settings, name)?, wire::http(settings));
     let models = tokio::time::timeout(TIMEOUT, provider.models()).await;
-    let silent = |_| HostError::failure(format!("`{name}` does not answer"));
+    let silent = |_| HostError::failure(format!("`{name}` does not respond"));
     Ok(models.map_err(silent)??.into_iter().map(|model| model.id).collect())
 }
 

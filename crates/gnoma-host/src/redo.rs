@@ -25,16 +25,14 @@ pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> 
     take(&past, &session).await?;
     let path = past.path(&session, None).await?;
     let Some(back) = last_back(&past, &session, timeline::candidates(&path)).await? else {
-        let text = format!(
-            "there is nothing to bring back in `{session}`: nothing was taken back since the last turn"
-        );
+        let text = format!("nothing to redo in `{session}`: no rewind since the last turn");
         return Err(HostError::usage(text));
     };
-    let mut text = format!("session {session}: what was taken back is there again\n");
+    let mut text = format!("session {session}: rewind undone\n");
     if let Some(files) = &back.files {
         let workspace = &workspace(project, &session)?;
         match (Going { workspace, target: files, starts: &[] }).restore(overwrite)? {
-            Done::AsItWas => text.push_str("files: they are as they were\n"),
+            Done::AsItWas => text.push_str("files: unchanged\n"),
             Done::Restored(restored) => text.push_str(&told(&restored, &undo(&restored.before))),
             Done::Conflict(paths) => {
                 past.store.release(session).await?;
@@ -43,7 +41,7 @@ pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> 
         }
     }
     if back.spoken {
-        text.push_str("conversation: it goes on from its later end\n");
+        text.push_str("conversation: restored\n");
     }
     note(&past, &session, Some(back.from), &path, None).await?;
     past.store.release(session).await?;

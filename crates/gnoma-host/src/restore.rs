@@ -87,10 +87,10 @@ pub(crate) fn find(
     }
     let text = match (found.pop(), found.len()) {
         (Some(id), 0) => return Ok(id),
-        (None, _) => format!("there is no checkpoint `{beginning}`"),
-        (Some(_), more) => format!("`{beginning}` begins {} checkpoints", more + 1),
+        (None, _) => format!("no checkpoint `{beginning}`"),
+        (Some(_), more) => format!("`{beginning}` matches {} checkpoints", more + 1),
     };
-    Err(HostError::usage(format!("{text}; `gnoma changes --list` shows which there are")))
+    Err(HostError::usage(format!("{text}; `gnoma changes --list` lists them")))
 }
 
 /// Files on their way back.
@@ -166,16 +166,16 @@ pub(crate) fn told(restored: &Restored, undo: &str) -> String {
     }
     for LeftOut { path, why } in left.iter().take(MAX_NAMED) {
         let why = match why {
-            LeftWhy::NotKept => "it was never kept",
+            LeftWhy::NotKept => "it has no checkpoint",
             LeftWhy::Changed => "it changed meanwhile",
-            LeftWhy::NotEmpty => "files that were never kept are in it",
-            LeftWhy::Damaged => "what was kept of it is damaged",
+            LeftWhy::NotEmpty => "it contains files without a checkpoint",
+            LeftWhy::Damaged => "its checkpoint is damaged",
             LeftWhy::Refused(why) => why,
         };
-        text.push_str(&format!("left as it is: {}: {why}\n", one_line(&path.to_string_lossy())));
+        text.push_str(&format!("unchanged: {}: {why}\n", one_line(&path.to_string_lossy())));
     }
     if left.len() > MAX_NAMED {
-        text.push_str(&format!("left as they are: {} more\n", left.len() - MAX_NAMED));
+        text.push_str(&format!("unchanged: {} more\n", left.len() - MAX_NAMED));
     }
     text
 }

@@ -77,13 +77,13 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     if !taken.interrupted.is_empty() {
         let count = taken.interrupted.len();
         project.notices.info(format_args!(
-            "gnoma ended while {count} of this session's calls were running; the model is told that they were interrupted"
+            "gnoma exited while {count} calls of this session were running; the model is told they were interrupted"
         ));
     }
     if !taken.unapproved.is_empty() {
         let count = taken.unapproved.len();
         project.notices.info(format_args!(
-            "gnoma stopped while {count} of this session's calls waited for approval; they did not run, and the model is told"
+            "gnoma exited while {count} calls of this session waited for approval; they did not run, and the model is told"
         ));
     }
     let path = past.path(&id, None).await?;
@@ -97,9 +97,9 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
 /// Why they do not.
 pub fn may_continue(settings: &Settings) -> Result<()> {
     let why = match settings {
-        Settings { privacy, .. } if privacy.incognito => "incognito continues no session",
+        Settings { privacy, .. } if privacy.incognito => "incognito cannot continue a session",
         Settings { session, .. } if !session.keep => {
-            "`session.keep` is off: what would be said could not be added to the session"
+            "`session.keep` is off, so the session cannot be continued"
         }
         _ => return Ok(()),
     };
@@ -108,10 +108,7 @@ pub fn may_continue(settings: &Settings) -> Result<()> {
 
 fn held(id: &SessionId, by: &Holder) -> HostError {
     let since = clock::ago(by.since_ms, clock::now_ms());
-    let remedy = format!(
-        "end it there, or continue in a copy: gnoma --resume {id} --fork \"…\" \
-         (`gnoma sessions fork {id}` only makes one)"
-    );
+    let remedy = format!("close it there, or continue in a copy: gnoma --resume {id} --fork \"…\"");
     HostError {
         kind: HostErrorKind::Held,
         cause: format!("session `{id}` is open in {by} (since {since})"),

@@ -71,7 +71,7 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
     match &restored {
         Some(restored) => text.push_str(&told(restored, "gnoma redo")),
         None if workspace.is_none() => (),
-        None => text.push_str("files: there was nothing to take back\n"),
+        None => text.push_str("files: nothing to restore\n"),
     }
     if conversation || restored.is_some() {
         let to = if conversation { goal.before } else { path.last().map(|last| last.id) };
@@ -79,11 +79,11 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
         note(&past, &session, to, &path, before).await?;
     }
     if conversation {
-        text.push_str("conversation: it goes on from there with `gnoma --continue`\n");
+        text.push_str("conversation: rewound; continue with `gnoma --continue`\n");
     }
     routing::undone(project, &session, path.last().map_or(0, |last| last.at_ms));
     past.store.release(session).await?;
-    Ok(Outcome::Done(format!("{text}`gnoma redo` brings back what was taken back\n")))
+    Ok(Outcome::Done(format!("{text}undo this with `gnoma redo`\n")))
 }
 
 /// Where to go back to.
@@ -135,14 +135,14 @@ impl Goal {
     fn files(&self, workspace: &Workspace) -> Result<Option<&SnapshotId>> {
         let why = match &self.files {
             TimelineFiles::Unchanged => return Ok(None),
-            TimelineFiles::Unknown => "could not be kept then".to_owned(),
+            TimelineFiles::Unknown => "were not saved".to_owned(),
             TimelineFiles::Kept(id) => match workspace.get(id) {
-                Err(Error::Unknown(_)) => format!("are no longer kept (checkpoint {id})"),
+                Err(Error::Unknown(_)) => format!("are gone (checkpoint {id} was deleted)"),
                 known => return known.map(|_| Some(id)).map_err(Into::into),
             },
         };
         let text = format!(
-            "the files as they were before {} {why}; --conversation takes back only what was said",
+            "the files from before {} {why}; rewind only the conversation with --conversation",
             self.what
         );
         Err(HostError::usage(text))
@@ -159,10 +159,10 @@ fn plan(
     let mut text = format!("session {session} would go back before {}\n", goal.what);
     text.push_str(&match files {
         Some(going) if !going.workspace.is_at(going.target)? => planned(going)?,
-        Some(_) | None => "files: none would change\n".to_owned(),
+        Some(_) | None => "files: no changes\n".to_owned(),
     });
     if conversation {
-        text.push_str("conversation: it would go on from there\n");
+        text.push_str("conversation: would be rewound\n");
     }
     Ok(text)
 }

@@ -46,7 +46,7 @@ pub fn keep_rule(project: &Project, rule: &str, scope: Scope) -> Result<String> 
 fn keep(project: &Project, rule: &str, scope: Scope) -> Result<String, String> {
     let rules: Vec<&str> = Rule::listed(rule).take(MAX_RULES + 1).collect();
     if rules.is_empty() || rules.len() > MAX_RULES {
-        return Err(format!("between one and {MAX_RULES} rules can be kept at once"));
+        return Err(format!("between 1 and {MAX_RULES} rules can be saved at once"));
     }
     for part in &rules {
         Rule::parse(RuleAction::Allow, part, Origin::Session).map_err(|error| error.to_string())?;
@@ -67,7 +67,7 @@ fn find(project: &Project, scope: Scope) -> Result<Option<RuleFile>, String> {
     let Project { spec, loaded, .. } = project;
     if scope != Scope::Session && loaded.settings.privacy.incognito {
         return Err(
-            "incognito keeps nothing, so the rule can only hold for this session".to_owned()
+            "incognito saves nothing, so the rule can apply to this session only".to_owned()
         );
     }
     match scope {
@@ -83,7 +83,7 @@ fn find(project: &Project, scope: Scope) -> Result<Option<RuleFile>, String> {
 /// A project's own file may allow something only where a person trusts it as it is.
 fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<RuleFile, String> {
     let Some(root) = gnoma_config::project_root(folder, &environment.config_dir()) else {
-        return Err("this folder belongs to no project: there is no .git or .gnoma".to_owned());
+        return Err("this folder is not part of a project: no .git or .gnoma found".to_owned());
     };
     let file = paths::project_file(&root);
     let shown = environment.shortened(&file);
@@ -95,15 +95,14 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<R
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(RuleFile { file, project: Some(root) })
             }
-            _ => Err(format!("{shown} is not there; write it and run `gnoma trust`")),
+            _ => Err(format!("{shown} does not exist; create it and run `gnoma trust`")),
         };
     };
     let store = Store::open(&environment.state_dir()).map_err(|error| error.to_string())?;
     match store.standing(&root, &content) {
         FileTrust::Trusted => Ok(RuleFile { file, project: Some(root) }),
         FileTrust::Unknown | FileTrust::Changed => {
-            Err("this project is not trusted, so its file cannot allow anything; read it and run \
-             `gnoma trust`"
+            Err("this project is not trusted, so its settings cannot allow anything; review them and run `gnoma trust`"
                 .to_owned())
         }
     }
@@ -118,7 +117,7 @@ impl RuleFile {
             return Ok(saved.has_changed());
         };
         self.trust(project, saved.before.as_deref(), &saved.after, environment).map_err(|why| {
-            format!("the rule is there, but counts only after `gnoma trust`: {why}")
+            format!("the rule is saved, but takes effect only after `gnoma trust`: {why}")
         })?;
         Ok(true)
     }

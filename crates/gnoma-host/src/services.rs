@@ -45,7 +45,7 @@ const MAX_MODELS: usize = 500;
 const MAX_STORED: usize = 1_000;
 /// Most bytes of a stored result in a reply.
 const MAX_OUTPUT_BYTES: u32 = 1 << 20;
-const NOTHING_KEPT: &str = "nothing of this session is kept, so nothing can be taken back";
+const NOTHING_KEPT: &str = "this session is not saved, so it cannot be rewound";
 
 /// The models that a session can choose from, once they are known.
 pub(crate) type KnownRoutes = Arc<OnceLock<Arc<Routes>>>;
@@ -180,7 +180,7 @@ impl Asked {
             Request::Profiles => Reply::Choices(profiles(project)),
             Request::TryProvider(Connection { provider, by }) => {
                 let count = providers::try_provider(project, &provider, &reach(by)).await?;
-                Reply::Text(format!("`{provider}` answers and has {count} models"))
+                Reply::Text(format!("connected to `{provider}`: {count} models"))
             }
             Request::AddProvider(Connection { provider, by }) => {
                 Reply::Text(providers::add_provider(project, &provider, &reach(by))?)
@@ -190,12 +190,12 @@ impl Asked {
                 Reply::Text(setting::set_setting(project, &key, &value)?)
             }
             Request::Explain(topic) => Reply::Text(self.explain(topic)),
-            _ => return Err(HostError::usage("the session does not know this request")),
+            _ => return Err(HostError::usage("unknown request")),
         })
     }
 
     fn stored(&self) -> Result<&SessionId> {
-        let missing = || HostError::usage("nothing of this session is kept");
+        let missing = || HostError::usage("this session is not saved");
         self.stored.as_ref().ok_or_else(missing)
     }
 
@@ -228,7 +228,7 @@ impl Asked {
         };
         let file = self.project.spec.folder.join(path);
         let id = export::export_to_file(&self.project, Some(id.as_str()), format, &file).await?;
-        Ok(format!("{id} is in {}", file.display()))
+        Ok(format!("exported {id} to {}", file.display()))
     }
 
     async fn output(&self, result: ResultId, from: u64, max_bytes: u32) -> Result<Reply> {
@@ -248,7 +248,7 @@ impl Asked {
             if ask { providers::models(&self.project.loaded.settings).await } else { Vec::new() };
         for name in listed {
             if models.iter().all(|known| known.name != name) {
-                let about = "in another session that goes on".to_owned();
+                let about = "in another running session".to_owned();
                 let current = current == Some(&*name);
                 models.push(Choice { name, about, current, ..Choice::default() });
             }
@@ -261,11 +261,11 @@ impl Asked {
         let Project { loaded, spec, .. } = &*self.project;
         match topic {
             Topic::Routing => {
-                let model = self.model.as_deref().unwrap_or("the first that can be asked");
+                let model = self.model.as_deref().unwrap_or("the first available");
                 let origin = loaded.explain("provider.default").map(|set| set.origin);
                 let origin =
                     origin.map_or_else(String::new, |origin| format!(" (set by {origin})"));
-                format!("every call goes to {model}{origin}; /model and /provider change that")
+                format!("every call goes to {model}{origin}; change it with /model or /provider")
             }
             Topic::Context => {
                 let found = instructions::find(&spec.folder, &spec.environment.config_dir());
@@ -295,7 +295,7 @@ fn trust(project: &Project) -> Result<String> {
     let unread = |error: &dyn std::fmt::Display| HostError::failure(error.to_string());
     let content = paths::read(&paths::project_file(&root)).map_err(|error| unread(&error))?;
     let Some(content) = content else {
-        let text = format!("{} sets nothing that needs trust", root.display());
+        let text = format!("{} has no settings that need trust", root.display());
         return Err(HostError::usage(text));
     };
     let store = trust::Store::open(&environment.state_dir());
@@ -424,9 +424,9 @@ fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
             // What was kept may go on unseen; what was said unseen is never kept.
             keeps_messages = incognito;
             told = if incognito {
-                "from here on nothing is kept; the model still knows what was said before"
+                "Nothing is saved from here on. The model still remembers the conversation so far"
             } else {
-                "a new conversation begins, and it is kept; what was said before is not"
+                "Started a new conversation, which is saved. The previous one was not"
             }
             .to_owned();
         }

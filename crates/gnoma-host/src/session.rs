@@ -79,7 +79,7 @@ fn system_prompt(Project { spec, loaded, notices, .. }: &Project) -> SystemPromp
     }
     let instructions = instructions::find(&spec.folder, &spec.environment.config_dir());
     if instructions.cut {
-        notices.warning("the project's AGENTS.md files are too long; their end was left out");
+        notices.warning("the project's AGENTS.md files are too long; their end was cut off");
     }
     let cwd = spec.folder.display().to_string();
     let shell = Path::new(shell(&loaded.settings))

@@ -60,7 +60,7 @@ pub async fn rename(project: &Project, session: &str, title: &str) -> Result<(Se
     refuse_in_incognito(&project.loaded.settings, "sessions rename")?;
     let title = fit(plain(title).trim(), MAX_TITLE_COLUMNS);
     if title.is_empty() {
-        return Err(HostError::usage("a title needs a word"));
+        return Err(HostError::usage("the title is empty"));
     }
     let past = Past::open(project)?;
     let id = past.session(Some(session)).await?.id;

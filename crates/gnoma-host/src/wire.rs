@@ -16,7 +16,7 @@ use crate::{Folders as _, HostError, Notices, Result, elsewhere};
 pub fn load(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded)> {
     let spec = found(spec)?;
     let loaded = gnoma_config::load(&sources(&spec))
-        .map_err(|error| HostError::usage(format!("the configuration cannot be used\n{error}")))?;
+        .map_err(|error| HostError::usage(format!("invalid configuration\n{error}")))?;
     for finding in &loaded.findings {
         let text = finding.to_string();
         notices.warning(text.strip_prefix("warning: ").unwrap_or(&text));
@@ -43,8 +43,8 @@ pub fn found(mut spec: SessionSpec) -> Result<SessionSpec> {
     for folder in folders {
         let real = folder.canonicalize().ok().filter(|path| path.is_dir());
         let shown = folder.display();
-        *folder =
-            real.ok_or_else(|| HostError::usage(format!("`{shown}` is no folder to work in")))?;
+        *folder = real
+            .ok_or_else(|| HostError::usage(format!("cannot work in `{shown}`: not a folder")))?;
     }
     Ok(spec)
 }
@@ -173,8 +173,7 @@ fn unknown_provider(settings: &Settings, name: &str) -> HostError {
     let mut names: Vec<_> = known.chain(configured).collect();
     names.dedup();
     HostError::usage(format!(
-        "there is no provider `{name}`; known are {}. For another server set \
-         `provider.endpoints.{name}` to its address",
+        "unknown provider `{name}`; known: {}. For another server, set `provider.endpoints.{name}` to its address",
         names.join(", ")
     ))
 }
@@ -189,10 +188,10 @@ pub fn needs_key(settings: &Settings, profile: &Profile) -> bool {
 pub fn missing_key(profile: &Profile) -> HostError {
     let (name, variable) = (&profile.name, &profile.key_variable);
     HostError::usage(format!(
-        "no key for `{name}`. Any of these helps:
+        "no key for `{name}`. Do one of these:
   export {variable}=…
   [provider.api_keys] {name} = \"${{{variable}}}\" in the configuration (`gnoma config path`)
-  --provider with one that is set up (`gnoma providers` lists them)"
+  --provider NAME with one that is set up (`gnoma providers` lists them)"
     ))
 }
 

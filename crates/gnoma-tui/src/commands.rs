@@ -78,7 +78,7 @@ const HELP: Slash = Slash {
     name: "help",
     aliases: &["?"],
     arguments: "",
-    about: "show commands and what else can be written",
+    about: "list commands and input shortcuts",
     run: |state, _| help::show(state, ALL),
 };
 
@@ -129,13 +129,13 @@ pub(crate) fn run(state: &mut State, line: &str) {
 /// What is said when a session has gone on in another way, unless the host says something.
 pub(crate) fn switch_note(request: &Request, has_past: bool) -> &'static str {
     match request {
-        Request::Fork => "this is a copy; the session before stays as it is",
+        Request::Fork => "This is a copy. The original session is unchanged",
         Request::Switch(Switch::Incognito(true)) if has_past => {
-            "from here on nothing is kept; the model still knows what was said before"
+            "Nothing is saved from here on. The model still remembers the conversation so far"
         }
-        Request::Switch(Switch::Incognito(true)) => "nothing is kept from here on",
+        Request::Switch(Switch::Incognito(true)) => "Nothing is saved from here on",
         Request::Switch(Switch::Incognito(false)) => {
-            "a new conversation begins, and it is kept; what was said before is not"
+            "Started a new conversation, which is saved. The previous one was not"
         }
         _ => "",
     }

@@ -190,7 +190,7 @@ impl Picker {
             [row] => Picked::Row(row),
             [] => {
                 self.change_filter(String::new());
-                Picked::Told(vec![Line::new(format!("nothing fits `{line}`"), dim()), way_on()])
+                Picked::Told(vec![Line::new(format!("nothing matches `{line}`"), dim()), way_on()])
             }
             _ => Picked::Told(self.read_out()),
         }
@@ -242,7 +242,7 @@ impl Picker {
         lines.extend(rows.map(|row| Line::new(text(row), Style::default())));
         let rest = self.left.len().saturating_sub(MAX_READ_ROWS);
         if rest > 0 {
-            lines.push(Line::new(format!("  {rest} more; write a part of the name"), dim()));
+            lines.push(Line::new(format!("  {rest} more; type part of the name"), dim()));
         }
         lines.push(way_on());
         lines
@@ -275,13 +275,13 @@ impl Picker {
             Some(from) => format!("asking {from} …"),
             None => "type to narrow".to_owned(),
         };
-        format!("Enter takes · Esc closes · {last}")
+        format!("Enter select · Esc close · {last}")
     }
 
     /// The rows around the chosen one.
     fn window(&self, width: usize, height: usize) -> Vec<Line> {
         if self.left.is_empty() {
-            let text = if self.is_growing() { "  nothing yet" } else { "  nothing fits" };
+            let text = if self.is_growing() { "  nothing yet" } else { "  no matches" };
             return vec![cut(Line::new(text, dim()), width)];
         }
         let first = self.chosen.saturating_sub(height.saturating_sub(1));
@@ -315,7 +315,7 @@ fn row_line(row: &Row, chosen: bool, column: usize, width: usize) -> Line {
 
 /// What can be done with a list that is read out.
 fn way_on() -> Line {
-    Line::new(format!("Write a number or a name; {LEAVE} leaves; Enter alone takes:"), dim())
+    Line::new(format!("Type a number or a name; {LEAVE} cancels; Enter alone selects:"), dim())
 }
 
 fn dim() -> Style {

@@ -165,7 +165,7 @@ impl PermissionQuestion {
     /// What is asked, in a few words.
     #[must_use]
     pub fn short(&self) -> String {
-        format!("{} waits for your answer", self.call.name)
+        format!("{} needs your approval", self.call.name)
     }
 
     /// The question in the size that there is. `place` is the folder it would run in, `behind` how
@@ -243,7 +243,7 @@ impl PermissionQuestion {
         let chosen = self.choices().get(self.chosen).copied().unwrap_or(Choice::No);
         let text = self.choice_line(chosen, false, keymap).plain().trim().to_owned();
         match self.always.as_ref().filter(|lasting| lasting.scope != Scope::Session) {
-            Some(lasting) => format!("{text} (a lasting yes holds for {})", lasting.held()),
+            Some(lasting) => format!("{text} ({})", lasting.held()),
             None => text,
         }
     }
@@ -255,7 +255,7 @@ impl PermissionQuestion {
             Span::new(" asks to run", Style::of(Ink::Warning)),
         ]);
         if behind > 0 {
-            line.spans.push(Span::new(format!(" · {behind} more behind it"), dim()));
+            line.spans.push(Span::new(format!(" · {behind} more waiting"), dim()));
         }
         line
     }
@@ -382,13 +382,13 @@ impl PermissionQuestion {
 
     fn choice_line(&self, choice: Choice, chosen: bool, keymap: &Keymap) -> Line {
         let text = match choice {
-            Choice::Once => "yes, this once".to_owned(),
+            Choice::Once => "yes, once".to_owned(),
             Choice::Always => {
                 let rule = self.always.as_ref().map_or("", |lasting| lasting.rule.as_str());
                 format!("always: {rule}")
             }
             Choice::No => "no".to_owned(),
-            Choice::NoBecause => "no, and say why".to_owned(),
+            Choice::NoBecause => "no, and tell the model why".to_owned(),
         };
         let key = keymap.keys(Context::Permission, choice.action()).first();
         let key = key.map(ToString::to_string).unwrap_or_default();
@@ -468,18 +468,18 @@ mod tests {
             question(r#"{"command":"rm -rf build && make","wait_s":5}"#, Some("bash(make *)"));
         let lines = question.lines("~/src", 2, &Keymap::built_in(), Size::new(60, 20));
         insta::assert_snapshot!(plain(&lines), @r"
-        ? bash asks to run · 2 more behind it
+        ? bash asks to run · 2 more waiting
           rm -rf build && make
           wait_s: 5
 
           in ~/src
           because `rm -rf build` removes files
 
-        › y  yes, this once
+        › y  yes, once
           a  always: bash(make *)
              this session (s elsewhere, e edits)
           n  no
-          r  no, and say why
+          r  no, and tell the model why
         ");
         let marked = lines.iter().flat_map(|line| &line.spans);
         let marked: Vec<_> = marked.filter(|span| span.text == "rm -rf build").collect();
@@ -511,7 +511,7 @@ mod tests {
         question.reason = "it removes files and more besides; ".repeat(20);
         let shown = plain(&question.lines("~", 0, &Keymap::built_in(), Size::new(40, 12)));
         assert!(shown.contains("rm -rf build\n") && shown.contains(" …\n"), "{shown}");
-        assert!(shown.ends_with("r  no, and say why\n"), "{shown}");
+        assert!(shown.ends_with("r  no, and tell the model why\n"), "{shown}");
     }
 
     #[test]

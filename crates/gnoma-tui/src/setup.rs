@@ -13,8 +13,8 @@ use crate::{
 };
 
 /// What was done before the first start is offered.
-pub const LOOKED_FOR: &str = "gnoma looked for keys of known providers in the environment, and for Ollama \
-                              and llama.cpp on this machine: there is none";
+pub const LOOKED_FOR: &str =
+    "gnoma found no API key in the environment, and no Ollama or llama.cpp on this machine";
 
 /// Bytes of a key.
 const MAX_KEY_BYTES: usize = 4_096;
@@ -229,18 +229,18 @@ impl Setup {
             Stage::Trying(connection) => (plain(format!("trying {}…", connection.provider)), ""),
             Stage::Failed { why, .. } => (
                 Line::from([Span::new("✗ ", Style::of(Ink::Bad)), plain_span(why)]),
-                "Enter tries again · Esc goes back",
+                "Enter retry · Esc back",
             ),
             Stage::Works { answer, connection } => (
                 Line::from([
                     Span::new("✓ ", Style::of(Ink::Good)),
                     plain_span(&format!("{} works: {answer}", connection.provider)),
                 ]),
-                "Enter stores it and begins · Esc goes back",
+                "Enter save and start · Esc back",
             ),
             Stage::Unkept { why, .. } => (
                 Line::from([Span::new("✗ ", Style::of(Ink::Bad)), plain_span(why)]),
-                "Enter tries to store it again · Esc goes back",
+                "Enter save again · Esc back",
             ),
         };
         let mut lines = text.wrap(width, &Line::new("  ", Style::default()));
@@ -272,7 +272,7 @@ impl Setup {
             Stage::Entering { provider, .. } => format!("enter the key for {provider}"),
             Stage::Trying(connection) => format!("trying {}", connection.provider),
             Stage::Failed { why, .. } | Stage::Unkept { why, .. } => why.clone(),
-            Stage::Works { answer, .. } => format!("it works: {answer}. Enter stores it"),
+            Stage::Works { answer, .. } => format!("it works: {answer}. Press Enter to save it"),
         }
     }
 }
@@ -298,8 +298,10 @@ fn offers(found: &FoundProviders) -> Vec<(Row, Choice)> {
     for provider in &found.providers {
         offers.push((Row::new(provider, "enter a key"), Choice::Enter(provider.clone())));
     }
-    offers
-        .push((Row::new("demo", "no provider needed: a script shows what happens"), Choice::Demo));
+    offers.push((
+        Row::new("demo", "no provider needed: a scripted turn shows how it works"),
+        Choice::Demo,
+    ));
     offers
 }
 
@@ -317,10 +319,7 @@ fn entering(
     ]);
     let line = cut(line, width);
     let cursor = line.width().min(width.saturating_sub(1));
-    let hint = Line::new(
-        "type or paste it, it is not shown · Enter tries it · Esc goes back",
-        Style::of(Ink::Dim),
-    );
+    let hint = Line::new("type or paste it (hidden) · Enter test · Esc back", Style::of(Ink::Dim));
     let mut lines = vec![line, cut(hint, width)];
     lines.truncate(height.max(1));
     (lines, Some(cursor))

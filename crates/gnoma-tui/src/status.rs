@@ -351,16 +351,16 @@ pub fn short(count: u64) -> String {
 /// All that is known, one thing a line.
 #[must_use]
 pub fn detail(facts: &Facts, counts: &Counts, session: &str, why: Option<&str>) -> Vec<Line> {
-    let yes = |is: bool| if is { "on: nothing is stored" } else { "off" }.to_owned();
+    let yes = |is: bool| if is { "on: nothing is saved" } else { "off" }.to_owned();
     let mut lines = vec![fact("version", facts.version.clone())];
     if !session.is_empty() {
         lines.push(fact("session", session.to_owned()));
     }
     lines.push(fact(
         "model",
-        facts.model.clone().unwrap_or_else(|| "chosen with the first prompt".to_owned()),
+        facts.model.clone().unwrap_or_else(|| "chosen at the first prompt".to_owned()),
     ));
-    lines.extend(why.map(|why| fact("chosen because", why.to_owned())));
+    lines.extend(why.map(|why| fact("reason", why.to_owned())));
     lines
         .extend([fact("mode", facts.mode.name().to_owned()), fact("folder", facts.folder.clone())]);
     lines.extend(facts.branch.clone().map(|branch| fact("branch", branch)));
@@ -395,7 +395,7 @@ pub fn usage(facts: &Facts, counts: &Counts) -> Vec<Line> {
     }
     for (arm, (calls, cost)) in &counts.arms {
         let calls = if *calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
-        let cost = cost.shown().unwrap_or_else(|| "price not known".to_owned());
+        let cost = cost.shown().unwrap_or_else(|| "price unknown".to_owned());
         lines.push(fact("model", format!("{arm}: {calls}, {cost}")));
     }
     lines
@@ -405,7 +405,7 @@ fn amount(usage: Usage, cost: Option<Cost>) -> String {
     let cached = share("", usage.cache_read, usage.prompt());
     let cached = if cached.is_empty() { String::new() } else { format!(" ({cached})") };
     let mut text = format!(
-        "{} in, {} of it from the cache{cached}, {} out",
+        "{} in, {} of it cached{cached}, {} out",
         short(usage.prompt()),
         short(usage.cache_read),
         short(usage.output)
@@ -425,7 +425,7 @@ pub fn window(facts: &Facts, counts: &Counts) -> Vec<Line> {
         fact(
             "last call",
             format!(
-                "{} new, {} from the cache, {} written",
+                "{} new, {} cached, {} out",
                 short(round.prompt().saturating_sub(round.cache_read)),
                 short(round.cache_read),
                 short(round.output)

@@ -106,7 +106,7 @@ impl Terminal {
         crash_note: String,
     ) -> io::Result<Self> {
         if !isatty(&output) {
-            let what = "what would be drawn does not go to a terminal";
+            let what = "standard output is not a terminal";
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
         let before = tcgetattr(&input)?;

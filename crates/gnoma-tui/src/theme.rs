@@ -83,7 +83,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 #[derive(Debug, thiserror::Error)]
 pub enum ThemeError {
     /// There is no theme of this name.
-    #[error("`{name}` is no theme; known are {}", names().collect::<Vec<_>>().join(", "))]
+    #[error("unknown theme `{name}`; choose one of {}", names().collect::<Vec<_>>().join(", "))]
     Unknown {
         /// The name.
         name: String,
@@ -398,6 +398,9 @@ mod tests {
     #[test]
     fn an_unknown_theme_names_the_known_ones() {
         let error = Theme::named("gnome", Shade::Dark, Depth::True).unwrap_err().to_string();
-        assert!(error.starts_with("`gnome` is no theme; known are gnoma, terminal"), "{error}");
+        assert!(
+            error.starts_with("unknown theme `gnome`; choose one of gnoma, terminal"),
+            "{error}"
+        );
     }
 }

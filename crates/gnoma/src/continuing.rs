@@ -44,7 +44,7 @@ async fn opened(client: &mut Client, spec: &SessionSpec) -> Result<SessionId, Re
             _ => (),
         }
     }
-    Err(RequestError::new(RequestErrorKind::Closed, "the host has ended"))
+    Err(RequestError::new(RequestErrorKind::Closed, "the session host stopped"))
 }
 
 /// Asks which of the stored sessions goes on.
@@ -81,7 +81,7 @@ async fn choose(past: &Past, around: &Surroundings) -> Result<SessionFacts> {
         [number.to_string(), facts.id.to_string(), when, facts.title.clone()]
     };
     let list = table::lines(["", "session", "changed", "title"], (1..).zip(&offered).map(row));
-    let question = format!("{list}Which one? A number, the beginning of an id, or nothing for 1: ");
+    let question = format!("{list}Which one? Number or id [1]: ");
     let Some(answer) = terminal::ask(&terminal, &screen::clean(&question)) else {
         return Err(HostError::usage("no session was chosen").into());
     };
@@ -98,7 +98,7 @@ async fn choose(past: &Past, around: &Surroundings) -> Result<SessionFacts> {
 /// Whether a copy of a session that is open elsewhere will do; no where nobody can be asked.
 fn agrees_to_a_copy(held: &str, around: &Surroundings) -> bool {
     terminal::open(around).is_some_and(|terminal| {
-        let question = format!("{held}. Continue in a copy of it? [y]es, [n]o: ");
+        let question = format!("{held}. Continue in a copy? [y]es, [n]o: ");
         terminal::is_yes(&terminal, &screen::clean(&question))
     })
 }

@@ -93,7 +93,7 @@ fn image(path: &Path) -> Result<Content> {
         std::fs::metadata(path).with_context(|| format!("cannot read the image {shown}"))?.len();
     if size > MAX_IMAGE_BYTES {
         let text =
-            format!("the image {shown} has {size} bytes; at most {MAX_IMAGE_BYTES} are sent");
+            format!("the image {shown} is too large: {size} bytes, the limit is {MAX_IMAGE_BYTES}");
         return Err(HostError::usage(text).into());
     }
     let bytes = std::fs::read(path).with_context(|| format!("cannot read the image {shown}"))?;
@@ -104,7 +104,7 @@ fn image(path: &Path) -> Result<Content> {
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
         _ => {
             return Err(
-                HostError::usage(format!("{shown} is no PNG, JPEG, GIF or WebP image")).into()
+                HostError::usage(format!("{shown} is not a PNG, JPEG, GIF or WebP image")).into()
             );
         }
     };

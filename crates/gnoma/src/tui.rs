@@ -66,7 +66,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
         }
         Ok(None) => (),
         Err(error) => {
-            report::say(format_args!("note: this window works without the server: {error}"));
+            report::say(format_args!("note: running without the server: {error}"));
         }
     }
     let host = Host::new(Projects::default());

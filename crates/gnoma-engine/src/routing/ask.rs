@@ -171,7 +171,7 @@ impl Account {
             Ok(Ok(hold)) => hold,
             Ok(Err(error)) => return nothing(error),
             Err(_late) => {
-                let text = "the ledger of what is spent does not answer";
+                let text = "the spending ledger does not respond";
                 return nothing(ProviderError::new(ErrorKind::Quota, OWN, text));
             }
         };

@@ -325,7 +325,7 @@ impl Routes {
         let stage = WorkStage::Turn(plan.task.classified.kind);
         match self.options.roles.arm(stage).filter(|(_, name)| *name == from) {
             Some((role, _)) => {
-                format!("{why}; another stands in for it in the role `{}`", role.name())
+                format!("{why}; another model takes the role `{}`", role.name())
             }
             None => why,
         }
@@ -340,19 +340,19 @@ impl Routes {
     ) -> String {
         let name = arm.name();
         if context.pin == Some(&name) {
-            return "asked for by name".to_owned();
+            return "you chose it".to_owned();
         }
         if offers.len() == 1 {
-            return "the configured model".to_owned();
+            return "set in your configuration".to_owned();
         }
         let of = |candidate: &&WeighedArm| {
             offers.get(candidate.offer).is_some_and(|offer| offer.arm == name)
         };
         let Some(candidate) = choice.candidates.iter().find(of) else {
-            return "the only one left".to_owned();
+            return "the only model left".to_owned();
         };
         if choice.candidates.len() == 1 {
-            return "the only one that can do it now".to_owned();
+            return "the only model available".to_owned();
         }
         format!(
             "right {:.0} % of the time for about ${:.3}, best of {}",
@@ -390,7 +390,7 @@ fn in_role(
     let of = |index: &usize| offers.get(*index).is_some_and(|offer| offer.arm == *name);
     let out = choice.excluded.iter().find(|(index, _)| of(index));
     let why = out.map_or_else(|| "cannot be asked".into(), |(_, why)| why.words());
-    format!("{name} has the role `{role}`, but {why}; {} stands in", arm.name())
+    format!("{name} has the role `{role}`, but {why}; using {} instead", arm.name())
 }
 
 /// Whether several arms answer.

@@ -123,7 +123,7 @@ impl Routes {
         let name = arm.name();
         match (context.pin, failed) {
             (Some(pin), _) if *pin != name => {
-                Some(Bar::Lasting(format!("is not {pin}, which was asked for").into()))
+                Some(Bar::Lasting(format!("is not {pin}, which you chose").into()))
             }
             (_, Some(why)) => Some(Bar::Lasting(Arc::clone(why))),
             // Who is asked for by name is asked, whatever it did before.

@@ -174,8 +174,8 @@ impl RoutePlan {
         let is_passed = |most: &u64| !is_free && self.turn_micro_usd > *most;
         let most = self.bounds.max_cost_micro_usd.filter(is_passed)?;
         let (most, spent) = (most as f64 / MICRO, self.turn_micro_usd as f64 / MICRO);
-        let text = format!("a rule lets this turn cost ${most:.2}, and it has cost ${spent:.2}");
-        Some(format!("{text}; `max_cost` in `router.rules` sets it"))
+        let text = format!("this turn has cost ${spent:.2}, and a rule limits it to ${most:.2}");
+        Some(format!("{text}; change `max_cost` in `router.rules`"))
     }
 
     /// Whether its work is checked before the turn ends.

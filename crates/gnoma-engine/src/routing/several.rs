@@ -304,7 +304,7 @@ async fn chaired<T>(
         let name = chair.name();
         match said.text.map(|text| read(&text)) {
             Ok(Some(read)) => return Some((name, read)),
-            Ok(None) => panel.shares.fail(format!("{name} gave no decision that can be read")),
+            Ok(None) => panel.shares.fail(format!("{name} gave no readable decision")),
             Err(error) => panel.shares.fail(format!("{name} could not decide: {error}")),
         }
     }

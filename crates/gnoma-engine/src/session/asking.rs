@@ -13,7 +13,7 @@ use super::{
     wishes::{MAX_QUESTIONS, OpenQuestion, ToolRequest},
 };
 
-const NOT_ASKED_ANY_MORE: &str = "it is not asked any more";
+const NOT_ASKED_ANY_MORE: &str = "no longer asked";
 
 impl Session {
     pub(super) async fn wished(&mut self, wish: ToolRequest) -> Result<(), Gone> {
@@ -69,7 +69,7 @@ impl Session {
             PermissionAnswer::Allow | PermissionAnswer::Deny { .. } => {}
         }
         let allowed = !matches!(answer, PermissionAnswer::Deny { .. });
-        let reason = if allowed { "allowed by the user" } else { "refused by the user" };
+        let reason = if allowed { "allowed by the user" } else { "denied by the user" };
         // A tool that has ended meanwhile does not hear it.
         let _gone = open.answer.send(answer);
         self.decided(question.clone(), allowed, reason).await?;

@@ -72,7 +72,7 @@ impl Session {
             }
         };
         let Some(first) = reviewers.first().map(Arm::name) else {
-            let nobody = Finding::nobody("nobody is there to review it");
+            let nobody = Finding::nobody("no model is available to review it");
             self.inbox.push_back(Input::Found(nobody));
             return Ok(());
         };
@@ -89,7 +89,7 @@ impl Session {
             let looked = reviewed(&reviewers, &work, &account, nonce);
             let looked = AssertUnwindSafe(looked).catch_unwind().await;
             Awaited::Reviewed(looked.unwrap_or_else(|_panic| {
-                let finding = Finding::nobody("whoever looked at it broke down inside");
+                let finding = Finding::nobody("the review crashed");
                 Reviewed { finding, shares: Vec::new(), failures: Vec::new() }
             }))
         });
@@ -134,9 +134,9 @@ impl Session {
             return Ok(());
         };
         let to = next.name();
-        let why = "its work does not hold".to_owned();
+        let why = "its work did not pass review".to_owned();
         let why = router.routes.in_place_of(plan, &arm, why);
-        plan.begin_again(next, format!("the work of {arm} does not hold"));
+        plan.begin_again(next, format!("the work of {arm} did not pass review"));
         self.emit(Event::ArmChanged { from: arm, to, why, retracted: false }).await?;
         let note = review::note(&by, &evidence);
         self.inbox.push_back(Input::Checked(Checked::Again { note }));
@@ -158,7 +158,7 @@ async fn reviewed(reviewers: &[Arm], work: &Work, account: &Account, nonce: u64)
                 let finding = Finding::new(by.to_string(), Some(holds), evidence);
                 return Reviewed { finding, shares, failures };
             }
-            Ok(None) => failures.push(format!("{by} gave no verdict that can be read")),
+            Ok(None) => failures.push(format!("{by} gave no readable verdict")),
             Err(error) => failures.push(format!("{by} could not review the work: {error}")),
         }
     }

@@ -109,7 +109,7 @@ async fn asked(
         shares.extend(said.shares);
         match said.text {
             Ok(words) => return (Ok(words), shares),
-            Err(error) => failures.push(format!("{} could not tell it: {error}", arm.name())),
+            Err(error) => failures.push(format!("{} could not summarize it: {error}", arm.name())),
         }
     }
     (Err(failures.join("; ")), shares)

@@ -80,7 +80,7 @@ impl Session {
             let shares = panel.shares.clone();
             let way = AssertUnwindSafe(several::confer(&panel)).catch_unwind().await;
             let broken = |_panic| {
-                let text = "whoever compared them broke down inside";
+                let text = "the comparison crashed";
                 Err(ProviderError::new(ErrorKind::Protocol, OWN, text))
             };
             Awaited::Conferred(way.unwrap_or_else(broken), shares)

@@ -111,7 +111,8 @@ fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> Provide
     if others.is_empty() {
         return error;
     }
-    let remedy = format!("Others could go on: --model or /model {}.", others.join(", "));
+    let remedy =
+        format!("Try another model: /model NAME or --model NAME, with {}.", others.join(", "));
     let hint = match &error.hint {
         Some(hint) => format!("{hint} {remedy}"),
         None => remedy,

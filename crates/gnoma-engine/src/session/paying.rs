@@ -180,7 +180,7 @@ impl Session {
         if std::mem::replace(&mut self.spending.has_complained, true) {
             return Ok(());
         }
-        let text = format!("what is spent and learnt is not all kept: {why}");
+        let text = format!("could not save all spending and routing data: {why}");
         self.notify(NoticeLevel::Warning, text).await
     }
 

@@ -172,7 +172,7 @@ fn nobody(no_arm: &NoArm) -> ProviderError {
     let why = match (&no_arm.dead_end, no_arm.reasons.as_slice()) {
         (Some(why), _) => why.clone(),
         (None, []) => "no model is configured".to_owned(),
-        (None, reasons) => format!("no model can be asked: {}", reasons.join("; ")),
+        (None, reasons) => format!("no model is available: {}", reasons.join("; ")),
     };
     let (kind, hint) = if why.contains(" cap of ") {
         (

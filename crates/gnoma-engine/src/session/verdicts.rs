@@ -31,7 +31,7 @@ impl Judging {
         let (verdict, admitted) = match self.under_way.join_next().await {
             Some(Ok(judged)) => judged,
             Some(Err(_)) | None => {
-                let reason = "whoever judged it broke down inside".to_owned();
+                let reason = "whoever judged it crashed; this is a bug in gnoma".to_owned();
                 (Verdict::Deny { reason }, None)
             }
         };

@@ -133,7 +133,7 @@ impl Turn {
             return self.call_model(fx);
         }
         if let Some(command) = self.watch.red_claim(&text) {
-            let text = format!("the last run of `{command}` failed; the answer claims success");
+            let text = format!("the last run of `{command}` failed, but the answer claims success");
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
         }
         if let Some(why) = prompt::without_answer(stop, message.is_some()) {
@@ -150,7 +150,7 @@ impl Turn {
     fn correct(&mut self, note: String) -> Result<(), String> {
         if self.watch.corrections == self.limits.corrections {
             return Err(format!(
-                "repeats itself and was corrected {} times",
+                "the model repeated itself and was corrected {} times",
                 self.limits.corrections
             ));
         }

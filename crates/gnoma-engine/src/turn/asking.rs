@@ -85,7 +85,7 @@ impl Turn {
     ) {
         let queued = self.queued.iter().map(Message::content);
         if !queued.eq(was.iter().map(Vec::as_slice)) {
-            let text = "the messages that wait have changed meanwhile and were not edited";
+            let text = "the queued messages changed meanwhile, so your edit was not applied";
             let (level, text) = (NoticeLevel::Warning, text.to_owned());
             fx.push(Effect::Emit(Event::Notice { level, text }));
         } else if !is_idle {
@@ -203,7 +203,8 @@ impl Turn {
             return Phase::Backoff { attempt };
         }
         if may_retry && wait > self.limits.wait_max {
-            error.message = format!("{} (asks to wait {} s)", error.message, wait.as_secs());
+            error.message =
+                format!("{} (the provider asks to wait {} s)", error.message, wait.as_secs());
         }
         let kept_partial = self.keep(answer, fx).is_some();
         self.finish(Outcome::Failed { error, kept_partial }, fx)

@@ -105,10 +105,10 @@ impl Turn {
         let rule = match (question, answer) {
             (OpenQuestion::Run, PermissionAnswer::Deny { reason }) => {
                 let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-                return self.refuse(batch, id, format!("refused by the user{why}"), fx);
+                return self.refuse(batch, id, format!("denied by the user{why}"), fx);
             }
             (OpenQuestion::RunOutside, PermissionAnswer::Deny { .. }) => {
-                decide(id, false, "refused by the user".to_owned(), fx);
+                decide(id, false, "denied by the user".to_owned(), fx);
                 let (outcome, duration_ms) = batch.given_up(id);
                 return self.settle(batch, id, outcome, duration_ms, fx);
             }
@@ -184,7 +184,7 @@ impl Turn {
             return self.end(Outcome::Stuck { what }, fx);
         }
         if let Some(what) = self.watch.stuck() {
-            let text = format!("{what}; the model is asked for its answer");
+            let text = format!("{what}; asking the model for its answer");
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
             self.notes.push(prompt::LAST_WORDS.to_owned());
             self.stuck = Some(what);

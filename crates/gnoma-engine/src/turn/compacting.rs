@@ -38,12 +38,11 @@ impl Turn {
             Phase::Idle if !self.is_closing => self.compact(Cause::Asked, focus, fx),
             Phase::Idle => Phase::Idle,
             Phase::Compacting { .. } => {
-                info("the conversation is being shortened already", fx);
+                info("already compacting the conversation", fx);
                 phase
             }
             busy => {
-                let text = "the conversation can be shortened only between turns; wait for the end \
-                            of this one, or stop it first";
+                let text = "cannot compact during a turn; wait for it to finish, or stop it first";
                 warn(text.to_owned(), fx);
                 busy
             }
@@ -62,15 +61,11 @@ impl Turn {
         match &cause {
             Cause::Asked => self.enter(SessionState::Active, fx),
             Cause::Filled { .. } => {
-                info(
-                    "the model's window is almost full: the past is being told in fewer words",
-                    fx,
-                );
+                info("the context window is almost full: compacting the conversation", fx);
             }
-            Cause::Refused { .. } => info(
-                "the conversation is too long for the model: the past is being told in fewer words",
-                fx,
-            ),
+            Cause::Refused { .. } => {
+                info("the conversation is too long for the model: compacting it", fx)
+            }
         }
         Phase::Compacting { cause, cut: Some(cut) }
     }
@@ -110,15 +105,13 @@ impl Turn {
     fn cannot_compact(&mut self, cause: Cause, why: &NotCompacted, fx: &mut Effects) -> Phase {
         match (cause, why) {
             (Cause::Asked, NotCompacted::NobodyToAsk) => {
-                let text = "the conversation is not shortened: no model can be asked for a summary \
-                            now; `gnoma route` shows every model with what excludes it";
+                let text = "could not compact the conversation: no model is available to summarize it; `gnoma route` shows why each is excluded";
                 warn(text.to_owned(), fx);
                 self.rest(fx)
             }
             (Cause::Asked, _) => {
                 let text = format!(
-                    "there is nothing to shorten: the conversation has no more than \
-                     {FEW_MESSAGES} messages"
+                    "nothing to compact: the conversation has at most {FEW_MESSAGES} messages"
                 );
                 info(&text, fx);
                 self.rest(fx)
@@ -131,23 +124,22 @@ impl Turn {
     }
 
     fn not_compacted(&mut self, cause: Cause, why: &str, fx: &mut Effects) -> Phase {
-        let mut text = format!("the conversation is not shortened: {why}; it is as it was");
+        let mut text = format!("could not compact the conversation: {why}; nothing changed");
         if matches!(cause, Cause::Asked) {
-            text.push_str(". Try /compact again, or choose another model with /model.");
+            text.push_str(". Retry with /compact, or choose another model with /model.");
             warn(text, fx);
             return self.rest(fx);
         }
         self.compaction_failures += 1;
         if self.compaction_failures == MAX_FAILURES {
-            text.push_str(". It is not tried by itself any more; /compact tries it.");
+            text.push_str(". gnoma will not retry by itself; use /compact.");
         }
         warn(text, fx);
         match cause {
             Cause::Asked => self.rest(fx),
             Cause::Filled { attempt } => self.reserve(attempt, fx),
             Cause::Refused { attempt, error } => {
-                let hint = "/compact shortens the conversation, a model with a larger window takes it \
-                            as it is, /clear begins another.";
+                let hint = "Use /compact, switch to a model with a larger window, or start over with /clear.";
                 let error = if error.hint.is_some() { error } else { error.with_hint(hint) };
                 self.failed(attempt, super::answer::AnswerDraft::default(), error, fx)
             }
@@ -156,7 +148,7 @@ impl Turn {
 
     /// Somebody wants an end of it.
     pub(super) fn stop_compacting(&mut self, fx: &mut Effects) -> Phase {
-        info("stopped; the conversation is as it was", fx);
+        info("stopped; the conversation is unchanged", fx);
         self.rest(fx)
     }
 

@@ -123,7 +123,7 @@ impl<'a> Judgement<'a> {
         if self.confirmed && rule.is_none_or(|rule| rule.action == RuleAction::Allow) {
             return Some(Opinion::loudly_allow(&format!("{who} {}", worry.what)));
         }
-        Some(Opinion::ask(format!("{who} {}, which is always asked for", worry.what)))
+        Some(Opinion::ask(format!("{who} {}, which always needs approval", worry.what)))
     }
 
     /// How surely a rule denies the touch, and which one. `tools` are the names it goes by.

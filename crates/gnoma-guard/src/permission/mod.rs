@@ -365,18 +365,18 @@ impl<'a> Judgement<'a> {
         match (mode, access) {
             (PermissionMode::Bypass, _) => allow("everything runs"),
             (PermissionMode::Deny, _) => deny("nothing runs unless a rule allows it"),
-            (PermissionMode::Default, _) => ask("every call is asked for"),
+            (PermissionMode::Default, _) => ask("every call needs approval"),
             (
                 PermissionMode::AcceptEdits | PermissionMode::Auto | PermissionMode::Plan,
                 Access::Read,
-            ) => allow("reading runs"),
+            ) => allow("reads run"),
             (PermissionMode::Plan, Access::Edit | Access::Execute) => {
-                deny("only reading runs while planning")
+                deny("only reads run while planning")
             }
             (PermissionMode::AcceptEdits, Access::Edit) => allow("edits run"),
-            (PermissionMode::Auto, Access::Edit) => ask("edits are asked for"),
+            (PermissionMode::Auto, Access::Edit) => ask("edits need approval"),
             (PermissionMode::AcceptEdits | PermissionMode::Auto, Access::Execute) => {
-                ask("what may do anything is asked for")
+                ask("commands need approval")
             }
         }
     }

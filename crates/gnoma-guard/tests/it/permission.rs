@@ -128,10 +128,10 @@ fn reasons_name_what_decided() {
             Auto,
             &[],
             "fs.read .env",
-            "it reads `.env`, an environment file, which is always asked for",
+            "it reads `.env`, an environment file, which always needs approval",
         ),
         (Auto, &[], "bash pwd", "mode auto: `pwd` only reads"),
-        (Plan, &[], "fs.edit a", "mode plan: only reading runs while planning"),
+        (Plan, &[], "fs.edit a", "mode plan: only reads run while planning"),
         (
             Auto,
             &["deny bash(git push *)"],
@@ -147,8 +147,7 @@ fn reasons_name_what_decided() {
 #[test]
 fn a_reason_says_where_a_link_leads() {
     let desk = Desk::new(Auto).link("/home/ada/work/app/notes", "/home/ada/.ssh/id_rsa");
-    let expected =
-        "it reads `notes`, which leads to `~/.ssh/id_rsa`, keys of ssh, which is always asked for";
+    let expected = "it reads `notes`, which leads to `~/.ssh/id_rsa`, keys of ssh, which always needs approval";
     assert_eq!(desk.reason("fs.read notes"), expected);
 }
 

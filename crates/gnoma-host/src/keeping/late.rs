@@ -129,7 +129,7 @@ fn may_pass(kind: &StoreErrorKind) -> bool {
 
 fn still_opening(patience: Duration) -> StoreError {
     let seconds = patience.as_secs();
-    let text = format!("the place where it would be kept could not be opened for {seconds} s");
+    let text = format!("the session store did not open within {seconds} s");
     StoreError::new(StoreErrorKind::Busy, text)
 }
 

@@ -202,7 +202,7 @@ impl Connection {
             }
             _ => Some(Err(RequestError::new(
                 RequestErrorKind::NoSession,
-                "the request does not say for which session it is",
+                "the request names no session",
             ))),
         }
     }
@@ -222,7 +222,7 @@ impl Connection {
                     self.attached.retain(|attached, _| self.shared.session(attached).is_ok());
                 }
                 if self.attached.len() >= MAX_ATTACHED && !self.attached.contains_key(session) {
-                    let cause = format!("a client can see {MAX_ATTACHED} sessions at once");
+                    let cause = format!("a client can attach to at most {MAX_ATTACHED} sessions");
                     return Some(Err(RequestError::new(RequestErrorKind::Busy, cause)));
                 }
                 self.attached.insert(session.clone(), log.subscribe(from, &self.waker));

@@ -133,6 +133,6 @@ impl Live {
 
 /// Too much waits for the session.
 pub(super) fn busy() -> RequestError {
-    RequestError::new(RequestErrorKind::Busy, "too many requests wait for the session")
+    RequestError::new(RequestErrorKind::Busy, "too many requests are waiting for the session")
         .with_remedy("Try again in a moment.")
 }

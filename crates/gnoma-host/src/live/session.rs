@@ -456,16 +456,16 @@ fn closed() -> RequestError {
 }
 
 fn not_asked() -> RequestError {
-    let cause = "the question was answered already, or was never asked";
+    let cause = "the question was already answered, or never asked";
     RequestError::new(RequestErrorKind::NotAsked, cause)
 }
 
 fn for_one_turn() -> RequestError {
-    let cause = "another session started this one for one turn, so it is not opened anew";
+    let cause = "another session started this one for one turn, so it cannot be reopened";
     RequestError::new(RequestErrorKind::Invalid, cause)
 }
 
 fn between_turns() -> RequestError {
     RequestError::new(RequestErrorKind::Busy, "a turn is running")
-        .with_remedy("Wait for its end, or stop it first.")
+        .with_remedy("Wait for it to finish, or stop it first.")
 }

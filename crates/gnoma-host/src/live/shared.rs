@@ -156,7 +156,7 @@ impl State {
             return Ok(false);
         }
         if self.sessions.len() >= MAX_SESSIONS {
-            let cause = format!("{MAX_SESSIONS} sessions live in this process already");
+            let cause = format!("this process has {MAX_SESSIONS} sessions already");
             return Err(RequestError::new(RequestErrorKind::Busy, cause)
                 .with_remedy("`gnoma ps` lists them; close one."));
         }
@@ -173,8 +173,8 @@ impl State {
         if children < MAX_CHILDREN {
             return Ok(());
         }
-        let cause = format!("a session may have started {MAX_CHILDREN} others at once");
-        Err(RequestError::new(RequestErrorKind::Busy, cause).with_remedy("Wait for one to end."))
+        let cause = format!("a session can run at most {MAX_CHILDREN} others at once");
+        Err(RequestError::new(RequestErrorKind::Busy, cause).with_remedy("Wait for one to finish."))
     }
 }
 
@@ -183,6 +183,6 @@ fn stopping() -> RequestError {
 }
 
 fn no_session(id: &SessionId) -> RequestError {
-    let cause = format!("there is no session `{id}` in this process");
+    let cause = format!("no session `{id}` in this process");
     RequestError::new(RequestErrorKind::NoSession, cause).with_remedy("`gnoma ps` lists them.")
 }

@@ -22,7 +22,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 const MOST_REASONS: usize = 5;
 
 /// What somebody reads who has set up nothing.
-const HOW_TO_START: &str = "no model to ask yet. One of these gets you going:
+const HOW_TO_START: &str = "no model is set up yet. Do one of these:
   export MISTRAL_API_KEY=…       or ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …
   ollama pull qwen3:8b           and Ollama running on this machine; llama.cpp works too
   gnoma demo                     shows a whole turn without any of it
@@ -127,7 +127,7 @@ async fn model(
         (_, Some(named)) => return Ok((named.to_owned(), None)),
         (Ok(Err(error)), None) => return Err(firewall.error(error).into()),
         (Err(_), None) => {
-            let text = format!("`{name}` does not say which models it has; name one with --model");
+            let text = format!("`{name}` does not list its models; choose one with --model");
             return Err(HostError::usage(text));
         }
     };
@@ -165,5 +165,5 @@ pub(super) fn nothing(left: &[Left]) -> HostError {
     }
     let reasons =
         left.iter().take(MOST_REASONS).map(|Left { name, why }| format!("\n  {name} {why}"));
-    HostError::usage(format!("no model can be asked:{}", reasons.collect::<String>()))
+    HostError::usage(format!("no model is available:{}", reasons.collect::<String>()))
 }

@@ -208,7 +208,7 @@ pub(super) fn unknown_names(options: &RoutingOptions, arms: &[ModelRef]) -> Vec<
         .into_iter()
         .filter_map(|(role, name)| {
             let name = name.as_ref().filter(|name| !arms.contains(name))?;
-            Some(format!("`router.roles.{role}` names {name}, which cannot be asked"))
+            Some(format!("`router.roles.{role}` names {name}, which is not available"))
         })
         .collect()
 }

@@ -109,7 +109,7 @@ impl Book {
             Ok(kept) => kept,
             Err(error) => {
                 let path = self.scores.display();
-                self.notices.warning(format_args!("`{path}` is not taken over: {error}"));
+                self.notices.warning(format_args!("did not import `{path}`: {error}"));
                 kept
             }
         }
@@ -117,7 +117,7 @@ impl Book {
 
     fn take_scores(&self, known: &[gnoma_router::Arm]) -> io::Result<Kept> {
         if self.scores.metadata()?.len() > MAX_SCORES_BYTES {
-            return Err(io::Error::other("it is too large"));
+            return Err(io::Error::other("too large"));
         }
         let quality = Quality::read(&std::fs::read_to_string(&self.scores)?)?;
         let kept = self.teach(&quality, known)?;
@@ -166,9 +166,9 @@ impl Book {
 pub fn taken_over(quality: &Quality, path: &Path) -> String {
     let lost = match quality.lost {
         0 => String::new(),
-        lost => format!("; {lost} speak of arms or tasks that mean nothing here, or are no scores"),
+        lost => format!("; skipped {lost} that name unknown models or tasks, or are not scores"),
     };
-    format!("took over {} scores of `{}`{lost}", quality.count(), path.display())
+    format!("imported {} scores of `{}`{lost}", quality.count(), path.display())
 }
 
 /// Remembers for a session.
@@ -226,7 +226,7 @@ fn not_changed(path: &Path, error: &io::Error) -> String {
     let path = path.display();
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            format!("`{path}` cannot be written: the disk is full; free some space")
+            format!("cannot write `{path}`: the disk is full; free some space")
         }
         _ => format!("`{path}` could not be changed: {error}"),
     }

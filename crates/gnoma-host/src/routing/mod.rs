@@ -183,7 +183,7 @@ fn catalogue(project: &Project) -> Overlay {
     };
     let size = fs::metadata(&path).map_or(0, |facts| facts.len());
     if size > catalogue::MAX_TEXT_BYTES as u64 {
-        return told(&"it is too large");
+        return told(&"too large");
     }
     match fs::read_to_string(&path) {
         Err(error) => told(&error),
@@ -282,7 +282,7 @@ fn options(
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     warnings.extend(limits::unknown_names(&options, &names));
     if limits::ask_the_time(&options.rules) && jiff::tz::TimeZone::try_system().is_err() {
-        let unknown = "the zone of the clock cannot be found; rules' hours are taken as UTC";
+        let unknown = "cannot find the time zone; hours in rules are read as UTC";
         warnings.push(unknown.to_owned());
     }
     warnings.iter().for_each(|warning| notices.warning(warning));
@@ -329,7 +329,7 @@ fn router(project: &Project, has_choice: bool, made: &[Made]) -> Router {
         Err(error) => {
             let path = book.path().display();
             project.notices.warning(format_args!(
-                "what was learnt about models cannot be read: `{path}`: {error}; it is left as it is"
+                "cannot read routing data: `{path}`: {error}; the file is unchanged"
             ));
             fresh()
         }

@@ -79,7 +79,7 @@ impl Roster {
             is_on
         });
         for arm in self.arms.iter().skip(MOST_ARMS) {
-            let why = format!("is one too many: {MOST_ARMS} arms are used at most");
+            let why = format!("is one too many: at most {MOST_ARMS} models are used");
             self.left.push(Left { name: arm.to_string(), why });
         }
         self.arms.truncate(MOST_ARMS);

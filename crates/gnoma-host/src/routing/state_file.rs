@@ -216,10 +216,8 @@ impl StateFile {
             Err(Trouble::Newer) => ("was written by a newer gnoma", "newer"),
         };
         let aside = self.set_aside(ending)?;
-        let told = format!(
-            "what was learnt about models {why}: it is kept as `{}`, and learning begins anew",
-            aside.display()
-        );
+        let told =
+            format!("routing data {why}: moved to `{}`, learning starts over", aside.display());
         Ok(Read { kept: Kept::NONE, told: Some(told) })
     }
 
@@ -262,7 +260,7 @@ impl StateFile {
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => {
-                    return Err(io::Error::other("another gnoma holds it for too long"));
+                    return Err(io::Error::other("another gnoma is using it"));
                 }
                 // Where the file system has no locks one goes on without.
                 Ok(()) | Err(TryLockError::Error(_)) => return Ok(Alone { _lock: file }),

@@ -36,7 +36,7 @@ impl State {
     /// Asks that the session go on in another way, or for another one.
     pub(crate) fn switch(&mut self, request: Request) {
         if self.running.is_some() {
-            return self.hint("a turn is running; Esc stops it first");
+            return self.hint("Turn running. Press Esc to stop it first");
         }
         let note = commands::switch_note(&request, self.session.view.messages > 0);
         let keeps_conversation = request == Request::Fork;
@@ -48,7 +48,7 @@ impl State {
     pub(super) fn give_up_look_up(&mut self) -> bool {
         let given_up = self.look_ups.open.take();
         if let Some(look_up) = &given_up {
-            self.hint(format!("{} are not looked up any more", look_up.sought.name()));
+            self.hint(format!("Stopped loading {}", look_up.sought.name()));
             self.type_again();
         }
         given_up.is_some()
@@ -58,7 +58,7 @@ impl State {
     pub(super) fn slow_look_up(&self) -> Option<String> {
         let look_up = self.look_ups.open.as_ref()?;
         let is_slow = self.now.saturating_duration_since(look_up.since) >= SLOW;
-        is_slow.then(|| format!("looking up {}", look_up.sought.name()))
+        is_slow.then(|| format!("loading {}", look_up.sought.name()))
     }
 
     /// From when on it is shown that something is looked up.
@@ -140,12 +140,12 @@ impl State {
                 if let Some(running) = &mut self.running {
                     running.is_stopping = false;
                 }
-                self.warn(&format!("the turn was not stopped: {why}; Esc tries it again"));
+                self.warn(&format!("Could not stop the turn: {why}. Press Esc again"));
             }
             Purpose::Mode(mode) => {
                 self.facts.mode = self.session.view.mode;
                 self.warn(&format!(
-                    "the mode stays {}: {why}; `/permission {mode}` tries it again",
+                    "The mode is still {}: {why}. Retry with `/permission {mode}`",
                     self.session.view.mode
                 ));
             }
@@ -159,7 +159,7 @@ impl State {
         self.forget_turn();
         self.session.is_closed = true;
         self.warn(&words(error));
-        self.warn("no session could be opened; what you write is kept, /clear tries again");
+        self.warn("Could not open a session. Your draft is saved; /clear to retry");
     }
 
     pub(super) fn disconnected(&mut self, returns: bool) {
@@ -167,9 +167,9 @@ impl State {
         self.forget_turn();
         self.session.is_closed = true;
         self.warn(if returns {
-            "the connection to the server has ended; it is being made again, what you write is kept"
+            "Lost the connection to the server. Reconnecting…; your draft is saved"
         } else {
-            "the connection to the session has ended; what you write is kept"
+            "Lost the connection to the session. Your draft is saved"
         });
     }
 
@@ -177,8 +177,7 @@ impl State {
     pub(crate) fn detach(&mut self) {
         if !self.session.is_served {
             return self.hint(
-                "the session lives in this window only; one that `gnoma serve` runs goes on \
-                 without, and `gnoma attach` comes back to it",
+                "This session runs in this window, so you cannot detach from it. Start `gnoma serve` first, then return with `gnoma attach`",
             );
         }
         self.request(Request::KeepRunning { keep: true }, Purpose::Detach);

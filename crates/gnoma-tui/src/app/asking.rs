@@ -85,7 +85,7 @@ impl State {
             return self.questions.keys.push_back(key);
         }
         let Some(action) = self.keymap.action(Context::Permission, key) else {
-            return self.hint("the question waits for its answer first");
+            return self.hint("Answer the question first");
         };
         if self.keymap.action_here(Context::Permission, key).is_none() {
             // What is written is not seen now, so that only the turn can be meant.
@@ -118,7 +118,7 @@ impl State {
             }
             (Some(action), "") => question.act(action),
             _ => {
-                self.hint("this goes to the model at its next step; the question still waits");
+                self.hint("Sent to the model for its next step. The question is still open");
                 return false;
             }
         };
@@ -126,7 +126,7 @@ impl State {
         self.composer.take();
         self.touched();
         match verdict {
-            PromptVerdict::Open => self.hint("this question has no such answer"),
+            PromptVerdict::Open => self.hint("That is not one of the answers"),
             verdict => self.obey(call, verdict),
         }
         true
@@ -220,10 +220,10 @@ impl State {
     /// A lasting yes with the rule that was written.
     pub(super) fn allow_as_written(&mut self, call: &CallId, rule: &str) {
         if rule.is_empty() {
-            return self.hint("a rule must say what it allows; Esc leaves it");
+            return self.hint("The rule is empty. Write what to allow, or press Esc to cancel");
         }
         if self.questions.placing.is_some() {
-            return self.hint("it is being looked up where the rule would be kept");
+            return self.hint("Checking where to save the rule…");
         }
         let question = self.questions.open.iter().find(|question| question.call.id == *call);
         if let Some(lasting) = question.and_then(PermissionQuestion::lasting) {
@@ -271,7 +271,7 @@ impl State {
                 scope
             }
             Err(why) => {
-                self.warn(&format!("{why}; the rule holds for this session only"));
+                self.warn(&format!("{why}. The rule applies to this session only"));
                 Scope::Session
             }
         };
@@ -279,13 +279,13 @@ impl State {
     }
 
     fn write_reason(&mut self, call: CallId) {
-        self.layer = Some(Layer::field("Tell the model why not", "", Goal::Refuse(call)));
+        self.layer = Some(Layer::field("Tell the model why", "", Goal::Refuse(call)));
     }
 
     fn unfit_answer(&mut self, action: Action) {
         match action {
             Action::AllowAlways | Action::EditRule | Action::NextScope => {
-                self.hint("a lasting yes is not offered for this");
+                self.hint("“Always allow” is not available for this call");
             }
             _ => (),
         }
@@ -305,12 +305,12 @@ impl State {
     pub(super) fn ask_again(&mut self, call: &CallId, error: &RequestError) {
         let answered = self.questions.answered.take_if(|question| question.call.id == *call);
         if error.kind == RequestErrorKind::NotAsked {
-            return self.hint("the question was answered elsewhere");
+            return self.hint("Already answered in another window");
         }
         if let Some(question) = answered {
             self.questions.open.push_front(question);
         }
-        self.warn(&format!("the answer was not taken in: {}; answer again", words(error)));
+        self.warn(&format!("Could not send your answer: {}. Answer again", words(error)));
     }
 
     /// The next of the modes that are safe to cycle through.
@@ -329,8 +329,7 @@ impl State {
     /// Sets a mode that a person chose. The one that asks nothing is confirmed once.
     pub(crate) fn choose_mode(&mut self, mode: PermissionMode) {
         if mode == PermissionMode::Bypass && !self.questions.bypass_confirmed {
-            let title =
-                "Everything runs without a question, also what destroys. Type `bypass` to go on";
+            let title = "Bypass runs everything without asking, including destructive commands. Type `bypass` to confirm";
             self.layer = Some(Layer::field(title, "", Goal::Bypass));
             return;
         }
@@ -342,7 +341,7 @@ impl State {
             self.questions.bypass_confirmed = true;
             self.set_mode(PermissionMode::Bypass);
         } else {
-            self.hint(format!("nothing changed; the mode is {}", self.facts.mode));
+            self.hint(format!("Not changed. The mode is still {}", self.facts.mode));
         }
     }
 
@@ -363,17 +362,17 @@ fn after(scope: Scope) -> Scope {
 }
 
 fn rule_title(lasting: &Lasting) -> String {
-    format!("Always allow: {} (Tab elsewhere)", lasting.held())
+    format!("Always allow in {} (Tab to change)", lasting.held())
 }
 
 /// What a mode does, in a few words.
 pub(crate) fn meaning(mode: PermissionMode) -> &'static str {
     match mode {
-        PermissionMode::Default => "asks for everything",
-        PermissionMode::AcceptEdits => "reads and edits run, the rest asks",
-        PermissionMode::Auto => "reading runs, the rest asks",
-        PermissionMode::Plan => "reading runs, nothing else does",
+        PermissionMode::Default => "asks before every call",
+        PermissionMode::AcceptEdits => "runs reads and edits, asks for the rest",
+        PermissionMode::Auto => "runs reads, asks for the rest",
+        PermissionMode::Plan => "runs reads only",
         PermissionMode::Deny => "nothing runs",
-        PermissionMode::Bypass => "everything runs, nothing asks",
+        PermissionMode::Bypass => "runs everything without asking",
     }
 }

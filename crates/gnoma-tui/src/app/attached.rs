@@ -152,7 +152,7 @@ impl State {
             Ok(_) => self.caught_up(),
             Err(error) => {
                 self.caught_up();
-                self.warn(&format!("not all that was said can be shown: {}", words(&error)));
+                self.warn(&format!("Could not load the whole conversation: {}", words(&error)));
             }
         }
     }
@@ -195,7 +195,7 @@ impl State {
             Role::Assistant => last.tool_calls().next().is_some(),
         });
         if is_broken_off && self.session.view.turn.is_none() {
-            self.note("the last turn did not come to its end; the next message goes on from here");
+            self.note("The last turn did not finish. Your next message continues from here");
         }
         for event in self.session.view.current() {
             self.on_event(&event);
@@ -392,8 +392,8 @@ fn output_of<'a>(view: &'a SessionView, call: &CallId) -> Option<&'a TextTail> {
 
 fn crash_note(is_kept: bool) -> &'static str {
     if is_kept {
-        "gnoma broke off; `gnoma --continue` goes on with the session"
+        "gnoma crashed. Run `gnoma --continue` to resume the session"
     } else {
-        "gnoma broke off; the session was not kept"
+        "gnoma crashed. The session was not saved"
     }
 }

@@ -72,7 +72,7 @@ impl State {
         // Nobody says what else there is, so what is named is tried.
         let is_open = offers.iter().all(|offer| offer.arm.is_some());
         if offers.is_empty() && argument.is_empty() {
-            return self.hint(format!("there is no {what} to choose"));
+            return self.hint(format!("No {what} to choose from"));
         }
         let row = |offer: protocol::Choice| {
             let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
@@ -89,7 +89,7 @@ impl State {
                 return self
                     .perform(choice(protocol::Choice { name, ..protocol::Choice::default() }));
             }
-            self.hint(format!("unknown {what}: `{argument}`; /{what} lists what there is"));
+            self.hint(format!("Unknown {what} `{argument}`. /{what} lists them"));
         }
     }
 
@@ -98,9 +98,11 @@ impl State {
         match &arm {
             Some(arm) => {
                 self.calls_model(arm.to_string());
-                self.hint(format!("{arm} is asked from now on; `/model auto` takes it back"));
+                self.hint(format!(
+                    "Using {arm} from now on. `/model auto` lets the router choose again"
+                ));
             }
-            None => self.hint("the router chooses the model from now on"),
+            None => self.hint("The router chooses the model from now on"),
         }
         self.routes.pinned.clone_from(&arm);
         self.request(Request::Pin { arm }, Purpose::Order);
@@ -131,7 +133,7 @@ impl State {
 
     /// Changes a setting for the sessions to come.
     pub(crate) fn set(&mut self, key: &str, value: &str) {
-        self.store_setting(key, value, "; it holds from the next session on");
+        self.store_setting(key, value, " (from the next session on)");
     }
 
     /// Keeps what holds already.
@@ -147,7 +149,7 @@ impl State {
     fn edit_setting(&mut self, setting: Setting) {
         let Setting { key, value, origin, choices } = setting;
         if choices.is_empty() {
-            let title = format!("{key} (now from {origin})");
+            let title = format!("{key} (currently set by {origin})");
             self.layer = Some(Layer::field(&title, &value, Goal::Set(key)));
             return;
         }
@@ -164,9 +166,9 @@ impl State {
             LayerChoice::Switch(Request::Rewind { turns, files, conversation })
         };
         let rows = vec![
-            (Row::new("files and conversation", "everything as it was"), rewind(true, true)),
-            (Row::new("conversation", "files stay as they are"), rewind(false, true)),
-            (Row::new("files", "the conversation stays"), rewind(true, false)),
+            (Row::new("files and conversation", "restore both"), rewind(true, true)),
+            (Row::new("conversation", "keep the files as they are"), rewind(false, true)),
+            (Row::new("files", "keep the conversation"), rewind(true, false)),
         ];
         self.pick("Take back", rows, "");
     }
@@ -229,7 +231,7 @@ impl State {
                 self.layer = Some(Layer::Pick { list, choices });
                 self.say_choice(lines);
             }
-            Picked::Nothing if self.accessible => self.hint("nothing was chosen"),
+            Picked::Nothing if self.accessible => self.hint("Nothing selected"),
             Picked::Nothing => (),
             Picked::Row(row) => {
                 if let Some(choice) = choices.into_iter().nth(row) {
@@ -310,7 +312,7 @@ impl State {
             _ => {
                 self.layer = Some(Layer::Confirm { question, choice });
                 if self.accessible {
-                    self.hint("write y or n");
+                    self.hint("Type y or n");
                 }
             }
         }

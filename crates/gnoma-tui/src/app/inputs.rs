@@ -25,7 +25,7 @@ impl State {
             Input::Reply { purpose, result } => self.replied(purpose, result),
             Input::NoSession(error) => self.no_session(&error),
             Input::Disconnected { returns } => self.disconnected(returns),
-            Input::Connected => self.hint("the server is there again"),
+            Input::Connected => self.hint("Reconnected to the server"),
             Input::Key(key) => self.key(key),
             Input::Paste(text) => self.paste(text),
             Input::PasteRefused(bytes) => self.paste_refused(bytes),
@@ -55,7 +55,7 @@ impl State {
         }
         self.forget_turn();
         if !mem::replace(&mut self.session.is_closed, true) {
-            self.warn("the session is closed; /resume goes on with it, what you write is kept");
+            self.warn("Session closed. Use /resume to reopen it; your draft is saved");
         }
     }
 

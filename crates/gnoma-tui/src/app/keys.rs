@@ -125,7 +125,7 @@ impl State {
             return;
         };
         if running.is_stopping {
-            return self.hint("it is being stopped");
+            return self.hint("Stopping…");
         }
         running.is_stopping = true;
         self.hold_queue();
@@ -138,12 +138,12 @@ impl State {
             let draft = self.composer.take();
             self.remember(&draft.text);
             self.touched();
-            return self.hint("cleared; Up or undo brings it back");
+            return self.hint("Cleared. Press Up or undo to restore it");
         }
         if self.running.as_ref().is_some_and(|running| !running.is_stopping) {
             self.confirms(Armed::Interrupt);
             self.stop();
-            return self.hint("the turn is being stopped; Ctrl+C again quits");
+            return self.hint("Stopping the turn. Press Ctrl+C again to quit");
         }
         if self.is_idle() && self.stop_shells() {
             return;
@@ -151,14 +151,14 @@ impl State {
         if self.confirms(Armed::Interrupt) {
             return self.quit();
         }
-        self.hint("Ctrl+C again quits");
+        self.hint("Press Ctrl+C again to quit");
     }
 
     fn quit_key(&mut self) {
         if self.is_idle() || self.confirms(Armed::Quit) {
             return self.quit();
         }
-        self.hint("a turn is running; once more stops it and quits");
+        self.hint("Turn running. Press Ctrl+C again to stop it and quit");
     }
 
     fn open_editor(&mut self) {
@@ -170,15 +170,15 @@ impl State {
 
     fn unfold(&mut self) {
         if !self.transcript.unfold() {
-            self.hint("nothing is folded");
+            self.hint("Nothing is collapsed");
         }
     }
 
     fn unfold_all(&mut self) {
         let text = if self.transcript.toggle() {
-            "output and thinking are shown whole"
+            "Showing all output and thinking"
         } else {
-            "output and thinking are folded"
+            "Output and thinking collapsed"
         };
         self.hint(text);
     }

@@ -33,7 +33,7 @@ impl State {
         let hit = search.hit(&self.writing.history);
         let found = match hit {
             _ if search.query().is_empty() => String::new(),
-            None => "nothing holds that".to_owned(),
+            None => "no matches".to_owned(),
             Some(hit) => super::shown::first_line(&hit.into()),
         };
         let style = if hit.is_some() { Style::default() } else { Style::of(Ink::Dim) };
@@ -43,7 +43,7 @@ impl State {
                 Span::new(search.query().to_owned(), Style::default()),
             ]),
             Line::from([Span::new("  ", style), Span::new(found, style)]),
-            Line::new("  Enter takes · Ctrl+R older · Esc closes", Style::of(Ink::Dim)),
+            Line::new("  Enter select · Ctrl+R older · Esc close", Style::of(Ink::Dim)),
         ]
     }
 }

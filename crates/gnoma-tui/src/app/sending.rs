@@ -58,7 +58,7 @@ impl State {
             return;
         }
         if self.is_idle() && self.questions.open.is_empty() {
-            return self.hint("nothing runs to wait for; Enter sends");
+            return self.hint("No turn running. Press Enter to send");
         }
         let draft = self.take_written();
         let draft = self.with_attached(draft);
@@ -159,9 +159,9 @@ impl State {
             self.queue.waiting.push_back(sent.draft.into());
             self.hold_queue();
             return self.warn(if self.setup.found.is_some() {
-                "there is no provider to ask; what you wrote waits, /provider sets one up"
+                "No provider set up. Your message is queued; set one up with /provider"
             } else {
-                "the session is closed; what you wrote waits, /resume goes on"
+                "Session closed. Your message is queued; reopen it with /resume"
             });
         }
         let content = sent.content.clone();
@@ -195,9 +195,7 @@ impl State {
     /// Says of what was sent that it names files that are not there.
     pub(super) fn missing(&mut self, files: &[String]) {
         for file in files {
-            self.warn(&format!(
-                "`{file}` is not there any more; the message names it all the same"
-            ));
+            self.warn(&format!("`{file}` no longer exists. The message still mentions it"));
         }
     }
 
@@ -252,7 +250,9 @@ impl State {
         let Some(sent) = sent else { return };
         self.queue.waiting.push_front(sent.draft.into());
         self.hold_queue();
-        self.warn(&format!("the message was not taken in: {why}; it waits, Enter sends it"));
+        self.warn(&format!(
+            "Could not send the message: {why}. It is queued; press Enter to retry"
+        ));
     }
 
     /// Messages that the turn ended without. They are the next to be sent; after a stop they go back
@@ -292,9 +292,9 @@ impl State {
         let lines: Vec<String> =
             self.queue.waiting.iter().map(|waiting| waiting.line.clone()).collect();
         for line in lines {
-            self.note(&format!("not sent yet: {line}"));
+            self.note(&format!("Queued: {line}"));
         }
-        self.note("Enter on an empty line sends the first of it, /drop forgets all of it");
+        self.note("Press Enter on an empty line to send the first, or /drop to discard them");
     }
 
     /// Forgets what waits to be sent; says how much that was.
@@ -309,7 +309,7 @@ impl State {
 
     fn run_shell(&mut self, line: &str) {
         if line.is_empty() {
-            return self.hint("write a shell line behind `!`");
+            return self.hint("Type a command after `!`");
         }
         self.take_written();
         self.say(vec![Line::new(format!("! {line}"), Style::of(Ink::Person))]);
@@ -323,7 +323,7 @@ impl State {
             return false;
         }
         self.emit(Effect::StopShell);
-        self.hint("the shell line is being stopped");
+        self.hint("Stopping the command…");
         true
     }
 
@@ -364,7 +364,7 @@ impl State {
         match commands::find(&line) {
             None => {
                 let name = line.split_whitespace().next().unwrap_or_default();
-                self.hint(format!("unknown command: {name} (try /help)"));
+                self.hint(format!("Unknown command {name}. Type /help for a list"));
             }
             Some((command, argument)) => {
                 self.take_written();

@@ -38,7 +38,7 @@ impl State {
             }
             Event::Text { .. } => self.doing("writing"),
             Event::Thinking { .. } => self.doing("thinking"),
-            Event::ToolCallDrafted { name, .. } => self.doing(&format!("writing a call of {name}")),
+            Event::ToolCallDrafted { name, .. } => self.doing(&format!("preparing {name}")),
             Event::Appended(message) => self.appended(message),
             Event::PermissionAsked { call, reason, preview, always } => {
                 let (preview, always) = (preview.clone(), always.clone());
@@ -52,7 +52,7 @@ impl State {
             }
             Event::ToolStarted { call } => self.doing(&format!("running {}", call.name)),
             Event::Compacted { messages, .. } => {
-                self.decided(format!("told {messages} messages in fewer words"));
+                self.decided(format!("compacted {messages} messages"));
                 // What filled the window is not there any more.
                 self.counts.round = Usage::default();
                 self.doing("working");
@@ -64,7 +64,7 @@ impl State {
             }
             Event::Queued { queue } => self.queue.is_now(queue),
             Event::Retrying { attempt, .. } => {
-                self.doing(&format!("trying again (attempt {attempt})"));
+                self.doing(&format!("retrying (attempt {attempt})"));
             }
             Event::ToolProgress { .. }
             | Event::ToolCallDelta { .. }
@@ -92,19 +92,19 @@ impl State {
                 self.doing("waiting for the model");
             }
             Event::ArmChanged { from, to, why, .. } => {
-                self.decided(format!("went on with {to} in place of {from}: {why}"));
+                self.decided(format!("switched from {from} to {to}: {why}"));
                 self.calls_model(to.to_string());
                 self.routes.why = Some(why.clone());
                 self.doing("waiting for the model");
             }
             Event::Conferred { members, author, .. } => {
-                self.decided(format!("took the words of {author}, of {} models", members.len()));
+                self.decided(format!("took {author}'s answer, out of {} models", members.len()));
                 self.facts.model = Some(author.to_string());
             }
             Event::Checking { by, .. } => self.doing(&format!("checking the work: {by}")),
             Event::Checked { arm, by, passed, .. } => {
                 let verdict = if *passed { "holds" } else { "does not hold" };
-                self.decided(format!("the work of {arm} {verdict}, as {by} found"));
+                self.decided(format!("{by} checked the work of {arm}: {verdict}"));
             }
             _ => (),
         }

@@ -21,11 +21,8 @@ pub(super) fn whole(draft: &Draft) -> String {
         };
         shown.push_str(before);
         let lines = inside.lines().count();
-        let what = if inside.starts_with("I ran this:") {
-            "output of a shell line"
-        } else {
-            "pasted text"
-        };
+        let what =
+            if inside.starts_with("I ran this:") { "output of a command" } else { "pasted text" };
         let unit = if lines == 1 { "line" } else { "lines" };
         shown.push_str(&format!("[{what}, {lines} {unit}]"));
         done = fold.end;

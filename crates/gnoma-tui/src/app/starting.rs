@@ -50,7 +50,7 @@ impl State {
                 self.emit(Effect::Demo);
             }
             SetupStep::Left => {
-                self.note("no provider is set up; /provider chooses one, Ctrl+D quits");
+                self.note("No provider set up. Choose one with /provider, or quit with Ctrl+D");
             }
         }
     }

@@ -50,7 +50,7 @@ impl State {
         if is_function || key.control || key.alt {
             let help = self.keymap.keys(crate::keymap::Context::Global, Action::Help).first();
             let help = help.map_or_else(|| "/help".to_owned(), ToString::to_string);
-            self.hint(format!("{key} does nothing here; {help} shows the keys"));
+            self.hint(format!("{key} does nothing here. Press {help} for the keys"));
         }
     }
 
@@ -65,7 +65,7 @@ impl State {
     pub(super) fn paste_refused(&mut self, bytes: u64) {
         let limit = MAX_PASTE_BYTES >> 20;
         self.warn(&format!(
-            "the paste of {} MB is not taken: {limit} MB is the most; write it to a file and name that with `@`",
+            "Paste too large: {} MB, the limit is {limit} MB. Save it to a file and mention that with `@`",
             bytes.div_ceil(1 << 20)
         ));
     }
@@ -73,7 +73,7 @@ impl State {
     /// An image for what is being written.
     pub(super) fn attach(&mut self, instead: &str, image: Image, name: &str) {
         if !self.composer.attach_instead(instead, image, name) {
-            self.hint("there are too many images and pasted parts already");
+            self.hint("Too many images and pasted texts already");
         }
         self.touched();
     }
@@ -85,7 +85,7 @@ impl State {
             Pasted::Path { path, text } => self.emit(Effect::ReadImage { path, text }),
             Pasted::Full => {
                 self.keep_waiting(Draft::from(copy));
-                self.hint("there are too many pasted parts; this one waits in the queue");
+                self.hint("Too many pasted texts. This message stays in the queue");
             }
         }
         self.timers.typed_at = Some(self.now);

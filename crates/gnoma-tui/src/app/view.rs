@@ -23,7 +23,7 @@ const MAX_WAITING_ROWS: usize = 4;
 const MIN_WIDTH: usize = 12;
 /// In fewer rows there is no place for an editor below what it is about.
 const MIN_HEIGHT: usize = 4;
-const TOO_SMALL: &str = "too small: enlarge the window";
+const TOO_SMALL: &str = "Window too small";
 /// A terminal with fewer rows has none to spare for air.
 const MIN_ROWS_FOR_AIR: usize = 10;
 /// What stands before what is written.
@@ -165,7 +165,7 @@ impl State {
         let mut lines = led(rows, prompt, Style::of(ink).bold());
         let is_first = self.counts.turns == 0 && !self.session.has_past;
         if self.composer.is_empty() && is_first && self.is_idle() {
-            let hint = Span::new("ask something, or / for a command", Style::of(Ink::Dim));
+            let hint = Span::new("Ask anything, or / for commands", Style::of(Ink::Dim));
             if let Some(first) = lines.first_mut() {
                 first.spans.push(hint);
             }
@@ -186,14 +186,14 @@ impl State {
                 Span::new(why, Style::of(Ink::Dim)),
             ])
         };
-        let held = if self.queue.is_held() { "  (held: Enter sends)" } else { "  (queued)" };
+        let held = if self.queue.is_held() { "  (queued: Enter to send)" } else { "  (queued)" };
         let mut lines: Vec<Line> = Vec::new();
         lines.extend(steers.into_iter().map(|text| line("↳ ", text, "  (at the next step)")));
         let of_others = "  (at the next step, from another window)";
         lines.extend(others.into_iter().map(|text| line("↳ ", text, of_others)));
         lines.extend(queued.into_iter().map(|text| line("⋯ ", text, held)));
         let attached = self.queue.attached().map(str::to_owned);
-        lines.extend(attached.map(|label| line("+ ", label, "  (goes along; Backspace drops it)")));
+        lines.extend(attached.map(|label| line("+ ", label, "  (attached; Backspace to remove)")));
         lines.extend(
             self.hidden_question().map(|question| {
                 Line::new(format!("? {}", question.short()), Style::of(Ink::Warning))
@@ -343,7 +343,7 @@ fn field_part(
     let (rows, cell) = field.window(width.saturating_sub(lead), rows);
     lines.extend(led(rows, if lead > 0 { PROMPT } else { "" }, Style::of(Ink::Accent)));
     if lines.len() < room {
-        lines.push(Line::new("Enter takes it · Esc goes back", Style::of(Ink::Dim)));
+        lines.push(Line::new("Enter select · Esc back", Style::of(Ink::Dim)));
     }
     let cursor = Some(Cell { row: above + cell.row, column: cell.column + lead });
     Part { lines, cursor, is_editor: false }

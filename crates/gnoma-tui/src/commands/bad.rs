@@ -7,7 +7,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "bad",
     aliases: &[],
     arguments: "",
-    about: "say that the last answer was wrong; the router learns from it",
+    about: "rate the last answer as bad; the router learns from it",
     run,
 };
 

@@ -12,7 +12,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "clear",
     aliases: &["new"],
     arguments: "",
-    about: "begin a new conversation",
+    about: "start a new conversation",
     run,
 };
 
@@ -20,7 +20,7 @@ fn run(state: &mut State, _argument: &str) {
     let turns = state.counts.turns;
     let begin = Request::Switch(Switch::New);
     if turns > TURNS_WORTH_A_QUESTION {
-        let question = format!("Leave these {turns} turns and begin anew?");
+        let question = format!("Start a new conversation? This one has {turns} turns");
         return state.confirm(&question, LayerChoice::Switch(begin));
     }
     state.switch(begin);

@@ -9,14 +9,14 @@ pub(super) const COMMAND: Slash = Slash {
     name: "compact",
     aliases: &[],
     arguments: "[what matters]",
-    about: "tell the past in fewer words, to make room",
+    about: "compact the conversation to free up context",
     run,
 };
 
 fn run(state: &mut State, argument: &str) {
     if !state.is_idle() {
-        return state.hint("a turn is running; Esc stops it first");
+        return state.hint("Turn running. Press Esc to stop it first");
     }
     state.request(Request::Compact { focus: argument.to_owned() }, Purpose::Order);
-    state.hint("the conversation is being told in fewer words");
+    state.hint("Compacting the conversation…");
 }

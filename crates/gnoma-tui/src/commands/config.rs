@@ -13,7 +13,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "config",
     aliases: &["settings"],
     arguments: "[set key value]",
-    about: "show and change settings",
+    about: "view and change settings",
     run,
 };
 

@@ -12,7 +12,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "context",
     aliases: &[],
     arguments: "",
-    about: "show what fills the context window",
+    about: "show what uses the context window",
     run,
 };
 

@@ -10,8 +10,8 @@ fn run(state: &mut State, _argument: &str) {
     match state.transcript.last_answer().map(str::to_owned) {
         Some(answer) => {
             state.emit(Effect::Copy(answer));
-            state.hint("the last answer is copied");
+            state.hint("Copied the last answer");
         }
-        None => state.hint("there is no answer to copy yet"),
+        None => state.hint("No answer to copy yet"),
     }
 }

@@ -7,7 +7,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "detach",
     aliases: &[],
     arguments: "",
-    about: "leave this window; the session goes on in its server",
+    about: "close this window; the session keeps running in the server",
     run,
 };
 

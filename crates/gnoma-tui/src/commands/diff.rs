@@ -11,13 +11,8 @@ use crate::{
 /// Lines that are shown.
 const MAX_LINES: usize = 2_000;
 
-pub(super) const COMMAND: Slash = Slash {
-    name: "diff",
-    aliases: &[],
-    arguments: "",
-    about: "show what was changed in files",
-    run,
-};
+pub(super) const COMMAND: Slash =
+    Slash { name: "diff", aliases: &[], arguments: "", about: "show changed files", run };
 
 fn run(state: &mut State, _argument: &str) {
     state.look_up(Sought::Changes, Request::Changes, "");
@@ -26,7 +21,7 @@ fn run(state: &mut State, _argument: &str) {
 /// Shows a diff.
 pub(super) fn show(state: &mut State, diff: &str) {
     match diff.trim() {
-        "" => state.note("no file was changed"),
+        "" => state.note("No files changed"),
         // A sentence says why there is none.
         text if !text.contains("@@ ") => state.note(text),
         _ => {

@@ -7,14 +7,14 @@ pub(super) const COMMAND: Slash = Slash {
     name: "drop",
     aliases: &[],
     arguments: "",
-    about: "forget what waits to be sent; history keeps it",
+    about: "discard queued messages; history keeps them",
     run,
 };
 
 fn run(state: &mut State, _argument: &str) {
     match state.drop_waiting() {
-        0 => state.hint("nothing waits to be sent"),
-        1 => state.hint("one message is forgotten"),
-        count => state.hint(format!("{count} messages are forgotten")),
+        0 => state.hint("No queued messages"),
+        1 => state.hint("Discarded 1 queued message"),
+        count => state.hint(format!("Discarded {count} queued messages")),
     }
 }

@@ -9,7 +9,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "export",
     aliases: &[],
     arguments: "[path]",
-    about: "write the conversation to a file",
+    about: "export the conversation to a file",
     run,
 };
 

@@ -9,7 +9,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "fork",
     aliases: &[],
     arguments: "",
-    about: "go on in a copy of this conversation",
+    about: "continue in a copy of this conversation",
     run,
 };
 

@@ -9,7 +9,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "good",
     aliases: &[],
     arguments: "",
-    about: "say that the last answer was right; the router learns from it",
+    about: "rate the last answer as good; the router learns from it",
     run,
 };
 
@@ -20,11 +20,11 @@ fn run(state: &mut State, _argument: &str) {
 /// Tells the session what the person thinks of the last turn.
 pub(super) fn rate(state: &mut State, good: bool) {
     if !state.is_idle() {
-        return state.hint("the turn is still running; rate it when it has ended");
+        return state.hint("The turn is still running. Rate it when it has finished");
     }
     if state.counts.turns == 0 {
-        return state.hint("there is no answer to rate yet");
+        return state.hint("No answer to rate yet");
     }
     state.request(Request::Rate { good }, Purpose::Order);
-    state.hint(if good { "the last answer is noted as right" } else { "noted as wrong" });
+    state.hint(if good { "Rated the last answer as good" } else { "Rated the last answer as bad" });
 }

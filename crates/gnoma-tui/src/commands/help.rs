@@ -10,12 +10,12 @@ use crate::{
 pub(super) const NAME_COLUMNS: usize = 30;
 /// What can be written that is no command.
 const SIGNS: [(&str, &str); 6] = [
-    ("@path", "name a file; the drop-down finds it"),
-    ("!line", "run a shell line; its output goes along with the next message"),
-    ("Enter", "send; while a turn runs it is read at the next step"),
-    ("Tab", "while a turn runs: send when it has ended"),
-    ("Esc", "stop the turn and keep its work"),
-    ("Shift+Tab", "change how much is asked"),
+    ("@path", "mention a file"),
+    ("!line", "run a command; its output is added to your next message"),
+    ("Enter", "send; during a turn, the model reads it at its next step"),
+    ("Tab", "during a turn: send when it has finished"),
+    ("Esc", "stop the turn; its work is kept"),
+    ("Shift+Tab", "change the permission mode"),
 ];
 
 pub(super) fn show(state: &mut State, commands: &[&Slash]) {

@@ -9,7 +9,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "incognito",
     aliases: &[],
     arguments: "",
-    about: "store nothing from now on, or again",
+    about: "turn incognito on or off: nothing is saved",
     run,
 };
 

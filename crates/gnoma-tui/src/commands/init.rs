@@ -7,7 +7,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "init",
     aliases: &[],
     arguments: "[what matters]",
-    about: "have AGENTS.md written, the project's notes for assistants",
+    about: "write AGENTS.md, the project's notes for assistants",
     run,
 };
 
@@ -28,7 +28,7 @@ Only what you have seen in this project: no general advice, no lists of every fi
 
 fn run(state: &mut State, argument: &str) {
     if !state.is_idle() {
-        return state.hint("a turn is running; Esc stops it first");
+        return state.hint("Turn running. Press Esc to stop it first");
     }
     let mut text = TASK.to_owned();
     if !argument.is_empty() {

@@ -8,7 +8,7 @@ use crate::{
 };
 
 pub(super) const COMMAND: Slash =
-    Slash { name: "keys", aliases: &[], arguments: "", about: "show every key", run };
+    Slash { name: "keys", aliases: &[], arguments: "", about: "show all key bindings", run };
 
 fn run(state: &mut State, _argument: &str) {
     let lines = Context::ALL.iter().flat_map(|context| of_context(&state.keymap, *context));

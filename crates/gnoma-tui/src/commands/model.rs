@@ -17,7 +17,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "model",
     aliases: &[],
     arguments: "[name|number|auto]",
-    about: "choose the model, or let the router choose",
+    about: "choose a model, or let the router choose",
     run,
 };
 

@@ -12,7 +12,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "permission",
     aliases: &["perm", "mode"],
     arguments: "[mode]",
-    about: "choose how much is asked",
+    about: "choose the permission mode",
     run,
 };
 

@@ -9,7 +9,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "profile",
     aliases: &[],
     arguments: "[name or number]",
-    about: "choose the profile of the settings",
+    about: "choose a settings profile",
     run,
 };
 

@@ -9,7 +9,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "provider",
     aliases: &[],
     arguments: "[name or number]",
-    about: "choose the provider",
+    about: "choose a provider",
     run,
 };
 

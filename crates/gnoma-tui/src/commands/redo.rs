@@ -6,7 +6,7 @@ use super::slash::Slash;
 use crate::app::State;
 
 pub(super) const COMMAND: Slash =
-    Slash { name: "redo", aliases: &[], arguments: "", about: "take the last rewind back", run };
+    Slash { name: "redo", aliases: &[], arguments: "", about: "undo the last rewind", run };
 
 fn run(state: &mut State, _argument: &str) {
     state.switch(Request::Redo);

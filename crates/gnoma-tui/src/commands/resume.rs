@@ -18,7 +18,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "resume",
     aliases: &["sessions"],
     arguments: "[id or `last`]",
-    about: "go on with an earlier conversation",
+    about: "resume an earlier conversation",
     run,
 };
 
@@ -42,7 +42,7 @@ pub(super) fn show(state: &mut State, mut sessions: Vec<SessionFacts>, argument:
         return state.switch(stored(Some(argument.to_owned())));
     }
     if sessions.is_empty() {
-        return state.hint("there is no stored conversation");
+        return state.hint("No saved conversations");
     }
     let row = |session: SessionFacts| {
         let (id, when) = (session.id.to_string(), state.ago(session.changed_ms));

@@ -12,7 +12,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "rewind",
     aliases: &["undo"],
     arguments: "[turns]",
-    about: "go back to before a turn",
+    about: "go back to before an earlier turn",
     run,
 };
 
@@ -26,10 +26,10 @@ pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) 
         if points.iter().any(|point| point.turns == turns) {
             return state.perform(LayerChoice::Rewind { turns });
         }
-        return state.hint(format!("there are not {turns} turns to take back"));
+        return state.hint(format!("There are not {turns} turns to undo"));
     }
     if points.is_empty() {
-        return state.hint("there is nothing to go back to yet");
+        return state.hint("Nothing to rewind to yet");
     }
     let row = |point: RewindPoint| {
         let when = state.ago(point.at_ms);

@@ -16,7 +16,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "route",
     aliases: &["routing"],
     arguments: "",
-    about: "show how the last turn came to its model",
+    about: "show how the last turn's model was chosen",
     run,
 };
 
@@ -28,11 +28,9 @@ fn run(state: &mut State, _argument: &str) {
         }
         None if state.counts.turns > 0 => {
             let model = state.facts.model.clone().unwrap_or_else(|| "the one there is".to_owned());
-            state.note(&format!(
-                "there was nothing to choose: the turns went to {model}; /why says more"
-            ));
+            state.note(&format!("Nothing to choose: all turns go to {model}. /why says more"));
         }
-        None => state.hint("no turn was routed yet"),
+        None => state.hint("No turn has been routed yet"),
     }
 }
 

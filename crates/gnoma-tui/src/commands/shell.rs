@@ -7,7 +7,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "shell",
     aliases: &[],
     arguments: "[program]",
-    about: "hand the terminal to a shell until it ends",
+    about: "open a shell; exit it to come back",
     run,
 };
 

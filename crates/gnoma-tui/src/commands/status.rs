@@ -4,7 +4,7 @@ use super::slash::Slash;
 use crate::{app::State, status};
 
 pub(super) const COMMAND: Slash =
-    Slash { name: "status", aliases: &[], arguments: "", about: "show all about the session", run };
+    Slash { name: "status", aliases: &[], arguments: "", about: "show the session's state", run };
 
 fn run(state: &mut State, _argument: &str) {
     let lines = status::detail(

@@ -8,14 +8,14 @@ use crate::{
 };
 
 pub(super) const COMMAND: Slash =
-    Slash { name: "theme", aliases: &[], arguments: "[name]", about: "choose the colours", run };
+    Slash { name: "theme", aliases: &[], arguments: "[name]", about: "choose a colour theme", run };
 
 fn run(state: &mut State, argument: &str) {
     if theme::names().any(|name| name == argument) {
         return state.perform(LayerChoice::Theme(argument.to_owned()));
     }
     if !argument.is_empty() {
-        state.hint(format!("there is no theme `{argument}`; these are there"));
+        state.hint(format!("Unknown theme `{argument}`. Choose one:"));
     }
     let row = |name: &str| {
         let row = Row::new(name, "").current(name == state.theme);

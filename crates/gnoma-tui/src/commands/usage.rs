@@ -4,7 +4,7 @@ use super::slash::Slash;
 use crate::{app::State, status};
 
 pub(super) const COMMAND: Slash =
-    Slash { name: "usage", aliases: &["cost"], arguments: "", about: "show what was used", run };
+    Slash { name: "usage", aliases: &["cost"], arguments: "", about: "show tokens and cost", run };
 
 fn run(state: &mut State, _argument: &str) {
     let lines = status::usage(&state.facts, &state.counts);

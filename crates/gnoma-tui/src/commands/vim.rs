@@ -4,7 +4,7 @@ use super::slash::Slash;
 use crate::app::State;
 
 pub(super) const COMMAND: Slash =
-    Slash { name: "vim", aliases: &[], arguments: "", about: "switch vim's keys on or off", run };
+    Slash { name: "vim", aliases: &[], arguments: "", about: "turn vim keys on or off", run };
 
 fn run(state: &mut State, _argument: &str) {
     let on = state.composer.mode().is_none();

@@ -11,13 +11,8 @@ use crate::{
 /// Decisions that are shown.
 const MAX_SHOWN: usize = 15;
 
-pub(super) const COMMAND: Slash = Slash {
-    name: "why",
-    aliases: &[],
-    arguments: "",
-    about: "show the last decisions and their reasons",
-    run,
-};
+pub(super) const COMMAND: Slash =
+    Slash { name: "why", aliases: &[], arguments: "", about: "explain the last decisions", run };
 
 fn run(state: &mut State, _argument: &str) {
     let skipped = state.routes.decisions.len().saturating_sub(MAX_SHOWN);
@@ -25,7 +20,7 @@ fn run(state: &mut State, _argument: &str) {
     let lines: Vec<Line> =
         shown.map(|decision| Line::new(format!("  {decision}"), Style::of(Ink::Dim))).collect();
     if lines.is_empty() {
-        state.note("nothing was decided yet");
+        state.note("No decisions yet");
     }
     state.say(lines);
     if let Some(routing) = &state.routes.last {

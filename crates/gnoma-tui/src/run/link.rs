@@ -105,11 +105,11 @@ impl Link {
         let refused = |kind, cause: &str| RequestError::new(kind, cause);
         match self.reach {
             Attachment::OnItsWay if self.client.is_none() => {
-                let closed = refused(RequestErrorKind::Closed, "the server is not reached now");
+                let closed = refused(RequestErrorKind::Closed, "cannot reach the server");
                 self.answer(ask.purpose, Err(closed));
             }
             Attachment::OnItsWay if self.held.len() == MAX_HELD => {
-                let busy = refused(RequestErrorKind::Busy, "too much waits for the session");
+                let busy = refused(RequestErrorKind::Busy, "too many requests are waiting");
                 self.answer(ask.purpose, Err(busy));
             }
             Attachment::OnItsWay => self.held.push_back(ask),
@@ -196,7 +196,7 @@ impl Link {
         let sent = match &mut self.client {
             Some(client) if self.asked.len() < MAX_ASKED => client.request(session, request),
             Some(_) => {
-                Err(RequestError::new(RequestErrorKind::Busy, "too much waits for the session"))
+                Err(RequestError::new(RequestErrorKind::Busy, "too many requests are waiting"))
             }
             None => Err(RequestError::new(RequestErrorKind::Closed, "the connection has ended")),
         };
@@ -253,7 +253,7 @@ impl Link {
             (Pending::Opening, Err(error)) => self.nothing(&error),
             (Pending::Opening, Ok(_)) => {
                 let kind = RequestErrorKind::Unknown;
-                self.nothing(&RequestError::new(kind, "the host has opened no session"));
+                self.nothing(&RequestError::new(kind, "no session was opened"));
             }
             (Pending::Detaching, _) => {}
         }

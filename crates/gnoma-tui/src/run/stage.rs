@@ -373,7 +373,7 @@ impl Stage {
 
     fn lend(&mut self, job: Job) -> io::Result<()> {
         if self.lent.is_some() {
-            let what = "another program has the terminal already".to_owned();
+            let what = "another program is using the terminal".to_owned();
             self.inputs.push_back(Input::Failed(what));
             return Ok(());
         }
@@ -385,7 +385,7 @@ impl Stage {
 
     fn end_job(&mut self, result: Result<(Id, Input), JoinError>) -> io::Result<()> {
         let (id, input) = result.unwrap_or_else(|error| {
-            let what = format!("something that ran beside the session broke off: {error}");
+            let what = format!("a background task failed: {error}");
             (error.id(), Input::Failed(what))
         });
         self.inputs.push_back(input);
@@ -400,7 +400,8 @@ impl Stage {
     fn suspend(&mut self) -> io::Result<()> {
         if !self.terminal.can_stop() {
             self.inputs.push_back(Input::Failed(
-                "there is no shell to go back to; end with the command for it".to_owned(),
+                "gnoma was not started from a shell, so it cannot be suspended; quit with /exit"
+                    .to_owned(),
             ));
             return Ok(());
         }

@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Colour {
         Self::parse(&text).ok_or_else(|| {
             let names = ANSI.join(", ");
             D::Error::custom(format!(
-                "`{text}` is no colour; write `#rrggbb` or one of {names}, perhaps with `bright-`"
+                "`{text}` is not a colour; write `#rrggbb` or one of {names}, optionally with `bright-`"
             ))
         })
     }

@@ -14,18 +14,18 @@ pub(super) fn words(outcome: &Outcome, rounds: u32, usage: &Usage) -> Vec<(Strin
             None if rounds > 1 => vec![(summary(rounds, usage), Style::of(Ink::Dim))],
             None => Vec::new(),
         },
-        Outcome::Cancelled => warning("stopped; what was done until then is kept".to_owned()),
+        Outcome::Cancelled => warning("stopped; work done so far is kept".to_owned()),
         Outcome::RoundLimit { rounds } => warning(format!(
             "stopped at the limit of {rounds} model calls for one turn; say `go on` to continue"
         )),
-        Outcome::Stuck { what } => warning(format!("stopped, because nothing new came: {what}")),
+        Outcome::Stuck { what } => warning(format!("stopped: no progress ({what})")),
         Outcome::Failed { error, kept_partial } => {
             let mut lines = vec![(format!("error: {error}"), Style::of(Ink::Bad))];
             if let Some(hint) = &error.hint {
                 lines.push((format!("hint: {hint}"), Style::default()));
             }
             if *kept_partial {
-                let kept = "the part of the answer that had arrived is kept";
+                let kept = "the partial answer is kept";
                 lines.push((kept.to_owned(), Style::of(Ink::Dim)));
             }
             lines
@@ -36,10 +36,10 @@ pub(super) fn words(outcome: &Outcome, rounds: u32, usage: &Usage) -> Vec<(Strin
 fn cut_off(stop: StopReason) -> Option<&'static str> {
     match stop {
         StopReason::MaxTokens => {
-            Some("the answer was cut off at the model's output limit; say `go on` for the rest")
+            Some("the answer hit the model's output limit; say `go on` for the rest")
         }
         StopReason::Refusal => Some("the model refused to answer"),
-        StopReason::ContentFilter => Some("the provider's filter stopped the answer"),
+        StopReason::ContentFilter => Some("the provider's content filter stopped the answer"),
         StopReason::EndTurn
         | StopReason::ToolUse
         | StopReason::StopSequence

@@ -61,16 +61,16 @@ impl Transcript {
         self.expected = None;
         if !retracted {
             self.close_open();
-            let text = format!("{to} goes on in place of {from}: {why}");
+            let text = format!("switched from {from} to {to}: {why}");
             return self.words(self.marked("→ ", &text), Style::of(Ink::Warning));
         }
         let beginning = self.retract();
         let text = match beginning {
-            Some(beginning) => format!("what {from} began, “{beginning}”, counts no more: {why}"),
-            None => format!("what {from} began counts no more: {why}"),
+            Some(beginning) => format!("discarded what {from} began, “{beginning}”: {why}"),
+            None => format!("discarded what {from} began: {why}"),
         };
         self.words(self.marked("✗ ", &text), Style::of(Ink::Warning));
-        self.words(self.marked("→ ", &format!("{to} begins anew")), Style::of(Ink::Dim));
+        self.words(self.marked("→ ", &format!("{to} starts over")), Style::of(Ink::Dim));
     }
 
     /// Takes this round's answer back. What of it is on the screen still is struck out. Gives its
@@ -102,8 +102,8 @@ impl Transcript {
     ) {
         self.close_open();
         let members: Vec<String> = members.iter().map(ToString::to_string).collect();
-        let by = chair.map_or_else(String::new, |chair| format!(", as {chair} decided"));
-        let text = format!("{} answered; the words of {author} stand{by}", members.join(", "));
+        let by = chair.map_or_else(String::new, |chair| format!(", chosen by {chair}"));
+        let text = format!("{} answered; using {author}'s answer{by}", members.join(", "));
         self.words(self.marked("→ ", &text), Style::of(Ink::Dim));
     }
 
@@ -111,10 +111,10 @@ impl Transcript {
         self.close_open();
         self.expected = None;
         if passed {
-            let text = format!("checked by {by}: it holds");
+            let text = format!("checked by {by}: passed");
             return self.words(self.marked("✓ ", &text), Style::of(Ink::Good));
         }
-        let text = format!("the work of {arm} does not hold; {by} says");
+        let text = format!("{by} found problems in the work of {arm}:");
         self.words(self.marked("✗ ", &text), Style::of(Ink::Bad));
         let evidence = clean::output(evidence);
         let lines = evidence.lines().filter(|line| !line.trim().is_empty());
@@ -131,9 +131,9 @@ impl Transcript {
 
     pub(super) fn compacted(&mut self, summary: &str, messages: usize) {
         self.close_open();
-        let text = format!("{messages} messages are told in fewer words from here on");
+        let text = format!("Compacted {messages} messages");
         self.words(self.marked("≡ ", &text), Style::of(Ink::Dim));
-        let title = format!("what {messages} messages are told in");
+        let title = format!("summary of {messages} messages");
         self.shelf.put(Folded { title, body: Body::Text(summary.to_owned()) });
     }
 

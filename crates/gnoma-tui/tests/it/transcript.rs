@@ -336,13 +336,13 @@ fn ends_of_turns() {
         transcript.on(&Event::TurnEnded { outcome, rounds: 1, usage, undelivered: vec![] });
     }
     insta::assert_snapshot!(shown(&transcript.take_finished(80)), @r#"
-    stopped; what was done until then is kept
+    stopped; work done so far is kept
     stopped at the limit of 50 model calls for one turn; say `go on` to continue
     stopped, because nothing new came: four equal calls of bash
-    the answer was cut off at the model's output limit; say `go on` for the rest
+    the answer hit the model's output limit; say `go on` for the rest
     error: anthropic: not authorised: invalid key
     hint: run `gnoma provider`
-    the part of the answer that had arrived is kept
+    the partial answer is kept
     "#);
 }
 
@@ -352,13 +352,13 @@ fn refused_calls_say_why_and_lost_ones_that_they_are() {
     let lost = call("b", "bash", r#"{"command":"sleep 9"}"#);
     let mut transcript = Transcript::new(TranscriptOptions::default());
     transcript.on(&asked(&[write.clone(), lost]));
-    let reason = "refused by the user: not there".into();
+    let reason = "denied by the user: not there".into();
     transcript.on(&Event::PermissionDecided { call: write.id.clone(), allowed: false, reason });
     transcript.on(&ended(&write, "denied", true, 0));
     transcript.on(&done(1));
     insta::assert_snapshot!(shown(&transcript.take_finished(80)), @r#"
     ✗ fs.write x
-      refused by the user: not there
+      denied by the user: not there
     ✗ bash sleep 9
       interrupted
     "#);
@@ -540,7 +540,7 @@ fn of_several_answers_it_is_said_whose_words_stand() {
     let members = vec![a, b.clone()];
     transcript.on(&Event::Conferred { members, chair: Some(c), author: b });
     let lines: Vec<_> = transcript.take_finished(90).iter().map(Line::plain).collect();
-    let said = "test/a, test/b answered; the words of test/b stand, as test/c decided";
+    let said = "test/a, test/b answered; using test/b's answer, as test/c decided";
     assert!(lines.iter().any(|line| line.contains(said)), "{lines:?}");
 }
 
@@ -557,7 +557,7 @@ fn a_check_that_fails_shows_what_was_found_and_the_rest_unfolds() {
         lines.iter().map(|line| line.plain().trim_end().to_owned() + "\n").collect()
     };
     insta::assert_snapshot!(plain(transcript.take_finished(60)), @r"
-    ✗ the work of test/a does not hold; cargo test says
+    ✗ cargo test found problems in the work of test/a:
       line 0
       line 1
       line 2

@@ -72,12 +72,12 @@ fn refuse_lone_fork(args: &TurnArgs, start: &Start) -> Result<(), HostError> {
     if !args.fork || *start != Start::New {
         return Ok(());
     }
-    let text = "--fork continues in a copy: name a session with --resume, or give --continue";
+    let text = "--fork needs a session: add --resume ID or --continue";
     Err(HostError::usage(text))
 }
 
 fn nothing_asked() -> HostError {
-    HostError::usage("nothing was asked; give a prompt, or pipe one in")
+    HostError::usage("no prompt given; add one as an argument or pipe it in")
 }
 
 /// What the person says when a session was chosen without words to go on with.

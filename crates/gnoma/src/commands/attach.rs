@@ -45,7 +45,7 @@ fn chosen(
         let here = sessions.iter().position(|session| session.folder == folder);
         let nothing = || HostError {
             remedy: Some("`gnoma` opens one there".to_owned()),
-            ..HostError::usage("no session lives in the server")
+            ..HostError::usage("the server has no sessions")
         };
         return sessions.into_iter().nth(here.unwrap_or(0)).ok_or_else(nothing);
     };
@@ -56,11 +56,11 @@ fn chosen(
     match (found.pop(), found.is_empty()) {
         (Some(session), true) => Ok(session),
         (None, _) => {
-            let cause = format!("no session `{wanted}` lives in the server");
+            let cause = format!("the server has no session `{wanted}`");
             Err(HostError { remedy, ..HostError::usage(cause) })
         }
         (Some(_), false) => {
-            let cause = format!("`{wanted}` begins several ids; give more of it");
+            let cause = format!("`{wanted}` matches several sessions; use more of the id");
             Err(HostError { remedy, ..HostError::usage(cause) })
         }
     }

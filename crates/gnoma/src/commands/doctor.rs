@@ -126,7 +126,7 @@ fn kept(loaded: &Loaded, environment: &Environment, cwd: &Path, text: &mut Strin
     let files = match &places.workspace {
         _ if !settings.checkpoints.enabled => "no: `checkpoints.enabled` is off".to_owned(),
         Some(root) => format!("of {}, in {}", root.display(), places.vault.display()),
-        None => "no: this folder holds a whole home; work in a project's folder".to_owned(),
+        None => "no: this folder contains a home folder; work in a project's folder".to_owned(),
     };
     let holds = settings.checkpoints.enabled && places.workspace.is_some();
     line(text, holds, "files, for `gnoma rewind`", &files);

@@ -65,7 +65,7 @@ fn whole(input: &GuardInput) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     open(input)?.take(MAX_TEXT_BYTES + 1).read_to_end(&mut text)?;
     if text.len() as u64 > MAX_TEXT_BYTES {
-        let text = format!("the text is longer than {MAX_TEXT_BYTES} bytes; look at it in parts");
+        let text = format!("the text is longer than {MAX_TEXT_BYTES} bytes; split it");
         return Err(HostError::usage(text).into());
     }
     Ok(text)
@@ -83,8 +83,9 @@ fn answer_lines<T: for<'a> Deserialize<'a>>(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let question = serde_json::from_slice(&line)
-            .map_err(|error| HostError::usage(format!("line {number} is no question: {error}")))?;
+        let question = serde_json::from_slice(&line).map_err(|error| {
+            HostError::usage(format!("line {number} is not a valid request: {error}"))
+        })?;
         let (value, hit) = answer(question)?;
         found |= hit;
         if let Err(error) = writeln!(out, "{value}") {

@@ -34,7 +34,7 @@ use crate::{
 pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
     let turn = args.turn;
     if let (Some(_), Some(word)) = (&args.command, turn.words.first()) {
-        let text = format!("`{word}` and a command do not go together; quote a prompt as a whole");
+        let text = format!("`{word}` cannot be combined with a command; put the prompt in quotes");
         return Err(HostError::usage(text).into());
     }
     match args.command {

@@ -32,7 +32,7 @@ pub(super) async fn run(how: &RewindArgs, args: &TurnArgs, around: &Surroundings
     let mut outcome = rewind::rewind(&project, &how).await?;
     if let Outcome::Conflict(paths) = &outcome {
         if !may_overwrite(paths, around) {
-            return show("nothing was taken back\n");
+            return show("nothing changed\n");
         }
         how.overwrite = true;
         outcome = rewind::rewind(&project, &how).await?;
@@ -52,7 +52,7 @@ pub(super) async fn redo(
     let mut outcome = redo::redo(&project, session, overwrite).await?;
     if let Outcome::Conflict(paths) = &outcome {
         if !may_overwrite(paths, around) {
-            return show("nothing was brought back\n");
+            return show("nothing changed\n");
         }
         outcome = redo::redo(&project, session, true).await?;
     }

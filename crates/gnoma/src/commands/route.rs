@@ -19,8 +19,7 @@ use crate::{
 pub(super) async fn run(what: &RouteArgs, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let words = what.words.join(" ");
     if words.trim().is_empty() {
-        let text = "there is no task to route: say what you would ask, as in \
-                    `gnoma route \"why does the parser crash?\"`";
+        let text = "no task given; try `gnoma route \"why does the parser crash?\"`";
         return Err(HostError::usage(text).into());
     }
     let project = project(args, around)?;
@@ -29,7 +28,7 @@ pub(super) async fn run(what: &RouteArgs, args: &TurnArgs, around: &Surroundings
         (Ok(routing), false) => show(&text(&routing, &left)),
         (Ok(routing), true) => print_json(&json!({ "routing": routing, "left": lines(&left) })),
         (Err(reasons), false) => {
-            report::say("gnoma: no model can do this");
+            report::say("gnoma: no model is available for this");
             reasons.into_iter().chain(lines(&left)).for_each(report::say);
             Ok(Exit::Failed)
         }

@@ -56,7 +56,7 @@ pub(super) async fn run(
         signal = signals.next() => Exit::Signalled(signal),
         () = host.shutdown_wanted() => Exit::Done,
         () = idle(host, idle_exit) => {
-            report::say("nobody has needed the server for a while: it ends");
+            report::say("the server was idle and stopped");
             Exit::Done
         }
         () = serve(&held.listener, Arc::clone(&serving) as Arc<dyn Server>) => Exit::Done,
@@ -66,7 +66,7 @@ pub(super) async fn run(
         let LiveSession { status, folder, title, .. } = session;
         let folder = around.environment.shortened(folder);
         report::say(format_args!(
-            "stopped while it was at work ({}): {} in {folder}: {title}",
+            "stopped while working ({}): {} in {folder}: {title}",
             doing(session),
             status.session,
         ));
@@ -86,8 +86,8 @@ fn refuse_session_options(args: &TurnArgs) -> Result<(), HostError> {
     match given.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((option, _)) => Err(HostError {
-            remedy: Some(format!("give {option} to `gnoma` when it opens a session")),
-            ..HostError::usage(format!("`gnoma serve` has no use for {option}"))
+            remedy: Some(format!("pass {option} to `gnoma` when you open a session")),
+            ..HostError::usage(format!("`gnoma serve` does not accept {option}"))
         }),
     }
 }
@@ -100,7 +100,7 @@ async fn listen(place: &Place, patience: Duration) -> Result<gnoma_serve::place:
             Ok(held) => return Ok(held),
             Err(PlaceError::Taken { .. }) if Instant::now() < until => sleep(REPLACE_STEP).await,
             Err(error @ PlaceError::Taken { .. }) => {
-                let remedy = Some("`gnoma serve --replace` takes its place".to_owned());
+                let remedy = Some("`gnoma serve --replace` replaces it".to_owned());
                 return Err(HostError { remedy, ..HostError::usage(error.to_string()) }.into());
             }
             Err(error) => return Err(HostError::usage(error.to_string()).into()),

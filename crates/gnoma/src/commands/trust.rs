@@ -29,13 +29,15 @@ pub(crate) fn run(
     };
     let shown = folder.display();
     if revoke {
-        let text = if store.revoke(&folder)? { "is trusted no more" } else { "was not trusted" };
+        let text = if store.revoke(&folder)? { "is no longer trusted" } else { "was not trusted" };
         return print(&format!("{shown} {text}\n"));
     }
     let file = paths::project_file(&folder);
     let Some(content) = paths::read(&file)? else {
-        let text =
-            format!("{} is not there: the folder sets nothing that needs trust", file.display());
+        let text = format!(
+            "{} does not exist: the folder has no settings that need trust",
+            file.display()
+        );
         return Err(HostError::usage(text).into());
     };
     store.trust(&folder, &content)?;
@@ -43,7 +45,7 @@ pub(crate) fn run(
     let quoted: String =
         text.lines().map(|line| format!("  | {}\n", screen::clean(line))).collect();
     print(&format!(
-        "{shown} is trusted as long as {} says this:\n{quoted}`gnoma trust --revoke` takes it back.\n",
+        "trusted {shown}, as long as {} says:\n{quoted}Undo with `gnoma trust --revoke`.\n",
         file.display()
     ))
 }

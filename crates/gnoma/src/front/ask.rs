@@ -75,7 +75,7 @@ impl Asker {
     ) {
         let text = match &self.who {
             Who::Terminal(terminal) => question(call, reason, preview, always, Size::of(terminal)),
-            Who::Demo => format!("? {} ({reason}): allowed by the demo", headline(call)),
+            Who::Demo => format!("? {} ({reason}): approved by the demo", headline(call)),
         };
         let offers_always = always.is_some();
         self.waiting.push_back(Question { call: call.id.clone(), text, offers_always });
@@ -131,8 +131,8 @@ fn question(
     };
     let always = always.map_or_else(String::new, |rule| format!("[a]lways {}, ", clean(rule)));
     format!(
-        "\ngnoma wants to run {name}\n{body}\n({reason})\n\
-         [y]es, {always}[n]o, or a reason why not: "
+        "\nRun {name}?\n{body}\n({reason})\n\
+         [y]es, {always}[n]o, or a reason to deny:  "
     )
 }
 
@@ -143,7 +143,7 @@ fn cut_diff(diff: &str, size: Size) -> String {
     match rows.split_at_checked(MAX_PREVIEW_ROWS) {
         None | Some((_, [])) => diff.to_owned(),
         Some((shown, hidden)) => format!(
-            "{}\n… {} more characters are not shown here, but will be written too",
+            "{}\n… {} more characters not shown, but written too",
             shown.join("\n"),
             characters(hidden)
         ),
@@ -165,8 +165,8 @@ fn with_digest(text: &str, size: Size) -> String {
     let (count, left_out) = (rows.len(), characters(middle));
     let (start, end) = (start.join("\n"), end.join("\n"));
     format!(
-        "{text}\n(these were {count} rows; they start and end like this:)\n\
-         {start}\n… {left_out} characters are left out here; scroll up to see them …\n{end}"
+        "{text}\n({count} rows; the start and the end:)\n\
+         {start}\n… {left_out} characters omitted; scroll up to see them …\n{end}"
     )
 }
 

@@ -192,7 +192,7 @@ impl Attached {
                 }
             }
             Ok(_) => {
-                let cause = "the host did not say what was missed";
+                let cause = "the session host did not send the missed events";
                 self.refusal = Some(RequestError::new(RequestErrorKind::Failed, cause));
             }
             Err(error) => self.refusal = Some(error),

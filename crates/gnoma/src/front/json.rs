@@ -242,7 +242,7 @@ impl Ending {
                 let ending = match stop {
                     StopReason::Refusal => failed("the model refused".to_owned()),
                     StopReason::ContentFilter => {
-                        failed("the provider's filter stopped the answer".to_owned())
+                        failed("the provider's content filter stopped the answer".to_owned())
                     }
                     StopReason::EndTurn
                     | StopReason::ToolUse

@@ -185,7 +185,7 @@ enum Step {
 }
 
 fn broken() -> Error {
-    anyhow!("the session broke down inside; this is a defect of gnoma")
+    anyhow!("the session crashed; this is a bug in gnoma")
 }
 
 /// How the program ends after a turn that a signal may have stopped, and the last words about it.
@@ -202,13 +202,13 @@ fn exit(outcome: Option<&Outcome>, stopped_by: Option<i32>) -> Exit {
         Some(Outcome::Cancelled) | None => Exit::Interrupted,
         Some(Outcome::RoundLimit { rounds }) => {
             report::say(format_args!(
-                "gnoma: stopped after {rounds} model calls; --max-turns allows more"
+                "gnoma: stopped after {rounds} model calls; raise the limit with --max-turns"
             ));
             Exit::Failed
         }
         Some(Outcome::Stuck { what }) => {
             report::say(format_args!(
-                "gnoma: stopped, {what}; a clearer request or another model may help"
+                "gnoma: stopped: {what}; try a clearer request or another model"
             ));
             Exit::Failed
         }

@@ -152,7 +152,7 @@ impl View for Text {
             Event::Appended(message) if message.role() == Role::Assistant => out.end_line()?,
             Event::ToolCallDrafted { name, .. } => {
                 out.end_line()?;
-                self.wait(format!("writing a call of {name}"));
+                self.wait(format!("preparing {name}"));
             }
             Event::ToolStarted { call } => {
                 self.wait(headline(call));
@@ -200,16 +200,16 @@ impl View for Text {
             Event::ArmChanged { from, to, why, retracted } => {
                 out.end_line()?;
                 out.flush()?;
-                let rest = if *retracted { "; what it wrote above counts no more" } else { "" };
-                self.aside(&format!("{from}: {why}{rest}; {to} goes on"));
+                let rest = if *retracted { "; its text above is discarded" } else { "" };
+                self.aside(&format!("{from}: {why}{rest}; switching to {to}"));
             }
             Event::Conferred { members, chair, author } => {
                 out.end_line()?;
                 out.flush()?;
                 let count = members.len();
-                let by = chair.as_ref().map(|chair| format!(", as {chair} decided"));
+                let by = chair.as_ref().map(|chair| format!(", chosen by {chair}"));
                 let by = by.unwrap_or_default();
-                self.aside(&format!("{count} models answered; the words of {author} stand{by}"));
+                self.aside(&format!("{count} models answered; using {author}'s answer{by}"));
             }
             Event::Checking { arm, by } => {
                 out.end_line()?;
@@ -222,7 +222,7 @@ impl View for Text {
                 self.aside(&format!("the work of {arm}, checked by {by}: {verdict}"));
             }
             Event::Compacted { messages, .. } => {
-                self.aside(&format!("{messages} messages are told in fewer words from here on"));
+                self.aside(&format!("Compacted {messages} messages"));
             }
             Event::State(state) => {
                 self.stopping = *state == SessionState::Cancelling;
@@ -238,7 +238,7 @@ impl View for Text {
                 out.end_line()?;
                 if let Outcome::Failed { kept_partial: true, .. } = outcome {
                     out.flush()?;
-                    report::say("The part of the answer that had arrived is shown above and kept.");
+                    report::say("The partial answer is shown above and kept.");
                 }
             }
             Event::Started { .. }

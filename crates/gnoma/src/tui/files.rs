@@ -120,7 +120,7 @@ impl Files {
                 return Ok(self.own.get_or_init(|| DraftFolder { drafts, _lock: lock }));
             }
         }
-        Err(io::Error::other("too many programs work on this project, or none left anything"))
+        Err(io::Error::other("too many gnoma processes are using this project"))
     }
 
     /// `None` where somebody else holds it.

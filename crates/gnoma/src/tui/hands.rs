@@ -51,11 +51,7 @@ impl<'a> EffectHandler<'a> {
 
     fn save(&self, drafts: Vec<Draft>) -> LoopAction {
         let drafts: Vec<_> = drafts.into_iter().map(|draft| self.without_secrets(draft)).collect();
-        told(
-            self.files
-                .save(&drafts)
-                .map_err(|error| format!("what is written cannot be kept: {error}")),
-        )
+        told(self.files.save(&drafts).map_err(|error| format!("cannot save your draft: {error}")))
     }
 
     fn without_secrets(&self, draft: Draft) -> Draft {
@@ -70,7 +66,7 @@ impl<'a> EffectHandler<'a> {
 
     fn remember(&self, line: &str) -> LoopAction {
         let kept = self.files.remember(&self.firewall.text(line));
-        told(kept.map_err(|error| format!("the history cannot be kept: {error}")))
+        told(kept.map_err(|error| format!("cannot save the input history: {error}")))
     }
 
     fn list(&self) -> Job {
@@ -113,14 +109,15 @@ impl<'a> EffectHandler<'a> {
         };
         Box::new(move || {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            let failed = |why: &str| Input::Failed(format!("{} stays text: {why}", path.display()));
+            let failed =
+                |why: &str| Input::Failed(format!("{} is kept as text: {why}", path.display()));
             match programs::read_at_most(&path, MAX_IMAGE_BYTES) {
                 Err(error) => failed(&error.to_string()),
                 Ok(bytes) => match image(&bytes) {
                     Some(image) => {
                         Input::Image { instead: text, image, name: name.unwrap_or_default() }
                     }
-                    None => failed("it is no PNG, JPEG, GIF or WebP image"),
+                    None => failed("it is not a PNG, JPEG, GIF or WebP image"),
                 },
             }
         })

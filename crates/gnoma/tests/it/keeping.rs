@@ -79,7 +79,7 @@ async fn wherever_a_session_is_killed_the_next_request_is_legal() {
             assert_legal(&request.json()["messages"]);
         }
         let repair = world.run(&["sessions", "repair"]).await;
-        assert!(repair.out.starts_with("the database is sound"), "{repair:?}");
+        assert!(repair.out.starts_with("the database is intact"), "{repair:?}");
     }
 }
 
@@ -256,7 +256,7 @@ async fn a_full_disk_stops_no_turn() {
         let world = World::new([calls("fs_write", &write), says("done")]);
         let args = ["--permission", "accept_edits", "write"];
         let Ok(child) = on_small_disk(&world, kilobytes, &args).spawn() else {
-            return println!("not run: there is no `unshare` here");
+            return println!("not run: `unshare` does not exist here");
         };
         let run = finish(child).await;
         if run.err.contains("unshare:") || run.err.contains("mount:") {

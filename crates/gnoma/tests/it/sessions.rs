@@ -156,7 +156,7 @@ async fn a_folder_of_many_projects_gives_only_what_is_about_this_one_and_only_on
     let folder = folder.to_str().unwrap();
     let run = world.run(&["sessions", "import", folder]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(run.out.ends_with("left out: 2 sessions about other folders; --all takes them too\n"));
+    assert!(run.out.ends_with("skipped 2 sessions of other folders; --all imports them too\n"));
     assert!(!run.out.contains("other.jsonl"), "{run:?}");
     assert_eq!(world.sessions().await.len(), 2);
     let again = world.json(&["sessions", "import", "--json", folder]).await;
@@ -325,7 +325,7 @@ async fn json_names_the_session_that_can_be_resumed() {
 async fn a_damaged_database_is_set_aside_and_what_is_readable_goes_on() {
     let (world, _) = spoken("first words", &["one", "two"]).await;
     let sound = world.run(&["sessions", "repair"]).await;
-    assert!(sound.out.starts_with("the database is sound\n1 sessions"), "{sound:?}");
+    assert!(sound.out.starts_with("the database is intact\n1 sessions"), "{sound:?}");
     let database = only_file(&world.kept().join("sessions"), "db");
     let mut bytes = fs::read(&database).unwrap();
     let middle = bytes.len() / 2;
@@ -335,7 +335,7 @@ async fn a_damaged_database_is_set_aside_and_what_is_readable_goes_on() {
     let repaired = world.run(&["sessions", "repair"]).await;
     assert_eq!(repaired.code, Some(0), "{repaired:?}");
     let again = world.run(&["sessions", "repair"]).await;
-    assert!(again.out.starts_with("the database is sound"), "{again:?}");
+    assert!(again.out.starts_with("the database is intact"), "{again:?}");
     let run = world.run(&["go on"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "two\n"), "{run:?}");
 }

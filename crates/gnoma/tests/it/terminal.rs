@@ -106,7 +106,7 @@ async fn what_was_typed_before_the_question_does_not_answer_it() {
     assert_eq!(code, Some(0), "{seen}");
     assert!(!exists(world.project.path(), "made"), "{seen}");
     let told = world.last_request();
-    let refused = ["refused by the user: use make", "discarded: use make"];
+    let refused = ["denied by the user: use make", "discarded: use make"];
     assert!(
         refused.iter().any(|said| told.iter().any(|(_, text)| text.contains(said))),
         "{told:?}"
@@ -190,7 +190,7 @@ async fn nothing_is_forgotten_without_a_yes() {
     for (answer, left) in [("n\n", 1), ("y\n", 0)] {
         let id = world.sessions().await.remove(0);
         let mut terminal = Terminal::open(&world, &format!("sessions delete {id}"));
-        terminal.wait_for("Forget for good?", 1).await;
+        terminal.wait_for("Delete permanently?", 1).await;
         terminal.press(answer).await;
         let (code, seen) = terminal.end().await;
         assert_eq!(code, Some(0), "{seen}");

@@ -167,7 +167,7 @@ async fn a_conversation_from_the_first_key_to_the_last() {
     person.types("say something\r");
     person.waits_for("A first answer.");
     person.types("make it\r");
-    person.waits_for("yes, this once");
+    person.waits_for("yes, once");
     assert!(!exists(world.project.path(), "made"));
     person.types("y");
     person.waits_for("It is made.");
@@ -492,7 +492,7 @@ async fn a_shell_line_is_stopped_by_a_key_and_by_the_end() {
     person.types("!sleep 101\r");
     person.waits_for("Esc stops");
     person.types("\x1b");
-    person.waits_for("it was ended by signal 9");
+    person.waits_for("killed by signal 9");
     person.types("!echo $$ > id; exec sleep 102\r");
     person.waits_until("its id", |_| written_id(&world).is_some());
     person.leaves();

@@ -23,11 +23,11 @@ fn a_question_shows_all_and_takes_every_answer() {
               in ~/src/gnoma
               because `rm -rf build` removes files
 
-            › y  yes, this once
+            › y  yes, once
               a  always: bash(rm -rf build)
                  this session (s elsewhere, e edits)
               n  no
-              r  no, and say why
+              r  no, and tell the model why
 
             ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
             ");
@@ -39,11 +39,11 @@ fn a_question_shows_all_and_takes_every_answer() {
               in ~/src/gnoma
               because `rm -rf build` removes files
 
-            › y  yes, this once
+            › y  yes, once
               a  always: bash(rm -rf build)
                  this session (s elsewhere, e edits)
               n  no
-              r  no, and say why
+              r  no, and tell the model why
             ? waiting for you · auto
             ");
         }
@@ -67,9 +67,9 @@ fn a_refusal_with_words_tells_them_to_the_model() {
 
     ? bash rm -rf build
 
-    Tell the model why not
+    Tell the model why
     › use make clean▏
-    Enter takes it · Esc goes back
+    Enter select · Esc back
 
     ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
     ");
@@ -92,7 +92,7 @@ fn questions_wait_for_each_other_and_for_the_end_of_a_sentence() {
     scene.running("clean up").wait(5_000).write("please say");
     scene.asks("c1", "rm one").asks("c2", "rm two").write(" anything");
     assert_eq!(scene.told(), [], "what is being written answers nothing");
-    assert!(scene.live().contains("? bash waits for your answer"));
+    assert!(scene.live().contains("? bash needs your approval"));
     assert_eq!(scene.written(), "please say anything");
     scene.wait(300);
     let tick = scene.state.next_tick();
@@ -206,11 +206,11 @@ fn a_lasting_yes_holds_where_the_person_says() {
       in ~/src/gnoma
       because `rm -rf build` removes files
 
-    › y  yes, this once
+    › y  yes, once
       a  always: bash(rm -rf build)
          everywhere, by ~/.config/gnoma/config.toml (s elsewhere, e edits)
       n  no
-      r  no, and say why
+      r  no, and tell the model why
 
     this project is not trusted · ? waiting for you · auto · anthropic/haiku
     ");
@@ -238,9 +238,9 @@ fn the_rule_of_a_lasting_yes_can_be_written_anew() {
 
     ? bash rm -rf build
 
-    Always allow: this session (Tab elsewhere)
+    Always allow in this session (Tab to change)
     › bash(rm -rf build)▏
-    Enter takes it · Esc goes back
+    Enter select · Esc back
 
     ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
     ");

@@ -12,7 +12,7 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
     › • auto             the router chooses
         anthropic/opus   200k
       • anthropic/haiku  200k
-    Enter takes · Esc closes · asking the providers …
+    Enter select · Esc close · asking the providers …
 
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
@@ -25,7 +25,7 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
         anthropic/opus   200k
       • anthropic/haiku  200k
         ollama/qwen      200k
-    Enter takes · Esc closes · type to narrow
+    Enter select · Esc close · type to narrow
 
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
@@ -37,7 +37,7 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
         anthropic/opus   200k
       • anthropic/haiku  200k
         ollama/qwen      200k
-    Enter takes · Esc closes · type to narr…
+    Enter select · Esc close · type to narr…
 
     auto · anthropic/haiku · main
     ");
@@ -128,7 +128,7 @@ fn a_turn_can_be_rated_when_it_has_ended() {
 fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
     let mut scene = Scene::new();
     scene.send("/route");
-    assert!(scene.live().contains("no turn was routed yet"));
+    assert!(scene.live().contains("No turn has been routed yet"));
     scene.running("go").event(Event::Routed(Box::new(Routing {
         kind: "debug".to_owned(),
         complexity: 70,
@@ -160,8 +160,8 @@ fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
       anthropic/haiku 0.81
       anthropic/opus 0.93
 
-    turn           10k in, 9.0k of it from the cache (90%), 200 out, $0.012
-    session        10k in, 9.0k of it from the cache (90%), 200 out, $0.340
+    turn           10k in, 9.0k of it cached (90%), 200 out, $0.012
+    session        10k in, 9.0k of it cached (90%), 200 out, $0.340
     total          10k tokens, turns: 1
     context        0 of 200k tokens (0%)
     model          anthropic/haiku: 1 call, $0.012
@@ -220,7 +220,7 @@ fn a_long_conversation_is_not_dropped_without_a_question() {
         scene.running("go").ends(complete(), &[]);
     }
     scene.send("/clear");
-    assert!(scene.live().contains("Leave these 6 turns and begin anew? (y/n)"));
+    assert!(scene.live().contains("Start a new conversation? This one has 6 turns (y/n)"));
     scene.keys("n").send("/clear").effects.clear();
     scene.keys("y");
     assert_eq!(scene.next(), Some(Request::Switch(Switch::New)));
@@ -235,7 +235,7 @@ fn settings_show_their_origin_and_can_be_changed() {
     Settings › ▏
     ›   provider.timeout_s  60  (built in)
         tui.vim             false  (~/.config/gnoma/config.toml)
-    Enter takes · Esc closes · type to narrow
+    Enter select · Esc close · type to narrow
 
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
@@ -288,8 +288,8 @@ fn commands_tell_what_is_known() {
     context        10k of 200k tokens (5%)
     turns          1
 
-    turn           10k in, 9.0k of it from the cache (90%), 200 out
-    session        10k in, 9.0k of it from the cache (90%), 200 out
+    turn           10k in, 9.0k of it cached (90%), 200 out
+    session        10k in, 9.0k of it cached (90%), 200 out
     total          10k tokens, turns: 1
     context        10k of 200k tokens (5%)
 
@@ -298,7 +298,7 @@ fn commands_tell_what_is_known() {
     about Routing
 
     context        10k of 200k tokens (5%)
-    last call      1.0k new, 9.0k from the cache, 200 written
+    last call      1.0k new, 9.0k cached, 200 out
 
     about Context
     ");
@@ -320,7 +320,7 @@ fn every_command_and_key_can_be_looked_up() {
 fn texts_go_where_they_are_wanted() {
     let mut scene = Scene::new();
     scene.send("/copy");
-    assert!(scene.live().contains("there is no answer to copy yet"));
+    assert!(scene.live().contains("No answer to copy yet"));
     scene.running("go").event(Event::Text { text: "The answer.".to_owned() });
     let answer = Message::assistant(vec![Content::text("The answer.")], None, None).unwrap();
     scene.event(Event::Appended(Arc::new(answer))).ends(complete(), &[]).effects.clear();

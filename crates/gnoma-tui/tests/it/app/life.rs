@@ -7,7 +7,7 @@ fn the_first_screen_says_where_and_takes_a_prompt() {
     let mut scene = Scene::new();
     insta::assert_snapshot!(scene.live(), @r"
 
-    › ▏ask something, or / for a command
+    › ▏Ask anything, or / for commands
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.size = Size::new(40, 12);
@@ -29,8 +29,8 @@ fn the_first_start_chooses_tries_and_stores() {
     ›   anthropic  the key in ANTHROPIC_API_KEY
         ollama     http://localhost:11434 · 3 models
         openai     enter a key
-        demo       no provider needed: a script shows what happens
-    Enter takes · Esc closes · type to narrow
+        demo       no provider needed: a scripted turn shows how it works
+    Enter select · Esc close · type to narrow
 
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
@@ -39,7 +39,7 @@ fn the_first_start_chooses_tries_and_stores() {
     insta::assert_snapshot!(scene.live(), @r"
 
     key for openai › ••••••••▏
-    type or paste it, it is not shown · Enter tries it · Esc goes back
+    type or paste it (hidden) · Enter test · Esc back
 
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
@@ -134,7 +134,10 @@ fn those_who_hear_the_screen_are_told_what_others_see() {
     scene.finished.clear();
     scene.asks("c1", "rm -rf build");
     let said = scene.said();
-    assert!(said.contains("rm -rf build") && said.ends_with("r  no, and say why"), "{said}");
+    assert!(
+        said.contains("rm -rf build") && said.ends_with("r  no, and tell the model why"),
+        "{said}"
+    );
     scene.wait(1).look();
     assert_eq!(scene.said(), said, "nothing is repeated");
 }
@@ -169,7 +172,7 @@ fn lists_are_read_out_and_chosen_from_by_name() {
       2 anthropic/opus 200k
       3 anthropic/haiku 200k (in use)
       4 ollama/qwen 200k
-    Write a number or a name; q leaves; Enter alone takes:
+    Type a number or a name; q cancels; Enter alone selects:
     1 of 4: auto the router chooses
     ");
     scene.send("nonsense");
@@ -186,7 +189,7 @@ fn where_nothing_is_redrawn_what_waits_is_said_and_kept_apart() {
         options.accessible = true;
         options.drafts = vec![Draft::from("half a question")];
     });
-    assert!(scene.said().contains("not sent yet: half a question"), "{}", scene.said());
+    assert!(scene.said().contains("Queued: half a question"), "{}", scene.said());
     scene.send("something else");
     assert_eq!(scene.sent(), ["something else"], "nothing stands before it");
     scene.event(Event::State(SessionState::Active)).appended("something else");

@@ -107,11 +107,11 @@ fn a_question_on_a_small_terminal_is_seen_whole() {
       in ~/src/gnoma
       because `rm -rf build` removes files
 
-    › y  yes, this once
+    › y  yes, once
       a  always: bash(rm -rf build)
          this session (s elsewhere, e edits)
       n  no
-      r  no, and say why
+      r  no, and tell the model why
     ? waiting for you · auto
     ");
 }

@@ -126,7 +126,7 @@ fn control_c_clears_then_stops_then_quits() {
     scene.keys("ctrl+c");
     assert_eq!(scene.told(), [Request::Cancel]);
     scene.ends(Outcome::Cancelled, &[]).wait(3_000).keys("ctrl+c");
-    assert!(scene.live().contains("Ctrl+C again quits"));
+    assert!(scene.live().contains("Press Ctrl+C again to quit"));
     scene.wait(3_000).keys("ctrl+c").effects.clear();
     scene.keys("ctrl+c");
     assert_eq!(scene.took().last(), Some(&Effect::Quit));
@@ -154,7 +154,7 @@ fn older_prompts_are_searched() {
 
     search › prompt▏
       first prompt
-      Enter takes · Ctrl+R older · Esc closes
+      Enter select · Ctrl+R older · Esc close
 
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
@@ -192,13 +192,13 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
     insta::assert_snapshot!(scene.live(), @r"
 
     › /mo▏
-    › /model        choose the model, or let the router choose
-      /permission   choose how much is asked
+    › /model        choose a model, or let the router choose
+      /permission   choose the permission mode
 
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("esc").write("x").keys("enter");
-    assert!(scene.live().contains("unknown command: /mox (try /help)"));
+    assert!(scene.live().contains("Unknown command /mox. Type /help for a list"));
     assert_eq!(scene.written(), "/mox");
     scene.keys("ctrl+u").send("/usr/bin/env is missing");
     assert_eq!(scene.sent(), ["/usr/bin/env is missing"]);
@@ -216,7 +216,7 @@ fn the_output_of_a_shell_line_goes_along_with_the_next_message() {
     scene.send("why?");
     let expected = "I ran this:\n```\n$ git status\nOn branch main\nclean\n```\nwhy?";
     assert_eq!(scene.sent(), [expected]);
-    assert!(scene.said().contains("[output of a shell line, 6 lines]"));
+    assert!(scene.said().contains("[output of a command, 6 lines]"));
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn a_shell_line_is_seen_while_it_runs_and_can_be_stopped() {
     scene.input(Input::Shell { line, output, failure: Some("it failed".to_owned()) });
     assert!(!scene.live().contains("! sleep"), "{}", scene.live());
     scene.keys("ctrl+c");
-    assert!(scene.live().contains("Ctrl+C again quits"));
+    assert!(scene.live().contains("Press Ctrl+C again to quit"));
     scene.write("x").keys("backspace ctrl+c");
     assert!(!scene.took().contains(&Effect::Quit), "another key came in between");
 }

@@ -70,8 +70,7 @@ fn barred(routes: &Routes, arm: &Arm, levels: &[gnoma_core::ledger::Level]) -> O
 fn stale(age_days: u32) -> Option<String> {
     (age_days > STALE_DAYS).then(|| {
         format!(
-            "the catalogue of models is {age_days} days old: prices may have changed; a newer gnoma \
-             brings a newer one, `[[arms]]` and `router.catalogue` correct it\n"
+            "the model catalogue is {age_days} days old and prices may have changed; update gnoma, or correct it with `[[arms]]` or `router.catalogue`\n"
         )
     })
 }

@@ -36,11 +36,11 @@ pub(super) async fn reset(
     let book = routing::book(project);
     if !yes {
         let Some(terminal) = terminal::open(around) else {
-            let text = "nobody is there to ask; --yes forgets without a question";
+            let text = "cannot ask for confirmation without a terminal; add --yes";
             return Err(HostError::usage(text).into());
         };
-        if !terminal::is_yes(&terminal, "Forget all that was learnt about models? [y]es, [n]o: ") {
-            return show("nothing was forgotten\n");
+        if !terminal::is_yes(&terminal, "Delete everything learnt about models? [y]es, [n]o: ") {
+            return show("nothing was deleted\n");
         }
     }
     if book.path().exists() || book.has_scores() {
@@ -48,8 +48,7 @@ pub(super) async fn reset(
     }
     let forgotten = routing::ledger(project).forget_arms().await;
     forgotten.map_err(|error| anyhow::anyhow!(error.sentence))?;
-    let text = "what was learnt about models is forgotten, and so is who rests, how fast they were and \
-                what their providers told of limits; what was spent is still known\n";
+    let text = "deleted what was learnt about models: scores, speeds, rests and limits reported by providers; spending is kept\n";
     done(json, text)
 }
 
@@ -68,10 +67,10 @@ pub(super) fn import(project: &Project, file: &Path, replace: bool, json: bool) 
     match state_file::decode(&bytes) {
         Ok(kept) if is_empty || replace => {
             book.replace(kept).with_context(|| cannot_change(&book))?;
-            done(json, "what was learnt elsewhere is in force here\n")
+            done(json, "imported\n")
         }
         Ok(_) => {
-            let text = "something was learnt here already; --replace puts the file in its place";
+            let text = "routing data exists already; --replace overwrites it";
             Err(HostError::usage(text).into())
         }
         Err(Trouble::Newer) => {
@@ -96,13 +95,13 @@ fn scores(
     let text = String::from_utf8_lossy(bytes);
     let Ok(quality) = Quality::read(&text) else {
         let text = format!(
-            "`{}` is neither what `gnoma router export` prints nor a `quality.json`, or it is damaged",
+            "`{}` is not an export of `gnoma router export` or a `quality.json`, or it is damaged",
             file.display()
         );
         return Err(HostError::usage(text).into());
     };
     if here.imported && here.state.is_some() && !replace {
-        let text = "such scores were taken over already; --replace begins anew with them";
+        let text = "such scores were imported already; --replace starts over with them";
         return Err(HostError::usage(text).into());
     }
     if replace {

@@ -16,7 +16,7 @@ use crate::{
 };
 
 const NONE: &str =
-    "no limits are set or known; `[router.caps]` and `[rate_limits.NAME]` set some\n";
+    "no limits are set or known; set some with `[router.caps]` and `[rate_limits.NAME]`\n";
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: i64 = 60_000;
 

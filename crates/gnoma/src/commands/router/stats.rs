@@ -139,15 +139,15 @@ fn text(believed: &[Believed], totals: &[Total], shadow: &[(ModelRef, u64)]) -> 
     });
     text.push_str(&table::lines(["tasks", "type", "right", "cost", "arm"], rows));
     if believed.is_empty() {
-        text.push_str("nothing was learnt yet\n");
+        text.push_str("nothing learnt yet\n");
     }
     if totals.is_empty() {
-        text.push_str("\nnothing was spent yet\n");
+        text.push_str("\nnothing spent yet\n");
         return text;
     }
     text.push('\n');
     text.push_str(&table::lines(["day", "calls", "read", "written", "cost"], days(totals)));
-    text.push_str("\nhad one arm done it all, with the same tokens, those that caches had too:\n");
+    text.push_str("\ncost of the same tokens with a single model:\n");
     let rows = shadow.iter().map(|(arm, micro_usd)| [money(*micro_usd as f64), arm.to_string()]);
     text.push_str(&table::lines(["cost", "arm"], rows));
     text

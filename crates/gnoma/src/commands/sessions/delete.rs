@@ -24,19 +24,19 @@ pub(super) async fn run(
     }
     if !yes {
         let Some(terminal) = terminal::open(around) else {
-            let text = "nobody can be asked whether to forget this for good; --yes does it";
+            let text = "cannot ask for confirmation without a terminal; add --yes";
             return Err(HostError::usage(text).into());
         };
         let rows = list::rows(&doomed, clock::now_ms());
-        let question = format!("{rows}Forget for good? [y]es, [n]o: ");
+        let question = format!("{rows}Delete permanently? [y]es, [n]o: ");
         if !terminal::is_yes(&terminal, &screen::clean(&question)) {
-            return show("nothing was forgotten\n");
+            return show("nothing was deleted\n");
         }
     }
     let mut told = String::new();
     for facts in doomed {
         let deleted = past.store.delete(facts.id.clone()).await;
-        deleted.with_context(|| format!("cannot forget `{}`", facts.id))?;
+        deleted.with_context(|| format!("cannot delete `{}`", facts.id))?;
         told.push_str(&format!("{} is forgotten\n", facts.id));
     }
     show(&told)

@@ -30,7 +30,7 @@ pub(super) async fn run(
     if let Some(file) = output.filter(|file| *file != Path::new("-")) {
         let file = around.cwd.join(file);
         let id = export::export_to_file(project, id, format, &file).await?;
-        report::say(format_args!("{id} is in {}", file.display()));
+        report::say(format_args!("exported {id} to {}", file.display()));
         return Ok(Exit::Done);
     }
     let (mut exit, is_data) = (Exit::Done, format == Format::Lines);

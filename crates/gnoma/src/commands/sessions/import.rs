@@ -100,10 +100,10 @@ impl ImportedFile {
                 let left_out = left_out.unwrap_or_default();
                 format!("{id}  {title}\n  {messages} messages of {source}, from {file}\n{left_out}")
             }
-            Ok(Fate::Known(id)) => format!("taken before, as {id}: {file}, of {source}\n"),
+            Ok(Fate::Known(id)) => format!("already imported as {id}: {file}, from {source}\n"),
             // Counted: in a folder of many projects most are of others.
             Ok(Fate::Elsewhere(_)) => String::new(),
-            Err(error) => format!("not taken: {file}, of {source}: {error}\n"),
+            Err(error) => format!("not imported: {file}, from {source}: {error}\n"),
         }
     }
 }
@@ -114,7 +114,7 @@ fn told(outcomes: &[ImportedFile]) -> String {
     let elsewhere = outcomes.iter().filter(is_elsewhere).count();
     if elsewhere > 0 {
         text.push_str(&format!(
-            "left out: {elsewhere} sessions about other folders; --all takes them too\n"
+            "skipped {elsewhere} sessions of other folders; --all imports them too\n"
         ));
     }
     text
@@ -161,12 +161,11 @@ fn find(path: &Path, from: Option<Source>) -> Result<Vec<(Source, PathBuf)>, Hos
         let source = from.or_else(|| sniff(path));
         found.extend(source.map(|source| (source, path.to_owned())));
     } else {
-        return Err(HostError::usage(format!("there is no `{shown}`")));
+        return Err(HostError::usage(format!("`{shown}` does not exist")));
     }
     if found.is_empty() {
         return Err(HostError::usage(format!(
-            "`{shown}` is no session that is understood; --from go|claude|codex|opencode|gnoma says \
-             whose it is"
+            "cannot recognize the format of `{shown}`; set it with --from go|claude|codex|opencode|gnoma"
         )));
     }
     Ok(found)

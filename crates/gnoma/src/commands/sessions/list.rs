@@ -22,7 +22,7 @@ pub(super) async fn run(project: &Project, max: usize, json: bool) -> Result<Exi
     }
     if all.is_empty() {
         let project = project.places.project.display();
-        report::say(format_args!("no session of {project} is kept"));
+        report::say(format_args!("no saved sessions in {project}"));
     }
     let exit = show(&rows(&all, clock::now_ms()))?;
     if count > all.len() {

@@ -7,5 +7,5 @@ use crate::{commands::common::show, report::Exit};
 
 pub(super) async fn run(project: &Project, id: &str, title: &str) -> Result<Exit> {
     let (id, title) = sessions::rename(project, id, title).await?;
-    show(&format!("{id} is now `{title}`\n"))
+    show(&format!("renamed {id} to `{title}`\n"))
 }

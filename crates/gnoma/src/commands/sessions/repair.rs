@@ -47,18 +47,18 @@ impl Done {
     fn text(&self) -> String {
         let mut text = match &self.rescued {
             Some(rescued) => format!("{rescued}\n"),
-            None => "the database is sound\n".to_owned(),
+            None => "the database is intact\n".to_owned(),
         };
         text.push_str(&format!(
-            "{} sessions with {} entries were read\n",
+            "checked {} sessions with {} entries\n",
             self.sessions, self.entries
         ));
         match self.closed {
-            0 => text.push_str("no call was left without a result\n"),
-            count => text.push_str(&format!("{count} calls that were cut off now say so\n")),
+            0 => text.push_str("every call has a result\n"),
+            count => text.push_str(&format!("marked {count} interrupted calls\n")),
         }
         for id in &self.in_use {
-            text.push_str(&format!("{id} is open in another process and was left alone\n"));
+            text.push_str(&format!("skipped {id}: open in another process\n"));
         }
         text
     }

@@ -17,7 +17,7 @@ pub(super) async fn run(project: &Project, words: &str, max: usize, json: bool) 
         return print_json(&json!(found));
     }
     if found.is_empty() {
-        report::say(format_args!("`{words}` was not found in the sessions of this project"));
+        report::say(format_args!("no match for `{words}` in the sessions of this project"));
         return Ok(Exit::Failed);
     }
     let now_ms = clock::now_ms();

@@ -60,17 +60,17 @@ fn add(text: &mut String, entry: &Entry, full: bool) {
         Record::Summary { text, up_to } => {
             Some(format!("summary of everything up to #{up_to}:\n{text}"))
         }
-        Record::Rewound { .. } => Some("taken back to here".to_owned()),
+        Record::Rewound { .. } => Some("rewound to here".to_owned()),
         Record::Interrupted { calls } => {
             Some(format!("gnoma ended while {} calls were running", calls.len()))
         }
         Record::Judged { allowed: false, reason, .. } => Some(format!("refused: {reason}")),
         Record::Checkpoint { id } => Some(format!("checkpoint {id}")),
         Record::Checked { arm, by, passed: false, evidence } => {
-            Some(format!("the work of {arm} does not hold, says {by}: {evidence}"))
+            Some(format!("{by} found problems in the work of {arm}: {evidence}"))
         }
         Record::Checked { arm, by, .. } if full => {
-            Some(format!("the work of {arm} holds, says {by}"))
+            Some(format!("{by} checked the work of {arm}: passed"))
         }
         Record::Paid { arm, micro_usd } if full => {
             Some(format!("{arm}: ${:.4}", *micro_usd as f64 / 1e6))

@@ -108,7 +108,7 @@ impl Programs {
         let lent = Arc::clone(&shells.lent);
         Box::new(move || match edited(&editor, &cwd, &text, &lent) {
             Ok(text) => Input::Edited(text),
-            Err(error) => Input::Failed(format!("`{editor}` cannot be used: {error}")),
+            Err(error) => Input::Failed(format!("cannot use `{editor}`: {error}")),
         })
     }
 
@@ -124,7 +124,7 @@ impl Programs {
             }
             match lend(command.current_dir(cwd), &lent) {
                 Ok(_) if waits => {
-                    writeln!(io::stderr(), "Enter goes back to gnoma").unwrap_or_default();
+                    writeln!(io::stderr(), "Press Enter to return to gnoma").unwrap_or_default();
                     // Whatever comes of it, the person has had the time to look.
                     io::stdin().read_line(&mut String::new()).unwrap_or_default();
                     Input::Resumed
@@ -132,10 +132,10 @@ impl Programs {
                 Ok(status) => match status.signal() {
                     None => Input::Resumed,
                     Some(number) => {
-                        Input::Failed(format!("`{shell}` was ended by signal {number}"))
+                        Input::Failed(format!("`{shell}` was killed by signal {number}"))
                     }
                 },
-                Err(error) => Input::Failed(format!("`{shell}` cannot be started: {error}")),
+                Err(error) => Input::Failed(format!("cannot start `{shell}`: {error}")),
             }
         })
     }
@@ -151,7 +151,7 @@ impl Programs {
                 Input::Shell { line, output, failure: end.failure() }
             }
             Err(error) => {
-                let failure = Some(format!("it could not be started: {error}"));
+                let failure = Some(format!("cannot start: {error}"));
                 Input::Shell { line, output: String::new(), failure }
             }
         })
@@ -181,8 +181,7 @@ impl Programs {
                 }
             }
             Input::Failed(
-                "the clipboard cannot be read: that needs wl-paste or xclip; the terminal's own key \
-                 pastes text"
+                "cannot read the clipboard: install wl-paste or xclip, or paste text with the terminal's own key"
                     .to_owned(),
             )
         })
@@ -238,12 +237,12 @@ fn lend(command: &mut Command, lent: &Mutex<Vec<Pid>>) -> io::Result<ExitStatus>
 /// A file of at most so many bytes.
 pub(super) fn read_at_most(path: &Path, max_bytes: usize) -> io::Result<Vec<u8>> {
     if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("not a file"));
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(max_bytes as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > max_bytes {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large"));
     }
     Ok(bytes)
 }
@@ -262,12 +261,12 @@ impl End {
         match self {
             Self::By(status) if status.success() => None,
             Self::By(status) => Some(match (status.code(), status.signal()) {
-                (Some(code), _) => format!("it failed with code {code}"),
-                (None, Some(number)) => format!("it was ended by signal {number}"),
+                (Some(code), _) => format!("exit code {code}"),
+                (None, Some(number)) => format!("killed by signal {number}"),
                 (None, None) => "it failed".to_owned(),
             }),
             Self::CutOff => Some(format!(
-                "it was ended: no line may run longer than {} s or print more than {} KB",
+                "stopped: a command may run for at most {} s and print at most {} KB",
                 MAX_RUN.as_secs(),
                 MAX_OUTPUT_BYTES >> 10
             )),

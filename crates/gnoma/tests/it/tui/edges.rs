@@ -117,7 +117,7 @@ async fn shells_that_are_killed_are_told_of_and_the_terminal_comes_back() {
     let world = World::new([]);
     let person = Person::ready(&world, &[]);
     person.types("!kill -9 $$\r");
-    person.waits_for("it was ended by signal 9");
+    person.waits_for("killed by signal 9");
     person.types("/shell kill -9 $$\r");
     person.waits_for("was ended by signal 9");
     person.types("still here");

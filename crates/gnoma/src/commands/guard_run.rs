@@ -24,9 +24,10 @@ use gnoma_core::{
     session::{Command, Event, PermissionMode},
     tool::BoxFuture,
 };
-use gnoma_engine::{Arm, Routes, Session};
+use gnoma_engine::{Arm, GatePlace, Routes, Session};
 use gnoma_guard::{firewall::Connection, permission::Verdict};
 use gnoma_host::{HostError, Project, guarding, session};
+use gnoma_tools::Trials;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -116,6 +117,7 @@ struct Bench {
     project: Project,
     mode: PermissionMode,
     tools: Vec<Arc<dyn Tool>>,
+    trials: Option<Arc<Trials>>,
 }
 
 impl Bench {
@@ -125,7 +127,8 @@ impl Bench {
             "none",
         )));
         let tools = session::options(&project, unused)?.tools;
-        Ok(Self { project, mode, tools })
+        let trials = guarding::trials(&project.loaded, &project.spec);
+        Ok(Self { project, mode, tools, trials })
     }
 
     async fn run(&self, command: &str) -> Result<CommandRun> {
@@ -134,6 +137,7 @@ impl Bench {
         let arm = Arm::new(Connection::new(Arc::clone(&model) as _, false), "scripted");
         let mut options = session::options(&self.project, Arc::new(Routes::single(arm)))?;
         options.tools.clone_from(&self.tools);
+        options.place = self.place();
         options.mode = self.mode;
         let mut session = Session::spawn(options);
         session.tell(Command::Send { content: vec![Content::text("run it")] });
@@ -145,21 +149,21 @@ impl Bench {
                 _ => {}
             }
         }
-        let changed = changes(&before, &self.files());
-        Ok(CommandRun {
-            verdict: self.verdict(command)?,
-            ran,
-            kept: changed.clone(),
-            changed,
-            output: model.told(),
-        })
+        let kept = changes(&before, &self.files());
+        let output = model.told();
+        let mut changed = tried(&output);
+        changed.extend(kept.iter().cloned());
+        Ok(CommandRun { verdict: self.verdict(command)?, ran, kept, changed, output })
+    }
+
+    fn place(&self) -> GatePlace {
+        guarding::place(&self.project.loaded, &self.project.spec, self.trials.clone())
     }
 
     /// What is decided about the command before somebody is asked.
     fn verdict(&self, command: &str) -> Result<&'static str> {
-        let Project { loaded, spec, .. } = &self.project;
-        let place = guarding::place(loaded, spec, guarding::trials(loaded, spec));
-        let permissions = guarding::permissions(&loaded.settings)?;
+        let place = self.place();
+        let permissions = guarding::permissions(&self.project.loaded.settings)?;
         let Some(tool) = self.tools.iter().find(|tool| *tool.spec().name == *TOOL) else {
             return Ok("refuse");
         };
@@ -207,6 +211,14 @@ fn changes<V: PartialEq>(
     let new = after.iter().filter(|(path, facts)| before.get(*path) != Some(facts));
     let gone = before.keys().filter(|path| !after.contains_key(*path));
     new.map(|(path, _)| path).chain(gone).map(|path| path.display().to_string()).collect()
+}
+
+/// The names that the model is told of what a command changed on trial and what was dropped.
+fn tried(output: &str) -> Vec<String> {
+    let told = output.lines().rev().find_map(|line| line.strip_prefix("[ran on trial; "));
+    let told = told.filter(|told| !told.contains(" kept (")).and_then(|told| told.rsplit_once('('));
+    let names = told.and_then(|(_, names)| names.strip_suffix(")]")).unwrap_or_default();
+    names.split(", ").filter(|name| !name.is_empty() && *name != "…").map(str::to_owned).collect()
 }
 
 fn call(command: &str) -> Result<ToolCall> {

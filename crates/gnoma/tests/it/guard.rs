@@ -269,15 +269,20 @@ async fn run_does_what_a_model_would_get_done_with_nobody_to_ask() {
     let rows = answers(&run);
     assert_eq!(run.code, Some(1), "{run:?}");
     let verdicts: Vec<_> = rows.iter().map(|row| row["verdict"].as_str().unwrap()).collect();
-    assert_eq!(verdicts, ["allow", "refuse", "ask", "refuse", "allow"], "{run:?}");
+    // Where nothing can be tried, what changes something is refused while planning.
+    let tries = verdicts[1] == "trial";
+    let changing = if tries { "trial" } else { "refuse" };
+    assert_eq!(verdicts, ["allow", changing, "ask", changing, "allow"], "{run:?}");
     for row in &rows {
-        assert_eq!(row["ran"], json!(row["verdict"] == "allow"), "{row}");
-        assert_eq!((&row["changed"], &row["kept"]), (&json!([]), &json!([])), "{row}");
+        let is_tried = row["verdict"] == "trial";
+        assert_eq!(row["ran"], json!(row["verdict"] == "allow" || is_tried), "{row}");
+        assert_eq!((row["changed"] == json!([]), &row["kept"]), (!is_tried, &json!([])), "{row}");
     }
     let told = |place: usize| decoded(&rows[place]["output_b64"]);
     assert!(told(0).starts_with("words\nkey {{secret:") && !told(0).contains(&secret));
-    assert!(told(1).starts_with("permission denied: mode plan"), "{}", told(1));
-    assert!(told(2).contains("nobody to ask"), "{}", told(2));
+    let said = if tries { "[ran on trial; 1 changed file" } else { "permission denied: mode plan" };
+    assert!(told(1).starts_with(said), "{}", told(1));
+    assert!(told(2).contains("nobody"), "{}", told(2));
     assert_eq!(told(4), "notes");
     // What runs and changes something is told.
     let args = ["guard", "run", "--mode", "bypass", "--jsonl"];
@@ -289,8 +294,10 @@ async fn run_does_what_a_model_would_get_done_with_nobody_to_ask() {
     names.sort();
     assert!(names[0].ends_with("/made\"") && names[1].ends_with("/notes\""), "{names:?}");
     let run = world.pipe(&["guard", "run", "--mode", "auto"], "cat made\nrm made\n").await;
-    assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.out.starts_with("allow  cat made\nin\nask    rm made\n"), "{run:?}");
+    assert_eq!(run.code, Some(if tries { 0 } else { 1 }), "{run:?}");
+    let verdict = if tries { "trial" } else { "ask" };
+    let begins = format!("allow  cat made\nin\n{verdict:<6} rm made\n");
+    assert!(run.out.starts_with(&begins), "{run:?}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 //! Arguments of calls are JSON: their strings are seen as they read, not as they are escaped. They
 //! stay byte for byte what they were when the hook changes nothing.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use gnoma_core::{
     CallId, Content, Image, Message, ModelRef, RawJson, Redacted, ResultPart, Role, Text, Thinking,
@@ -66,6 +66,29 @@ fn opaque_option(redact: &Redact, token: Option<&String>) -> Option<String> {
     token.map(|token| opaque(redact, token))
 }
 
+/// A vendor's signature of something, which holds only while both are what they were: a changed one is
+/// refused, and so is one of other words.
+fn signature(redact: &Redact, token: Option<&String>, is_same: bool) -> Option<String> {
+    token.filter(|_| is_same).filter(|token| opaque(redact, token) == **token).cloned()
+}
+
+/// The items of a message's thinking whose words change. One signature stands for all blocks of an
+/// item.
+fn changed_items<'a>(redact: &Redact, message: &'a Message) -> HashSet<&'a str> {
+    let thinking = message.content().iter().filter_map(|part| match part {
+        Content::Thinking(thinking) => Some(thinking),
+        Content::Text(_)
+        | Content::Image(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => None,
+    });
+    thinking
+        .filter(|thinking| words(redact, &thinking.text) != thinking.text)
+        .filter_map(|thinking| thinking.item.as_deref())
+        .collect()
+}
+
 fn call_id(redact: &Redact, id: &CallId) -> CallId {
     CallId::new(opaque(redact, id.as_str()))
 }
@@ -75,7 +98,9 @@ fn model(redact: &Redact, model: &ModelRef) -> ModelRef {
 }
 
 fn message(redact: &Redact, original: &Message) -> Result<Message> {
-    let content: Vec<_> = original.content().iter().map(|part| block(redact, part)).collect();
+    let changed = changed_items(redact, original);
+    let content: Vec<_> =
+        original.content().iter().map(|part| block(redact, part, &changed)).collect();
     let rebuilt = match original.role() {
         Role::User => Message::user(content),
         Role::Assistant => {
@@ -102,18 +127,23 @@ fn message(redact: &Redact, original: &Message) -> Result<Message> {
     })
 }
 
-fn block(redact: &Redact, part: &Content) -> Content {
+/// `changed`: the items of the message's thinking whose words change.
+fn block(redact: &Redact, part: &Content, changed: &HashSet<&str>) -> Content {
     match part {
-        Content::Text(text) => Content::Text(Text {
-            text: words(redact, &text.text),
-            signature: opaque_option(redact, text.signature.as_ref()),
-        }),
+        Content::Text(original) => {
+            let text = words(redact, &original.text);
+            let signature = signature(redact, original.signature.as_ref(), text == original.text);
+            Content::Text(Text { text, signature })
+        }
         Content::Image(picture) => Content::Image(image(redact, picture)),
-        Content::Thinking(thinking) => Content::Thinking(Thinking {
-            text: words(redact, &thinking.text),
-            signature: opaque_option(redact, thinking.signature.as_ref()),
-            item: opaque_option(redact, thinking.item.as_ref()),
-        }),
+        Content::Thinking(original) => {
+            let text = words(redact, &original.text);
+            let is_whole = original.item.as_deref().is_none_or(|item| !changed.contains(item));
+            let is_same = is_whole && text == original.text;
+            let signature = signature(redact, original.signature.as_ref(), is_same);
+            let item = opaque_option(redact, original.item.as_ref());
+            Content::Thinking(Thinking { text, signature, item })
+        }
         Content::RedactedThinking(hidden) => {
             Content::RedactedThinking(Redacted { data: opaque(redact, &hidden.data) })
         }
@@ -144,12 +174,13 @@ fn result_part(redact: &Redact, part: &ResultPart) -> ResultPart {
 
 fn call(redact: &Redact, original: &ToolCall) -> ToolCall {
     let (arguments, broken) = arguments(redact, &original.arguments, original.broken);
+    let is_same = arguments == original.arguments;
     ToolCall {
         id: call_id(redact, &original.id),
         name: words(redact, &original.name),
         arguments,
         broken,
-        signature: opaque_option(redact, original.signature.as_ref()),
+        signature: signature(redact, original.signature.as_ref(), is_same),
         item: opaque_option(redact, original.item.as_ref()),
     }
 }

@@ -92,6 +92,41 @@ fn no_string_bypasses_the_hook() {
     assert_clean(home.path());
 }
 
+/// A signature stands for the words as they were: it goes where they change, and stays where not.
+#[test]
+fn changed_words_lose_their_signature() {
+    let home = tempfile::tempdir().unwrap();
+    let mut options = options(home.path());
+    options.redact = Arc::new(|_, text: &str| Cow::Owned(text.replace(SECRET, "[kept back]")));
+    let store = Arc::new(Store::open(options).unwrap().store);
+    let session = crate::support::begin(&store, 0);
+    let thinking = |text: &str, signature: Option<&str>, item: Option<&str>| {
+        let (signature, item) = (signature.map(str::to_owned), item.map(str::to_owned));
+        Content::Thinking(Thinking { text: text.to_owned(), signature, item })
+    };
+    let text = |text: &str| Content::Text(Text { text: text.into(), signature: Some("S".into()) });
+    let says = vec![
+        thinking(SECRET, Some("S"), None),
+        thinking("calm", Some("S"), None),
+        thinking(SECRET, None, Some("one")),
+        thinking("the same item", Some("S"), Some("one")),
+        thinking("another", Some("S"), Some("two")),
+        text(SECRET),
+        text("calm"),
+    ];
+    let message = Message::assistant(says, None, None).unwrap();
+    wait(store.append(entry(&session, Record::Message(Arc::new(message))))).unwrap();
+    let stored = load(&store, &session).entries;
+    let Record::Message(stored) = &stored[0].record else { panic!("{stored:?}") };
+    let signed = stored.content().iter().map(|part| match part {
+        Content::Text(Text { signature, .. }) | Content::Thinking(Thinking { signature, .. }) => {
+            signature.is_some()
+        }
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(signed.collect::<Vec<_>>(), [false, true, false, false, true, false, true]);
+}
+
 fn assert_clean(folder: &std::path::Path) {
     for file in fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();

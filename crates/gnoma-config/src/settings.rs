@@ -4,6 +4,7 @@
 //! Only what the program uses today has a type. Everything else is checked by the schema and waits.
 
 mod arms;
+mod network;
 mod router;
 mod rules;
 mod section;
@@ -18,6 +19,7 @@ pub(crate) use self::rules::RULES;
 use self::section::Section;
 pub use self::{
     arms::{ArmSettings, RateLimits, Slm, SlmBackend},
+    network::Network,
     router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
     rules::RoutingRule,
 };
@@ -300,15 +302,6 @@ pub struct Checkpoints {
     pub ignored_max_file: u64,
 }
 
-/// Waiting for servers.
-#[derive(Clone, Debug)]
-pub struct Network {
-    /// Longest wait for a connection.
-    pub connect_timeout: Duration,
-    /// Longest silence within an answer.
-    pub idle_timeout: Duration,
-}
-
 impl Settings {
     pub(crate) fn from_layers(layers: &Merged) -> Self {
         Self {
@@ -348,10 +341,7 @@ impl Settings {
             rate_limits: tables(layers, "rate_limits", RateLimits::from_section),
             arms: tables(layers, "arms", ArmSettings::from_section),
             slm: Slm::from_section(&Section::at(layers, "slm")),
-            network: Network {
-                connect_timeout: layers.duration("network.connect_timeout"),
-                idle_timeout: layers.duration("network.idle_timeout"),
-            },
+            network: Network::from_layers(layers),
         }
     }
 }

@@ -24,13 +24,19 @@ pub enum ErrorKind {
     RateLimited,
     /// A paid or fixed quota is used up; waiting seconds does not help.
     Quota,
-    /// The provider is overloaded (503, 529) or failed inside (5xx).
+    /// The provider has too much to do just now (502, 503, 529).
     Overloaded,
-    /// The connection could not be made, or broke.
+    /// The provider failed inside (500).
+    ServerError,
+    /// No connection could be made.
+    Unreachable,
+    /// The connection broke.
     Network,
     /// Nothing arrived for too long.
     Timeout,
-    /// The answer does not follow the protocol: broken JSON, a stream without an end, HTML.
+    /// The answer is damaged on its way: broken JSON, an empty body.
+    Garbled,
+    /// The answer does not follow the protocol: HTML, another server's words.
     Protocol,
     /// Somebody cancelled the call.
     Cancelled,
@@ -41,7 +47,13 @@ impl ErrorKind {
     #[must_use]
     pub fn is_transient(self) -> bool {
         match self {
-            Self::RateLimited | Self::Overloaded | Self::Network | Self::Timeout => true,
+            Self::RateLimited
+            | Self::Overloaded
+            | Self::ServerError
+            | Self::Unreachable
+            | Self::Network
+            | Self::Garbled
+            | Self::Timeout => true,
             Self::Auth
             | Self::BadRequest
             | Self::ContextTooLong
@@ -63,9 +75,11 @@ impl fmt::Display for ErrorKind {
             Self::RateLimited => "rate limited",
             Self::Quota => "quota used up",
             Self::Overloaded => "provider overloaded",
+            Self::ServerError => "server error",
+            Self::Unreachable => "cannot be reached",
             Self::Network => "network failure",
             Self::Timeout => "timed out",
-            Self::Protocol => "unreadable answer",
+            Self::Garbled | Self::Protocol => "unreadable answer",
             Self::Cancelled => "cancelled",
         })
     }

@@ -437,6 +437,30 @@ pub enum Event {
         attempt: u32,
         /// How long the wait is.
         wait_ms: u64,
+        /// Text and thinking of the broken answer were shown and count no more.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        retracted: bool,
+    },
+    /// Nothing has come of an answer for some time.
+    Waiting {
+        /// Who is waited for.
+        arm: ModelRef,
+        /// Since when, in milliseconds before this event.
+        waited_ms: u64,
+        /// When the call is given up if nothing comes, in milliseconds after its start or its last
+        /// sign of life.
+        limit_ms: u64,
+    },
+    /// The output limit cut an answer off, and the model is asked to go on. Comes before the message
+    /// that was cut.
+    Continuing {
+        /// How often that has happened in the turn, from 1.
+        time: u32,
+        /// How often at most.
+        most: u32,
+        /// The next message goes on in mid-sentence: the texts belong together. Otherwise a call was
+        /// cut, which is begun anew.
+        joins: bool,
     },
     /// Something people should know.
     Notice {

@@ -4,7 +4,7 @@
 //!
 //! | what happens | what the consumer sees |
 //! |---|---|
-//! | the answer's headers tell of rate limits | `RateLimits`, first; of a refused call too |
+//! | the answer's headers have come | `RateLimits`, first, with what they tell; of a refused call too |
 //! | a normal end | `Stop`, then the end of the stream |
 //! | the connection ends without the protocol's terminal record | an `Err` of kind `Protocol` or `Network`, then the end |
 //! | an error record in mid-stream | an `Err`, then the end |
@@ -32,10 +32,10 @@ pub const MAX_RESPONSE_BYTES: usize = 64 << 20;
 /// One increment of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// What the answer's HTTP headers told of rate limits. Comes before everything else, at most once,
-    /// and also when the call was refused (429); it is no part of the answer.
+    /// The answer's HTTP headers have come, and what they told of rate limits. Comes before everything
+    /// else, at most once, and also when the call was refused (429); it is no part of the answer.
     RateLimits {
-        /// Names in lower case and values, as they were sent.
+        /// Names in lower case and values, as they were sent; empty where they told nothing.
         headers: Vec<(String, String)>,
     },
     /// The provider has begun to answer.
@@ -171,6 +171,7 @@ enum Draft {
         arguments: String,
         signature: Option<String>,
         item: Option<String>,
+        is_done: bool,
     },
 }
 
@@ -205,6 +206,16 @@ impl Accumulator {
         !self.drafts.is_empty()
     }
 
+    /// Whether there are words of an answer, thinking left out, or has a call begun.
+    #[must_use]
+    pub fn has_words(&self) -> bool {
+        self.drafts.iter().any(|draft| match draft {
+            Draft::Text(text) => !text.text.trim().is_empty(),
+            Draft::Call { .. } => true,
+            Draft::Thinking(_) | Draft::Redacted(_) => false,
+        })
+    }
+
     /// Whether a call has begun.
     #[must_use]
     pub fn has_call(&self) -> bool {
@@ -218,6 +229,21 @@ impl Accumulator {
             Draft::Call { id, .. } => Some(id),
             Draft::Text(_) | Draft::Thinking(_) | Draft::Redacted(_) => None,
         }
+    }
+
+    /// The stop reason in the light of what has come: an answer that ended for a reason nobody knows is
+    /// one that waits for its calls, where there are any and all of them are whole. They would be lost
+    /// with a vendor's new word.
+    #[must_use]
+    pub fn settled(&self, stop: StopReason) -> StopReason {
+        let is_whole = |draft: &Draft| match draft {
+            Draft::Call { arguments, is_done, .. } => *is_done && !sound_arguments(arguments).1,
+            Draft::Text(_) | Draft::Thinking(_) | Draft::Redacted(_) => true,
+        };
+        if stop == StopReason::Other && self.has_call() && self.drafts.iter().all(is_whole) {
+            return StopReason::ToolUse;
+        }
+        stop
     }
 
     /// Whether more has come than an answer may hold: nothing that follows is taken.
@@ -266,7 +292,13 @@ impl Accumulator {
                     arguments.push_str(fragment);
                 }
             }
-            StreamEvent::RateLimits { .. } | StreamEvent::ToolCallDone { .. } => (),
+            StreamEvent::ToolCallDone { slot } => {
+                let found = self.index.get(slot).and_then(|at| self.drafts.get_mut(*at));
+                if let Some(Draft::Call { is_done, .. }) = found {
+                    *is_done = true;
+                }
+            }
+            StreamEvent::RateLimits { .. } => (),
             StreamEvent::Usage(usage) => self.usage = Some(*usage),
             StreamEvent::Stop(stop) => self.stop = Some(*stop),
         }
@@ -286,6 +318,7 @@ impl Accumulator {
             arguments: String::new(),
             signature: None,
             item: None,
+            is_done: false,
         });
     }
 
@@ -345,7 +378,7 @@ impl Accumulator {
                     content.push(Content::Thinking(thinking));
                 }
                 Draft::Redacted(redacted) => content.push(Content::RedactedThinking(redacted)),
-                Draft::Call { id, name, arguments, signature, item } => {
+                Draft::Call { id, name, arguments, signature, item, is_done: _ } => {
                     let (arguments, broken) = sound_arguments(&arguments);
                     content.push(Content::ToolCall(ToolCall {
                         id,
@@ -527,6 +560,22 @@ mod tests {
         let calls: Vec<_> = response.tool_calls().collect();
         assert_eq!(calls[0].id.as_str(), "call_0");
         assert_eq!(calls[1].arguments.get(), "{}");
+    }
+
+    #[test]
+    fn whole_calls_with_an_unknown_stop_are_to_be_run() {
+        let mut accumulator = Accumulator::new();
+        assert_eq!(accumulator.settled(StopReason::Other), StopReason::Other, "nothing to run");
+        accumulator.push(&start(0, "c", "bash"));
+        accumulator.push(&StreamEvent::ToolCallDelta { slot: 0, fragment: "{}".into() });
+        assert_eq!(accumulator.settled(StopReason::Other), StopReason::Other, "not whole");
+        accumulator.push(&StreamEvent::ToolCallDone { slot: 0 });
+        assert_eq!(accumulator.settled(StopReason::Other), StopReason::ToolUse);
+        assert_eq!(accumulator.settled(StopReason::MaxTokens), StopReason::MaxTokens);
+        accumulator.push(&start(1, "d", "bash"));
+        accumulator.push(&StreamEvent::ToolCallDelta { slot: 1, fragment: "{\"comm".into() });
+        accumulator.push(&StreamEvent::ToolCallDone { slot: 1 });
+        assert_eq!(accumulator.settled(StopReason::Other), StopReason::Other, "one is cut");
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod gate;
 mod keeper;
 pub mod keeping;
 mod large_results;
+mod past;
 pub mod prompt;
 mod record;
 pub mod repair;

@@ -220,6 +220,8 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         | Event::ToolProgress { .. }
         | Event::ToolEnded { .. }
         | Event::Retrying { .. }
+        | Event::Waiting { .. }
+        | Event::Continuing { .. }
         | Event::Notice { .. }
         | Event::TurnEnded { .. } => None,
     }

@@ -20,6 +20,42 @@ use crate::prompt;
 /// neither what is hidden nor what was left behind.
 #[must_use]
 pub fn history(entries: &[Entry]) -> Vec<Arc<Message>> {
+    made(entries).finish()
+}
+
+/// How large the beginning of a conversation is, as its provider counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// Tokens, those of the system prompt and the tools included.
+    pub tokens: u64,
+    /// Messages of the [`history`] that these are the tokens of.
+    pub messages: usize,
+}
+
+/// What the last call of a path told; `None` where none has told since the last summary.
+#[must_use]
+pub fn measured(entries: &[Entry]) -> Option<Measured> {
+    let last = entries.iter().enumerate().rev().find_map(|(at, entry)| match &entry.record {
+        Record::Used(usage) => Some(Some((at, *usage))),
+        Record::Summary { .. } => Some(None),
+        _ => None,
+    });
+    let (at, usage) = last??;
+    // What a call used is stored right before its answer.
+    let after = entries.get(at + 1..).unwrap_or_default().iter();
+    let answer = after.enumerate().find_map(|(number, entry)| match &entry.record {
+        Record::Message(message) => Some((at + 1 + number, message.role())),
+        _ => None,
+    });
+    let (end, tokens) = match answer {
+        Some((answer, Role::Assistant)) => (answer + 1, usage.total()),
+        Some(_) | None => (at + 1, usage.prompt()),
+    };
+    let messages = made(entries.get(..end)?).messages.len();
+    Some(Measured { tokens, messages })
+}
+
+fn made(entries: &[Entry]) -> History {
     let mut history = History::default();
     let up_to = entries.iter().rev().find_map(|entry| {
         let Record::Summary { text, up_to } = &entry.record else { return None };
@@ -31,7 +67,7 @@ pub fn history(entries: &[Entry]) -> Vec<Arc<Message>> {
             history.add(message);
         }
     }
-    history.finish()
+    history
 }
 
 /// A conversation that is legal at any time, but for the calls of its last message.
@@ -95,7 +131,7 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{Content, RawJson, store::EntryId};
+    use gnoma_core::{Content, RawJson, Usage, store::EntryId};
     use proptest::prelude::*;
 
     use super::*;
@@ -152,6 +188,7 @@ mod tests {
                 text: "before".into(),
                 up_to: EntryId(id),
             }),
+            1 => Just(Record::Used(Usage { input: 9, ..Usage::default() })),
             1 => Just(Record::Checkpoint { id: "s".into() }),
             1 => Just(Record::Interrupted { calls: vec![CallId::new("c1")] }),
             1 => Just(Record::Rewound { from: EntryId(1) }),
@@ -165,6 +202,8 @@ mod tests {
             cut in any::<(prop::sample::Index, prop::sample::Index)>(),
         ) {
             let entries = entries(records);
+            let known = measured(&entries);
+            prop_assert!(known.is_none_or(|known| known.messages <= history(&entries).len()));
             let (a, b) = (cut.0.index(entries.len() + 1), cut.1.index(entries.len() + 1));
             prop_assert!(is_legal(&history(&entries[a.min(b)..a.max(b)])));
         }
@@ -185,6 +224,28 @@ mod tests {
             });
             prop_assert!(history(&entries).iter().eq(stored));
         }
+    }
+
+    #[test]
+    fn a_conversation_is_as_large_as_its_provider_last_counted() {
+        let used = |input| Record::Used(Usage { input, output: 5, ..Usage::default() });
+        let known =
+            |records: Vec<Record>| measured(&entries(records)).map(|it| (it.tokens, it.messages));
+        assert_eq!(known(vec![saying("go"), asking(&[])]), None);
+        let turn = || vec![saying("go"), used(10), asking(&[1])];
+        assert_eq!(known(turn()), Some((15, 2)), "with the answer, without its results");
+        let answered = [turn(), vec![answering(&[1])]].concat();
+        assert_eq!(known(answered.clone()), Some((15, 2)));
+        let broken = [answered.clone(), vec![used(20), saying("again")]].concat();
+        assert_eq!(
+            known(broken),
+            Some((20, 3)),
+            "a call without an answer counts what it was asked"
+        );
+        let summary = Record::Summary { text: "short".into(), up_to: EntryId(4) };
+        assert_eq!(known([answered.clone(), vec![summary.clone()]].concat()), None);
+        let after = [answered, vec![summary, saying("and?"), used(7), asking(&[])]].concat();
+        assert_eq!(known(after), Some((12, 3)), "the summary, and what was said after it");
     }
 
     #[test]

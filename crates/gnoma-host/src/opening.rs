@@ -110,6 +110,7 @@ fn ready(
     carried: Vec<Arc<Message>>,
     spawner: Arc<dyn Spawner>,
 ) -> OpenableSession {
+    let measured = continued.as_ref().and_then(|continued| continued.measured);
     let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
     let kept = Kept::start(&project, store);
     let (stored, messages, used) = match continued {
@@ -129,6 +130,7 @@ fn ready(
         keeping: kept.keeping(stored.clone(), is_new.then(|| id.clone())),
         tools: kept.tool().into_iter().collect(),
         messages: messages.clone(),
+        measured,
         begun: kept.begun(),
         routes: Arc::clone(&routes),
         model: info.model.clone(),
@@ -154,6 +156,7 @@ struct Making {
     keeping: gnoma_engine::Keeping,
     tools: Vec<Arc<dyn gnoma_core::Tool>>,
     messages: Vec<Arc<Message>>,
+    measured: Option<gnoma_engine::resume::Measured>,
     begun: crate::keeping::Begun,
     routes: KnownRoutes,
     model: Option<String>,
@@ -175,6 +178,7 @@ impl Making {
         options.tools.extend(self.tools);
         options.history = self.messages;
         options.spawner = Some(self.spawner);
+        options.measured = self.measured;
         let model = self.model;
         let opened = Opened {
             engine: Engine::spawn(options),

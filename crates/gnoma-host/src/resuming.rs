@@ -23,6 +23,8 @@ pub struct Continued {
     pub history: Vec<Arc<Message>>,
     /// The tokens of its calls.
     pub used: Used,
+    /// How large the conversation is, as its provider told.
+    pub measured: Option<resume::Measured>,
 }
 
 /// Tokens of a conversation that goes on.
@@ -88,7 +90,8 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     }
     let path = past.path(&id, None).await?;
     let (history, used) = (resume::history(&path), Used::of(&path));
-    Ok(Some(Continued { past, id, history, used }))
+    let measured = resume::measured(&path);
+    Ok(Some(Continued { past, id, history, used, measured }))
 }
 
 /// Whether the settings let a session be continued.

@@ -17,6 +17,9 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
     let settings = &loaded.settings;
     let limits = Limits {
         rounds: settings.tools.max_rounds,
+        first_byte: settings.network.first_byte_timeout,
+        local_first_byte: settings.network.local_first_byte_timeout,
+        silence: settings.network.idle_timeout,
         seed: clock::random() | 1,
         ..Limits::default()
     };
@@ -36,6 +39,7 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
         interactive: spec.interactive,
         limits,
         history: Vec::new(),
+        measured: None,
         keeping: Keeping::default(),
         scope: None,
         above: None,

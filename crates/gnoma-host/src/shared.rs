@@ -75,7 +75,7 @@ struct SharedProvider {
 type Timeouts = (Duration, Duration);
 
 fn timeouts(settings: &Settings) -> Timeouts {
-    (settings.network.connect_timeout, settings.network.idle_timeout)
+    (settings.network.connect_timeout, wire::silence(settings))
 }
 
 impl Shared {

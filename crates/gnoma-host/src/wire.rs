@@ -1,6 +1,6 @@
 //! Turns settings into the crates' own options. The only place that sees both.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, env, toml};
 use gnoma_core::protocol::SessionSpec;
@@ -76,11 +76,18 @@ pub fn sources(spec: &SessionSpec) -> Sources {
     }
 }
 
+/// Longest silence on a connection. Which of the limits holds when is the session's.
+pub fn silence(settings: &Settings) -> Duration {
+    let network = &settings.network;
+    let first = network.first_byte_timeout.max(network.local_first_byte_timeout);
+    network.idle_timeout.max(first)
+}
+
 /// The connection pool.
 pub fn http(settings: &Settings) -> Http {
     Http::new(HttpOptions {
         connect_timeout: settings.network.connect_timeout,
-        idle_timeout: settings.network.idle_timeout,
+        idle_timeout: silence(settings),
     })
 }
 

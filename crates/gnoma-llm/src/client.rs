@@ -81,7 +81,7 @@ impl Endpoint {
             Ok(reply) => reply,
             Err(error) => return AnswerState::Draining(Events::new(), Some(error)),
         };
-        let events: Events = rate_limits(&reply).into_iter().collect();
+        let events = Events::from([rate_limits(&reply)]);
         let reply = match self.checked(reply).await {
             Ok(reply) => reply,
             Err(error) => return AnswerState::Draining(events, Some(error)),
@@ -134,15 +134,15 @@ impl Endpoint {
     }
 }
 
-/// What the headers tell of rate limits.
-fn rate_limits(reply: &Reply) -> Option<StreamEvent> {
+/// What the headers tell of rate limits; told where it is nothing, too, as a sign of life.
+fn rate_limits(reply: &Reply) -> StreamEvent {
     let headers: Vec<_> = reply
         .headers()
         .filter(|(name, _)| name.contains("ratelimit") || *name == "retry-after")
         .take(MAX_RATE_HEADERS)
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    (!headers.is_empty()).then_some(StreamEvent::RateLimits { headers })
+    StreamEvent::RateLimits { headers }
 }
 
 /// The wait that the headers of a failure ask for. `retry-after-ms` is OpenAI's.
@@ -194,7 +194,7 @@ impl Reading {
     /// The body has ended.
     fn end(&mut self, profile: &Profile) -> Result<(), ProviderError> {
         if !self.framer.received() {
-            return Err(errors::protocol(profile, "the answer is empty"));
+            return Err(errors::empty(profile));
         }
         if self.framer.is_cut() {
             return Err(errors::truncated(profile));

@@ -52,7 +52,15 @@ pub(crate) fn broken_record(
     error: &serde_json::Error,
     data: &str,
 ) -> ProviderError {
-    protocol(profile, format!("broken record in the answer ({error}): {}", quote(data)))
+    let text = format!("broken record in the answer ({error}): {}", quote(data));
+    // Where JSON is whole and says something else, another server speaks.
+    let kind = if error.is_data() { ErrorKind::Protocol } else { ErrorKind::Garbled };
+    ProviderError { kind, ..protocol(profile, text) }
+}
+
+/// An answer without a byte.
+pub(crate) fn empty(profile: &Profile) -> ProviderError {
+    ProviderError { kind: ErrorKind::Garbled, ..protocol(profile, "the answer is empty") }
 }
 
 /// An answer that does not follow the protocol.
@@ -84,11 +92,17 @@ pub(crate) fn truncated(profile: &Profile) -> ProviderError {
 pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     let kind = match error.kind {
         NetErrorKind::Timeout => ErrorKind::Timeout,
-        NetErrorKind::Connect | NetErrorKind::Broken => ErrorKind::Network,
+        NetErrorKind::Connect => ErrorKind::Unreachable,
+        NetErrorKind::Broken => ErrorKind::Network,
         NetErrorKind::Invalid => ErrorKind::BadRequest,
     };
     let mut out = ProviderError::new(kind, &profile.name, error.to_string());
     out.hint = match error.kind {
+        NetErrorKind::Connect if error.is_plain => Some(format!(
+            "The server does not speak TLS: write http:// in place of https:// in \
+             `provider.endpoints.{}` ({}).",
+            profile.name, profile.base_url
+        )),
         NetErrorKind::Connect if profile.local => {
             Some(format!("Is the server of `{}` running at {}?", profile.name, profile.base_url))
         }
@@ -146,9 +160,14 @@ fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {
         ErrorKind::RateLimited | ErrorKind::Overloaded => {
             "Try again later, or use another provider with --provider.".to_owned()
         }
+        ErrorKind::ServerError => format!(
+            "The failure is inside `{name}`. Try again later, or use another provider with --provider."
+        ),
         ErrorKind::BadRequest
+        | ErrorKind::Unreachable
         | ErrorKind::Network
         | ErrorKind::Timeout
+        | ErrorKind::Garbled
         | ErrorKind::Protocol
         | ErrorKind::Cancelled => return None,
     })

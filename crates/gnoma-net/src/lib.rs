@@ -40,6 +40,9 @@ impl Default for HttpOptions {
 /// hyper's words for a connection that ended without a byte of an answer; it has no other sign.
 const CLOSED_UNHEARD: &str = "connection closed before message completed";
 
+/// rustls's words for an answer that is no TLS; it has no other sign.
+const NO_TLS: &str = "received corrupt message of type InvalidContentType";
+
 /// Why an exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetErrorKind {
@@ -58,6 +61,8 @@ pub enum NetErrorKind {
 pub struct NetError {
     /// What kind.
     pub kind: NetErrorKind,
+    /// TLS was wanted of a server that speaks none.
+    pub is_plain: bool,
     message: String,
 }
 
@@ -207,6 +212,7 @@ impl Http {
             let mut value = reqwest::header::HeaderValue::try_from(value.expose().as_str())
                 .map_err(|_| NetError {
                     kind: NetErrorKind::Invalid,
+                    is_plain: false,
                     message: format!(
                         "the value for header `{name}` holds characters that cannot be sent"
                     ),
@@ -237,7 +243,11 @@ fn build(
     let roots = rustls::RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| NetError { kind: NetErrorKind::Invalid, message: error.to_string() })?
+        .map_err(|error| NetError {
+            kind: NetErrorKind::Invalid,
+            is_plain: false,
+            message: error.to_string(),
+        })?
         .with_root_certificates(roots)
         .with_no_client_auth();
     more(reqwest::Client::builder())
@@ -252,10 +262,11 @@ fn build(
 }
 
 fn explain(error: &reqwest::Error) -> NetError {
-    let kind = if error.is_timeout() {
-        NetErrorKind::Timeout
-    } else if error.is_connect() {
+    // A connection that takes too long to be made is none.
+    let kind = if error.is_connect() {
         NetErrorKind::Connect
+    } else if error.is_timeout() {
+        NetErrorKind::Timeout
     } else if error.is_builder() {
         NetErrorKind::Invalid
     } else {
@@ -278,10 +289,12 @@ fn explain(error: &reqwest::Error) -> NetError {
     while let Some(deeper) = cause.and_then(std::error::Error::source) {
         cause = Some(deeper);
     }
+    let mut is_plain = false;
     if let Some(cause) = cause {
         message = format!("{message}: {cause}");
+        is_plain = kind == NetErrorKind::Connect && cause.to_string().contains(NO_TLS);
     }
-    NetError { kind, message }
+    NetError { kind, is_plain, message }
 }
 
 #[cfg(test)]

@@ -84,6 +84,9 @@ pub struct Offer {
     pub cost_weight: f64,
     /// Expected seconds to an answer; `None` where nothing was measured.
     pub seconds: Option<f64>,
+    /// How many times as dear a call is for the rates it draws on, where little of them is free: 1 while there is
+    /// plenty. See [`crowding`](crate::pool::crowding).
+    pub crowding: f64,
     /// Why it may not be used, although it is configured: out of budget, resting after an error, forbidden by a rule.
     pub barred: Option<Arc<str>>,
 }

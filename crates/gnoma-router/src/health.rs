@@ -77,11 +77,14 @@ pub fn outlives(kind: ErrorKind) -> bool {
         ErrorKind::RateLimited
         | ErrorKind::Quota
         | ErrorKind::Overloaded
+        | ErrorKind::ServerError
         | ErrorKind::Timeout
+        | ErrorKind::Garbled
         | ErrorKind::Protocol => true,
         ErrorKind::Auth
         | ErrorKind::NotFound
         | ErrorKind::Network
+        | ErrorKind::Unreachable
         | ErrorKind::ContextTooLong
         | ErrorKind::BadRequest
         | ErrorKind::Cancelled => false,
@@ -112,13 +115,19 @@ struct Policy {
 fn policy(kind: ErrorKind) -> Option<Policy> {
     let (reach, first_ms, most_ms) = match kind {
         ErrorKind::RateLimited => (FaultScope::Arm, 30 * SECOND_MS, 15 * MINUTE_MS),
-        ErrorKind::Overloaded => (FaultScope::Arm, 15 * SECOND_MS, 10 * MINUTE_MS),
-        ErrorKind::Timeout => (FaultScope::Arm, 30 * SECOND_MS, 10 * MINUTE_MS),
+        ErrorKind::Overloaded | ErrorKind::ServerError => {
+            (FaultScope::Arm, 15 * SECOND_MS, 10 * MINUTE_MS)
+        }
+        ErrorKind::Timeout | ErrorKind::Garbled => {
+            (FaultScope::Arm, 30 * SECOND_MS, 10 * MINUTE_MS)
+        }
         ErrorKind::Protocol => (FaultScope::Arm, MINUTE_MS, 30 * MINUTE_MS),
         ErrorKind::NotFound => (FaultScope::Arm, HOUR_MS, 24 * HOUR_MS),
         ErrorKind::Quota => (FaultScope::Provider, 15 * MINUTE_MS, 6 * HOUR_MS),
         ErrorKind::Auth => (FaultScope::Provider, 10 * MINUTE_MS, 6 * HOUR_MS),
-        ErrorKind::Network => (FaultScope::Host, 5 * SECOND_MS, 5 * MINUTE_MS),
+        ErrorKind::Network | ErrorKind::Unreachable => {
+            (FaultScope::Host, 5 * SECOND_MS, 5 * MINUTE_MS)
+        }
         // Another request may well succeed.
         ErrorKind::ContextTooLong | ErrorKind::BadRequest | ErrorKind::Cancelled => return None,
     };
@@ -404,7 +413,7 @@ mod tests {
     /// Some hundred thousand years.
     const FAR_MS: i64 = 10_000_000_000_000_000;
 
-    const KINDS: [ErrorKind; 11] = [
+    const KINDS: [ErrorKind; 14] = [
         ErrorKind::Auth,
         ErrorKind::BadRequest,
         ErrorKind::ContextTooLong,
@@ -412,8 +421,11 @@ mod tests {
         ErrorKind::RateLimited,
         ErrorKind::Quota,
         ErrorKind::Overloaded,
+        ErrorKind::ServerError,
+        ErrorKind::Unreachable,
         ErrorKind::Network,
         ErrorKind::Timeout,
+        ErrorKind::Garbled,
         ErrorKind::Protocol,
         ErrorKind::Cancelled,
     ];

@@ -245,6 +245,7 @@ fn offer(arm: ArmId, pool: PoolId) -> Offer {
         most_micro_usd: None,
         saved_micro_usd: 0,
         cost_weight: 1.0,
+        crowding: 1.0,
         seconds: None,
         barred: None,
     }

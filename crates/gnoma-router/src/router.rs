@@ -16,6 +16,8 @@ use crate::{
     verifier::{Rates, Verifier},
 };
 
+/// Dollars that a task counts as, at least, where the rates it draws on are scarce.
+const LEAST_COST: f64 = 0.01;
 const MICRO: f64 = 1e6;
 
 /// What to do.
@@ -316,11 +318,14 @@ impl Router {
             let saved = offer.saved_micro_usd as f64 / MICRO;
             let most = offer.most_micro_usd.map_or(f64::INFINITY, |most| most as f64 / MICRO);
             let cost = (estimate.cost.min(most) * task.cost_factor - saved).max(0.0);
-            let scarcity = self.scarcity.dollar(&offer.pools);
+            let crowding = offer.crowding.max(1.0);
+            let scarcity = self.scarcity.dollar(&offer.pools) * crowding;
             let wait =
                 offer.seconds.unwrap_or(0.0).max(0.0) * situation.need.second_micro_usd as f64;
             let place = candidates.len();
-            let weighed_cost = cost * scarcity * offer.cost_weight.clamp(0.0, 1.0);
+            // What is free is not so while it is scarce.
+            let least = if crowding > 1.0 { LEAST_COST } else { 0.0 };
+            let weighed_cost = cost.max(least) * scarcity * offer.cost_weight.clamp(0.0, 1.0);
             weighed.push(Weighed { place, estimate, cost: weighed_cost, wait: wait / MICRO });
             candidates.push(WeighedArm {
                 offer: index,

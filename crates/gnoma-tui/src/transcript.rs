@@ -17,7 +17,7 @@ mod thinking;
 use std::{borrow::Cow, collections::VecDeque, time::Instant};
 
 use gnoma_core::{
-    CallId, Content, Event, Message, ProviderError, Role,
+    CallId, Content, Event, Message, Role,
     session::{NoticeLevel, SessionState},
 };
 
@@ -88,7 +88,10 @@ impl Transcript {
             | Event::Conferred { .. }
             | Event::Checking { .. }
             | Event::Checked { .. } => self.routing_event(event),
-            Event::Retrying { error, attempt, wait_ms } => self.retrying(error, *attempt, *wait_ms),
+            Event::Retrying { error, attempt, wait_ms, retracted } => {
+                self.retrying(error, *attempt, *wait_ms, *retracted);
+            }
+            Event::Continuing { time, most, joins } => self.continuing(*time, *most, *joins),
             Event::Notice { level, text } => self.notice(*level, text),
             Event::Compacted { summary, messages } => self.compacted(summary, *messages),
             Event::TurnEnded { outcome, rounds, usage, .. } => {
@@ -111,6 +114,7 @@ impl Transcript {
             | Event::ToolCallDelta { .. }
             | Event::Cost { .. }
             | Event::Usage { .. }
+            | Event::Waiting { .. }
             | Event::Unknown => {}
         }
     }
@@ -311,16 +315,6 @@ impl Transcript {
         self.close_open();
         for call in message.tool_calls() {
             self.add_call(Call::new(call));
-        }
-    }
-
-    fn retrying(&mut self, error: &ProviderError, attempt: u32, wait_ms: u64) {
-        let wait = wait_ms.div_ceil(1_000);
-        let text = format!("{error}; attempt {attempt} in {wait} s");
-        if self.options.accessible {
-            self.notice(NoticeLevel::Warning, &text);
-        } else {
-            self.expect(text);
         }
     }
 

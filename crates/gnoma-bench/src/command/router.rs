@@ -159,6 +159,7 @@ fn offer(number: usize) -> Offer {
         most_micro_usd: None,
         saved_micro_usd: 0,
         cost_weight: 1.0,
+        crowding: 1.0,
         seconds: Some(10.0),
         barred: None,
     }

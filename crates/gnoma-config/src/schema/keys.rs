@@ -267,6 +267,18 @@ pub static ROWS: &[Row] = &[
         .or(|| seconds(10)),
     Row::new("network.idle_timeout", time(1), "longest silence within an answer")
         .or(|| seconds(300)),
+    Row::new(
+        "network.first_byte_timeout",
+        time(1),
+        "longest silence before an answer begins; 120s, or `network.idle_timeout` where that is less, \
+         if not said",
+    ),
+    Row::new(
+        "network.local_first_byte_timeout",
+        time(1),
+        "the same for servers of your own, which may load a model first; `network.idle_timeout` if not \
+         said",
+    ),
     // Rate limits; a 0 lifts a built-in limit, but 0 dollars a day or month are none to spend.
     Row::new("rate_limits.*.tier", Text, "name of the plan"),
     Row::new("rate_limits.*.rps", AMOUNT, "requests a second"),

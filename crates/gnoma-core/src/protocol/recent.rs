@@ -54,6 +54,7 @@ fn is_kept(event: &Event) -> bool {
         | Event::Models { .. }
         | Event::ModeChanged { .. }
         | Event::State(_)
+        | Event::Waiting { .. }
         | Event::Unknown => false,
         Event::RoundStarted { .. }
         | Event::Routed(_)
@@ -68,6 +69,7 @@ fn is_kept(event: &Event) -> bool {
         | Event::ToolEnded { .. }
         | Event::Usage { .. }
         | Event::Retrying { .. }
+        | Event::Continuing { .. }
         | Event::Notice { .. }
         | Event::TurnEnded { .. } => true,
     }

@@ -215,7 +215,7 @@ impl Account {
         match ledger.reserve(Ask { at_ms, arm: arm.name(), amount, draws }).await {
             Ok(Reserved::Held(id)) => Ok(Some(Hold::new(ledger, id))),
             Ok(Reserved::Full(full)) => {
-                let why = pool::words(&full, at_ms, self.routes.zone());
+                let why = pool::words(&full, &amount, at_ms, self.routes.zone());
                 Err(ProviderError::new(ErrorKind::Quota, OWN, why))
             }
             // Beside the conversation nothing is worth a call that nobody counts.

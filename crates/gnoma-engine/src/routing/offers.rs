@@ -69,6 +69,15 @@ enum Bar {
     Passing(Arc<str>, i64),
 }
 
+/// The levels of the limits that calls with these draws have.
+fn own_levels<'a>(levels: &'a [Level], draws: &'a [Draw]) -> impl Iterator<Item = &'a Level> {
+    let is_own = |level: &&Level| {
+        let of = |draw: &Draw| draw.pool == level.pool && draw.limits.contains(&level.limit);
+        draws.iter().any(of)
+    };
+    levels.iter().filter(is_own)
+}
+
 impl Routes {
     /// The arms as the router is offered them, and what the user's rules make of them.
     pub(super) fn offers(
@@ -88,7 +97,11 @@ impl Routes {
             let call = self.expected(arm, task.need.context_tokens, warm);
             let draws = self.draws_for(arm, context.scope, &call);
             let failed = given_up.iter().find(|(failed, _)| *failed == name).map(|(_, why)| why);
-            let (lasting, passes) = match self.bar(arm, failed, context, &call, &draws) {
+            // Where money is short, the answer may be.
+            let price = arm.price.unwrap_or_default();
+            let least = pool::shortest(&call, &price).micro_usd;
+            let need = Amount { micro_usd: least, ..call };
+            let (lasting, passes) = match self.bar(arm, failed, context, &need, &draws) {
                 Some(Bar::Lasting(why)) => (Some(why), None),
                 Some(Bar::Passing(why, until_ms)) => (None, Some((why, until_ms))),
                 None => (None, None),
@@ -100,6 +113,7 @@ impl Routes {
                 most_micro_usd: arm.price.map(|price| price.of(&work(task, &price))),
                 saved_micro_usd: saved(arm, warm, now_ms),
                 cost_weight: arm.cost_weight,
+                crowding: pool::crowding(own_levels(context.levels, &draws)),
                 seconds: self.seconds(&name),
                 barred: lasting,
                 arm: name,
@@ -132,12 +146,8 @@ impl Routes {
                 Some(Bar::Lasting("only sorts requests (`slm`)".into()))
             }
             (None, None) => self.unwell(arm).or_else(|| {
-                let own = |level: &&Level| {
-                    let of =
-                        |draw: &Draw| draw.pool == level.pool && draw.limits.contains(&level.limit);
-                    draws.iter().any(of)
-                };
-                full(context.levels.iter().filter(own), call, (self.now_ms(), self.zone()))
+                let own = own_levels(context.levels, draws);
+                full(own, call, (self.now_ms(), self.zone()))
             }),
         }
     }
@@ -166,6 +176,7 @@ impl Routes {
             saved_micro_usd: 0,
             most_micro_usd: None,
             cost_weight: arm.cost_weight,
+            crowding: 1.0,
             seconds: None,
             barred: None,
         };

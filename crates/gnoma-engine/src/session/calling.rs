@@ -9,6 +9,7 @@ use gnoma_core::{
 use tokio::time::Instant;
 
 use super::{
+    silence::{Lasting, Silence},
     spending::Call,
     state::{Gone, Session},
 };
@@ -52,6 +53,10 @@ impl Session {
                 arm.guarded(&self.firewall).stream(request)
             }
         });
+        let limits = self.turn.limits();
+        let first = if arm.local { limits.local_first_byte } else { limits.first_byte };
+        // The members of a panel have their own patience.
+        let silence = shares.is_none().then(|| Silence::new(first, limits.silence));
         self.spending.call = Some(Call {
             arm,
             since: Instant::now(),
@@ -61,6 +66,7 @@ impl Session {
             messages: self.turn.history().len(),
             shares,
             is_over: false,
+            silence,
         });
         self.tell_notices().await
     }
@@ -70,6 +76,9 @@ impl Session {
         &mut self,
         event: Result<StreamEvent, ProviderError>,
     ) -> Result<(), Gone> {
+        if let (Ok(event), Some(call)) = (&event, &mut self.spending.call) {
+            call.hear(event);
+        }
         match &event {
             Ok(StreamEvent::RateLimits { headers }) => {
                 if let Some(call) = &self.spending.call {
@@ -174,12 +183,49 @@ impl Session {
             messages,
             tools,
             tool_choice,
-            max_output_tokens: arm.answer_limit(),
+            max_output_tokens: match (arm.answer_limit(), self.spending.answer_tokens) {
+                (Some(most), Some(room)) => Some(most.min(room)),
+                (most, room) => most.or(room),
+            },
             temperature: arm.temperature,
             effort: arm.effort,
             context_window: arm.context_window,
         }
     }
+
+    /// When the silence of the model has to be looked at; `None` where nobody is waited for.
+    pub(super) fn silent_until(&self) -> Option<Instant> {
+        self.stream.as_ref()?;
+        Some(self.spending.call.as_ref()?.silence.as_ref()?.until())
+    }
+
+    /// The model has been silent for long: people are told, or the call is given up.
+    pub(super) async fn silent(&mut self) -> Result<(), Gone> {
+        let Some(Call { arm, silence: Some(silence), .. }) = &mut self.spending.call else {
+            return Ok(());
+        };
+        let Lasting { waited, limit, has_begun } = silence.look();
+        let (name, is_local) = (arm.name(), arm.local);
+        if waited < limit {
+            let (waited_ms, limit_ms) = (milliseconds(waited), milliseconds(limit));
+            return self.emit(Event::Waiting { arm: name, waited_ms, limit_ms }).await;
+        }
+        let (what, key) = match (has_begun, is_local) {
+            (true, _) => ("nothing of the answer came", "idle_timeout"),
+            (false, true) => ("no answer", "local_first_byte_timeout"),
+            (false, false) => ("no answer", "first_byte_timeout"),
+        };
+        let text = format!("{what} for {} s", limit.as_secs());
+        let hint = format!(
+            "A longer `network.{key}` helps where a model loads, thinks or reads for long."
+        );
+        let error = ProviderError::new(ErrorKind::Timeout, name.provider, text).with_hint(hint);
+        self.heard(Err(error)).await
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether an answer is longer or over after it: empty pieces could go on for ever.

@@ -3,17 +3,21 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gnoma_core::{Event, Message, ModelRef};
+use gnoma_core::{ErrorKind, Event, Message, ModelRef, ProviderError, session::NoticeLevel};
 
 use super::state::{Awaited, Gone, Session};
 use crate::{
     arm::Arm,
-    compact::{self, Cut, Past},
-    routing::ask::{Account, Share},
+    compact::{self, Cut},
+    past::{self, Parts, Past},
+    routing::{
+        OWN,
+        ask::{Account, Share},
+    },
     turn::{Input, NotCompacted},
 };
 
-/// Longest wait for the words.
+/// Longest wait for the words about one part.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Session {
@@ -68,13 +72,17 @@ impl Session {
     /// The arm has told the past, or none has.
     pub(super) async fn summarized(
         &mut self,
-        words: Result<String, String>,
+        told: Result<(String, Option<String>), String>,
         shares: Vec<Share>,
     ) -> Result<(), Gone> {
         for share in shares {
             self.count_apart(share).await?;
         }
         self.tell_notices().await?;
+        if let Ok((_, Some(left_out))) = &told {
+            self.notify(NoticeLevel::Info, left_out.clone()).await?;
+        }
+        let words = told.map(|(words, _)| words);
         self.inbox.push_back(Input::Compacted(words.map_err(NotCompacted::Failed)));
         Ok(())
     }
@@ -102,15 +110,43 @@ async fn asked(
     tellers: &[Arm],
     past: &Past,
     account: &Account,
-) -> (Result<String, String>, Vec<Share>) {
+) -> (Result<(String, Option<String>), String>, Vec<Share>) {
     let (mut failures, mut shares) = (Vec::new(), Vec::new());
     for arm in tellers {
-        let said = account.ask(arm, compact::request(arm, past), PATIENCE).await;
-        shares.extend(said.shares);
-        match said.text {
-            Ok(words) => return (Ok(words), shares),
+        match told(arm, past, account, &mut shares).await {
+            Ok(told) => return (Ok(told), shares),
             Err(error) => failures.push(format!("{} could not summarize it: {error}", arm.name())),
         }
     }
     (Err(failures.join("; ")), shares)
+}
+
+/// The past in an arm's words, and what it was not shown of it. It is told part by part where it is
+/// long, and what was told of the parts is told again until one telling is left.
+async fn told(
+    arm: &Arm,
+    past: &Past,
+    account: &Account,
+    shares: &mut Vec<Share>,
+) -> Result<(String, Option<String>), ProviderError> {
+    let Parts { mut texts, left_out } = past::parts(arm, past);
+    loop {
+        let count = texts.len();
+        let mut told = Vec::with_capacity(count);
+        for (number, text) in (1..).zip(&texts) {
+            let request = past::request(arm, text, (number, count), &past.focus);
+            let said = account.ask(arm, request, PATIENCE).await;
+            shares.extend(said.shares);
+            let words = said.text?;
+            if count == 1 {
+                return Ok((words, left_out.words()));
+            }
+            told.extend(compact::words(&words, arm.context_window));
+        }
+        texts = past::retold(arm, &told);
+        if texts.len() >= count {
+            let text = "the past does not get shorter by being told";
+            return Err(ProviderError::new(ErrorKind::ContextTooLong, OWN, text));
+        }
+    }
 }

@@ -12,6 +12,9 @@ use crate::{
     turn::Input,
 };
 
+/// Most models that are named as a way out.
+const MAX_OTHERS: usize = 5;
+
 impl Session {
     /// Finds another arm for the turn; `was_called`: the one in charge was really called.
     pub(super) fn fail_over(
@@ -102,10 +105,16 @@ impl Session {
 }
 
 fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> ProviderError {
+    // What a provider cannot do for one of its models it cannot do for the others.
+    let is_provider =
+        matches!(error.kind, ErrorKind::Unreachable | ErrorKind::Network | ErrorKind::Auth);
+    let can_help =
+        |name: &ModelRef| name != failed && (!is_provider || name.provider != failed.provider);
     let others: Vec<String> = arms
         .iter()
         .map(Arm::name)
-        .filter(|name| name != failed)
+        .filter(can_help)
+        .take(MAX_OTHERS)
         .map(|name| name.to_string())
         .collect();
     if others.is_empty() {

@@ -11,7 +11,10 @@ use gnoma_guard::{firewall::Firewall, permission::Permissions};
 use gnoma_router::pool::Scope;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::{gate::GatePlace, keeping::Keeping, rights::Rights, routing::Routes, turn::Limits};
+use crate::{
+    gate::GatePlace, keeping::Keeping, resume::Measured, rights::Rights, routing::Routes,
+    turn::Limits,
+};
 
 /// What a session is made of.
 pub struct Options {
@@ -37,6 +40,8 @@ pub struct Options {
     pub limits: Limits,
     /// Conversation to continue.
     pub history: Vec<Arc<Message>>,
+    /// How large that is, where its provider told.
+    pub measured: Option<Measured>,
     /// What of it outlives the session.
     pub keeping: Keeping,
     /// Whose money it spends, where another session started it (see [`Scope::child`]); `None`: its

@@ -48,6 +48,8 @@ enum Woke {
     Model(Result<StreamEvent, ProviderError>),
     /// A wait is over.
     Timer,
+    /// Nothing has come of the answer for long.
+    Silence,
 }
 
 impl Session {
@@ -92,6 +94,7 @@ impl Session {
 
     /// Waits. In this order: people, then results, then what tools show, then tokens.
     async fn next(&mut self) -> Woke {
+        let silent_until = self.silent_until();
         tokio::select! {
             biased;
             order = ordered(&mut self.orders) => Woke::Order(order),
@@ -103,6 +106,7 @@ impl Session {
             reply = replied(&mut self.waiting) => Woke::Awaited(reply),
             event = heard(&mut self.stream) => Woke::Model(event),
             () = woken(self.wake) => Woke::Timer,
+            () = woken(silent_until) => Woke::Silence,
         }
     }
 
@@ -129,6 +133,7 @@ impl Session {
                 self.wake = None;
                 self.take(Input::Woke).await
             }
+            Woke::Silence => self.silent().await,
         }
     }
 

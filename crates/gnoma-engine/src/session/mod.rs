@@ -23,6 +23,7 @@ mod room;
 mod router;
 mod routing;
 mod running;
+mod silence;
 mod spending;
 mod state;
 mod telling;

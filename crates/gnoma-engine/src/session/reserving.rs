@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use gnoma_core::{
     ErrorKind, ProviderError,
-    ledger::{Ask, Draw, Full, Level, Reserved, Unit},
+    ledger::{Amount, Ask, Draw, Full, Level, Reserved, Unit},
+    session::NoticeLevel,
     store::StoreError,
 };
 
 use super::{
-    room,
+    room::{self, Found},
     state::{Awaited, Gone, Session},
 };
 use crate::{
@@ -23,6 +24,7 @@ impl Session {
     /// Reserves what the call may take, where any of its pools has a limit.
     pub(super) async fn reserve(&mut self, round: u32, may_compact: bool) -> Result<(), Gone> {
         self.spending.round = round;
+        self.spending.answer_tokens = None;
         if may_compact && self.is_filled() {
             self.answer(Room::Filled);
             return Ok(());
@@ -50,26 +52,35 @@ impl Session {
             self.answer(Room::Held);
             return Ok(());
         };
+        let price = plan.arm.price;
         let ask = Ask { at_ms: routes.now_ms(), arm, amount, draws };
         let unsettled = self.spending.unsettled.clone();
         self.waiting = Some(Box::pin(async move {
-            Awaited::Room(room::reserved(&routes, &*ledger, ask, unsettled).await)
+            let reserved = room::reserved(&routes, &*ledger, ask.clone(), unsettled).await;
+            Awaited::Room(match reserved {
+                Ok(reserved) => room::shortened(&routes, &*ledger, ask, price, reserved).await,
+                Err(error) => Err(error),
+            })
         }));
         Ok(())
     }
 
     /// The ledger has answered.
-    pub(super) async fn reserved(
-        &mut self,
-        reserved: Result<Reserved, StoreError>,
-    ) -> Result<(), Gone> {
-        match reserved {
-            Ok(Reserved::Held(id)) => {
+    pub(super) async fn reserved(&mut self, found: Result<Found, StoreError>) -> Result<(), Gone> {
+        match found {
+            Ok(Found { reserved: Reserved::Held(id), answer_tokens, .. }) => {
                 let ledger = self.router.routes.ledger().cloned();
                 self.spending.hold = ledger.map(|ledger| Hold::new(ledger, id));
+                self.spending.answer_tokens = answer_tokens.and_then(|it| u32::try_from(it).ok());
                 self.answer(Room::Held);
+                if let Some(tokens) = answer_tokens {
+                    let text = format!(
+                        "the spending cap leaves room for an answer of at most {tokens} tokens"
+                    );
+                    self.notify(NoticeLevel::Warning, text).await?;
+                }
             }
-            Ok(Reserved::Full(full)) => self.no_room(&full),
+            Ok(Found { reserved: Reserved::Full(full), need, .. }) => self.no_room(&full, &need),
             Err(error) => self.without_ledger(error).await?,
         }
         Ok(())
@@ -86,14 +97,14 @@ impl Session {
     }
 
     /// A pool has no room for the call.
-    fn no_room(&mut self, full: &Full) {
+    fn no_room(&mut self, full: &Full, need: &Amount) {
         // Known from now on, so that no other arm that draws on it is tried in vain.
         let Full { pool, limit, used, free_at_ms } = full.clone();
         let levels = &mut self.router.levels;
         levels.retain(|level| level.pool != pool || level.limit != limit);
         levels.push(Level { pool, limit, used, held: 0, resets_at_ms: free_at_ms });
         let routes = &self.router.routes;
-        let error = room::refusal(full, routes.now_ms(), routes.zone());
+        let error = room::refusal(full, need, routes.now_ms(), routes.zone());
         self.answer(Room::Refused(error));
     }
 

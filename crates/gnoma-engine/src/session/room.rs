@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use gnoma_core::{
-    ErrorKind, ProviderError,
-    ledger::{Ask, Full, Ledger, Reserved, Unit, Window},
+    ErrorKind, Price, ProviderError,
+    ledger::{Amount, Ask, Full, Ledger, Reserved, Unit, Window},
     store::{StoreError, StoreErrorKind},
 };
 use gnoma_router::{Zone, pool};
@@ -44,6 +44,38 @@ pub(super) async fn reserved(
     }
 }
 
+/// Room, and how many tokens the answer may have where it had to be made shorter for it.
+pub(super) struct Found {
+    pub(super) reserved: Reserved,
+    /// What was asked for at first.
+    pub(super) need: Amount,
+    pub(super) answer_tokens: Option<u64>,
+}
+
+/// Where money has no room for the call as it is expected to be, reserves it with a shorter answer.
+pub(super) async fn shortened(
+    routes: &Routes,
+    ledger: &dyn Ledger,
+    ask: Ask,
+    price: Option<Price>,
+    reserved: Reserved,
+) -> Result<Found, StoreError> {
+    let need = ask.amount;
+    let as_it_is = |reserved| Found { reserved, need, answer_tokens: None };
+    let Reserved::Full(full) = &reserved else { return Ok(as_it_is(reserved)) };
+    let left = full.limit.most.saturating_sub(full.used);
+    let money = price.filter(|_| full.limit.unit == Unit::MicroUsd);
+    let shorter = money.and_then(|price| pool::shorter(&need, &price, left));
+    let Some(amount) = shorter else { return Ok(as_it_is(reserved)) };
+    let asking = ledger.reserve(Ask { at_ms: routes.now_ms(), amount, ..ask });
+    Ok(match timeout(LEDGER_PATIENCE, asking).await.map_err(|_| silent())?? {
+        held @ Reserved::Held(_) => {
+            Found { reserved: held, need, answer_tokens: Some(amount.output) }
+        }
+        Reserved::Full(_) => as_it_is(reserved),
+    })
+}
+
 /// Waits until these calls are settled. Safe to drop.
 pub(super) async fn settled(calls: Vec<CancellationToken>) {
     for call in calls {
@@ -63,7 +95,7 @@ fn wait(full: &Full, now_ms: i64) -> Option<Duration> {
 }
 
 /// A limit that has no room, as a failure: one that waiting mends, where it does.
-pub(super) fn refusal(full: &Full, now_ms: i64, zone: Zone) -> ProviderError {
+pub(super) fn refusal(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> ProviderError {
     let kind = match full.limit.unit {
         Unit::MicroUsd => ErrorKind::Quota,
         Unit::Requests
@@ -76,7 +108,7 @@ pub(super) fn refusal(full: &Full, now_ms: i64, zone: Zone) -> ProviderError {
             None => ErrorKind::Quota,
         },
     };
-    let mut error = ProviderError::new(kind, OWN, pool::words(full, now_ms, zone));
+    let mut error = ProviderError::new(kind, OWN, pool::words(full, need, now_ms, zone));
     error.retry_after = full
         .free_at_ms
         .and_then(|at_ms| u64::try_from(at_ms.saturating_sub(now_ms)).ok())

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     arm::Arm,
+    prompt,
     routing::{
         OWN,
         ask::{Account, Said, Share},
@@ -25,6 +26,8 @@ use crate::{
     turn::{Delivery, Input},
 };
 
+/// Most things a person said before that are read to find out what "go on" means.
+const MAX_PAST_TASKS: usize = 8;
 /// Longest wait for the arm that says what kind of task it is.
 const CLASSIFIER_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -38,6 +41,8 @@ impl Session {
             let right = signals::reaction(&task.words, &plan.task.words);
             self.learn(&plan, right);
             task = task.after(&plan.task);
+        } else if let Some(before) = self.task_before() {
+            task = task.after(&before);
         }
         self.router.begin_turn();
         let routes = Arc::clone(&self.router.routes);
@@ -110,6 +115,25 @@ impl Session {
         let mut task = Task::of(words, has_images, self.context_tokens(), matters, options);
         task.touched = self.router.concern.met();
         task
+    }
+
+    /// What the conversation was about before its last words, where it was taken up again.
+    fn task_before(&self) -> Option<Task> {
+        let routes = &self.router.routes;
+        if routes.arms().len() < 2 && routes.options.rules.is_empty() {
+            return None;
+        }
+        let said = self
+            .turn
+            .history()
+            .iter()
+            .filter(|message| message.role() == Role::User && !prompt::is_note(message));
+        let said: Vec<_> = said.rev().skip(1).take(MAX_PAST_TASKS).collect();
+        let task = |message: &&Arc<Message>| {
+            Task::of(message.text_content(), false, 0, true, &routes.options)
+        };
+        let tasks = said.iter().rev().map(task);
+        tasks.reduce(|before, task| task.after(&before))
     }
 
     /// The turn's need has grown with what came since it began.

@@ -2,13 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gnoma_core::Message;
+use gnoma_core::{Message, StreamEvent};
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::silence::Silence;
 use crate::{
     arm::Arm,
     compact,
+    resume::Measured,
     routing::{
         ask::{Dropped, Hold},
         meter::Meter,
@@ -32,6 +34,17 @@ pub(super) struct Call {
     pub(super) shares: Option<Shares>,
     /// It was answered to its end, or its failure is noted.
     pub(super) is_over: bool,
+    /// How long nothing has come of it, where that is limited.
+    pub(super) silence: Option<Silence>,
+}
+
+impl Call {
+    /// Something has come.
+    pub(super) fn hear(&mut self, event: &StreamEvent) {
+        if let Some(silence) = &mut self.silence {
+            silence.hear(event);
+        }
+    }
 }
 
 /// What a session spends.
@@ -42,6 +55,8 @@ pub(super) struct Spending {
     pub(super) round: u32,
     /// The room that is held for it.
     pub(super) hold: Option<Hold>,
+    /// Most tokens of its answer, where the room is small.
+    pub(super) answer_tokens: Option<u32>,
     pub(super) session_micro_usd: u64,
     /// Tokens of the conversation, as the last call told.
     pub(super) context_tokens: u64,
@@ -58,15 +73,18 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    /// `history`: the conversation that is continued.
-    pub(super) fn new(history: &[Arc<Message>]) -> Self {
+    /// `history`: the conversation that is continued; `measured`: what its provider told of it.
+    pub(super) fn new(history: &[Arc<Message>], measured: Option<Measured>) -> Self {
+        let estimated = || Measured { tokens: compact::estimate(history), messages: history.len() };
+        let known = measured.unwrap_or_else(estimated);
         Self {
             call: None,
             round: 0,
             hold: None,
+            answer_tokens: None,
             session_micro_usd: 0,
-            context_tokens: compact::estimate(history),
-            context_messages: history.len(),
+            context_tokens: known.tokens,
+            context_messages: known.messages,
             settling: JoinSet::new(),
             unsettled: Vec::new(),
             dropped: Dropped::default(),

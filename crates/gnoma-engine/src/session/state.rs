@@ -9,7 +9,7 @@ use std::{
 
 use gnoma_core::{
     Event, EventStream, Message, ProviderError, ToolCx, ToolOutcome, ToolSpec,
-    ledger::{Level, Reserved},
+    ledger::Level,
     message::CallId,
     store::StoreError,
     tool::{BoxFuture, Grant, Progress, Tier},
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     handle::{Options, Order},
+    room::Found,
     router::Router,
     spending::Spending,
     toolset::Toolset,
@@ -56,9 +57,10 @@ pub(super) enum Awaited {
     /// What kind of task it is, what finding out took, and where the limits stand.
     Task(Task, Vec<Share>, Vec<Level>),
     /// Whether there is room for the call.
-    Room(Result<Reserved, StoreError>),
-    /// The past in fewer words, or why there are none, and what that took.
-    Summary(Result<String, String>, Vec<Share>),
+    Room(Result<Found, StoreError>),
+    /// The past in fewer words and what they leave out unseen, or why there are none; and what that
+    /// took.
+    Summary(Result<(String, Option<String>), String>, Vec<Share>),
     /// The arms have compared their ways.
     Conferred(Result<String, ProviderError>, Shares),
     /// Somebody has looked at the work.
@@ -147,6 +149,7 @@ impl Session {
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
         let Options { scope, above, spawner, .. } = options;
         let rights = Rights::new(mode, permissions, above);
+        let measured = options.measured;
         let scope = scope.unwrap_or_else(|| Scope::new(id));
         let tools = Toolset::new(tools);
         let router = Router::new(routes, scope);
@@ -156,7 +159,7 @@ impl Session {
             roots: roots.into(),
             wishes: ToolWishes::new(interactive, spawner, Arc::clone(&router.scope)),
             router,
-            spending: Spending::new(&history),
+            spending: Spending::new(&history, measured),
             prompts: Prompts { make: system, made: HashMap::new(), example: None },
             gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
             judging: Judging::default(),

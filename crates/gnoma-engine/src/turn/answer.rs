@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gnoma_core::{
-    Accumulator, Response, StreamEvent,
+    Accumulator, Response, StopReason, StreamEvent,
     message::{CallId, Content},
     stream::Slot,
 };
@@ -25,8 +25,18 @@ impl AnswerDraft {
         self.parts.has_content()
     }
 
+    /// Whether the answer says something, or has begun a call.
+    pub(super) fn has_words(&self) -> bool {
+        self.parts.has_words()
+    }
+
     pub(super) fn has_call(&self) -> bool {
         self.parts.has_call()
+    }
+
+    /// The stop reason in the light of what has come.
+    pub(super) fn settled(&self, stop: StopReason) -> StopReason {
+        self.parts.settled(stop)
     }
 
     pub(super) fn is_full(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The answer as it comes, and what its end leads to.
 
 use gnoma_core::{
-    Event, Message, Response, StopReason, StreamEvent,
+    ErrorKind, Event, Message, ProviderError, Response, StopReason, StreamEvent,
     message::Content,
     session::{NoticeLevel, Outcome},
 };
@@ -21,16 +21,18 @@ impl Turn {
         if another_call && self.watch.small_model {
             fx.push(Effect::DropStream);
             answer.push(&StreamEvent::Stop(StopReason::ToolUse));
-            return self.answered(answer, StopReason::ToolUse, fx);
+            return self.answered(attempt, answer, StopReason::ToolUse, fx);
+        }
+        if let StreamEvent::Stop(stop) = event {
+            let stop = answer.settled(stop);
+            answer.push(&StreamEvent::Stop(stop));
+            fx.push(Effect::DropStream);
+            return self.answered(attempt, answer, stop, fx);
         }
         answer.push(&event);
         if answer.is_full() {
             fx.push(Effect::DropStream);
-            return self.answered(answer, StopReason::MaxTokens, fx);
-        }
-        if let StreamEvent::Stop(stop) = event {
-            fx.push(Effect::DropStream);
-            return self.answered(answer, stop, fx);
+            return self.answered(attempt, answer, StopReason::MaxTokens, fx);
         }
         if self.show(&mut answer, event, fx) {
             fx.push(Effect::DropStream);
@@ -85,8 +87,24 @@ impl Turn {
         }
     }
 
-    fn answered(&mut self, answer: AnswerDraft, stop: StopReason, fx: &mut Effects) -> Phase {
+    fn answered(
+        &mut self,
+        attempt: u32,
+        answer: AnswerDraft,
+        stop: StopReason,
+        fx: &mut Effects,
+    ) -> Phase {
+        if stop == StopReason::Other && !answer.has_words() {
+            let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
+            let text = "the answer ended without words, for a reason that gnoma does not know";
+            let error = ProviderError::new(ErrorKind::Garbled, provider, text);
+            return self.fail_over(attempt, answer, error, true, fx);
+        }
         let has_calls = answer.has_call();
+        if stop == StopReason::MaxTokens && self.continuations < self.limits.continuations {
+            let (time, most) = (self.continuations + 1, self.limits.continuations);
+            fx.push(Effect::Emit(Event::Continuing { time, most, joins: !has_calls }));
+        }
         let message = if stop == StopReason::ToolUse {
             let mut response = answer.finish();
             mend(&mut response);

@@ -1,6 +1,6 @@
 //! Before an answer: an arm is chosen, room is made, the call is begun; and what follows its failure.
 
-use std::mem;
+use std::{mem, time::Duration};
 
 use gnoma_core::{
     Content, ErrorKind, Event, Message, ModelRef, ProviderError, Usage,
@@ -101,6 +101,9 @@ impl Turn {
     }
 
     pub(super) fn reserve(&mut self, attempt: u32, fx: &mut Effects) -> Phase {
+        if attempt == 1 {
+            self.waited = Duration::ZERO;
+        }
         self.reserve_with(attempt, self.may_compact(), fx)
     }
 
@@ -184,7 +187,8 @@ impl Turn {
         self.failed(attempt, answer, error, fx)
     }
 
-    /// The call is made again after a wait, or the turn ends.
+    /// The call is made again after a wait, or the turn ends. What was heard of a broken answer is
+    /// taken back first, as where another arm goes on; what tools have done stays.
     pub(super) fn failed(
         &mut self,
         attempt: u32,
@@ -192,19 +196,20 @@ impl Turn {
         mut error: ProviderError,
         fx: &mut Effects,
     ) -> Phase {
-        let wait = self.limits.wait(attempt, &error);
-        let may_retry = error.kind.is_transient() && !answer.has_content();
-        if may_retry && attempt < self.limits.attempts && wait <= self.limits.wait_max {
+        let retracted = answer.has_content();
+        if let Some(wait) = self.limits.wait(attempt, self.waited, &error, retracted) {
+            self.waited += wait;
             // Tokens of a call that is made again were used all the same.
             self.count(answer.finish().usage, fx);
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            fx.push(Effect::Emit(Event::Retrying { error, attempt: attempt + 1, wait_ms }));
+            let again = Event::Retrying { error, attempt: attempt + 1, wait_ms, retracted };
+            fx.push(Effect::Emit(again));
             fx.push(Effect::Sleep(wait));
             return Phase::Backoff { attempt };
         }
-        if may_retry && wait > self.limits.wait_max {
+        if let Some(asked) = error.retry_after.filter(|_| error.kind.is_transient()) {
             error.message =
-                format!("{} (the provider asks to wait {} s)", error.message, wait.as_secs());
+                format!("{} (the provider asks to wait {} s)", error.message, asked.as_secs());
         }
         let kept_partial = self.keep(answer, fx).is_some();
         self.finish(Outcome::Failed { error, kept_partial }, fx)

@@ -201,12 +201,20 @@ impl Walk {
                 StreamEvent::ToolCallStart { slot: self.calls, id, name }
             }
             4 => StreamEvent::ToolCallDelta { slot, fragment: "{".into() },
+            5 if self.dice.one_in(2) => StreamEvent::ToolCallDone { slot },
             5 => StreamEvent::ToolCallDelta { slot, fragment: "}".into() },
             6 => StreamEvent::Stop(StopReason::EndTurn),
             7 | 8 => StreamEvent::Stop(StopReason::ToolUse),
+            _ if self.dice.one_in(3) => StreamEvent::Stop(StopReason::Other),
             _ if self.dice.one_in(2) => StreamEvent::Stop(StopReason::MaxTokens),
             _ => {
-                let kinds = [ErrorKind::Network, ErrorKind::BadRequest, ErrorKind::ContextTooLong];
+                let kinds = [
+                    ErrorKind::Network,
+                    ErrorKind::Protocol,
+                    ErrorKind::RateLimited,
+                    ErrorKind::BadRequest,
+                    ErrorKind::ContextTooLong,
+                ];
                 return Err(failure(self.dice.pick(&kinds)));
             }
         })
@@ -368,7 +376,10 @@ impl Walk {
             }
             Event::Compacted { .. } => self.saw("compacted"),
             Event::ArmChanged { .. } => self.saw("moved"),
-            Event::Retrying { .. } => self.saw("backoff"),
+            Event::Retrying { retracted, .. } => {
+                self.saw(if retracted { "taken back" } else { "backoff" });
+            }
+            Event::Continuing { .. } => self.saw("continued"),
             Event::TurnEnded { outcome, .. } => {
                 self.saw("ended");
                 if outcome == Outcome::Cancelled {
@@ -478,6 +489,8 @@ fn any_order_of_facts_keeps_the_laws() {
         "conclude",
         "moved",
         "backoff",
+        "taken back",
+        "continued",
     ];
     for what in every_phase {
         let times = seen.get(what).copied().unwrap_or(0);

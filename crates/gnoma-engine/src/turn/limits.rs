@@ -2,26 +2,44 @@
 
 use std::time::Duration;
 
-use gnoma_core::ProviderError;
+use gnoma_core::{ErrorKind, ProviderError};
 
 /// First wait before another attempt; doubles with each.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// Longest wait that is not asked for, before a call that broke is made again.
+const LONGEST_BREAK: Duration = Duration::from_secs(8);
+/// Longest wait that is not asked for, before a provider that has too much to do is asked again.
+const LONGEST_REST: Duration = Duration::from_secs(30);
+/// Most attempts at a call to a server that cannot be reached.
+const UNREACHABLE_ATTEMPTS: u32 = 4;
+/// Most attempts at a call that is met with silence: each takes minutes.
+const SILENT_ATTEMPTS: u32 = 2;
+/// Most attempts at a call that is answered with what nobody can read, from the beginning: an address
+/// that is wrong gives no better answer the next time.
+const UNREADABLE_ATTEMPTS: u32 = 2;
 
 /// Numbers a turn stays within.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Most model calls of one turn.
     pub rounds: u32,
-    /// Most attempts at one model call.
+    /// Most attempts at a model call that breaks or fails inside the provider.
     pub attempts: u32,
+    /// Longest time that all waits before one model call take together. Within it, a provider that is
+    /// overloaded or limits the rate is asked again and again; one that asks for more is not waited for.
+    pub patience: Duration,
     /// Most times an answer that the output limit cut off is continued.
     pub continuations: u32,
     /// Most times the machine puts the model right before it gives up.
     pub corrections: u32,
     /// Most calls of one answer that are run; the rest is refused.
     pub calls_per_round: usize,
-    /// Longest wait before another attempt. A provider that asks for more is not waited for.
-    pub wait_max: Duration,
+    /// Longest silence before the first sign of an answer, where the server is not this user's own.
+    pub first_byte: Duration,
+    /// The same for a server of the user's own, which may have to load a model first.
+    pub local_first_byte: Duration,
+    /// Longest time within an answer in which nothing of it comes.
+    pub silence: Duration,
     /// How long running tools get to stop by themselves.
     pub grace: Duration,
     /// Tool results of more tokens are put into the result store, where there is one. Files of a few hundred
@@ -35,11 +53,14 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             rounds: 50,
-            attempts: 4,
+            attempts: 8,
+            patience: Duration::from_mins(5),
             continuations: 3,
             corrections: 3,
             calls_per_round: 128,
-            wait_max: Duration::from_secs(60),
+            first_byte: Duration::from_secs(120),
+            local_first_byte: Duration::from_secs(300),
+            silence: Duration::from_secs(300),
             grace: Duration::from_secs(3),
             result_tokens: 8_000,
             seed: 0x9E37_79B9_7F4A_7C15,
@@ -48,18 +69,54 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How long to wait before attempt `attempt + 1`: what the provider asks for, else doubling with
-    /// a jitter of a quarter either way, so that parallel sessions do not come back together.
-    pub(super) fn wait(&mut self, attempt: u32, error: &ProviderError) -> Duration {
-        if let Some(asked) = error.retry_after {
-            return asked;
+    /// How long to wait before attempt `attempt + 1`; `None` where there is none. `waited` is what
+    /// the attempts before have waited, `is_begun` whether part of the answer had come.
+    ///
+    /// It is what the provider asks for, else doubling with a jitter of a quarter either way, so that
+    /// parallel sessions do not come back together.
+    pub(super) fn wait(
+        &mut self,
+        attempt: u32,
+        waited: Duration,
+        error: &ProviderError,
+        is_begun: bool,
+    ) -> Option<Duration> {
+        let most = self.most_attempts(error.kind, is_begun);
+        if most.is_some_and(|most| attempt >= most) {
+            return None;
         }
+        let asked = error.retry_after.filter(|asked| !asked.is_zero());
+        let longest = if most.is_none() { LONGEST_REST } else { LONGEST_BREAK };
+        let wait = asked.unwrap_or_else(|| self.jittered(attempt, longest));
+        (waited + wait <= self.patience).then_some(wait)
+    }
+
+    /// Most attempts at a call that fails in this way; `None` while patience lasts.
+    fn most_attempts(&self, kind: ErrorKind, is_begun: bool) -> Option<u32> {
+        let most = match kind {
+            ErrorKind::RateLimited | ErrorKind::Overloaded => return None,
+            ErrorKind::Network | ErrorKind::Garbled | ErrorKind::ServerError => self.attempts,
+            ErrorKind::Protocol if is_begun => self.attempts,
+            ErrorKind::Protocol => UNREADABLE_ATTEMPTS,
+            ErrorKind::Unreachable => UNREACHABLE_ATTEMPTS,
+            ErrorKind::Timeout => SILENT_ATTEMPTS,
+            ErrorKind::Auth
+            | ErrorKind::BadRequest
+            | ErrorKind::ContextTooLong
+            | ErrorKind::NotFound
+            | ErrorKind::Quota
+            | ErrorKind::Cancelled => 1,
+        };
+        Some(most.min(self.attempts))
+    }
+
+    fn jittered(&mut self, attempt: u32, longest: Duration) -> Duration {
         let seed = &mut self.seed;
         *seed ^= *seed << 13;
         *seed ^= *seed >> 7;
         *seed ^= *seed << 17;
         let base = FIRST_WAIT.saturating_mul(1 << attempt.saturating_sub(1).min(8));
         let percent = 75 + u32::try_from(*seed % 51).unwrap_or(0);
-        base.min(self.wait_max) * percent / 100
+        base.min(longest) * percent / 100
     }
 }

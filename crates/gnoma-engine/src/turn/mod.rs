@@ -44,6 +44,7 @@ use std::{
     collections::{HashMap, HashSet},
     mem,
     sync::Arc,
+    time::Duration,
 };
 
 use gnoma_core::{
@@ -95,6 +96,8 @@ pub(crate) struct Turn {
     /// How often compacting failed in a row where nobody had asked for it.
     compaction_failures: u32,
     continuations: u32,
+    /// What the attempts at this call have waited.
+    waited: Duration,
     usage: Usage,
     watch: Watch,
     /// Corrections waiting for the next round.
@@ -134,6 +137,7 @@ impl Turn {
             has_compacted: false,
             compaction_failures: 0,
             continuations: 0,
+            waited: Duration::ZERO,
             usage: Usage::default(),
             watch: Watch::default(),
             notes: Vec::new(),
@@ -144,6 +148,11 @@ impl Turn {
     /// These tools are on offer from the next turn on.
     pub(crate) fn offer(&mut self, tools: &[Arc<ToolSpec>]) {
         self.specs = by_name(tools);
+    }
+
+    /// The numbers it stays within.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// The conversation so far.

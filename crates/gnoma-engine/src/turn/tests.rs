@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use gnoma_core::{
     ErrorKind, ProviderError, RawJson, Role, StopReason, StreamEvent, ToolOutcome,
     session::{Outcome, PermissionAnswer as Reply},
@@ -236,32 +234,128 @@ fn calls_of_an_answer_that_was_cut_are_not_run() {
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::MaxTokens }));
 }
 
-#[test]
-fn failures_before_content_are_retried_and_after_it_are_not() {
-    let mut turn = started(Limits::default());
-    let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
-    limited.retry_after = Some(Duration::from_secs(7));
-    let fx = feed(&mut turn, [Input::Model(Err(limited))]);
-    assert!(fx.contains(&Effect::Sleep(Duration::from_secs(7))));
-    let fx = feed(&mut turn, [Input::Woke]);
-    assert!(fx.contains(&Effect::CallModel { round: 1, attempt: 2 }));
-    let fx = feed(&mut turn, [text("half"), error(ErrorKind::Network)]);
-    assert!(matches!(outcome(&fx), Some(Outcome::Failed { kept_partial: true, .. })));
-    assert_eq!(turn.history().last().unwrap().text_content(), "half");
+fn retrying(fx: &Effects) -> Option<(u32, u64, bool)> {
+    fx.iter().find_map(|effect| match effect {
+        Effect::Emit(Event::Retrying { attempt, wait_ms, retracted, .. }) => {
+            Some((*attempt, *wait_ms, *retracted))
+        }
+        _ => None,
+    })
 }
 
 #[test]
-fn attempts_end_and_long_waits_are_not_waited_for() {
-    let mut turn = started(Limits { attempts: 2, ..Limits::default() });
-    let fx =
-        feed(&mut turn, [error(ErrorKind::Overloaded), Input::Woke, error(ErrorKind::Overloaded)]);
-    assert!(matches!(outcome(&fx), Some(Outcome::Failed { kept_partial: false, .. })));
+fn a_broken_answer_is_taken_back_and_asked_for_again() {
     let mut turn = started(Limits::default());
-    let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "tomorrow");
-    limited.retry_after = Some(Duration::from_hours(3));
-    let fx = feed(&mut turn, [Input::Model(Err(limited))]);
-    let Some(Outcome::Failed { error, .. }) = outcome(&fx) else { panic!("{fx:?}") };
-    assert!(error.message.contains("10800 s"), "{error}");
+    for (kind, attempt) in [(ErrorKind::Network, 2), (ErrorKind::Protocol, 3)] {
+        let fx = feed(&mut turn, [text("par"), error(kind)]);
+        let (next, _, retracted) = retrying(&fx).unwrap();
+        assert_eq!((next, retracted), (attempt, true), "{fx:?}");
+        let fx = feed(&mut turn, [Input::Woke]);
+        assert!(fx.contains(&Effect::CallModel { round: 1, attempt }));
+    }
+    let fx = feed(&mut turn, [text("whole"), stop(StopReason::EndTurn)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
+    assert_eq!(turn.history().len(), 2, "nothing of what broke is in the history");
+    assert_eq!(turn.history()[1].text_content(), "whole");
+}
+
+#[test]
+fn what_tools_have_done_stays_when_an_answer_breaks() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "c", "bash", "{}"));
+    feed(&mut turn, [stop(StopReason::ToolUse), allow("c"), done("c", "ran")]);
+    feed(&mut turn, [text("and"), error(ErrorKind::Network), Input::Woke]);
+    let fx = feed(&mut turn, [text("so"), stop(StopReason::EndTurn)]);
+    assert!(runs(&fx).is_empty() && turn.history().len() == 4, "{:?}", turn.history());
+    assert_eq!(turn.history()[3].text_content(), "so");
+}
+
+#[test]
+fn attempts_end_and_the_last_part_is_kept() {
+    let mut turn = started(Limits { attempts: 2, ..Limits::default() });
+    feed(&mut turn, [text("one"), error(ErrorKind::Network), Input::Woke]);
+    let fx = feed(&mut turn, [text("two"), error(ErrorKind::Network)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Failed { kept_partial: true, .. })));
+    assert_eq!(turn.history()[1].text_content(), "two");
+
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [error(ErrorKind::BadRequest)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Failed { kept_partial: false, .. })));
+}
+
+/// Waits between attempts until the turn ends, in milliseconds.
+fn waits(kind: ErrorKind) -> Vec<u64> {
+    let mut turn = started(Limits::default());
+    let mut waits = Vec::new();
+    loop {
+        let fx = feed(&mut turn, [error(kind)]);
+        match retrying(&fx) {
+            Some((_, wait_ms, _)) => waits.push(wait_ms),
+            None => return waits,
+        }
+        feed(&mut turn, [Input::Woke]);
+    }
+}
+
+#[test]
+fn a_busy_provider_is_waited_for_for_minutes_and_others_are_not() {
+    let busy = waits(ErrorKind::Overloaded);
+    let all: u64 = busy.iter().sum();
+    assert!((240_000..=300_000).contains(&all), "{busy:?}");
+    assert!(busy.iter().all(|wait| *wait <= 37_500), "{busy:?}");
+    assert_eq!(waits(ErrorKind::Timeout).len(), 1, "each attempt took minutes");
+    assert_eq!(waits(ErrorKind::Protocol).len(), 1, "a wrong address stays one");
+    assert!(waits(ErrorKind::Unreachable).iter().sum::<u64>() < 10_000);
+    assert!(waits(ErrorKind::Quota).is_empty());
+}
+
+#[test]
+fn a_provider_that_asks_for_a_wait_gets_it_within_limits() {
+    let limited = |seconds| {
+        let mut error = ProviderError::new(ErrorKind::RateLimited, "p", "busy");
+        error.retry_after = Some(Duration::from_secs(seconds));
+        Input::Model(Err(error))
+    };
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [limited(90)]);
+    assert_eq!(retrying(&fx), Some((2, 90_000, false)));
+    feed(&mut turn, [Input::Woke]);
+    let fx = feed(&mut turn, [limited(0)]);
+    assert!(retrying(&fx).unwrap().1 >= 500, "no storm of requests");
+    feed(&mut turn, [Input::Woke]);
+    let fx = feed(&mut turn, [limited(3_600)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Failed { .. })), "{fx:?}");
+}
+
+#[test]
+fn whole_calls_are_run_though_the_stop_is_unknown() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "c", "bash", "{}"));
+    let done = Input::Model(Ok(StreamEvent::ToolCallDone { slot: 0 }));
+    let fx = feed(&mut turn, [done, stop(StopReason::Other)]);
+    assert_eq!(judges(&fx), 1, "{fx:?}");
+}
+
+#[test]
+fn an_answer_of_nothing_with_an_unknown_stop_is_asked_for_again() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [stop(StopReason::Other)]);
+    assert!(retrying(&fx).is_some(), "{fx:?}");
+}
+
+#[test]
+fn an_answer_that_is_cut_says_that_it_goes_on() {
+    let mut turn = started(Limits { continuations: 1, ..Limits::default() });
+    let continuing = |fx: &Effects| {
+        fx.iter().find_map(|effect| match effect {
+            Effect::Emit(Event::Continuing { time, most, joins }) => Some((*time, *most, *joins)),
+            _ => None,
+        })
+    };
+    let fx = feed(&mut turn, [text("half"), stop(StopReason::MaxTokens)]);
+    assert_eq!(continuing(&fx), Some((1, 1, true)));
+    let fx = feed(&mut turn, [text("more"), stop(StopReason::MaxTokens)]);
+    assert_eq!(continuing(&fx), None, "that was the last");
 }
 
 #[test]

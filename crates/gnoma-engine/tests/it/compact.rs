@@ -10,7 +10,8 @@ use gnoma_core::{
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, Keeping, Routes, resume,
+    Arm, Keeping, Routes,
+    resume::{self, Measured},
     routing::{self, RoutingOptions},
     tokens,
 };
@@ -19,7 +20,7 @@ use gnoma_router::{Router, Tuning, rules::Roles};
 use gnoma_testkit::{Answer, FakeProvider, FakeStore, FakeTool, Fate};
 use proptest::prelude::*;
 
-use super::{Run, assert_paired, firewall, history, outcome, spawn};
+use super::{Run, assert_paired, firewall, history, outcome, spawn, spawn_measured};
 
 /// Longer than a summary of it.
 const LONG: &str = "a long story about a parser that reads words one after the other and forgets \
@@ -36,6 +37,15 @@ fn resumed(
     keeping: Keeping,
     history: Vec<Arc<Message>>,
 ) -> Run {
+    resumed_measured(answers, window, keeping, (history, None))
+}
+
+fn resumed_measured(
+    answers: Vec<Answer>,
+    window: Option<u32>,
+    keeping: Keeping,
+    history: (Vec<Arc<Message>>, Option<Measured>),
+) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
     let firewall = firewall();
     let connection = Connection::new(Arc::clone(&provider) as _, false);
@@ -44,7 +54,7 @@ fn resumed(
     let routes = Arc::new(Routes::single(arm));
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done(LONG));
     let mode = (PermissionMode::Bypass, false);
-    let handle = spawn(routes, firewall, vec![Arc::new(look)], mode, keeping, history);
+    let handle = spawn_measured(routes, firewall, vec![Arc::new(look)], mode, keeping, history);
     Run { handle, provider }
 }
 
@@ -67,6 +77,49 @@ async fn talk(run: &mut Run, times: usize) {
         run.say(LONG);
         run.until_idle().await;
     }
+}
+
+/// `times` questions and answers, long ones.
+fn long_past(times: usize, text: &str) -> Vec<Arc<Message>> {
+    let turn = |number: usize| {
+        let answer = Message::assistant(vec![gnoma_core::Content::text(text)], None, None);
+        [Message::user_text(format!("{number}: {text}")), answer.unwrap()]
+    };
+    (0..times).flat_map(turn).map(Arc::new).collect()
+}
+
+/// What the conversation fills is what its provider counted, also after it was resumed.
+#[tokio::test(start_paused = true)]
+async fn a_resumed_session_whose_window_is_full_by_the_provider_s_count_compacts() {
+    let past = long_past(200, LONG);
+    let answers = || vec![Answer::text("the past in short"), used("on it", few(9))];
+    let full = Measured { tokens: 190_000, messages: past.len() };
+    for (measured, compacts) in [(Some(full), 1), (None, 0)] {
+        let history = (past.clone(), measured);
+        let mut run = resumed_measured(answers(), Some(200_000), Keeping::default(), history);
+        run.say("go on");
+        let events = run.until_idle().await;
+        assert_eq!(compacted(&events).len(), compacts, "{measured:?}");
+    }
+}
+
+/// A past longer than one question is told in parts, and nothing that was said is left out.
+#[tokio::test(start_paused = true)]
+async fn a_long_past_is_told_in_parts() {
+    let past = long_past(40, "a word of many ".repeat(100).trim());
+    let answers = (0..40).map(|_| Answer::text("a part in short")).collect();
+    let mut run = resumed(answers, Some(16_000), Keeping::default(), past.clone());
+    wish(&run, "");
+    let events = run.until_idle().await;
+    assert_eq!(compacted(&events).len(), 1, "{events:?}");
+    let asked: String =
+        run.provider.requests().iter().map(|request| request.messages[0].text_content()).collect();
+    let told = compacted(&events)[0].1;
+    let missing = past[..told].iter().find(|message| !asked.contains(&message.text_content()));
+    assert_eq!(missing.map(|message| message.text_content().len()), None);
+    assert!(run.provider.requests().len() > 3, "{}", run.provider.requests().len());
+    let last = run.provider.requests().last().unwrap().messages[0].text_content();
+    assert!(last.contains("[what happened] a part in short"), "{last}");
 }
 
 fn wish(run: &Run, focus: &str) {

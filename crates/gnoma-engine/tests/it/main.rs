@@ -9,6 +9,7 @@ mod judging;
 mod keeping;
 mod routing;
 mod shared;
+mod silence;
 mod spending;
 mod tools;
 
@@ -23,6 +24,7 @@ use gnoma_core::{
     session::{Outcome, PermissionAnswer as Reply, PermissionMode, SessionState},
     tool::Access,
 };
+use gnoma_engine::resume::Measured;
 use gnoma_engine::{Arm, GatePlace, Handle, Keeping, Limits, Routes, Session, session::Options};
 use gnoma_guard::{
     firewall::{self, Connection, Firewall, Policy},
@@ -82,9 +84,20 @@ fn spawn(
     routes: Arc<Routes>,
     firewall: Arc<Firewall>,
     tools: Vec<Arc<dyn Tool>>,
-    (mode, interactive): (PermissionMode, bool),
+    mode: (PermissionMode, bool),
     keeping: Keeping,
     history: Vec<Arc<Message>>,
+) -> Handle {
+    spawn_measured(routes, firewall, tools, mode, keeping, (history, None))
+}
+
+fn spawn_measured(
+    routes: Arc<Routes>,
+    firewall: Arc<Firewall>,
+    tools: Vec<Arc<dyn Tool>>,
+    (mode, interactive): (PermissionMode, bool),
+    keeping: Keeping,
+    (history, measured): (Vec<Arc<Message>>, Option<Measured>),
 ) -> Handle {
     Session::spawn(Options {
         id: "s".into(),
@@ -108,6 +121,7 @@ fn spawn(
         interactive,
         limits: Limits::default(),
         history,
+        measured,
         keeping,
         scope: None,
         above: None,

@@ -208,6 +208,7 @@ fn spawn_arms<const N: usize>(
         interactive: false,
         limits: Limits::default(),
         history: Vec::new(),
+        measured: None,
         keeping: Keeping::default(),
         scope: Some(scope),
         above: None,

@@ -163,6 +163,7 @@ impl World {
             interactive: true,
             limits: Limits::default(),
             history: parts.carried,
+            measured: None,
             keeping: Keeping::default(),
             scope: parts.scope,
             above: parts.above,

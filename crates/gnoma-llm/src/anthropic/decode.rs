@@ -474,9 +474,12 @@ mod tests {
         }
         let cut = read_as(&[START], false).unwrap_err();
         assert_eq!(cut.kind, ErrorKind::Network);
-        for broken in ["{\"type\":\"message_del", r#"{"type":"message_delta","delta":3}"#] {
+        for (broken, kind) in [
+            ("{\"type\":\"message_del", ErrorKind::Garbled),
+            (r#"{"type":"message_delta","delta":3}"#, ErrorKind::Protocol),
+        ] {
             let error = read_as(&[broken], false).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::Protocol, "{broken}");
+            assert_eq!(error.kind, kind, "{broken}");
         }
         let nothing = read_as(&[r#"{"status":"ok"}"#], true).unwrap_err();
         assert_eq!(nothing.kind, ErrorKind::Protocol);

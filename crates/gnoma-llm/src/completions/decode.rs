@@ -449,7 +449,7 @@ pub(crate) mod tests {
         let (_, error) = read(Plain, &[r#"{"models":[]}"#], true);
         assert_eq!(error.unwrap().kind, ErrorKind::Protocol);
         let (_, error) = read(Plain, &["{broken"], false);
-        assert_eq!(error.unwrap().kind, ErrorKind::Protocol);
+        assert_eq!(error.unwrap().kind, ErrorKind::Garbled);
     }
 
     #[test]

@@ -76,8 +76,11 @@ const LIMIT_WORDS: &[&str] = &[
     "capacity_exceeded",
 ];
 const TIMEOUT_WORDS: &[&str] = &["timeout", "timed out", "deadline exceeded", "deadline_exceeded"];
-const OVERLOAD_WORDS: &[&str] =
-    &["overloaded", "server_error", "api_error", "unavailable", "internal"];
+/// That there is too much to do just now.
+const BUSY_WORDS: &[&str] =
+    &["overloaded", "unavailable", "capacity", "too busy", "server is busy"];
+/// That the server failed inside.
+const FAULT_WORDS: &[&str] = &["server_error", "api_error", "internal", "server error"];
 /// What local servers say with a 500 though it will be no better next time.
 const HOPELESS_WORDS: &[&str] =
     &["more system memory", "not supported", "does not support", "requires --jinja"];
@@ -93,6 +96,7 @@ pub(super) fn of(status: Option<u16>, facts: &ErrorFacts) -> ErrorKind {
         Some(413) => ErrorKind::ContextTooLong,
         _ if says(CONTEXT_WORDS) => ErrorKind::ContextTooLong,
         Some(500..) if says(HOPELESS_WORDS) => ErrorKind::BadRequest,
+        Some(500) if !says(BUSY_WORDS) => ErrorKind::ServerError,
         Some(500..) => ErrorKind::Overloaded,
         _ if is_quota(facts) => ErrorKind::Quota,
         Some(403) => ErrorKind::Auth,
@@ -110,7 +114,8 @@ fn of_words(facts: &ErrorFacts) -> ErrorKind {
         (LIMIT_WORDS, ErrorKind::RateLimited),
         (KEY_WORDS, ErrorKind::Auth),
         (MODEL_WORDS, ErrorKind::NotFound),
-        (OVERLOAD_WORDS, ErrorKind::Overloaded),
+        (BUSY_WORDS, ErrorKind::Overloaded),
+        (FAULT_WORDS, ErrorKind::ServerError),
         (TIMEOUT_WORDS, ErrorKind::Timeout),
     ];
     let row = table.into_iter().find(|(words, _)| facts.mentions(words));

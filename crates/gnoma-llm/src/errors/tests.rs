@@ -75,7 +75,8 @@ fn google_tells_the_wait_in_the_body() {
 #[test]
 fn vendors_words_are_understood() {
     use ErrorKind::{
-        Auth, BadRequest, ContextTooLong, NotFound, Overloaded, Quota, RateLimited, Timeout,
+        Auth, BadRequest, ContextTooLong, NotFound, Overloaded, Quota, RateLimited, ServerError,
+        Timeout,
     };
     let table = [
         // OpenAI
@@ -107,7 +108,7 @@ fn vendors_words_are_understood() {
         (
             0,
             r#"{"type":"error","error":{"type":"server_error","message":"The server had an error"}}"#,
-            Overloaded,
+            ServerError,
         ),
         (
             0,

@@ -468,9 +468,11 @@ mod tests {
         let error = read_all(&[&words, busy]).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Overloaded);
         assert_eq!(read_all(&[&words]).unwrap_err().kind, ErrorKind::Network);
-        for broken in [r#"{"candid"#, r#"{"candidates":[7]}"#] {
+        for (broken, kind) in
+            [(r#"{"candid"#, ErrorKind::Garbled), (r#"{"candidates":[7]}"#, ErrorKind::Protocol)]
+        {
             let error = read_all(&[broken]).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::Protocol, "{broken}");
+            assert_eq!(error.kind, kind, "{broken}");
         }
     }
 }

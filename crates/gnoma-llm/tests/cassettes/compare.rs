@@ -272,7 +272,8 @@ fn plain(value: &Value) -> Option<String> {
 /// Whether a status allows for the kind; a failure inside a stream has none to go by.
 fn kind_fits(status: Option<u16>, kind: ErrorKind) -> bool {
     use ErrorKind::{
-        Auth, BadRequest, ContextTooLong, NotFound, Overloaded, Quota, RateLimited, Timeout,
+        Auth, BadRequest, ContextTooLong, NotFound, Overloaded, Quota, RateLimited, ServerError,
+        Timeout,
     };
     match status {
         None => !matches!(kind, ErrorKind::Network | ErrorKind::Cancelled),
@@ -286,6 +287,6 @@ fn kind_fits(status: Option<u16>, kind: ErrorKind) -> bool {
         Some(400..=499) => {
             matches!(kind, BadRequest | ContextTooLong | Auth | NotFound | Quota | Timeout)
         }
-        Some(_) => matches!(kind, Overloaded | Timeout | BadRequest | ContextTooLong),
+        Some(_) => matches!(kind, Overloaded | ServerError | Timeout | BadRequest | ContextTooLong),
     }
 }

@@ -106,21 +106,19 @@ async fn silence_is_not_waited_out() {
 
 #[tokio::test]
 async fn an_answer_in_another_language_is_called_so() {
-    let table: [(&str, &'static [u8], &str); 6] = [
-        ("text/plain", b"Hello, I am a clock.\n", "begins with `H`"),
-        ("", b"\x00\x01\xFE\xFF\r\n\r\n\x80\x81", r"begins with `\x00`"),
-        ("text/event-stream", b"data: {\"cho\n\n", "broken record"),
-        ("application/json", b"{]}", "broken record"),
-        ("application/json", b"", "the answer is empty"),
-        ("text/html", b"<!doctype html><title>Login</title>", "an HTML page"),
+    use ErrorKind::{Garbled, Protocol};
+    let table: [(&str, &'static [u8], ErrorKind, &str); 6] = [
+        ("text/plain", b"Hello, I am a clock.\n", Protocol, "begins with `H`"),
+        ("", b"\x00\x01\xFE\xFF\r\n\r\n\x80\x81", Protocol, r"begins with `\x00`"),
+        ("text/event-stream", b"data: {\"cho\n\n", Garbled, "broken record"),
+        ("application/json", b"{]}", Garbled, "broken record"),
+        ("application/json", b"", Garbled, "the answer is empty"),
+        ("text/html", b"<!doctype html><title>Login</title>", Protocol, "an HTML page"),
     ];
     for endpoint in &PROTOCOLS {
-        for (kind, body, says) in table {
-            let outcome = fails(endpoint, Reply::new(200, kind, body)).await;
-            outcome.expect(
-                endpoint,
-                &Expected { kind: ErrorKind::Protocol, says, hint: "Check that the address" },
-            );
+        for (mime, body, kind, says) in table {
+            let outcome = fails(endpoint, Reply::new(200, mime, body)).await;
+            outcome.expect(endpoint, &Expected { kind, says, hint: "Check that the address" });
         }
     }
 }
@@ -166,7 +164,7 @@ async fn a_rate_limit_says_how_long_to_wait() {
 async fn refusals_are_told_apart() {
     let table = [
         (Failure::Overloaded, ErrorKind::Overloaded, "Try again later"),
-        (Failure::Internal, ErrorKind::Overloaded, "Try again later"),
+        (Failure::Internal, ErrorKind::ServerError, "The failure is inside"),
         (Failure::NoModel, ErrorKind::NotFound, "gnoma providers"),
         (Failure::TooLong, ErrorKind::ContextTooLong, "larger window"),
     ];
@@ -226,6 +224,22 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
+async fn a_server_without_tls_is_told_from_one_that_is_not_there() {
+    let endpoint = &PROTOCOLS[0];
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", server.local_addr().unwrap());
+    let plain = std::thread::spawn(move || {
+        let mut client = server.accept().unwrap().0;
+        std::io::Write::write_all(&mut client, b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    });
+    let outcome = asked(endpoint, endpoint.profile(&url)).await;
+    plain.join().unwrap();
+    let expected =
+        Expected { kind: ErrorKind::Unreachable, says: "cannot connect", hint: "write http://" };
+    outcome.expect(endpoint, &expected);
+}
+
+#[tokio::test]
 async fn nobody_there_is_said_with_the_address() {
     for endpoint in &PROTOCOLS {
         let url = vacant().await;
@@ -236,7 +250,7 @@ async fn nobody_there_is_said_with_the_address() {
             "Check the network".to_owned()
         };
         let expected = Expected {
-            kind: ErrorKind::Network,
+            kind: ErrorKind::Unreachable,
             says: &format!("cannot connect ({url}/"),
             hint: &hint,
         };

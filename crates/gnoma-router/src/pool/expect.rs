@@ -29,6 +29,32 @@ pub fn expected(call: &Expectation, price: &Price) -> Amount {
     taken(&usage, price)
 }
 
+/// The shortest answer worth a call, in tokens.
+const LEAST_ANSWER: u64 = 256;
+
+/// The call with the shortest answer that is worth it.
+#[must_use]
+pub fn shortest(call: &Amount, price: &Price) -> Amount {
+    with_answer(call, price, call.output.min(LEAST_ANSWER))
+}
+
+/// The call with as long an answer as so much money lasts for; `None` where that is shorter than is worth it, or no
+/// shorter than it was expected.
+#[must_use]
+pub fn shorter(call: &Amount, price: &Price, micro_usd: u64) -> Option<Amount> {
+    let prompt = with_answer(call, price, 0).micro_usd;
+    let left = u128::from(micro_usd.checked_sub(prompt)?);
+    let tokens = left.saturating_mul(1_000_000).checked_div(u128::from(price.output))?;
+    let tokens = u64::try_from(tokens).unwrap_or(u64::MAX);
+    (LEAST_ANSWER..call.output).contains(&tokens).then(|| with_answer(call, price, tokens))
+}
+
+fn with_answer(call: &Amount, price: &Price, output: u64) -> Amount {
+    let answer = |output| price.of(&Usage { output, ..Usage::default() });
+    let prompt = call.micro_usd.saturating_sub(answer(call.output));
+    Amount { output, micro_usd: prompt.saturating_add(answer(output)), ..*call }
+}
+
 /// What a call took.
 #[must_use]
 pub fn taken(usage: &Usage, price: &Price) -> Amount {
@@ -50,6 +76,37 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn a_shorter_answer_costs_no_more_than_there_is(
+            prompt in 0..200_000_u64, typical in 0..4_000_u64, money in 0..1_000_000_u64,
+            price in any::<[u16; 2]>(),
+        ) {
+            let price = Price {
+                input: u64::from(price[0]) * 1_000,
+                output: u64::from(price[1]) * 1_000,
+                ..Price::default()
+            };
+            let call = Expectation {
+                prompt_tokens: prompt,
+                typical_output_tokens: typical,
+                ..Expectation::default()
+            };
+            let call = expected(&call, &price);
+            let least = shortest(&call, &price);
+            prop_assert!(least.micro_usd <= call.micro_usd && least.output <= LEAST_ANSWER);
+            // A begun micro-dollar counts as whole, for the prompt and for the answer.
+            match shorter(&call, &price, money) {
+                Some(shorter) => {
+                    prop_assert!(shorter.micro_usd <= money + 1, "{shorter:?}");
+                    prop_assert!((LEAST_ANSWER..call.output).contains(&shorter.output));
+                }
+                None => prop_assert!(
+                    price.output == 0 || call.output <= LEAST_ANSWER
+                        || least.micro_usd + 1 >= money || call.micro_usd <= money + 1
+                ),
+            }
+        }
+
         #[test]
         fn more_of_anything_never_costs_less(
             prompt: u64, cached: u64, typical: u64, more: u64, price in any::<[u32; 3]>(),

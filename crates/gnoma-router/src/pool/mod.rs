@@ -16,12 +16,12 @@ mod tiers;
 
 pub use self::{
     draws::{Caps, PlannedCall, PoolLimits, UnknownTier},
-    expect::{Expectation, expected, taken},
+    expect::{Expectation, expected, shorter, shortest, taken},
     headers::{MOST_HEADERS, ReportedLimit, seen},
     learnt::{KnownLimit, Learnt},
     names::Pool,
     rates::Rates,
     scope::{MAX_DEPTH, Scope, TooDeep},
-    standing::{budget, budgets, refusal, words},
+    standing::{budget, budgets, crowding, refusal, words},
     tiers::{Tier, tier, tiers_of},
 };

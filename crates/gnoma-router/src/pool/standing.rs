@@ -19,6 +19,13 @@ const HOUR_MS: u64 = 60 * MINUTE_MS;
 const DAY_LENGTH_MS: i64 = 86_400_000;
 
 const MICRO: f64 = 1e6;
+/// Micro-dollars of a cent.
+const CENT: u64 = 10_000;
+
+/// With more than this share free, a limit that soon lets go is not pressing.
+const EASY_SHARE: f64 = 0.3;
+/// A full limit makes calls no dearer than this: it bars them.
+const MOST_CROWDING: f64 = 100.0;
 
 /// Share of a month's days that people work on.
 const WORKING_DAYS: f64 = 5.0 / 7.0;
@@ -37,48 +44,65 @@ pub fn refusal(levels: &[Level], need: &Amount, now_ms: i64, zone: Zone) -> Opti
         .max_by_key(|level| level.resets_at_ms.unwrap_or(i64::MAX))
         .map(|level| {
             let used = level.used.saturating_add(level.held);
-            say(&level.pool, level.limit, used, level.resets_at_ms, (now_ms, zone))
+            let full = Full {
+                pool: level.pool.clone(),
+                limit: level.limit,
+                used,
+                free_at_ms: level.resets_at_ms,
+            };
+            words(&full, need, now_ms, zone)
         })
 }
 
-/// A ledger's refusal in words.
+/// A ledger's refusal of a call that takes `need` in words.
 #[must_use]
-pub fn words(full: &Full, now_ms: i64, zone: Zone) -> String {
-    say(&full.pool, full.limit, full.used, full.free_at_ms, (now_ms, zone))
+pub fn words(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> String {
+    say(full, need.of(full.limit.unit), (now_ms, zone))
 }
 
 /// `the day cap of $5.00 is used up ($5.01); it resets at 00:00`.
-fn say(
-    pool: &str,
-    limit: Limit,
-    used: u64,
-    free_at_ms: Option<i64>,
-    (now_ms, zone): (i64, Zone),
-) -> String {
-    let name = limit_name(pool, limit);
-    let stands = amount_of(limit.unit, used);
-    let state = if used >= limit.most {
+fn say(full: &Full, need: u64, (now_ms, zone): (i64, Zone)) -> String {
+    let Full { pool, limit, used, free_at_ms } = full;
+    let name = limit_name(pool, *limit);
+    let stands = amount_of(limit.unit, *used);
+    let state = if *used >= limit.most {
         format!("is used up ({stands})")
     } else {
-        format!("has no room for this call ({stands} used or held)")
+        let needs = amount_of(limit.unit, need);
+        format!("has no room for this call, which needs about {needs} ({stands} used or held)")
     };
     let next = match (free_at_ms, limit.window) {
-        (_, Window::Ever) => match Pool::parse(pool) {
-            Some(Pool::Turn(_)) => "raise `router.caps.turn` or go on in a new turn".to_owned(),
-            Some(Pool::Session(_)) => {
-                "raise `router.caps.session` or go on in a new session".to_owned()
+        (_, Window::Ever) => {
+            let cap = cap_for(used.saturating_add(need));
+            match Pool::parse(pool) {
+                Some(Pool::Turn(_)) => {
+                    format!("raise `router.caps.turn` to {cap} or more, or go on in a new turn")
+                }
+                Some(Pool::Session(_)) => {
+                    format!(
+                        "raise `router.caps.session` to {cap} or more, or go on in a new session"
+                    )
+                }
+                Some(_) | None => "it does not reset".to_owned(),
             }
-            Some(_) | None => "it does not reset".to_owned(),
-        },
+        }
         (None, _) => "waiting does not help: the call is larger than the limit".to_owned(),
         (Some(at_ms), Window::Day | Window::Month) => {
-            format!("it resets at {}", time_of(at_ms, now_ms, zone))
+            let resets = format!("it resets at {}", time_of(*at_ms, now_ms, zone));
+            let raised =
+                format!(", and a cap of {} or more would do", cap_for(used.saturating_add(need)));
+            if limit.unit == Unit::MicroUsd { resets + &raised } else { resets }
         }
         (Some(at_ms), Window::Rolling { .. }) => {
-            format!("there may be room at {}", time_of(at_ms, now_ms, zone))
+            format!("there may be room at {}", time_of(*at_ms, now_ms, zone))
         }
     };
     format!("{name} {state}; {next}")
+}
+
+/// A cap that has room for so much, in whole cents.
+fn cap_for(micro_usd: u64) -> String {
+    amount_of(Unit::MicroUsd, micro_usd.div_ceil(CENT).saturating_mul(CENT))
 }
 
 fn limit_name(pool: &str, limit: Limit) -> String {
@@ -182,6 +206,30 @@ pub fn budget(level: &Level, now_ms: i64, tasks_a_day: f64) -> Option<(PoolId, P
     Some((name, budget))
 }
 
+/// How many times as dear calls are while little is left of these limits of requests and tokens: one over a
+/// power of the free share, halved for a limit that soon lets go and has some room. 1 while there is plenty.
+///
+/// So a scarce arm is left to what it is worth most for before its limit bars it. Money has
+/// [`budget`]; what comes back within seconds is waited for.
+pub fn crowding<'a>(levels: impl Iterator<Item = &'a Level>) -> f64 {
+    levels.filter_map(crowding_of).fold(1.0, f64::max)
+}
+
+fn crowding_of(level: &Level) -> Option<f64> {
+    let power = match (level.limit.unit, level.limit.window) {
+        (Unit::MicroUsd, _) | (_, Window::Ever) => return None,
+        (_, Window::Rolling { ms }) if ms < MINUTE_MS => return None,
+        (Unit::Output, _) => 3,
+        (_, Window::Month) => 4,
+        _ => 2,
+    };
+    let used = level.used.saturating_add(level.held).min(level.limit.most);
+    let free = 1.0 - used as f64 / (level.limit.most.max(1)) as f64;
+    let soon = matches!(level.limit.window, Window::Rolling { ms } if ms <= HOUR_MS);
+    let eased = if soon && free > EASY_SHARE { 0.5 } else { 1.0 };
+    Some((eased / free.max(f64::MIN_POSITIVE).powi(power)).clamp(1.0, MOST_CROWDING))
+}
+
 /// How long the calendar window is that `now_ms` is in.
 fn window_ms(window: Window, now_ms: i64) -> Option<i64> {
     match window {
@@ -239,7 +287,8 @@ mod tests {
         let day = level(&Pool::All, Unit::MicroUsd, Window::Day, 5_000_000, 5_010_000);
         assert_eq!(
             refusal(&[day], &need, NOW_MS, UTC).unwrap(),
-            "the day cap of $5.00 is used up ($5.01); it resets at 00:00"
+            "the day cap of $5.00 is used up ($5.01); it resets at 00:00, and a cap of $5.05 or \
+             more would do"
         );
         let rates = Pool::Rates("anthropic".into());
         let mut minute = level(&rates, Unit::Requests, Window::Rolling { ms: MINUTE_MS }, 50, 50);
@@ -254,12 +303,26 @@ mod tests {
         session.resets_at_ms = None;
         assert_eq!(
             refusal(&[session], &need, NOW_MS, UTC).unwrap(),
-            "the session's cap of $0.05 has no room for this call ($0.02 used or held); raise \
-             `router.caps.session` or go on in a new session"
+            "the session's cap of $0.05 has no room for this call, which needs about $0.04 ($0.02 \
+             used or held); raise `router.caps.session` to $0.06 or more, or go on in a new session"
         );
         let free = Amount { requests: 1, ..Amount::default() };
         let over = level(&Pool::All, Unit::MicroUsd, Window::Day, 1, 2);
         assert_eq!(refusal(&[over], &free, NOW_MS, UTC), None, "what is free may go on");
+    }
+
+    #[test]
+    fn a_rate_gets_dearer_before_it_bars() {
+        let minute = Window::Rolling { ms: MINUTE_MS };
+        let at = |unit, window, used| crowding([level(&Pool::All, unit, window, 100, used)].iter());
+        let requests = |used| at(Unit::Requests, minute, used);
+        assert_eq!([0, 20, 50, 100].map(requests), [1.0, 1.0, 2.0, 100.0]);
+        assert!(requests(80) > 24.0 && requests(80) < 26.0, "{}", requests(80));
+        assert!(at(Unit::Output, minute, 80) > requests(80));
+        assert_eq!(at(Unit::Requests, Window::Day, 50), 4.0, "it does not come back soon");
+        assert_eq!(at(Unit::MicroUsd, Window::Day, 99), 1.0, "budgets have their own price");
+        assert_eq!(at(Unit::Requests, Window::Rolling { ms: SECOND_MS }, 99), 1.0);
+        assert_eq!(crowding([].iter()), 1.0);
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub(crate) fn offer(name: &str) -> Offer {
         most_micro_usd: None,
         saved_micro_usd: 0,
         cost_weight: 1.0,
+        crowding: 1.0,
         seconds: None,
         barred: None,
     }

@@ -19,6 +19,17 @@ pub(super) struct Running {
     pub(super) since: Instant,
     pub(super) doing: String,
     pub(super) is_stopping: bool,
+    /// What it waits for, where that takes long.
+    pub(super) wait: Option<Wait>,
+}
+
+/// A wait of a turn that has an end.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wait {
+    /// The model is asked again then.
+    Again { at: Instant, attempt: u32 },
+    /// Nothing has come of the answer; the call is given up then.
+    Silent { since: Instant, until: Instant },
 }
 
 /// Whether the person looks at the terminal.

@@ -172,7 +172,8 @@ impl State {
         self.transcript.person(&shown::whole(&sent.draft));
         self.queue.begun.push_back(sent);
         let since = self.now;
-        self.running = Some(Running { since, doing: "working".to_owned(), is_stopping: false });
+        self.running =
+            Some(Running { since, doing: "working".to_owned(), is_stopping: false, wait: None });
     }
 
     /// A command that was given before is not done yet, and may be about what is sent.

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     State,
-    parts::{Focus, Running},
+    parts::{Focus, Running, Wait},
 };
 use crate::{effect::Effect, prompt::PermissionQuestion};
 
@@ -63,11 +63,19 @@ impl State {
                 self.counts.turn = *turn;
             }
             Event::Queued { queue } => self.queue.is_now(queue),
-            Event::Retrying { attempt, .. } => {
-                self.doing(&format!("retrying (attempt {attempt})"));
+            Event::Retrying { attempt, wait_ms, .. } => {
+                let at = self.now + Duration::from_millis(*wait_ms);
+                self.waits(Wait::Again { at, attempt: *attempt });
+            }
+            Event::Waiting { waited_ms, limit_ms, .. } => {
+                let limit = Duration::from_millis(limit_ms.saturating_sub(*waited_ms));
+                let waited = Duration::from_millis(*waited_ms);
+                let since = self.now.checked_sub(waited).unwrap_or(self.now);
+                self.waits(Wait::Silent { since, until: self.now + limit });
             }
             Event::ToolProgress { .. }
             | Event::ToolCallDelta { .. }
+            | Event::Continuing { .. }
             | Event::Notice { .. }
             | Event::Unknown => (),
             Event::TurnEnded { outcome, usage, undelivered, .. } => {
@@ -148,6 +156,7 @@ impl State {
                     since,
                     doing: "working".to_owned(),
                     is_stopping: false,
+                    wait: None,
                 });
             }
             SessionState::Cancelling => {
@@ -160,10 +169,17 @@ impl State {
     }
 
     fn doing(&mut self, what: &str) {
-        if let Some(running) = &mut self.running
-            && running.doing != what
-        {
-            what.clone_into(&mut running.doing);
+        if let Some(running) = &mut self.running {
+            running.wait = None;
+            if running.doing != what {
+                what.clone_into(&mut running.doing);
+            }
+        }
+    }
+
+    fn waits(&mut self, wait: Wait) {
+        if let Some(running) = &mut self.running {
+            running.wait = Some(wait);
         }
     }
 

@@ -3,7 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::{State, layer::Layer, parts::Running, state::BEAT};
+use super::{
+    State,
+    layer::Layer,
+    parts::{Running, Wait},
+    state::BEAT,
+};
 use crate::{
     composer::Mode,
     frame::{Cell, Frame, Size},
@@ -258,6 +263,10 @@ impl State {
         if !self.questions.open.is_empty() {
             return format!("? {doing}");
         }
+        let doing = match &running.wait {
+            Some(wait) if !running.is_stopping => waiting(wait, self.now),
+            Some(_) | None => doing.to_owned(),
+        };
         format!("{} {doing} {}", spinner(elapsed), span(elapsed.as_secs()))
     }
 
@@ -377,5 +386,23 @@ fn span(seconds: u64) -> String {
         0..=59 => format!("{seconds} s"),
         60..=3_599 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// What is waited for, and how long still.
+fn waiting(wait: &Wait, now: Instant) -> String {
+    let seconds = |until: Instant| {
+        let left = until.saturating_duration_since(now);
+        left.as_secs() + u64::from(left.subsec_nanos() > 0)
+    };
+    match wait {
+        Wait::Again { at, attempt } if *at > now => {
+            format!("trying again in {} (attempt {attempt})", span(seconds(*at)))
+        }
+        Wait::Again { .. } => "waiting for the model".to_owned(),
+        Wait::Silent { since, until } => {
+            let silent = now.saturating_duration_since(*since).as_secs();
+            format!("no answer for {}, gives up in {}", span(silent), span(seconds(*until)))
+        }
     }
 }

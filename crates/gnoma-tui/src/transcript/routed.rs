@@ -1,7 +1,11 @@
 //! What becomes of an answer on its way: who is asked and in what way, who takes over, whether the
 //! work held, and a past that is told in fewer words.
 
-use gnoma_core::{Event, message::ModelRef, session::Routing};
+use gnoma_core::{
+    Event, ProviderError,
+    message::ModelRef,
+    session::{NoticeLevel, Routing},
+};
 
 use super::{
     Transcript,
@@ -71,6 +75,38 @@ impl Transcript {
         };
         self.words(self.marked("✗ ", &text), Style::of(Ink::Warning));
         self.words(self.marked("→ ", &format!("{to} starts over")), Style::of(Ink::Dim));
+    }
+
+    /// The same model is asked again after a wait.
+    pub(super) fn retrying(
+        &mut self,
+        error: &ProviderError,
+        attempt: u32,
+        wait_ms: u64,
+        retracted: bool,
+    ) {
+        let wait = wait_ms.div_ceil(1_000);
+        let next = format!("attempt {attempt} in {wait} s");
+        if retracted {
+            let beginning = self.retract();
+            let what = beginning.map_or_else(String::new, |beginning| format!(" (“{beginning}”)"));
+            let text = format!("{error}; the broken answer{what} counts no more, {next}");
+            return self.words(self.marked("✗ ", &text), Style::of(Ink::Warning));
+        }
+        let text = format!("{error}; {next}");
+        if self.options.accessible {
+            self.notice(NoticeLevel::Warning, &text);
+        } else {
+            self.expect(text);
+        }
+    }
+
+    /// The output limit cut the answer off, and the model goes on.
+    pub(super) fn continuing(&mut self, time: u32, most: u32, joins: bool) {
+        self.close_open();
+        let what = if joins { "the answer" } else { "a tool call" };
+        let text = format!("the output limit cut {what} off; continuing ({time} of {most})");
+        self.words(self.marked("→ ", &text), Style::of(Ink::Dim));
     }
 
     /// Takes this round's answer back. What of it is on the screen still is struck out. Gives its

@@ -24,8 +24,12 @@ pub(super) struct Json {
     firewall: Arc<Firewall>,
     session: String,
     started: Instant,
-    /// Text of the last answer.
+    /// Text of the last answer, with that of the answers that it goes on from.
     result: String,
+    /// The next message goes on from what stands in the result.
+    joins: bool,
+    /// The next message is cut off, and the one after it goes on from it.
+    is_cut: bool,
     denials: Vec<Value>,
 }
 
@@ -38,6 +42,8 @@ impl Json {
             session: String::new(),
             started: Instant::now(),
             result: String::new(),
+            joins: false,
+            is_cut: false,
             denials: Vec::new(),
         }
     }
@@ -55,7 +61,10 @@ impl Json {
         let content: Vec<_> = message.content().iter().filter_map(block).collect();
         match message.role() {
             Role::Assistant => {
-                self.result = message.text_content();
+                if !std::mem::replace(&mut self.joins, std::mem::take(&mut self.is_cut)) {
+                    self.result.clear();
+                }
+                self.result.push_str(&message.text_content());
                 let model = &self.model.model;
                 self.line(
                     out,
@@ -188,11 +197,24 @@ impl View for Json {
                 self.denials.push(json!({"tool_use_id": call, "reason": reason}));
                 Ok(())
             }
-            Event::Retrying { error, attempt, wait_ms } => self.line(
+            Event::Retrying { error, attempt, wait_ms, retracted } => self.line(
                 out,
                 &json!({"type": "notice", "session_id": self.session, "text": error.to_string(),
-                    "attempt": attempt, "wait_ms": wait_ms}),
+                    "attempt": attempt, "wait_ms": wait_ms, "retracted": retracted}),
             ),
+            Event::Waiting { arm, waited_ms, limit_ms } => self.line(
+                out,
+                &json!({"type": "waiting", "session_id": self.session, "arm": arm.to_string(),
+                    "waited_ms": waited_ms, "limit_ms": limit_ms}),
+            ),
+            Event::Continuing { time, most, joins } => {
+                self.is_cut = *joins;
+                self.line(
+                    out,
+                    &json!({"type": "continuing", "session_id": self.session, "time": time,
+                        "most": most, "joins": joins}),
+                )
+            }
             Event::Notice { level, text } => self.line(
                 out,
                 &json!({"type": "notice", "session_id": self.session, "level": level, "text": text}),

@@ -2,7 +2,7 @@
 
 use std::{
     io::{Write as _, stderr},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use gnoma_core::{
@@ -40,12 +40,20 @@ pub(super) struct Text {
     last_aside: String,
     /// How often it came, one time after the other.
     equal_asides: usize,
+    /// Standard output is a terminal, where lines of the two must not run into each other.
+    on_terminal: bool,
+    /// The session can be continued.
+    is_kept: bool,
+    /// What comes next goes on where the answer was cut off.
+    joins: bool,
 }
 
 /// What the redrawn line says.
 struct Waiting {
     what: String,
     since: Instant,
+    /// What is waited for begins then.
+    begins: Option<Instant>,
     frame: usize,
 }
 
@@ -60,11 +68,23 @@ impl Text {
             stopping: false,
             last_aside: String::new(),
             equal_asides: 0,
+            on_terminal: around.stdout_is_terminal,
+            is_kept: false,
+            joins: false,
         }
     }
 
     fn wait(&mut self, what: impl Into<String>) {
-        self.waiting = Some(Waiting { what: what.into(), since: Instant::now(), frame: 0 });
+        let (what, since) = (what.into(), Instant::now());
+        self.waiting = Some(Waiting { what, since, begins: None, frame: 0 });
+    }
+
+    /// Lets the waiting line count down to the next attempt.
+    fn count_down(&mut self, attempt: u32, wait_ms: u64) {
+        self.wait(format!("attempt {attempt}"));
+        if let Some(waiting) = &mut self.waiting {
+            waiting.begins = Some(waiting.since + Duration::from_millis(wait_ms));
+        }
     }
 
     /// Lets the waiting line show the last line of a call's output.
@@ -75,6 +95,16 @@ impl Text {
         match &mut self.waiting {
             Some(waiting) => waiting.what = what,
             None => self.wait(what),
+        }
+    }
+
+    /// What a failed turn leaves, and how it goes on.
+    fn remains(&self, kept_partial: bool, is_transient: bool) {
+        if kept_partial {
+            report::say("The partial answer is shown above and kept.");
+        }
+        if self.is_kept && (kept_partial || is_transient) {
+            report::say("To go on from here: gnoma --continue \"go on\"");
         }
     }
 
@@ -140,16 +170,21 @@ impl View for Text {
     fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
             Event::Text { text } => {
+                self.joins = false;
                 self.end_asides();
                 self.wipe();
                 self.waiting = None;
                 out.text(text)?;
             }
             Event::RoundStarted { arm, round, .. } => {
-                out.end_line()?;
+                if !self.joins {
+                    out.end_line()?;
+                }
                 self.wait(format!("{arm}, round {round}"));
             }
-            Event::Appended(message) if message.role() == Role::Assistant => out.end_line()?,
+            Event::Appended(message) if message.role() == Role::Assistant && !self.joins => {
+                out.end_line()?;
+            }
             Event::ToolCallDrafted { name, .. } => {
                 out.end_line()?;
                 self.wait(format!("preparing {name}"));
@@ -184,9 +219,28 @@ impl View for Text {
                     self.aside(&format!("warning: {reason}"));
                 }
             }
-            Event::Retrying { error, attempt, wait_ms } => {
+            Event::Retrying { error, attempt, wait_ms, retracted } => {
+                out.end_line()?;
+                out.flush()?;
+                let rest = if *retracted { "; what it wrote above counts no more" } else { "" };
                 let wait = wait_ms.div_ceil(1000);
-                self.aside(&format!("{error}; attempt {attempt} in {wait} s"));
+                self.aside(&format!("{error}{rest}; attempt {attempt} in {wait} s"));
+                self.count_down(*attempt, *wait_ms);
+            }
+            Event::Waiting { arm, waited_ms, limit_ms } => {
+                let (waited, limit) = (waited_ms / 1000, limit_ms / 1000);
+                self.aside(&format!("{arm}: no answer for {waited} s; gives up after {limit} s"));
+            }
+            Event::Continuing { time, most, joins } => {
+                self.joins = *joins;
+                if self.on_terminal {
+                    out.end_line()?;
+                }
+                out.flush()?;
+                let what = if *joins { "the answer" } else { "a tool call" };
+                self.aside(&format!(
+                    "the output limit cut {what} off; continuing ({time} of {most})"
+                ));
             }
             Event::Notice { level, text } => {
                 let kind = match level {
@@ -236,14 +290,14 @@ impl View for Text {
                 self.wipe();
                 self.waiting = None;
                 out.end_line()?;
-                if let Outcome::Failed { kept_partial: true, .. } = outcome {
+                if let Outcome::Failed { error, kept_partial } = outcome {
                     out.flush()?;
-                    report::say("The partial answer is shown above and kept.");
+                    self.remains(*kept_partial, error.kind.is_transient());
                 }
             }
+            Event::Info(info) => self.is_kept = info.is_kept,
             Event::Started { .. }
             | Event::ModeChanged { .. }
-            | Event::Info(_)
             | Event::Models { .. }
             | Event::Queued { .. }
             | Event::ToolCallDelta { .. }
@@ -265,8 +319,15 @@ impl View for Text {
             return;
         };
         waiting.frame = (waiting.frame + 1) % SPINNER.len();
-        let (frame, seconds) = (SPINNER[waiting.frame], waiting.since.elapsed().as_secs());
-        let what = shorten(&waiting.what);
+        let now = Instant::now();
+        let left = waiting.begins.map(|at| at.saturating_duration_since(now).as_secs());
+        let since = waiting.begins.unwrap_or(waiting.since);
+        let (when, seconds) = match left {
+            Some(left) if since > now => (" in", left + 1),
+            _ => ("", now.saturating_duration_since(since).as_secs()),
+        };
+        let frame = SPINNER[waiting.frame];
+        let what = format!("{}{when}", shorten(&waiting.what));
         // Without line wrapping, so that a narrow terminal cuts the line and wiping it finds it.
         let _closed = write!(stderr(), "\r\x1b[K\x1b[?7l{frame} {what} {seconds} s\x1b[?7h");
         self.drawn = true;

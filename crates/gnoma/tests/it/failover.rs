@@ -14,7 +14,7 @@ use gnoma_testkit::{
 };
 use serde_json::Value;
 
-use crate::support::{Run, World, finish};
+use crate::support::{Run, World, finish, says};
 
 use self::sides::{FILE, FINAL, SIDES, Side, halves, pairs};
 
@@ -206,33 +206,44 @@ async fn an_arm_that_nobody_runs_is_passed_over() {
 #[tokio::test]
 async fn a_pinned_arm_is_not_left_but_the_others_are_named() {
     let [from, to, ..] = &SIDES;
-    for stage in [None, Some(FaultStage::Text)] {
-        let failing = match stage {
-            None => Reaction::Fail(Failure::Quota),
-            Some(stage) => Reaction::Break { script: from.half(), stage, fault: Fault::Cut },
-        };
-        let alpha = from.start([failing]);
-        let beta = to.start([Reaction::Answer(to.ends())]);
-        let world = two_arms((from, &alpha.url()), (to, &beta.url()));
-        let arm = from.arm("alpha").to_string();
-        let run = world.run(&["--model", &arm, "hello"]).await;
-        assert_eq!(run.code, Some(1), "{stage:?}: {run:?}");
-        assert!(run.err.contains(&to.arm("beta").to_string()), "{stage:?}: {}", run.err);
-        assert!(beta.requests().is_empty(), "{stage:?}");
-        assert_eq!(alpha.violations(), [""; 0]);
-    }
+    let alpha = from.start([Reaction::Fail(Failure::NoModel)]);
+    let beta = to.start([Reaction::Answer(to.ends())]);
+    let world = two_arms((from, &alpha.url()), (to, &beta.url()));
+    let run = world.run(&["--model", &from.arm("alpha").to_string(), "hello"]).await;
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.err.contains(&to.arm("beta").to_string()), "{}", run.err);
+    assert!(beta.requests().is_empty());
+    assert_eq!(alpha.violations(), [""; 0]);
 }
 
-/// With one arm only, what has arrived is all there is: it is shown, kept and said.
+/// With one arm only it is asked again, and what has arrived is taken back where people see it.
 #[tokio::test]
-async fn the_only_arm_keeps_the_part_that_arrived() {
+async fn the_only_arm_is_asked_again_when_its_answer_breaks() {
     let script = Script::text(["half an ", "answer"]).stop(StopReason::EndTurn);
     let broken = Wire::OpenAi.broken(&script, FaultStage::Text, &Fault::Cut);
     assert!(matches!(broken.end, End::Abort(_)));
-    let world = World::new([broken]);
+    let world = World::new([broken, says("the whole answer")]);
     let run = finish(world.command(&["hi"]).spawn().unwrap()).await;
-    assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.out.starts_with("half an "), "{run:?}");
-    assert!(run.err.contains("is shown above and kept"), "{}", run.err);
-    assert_eq!(world.server.requests().len(), 1);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(
+        run.out.starts_with("half an ") && run.out.ends_with("\nthe whole answer\n"),
+        "{run:?}"
+    );
+    assert!(run.err.contains("counts no more; attempt 2 in "), "{}", run.err);
+    assert_eq!(world.server.requests().len(), 2);
+}
+
+/// An arm that was asked for by name is asked again by itself.
+#[tokio::test]
+async fn a_pinned_arm_whose_answer_breaks_is_asked_again() {
+    let [from, to, ..] = &SIDES;
+    let (stage, fault) = (FaultStage::Text, Fault::Cut);
+    let breaks = Reaction::Break { script: from.half(), stage, fault };
+    let alpha = from.start([breaks, Reaction::Answer(from.ends())]);
+    let beta = to.start([Reaction::Answer(to.ends())]);
+    let world = two_arms((from, &alpha.url()), (to, &beta.url()));
+    let run = world.run(&["--model", &from.arm("alpha").to_string(), "hello"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(beta.requests().is_empty());
+    assert_eq!((alpha.requests().len(), alpha.violations()), (2, vec![]));
 }

@@ -1,8 +1,8 @@
 //! What goes wrong between gnoma and a server: a clear message, never a panic or a hang.
 
-use gnoma_testkit::{End, Reply, Script, Wire};
+use gnoma_testkit::{End, Pace, Reply, ReplyBody, Script, Wire};
 
-use crate::support::{World, calls, finish, says};
+use crate::support::{World, calls, finish, refused_midway, says};
 
 /// Runs a turn against `reply` and gives what a person reads.
 async fn failing(reply: fn() -> Reply) -> String {
@@ -28,13 +28,58 @@ async fn garbage_is_named() {
 
 #[tokio::test]
 async fn the_part_that_arrived_is_kept_and_said() {
-    let script = Script::text(["half an ", "answer", " lost"]);
-    let reply = Wire::OpenAi.stream(&script);
-    let world = World::new([reply.ending(End::Abort(700))]);
+    let world = World::new([refused_midway("half an answer")]);
     let run = world.run(&["hi"]).await;
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.out.starts_with("half an "), "{run:?}");
     assert!(run.err.contains("is shown above and kept"), "{}", run.err);
+    assert!(run.err.contains("gnoma --continue"), "{}", run.err);
+}
+
+#[tokio::test]
+async fn what_tools_have_done_stays_when_an_answer_breaks() {
+    let write = calls("fs_write", r#"{"path":"new.txt","content":"made"}"#);
+    let broken = || Wire::OpenAi.stream(&Script::text(["half"])).ending(End::Abort(150));
+    let world = World::new([write, broken(), broken(), says("done")]);
+    let run = world.run(&["--permission", "bypass", "write it"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.out.ends_with("done\n"), "{run:?}");
+    assert_eq!(world.server.requests().len(), 4, "the tool ran once");
+    assert_eq!(std::fs::read_to_string(world.project.path().join("new.txt")).unwrap(), "made");
+}
+
+#[tokio::test]
+async fn a_provider_that_asks_to_wait_is_waited_for() {
+    let busy =
+        || Reply::text(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "1");
+    let world = World::new([busy(), busy(), says("here")]);
+    let run = world.run(&["hi"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "here\n"), "{run:?}");
+    assert!(run.err.contains("attempt 3 in 1 s"), "{}", run.err);
+}
+
+/// A server that keeps the connection open with comments says nothing.
+#[tokio::test]
+async fn comments_alone_are_silence() {
+    const COMMENT: &str = ": still here\n\n";
+    let mut slow = Reply::sse("");
+    slow.body = ReplyBody::Endless { head: COMMENT.into(), unit: COMMENT.into() };
+    slow.pace = Pace::Each(std::time::Duration::from_millis(100));
+    let world = World::new([slow, says("here")]);
+    world.configure("[network]\nidle_timeout = 1\n");
+    let run = world.run(&["hi"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "here\n"), "{run:?}");
+    assert!(run.err.contains("nothing of the answer came for 1 s"), "{}", run.err);
+}
+
+#[tokio::test]
+async fn a_failure_inside_the_server_is_not_called_overload() {
+    let fails = || Reply::text(500, r#"{"error":{"message":"no such luck"}}"#);
+    let world = World::new([fails(), says("here")]);
+    let run = world.run(&["hi"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.err.contains("server error (HTTP 500)"), "{}", run.err);
+    assert!(!run.err.contains("overloaded"), "{}", run.err);
 }
 
 #[tokio::test]

@@ -3,10 +3,10 @@
 use std::process::Stdio;
 
 use gnoma_core::StopReason;
-use gnoma_testkit::{End, Script, Wire};
+use gnoma_testkit::{Script, Wire};
 use serde_json::Value;
 
-use crate::support::{World, calls, finish, says};
+use crate::support::{World, calls, finish, refused_midway, says};
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -61,13 +61,34 @@ async fn an_answer_that_a_filter_stopped_is_a_failure() {
 
 #[tokio::test]
 async fn the_part_that_arrived_is_marked_in_json() {
-    let reply = Wire::OpenAi.stream(&Script::text(["half an ", "answer", " lost"]));
-    let world = World::new([reply.ending(End::Abort(700))]);
+    let world = World::new([refused_midway("half an answer")]);
     let run = world.run(&["--output-format", "json", "x"]).await;
     assert_eq!(run.code, Some(1), "{run:?}");
     assert_eq!(lines(&run.out)[0]["kept_partial"], true);
     assert_eq!(lines(&run.out)[0]["stop_reason"], Value::Null);
     assert!(!run.err.contains("shown above"), "{}", run.err);
+}
+
+/// An answer that the output limit cuts is one answer, however many calls it takes.
+#[tokio::test]
+async fn the_parts_of_a_cut_answer_are_joined() {
+    let cut = || Wire::OpenAi.stream(&Script::text(["one two th"]).stop(StopReason::MaxTokens));
+    let world = World::new([cut(), says("ree four")]);
+    let run = world.run(&["count"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "one two three four\n"), "{run:?}");
+    assert!(run.err.contains("the output limit cut the answer off"), "{}", run.err);
+
+    let world = World::new([cut(), says("ree four")]);
+    let run = world.run(&["--output-format", "stream-json", "count"]).await;
+    let lines = lines(&run.out);
+    let told = lines.iter().find(|line| line["type"] == "continuing").unwrap();
+    assert_eq!((&told["time"], &told["joins"]), (&1.into(), &true.into()));
+    assert_eq!(lines.last().unwrap()["result"], "one two three four");
+
+    // What a tool's result leads to is another answer.
+    let world = World::new([cut(), calls("fs_ls", r#"{"path":"."}"#), says("done")]);
+    let run = world.run(&["--output-format", "json", "count"]).await;
+    assert_eq!(self::lines(&run.out)[0]["result"], "done");
 }
 
 #[tokio::test]

@@ -146,6 +146,13 @@ pub(crate) fn calls(name: &str, arguments: &str) -> Reply {
     Wire::OpenAi.stream(&script.stop(StopReason::ToolUse))
 }
 
+/// The model says `text`, and then its provider refuses to go on.
+pub(crate) fn refused_midway(text: &str) -> Reply {
+    let piece = format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}"#);
+    let refusal = r#"{"error":{"message":"no more","type":"invalid_request_error"}}"#;
+    Reply::sse(format!("data: {piece}\n\ndata: {refusal}\n\n"))
+}
+
 pub(crate) fn exists(folder: &Path, name: &str) -> bool {
     folder.join(name).exists()
 }

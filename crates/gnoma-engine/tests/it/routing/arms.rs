@@ -10,7 +10,7 @@ use gnoma_testkit::{Answer, FakeTool};
 
 use super::team::{
     Team, assert_complete, broken, by, changes, editor, edits, looks, member, name, routed, said,
-    team, used,
+    team, team_resumed, used,
 };
 use crate::{assert_paired, outcome};
 
@@ -117,6 +117,24 @@ async fn a_cancelled_trial_does_not_send_the_arm_to_rest() {
     team.run.say("fix the lexer");
     team.cancel_after(Duration::from_secs(5)).await;
     assert_eq!(chosen_after_the_trial(team).await, [name("best")]);
+}
+
+/// "Go on" means the same in a session that was taken up again as in one that was never left.
+#[tokio::test(start_paused = true)]
+async fn a_resumed_conversation_goes_on_with_its_kind_of_task() {
+    let answers = || vec![Answer::text("done"), Answer::text("done")];
+    let members = || vec![member("a", 0.9, 0.1, answers()), member("b", 0.5, 0.1, answers())];
+    let mut whole = team(members(), by(Strategy::Single), Vec::new());
+    let first = whole.turn("debug why the parser crashes on empty input").await;
+    let kind = routed(&first).kind.clone();
+    let then = routed(&whole.turn("go on").await).kind.clone();
+    assert_eq!(then, kind);
+
+    let past = crate::history(&first);
+    let asked = (gnoma_core::session::PermissionMode::Bypass, false);
+    let keeping = (gnoma_engine::Keeping::default(), past);
+    let mut resumed = team_resumed(asked, members(), by(Strategy::Single), Vec::new(), keeping);
+    assert_eq!(routed(&resumed.turn("go on").await).kind, kind);
 }
 
 #[tokio::test(start_paused = true)]

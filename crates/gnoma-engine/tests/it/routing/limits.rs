@@ -101,6 +101,24 @@ async fn a_limit_that_passes_within_seconds_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_limit_that_runs_low_is_left_to_others_before_it_bars() {
+    let rates = Rates { rpd: Some(10), ..Rates::default() };
+    let options = RoutingOptions {
+        strategy: Strategy::Single,
+        ..counted(limits("slow", "slow", rates), &FakeLedger::default())
+    };
+    let answers = || (0..12).map(|_| Answer::text("done")).collect::<Vec<_>>();
+    let better = member("better", 0.52, 0.001, answers()).in_pools(&["slow"]);
+    let other = member("other", 0.5, 0.001, answers());
+    let mut team = team(vec![better, other], options, Vec::new());
+    for _ in 0..10 {
+        team.turn("fix the parser").await;
+    }
+    let asked = (team.asked(0), team.asked(1));
+    assert!(asked.0 >= 1 && asked.0 < 9, "its last requests are kept: {asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_next_turn_waits_for_such_a_limit_too() {
     let options = limited(Rates { rps: Some(1.0), ..Rates::default() });
     let a = vec![Answer::text("one"), Answer::text("two")];

@@ -128,7 +128,7 @@ async fn what_cannot_be_counted_is_not_spent_and_no_other_arm_is_blamed_for_it()
 async fn streams_that_die_without_telling_cannot_break_a_cap() {
     let ledger = FakeLedger::default();
     let words: String = (100..600).map(|number| format!("word {number} ")).collect();
-    let dies = || broken(&words, ErrorKind::Protocol);
+    let dies = || broken(&words, ErrorKind::BadRequest);
     let caps = Caps { session: Some(60_000), ..Caps::default() };
     let only = member("only", 0.5, 0.1, (0..50).map(|_| dies()).collect());
     let options = counted(PoolLimits::new(caps), &ledger);
@@ -151,6 +151,51 @@ async fn streams_that_die_without_telling_cannot_break_a_cap() {
     assert!((3..6).contains(&asked), "{asked}");
     let settled: u64 = ledger.settled().iter().map(|settled| settled.amount.micro_usd).sum();
     assert!(settled >= asked as u64 * 10_000, "{settled}");
+}
+
+/// Room for the prompt and a short answer is enough; for less the refusal says what would do.
+#[tokio::test(start_paused = true)]
+async fn a_cap_with_room_for_a_short_answer_lets_it_through() {
+    // A prompt of about 1,500 tokens at $1 and an answer at $10 a million.
+    for (cap, is_let) in [(8_000, true), (2_000, false)] {
+        let caps = Caps { session: Some(cap), ..Caps::default() };
+        let only = member("only", 0.5, 0.1, vec![Answer::text("short")]).priced(Some(Price {
+            input: 1_000_000,
+            output: 10_000_000,
+            ..Price::default()
+        }));
+        let options = counted(PoolLimits::new(caps), &FakeLedger::default());
+        let mut team = team(vec![only], options, Vec::new());
+        let events = team.turn("fix the parser").await;
+        if is_let {
+            assert_complete(&events);
+            let limit = team.providers[0].requests()[0].max_output_tokens.unwrap();
+            assert!((256..700).contains(&limit), "{limit}");
+            let told = |event: &Event| matches!(event, Event::Notice { text, .. } if text.contains("leaves room"));
+            assert!(events.iter().any(told), "{events:?}");
+        } else {
+            let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
+            assert!(error.message.contains("needs about $0.00"), "{error}");
+            assert!(error.message.contains("raise `router.caps.session` to $0.01"), "{error}");
+            assert_eq!(team.asked(0), 0);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_breaks_again_and_again_ends_at_the_cap() {
+    let ledger = FakeLedger::default();
+    let words: String = (100..600).map(|number| format!("word {number} ")).collect();
+    let caps = Caps { session: Some(60_000), ..Caps::default() };
+    let dies = || broken(&words, ErrorKind::Network);
+    let only = member("only", 0.5, 0.1, (0..50).map(|_| dies()).collect());
+    let mut team = team(vec![only], counted(PoolLimits::new(caps), &ledger), Vec::new());
+    let events = team.turn("fix the parser").await;
+    let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
+    assert!(error.message.contains("the session's cap"), "{error}");
+    assert!((3..6).contains(&team.asked(0)), "{}", team.asked(0));
+    let taken_back = |event: &&Event| matches!(event, Event::Retrying { retracted: true, .. });
+    assert_eq!(events.iter().filter(taken_back).count(), team.asked(0), "each is taken back");
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use gnoma_core::{
-    Command, ErrorKind, Event, ModelRef, ModelRequest, Price, ProviderError, StreamEvent,
+    Command, ErrorKind, Event, Message, ModelRef, ModelRequest, Price, ProviderError, StreamEvent,
     ToolOutcome, Usage,
     session::{Outcome, PermissionMode, Routing, SessionState},
     tool::{Access, BoxFuture, CommandReport, ToolKind, ToolOutput},
@@ -108,6 +108,17 @@ pub(super) fn team_in(
     tools: Vec<FakeTool>,
     keeping: Keeping,
 ) -> Team {
+    team_resumed(asked, members, options, tools, (keeping, Vec::new()))
+}
+
+/// The same, going on with what was said before.
+pub(super) fn team_resumed(
+    asked: (PermissionMode, bool),
+    members: Vec<Member>,
+    options: RoutingOptions,
+    tools: Vec<FakeTool>,
+    (keeping, history): (Keeping, Vec<Arc<Message>>),
+) -> Team {
     let firewall = firewall();
     let notes = Arc::new(Notes::default());
     let clock = Arc::new(AtomicI64::new(BEGUN_MS));
@@ -136,7 +147,7 @@ pub(super) fn team_in(
     }
     routes.set_arms(arms, known);
     let tools = tools.into_iter().map(|tool| Arc::new(tool) as _).collect();
-    let handle = spawn(Arc::clone(&routes), firewall, tools, asked, keeping, Vec::new());
+    let handle = spawn(Arc::clone(&routes), firewall, tools, asked, keeping, history);
     let provider = Arc::clone(&providers[0]);
     Team { run: Run { handle, provider }, providers, routes, notes, clock }
 }

@@ -198,7 +198,7 @@ impl ResponsesDecoder {
         match error {
             Some(error) => self.failure(error.get()),
             None => ProviderError::new(
-                ErrorKind::Overloaded,
+                ErrorKind::ServerError,
                 &self.profile.name,
                 "the provider says that the answer failed, and not why",
             ),

@@ -113,6 +113,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         interactive: false,
         limits: Limits::default(),
         history: Vec::new(),
+        measured: None,
         keeping: Keeping::default(),
         scope: None,
         above: None,

@@ -1,0 +1,37 @@
+//! How long servers are waited for.
+
+use std::time::Duration;
+
+use crate::layer::Merged;
+
+/// Waiting for servers.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Longest wait for a connection.
+    pub connect_timeout: Duration,
+    /// Longest silence within an answer.
+    pub idle_timeout: Duration,
+    /// Longest silence before an answer begins.
+    pub first_byte_timeout: Duration,
+    /// The same for servers of the user's own.
+    pub local_first_byte_timeout: Duration,
+}
+
+/// Longest silence before an answer begins, where nothing is said of it.
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(120);
+
+impl Network {
+    pub(super) fn from_layers(layers: &Merged) -> Self {
+        let idle_timeout = layers.duration("network.idle_timeout");
+        // None is shorter than a second.
+        let said = |key| Some(layers.duration(key)).filter(|time| !time.is_zero());
+        Self {
+            connect_timeout: layers.duration("network.connect_timeout"),
+            idle_timeout,
+            first_byte_timeout: said("network.first_byte_timeout")
+                .unwrap_or_else(|| FIRST_BYTE_TIMEOUT.min(idle_timeout)),
+            local_first_byte_timeout: said("network.local_first_byte_timeout")
+                .unwrap_or(idle_timeout),
+        }
+    }
+}

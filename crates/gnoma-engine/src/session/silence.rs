@@ -1,0 +1,87 @@
+//! A model that says nothing: people are told what is waited for, and the wait ends.
+//!
+//! What counts is what comes of the answer. A server that sends comments or empty pieces to keep the
+//! connection open says nothing, however often it does.
+
+use std::time::Duration;
+
+use gnoma_core::StreamEvent;
+use tokio::time::Instant;
+
+/// Silence after which people are told; then again after as long again, doubling.
+const FIRST_WORD: Duration = Duration::from_secs(15);
+
+/// How long a call has been silent, and how long it may be.
+pub(super) struct Silence {
+    /// The last sign of an answer, or the call's beginning.
+    since: Instant,
+    /// After so much silence the call is given up.
+    limit: Duration,
+    /// The same, once the server has begun to answer.
+    limit_within: Duration,
+    /// After so much silence people are told.
+    next_word: Duration,
+    has_begun: bool,
+}
+
+impl Silence {
+    /// A call has begun; `first`: the longest silence before the first sign, `within` after it.
+    pub(super) fn new(first: Duration, within: Duration) -> Self {
+        Self {
+            since: Instant::now(),
+            limit: first,
+            limit_within: within,
+            next_word: FIRST_WORD,
+            has_begun: false,
+        }
+    }
+
+    /// Something has come.
+    pub(super) fn hear(&mut self, event: &StreamEvent) {
+        if self.has_begun && says_nothing(event) {
+            return;
+        }
+        let within = self.limit_within;
+        *self = Self { has_begun: true, limit: within, ..Self::new(within, within) };
+    }
+
+    /// When it has to be looked at.
+    pub(super) fn until(&self) -> Instant {
+        self.since + self.next_word.min(self.limit)
+    }
+
+    /// Looks at it: how long it has lasted, and whether that is too long.
+    pub(super) fn look(&mut self) -> Lasting {
+        let waited = self.since.elapsed();
+        self.next_word = self.next_word.saturating_mul(2);
+        Lasting { waited, limit: self.limit, has_begun: self.has_begun }
+    }
+}
+
+/// A silence, looked at.
+pub(super) struct Lasting {
+    pub(super) waited: Duration,
+    /// After so much the call is given up.
+    pub(super) limit: Duration,
+    /// The server had begun to answer.
+    pub(super) has_begun: bool,
+}
+
+/// Whether an event brings nothing of an answer.
+fn says_nothing(event: &StreamEvent) -> bool {
+    match event {
+        StreamEvent::TextDelta { text, .. }
+        | StreamEvent::ThinkingDelta { text, .. }
+        | StreamEvent::ToolCallDelta { fragment: text, .. } => text.is_empty(),
+        // They come again and again from servers that count while they keep silent.
+        StreamEvent::RateLimits { .. } | StreamEvent::Started { .. } | StreamEvent::Usage(_) => {
+            true
+        }
+        StreamEvent::Signature { .. }
+        | StreamEvent::Item { .. }
+        | StreamEvent::Redacted { .. }
+        | StreamEvent::ToolCallStart { .. }
+        | StreamEvent::ToolCallDone { .. }
+        | StreamEvent::Stop(_) => false,
+    }
+}

@@ -406,3 +406,20 @@ fn waiting(wait: &Wait, now: Instant) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_counted_down() {
+        let now = Instant::now();
+        let after = |ms| now + Duration::from_millis(ms);
+        let again = |ms| waiting(&Wait::Again { at: after(3_200), attempt: 2 }, after(ms));
+        assert_eq!(again(0), "trying again in 4 s (attempt 2)");
+        assert_eq!(again(3_000), "trying again in 1 s (attempt 2)");
+        assert_eq!(again(3_200), "waiting for the model");
+        let silent = Wait::Silent { since: now, until: after(120_000) };
+        assert_eq!(waiting(&silent, after(61_000)), "no answer for 1 min 1 s, gives up in 59 s");
+    }
+}

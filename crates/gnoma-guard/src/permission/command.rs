@@ -3,13 +3,16 @@
 //! The whole is as strict as its strictest part. A rule that allows is about the words of one simple
 //! command in the workspace: what redirections and variables before it do is judged on its own.
 
-use std::path::{Path, PathBuf};
+use std::{
+    cmp::Reverse,
+    path::{Path, PathBuf},
+};
 
 use gnoma_core::{
     session::PermissionMode,
     tool::{Access, Grant},
 };
-use gnoma_shell::{Analysis, Effect, FilePlace, Invocation, StartContext};
+use gnoma_shell::{Analysis, Effect, FilePlace, Invocation, Risk, StartContext};
 use serde_json::Value;
 
 use super::{
@@ -27,6 +30,8 @@ use crate::places::JudgedPath;
 
 /// Most simple commands that a person can be expected to read, and rules to be held to.
 const MAX_PARTS: usize = 50;
+/// Most parts whose reasons a question tells.
+const MAX_REASONS: usize = 8;
 /// Longest command shown in a reason, in characters.
 const MAX_SHOWN_CHARS: usize = 60;
 /// The tool that rules about commands name.
@@ -65,9 +70,35 @@ impl<'a> Judgement<'a> {
         let parts: Vec<_> = analysis.commands.iter().map(|command| self.part(command)).collect();
         let whole = parts.iter().cloned().reduce(Opinion::and);
         let whole = whole.unwrap_or_else(|| self.harmless("it", None));
-        let whole = self.as_a_whole(&analysis).into_iter().fold(whole, Opinion::and);
+        let general = self.as_a_whole(&analysis);
+        let mut whole = general.iter().cloned().fold(whole, Opinion::and);
+        if whole.decision == Decision::Ask {
+            whole.reason = self.all_reasons(&analysis, &parts, &general);
+        }
         let grant = self.grant(&analysis, &whole);
         Judged { analysis, parts, whole, grant }
+    }
+
+    /// What is asked about, the worst first, so that a question says all of it.
+    fn all_reasons(&self, analysis: &Analysis, parts: &[Opinion], general: &[Opinion]) -> String {
+        let general = general.iter().map(|opinion| (Risk::Critical, opinion));
+        let parts = analysis.commands.iter().map(|command| command.risk).zip(parts);
+        let asks = |(_, opinion): &(Risk, &Opinion)| opinion.decision == Decision::Ask;
+        let mut asking: Vec<_> = parts.chain(general).filter(asks).collect();
+        asking.sort_by_key(|(risk, _)| Reverse(*risk));
+        let mode = format!("mode {}: ", self.mode);
+        let by_mode = asking.iter().any(|(_, opinion)| opinion.reason.starts_with(&mode));
+        let mut reasons: Vec<&str> = Vec::new();
+        for (_, opinion) in &asking {
+            let reason = opinion.reason.strip_prefix(&mode).unwrap_or(&opinion.reason);
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        let more = reasons.len().saturating_sub(MAX_REASONS);
+        reasons.truncate(MAX_REASONS);
+        let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+        format!("{}{}{rest}", if by_mode { mode.as_str() } else { "" }, reasons.join("; "))
     }
 
     /// Questions that no single part raises.

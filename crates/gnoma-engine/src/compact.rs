@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{Message, Role, message::Content};
+use gnoma_core::{Message, Role, cut, message::Content};
 
 use crate::{prompt, tokens};
 
@@ -136,7 +136,7 @@ pub(crate) fn words(answer: &str, window_tokens: Option<u32>) -> Option<String> 
         && counted > most
     {
         let shorter = (text.len().saturating_mul(most) / counted).min(text.len() - 1);
-        text = cuts::head(text, shorter);
+        text = cut::head(text, shorter);
     }
     (!text.is_empty()).then(|| text.to_owned())
 }

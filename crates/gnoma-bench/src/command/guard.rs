@@ -284,7 +284,7 @@ fn reading(walls: &Walls) -> Result<()> {
         "walls around a command that only reads",
         format_args!("≤ {GOAL_READING_MS:.0} ms"),
         format_args!("{:.1} ms added ({walled:.1} with, {free:.1} without)", walled - free),
-        Verdict::of(walled - free <= GOAL_READING_MS),
+        GoalCheck::of(walled - free <= GOAL_READING_MS),
     );
     Ok(())
 }

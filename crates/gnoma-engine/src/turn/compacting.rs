@@ -64,7 +64,7 @@ impl Turn {
                 info("the context window is almost full: compacting the conversation", fx);
             }
             Cause::Refused { .. } => {
-                info("the conversation is too long for the model: compacting it", fx)
+                info("the conversation is too long for the model: compacting it", fx);
             }
         }
         Phase::Compacting { cause, cut: Some(cut) }

@@ -1,0 +1,50 @@
+//! An oracle for the judging of commands: whatever is judged to only read is run where nothing can come of
+//! it, and what it really did is looked at. An effect is a failure, told with the shortest such command.
+//!
+//! `GNOMA_ORACLE=100000` runs that many commands, `GNOMA_ORACLE_SEED` other ones, `GNOMA_ORACLE_TOOLS` is a
+//! folder with more programs (below `usr/bin`), and `GNOMA_OBSERVE=FILE` observes the commands of a file of
+//! JSON lines and prints what each did. Without name spaces and overlays there is nothing to run them in.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test with a main of its own: it is configured by variables, prints what it finds, and ends at a fault"
+)]
+
+#[cfg(target_os = "linux")]
+mod canary;
+#[cfg(target_os = "linux")]
+mod grammar;
+#[cfg(target_os = "linux")]
+mod hunt;
+#[cfg(target_os = "linux")]
+mod observer;
+#[cfg(target_os = "linux")]
+mod view;
+
+use std::process::ExitCode;
+
+#[cfg(target_os = "linux")]
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [observer::KEEPER] => {
+            observer::keep();
+            ExitCode::SUCCESS
+        }
+        [observer::STARTER, root, command] => {
+            observer::become_command(root, command);
+            ExitCode::FAILURE
+        }
+        words => hunt::test(words),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> ExitCode {
+    ExitCode::SUCCESS
+}

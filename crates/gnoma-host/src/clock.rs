@@ -45,7 +45,8 @@ fn ago_in(zone: fn() -> TimeZone, then_ms: i64, now_ms: i64) -> String {
         ..MINUTE => "just now".to_owned(),
         seconds @ MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
         seconds @ HOUR..DAY => format!("{} h ago", seconds / HOUR),
-        seconds @ DAY..DATED => format!("{} d ago", seconds / DAY),
+        seconds if seconds < 2 * DAY => "1 day ago".to_owned(),
+        seconds @ DAY..DATED => format!("{} days ago", seconds / DAY),
         DATED.. => date(&zone(), then_ms),
     }
 }
@@ -77,7 +78,7 @@ mod tests {
         assert_eq!(ago(59), "just now");
         assert_eq!(ago(119), "1 min ago");
         assert_eq!(ago(7_200), "2 h ago");
-        assert_eq!(ago(13 * 86_400), "13 d ago");
+        assert_eq!(ago(13 * 86_400), "13 days ago");
         assert_eq!(ago(21 * 86_400), "2026-11-01");
     }
 

@@ -11,13 +11,22 @@ use gnoma_config::{
 };
 use toml::{Table, Value};
 
-use crate::{Folders as _, HostError, Project, Result};
+use crate::{Folders as _, HostError, Project, Result, providers};
 
 /// Sets `key`, as TOML writes it, in the person's own settings; returns a sentence that says where.
 ///
 /// # Errors
 /// There is no such setting, it cannot have the value, or the file cannot be changed.
 pub fn set_setting(project: &Project, key: &str, value: &str) -> Result<String> {
+    let known = providers::named(&project.loaded.settings);
+    let provider = value.trim().trim_matches('"');
+    if key == "provider.default" && !known.iter().any(|name| name == provider) {
+        let text = format!(
+            "`{key}` was not set: unknown provider `{provider}`; known: {}",
+            known.join(", ")
+        );
+        return Err(HostError::usage(text));
+    }
     set(&project.environment().config_dir(), key, value).map_err(HostError::usage)
 }
 

@@ -49,6 +49,8 @@ pub enum Effect {
     Theme(String),
     /// Draw everything anew: something else has written on the terminal.
     Redraw,
+    /// Another profile of the settings holds from now on, so that its rules about secrets do.
+    Profile(Option<String>),
     /// List the files for `@path`.
     List,
     /// Say which of these files, below the session's folder, are not there.
@@ -85,6 +87,7 @@ impl Effect {
             | Self::Remember(_)
             | Self::LookFor(_)
             | Self::Demo
+            | Self::Profile(_)
             | Self::List => return Err(Box::new(self)),
         })
     }

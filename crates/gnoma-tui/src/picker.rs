@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(line(&mut picker, "pine"), Picked::Row(2));
         assert_eq!(line(&mut picker, "q"), Picked::Nothing);
         let Picked::Told(lines) = line(&mut picker, "17") else { panic!("17 fits") };
-        assert_eq!(lines[0].plain(), "nothing fits `17`");
+        assert_eq!(lines[0].plain(), "nothing matches `17`");
         let Picked::Told(lines) = line(&mut picker, "app") else { panic!("two fit") };
         assert_eq!(lines[2].plain(), "  2 pineapple a fruit");
         assert_eq!(line(&mut picker, "2"), Picked::Row(2), "numbers are those that were read out");

@@ -251,8 +251,7 @@ impl PermissionQuestion {
     fn heading(&self, behind: usize) -> Line {
         let mut line = Line::from([
             Span::new("? ", Style::of(Ink::Warning).bold()),
-            Span::new(self.call.name.clone(), Style::of(Ink::Warning).bold()),
-            Span::new(" asks to run", Style::of(Ink::Warning)),
+            Span::new(self.asked(), Style::of(Ink::Warning).bold()),
         ]);
         if behind > 0 {
             line.spans.push(Span::new(format!(" · {behind} more waiting"), dim()));
@@ -260,10 +259,27 @@ impl PermissionQuestion {
         line
     }
 
+    /// What the person is asked, with the verb for what would happen.
+    fn asked(&self) -> String {
+        let verb = match self.call.name.as_str() {
+            "bash" => return "Run this command?".to_owned(),
+            "fs.edit" => "Edit",
+            "fs.write" => "Write",
+            "fs.read" => "Read",
+            "fs.ls" => "List",
+            name => return format!("Run {name}?"),
+        };
+        let arguments = self.call.arguments.read::<Map<String, Value>>().unwrap_or_default();
+        match arguments.get("path").and_then(Value::as_str) {
+            Some(path) => format!("{verb} {}?", path.replace(char::is_control, " ")),
+            None => format!("Run {}?", self.call.name),
+        }
+    }
+
     fn facts(&self, place: &str, width: usize) -> Vec<Line> {
         let mut facts = vec![Line::new(format!("  in {place}"), dim())];
         let because = Line::from([
-            Span::new("  because ", dim()),
+            Span::new("  reason: ", dim()),
             Span::new(self.reason.clone(), Style::default()),
         ]);
         facts.extend(because.wrap(width, &Line::new("  ", dim())));
@@ -468,12 +484,12 @@ mod tests {
             question(r#"{"command":"rm -rf build && make","wait_s":5}"#, Some("bash(make *)"));
         let lines = question.lines("~/src", 2, &Keymap::built_in(), Size::new(60, 20));
         insta::assert_snapshot!(plain(&lines), @r"
-        ? bash asks to run · 2 more waiting
+        ? Run this command? · 2 more waiting
           rm -rf build && make
           wait_s: 5
 
           in ~/src
-          because `rm -rf build` removes files
+          reason: `rm -rf build` removes files
 
         › y  yes, once
           a  always: bash(make *)

@@ -141,7 +141,8 @@ impl Workspace {
         match (self.lines(change.before.as_ref())?, self.lines(change.after.as_ref())?) {
             (Some(before), Some(after)) => {
                 let hunks = unified(&before, &after, CONTEXT_LINES, None);
-                if !hunks.is_empty() {
+                // A file that is new or gone is told by its name, also where it is empty.
+                if !hunks.is_empty() || change.before.is_none() || change.after.is_none() {
                     text.push_str(&format!("--- {old}\n+++ {new}\n{hunks}"));
                 }
             }

@@ -40,6 +40,9 @@ impl State {
         }
         let note = commands::switch_note(&request, self.session.view.messages > 0);
         let keeps_conversation = request == Request::Fork;
+        if !matches!(request, Request::Rewind { conversation: true, .. }) {
+            self.session.rewound = None;
+        }
         self.session.is_switching = true;
         self.request(request, Purpose::Switch { keeps_conversation, note });
     }
@@ -126,7 +129,10 @@ impl State {
                     self.note(note);
                 }
             }
-            Err(error) => self.warn(&words(&error)),
+            Err(error) => {
+                self.session.rewound = None;
+                self.warn(&words(&error));
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gnoma_core::{
-    CallId, Content, Event, Message, Role,
+    CallId, Content, Event, Message, Role, Usage,
     protocol::{Envelope, FoundProviders, Reply, Request, RequestError, SessionView, TextTail},
     session::SessionState,
 };
@@ -88,10 +88,21 @@ impl State {
             self.end_life(goes_on);
         }
         self.session.is_switching = false;
+        let profile = self.facts.profile.take();
         self.facts = Facts::of(&self.session.view);
+        if self.facts.profile != profile {
+            self.emit(Effect::Profile(self.facts.profile.clone()));
+        }
         self.session.is_closed = false;
+        let counted = Counts::of(&self.session.view);
         if !goes_on {
-            self.counts = Counts::of(&self.session.view);
+            self.counts = counted;
+        } else if counted.round != Usage::default() {
+            // What fills the window is not what it was where turns came back.
+            self.counts.round = counted.round;
+        }
+        if let Some(prompt) = self.session.rewound.take() {
+            self.write_instead(prompt.as_str().into());
         }
         self.info_changed();
         self.retold();

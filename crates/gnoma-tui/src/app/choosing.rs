@@ -16,6 +16,7 @@ use crate::{
     effect::Effect,
     keymap::{Action, Code, Context, Key},
     picker::{Picked, Picker, Row},
+    theme,
 };
 
 impl State {
@@ -24,6 +25,22 @@ impl State {
         let (rows, choices): (Vec<Row>, Vec<LayerChoice>) = rows.into_iter().unzip();
         let list = Picker::new(title, rows).filtered(filter).by_line(self.accessible);
         self.layer = Some(Layer::Pick { list, choices });
+    }
+
+    /// Offers what fits an argument; where nothing does, says so and leaves the keys to the editor.
+    pub(crate) fn pick_or_say(
+        &mut self,
+        title: &str,
+        what: &str,
+        rows: Vec<(Row, LayerChoice)>,
+        argument: &str,
+    ) {
+        self.pick(title, rows, argument);
+        let is_empty =
+            |layer: &mut Layer| matches!(layer, Layer::Pick { list, .. } if list.count() == 0);
+        if !argument.is_empty() && self.layer.take_if(is_empty).is_some() {
+            self.hint(format!("No {what} matches `{argument}`"));
+        }
     }
 
     /// Offers a list that more is going to come to, from who is named.
@@ -121,7 +138,7 @@ impl State {
             LayerChoice::Theme(name) => self.paint_with(&name),
             LayerChoice::Edit(setting) => self.edit_setting(setting),
             LayerChoice::Set { key, value } => self.set(&key, &value),
-            LayerChoice::Rewind { turns } => self.pick_rewind(turns),
+            LayerChoice::Rewind { turns, prompt } => self.pick_rewind(turns, prompt),
         }
     }
 
@@ -133,6 +150,10 @@ impl State {
 
     /// Changes a setting for the sessions to come.
     pub(crate) fn set(&mut self, key: &str, value: &str) {
+        if key == "tui.theme" && !theme::names().any(|name| name == value) {
+            let known: Vec<&str> = theme::names().collect();
+            return self.hint(format!("Unknown theme `{value}`. Themes: {}", known.join(", ")));
+        }
         self.store_setting(key, value, " (from the next session on)");
     }
 
@@ -161,7 +182,8 @@ impl State {
         self.pick(&key, rows, "");
     }
 
-    fn pick_rewind(&mut self, turns: usize) {
+    fn pick_rewind(&mut self, turns: usize, prompt: String) {
+        self.session.rewound = Some(prompt);
         let rewind = |files, conversation| {
             LayerChoice::Switch(Request::Rewind { turns, files, conversation })
         };
@@ -170,7 +192,7 @@ impl State {
             (Row::new("conversation", "keep the files as they are"), rewind(false, true)),
             (Row::new("files", "keep the conversation"), rewind(true, false)),
         ];
-        self.pick("Take back", rows, "");
+        self.pick("Rewind", rows, "");
     }
 
     /// Puts a text into the editor; what stood there can be found in the history.

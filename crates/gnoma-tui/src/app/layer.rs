@@ -46,7 +46,7 @@ pub(crate) enum LayerChoice {
     /// Change a setting.
     Set { key: String, value: String },
     /// Ask what is to be taken back.
-    Rewind { turns: usize },
+    Rewind { turns: usize, prompt: String },
 }
 
 /// What a field is for.

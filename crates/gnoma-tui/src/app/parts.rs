@@ -73,6 +73,8 @@ pub(crate) struct SessionLink {
     pub(super) is_switching: bool,
     /// The next session goes on with the conversation on the screen.
     pub(super) keeps_conversation: bool,
+    /// The prompt to write again when a rewind has taken it back.
+    pub(super) rewound: Option<String>,
     /// It waits for input, as far as it has said.
     pub(super) is_at_rest: bool,
     pub(super) is_closed: bool,

@@ -23,6 +23,11 @@ use crate::{
 const SYSTEM_NOTE: &str = "[system] ";
 /// Files of one message that are looked for.
 const MAX_LOOKED_FOR: usize = 100;
+/// Programs that need the whole terminal: a line that begins with one has it until it ends.
+const WHOLE_TERMINAL: [&str; 15] = [
+    "vim", "vi", "nvim", "nano", "emacs", "hx", "less", "more", "man", "top", "htop", "tmux",
+    "fzf", "tig", "lazygit",
+];
 /// Lines of a shell line's output that are shown.
 const MAX_SHOWN_OUTPUT_LINES: usize = 200;
 /// Bytes of a shell line's output that can be sent along.
@@ -313,6 +318,10 @@ impl State {
             return self.hint("Type a command after `!`");
         }
         self.take_written();
+        let program = line.split_whitespace().next().unwrap_or_default();
+        if WHOLE_TERMINAL.contains(&program) {
+            return self.emit(Effect::HandOver(Some(line.to_owned())));
+        }
         self.say(vec![Line::new(format!("! {line}"), Style::of(Ink::Person))]);
         self.shells.push_back((line.to_owned(), self.now));
         self.emit(Effect::RunShell(line.to_owned()));

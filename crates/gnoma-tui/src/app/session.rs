@@ -47,7 +47,7 @@ impl State {
             Event::PermissionDecided { call, allowed, reason } => {
                 self.withdraw(call);
                 let what = self.calls.get(call).map_or("a call", String::as_str);
-                let verdict = if *allowed { "allowed" } else { "refused" };
+                let verdict = if *allowed { "approved" } else { "denied" };
                 self.decided(format!("{verdict} {what}: {reason}"));
             }
             Event::ToolStarted { call } => self.doing(&format!("running {}", call.name)),
@@ -111,7 +111,7 @@ impl State {
             }
             Event::Checking { by, .. } => self.doing(&format!("checking the work: {by}")),
             Event::Checked { arm, by, passed, .. } => {
-                let verdict = if *passed { "holds" } else { "does not hold" };
+                let verdict = if *passed { "passed" } else { "problems found" };
                 self.decided(format!("{by} checked the work of {arm}: {verdict}"));
             }
             _ => (),

@@ -22,7 +22,7 @@ use crate::{
     history::History,
     keymap::Keymap,
     status::{Counts, Facts},
-    text::{Line, Style},
+    text::{Ink, Line, Style},
     transcript::{self, Transcript},
 };
 
@@ -186,6 +186,14 @@ impl State {
         self.transcript.lines(lines);
     }
 
+    /// Says lines below a heading; nothing where there are none.
+    pub(crate) fn say_titled(&mut self, title: &str, lines: Vec<Line>) {
+        if !lines.is_empty() {
+            let heading = Line::new(title.to_owned(), Style::of(Ink::Accent).bold());
+            self.say(std::iter::once(heading).chain(lines).collect());
+        }
+    }
+
     /// Shows a text of several lines.
     pub(crate) fn tell(&mut self, text: &str) {
         let line = |line: &str| Line::new(format!("  {line}"), Style::default());
@@ -202,7 +210,8 @@ impl State {
             ..1 => "just now".to_owned(),
             1..60 => format!("{minutes} min ago"),
             60..1_440 => format!("{} h ago", minutes / 60),
-            _ => format!("{} d ago", minutes / 1_440),
+            1_440..2_880 => "1 day ago".to_owned(),
+            _ => format!("{} days ago", minutes / 1_440),
         }
     }
 

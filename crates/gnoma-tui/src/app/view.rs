@@ -31,6 +31,8 @@ const MIN_HEIGHT: usize = 4;
 const TOO_SMALL: &str = "Window too small";
 /// A terminal with fewer rows has none to spare for air.
 const MIN_ROWS_FOR_AIR: usize = 10;
+/// A rule that is wider would only be in the way of a window that becomes narrower.
+const MAX_RULE_COLUMNS: usize = 60;
 /// What stands before what is written.
 const PROMPT: &str = "› ";
 /// What stands before what is written while vim's keys do not write.
@@ -75,6 +77,9 @@ impl State {
         let has_air = height >= MIN_ROWS_FOR_AIR && used + 1 < room;
         if has_air {
             above.insert(0, Line::default());
+        }
+        if has_air && panel.is_editor && used + 2 < room && !self.accessible {
+            above.push(rule(width));
         }
         // What is more than the editor is kept apart from the line at the bottom, too.
         let has_air_below = has_air && !panel.is_editor && used + 2 < room;
@@ -328,6 +333,11 @@ fn spoken_layer(layer: &Layer) -> String {
         Layer::Search(search) => format!("searching for: {}", search.query()),
         Layer::Setup(setup) => setup.spoken(),
     }
+}
+
+/// What parts the editor from the conversation.
+fn rule(width: usize) -> Line {
+    Line::new("─".repeat(width.min(MAX_RULE_COLUMNS)), Style::of(Ink::Dim))
 }
 
 /// A line that says so, as much of it as there is room for.

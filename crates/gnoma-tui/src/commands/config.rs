@@ -21,6 +21,9 @@ fn run(state: &mut State, argument: &str) {
     if let Some((key, value)) = set(argument) {
         return state.set(key, value);
     }
+    if argument == "set" || argument.starts_with("set ") {
+        return state.hint("Write the key and the value: /config set KEY VALUE");
+    }
     state.look_up(Sought::Settings, Request::Settings, argument);
 }
 
@@ -34,7 +37,7 @@ pub(super) fn show(state: &mut State, settings: Vec<Setting>, argument: &str) {
         (Row::new(setting.key.clone(), detail), LayerChoice::Edit(setting))
     };
     let rows: Vec<_> = settings.into_iter().map(row).collect();
-    state.pick("Settings", rows, argument);
+    state.pick_or_say("Settings", "setting", rows, argument);
 }
 
 /// Key and value of `set key value`.

@@ -18,6 +18,6 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, _argument: &str) {
     let lines = status::window(&state.facts, &state.counts);
-    state.say(lines);
+    state.say_titled("Context window", lines);
     state.look_up(Sought::Explanation, Request::Explain(Topic::Context), "");
 }

@@ -23,7 +23,7 @@ pub(super) fn show(state: &mut State, diff: &str) {
     match diff.trim() {
         "" => state.note("No files changed"),
         // A sentence says why there is none.
-        text if !text.contains("@@ ") => state.note(text),
+        text if !text.contains("@@ ") && !text.contains("+++ ") => state.note(text),
         _ => {
             let lines = diff::named(diff, state.size.width, MAX_LINES);
             state.say(lines);

@@ -49,5 +49,5 @@ pub(super) fn show(state: &mut State, mut sessions: Vec<SessionFacts>, argument:
         (Row::new(session.title, format!("{when}  {id}")), LayerChoice::Switch(stored(Some(id))))
     };
     let rows = sessions.into_iter().map(row).collect();
-    state.pick("Go on with", rows, argument);
+    state.pick_or_say("Resume", "session", rows, argument);
 }

@@ -22,20 +22,33 @@ fn run(state: &mut State, argument: &str) {
 
 /// Takes the place that was meant, or offers all.
 pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) {
-    if let Ok(turns) = argument.parse::<usize>() {
-        if points.iter().any(|point| point.turns == turns) {
-            return state.perform(LayerChoice::Rewind { turns });
-        }
-        return state.hint(format!("There are not {turns} turns to undo"));
-    }
     if points.is_empty() {
         return state.hint("Nothing to rewind to yet");
     }
+    if !argument.is_empty() {
+        let meant = argument
+            .parse()
+            .ok()
+            .and_then(|turns: usize| points.into_iter().find(|point| point.turns == turns));
+        return match meant {
+            Some(RewindPoint { turns, prompt, .. }) => {
+                state.perform(LayerChoice::Rewind { turns, prompt });
+            }
+            None => {
+                state.hint(format!("There are not {argument} turns to undo. /rewind lists them"))
+            }
+        };
+    }
     let row = |point: RewindPoint| {
         let when = state.ago(point.at_ms);
-        let detail = format!("{when} · {} files changed since", point.files);
-        (Row::new(point.prompt, detail), LayerChoice::Rewind { turns: point.turns })
+        let files = match point.files {
+            0 => "no files changed since".to_owned(),
+            1 => "1 file changed since".to_owned(),
+            files => format!("{files} files changed since"),
+        };
+        let choice = LayerChoice::Rewind { turns: point.turns, prompt: point.prompt.clone() };
+        (Row::new(point.prompt, format!("{when} · {files}")), choice)
     };
     let rows = points.into_iter().map(row).collect();
-    state.pick("Go back to before", rows, argument);
+    state.pick("Go back to before", rows, "");
 }

@@ -13,5 +13,5 @@ fn run(state: &mut State, _argument: &str) {
         state.session.view.session.as_str(),
         state.routes.why.as_deref(),
     );
-    state.say(lines);
+    state.say_titled("Session", lines);
 }

@@ -15,7 +15,8 @@ fn run(state: &mut State, argument: &str) {
         return state.perform(LayerChoice::Theme(argument.to_owned()));
     }
     if !argument.is_empty() {
-        state.hint(format!("Unknown theme `{argument}`. Choose one:"));
+        let known: Vec<&str> = theme::names().collect();
+        return state.hint(format!("Unknown theme `{argument}`. Themes: {}", known.join(", ")));
     }
     let row = |name: &str| {
         let row = Row::new(name, "").current(name == state.theme);

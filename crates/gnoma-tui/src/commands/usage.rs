@@ -8,5 +8,5 @@ pub(super) const COMMAND: Slash =
 
 fn run(state: &mut State, _argument: &str) {
     let lines = status::usage(&state.facts, &state.counts);
-    state.say(lines);
+    state.say_titled("Usage", lines);
 }

@@ -11,21 +11,33 @@ use crate::{
 /// Decisions that are shown.
 const MAX_SHOWN: usize = 15;
 
-pub(super) const COMMAND: Slash =
-    Slash { name: "why", aliases: &[], arguments: "", about: "explain the last decisions", run };
+pub(super) const COMMAND: Slash = Slash {
+    name: "why",
+    aliases: &[],
+    arguments: "[number]",
+    about: "explain the last decisions",
+    run,
+};
 
-fn run(state: &mut State, _argument: &str) {
-    let skipped = state.routes.decisions.len().saturating_sub(MAX_SHOWN);
+fn run(state: &mut State, argument: &str) {
+    let wanted = match argument {
+        "" => MAX_SHOWN,
+        number => match number.parse() {
+            Ok(count) => count,
+            Err(_) => return state.hint("Write how many decisions to show, as in /why 5"),
+        },
+    };
+    let skipped = state.routes.decisions.len().saturating_sub(wanted);
     let shown = state.routes.decisions.iter().skip(skipped);
     let lines: Vec<Line> =
         shown.map(|decision| Line::new(format!("  {decision}"), Style::of(Ink::Dim))).collect();
     if lines.is_empty() {
         state.note("No decisions yet");
     }
-    state.say(lines);
+    state.say_titled("Decisions", lines);
     if let Some(routing) = &state.routes.last {
         let lines = route::lines(routing);
-        return state.say(lines);
+        return state.say_titled("Model", lines);
     }
     state.look_up(Sought::Explanation, Request::Explain(Topic::Routing), "");
 }

@@ -20,8 +20,8 @@ use crate::{
 
 /// Lines of the output of a running call that are shown.
 const LIVE_LINES: usize = 3;
-/// Lines that say why a call failed: from the beginning and from the end.
-const MAX_FAILURE_LINES: usize = 5;
+/// Lines of what a command printed, or of why a call failed: from the beginning and from the end.
+const MAX_EXCERPT_LINES: usize = 5;
 /// Lines of a diff that are shown.
 const MAX_DIFF_LINES: usize = 40;
 /// Bytes of output that are kept for unfolding; of more the beginning.
@@ -38,6 +38,8 @@ const MIN_SHOWN_MS: u64 = 100;
 const MIN_SHOWN_BYTES: usize = 1_024;
 /// Columns that are kept for the argument before time and size are left out.
 const MIN_ARGUMENT_COLUMNS: usize = 8;
+/// The tool that runs commands.
+const COMMAND_TOOL: &str = "bash";
 const INDENT: &str = "  ";
 const BAR: &str = "│ ";
 
@@ -48,6 +50,8 @@ pub(super) struct Call {
     argument: String,
     state: CallState,
     tail: Tail,
+    /// A command: what it printed is what a person wants to see of it.
+    is_command: bool,
 }
 
 #[derive(Debug)]
@@ -109,6 +113,7 @@ impl Call {
             argument: argument(call),
             state: CallState::Queued,
             tail: Tail::default(),
+            is_command: call.name == COMMAND_TOOL,
         }
     }
 
@@ -120,6 +125,7 @@ impl Call {
             argument: String::new(),
             state: CallState::Queued,
             tail: Tail::default(),
+            is_command: name == COMMAND_TOOL,
         }
     }
 
@@ -194,7 +200,7 @@ impl Call {
                     lines.push(Line::new(line, Style::of(Ink::Dim)));
                 }
             }
-            CallState::Ended(ended) => lines.extend(ended.body(width, options)),
+            CallState::Ended(ended) => lines.extend(ended.body(width, options, self.is_command)),
             CallState::Queued | CallState::Asked | CallState::Refused { .. } => {}
         }
         lines
@@ -234,7 +240,7 @@ impl Call {
             CallState::Asked => ("?", "asks:", Ink::Warning),
             CallState::Running { .. } => ("●", "running:", Ink::Accent),
             CallState::Refused { .. } | CallState::Ended(Ended { refused: true, .. }) => {
-                ("✗", "refused:", Ink::Warning)
+                ("✗", "denied:", Ink::Warning)
             }
             CallState::Ended(Ended { failed: true, .. }) => ("✗", "failed:", Ink::Bad),
             CallState::Ended(_) => ("✓", "done:", Ink::Good),
@@ -275,7 +281,7 @@ impl Call {
 }
 
 impl Ended {
-    fn body(&self, width: usize, options: TranscriptOptions) -> Vec<Line> {
+    fn body(&self, width: usize, options: TranscriptOptions, is_command: bool) -> Vec<Line> {
         let dim = Style::of(Ink::Dim);
         let mut lines: Vec<_> =
             self.images.iter().flat_map(|name| layout::hanging(INDENT, name, dim, width)).collect();
@@ -285,25 +291,25 @@ impl Ended {
         } else if options.unfolded {
             lines.extend(Body::Text(self.text.clone()).draw(width));
         }
-        if self.failed && !options.unfolded {
-            lines.extend(self.failure(width));
+        if (self.failed || is_command) && self.diff.is_none() && !options.unfolded {
+            lines.extend(self.excerpt(width));
         }
         lines
     }
 
-    /// Why it failed: the first lines and the last ones.
-    fn failure(&self, width: usize) -> Vec<Line> {
+    /// What it printed or why it failed: the first lines and the last ones.
+    fn excerpt(&self, width: usize) -> Vec<Line> {
         let text = clean::output(&self.text);
         let said: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let row = |line: &&str| {
             let line = cut(&format!("{INDENT}{}", clean::tabs(line)), width);
             Line::new(line, Style::of(Ink::Dim))
         };
-        let left_out = said.len().saturating_sub(MAX_FAILURE_LINES);
+        let left_out = said.len().saturating_sub(MAX_EXCERPT_LINES);
         if left_out == 0 {
             return said.iter().map(row).collect();
         }
-        let head = MAX_FAILURE_LINES / 2;
+        let head = MAX_EXCERPT_LINES / 2;
         let mut lines: Vec<_> = said.iter().take(head).map(row).collect();
         lines.push(layout::more(left_out, width));
         lines.extend(said.iter().skip(head + left_out).map(row));

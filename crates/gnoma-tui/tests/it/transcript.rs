@@ -335,15 +335,15 @@ fn ends_of_turns() {
         let usage = Usage::default();
         transcript.on(&Event::TurnEnded { outcome, rounds: 1, usage, undelivered: vec![] });
     }
-    insta::assert_snapshot!(shown(&transcript.take_finished(80)), @r#"
+    insta::assert_snapshot!(shown(&transcript.take_finished(80)), @r"
     stopped; work done so far is kept
     stopped at the limit of 50 model calls for one turn; say `go on` to continue
-    stopped, because nothing new came: four equal calls of bash
+    stopped: no progress (four equal calls of bash)
     the answer hit the model's output limit; say `go on` for the rest
     error: anthropic: not authorised: invalid key
     hint: run `gnoma provider`
     the partial answer is kept
-    "#);
+    ");
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn a_stored_session_looks_like_the_one_it_was() {
     ] {
         transcript.past(&message);
     }
-    insta::assert_snapshot!(shown(&transcript.take_finished(60)), @r#"
+    insta::assert_snapshot!(shown(&transcript.take_finished(60)), @r"
     › look
       [image 800×600 png]
 
@@ -409,9 +409,11 @@ fn a_stored_session_looks_like_the_one_it_was() {
 
     ✓ bash ls
       [image 800×600 png]
+      a
+      b
 
     Two files.
-    "#);
+    ");
     assert_eq!(transcript.last_answer(), Some("*Two* files."));
 }
 
@@ -526,9 +528,9 @@ fn a_broken_answer_is_struck_out_and_counts_no_more() {
 
     Half a broken ans
 
-    ✗ what test/a began, “Half a **broken** ans”, counts no
-    more: the stream broke off
-    → test/b begins anew
+    ✗ discarded what test/a began, “Half a **broken** ans”: the
+    stream broke off
+    → test/b starts over
     ");
 }
 
@@ -540,7 +542,7 @@ fn of_several_answers_it_is_said_whose_words_stand() {
     let members = vec![a, b.clone()];
     transcript.on(&Event::Conferred { members, chair: Some(c), author: b });
     let lines: Vec<_> = transcript.take_finished(90).iter().map(Line::plain).collect();
-    let said = "test/a, test/b answered; using test/b's answer, as test/c decided";
+    let said = "test/a, test/b answered; using test/b's answer, chosen by test/c";
     assert!(lines.iter().any(|line| line.contains(said)), "{lines:?}");
 }
 
@@ -565,7 +567,7 @@ fn a_check_that_fails_shows_what_was_found_and_the_rest_unfolds() {
       line 4
       line 5
       … 3 more lines
-    ≡ 12 messages are told in fewer words from here on
+    ≡ Compacted 12 messages
     ");
     assert!(transcript.unfold());
     assert!(plain(transcript.take_finished(60)).contains("It was long."));

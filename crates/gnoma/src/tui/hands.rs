@@ -5,8 +5,9 @@ mod programs;
 
 use std::{path::PathBuf, sync::Arc, sync::mpsc};
 
+use gnoma_core::protocol::SessionSpec;
 use gnoma_guard::firewall::Firewall;
-use gnoma_host::{Folders as _, Project};
+use gnoma_host::{Folders as _, Notices, Project};
 use gnoma_tui::{
     Input,
     complete::{Limits, Lister},
@@ -27,6 +28,7 @@ pub(super) struct EffectHandler<'a> {
     shells: &'a Shells,
     home: Option<PathBuf>,
     around: Surroundings,
+    spec: SessionSpec,
     firewall: Arc<Firewall>,
     files: Files,
 }
@@ -44,9 +46,22 @@ impl<'a> EffectHandler<'a> {
             shells,
             home: around.environment.home(),
             around: around.clone(),
+            spec: project.spec.clone(),
             firewall: Arc::clone(&project.firewall),
             files,
         }
+    }
+
+    /// What is written down from now on goes through the firewall of this profile. Where its settings
+    /// cannot be read, the one before goes on.
+    fn change_profile(&mut self, profile: Option<String>) -> LoopAction {
+        let spec = SessionSpec { profile, ..self.spec.clone() };
+        let opened = Project::open(spec, Notices::unheard());
+        told(
+            opened
+                .map(|project| self.firewall = project.firewall)
+                .map_err(|error| error.to_string()),
+        )
     }
 
     fn save(&self, drafts: Vec<Draft>) -> LoopAction {
@@ -148,6 +163,7 @@ impl run::EffectHandler for EffectHandler<'_> {
             Effect::Remember(line) => self.remember(&line),
             Effect::List => LoopAction::Work(self.list()),
             Effect::LookFor(files) => LoopAction::Work(self.look_for(files)),
+            Effect::Profile(name) => self.change_profile(name),
             Effect::Demo => LoopAction::Lend(self.demo()),
             Effect::Ask(_)
             | Effect::CrashNote(_)

@@ -16,12 +16,11 @@ fn a_question_shows_all_and_takes_every_answer() {
         scene.running("clean up").wait(5_000).asks("c1", "rm -rf build && make");
         if keys == "y" {
             insta::assert_snapshot!(scene.live(), @r"
-
-            ? bash asks to run
+            ? Run this command?
               rm -rf build && make
 
               in ~/src/gnoma
-              because `rm -rf build` removes files
+              reason: `rm -rf build` removes files
 
             › y  yes, once
               a  always: bash(rm -rf build)
@@ -33,11 +32,11 @@ fn a_question_shows_all_and_takes_every_answer() {
             ");
             scene.size = Size::new(40, 12);
             insta::assert_snapshot!(scene.live(), @r"
-            ? bash asks to run
+            ? Run this command?
               rm -rf build && make
 
               in ~/src/gnoma
-              because `rm -rf build` removes files
+              reason: `rm -rf build` removes files
 
             › y  yes, once
               a  always: bash(rm -rf build)
@@ -50,7 +49,7 @@ fn a_question_shows_all_and_takes_every_answer() {
         scene.keys(keys);
         let call = CallId::new("c1");
         assert_eq!(scene.told(), [Request::Answer { call, answer: expected }], "{keys}");
-        assert!(!scene.live().contains("asks to run"));
+        assert!(!scene.live().contains("Run this command?"));
     }
 }
 
@@ -98,7 +97,7 @@ fn questions_wait_for_each_other_and_for_the_end_of_a_sentence() {
     let tick = scene.state.next_tick();
     assert_eq!(tick, Some(scene.now + Duration::from_millis(400)), "then it is shown");
     scene.wait(400);
-    assert!(scene.live().contains("1 more behind it"));
+    assert!(scene.live().contains("1 more waiting"));
     scene.keys("y n");
     let calls: Vec<_> = scene
         .told()
@@ -125,7 +124,7 @@ fn a_pause_in_a_sentence_does_not_answer_a_question_nobody_has_seen() {
 fn an_answer_that_did_not_arrive_is_asked_for_again() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(10_000).asks("c1", "rm one").slow().keys("y").refuses();
-    assert!(scene.live().contains("asks to run"));
+    assert!(scene.live().contains("Run this command?"));
     scene.keys("esc").refuses().effects.clear();
     scene.keys("esc");
     assert_eq!(scene.told(), [Request::Cancel]);
@@ -146,7 +145,7 @@ fn a_question_that_somebody_else_answered_goes_away() {
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build");
     let (call, reason) = (CallId::new("c1"), "another window".to_owned());
     scene.event(Event::PermissionDecided { call, allowed: true, reason });
-    assert!(!scene.live().contains("asks to run"));
+    assert!(!scene.live().contains("Run this command?"));
 }
 
 #[test]
@@ -182,7 +181,7 @@ fn modes_are_cycled_and_the_dangerous_one_is_confirmed_once() {
     }
     assert_eq!(modes, ["plan", "default", "accept_edits", "auto"]);
     scene.send("/permission bypass");
-    assert!(scene.live().contains("Type `bypass` to go on"));
+    assert!(scene.live().contains("including destructive"));
     scene.send("yes");
     assert_eq!(scene.told(), []);
     scene.send("/permission bypass").send("bypass");
@@ -199,12 +198,11 @@ fn a_lasting_yes_holds_where_the_person_says() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("s");
     insta::assert_snapshot!(scene.live(), @r"
-
-    ? bash asks to run
+    ? Run this command?
       rm -rf build
 
       in ~/src/gnoma
-      because `rm -rf build` removes files
+      reason: `rm -rf build` removes files
 
     › y  yes, once
       a  always: bash(rm -rf build)
@@ -259,7 +257,7 @@ fn the_rule_of_a_lasting_yes_can_be_written_anew() {
 fn a_rule_that_is_left_answers_nothing() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("e x x esc");
-    assert!(scene.live().contains("bash asks to run") && scene.told().is_empty());
+    assert!(scene.live().contains("Run this command?") && scene.told().is_empty());
     scene.keys("e").ends(Outcome::Cancelled, &[]);
     assert!(!scene.live().contains("Always allow"));
     assert_eq!(scene.written(), "", "a rule is no message");

@@ -49,7 +49,7 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
     scene.send("/model 3");
     assert_eq!(scene.next(), Some(Request::Switch(Switch::Model("ollama/qwen".to_owned()))));
     scene.send("/model gpt");
-    assert!(scene.live().contains("unknown model: `gpt`"));
+    assert!(scene.live().contains("Unknown model `gpt`"));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn the_session_is_asked_to_tell_the_past_in_fewer_words() {
     assert_eq!(scene.told(), [Request::Compact { focus }]);
     scene.running("go").send("/compact");
     assert_eq!(scene.told(), [], "not in a turn");
-    assert!(scene.live().contains("a turn is running"));
+    assert!(scene.live().contains("Turn running"));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn the_notes_for_assistants_are_asked_for() {
 fn a_turn_can_be_rated_when_it_has_ended() {
     let mut scene = Scene::new();
     scene.send("/good");
-    assert!(scene.live().contains("no answer to rate yet"));
+    assert!(scene.live().contains("No answer to rate yet"));
     scene.running("go").send("/good");
     assert_eq!(scene.told(), []);
     scene.ends(complete(), &[]).effects.clear();
@@ -152,19 +152,19 @@ fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
     scene.finished.clear();
     scene.send("/route").send("/usage");
     insta::assert_snapshot!(scene.said(), @r"
+      task           debug, 70 % hard (says heuristic)
+      strategy       cascade: anthropic/haiku
+      because        it is right often enough
+      seed           7
+        anthropic/haiku 0.81
+        anthropic/opus 0.93
 
-    task           debug, 70 % hard (says heuristic)
-    strategy       cascade: anthropic/haiku
-    because        it is right often enough
-    seed           7
-      anthropic/haiku 0.81
-      anthropic/opus 0.93
-
-    turn           10k in, 9.0k of it cached (90%), 200 out, $0.012
-    session        10k in, 9.0k of it cached (90%), 200 out, $0.340
-    total          10k tokens, turns: 1
-    context        0 of 200k tokens (0%)
-    model          anthropic/haiku: 1 call, $0.012
+    Usage
+      turn           10k in, 9.0k of it cached (90%), 200 out, $0.012
+      session        10k in, 9.0k of it cached (90%), 200 out, $0.340
+      total          10k tokens, turns: 1
+      context        0 of 200k tokens (0%)
+      model          anthropic/haiku: 1 call, $0.012
     ");
 }
 
@@ -174,7 +174,7 @@ fn nothing_is_exchanged_while_a_turn_runs() {
     scene.running("go").send("/model 1").send("/clear").keys("ctrl+x");
     let is_switch = |request: &Request| matches!(request, Request::Switch(_));
     assert!(!scene.requests().iter().any(is_switch));
-    assert!(scene.live().contains("a turn is running"));
+    assert!(scene.live().contains("Turn running"));
 }
 
 #[test]
@@ -211,6 +211,19 @@ fn going_back_asks_what_is_to_be_taken_back() {
     scene.keys("enter down enter");
     let again = Request::Rewind { turns: 1, files: false, conversation: true };
     assert_eq!(scene.next(), Some(again));
+    scene.another("s1", 2, 0);
+    assert_eq!(scene.written(), "Fix the parser", "to be asked in another way");
+}
+
+#[test]
+fn what_fills_the_window_is_right_after_a_redo() {
+    let mut scene = Scene::new();
+    scene.send("/redo");
+    let mut view = gnoma_core::protocol::SessionView::new(SessionId::new("s1"), Epoch(2), None);
+    (view.seq, view.info) = (1, info());
+    view.info.last_call = Usage { input: 12_000, ..Usage::default() };
+    scene.input(Input::Snapshot(Box::new(view)));
+    assert!(scene.send("/context").said().contains("12k"), "{}", scene.said());
 }
 
 #[test]
@@ -277,30 +290,33 @@ fn commands_tell_what_is_known() {
     scene.finished.clear();
     scene.send("/status").send("/usage").send("/why").send("/context");
     insta::assert_snapshot!(scene.said(), @r"
+    Session
+      version        0.1.0
+      model          anthropic/opus
+      reason         it is the strongest
+      mode           auto
+      folder         ~/src/gnoma
+      branch         main
+      incognito      off
+      context        10k of 200k tokens (5%)
+      turns          1
 
-    version        0.1.0
-    model          anthropic/opus
-    chosen because it is the strongest
-    mode           auto
-    folder         ~/src/gnoma
-    branch         main
-    incognito      off
-    context        10k of 200k tokens (5%)
-    turns          1
+    Usage
+      turn           10k in, 9.0k of it cached (90%), 200 out
+      session        10k in, 9.0k of it cached (90%), 200 out
+      total          10k tokens, turns: 1
+      context        10k of 200k tokens (5%)
 
-    turn           10k in, 9.0k of it cached (90%), 200 out
-    session        10k in, 9.0k of it cached (90%), 200 out
-    total          10k tokens, turns: 1
-    context        10k of 200k tokens (5%)
+    Decisions
+      called anthropic/opus: it is the strongest
 
-    called anthropic/opus: it is the strongest
+      about Routing
 
-    about Routing
+    Context window
+      context        10k of 200k tokens (5%)
+      last call      1.0k new, 9.0k cached, 200 out
 
-    context        10k of 200k tokens (5%)
-    last call      1.0k new, 9.0k cached, 200 out
-
-    about Context
+      about Context
     ");
 }
 
@@ -336,4 +352,25 @@ fn texts_go_where_they_are_wanted() {
     assert!(scene.took().contains(&Effect::Suspend));
     scene.send("/exit");
     assert_eq!(scene.took().last(), Some(&Effect::Quit));
+}
+
+#[test]
+fn wrong_arguments_are_told_and_open_no_list() {
+    for line in ["/rewind many", "/theme nonsense", "/config set tui.vim", "/why x"] {
+        let mut scene = Scene::new();
+        scene.send(line).replies();
+        scene.write("typed next");
+        assert_eq!(scene.written(), "typed next", "{line}");
+    }
+    let mut scene = Scene::new();
+    scene.send("/config set tui.theme nonsense");
+    assert!(scene.live().contains("Unknown theme `nonsense`"), "{}", scene.live());
+    assert_eq!(scene.requests(), []);
+}
+
+#[test]
+fn a_program_that_needs_the_terminal_gets_it() {
+    let mut scene = Scene::new();
+    scene.send("!vim notes.txt");
+    assert!(scene.took().contains(&Effect::HandOver(Some("vim notes.txt".to_owned()))));
 }

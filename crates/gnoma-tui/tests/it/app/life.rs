@@ -6,14 +6,14 @@ use super::*;
 fn the_first_screen_says_where_and_takes_a_prompt() {
     let mut scene = Scene::new();
     insta::assert_snapshot!(scene.live(), @r"
-
+    ────────────────────────────────────────────────────────────
     › ▏Ask anything, or / for commands
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.size = Size::new(40, 12);
     scene.write("hello\\").keys("enter").write("there");
     insta::assert_snapshot!(scene.live(), @r"
-
+    ────────────────────────────────────────
     › hello
       there▏
     auto · anthropic/haiku · main
@@ -176,7 +176,7 @@ fn lists_are_read_out_and_chosen_from_by_name() {
     1 of 4: auto the router chooses
     ");
     scene.send("nonsense");
-    assert!(scene.said().contains("nothing fits `nonsense`"), "a miss is told");
+    assert!(scene.said().contains("nothing matches `nonsense`"), "a miss is told");
     scene.send("qwen");
     assert_eq!(scene.next(), Some(Request::Switch(Switch::Model("ollama/qwen".to_owned()))));
     let mut scene = Scene::without_provider(true);
@@ -231,7 +231,7 @@ fn a_terminal_that_is_too_small_says_so_and_takes_what_is_written() {
         let frame = scene.look();
         assert!(frame.live.len() <= height && frame.cursor.is_none());
     }
-    assert!(scene.live().starts_with("too small"), "{}", scene.live());
+    assert!(scene.live().starts_with("Window too"), "{}", scene.live());
     scene.size = Size::new(12, 4);
     assert!(scene.live().contains("xxxxx") && scene.look().cursor.is_some());
 }
@@ -261,10 +261,10 @@ fn without_a_provider_nothing_is_said_about_sessions_and_the_list_comes_back() {
     assert!(!scene.said().contains("closed"));
     scene.keys("esc").send("a question");
     assert_eq!(scene.sent(), [] as [String; 0]);
-    assert!(scene.said().contains("no provider to ask; what you wrote waits"));
+    assert!(scene.said().contains("No provider set up. Your message is queued"));
     let error = RequestError::new(RequestErrorKind::Failed, "the folder is gone");
     scene.input(Input::NoSession(error));
-    assert!(scene.said().contains("no session could be opened"));
+    assert!(scene.said().contains("Could not open a session"));
 }
 
 #[test]

@@ -101,11 +101,11 @@ fn a_question_on_a_small_terminal_is_seen_whole() {
     terminal.scene.running("clean up").wait(5_000).asks("c1", "rm -rf build && make");
     terminal.draw();
     insta::assert_snapshot!(terminal.text(), @r"
-    ? bash asks to run
+    ? Run this command?
       rm -rf build && make
 
       in ~/src/gnoma
-      because `rm -rf build` removes files
+      reason: `rm -rf build` removes files
 
     › y  yes, once
       a  always: bash(rm -rf build)

@@ -9,14 +9,14 @@ fn files_that_were_offered_are_looked_for_when_the_message_goes() {
     scene.keys("tab").write("and @nobody").keys("enter");
     assert!(scene.took().contains(&Effect::LookFor(vec!["notes.txt".to_owned()])));
     scene.input(Input::Missing(vec!["notes.txt".to_owned()]));
-    assert!(scene.said().contains("`notes.txt` is not there any more"));
+    assert!(scene.said().contains("`notes.txt` no longer exists"));
 }
 
 #[test]
 fn a_paste_of_no_sense_is_refused_in_words() {
     let mut scene = Scene::new();
     scene.input(Input::PasteRefused(100 << 20));
-    assert!(scene.said().contains("the paste of 100 MB is not taken: 4 MB is the most"));
+    assert!(scene.said().contains("Paste too large: 100 MB, the limit is 4 MB"));
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn a_prompt_begins_a_turn_that_is_shown_until_it_ends() {
     scene.event(Event::RoundStarted { round: 1, arm, why: "it is the strongest".to_owned() });
     scene.wait(1_500);
     insta::assert_snapshot!(scene.live(), @r"
-
+    ────────────────────────────────────────────────────────────
     › ▏
     ◒ waiting for the model 1 s · Esc stops · auto · anthropic/opus · main
     ");
@@ -44,9 +44,9 @@ fn what_is_sent_while_a_turn_runs_is_seen_until_it_is_read() {
     scene.running("go").send("use tabs").send("and no macros");
     assert_eq!(scene.sent(), ["use tabs", "and no macros"]);
     insta::assert_snapshot!(scene.live(), @r"
-
     ↳ use tabs  (at the next step)
     ↳ and no macros  (at the next step)
+    ────────────────────────────────────────────────────────────
     › ▏
     ◐ working 0 s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
     ");
@@ -64,9 +64,9 @@ fn what_is_queued_waits_for_the_end_and_can_be_changed() {
     scene.running("go").write("second").keys("tab").write("third").keys("tab");
     assert_eq!(scene.sent(), [""; 0]);
     insta::assert_snapshot!(scene.live(), @r"
-
     ⋯ second  (queued)
     ⋯ third  (queued)
+    ────────────────────────────────────────────────────────────
     › ▏
     ◐ working 0 s · Esc stops · auto · 2 queued · anthropic/haiku · main
     ");

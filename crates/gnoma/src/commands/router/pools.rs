@@ -161,7 +161,8 @@ fn wait(ms: i64) -> String {
     match ms.max(0) / MINUTE_MS {
         minutes @ ..HOUR_MIN => format!("in {minutes} min"),
         minutes @ HOUR_MIN..DAY_MIN => format!("in {} h", minutes / HOUR_MIN),
-        minutes @ DAY_MIN.. => format!("in {} d", minutes / DAY_MIN),
+        minutes if minutes / DAY_MIN == 1 => "in 1 day".to_owned(),
+        minutes @ DAY_MIN.. => format!("in {} days", minutes / DAY_MIN),
     }
 }
 

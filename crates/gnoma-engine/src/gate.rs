@@ -223,7 +223,7 @@ impl Judge {
 
     /// To whom the call could show the secret that it holds, if to anybody.
     fn shows(&self, spec: &ToolSpec, grant: &Grant) -> Option<&'static str> {
-        const SENT: &str = "it could send a secret of yours over the network";
+        const SENT: &str = "it could send one of your secrets over the network";
         const SHOWN: &str = "it is handed a secret of yours, and the model reads what it prints";
         let shows = |touches: &Touches| match touches {
             Touches::Path(_) => None,

@@ -159,8 +159,8 @@ pub(crate) fn told(restored: &Restored, undo: &str) -> String {
     let mut text = format!("files: {written} written, {removed} removed\n");
     if !theirs.is_empty() {
         text.push_str(&format!(
-            "these had been changed by you or another program, between the turns or since. What was\n\
-             there is kept as checkpoint {before}; `{undo}` brings it back:\n{}",
+            "you or another program had changed these files. Their previous content is saved as\n\
+             checkpoint {before}; restore it with `{undo}`:\n{}",
             named(theirs)
         ));
     }

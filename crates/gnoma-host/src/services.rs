@@ -248,7 +248,7 @@ impl Asked {
             if ask { providers::models(&self.project.loaded.settings).await } else { Vec::new() };
         for name in listed {
             if models.iter().all(|known| known.name != name) {
-                let about = "in another running session".to_owned();
+                let about = "reopens the session".to_owned();
                 let current = current == Some(&*name);
                 models.push(Choice { name, about, current, ..Choice::default() });
             }
@@ -379,9 +379,9 @@ async fn changed(
             same(lines(redo::redo(&project, Some(id.as_str()), true).await?))
         }
         Request::Fork => {
-            let id = stored
-                .clone()
-                .ok_or_else(|| HostError::usage("there is nothing kept that could be copied"))?;
+            let id = stored.clone().ok_or_else(|| {
+                HostError::usage("this session is not saved, so it cannot be copied")
+            })?;
             let start = Start::Stored { id: id.to_string(), fork: true };
             Changed {
                 spec: SessionSpec { start, ..going_on },
@@ -390,7 +390,7 @@ async fn changed(
             }
         }
         Request::Switch(switch) => switched(&project, going_on, switch),
-        _ => return Err(HostError::usage("the request changes nothing")),
+        _ => return Err(HostError::usage("this request does not change the session")),
     })
 }
 

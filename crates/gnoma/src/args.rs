@@ -36,7 +36,7 @@ Examples:
 Exit codes: 0 done, 1 error, 2 usage or configuration, 130 stopped by Ctrl+C,\n143 by SIGTERM, 129 by SIGHUP or a closed terminal."
 )]
 pub(crate) struct Args {
-    /// What to do instead of answering a prompt.
+    /// Command to run instead of a prompt.
     #[command(subcommand)]
     pub command: Option<Sub>,
 
@@ -47,59 +47,59 @@ pub(crate) struct Args {
 /// What a prompt is answered with.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TurnArgs {
-    /// The request. Words are joined; standard input, if piped, is added as context.
+    /// The prompt. Words are joined with spaces; piped standard input is added as context.
     #[arg(value_name = "PROMPT")]
     pub words: Vec<String>,
 
-    /// Answer and leave, also at a terminal and without words: then they come from standard input.
+    /// Print the answer and exit. Without a prompt, read it from standard input.
     #[arg(short, long)]
     pub print: bool,
 
-    /// Provider to ask: a known name or one from `provider.endpoints`.
+    /// Provider to use: a known name or one from `provider.endpoints`.
     #[arg(long, value_name = "NAME", global = true)]
     pub provider: Option<String>,
 
-    /// Model to ask.
+    /// Model to use.
     #[arg(long, value_name = "ID", global = true)]
     pub model: Option<String>,
 
-    /// Show the conversation on a screen of its own, with its own scrolling.
+    /// Use the alternate screen, with its own scrolling.
     #[arg(long)]
     pub full_screen: bool,
 
-    /// What is written to standard output.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub output_format: OutputFormat,
 
-    /// Most model calls in one turn.
+    /// Maximum number of model calls in one turn.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
 
-    /// System prompt in place of the built-in one.
+    /// Replace the built-in system prompt.
     #[arg(long, value_name = "TEXT")]
     pub system: Option<String>,
 
-    /// Folder to work in.
+    /// Working folder.
     #[arg(long, value_name = "DIR", global = true)]
     pub cwd: Option<PathBuf>,
 
-    /// One more folder to work in; may be given again.
+    /// Additional working folder; can be repeated.
     #[arg(long, value_name = "DIR")]
     pub add_dir: Vec<PathBuf>,
 
-    /// How much is asked before tools run.
+    /// When to ask for approval before tools run.
     #[arg(long, value_name = "MODE", value_parser = permission_mode())]
     pub permission: Option<PermissionMode>,
 
-    /// Let mode bypass also do what is asked for in every other mode.
+    /// Let mode bypass also run what needs approval in every other mode.
     #[arg(long)]
     pub confirm_bypass: bool,
 
-    /// Keep nothing of what is said or done.
+    /// Save nothing.
     #[arg(long)]
     pub incognito: bool,
 
-    /// Continue the session whose id begins so; without one, choose from a list (at a terminal) or
+    /// Continue the session with this id or prefix; without one, choose from a list (at a terminal) or
     /// continue the newest.
     #[arg(
         short,
@@ -119,7 +119,7 @@ pub(crate) struct TurnArgs {
     #[arg(long)]
     pub fork: bool,
 
-    /// Profile of the configuration.
+    /// Configuration profile to use.
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
 }
@@ -139,7 +139,7 @@ fn permission_mode() -> impl TypedValueParser<Value = PermissionMode> {
 
 /// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no span of time; write it like 90s, 30m, 2h or 1d");
+    let wrong = || format!("`{text}` is not a duration; write it like 90s, 30m, 2h or 1d");
     let (number, unit) =
         text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let number: u64 = number.parse().map_err(|_| wrong())?;
@@ -156,100 +156,99 @@ fn duration(text: &str) -> Result<Duration, String> {
 /// Forms of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// The answer as it arrives.
+    /// Text, as it arrives.
     #[default]
     Text,
     /// One JSON object at the end.
     Json,
-    /// One JSON object a line, as things happen.
+    /// One JSON object per line, as events happen.
     StreamJson,
 }
 
 /// Commands other than a prompt.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Sub {
-    /// List providers: which are configured, which answer, which models they have.
+    /// List providers: which are configured, which respond, and their models.
     Providers,
-    /// Run a scripted turn with the real engine and tools, without key, server or network.
+    /// Run a scripted turn with the real engine and tools; needs no key, server or network.
     Demo,
     /// Show the configuration.
     Config {
-        /// What of it.
+        /// What to show.
         #[command(subcommand)]
         what: ConfigSub,
     },
-    /// Let the settings of a project folder choose endpoints, keys and programs.
+    /// Trust a project folder: let its settings choose endpoints, keys and programs.
     Trust {
-        /// The folder; the current project by default.
+        /// The folder [default: the current project].
         folder: Option<PathBuf>,
-        /// Take the trust back.
+        /// Revoke trust.
         #[arg(long)]
         revoke: bool,
         /// List trusted folders.
         #[arg(long, conflicts_with_all = ["folder", "revoke"])]
         list: bool,
     },
-    /// Look for secrets, hidden characters and dangerous commands, as sessions do.
+    /// Check text for secrets and hidden characters, and commands for danger, as sessions do.
     Guard {
-        /// For what.
+        /// What to check.
         #[command(subcommand)]
         what: GuardSub,
     },
-    /// List, read, search, move and mend the sessions of this project.
+    /// List, show, search, export, import and repair the sessions of this project.
     Sessions {
-        /// What with them.
+        /// What to do.
         #[command(subcommand)]
         what: SessionsSub,
     },
-    /// Take back what the last turns did to files and conversation.
+    /// Undo the last turns: restore files and conversation.
     Rewind(RewindArgs),
-    /// Bring back what was taken back last.
+    /// Undo the last rewind.
     Redo(WhichSession),
-    /// Show what happened to the files since a checkpoint.
+    /// Show which files changed since a checkpoint.
     Changes(ChangesArgs),
-    /// Say which model would do a task, and why. No model is asked.
+    /// Show which model would get a task, and why. Calls no model.
     Route(RouteArgs),
-    /// Look into the choice of models: what is learnt, what is spent, what there is.
+    /// Inspect model routing: scores, spending, models and limits.
     Router {
-        /// What of it.
+        /// What to show.
         #[command(subcommand)]
         what: RouterSub,
     },
-    /// Keep sessions in a server that windows come to and leave.
+    /// Run sessions in a server that windows attach to and detach from.
     ///
-    /// While it runs, `gnoma` opens its sessions there, and they can go on without a window.
+    /// While it runs, `gnoma` opens its sessions there, and they keep running without a window.
     Serve {
-        /// End by itself when nobody has needed it for so long, such as 30m: no window, no turn, no
+        /// Stop after being idle for this long, such as 30m: no window, no turn, no
         /// open question.
         #[arg(long, value_name = "TIME", value_parser = duration)]
         idle_exit: Option<Duration>,
-        /// End the server that runs, and take its place. Its sessions are stored and go on.
+        /// Replace a running server. Its sessions are saved and continue.
         #[arg(long)]
         replace: bool,
     },
-    /// Open a window on a session that lives in the server.
+    /// Attach to a session in the server.
     Attach {
-        /// The session, by a unique beginning of its id; the one of this folder that changed last by
-        /// default.
+        /// Session id or unique prefix [default: the most recent of this folder].
         session: Option<String>,
     },
-    /// List the sessions that live in the server.
+    /// List the sessions in the server.
     Ps {
         /// Print a JSON array.
         #[arg(long)]
         json: bool,
     },
-    /// Print the JSON Schema of what a server and its clients say to each other, or its version.
+    /// Print the version of the client-server protocol, or its JSON Schema.
     Protocol {
         /// Print the schema.
         #[arg(long)]
         schema: bool,
     },
-    /// Say what holds on this machine: walls around commands, folders, programs.
+    /// Check this machine: sandbox, folders, programs.
     Doctor,
     /// Print a completion script.
     Completions {
-        /// The shell it is for.
+        /// The shell.
         shell: Shell,
     },
 }
@@ -257,11 +256,11 @@ pub(crate) enum Sub {
 /// Parts of the guard.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum GuardSub {
-    /// List the secrets in a text. Exit code 1 when there are any.
+    /// List the secrets in a text. Exits with 1 if there are any.
     Scan(GuardInput),
-    /// Print a text without what hides in it. Exit code 1 when something did.
+    /// Print a text without hidden characters. Exits with 1 if there were any.
     Clean(GuardInput),
-    /// Say of shell commands, one a line, what mode accept_edits would do. Exit code 1 unless all run.
+    /// Show what mode accept_edits would do with shell commands, one per line. Exits with 1 unless all run.
     Shell(GuardInput),
     /// Run shell commands, one a line, as for a model with nobody there to ask, and say what became of each
     /// and what the model would be told. No model is asked. Exit code 1 unless all ran.
@@ -273,17 +272,17 @@ pub(crate) enum GuardSub {
         #[command(flatten)]
         input: GuardInput,
     },
-    /// Explain what a command does and what would be decided.
+    /// Explain what a command does and how it would be decided.
     Explain {
         /// The command.
         command: String,
     },
 }
 
-/// What the guard looks at.
+/// What the guard checks.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct GuardInput {
-    /// The file; `-` or nothing is standard input.
+    /// The file; `-` or none reads standard input.
     pub file: Option<PathBuf>,
     /// Read JSON lines with `id` and `text_b64` (or `command`), and answer each with one.
     #[arg(long)]
@@ -293,12 +292,12 @@ pub(crate) struct GuardInput {
 /// Views of the configuration.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigSub {
-    /// Every value in force.
+    /// Show all effective values.
     Show {
-        /// Say which layer set each value.
+        /// Show which layer set each value.
         #[arg(long)]
         origin: bool,
     },
-    /// The files that are read.
+    /// List the configuration files.
     Path,
 }

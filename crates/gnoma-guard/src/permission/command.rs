@@ -63,10 +63,7 @@ impl<'a> Judgement<'a> {
     pub(super) fn command(&self, text: &str) -> Judged {
         let home = self.world.home.map(Path::to_path_buf);
         let start = StartContext { cwd: self.world.cwd.to_path_buf(), home };
-        let judged = self.analysed(gnoma_shell::analyse(text, &start));
-        // One part may print the name and another take it from there.
-        let can_be_tried = judged.whole.can_be_tried && !trial::names_secret(text);
-        Judged { whole: judged.whole.unless_tried(can_be_tried), ..judged }
+        self.analysed(gnoma_shell::analyse(text, &start))
     }
 
     fn analysed(&self, analysis: Analysis) -> Judged {

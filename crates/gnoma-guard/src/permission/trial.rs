@@ -1,7 +1,5 @@
 //! When running a command on trial answers what would be asked or refused about it.
 
-use std::path::Path;
-
 use gnoma_core::{
     session::PermissionMode,
     tool::{Grant, ON_TRIAL, Trial},
@@ -57,14 +55,6 @@ fn becomes(mode: PermissionMode) -> Option<Trial> {
         PermissionMode::AcceptEdits => Some(Trial::KeepEdits),
         PermissionMode::Default | PermissionMode::Bypass | PermissionMode::Deny => None,
     }
-}
-
-/// Whether a text names what holds secrets. A trial keeps such a file closed, but not a copy of it that git
-/// or an archive has.
-pub(super) fn names_secret(text: &str) -> bool {
-    let is_border = |letter: char| letter.is_whitespace() || "'\"<>|&;()=`:,{}$@".contains(letter);
-    let mut names = text.split(is_border).filter(|name| !name.is_empty());
-    names.any(|name| gnoma_core::places::secret(Path::new(name)).is_some())
 }
 
 /// Whether all that a command does here would be seen in a trial and stay in it. What talks to others,

@@ -212,8 +212,8 @@ async fn a_tool_starts_a_session_that_names_its_parent_and_gets_its_answer() {
     assert_eq!(child.parent.as_ref(), Some(&parent));
     // What it asks comes to whoever sees the first of them.
     let question = family.question(&parent).await;
-    assert!(question.reason.contains("asks to call `start`"), "{}", question.reason);
-    assert!(question.reason.contains("asks to call `write`"), "{}", question.reason);
+    assert!(question.reason.contains("needs approval for `start`"), "{}", question.reason);
+    assert!(question.reason.contains("needs approval for `write`"), "{}", question.reason);
     family.answer(&parent, &question.call.id).await.unwrap();
     family.window.until_state(&parent, SessionState::Idle).await;
     assert_eq!(family.messages(&parent).await.last().unwrap().text_content(), "done");

@@ -20,7 +20,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block<'_>> {
         Record::Message(message) => message_blocks(message),
         Record::Routed { arm, why } => vec![Block::Note(format!("{arm}: {why}"))],
         Record::Judged { call, allowed, reason } => {
-            let verdict = if *allowed { "allowed" } else { "refused" };
+            let verdict = if *allowed { "approved" } else { "denied" };
             vec![Block::Note(format!("{verdict} {call}: {reason}"))]
         }
         Record::Summary { text, .. } => {

@@ -12,81 +12,81 @@ const MAX_COUNT_DIGITS: usize = 4;
 pub(crate) enum SessionsSub {
     /// List the sessions of this project, the newest first.
     List {
-        /// Most sessions to list; 0 for all.
+        /// Maximum number of sessions; 0 for all.
         #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
         max: usize,
         /// Print a JSON array.
         #[arg(long)]
         json: bool,
     },
-    /// Show what was said and done in a session.
+    /// Show a session.
     Show {
-        /// The session; the newest by default.
+        /// The session [default: the newest].
         id: Option<String>,
-        /// Leave nothing out of what tools got and gave.
+        /// Show tool calls and results in full.
         #[arg(long)]
         full: bool,
-        /// Print a JSON object with the facts and all entries.
+        /// Print a JSON object with all entries.
         #[arg(long)]
         json: bool,
     },
-    /// Find words in everything that was said.
+    /// Search all conversations.
     Search {
-        /// The words; all of them must occur.
+        /// The words to find; all must occur.
         #[arg(required = true)]
         words: Vec<String>,
-        /// Most places to show.
+        /// Maximum number of matches.
         #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
         max: usize,
         /// Print a JSON array.
         #[arg(long)]
         json: bool,
     },
-    /// Begin a session that shares the past of another.
+    /// Copy a session, to continue it separately.
     Fork {
-        /// The session; the newest by default.
+        /// The session [default: the newest].
         id: Option<String>,
-        /// Number of the last entry to share, as `show` gives it; all by default.
+        /// Copy up to this entry, numbered as in `show` [default: all].
         #[arg(long, value_name = "ENTRY")]
         at: Option<i64>,
         /// Print a JSON object with the new id.
         #[arg(long)]
         json: bool,
     },
-    /// Give a session a title.
+    /// Rename a session.
     Rename {
         /// The session.
         id: String,
-        /// Its title. Words are joined.
+        /// The title. Words are joined.
         #[arg(required = true)]
         title: Vec<String>,
     },
-    /// Write a session to standard output or a file.
+    /// Export a session to standard output or a file.
     Export {
-        /// The session; the newest by default.
+        /// The session [default: the newest].
         id: Option<String>,
-        /// What it should look like.
+        /// Output format.
         #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
         format: ExportFormat,
-        /// The file to write; one that is there is left alone.
+        /// The file to write; never overwritten.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Take sessions over from a file or folder.
+    /// Import sessions from a file or folder.
     Import {
-        /// An export, a transcript of another program, or a folder with some.
+        /// An export, a transcript of another program, or a folder of them.
         path: PathBuf,
-        /// Whose it is; found out by default.
+        /// Format [default: detected].
         #[arg(long, value_name = "PROGRAM", value_enum)]
         from: Option<Foreign>,
-        /// Take from a folder also the sessions about other projects.
+        /// Also import sessions of other projects.
         #[arg(long)]
         all: bool,
-        /// Print a JSON array with what became of each file.
+        /// Print a JSON array with the result for each file.
         #[arg(long)]
         json: bool,
     },
-    /// Forget sessions.
+    /// Delete sessions.
     Delete {
         /// The sessions.
         #[arg(required = true)]
@@ -95,13 +95,13 @@ pub(crate) enum SessionsSub {
         #[arg(short, long)]
         yes: bool,
     },
-    /// Check what is stored, and mend what a crash or a bad disk left.
+    /// Check the stored sessions, and repair damage from a crash or a bad disk.
     Repair {
         /// Print a JSON object.
         #[arg(long)]
         json: bool,
     },
-    /// Say how much is kept.
+    /// Show how much is stored.
     Stats {
         /// Print a JSON object.
         #[arg(long)]
@@ -139,7 +139,7 @@ pub(crate) enum Foreign {
 /// Whose past is meant.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WhichSession {
-    /// The session, by a unique beginning of its id; the newest of this project by default.
+    /// Session id or unique prefix [default: the newest of this project].
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
 }
@@ -147,15 +147,15 @@ pub(crate) struct WhichSession {
 /// How far back, and what of it.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RewindArgs {
-    /// Turns to take back, or the id of a checkpoint as `gnoma changes --list` gives it.
+    /// Number of turns to undo, or a checkpoint id from `gnoma changes --list`.
     #[arg(value_name = "N|ID", default_value = "1")]
     pub to: String,
 
-    /// Only the files.
+    /// Restore only files.
     #[arg(long, conflicts_with_all = ["conversation", "both"])]
     pub files: bool,
 
-    /// Only the conversation.
+    /// Rewind only the conversation.
     #[arg(long, conflicts_with = "both")]
     pub conversation: bool,
 
@@ -163,7 +163,7 @@ pub(crate) struct RewindArgs {
     #[arg(long)]
     pub both: bool,
 
-    /// Say what would happen, and do nothing.
+    /// Show what would happen without doing it.
     #[arg(long)]
     pub dry_run: bool,
 
@@ -181,11 +181,10 @@ impl RewindArgs {
 /// Since when, and how much of it.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ChangesArgs {
-    /// The checkpoint, by a unique beginning of its id; by default the one before the last turn
-    /// that changed files.
+    /// Checkpoint id or unique prefix [default: before the last turn that changed files].
     pub id: Option<String>,
 
-    /// Show the lines that differ.
+    /// Show the changed lines.
     #[arg(long)]
     pub diff: bool,
 

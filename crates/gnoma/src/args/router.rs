@@ -10,7 +10,7 @@ pub(crate) struct RouteArgs {
     /// The task. Words are joined.
     #[arg(value_name = "TASK", required = true)]
     pub words: Vec<String>,
-    /// What parts equals; another one every time by default.
+    /// Seed for choosing between equals [default: random].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Print JSON.
@@ -21,28 +21,28 @@ pub(crate) struct RouteArgs {
 /// Views of the router, and what can be done with what it learnt.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum RouterSub {
-    /// Show what is believed of models by type of task, and what was spent.
+    /// Show model scores by type of task, and spending.
     Stats {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// List the models to choose from; servers on this machine are asked for theirs.
+    /// List available models, including those of local servers.
     Arms {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show limits, where they stand, and who rests.
+    /// Show limits, how much of them is used, and which models rest.
     Pools {
-        /// Count what is dated in the future as taken now: the clock was wrongly ahead, and is right again.
+        /// Count usage dated in the future as now: use it after the clock was wrongly ahead.
         #[arg(long)]
         redate: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Forget what was learnt, who rests, speeds and limits that providers told. What was spent stays.
+    /// Delete scores, rests, speeds and limits reported by providers. Spending is kept.
     Reset {
         /// Do not ask.
         #[arg(long)]
@@ -51,17 +51,17 @@ pub(crate) enum RouterSub {
         #[arg(long)]
         json: bool,
     },
-    /// Print what was learnt, as JSON.
+    /// Export scores as JSON.
     Export {
-        /// As without: it is JSON anyway.
+        /// Accepted for consistency; the output is always JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Take over what `export` printed, or `quality.json` of the Go gnoma.
+    /// Import the output of `export`, or `quality.json` of the Go gnoma.
     Import {
         /// The file; `-` is standard input.
         file: PathBuf,
-        /// Put it in place of what was learnt here.
+        /// Replace existing scores.
         #[arg(long)]
         replace: bool,
         /// Print JSON.

@@ -70,8 +70,8 @@ fn done(outcome: Outcome) -> Result<Exit> {
 fn may_overwrite(paths: &[PathBuf], around: &Surroundings) -> bool {
     let theirs = rewind::named(paths);
     let question = format!(
-        "these were changed by you or another program, between the turns or since:\n{theirs}\
-         Overwrite them? What is there now is kept as a checkpoint. [y]es, [n]o: "
+        "you or another program changed these files:\n{theirs}\
+         Overwrite them? Their current content is saved as a checkpoint first. [y]es, [n]o: "
     );
     terminal::open(around)
         .is_some_and(|terminal| terminal::is_yes(&terminal, &screen::clean(&question)))

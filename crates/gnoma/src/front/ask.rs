@@ -239,7 +239,7 @@ mod tests {
             let text = asked(&json!({"command": command, "note": "n".repeat(100)}), None);
             let seen = last_screen(&text);
             assert!(seen.contains("rm -rf ~") && seen.contains("# ls"), "{padding:?}: {seen}");
-            assert!(seen.contains("left out here"), "{seen}");
+            assert!(seen.contains("characters omitted"), "{seen}");
             assert!(text.contains(&command), "the whole command is above");
         }
     }
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_cut_diff_says_that_the_rest_is_written_too() {
-        let said = "300 more characters are not shown here, but will be written too";
+        let said = "300 more characters not shown, but written too";
         let lines = format!("{}{}", "+\n".repeat(40), "+line\n".repeat(60));
         assert!(asked(&json!({}), Some(&lines)).contains(said));
         let one_line = "x".repeat(40 * SCREEN.columns + 300);

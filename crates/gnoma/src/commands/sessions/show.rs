@@ -64,7 +64,7 @@ fn add(text: &mut String, entry: &Entry, full: bool) {
         Record::Interrupted { calls } => {
             Some(format!("gnoma ended while {} calls were running", calls.len()))
         }
-        Record::Judged { allowed: false, reason, .. } => Some(format!("refused: {reason}")),
+        Record::Judged { allowed: false, reason, .. } => Some(format!("denied: {reason}")),
         Record::Checkpoint { id } => Some(format!("checkpoint {id}")),
         Record::Checked { arm, by, passed: false, evidence } => {
             Some(format!("{by} found problems in the work of {arm}: {evidence}"))

@@ -220,7 +220,7 @@ async fn a_short_conversation_stays_as_it_is() {
     for _ in 0..2 {
         wish(&run, "");
         let events = run.until(|event| matches!(event, Event::Notice { .. })).await;
-        assert!(notices(&events)[0].contains("nothing to shorten"), "{events:?}");
+        assert!(notices(&events)[0].contains("nothing to compact"), "{events:?}");
         talk(&mut run, 1).await;
         while run.handle.ready().is_some() {}
     }
@@ -234,7 +234,7 @@ async fn during_a_turn_it_is_refused() {
     run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
     wish(&run, "");
     let events = run.until(|event| matches!(event, Event::Notice { .. })).await;
-    assert!(notices(&events)[0].contains("between turns"), "{events:?}");
+    assert!(notices(&events)[0].contains("during a turn"), "{events:?}");
     run.handle.tell(Command::Cancel);
     assert_eq!(outcome(&run.until_idle().await), Outcome::Cancelled);
 }
@@ -256,7 +256,7 @@ async fn a_failure_leaves_everything_as_it_was() {
         let events = run.until_idle().await;
         assert!(compacted(&events).is_empty());
         let told = notices(&events);
-        assert!(told.len() == 1 && told[0].contains("not shortened"), "{told:?}");
+        assert!(told.len() == 1 && told[0].contains("could not compact"), "{told:?}");
         assert!(told[0].contains("/compact"), "{told:?}");
         talk(&mut run, 1).await;
         assert_eq!(last_request(&run).messages.len(), 7);
@@ -278,7 +278,12 @@ async fn it_can_be_stopped_and_what_was_said_meanwhile_is_heard() {
     run.handle.tell(Command::Cancel);
     let events = run.until_idle().await;
     assert!(compacted(&events).is_empty());
-    assert!(notices(&events).iter().any(|text| text.contains("as it was")), "{events:?}");
+    assert!(
+        notices(&events)
+            .iter()
+            .any(|text| text.contains("unchanged") || text.contains("nothing changed")),
+        "{events:?}"
+    );
     assert_eq!(texts(&history(&run.until_idle().await)), ["and now?", "done"]);
     assert_eq!(run.provider.open_streams(), 0);
     assert_eq!(last_request(&run).messages.len(), 7);
@@ -440,7 +445,7 @@ async fn after_three_failures_only_a_person_starts_it() {
         assert_eq!(error.hint.is_some(), asked == 2, "what to do is said");
         assert_eq!(run.provider.requests().len() - before, asked);
     }
-    assert!(told.last().unwrap().contains("not tried by itself any more"), "{told:?}");
+    assert!(told.last().unwrap().contains("will not retry by itself"), "{told:?}");
     run.provider.push(Answer::text("in short"));
     wish(&run, "");
     assert_eq!(compacted(&run.until_idle().await).len(), 1);

@@ -193,7 +193,7 @@ async fn a_secret_towards_the_network_is_asked_for() {
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(!exists(world.project.path(), "ran"), "{run:?}");
     let result = last_result(&world);
-    assert!(result.contains("send a secret of yours over the network"), "{result}");
+    assert!(result.contains("send one of your secrets over the network"), "{result}");
     assert_kept(&world, &token);
 }
 

@@ -135,7 +135,11 @@ async fn what_decides_over_later_runs_is_asked_for_also_in_bypass() {
     for path in [".git/hooks/pre-commit", ".gnoma/config.toml", ".mcp.json", ".vscode/tasks.json"] {
         let (world, run) = writes(path, &[]).await;
         assert!(!exists(world.project.path(), path), "{path}: {run:?}");
-        assert!(result(&world).contains("nobody to ask"), "{path}: {}", result(&world));
+        assert!(
+            result(&world).contains("nobody is there to approve it"),
+            "{path}: {}",
+            result(&world)
+        );
         let (world, run) = writes(path, &["--confirm-bypass"]).await;
         assert!(exists(world.project.path(), path), "{path}: {run:?}");
         assert!(run.err.contains("CONFIRMED BYPASS"), "it says so: {run:?}");
@@ -155,7 +159,7 @@ async fn what_decides_over_later_runs_is_asked_for_also_in_bypass() {
         let run = world.run(&["--permission", "bypass", "go"]).await;
         let result = result(&world);
         assert!(result.starts_with("permission denied: "), "{command}: {run:?}");
-        assert!(result.contains("nobody to ask"), "{command}: {result}");
+        assert!(result.contains("nobody is there to approve it"), "{command}: {result}");
     }
 }
 
@@ -252,7 +256,7 @@ async fn json_lines_are_answered_one_by_one() {
 
     let run = world.pipe(&["guard", "scan", "--jsonl"], "{\"id\": 1}\n").await;
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.err.contains("line 1 is no question"), "{run:?}");
+    assert!(run.err.contains("line 1 is not a valid request"), "{run:?}");
 }
 
 #[tokio::test]
@@ -361,10 +365,10 @@ async fn always_answers_what_its_rule_covers_and_nothing_else() {
         |name: &str| calls("bash", &json!({"command": format!("touch {name}")}).to_string());
     let world = World::new([touch("one"), touch("one"), touch("two"), says("done")]);
     let mut terminal = Terminal::open(&world, "go");
-    terminal.wait_for("reason why not", 1).await;
+    terminal.wait_for("reason to deny", 1).await;
     assert!(terminal.seen.contains("[a]lways bash(touch one)"), "{}", terminal.seen);
     terminal.press("a\n").await;
-    terminal.wait_for("reason why not", 2).await;
+    terminal.wait_for("reason to deny", 2).await;
     assert!(exists(world.project.path(), "one"), "{}", terminal.seen);
     assert_eq!(world.server.requests().len(), 3, "the second call was not asked about");
     terminal.press("n\n").await;
@@ -390,7 +394,7 @@ async fn a_secret_is_never_sent_for_good() {
     };
     let world = World::with(gnoma_testkit::Server::start(script).unwrap());
     let mut terminal = Terminal::open(&world, &format!("--permission bypass 'use {}'", token()));
-    terminal.wait_for("reason why not", 1).await;
+    terminal.wait_for("reason to deny", 1).await;
     assert!(terminal.seen.contains("a secret of yours"), "{}", terminal.seen);
     assert!(!terminal.seen.contains("[a]lways"), "{}", terminal.seen);
     terminal.press("n\n").await;

@@ -165,7 +165,7 @@ async fn a_turn_that_cannot_begin_is_a_result_too() {
     let run = world.run(&["--output-format", "json", "--provider", "nobody", "x"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
     assert_eq!(lines(&run.out)[0]["is_error"], true);
-    assert!(lines(&run.out)[0]["error"].as_str().unwrap().contains("no provider `nobody`"));
+    assert!(lines(&run.out)[0]["error"].as_str().unwrap().contains("unknown provider `nobody`"));
 }
 
 #[tokio::test]

@@ -55,7 +55,7 @@ async fn what_a_turn_did_is_shown_taken_back_and_brought_again() {
     let run = world.run(&["rewind"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.out.contains("back before “change it”"), "{run:?}");
-    assert!(!run.out.contains("had been changed by"), "nothing was the person's: {run:?}");
+    assert!(!run.out.contains("another program had changed"), "nothing was the person's: {run:?}");
     assert_eq!(world.read("a.txt"), "one\n");
     assert!(!exists(world.project.path(), "made.txt"));
     world.run(&["-c", "something else"]).await;
@@ -77,7 +77,7 @@ async fn redo_brings_back_files_and_conversation() {
     assert_eq!(world.last_request()[0].1, "change it");
     let run = world.run(&["redo"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.err.contains("nothing to bring back"), "{run:?}");
+    assert!(run.err.contains("nothing to redo"), "{run:?}");
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn what_the_person_changed_since_is_said_and_kept() {
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(world.read("a.txt"), "one\n");
     assert!(
-        run.out.contains("had been changed by you") && run.out.contains("  a.txt\n"),
+        run.out.contains("you or another program had changed") && run.out.contains("  a.txt\n"),
         "{run:?}"
     );
     world.run(&["redo"]).await;
@@ -231,7 +231,7 @@ async fn what_the_person_changed_between_turns_is_said_and_kept() {
     assert!(dry.out.contains(WAS_CHANGED) && dry.out.contains("  remove  first\n"), "{dry:?}");
     let run = world.run(&["rewind", "2"]).await;
     assert!(
-        run.out.contains("had been changed by you") && run.out.contains("  a.txt\n"),
+        run.out.contains("you or another program had changed") && run.out.contains("  a.txt\n"),
         "{run:?}"
     );
     assert!(!run.out.contains("  first\n"), "{run:?}");
@@ -270,17 +270,14 @@ async fn what_was_never_kept_is_said_when_it_is_gone() {
     assert!(!list.out.contains("not kept"), "nothing is left out any more: {list:?}");
     let changes = world.run(&["changes"]).await;
     for name in ["big.bin", "target"] {
-        assert!(changes.out.contains(&format!("D {name}  (it was not kept")), "{changes:?}");
+        assert!(changes.out.contains(&format!("D {name}  (no checkpoint")), "{changes:?}");
     }
     let dry = world.run(&["rewind", "--dry-run"]).await;
     assert!(dry.out.contains("leave   big.bin  (it was not kept)"), "{dry:?}");
     let run = world.run(&["rewind"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     for name in ["big.bin", "target"] {
-        assert!(
-            run.out.contains(&format!("left as it is: {name}: it has no checkpoint")),
-            "{run:?}"
-        );
+        assert!(run.out.contains(&format!("unchanged: {name}: it has no checkpoint")), "{run:?}");
     }
 }
 
@@ -317,7 +314,7 @@ async fn a_checkpoint_that_is_gone_is_said_to_be_and_the_conversation_goes_back_
     }
     let run = world.run(&["rewind"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
-    let said = ["no longer kept", "--conversation"].map(|words| run.err.contains(words));
+    let said = ["are gone", "--conversation"].map(|words| run.err.contains(words));
     assert_eq!(said, [true; 2], "{run:?}");
     let run = world.run(&["rewind", "--conversation"]).await;
     assert_eq!((run.code, world.read("a.txt").as_str()), (Some(0), "two\n"), "{run:?}");

@@ -235,7 +235,7 @@ async fn what_a_wall_stopped_may_run_outside_if_a_person_says_so() {
         let world = running("mkdir -p .gnoma && echo x > .gnoma/config.toml\n");
         let mut terminal = Terminal::open(&world, "--permission bypass go");
         terminal.wait_for("outside the sandbox?", 1).await;
-        terminal.wait_for("reason why not", 1).await;
+        terminal.wait_for("reason to deny", 1).await;
         let is_made = || exists(world.project.path(), ".gnoma/config.toml");
         assert!(!is_made(), "{}", terminal.seen);
         terminal.press(answer).await;

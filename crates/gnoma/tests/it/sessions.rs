@@ -165,7 +165,7 @@ async fn a_folder_of_many_projects_gives_only_what_is_about_this_one_and_only_on
     assert_eq!((known, elsewhere.count()), (2, 2), "{again}");
     let run = world.run(&["sessions", "import", "--all", folder]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert_eq!(run.out.matches("taken before, as ").count(), 2, "{run:?}");
+    assert_eq!(run.out.matches("already imported as ").count(), 2, "{run:?}");
     assert_eq!(world.sessions().await.len(), 4);
     let ids = world.sessions().await;
     world.run(&["sessions", "delete", "--yes", &ids[0], &ids[1], &ids[2], &ids[3]]).await;
@@ -238,7 +238,7 @@ async fn a_folder_of_older_sessions_is_taken_over_as_a_whole() {
     let run = world.run(&["sessions", "import", ".gnoma/sessions"]).await;
     assert_eq!(run.code, Some(1), "one could not be read: {run:?}");
     assert_eq!(run.out.matches("1 messages of the Go gnoma").count(), 2, "{run:?}");
-    assert!(run.out.contains("not taken: ") && !run.out.contains('\u{1b}'), "{run:?}");
+    assert!(run.out.contains("not imported: ") && !run.out.contains('\u{1b}'), "{run:?}");
     assert_eq!(world.sessions().await.len(), 2);
     let show = world.run(&["sessions", "show"]).await;
     assert!(show.out.contains("bout 2025") && !show.out.contains('\u{1b}'), "{show:?}");
@@ -258,7 +258,7 @@ async fn sessions_are_renamed_and_forgotten() {
     assert_eq!(world.sessions().await, Vec::<String>::new());
     let run = world.run(&["--continue", "go on"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.err.contains("no session of"), "{run:?}");
+    assert!(run.err.contains("no saved sessions in"), "{run:?}");
 }
 
 #[tokio::test]
@@ -283,7 +283,7 @@ async fn ids_that_do_not_exist_are_told_with_what_to_do() {
     assert!(run.code == Some(1) && run.err.contains("99"), "{run:?}");
     world.run(&["another session"]).await;
     let run = world.run(&["sessions", "show", &id[..4]]).await;
-    assert!(run.code == Some(2) && run.err.contains("begins 2 sessions"), "{run:?}");
+    assert!(run.code == Some(2) && run.err.contains("matches 2 sessions"), "{run:?}");
     assert_eq!(world.sessions().await.len(), 2);
 }
 
@@ -325,7 +325,7 @@ async fn json_names_the_session_that_can_be_resumed() {
 async fn a_damaged_database_is_set_aside_and_what_is_readable_goes_on() {
     let (world, _) = spoken("first words", &["one", "two"]).await;
     let sound = world.run(&["sessions", "repair"]).await;
-    assert!(sound.out.starts_with("the database is intact\n1 sessions"), "{sound:?}");
+    assert!(sound.out.starts_with("the database is intact\nchecked 1 sessions"), "{sound:?}");
     let database = only_file(&world.kept().join("sessions"), "db");
     let mut bytes = fs::read(&database).unwrap();
     let middle = bytes.len() / 2;

@@ -67,7 +67,7 @@ async fn nothing_set_up_says_how_to_start() {
     assert!(missing.err.contains("export MISTRAL_API_KEY"), "{}", missing.err);
     let unknown = world.run(&["--provider", "mistrall", "hi"]).await;
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.err.contains("there is no provider `mistrall`"), "{}", unknown.err);
+    assert!(unknown.err.contains("unknown provider `mistrall`"), "{}", unknown.err);
 }
 
 #[tokio::test]

@@ -83,10 +83,10 @@ async fn parallel_calls_are_asked_for_one_after_the_other() {
         .stop(StopReason::ToolUse);
     let world = World::new([Wire::OpenAi.stream(&script), says("both seen")]);
     let mut terminal = Terminal::open(&world, "--permission default look");
-    terminal.wait_for("reason why not", 1).await;
+    terminal.wait_for("reason to deny", 1).await;
     assert!(!terminal.seen.contains("fs.glob"), "{}", terminal.seen);
     terminal.press("y\n").await;
-    terminal.wait_for("reason why not", 2).await;
+    terminal.wait_for("reason to deny", 2).await;
     terminal.press("y\n").await;
     let (code, seen) = terminal.end().await;
     assert_eq!(code, Some(0), "{seen}");
@@ -100,7 +100,7 @@ async fn what_was_typed_before_the_question_does_not_answer_it() {
     let mut terminal = Terminal::open(&world, "go");
     terminal.wait_for("round 1", 1).await;
     terminal.press("y\n").await;
-    terminal.wait_for("reason why not", 1).await;
+    terminal.wait_for("reason to deny", 1).await;
     terminal.press("use make\n").await;
     let (code, seen) = terminal.end().await;
     assert_eq!(code, Some(0), "{seen}");
@@ -117,7 +117,7 @@ async fn what_was_typed_before_the_question_does_not_answer_it() {
 async fn an_interrupt_at_the_question_ends_the_turn() {
     let world = World::new([calls("bash", r#"{"command":"touch made"}"#)]);
     let mut terminal = Terminal::open(&world, "go");
-    terminal.wait_for("reason why not", 1).await;
+    terminal.wait_for("reason to deny", 1).await;
     terminal.press("\x03").await;
     let (code, seen) = terminal.end().await;
     assert_eq!(code, Some(130), "{seen}");
@@ -130,7 +130,7 @@ async fn a_question_stands_on_lines_of_its_own() {
     let call = Wire::OpenAi.stream(&script.stop(StopReason::ToolUse));
     let world = World::new([call, says("ok")]);
     let mut terminal = Terminal::open(&world, "go");
-    terminal.wait_for("reason why not", 1).await;
+    terminal.wait_for("reason to deny", 1).await;
     let (before, _question) = terminal.seen.split_once("gnoma wants to run").unwrap();
     assert!(before.contains("I make it.\r\n"), "{before}");
     terminal.press("y\n").await;
@@ -209,7 +209,7 @@ async fn a_session_that_is_open_elsewhere_is_offered_as_a_copy() {
         open = world.json(&["sessions", "list", "--json"]).await[0]["held_by"].is_object();
     }
     let mut terminal = Terminal::open(&world, "--continue 'me too'");
-    terminal.wait_for("Continue in a copy of it?", 1).await;
+    terminal.wait_for("Continue in a copy?", 1).await;
     terminal.press("y\n").await;
     let (code, seen) = terminal.end().await;
     assert!(code == Some(0) && seen.contains("in the copy"), "{seen}");

@@ -123,7 +123,7 @@ async fn a_day_in_tmux() {
     };
     pane.types(env!("CARGO_BIN_EXE_gnoma"));
     pane.presses("Enter");
-    pane.waits_for("ask something");
+    pane.waits_for("Ask anything");
 
     pane.types("say something");
     pane.presses("Enter");

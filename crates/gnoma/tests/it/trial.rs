@@ -118,7 +118,7 @@ async fn what_a_layer_does_otherwise_is_asked_for_by_name() {
             return;
         }
         let text = said(&world, "auto").await;
-        assert!(text.contains("there is nobody to ask"), "{reason}: {text}");
+        assert!(text.contains("nobody is there to approve it"), "{reason}: {text}");
         assert_eq!(fs::read_to_string(world.project.path().join("two")).unwrap(), "x\n");
         assert!(exists(world.project.path(), "lower"), "{text}");
     }

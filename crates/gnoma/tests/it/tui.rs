@@ -463,7 +463,7 @@ async fn incognito_goes_on_with_what_was_said_and_comes_back_without_it() {
     // All in one go: what is typed behind it goes to the next session.
     person.types("/incognito\rtwo\r");
     person.waits_for("Second.");
-    person.waits_for("the model still knows what was said before");
+    person.waits_for("The model still remembers");
     assert_eq!(world.last_request()[0].1, "one");
     person.types("/incognito\r");
     person.waits_for("a new conversation begins");
@@ -482,7 +482,7 @@ async fn a_turn_that_broke_off_is_told_when_the_conversation_goes_on() {
     person.terminal.child.kill().unwrap();
     person.terminal.child.wait().unwrap();
     let person = Person::starts(&world, &["--continue"]);
-    person.waits_for("the last turn did not come to its end");
+    person.waits_for("The last turn did not finish");
 }
 
 #[tokio::test(flavor = "multi_thread")]

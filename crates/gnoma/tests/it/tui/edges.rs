@@ -19,9 +19,9 @@ async fn a_terminal_without_utf_8_gets_ascii_alone() {
     person.types("/help\r");
     person.waits_for("/exit");
     person.types("/theme\r");
-    person.waits_for("Enter takes - Esc closes");
+    person.waits_for("Enter select - Esc close");
     person.types("\x1b");
-    person.waits_until("no list", |person| !person.sees().contains("Enter takes"));
+    person.waits_until("no list", |person| !person.sees().contains("Enter select"));
     person.types("make it\r");
     person.waits_for("always: bash(touch made)");
     person.types("y");
@@ -40,7 +40,7 @@ async fn a_window_of_no_use_says_so_and_nothing_is_lost() {
     person.types("go\r");
     person.waits_for("An answer of some words.");
     person.resizes(10, 3);
-    person.waits_for("too small");
+    person.waits_for("Window too");
     person.types("blind");
     person.resizes(80, 24);
     person.waits_for("blind");
@@ -53,7 +53,7 @@ async fn a_window_that_is_of_no_use_from_the_start_is_made_larger() {
     let world = World::new([says("An answer.")]);
     let person = Person::starts(&world, &[]);
     person.resizes(10, 3);
-    person.waits_for("too small");
+    person.waits_for("Window too");
     person.types("go\r");
     person.resizes(80, 24);
     person.waits_for("An answer.");
@@ -72,7 +72,7 @@ async fn a_paste_that_no_model_could_take_is_refused_and_gone() {
         person.types(&line);
     }
     person.types("\x1b[201~");
-    person.waits_for("is not taken: 4 MB is the most");
+    person.waits_for("the limit is 4 MB");
     let grown = memory_kb(&person).saturating_sub(before);
     assert!(grown < 4_096, "{grown} KB more than before");
     person.leaves();
@@ -96,7 +96,7 @@ async fn a_file_that_is_gone_when_the_message_is_sent_is_named() {
     person.types("\t");
     std::fs::remove_file(world.project.path().join("notes.txt")).unwrap();
     person.types("\r");
-    person.waits_for("`notes.txt` is not there any more");
+    person.waits_for("`notes.txt` no longer exists");
     person.waits_for("An answer.");
     person.leaves();
 }
@@ -107,7 +107,7 @@ async fn an_image_that_is_none_stays_text_and_says_why() {
     world.write("photo.png", "no picture");
     let person = Person::ready(&world, &[]);
     person.types(&format!("\x1b[200~{}/photo.png\x1b[201~", world.project.path().display()));
-    person.waits_for("stays text: it is no PNG, JPEG");
+    person.waits_for("is kept as text: it is not a PNG, JPEG");
     person.types("\x15");
     person.leaves();
 }
@@ -119,7 +119,7 @@ async fn shells_that_are_killed_are_told_of_and_the_terminal_comes_back() {
     person.types("!kill -9 $$\r");
     person.waits_for("killed by signal 9");
     person.types("/shell kill -9 $$\r");
-    person.waits_for("was ended by signal 9");
+    person.waits_for("killed by signal 9");
     person.types("still here");
     person.waits_for("still here");
     person.types("\x15");
@@ -179,7 +179,7 @@ async fn a_screen_of_its_own_is_whole_again_after_a_shell() {
     person.waits_for("line 99");
     let before = person.sees();
     person.types("/shell printf 'from %s' the-shell\r");
-    person.waits_for("Enter goes back");
+    person.waits_for("Press Enter to return");
     person.types("\r");
     person.waits_until("the same picture", |person| {
         person.sees().lines().take(18).eq(before.lines().take(18))

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 const MAX_WISHES: usize = 32;
 /// Questions of tools that may be open at once, those of sessions that they start among them.
 pub(super) const MAX_QUESTIONS: usize = 64;
-const NOBODY: &str = "there is nobody to ask";
+const NOBODY: &str = "nobody is there to approve it";
 
 /// What a tool wants of its session.
 pub(super) enum ToolRequest {

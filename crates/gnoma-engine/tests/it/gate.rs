@@ -123,7 +123,7 @@ async fn a_secret_goes_to_an_address_only_with_a_persons_yes_each_time() {
             if interactive {
                 let events = run.until(asked).await;
                 let (call, reason, always) = question(&events);
-                assert!(reason.contains("secret of yours") && always.is_none(), "{reason}");
+                assert!(reason.contains("of your secrets") && always.is_none(), "{reason}");
                 assert!(call.arguments.get().contains(&placeholder), "{call:?}");
                 let answer = if round == 0 { Reply::Always } else { Reply::Allow };
                 run.answer(&call, answer);
@@ -201,7 +201,7 @@ async fn no_message_quotes_a_secret_that_was_put_back() {
             let mut events = events.await;
             if events.last().is_some_and(asked) {
                 let (call, reason, always) = question(&events);
-                assert!(reason.contains("secret of yours") && always.is_none(), "{reason}");
+                assert!(reason.contains("of your secrets") && always.is_none(), "{reason}");
                 run.answer(&call, Reply::Deny { reason: String::new() });
                 events.extend(run.until_idle().await);
             }

@@ -306,8 +306,7 @@ async fn messages_that_wait_are_edited_until_they_are_delivered() {
     };
     assert_eq!(said(&before), ["One!", "three"]);
     assert!(said(&after).is_empty(), "{after:?}");
-    let is_warned =
-        |event: &Event| matches!(event, Event::Notice { text, .. } if text.contains("not edited"));
+    let is_warned = |event: &Event| matches!(event, Event::Notice { text, .. } if text.contains("edit was not applied"));
     assert_eq!(after.iter().filter(|event| is_warned(event)).count(), 1);
     assert!(!before.iter().any(is_warned));
     // Nothing waits between turns, and nothing comes to wait by an edit.

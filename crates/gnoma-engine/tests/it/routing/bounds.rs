@@ -56,7 +56,7 @@ async fn what_is_not_paid_for_costs_nothing() {
     assert_complete(&events);
     let routed = routed(&events);
     assert_eq!(routed.arms, [name("free")]);
-    assert!(routed.why.contains("the only one"), "{}", routed.why);
+    assert!(routed.why.contains("the only model"), "{}", routed.why);
     let line = routed.candidates.iter().find(|line| line.starts_with("fake/free: right"));
     assert!(line.is_some_and(|line| line.contains("$0.000")), "{:?}", routed.candidates);
 }

@@ -35,7 +35,7 @@ async fn who_has_the_role_is_asked_and_others_stand_in_while_it_rests() {
     let events = team.turn("fix the lexer").await;
     assert_complete(&events);
     let said = &routed(&events).why;
-    assert!(said.contains("has the role `editor`, but") && said.contains("stands in"), "{said}");
+    assert!(said.contains("has the role `editor`, but") && said.contains("instead"), "{said}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,14 +11,17 @@ use gnoma_config::{
 };
 use toml::{Table, Value};
 
-use crate::{Folders as _, HostError, Project, Result, providers};
+use crate::{Folders as _, HostError, Project, Result};
 
-/// Sets `key`, as TOML writes it, in the person's own settings; returns a sentence that says where.
+/// Sets `key`, as TOML writes it, in the person's own settings; `known` are the providers there are. Returns a sentence that says where.
 ///
 /// # Errors
 /// There is no such setting, it cannot have the value, or the file cannot be changed.
-pub fn set_setting(project: &Project, key: &str, value: &str) -> Result<String> {
-    let known = providers::named(&project.loaded.settings);
+pub fn set_setting(
+    project: &Project,
+    (key, value): (&str, &str),
+    known: &[String],
+) -> Result<String> {
     let provider = value.trim().trim_matches('"');
     if key == "provider.default" && !known.iter().any(|name| name == provider) {
         let text = format!(

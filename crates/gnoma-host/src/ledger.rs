@@ -40,6 +40,16 @@ impl LateLedger {
         self.get().await?.redate(now_ms).await
     }
 
+    /// Whether money may have been spent that a damaged ledger no longer tells.
+    pub async fn lacks_money(&self) -> Result<bool, StoreError> {
+        if self.is_empty() { Ok(false) } else { self.get().await?.lacks_money().await }
+    }
+
+    /// Counts on with what could be read of a damaged ledger; says whether anything was in doubt.
+    pub async fn accept_loss(&self) -> Result<bool, StoreError> {
+        if self.is_empty() { Ok(false) } else { self.get().await?.accept_loss().await }
+    }
+
     async fn get(&self) -> Result<&SqliteLedger, StoreError> {
         self.opened
             .get_or_try_init(|| async {

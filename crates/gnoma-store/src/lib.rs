@@ -75,6 +75,7 @@ mod migrate;
 mod open;
 mod options;
 mod origin;
+mod pages;
 mod pairs;
 mod path;
 mod recover;

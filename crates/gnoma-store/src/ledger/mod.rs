@@ -21,9 +21,11 @@
 mod admit;
 mod books;
 mod calendar;
+mod doubt;
 mod memory;
 mod notes;
 mod open;
+mod salvage;
 mod schema;
 mod tending;
 mod window;
@@ -124,6 +126,23 @@ impl SqliteLedger {
         self.ask(move |connection| books::redate(connection, now_ms)).await
     }
 
+    /// Whether money may have been spent that is not counted, since a damaged ledger could not be read
+    /// whole; until that is accepted, calls that cost money are refused where a limit on money holds.
+    ///
+    /// # Errors
+    /// As the file's.
+    pub async fn lacks_money(&self) -> Result<bool> {
+        self.ask(|connection| Ok(doubt::since(connection)?.is_some())).await
+    }
+
+    /// Counts on with what could be read of a damaged ledger; says whether anything was in doubt.
+    ///
+    /// # Errors
+    /// As the file's.
+    pub async fn accept_loss(&self) -> Result<bool> {
+        self.ask(doubt::accept).await
+    }
+
     /// Lets `change` have the note of that name and keeps what it makes of it, with nobody in between;
     /// `None` leaves it as it is.
     ///
@@ -182,12 +201,16 @@ impl Ledger for SqliteLedger {
         memory.see(ask.at_ms);
         let work = move |connection: &Connection| {
             drop(memory.release_dropped(connection)?);
+            // Outside what a refusal undoes.
+            if let Err(refused) = doubt::refuse(connection, &ask) {
+                return Ok(Err(refused));
+            }
             let reserved = with_books(connection, &me, ask.at_ms, |books| books.reserve(&ask))?;
-            Ok(reserved.map(|hold| Fresh::new(hold, ReservedCall::of(&ask), memory)))
+            Ok(Ok(reserved.map(|hold| Fresh::new(hold, ReservedCall::of(&ask), memory))))
         };
         Box::pin(async move {
             self.memory.has_room()?;
-            match self.ask(work).await? {
+            match self.ask(work).await?? {
                 Ok(fresh) => fresh
                     .arrive()
                     .map(Reserved::Held)

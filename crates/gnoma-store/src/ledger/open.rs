@@ -1,9 +1,10 @@
 //! Finds, makes and opens the ledger's file.
 //!
-//! A file that cannot be used, damaged or a newer gnoma's, is set aside whole and counting begins
-//! anew: a limit that starts at nothing is better than no gnoma. It is never changed, and it stays
-//! where it is while another process has it open. A sound database that is something else is refused
-//! untouched.
+//! A file that cannot be used, damaged or a newer gnoma's, is set aside whole, and what its pages still
+//! hold goes into a new one ([`super::salvage`]). Where some of the money may be missing, that is noted
+//! ([`super::doubt`]), and caps stay shut until a person says otherwise. The file is never changed, and
+//! it stays where it is while another process has it open. A sound database that is something else is
+//! refused untouched.
 
 use std::{
     fmt, fs, io,
@@ -15,6 +16,7 @@ use gnoma_core::store::{StoreError, StoreErrorKind};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 
 use super::{
+    doubt, salvage,
     schema::{APPLICATION_ID, STEPS},
     words::{InWords, failure, reworded},
 };
@@ -29,6 +31,9 @@ const LOG_KEPT_BYTES: i64 = 1024 * 1024;
 /// Prepared statements that are kept.
 const STATEMENTS: usize = 64;
 
+/// A part of every ledger's schema: one whose number is damaged is told from a foreign file by it.
+const MARK: &str = "CREATE TABLE pool_day (%micro_usd%";
+
 /// What a newer gnoma's ledger is called when it is set aside.
 const NEWER: &str = "newer";
 
@@ -39,6 +44,8 @@ pub struct SetAside {
     pub path: PathBuf,
     /// Its version, where a newer gnoma wrote it; else it was damaged.
     pub newer: Option<i64>,
+    /// All that was counted is counted on.
+    pub complete: bool,
 }
 
 impl fmt::Display for SetAside {
@@ -52,11 +59,11 @@ impl fmt::Display for SetAside {
             )?,
             None => f.write_str("the ledger of what is spent was damaged")?,
         }
-        write!(
-            f,
-            ": it is kept as `{}`, and counting begins anew, so limits and caps start at nothing",
-            self.path.display()
-        )
+        match self.complete {
+            true => f.write_str("; everything that was spent was recovered")?,
+            false => write!(f, "; {}", doubt::WORDS)?,
+        }
+        write!(f, "; the old file is kept as `{}`", self.path.display())
     }
 }
 
@@ -93,14 +100,29 @@ pub(super) fn open(
         Err(Trouble::Damaged) => None,
         Err(Trouble::Newer(version)) => Some(version),
     };
-    let aside = SetAside { path: put_aside(path, newer, &user)?, newer };
-    match sound(path, patience) {
-        Ok(connection) => Ok((connection, Some(aside), user)),
-        Err(Trouble::Other(error)) => Err(error),
+    // Whoever dies before the end leaves a ledger that is looked through again.
+    files::doubt(path);
+    let aside = put_aside(path, newer, &user)?;
+    let (connection, complete) = begin_anew(path, &aside, patience)?;
+    remove_doubt(path)?;
+    Ok((connection, Some(SetAside { path: aside, newer, complete }), user))
+}
+
+/// A new ledger with what the one set aside still holds, and whether that is all the money.
+fn begin_anew(path: &Path, aside: &Path, patience: Duration) -> Result<(Connection, bool)> {
+    let mut connection = match usable(path, patience) {
+        Ok(connection) => connection,
+        Err(Trouble::Other(error)) => return Err(error),
         Err(Trouble::Damaged | Trouble::Newer(_)) => {
-            Err(failure(StoreErrorKind::Io, "a new file is not what was written"))
+            return Err(failure(StoreErrorKind::Io, "a new file is not what was written"));
         }
+    };
+    doubt::note(&connection)?;
+    let complete = salvage::salvage(aside, &mut connection)?;
+    if complete {
+        doubt::accept(&connection)?;
     }
+    Ok((connection, complete))
 }
 
 /// A ledger that is gone with its owner and never touches the disk.
@@ -119,19 +141,22 @@ pub(super) fn in_memory() -> Result<Connection> {
 
 fn put_aside(path: &Path, newer: Option<i64>, user: &User) -> Result<PathBuf> {
     let why = if newer.is_some() { NEWER } else { files::DAMAGED };
-    let aside = user.alone(|| files::set_aside(path, why)).map_err(|error| match error.kind {
+    user.alone(|| files::set_aside(path, why)).map_err(|error| match error.kind {
         StoreErrorKind::Busy => StoreError::new(
             StoreErrorKind::Busy,
             "the ledger of what is spent cannot be read by this gnoma, and another gnoma has it \
              open; close the other gnoma and start again, so that it can be set aside",
         ),
         _ => reworded(error, "it could not be set aside"),
-    })?;
+    })
+}
+
+fn remove_doubt(path: &Path) -> Result<()> {
     match fs::remove_file(files::beside(path, files::DOUBT)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(failure(StoreErrorKind::Io, &error.to_string()))
         }
-        Ok(()) | Err(_) => Ok(aside),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
@@ -139,6 +164,10 @@ fn sound(path: &Path, patience: Duration) -> std::result::Result<Connection, Tro
     if files::beside(path, files::DOUBT).exists() {
         return Err(Trouble::Damaged);
     }
+    usable(path, patience)
+}
+
+fn usable(path: &Path, patience: Duration) -> std::result::Result<Connection, Trouble> {
     make_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).in_words()?;
@@ -186,7 +215,13 @@ fn recognise(connection: &Connection, path: &Path) -> Result<()> {
     if number == APPLICATION_ID || (number == 0 && tables == 0) {
         return Ok(());
     }
-    Err(foreign(path))
+    let ours = connection
+        .query_row("SELECT count(*) FROM sqlite_schema WHERE sql LIKE ?1", [MARK], |row| row.get(0))
+        .in_words()?;
+    match ours {
+        0 => Err(foreign(path)),
+        1.. | i64::MIN..0 => Err(failure(StoreErrorKind::Damaged, "its header")),
+    }
 }
 
 fn settle_down(connection: &Connection) -> Result<()> {
@@ -242,8 +277,16 @@ fn look_around(connection: &Connection) -> Result<()> {
             [],
             |row| row.get::<_, i64>(0),
         )
-        .in_words()
-        .map(|_| ())
+        .in_words()?;
+    // A pool whose name its index does not find would begin at nothing.
+    for table in ["pool", "pool_day"] {
+        let sql = format!("PRAGMA integrity_check({table})");
+        let found: String = connection.query_row(&sql, [], |row| row.get(0)).in_words()?;
+        if found != "ok" {
+            return Err(failure(StoreErrorKind::Damaged, &found));
+        }
+    }
+    Ok(())
 }
 
 fn foreign(path: &Path) -> StoreError {

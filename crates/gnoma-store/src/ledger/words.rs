@@ -35,8 +35,8 @@ pub(super) fn failure(kind: StoreErrorKind, cause: &str) -> StoreError {
             format!("{SUBJECT} cannot be written; check the folder's permissions ({cause})")
         }
         StoreErrorKind::Damaged => format!(
-            "{SUBJECT} is damaged ({cause}); at the next start it is set aside and counting begins \
-             anew"
+            "{SUBJECT} is damaged ({cause}); at the next start it is set aside and what it still \
+             holds is recovered"
         ),
         StoreErrorKind::Busy => {
             format!("{SUBJECT} was kept busy by other gnoma processes for too long; try again")

@@ -334,41 +334,124 @@ fn filled(home: &Path) -> PathBuf {
     path
 }
 
-/// Opens what cannot be used: it is kept aside as it was, and a new one works.
-fn is_set_aside(path: &Path, newer: Option<i64>) {
+/// What the ledger of [`filled`] has counted.
+const FILLED: u64 = 200;
+
+/// Opens what cannot be used: it is kept aside as it was, and a new one counts on with all of it, or
+/// lets nobody spend until a person says so.
+fn is_set_aside(path: &Path, newer: Option<i64>, complete: bool) {
     let before = fs::read(path).unwrap();
     let OpenedLedger { ledger, set_aside } = SqliteLedger::open(path).unwrap();
     let aside = set_aside.unwrap();
-    assert_eq!(aside.newer, newer);
+    assert_eq!((aside.newer, aside.complete), (newer, complete), "{aside}");
     assert!(aside.to_string().contains(&aside.path.display().to_string()), "{aside}");
     assert_eq!(fs::read(&aside.path).unwrap(), before);
-    assert_eq!(stand(&ledger), (0, 0));
-    spend(&ledger, 5);
-    drop(ledger);
-    assert_eq!(stand(&open(path)), (5, 0));
+    if complete {
+        assert_eq!(stand(&ledger), (FILLED, 0));
+    } else {
+        drop(ledger);
+        let ledger = open(path);
+        assert!(wait(ledger.lacks_money()).unwrap());
+        let refused = wait(ledger.reserve(ask(dollars(5)))).unwrap_err();
+        assert!(refused.sentence.contains("gnoma router pools --accept-loss"), "{refused}");
+        assert!(aside.to_string().contains("--accept-loss"), "{aside}");
+        held(wait(ledger.reserve(ask(Amount { micro_usd: 0, ..dollars(5) }))).unwrap()).unwrap();
+        let tomorrow = Ask { at_ms: NOW_MS + 86_400_000, ..ask(dollars(5)) };
+        held(wait(ledger.reserve(tomorrow)).unwrap()).unwrap();
+        assert!(wait(ledger.accept_loss()).unwrap());
+        assert!(!wait(ledger.accept_loss()).unwrap());
+        spend(&ledger, 5);
+    }
+    let counted = if complete { FILLED } else { 5 };
+    assert_eq!(stand(&open(path)).0, counted);
 }
 
 #[test]
-fn what_cannot_be_used_is_set_aside_unharmed() {
+fn what_was_spent_is_known_or_nothing_more_is_spent() {
     type Harm = fn(&Path);
+    fn fill(path: &Path, range: impl std::slice::SliceIndex<[u8], Output = [u8]>, byte: u8) {
+        let mut bytes = fs::read(path).unwrap();
+        bytes[range].fill(byte);
+        fs::write(path, bytes).unwrap();
+    }
     let garbage: Harm = |path| fs::write(path, "no database at all\n".repeat(900)).unwrap();
-    let header: Harm = |path| {
-        let mut bytes = fs::read(path).unwrap();
-        bytes[100..4096].fill(0xa5);
-        fs::write(path, bytes).unwrap();
-    };
-    let tables: Harm = |path| {
-        let mut bytes = fs::read(path).unwrap();
-        bytes[4096..].fill(0x5a);
-        fs::write(path, bytes).unwrap();
-    };
+    let header: Harm = |path| fill(path, ..100, 0xff);
+    let schema: Harm = |path| fill(path, 100..4096, 0xa5);
+    let tables: Harm = |path| fill(path, 4096.., 0x5a);
+    let short: Harm = |path| fs::write(path, &fs::read(path).unwrap()[..8192]).unwrap();
     let doubted: Harm = |path| fs::write(format!("{}.doubt", path.display()), "").unwrap();
-    for harm in [garbage, header, tables, doubted] {
+    let cases = [
+        (garbage, false),
+        (header, true),
+        (schema, true),
+        (tables, false),
+        (short, false),
+        (doubted, true),
+    ];
+    for (harm, complete) in cases {
         let home = tempfile::tempdir().unwrap();
         let path = filled(home.path());
         harm(&path);
-        is_set_aside(&path, None);
+        is_set_aside(&path, None, complete);
     }
+}
+
+#[test]
+fn the_death_of_a_recovery_opens_no_cap() {
+    let home = tempfile::tempdir().unwrap();
+    let path = filled(home.path());
+    fs::remove_file(&path).unwrap();
+    fs::write(format!("{}.doubt", path.display()), "").unwrap();
+    let OpenedLedger { ledger, set_aside } = SqliteLedger::open(&path).unwrap();
+    assert!(!set_aside.unwrap().complete);
+    wait(ledger.reserve(ask(dollars(5)))).unwrap_err();
+    drop(ledger);
+    fs::write(format!("{}.doubt", path.display()), "").unwrap();
+    let OpenedLedger { ledger, set_aside } = SqliteLedger::open(&path).unwrap();
+    assert!(!set_aside.unwrap().complete);
+    wait(ledger.reserve(ask(dollars(5)))).unwrap_err();
+}
+
+/// One byte in each page at a time, the indexes' and the header's included: none makes caps start at
+/// nothing.
+#[test]
+fn no_single_byte_makes_caps_start_at_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let sound = fs::read(filled(home.path())).unwrap();
+    let (mut exact, mut shut) = (0, 0);
+    // In each page: its form, its lengths and the last of its cells.
+    let places = [0, 3, 4, 5, 7, 8, 9, 60, 71, 4090];
+    let flips: Vec<_> =
+        (0..sound.len() / 4096).flat_map(|page| places.map(|place| page * 4096 + place)).collect();
+    for at in &flips {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("ledger.db");
+        let mut bytes = sound.clone();
+        bytes[*at] ^= 0x04;
+        fs::write(&path, bytes).unwrap();
+        let opened = SqliteLedger::open(&path).unwrap_or_else(|error| panic!("at {at}: {error}"));
+        let outcome = wait(opened.ledger.reserve(ask(dollars(5))));
+        let OpenedLedger { ledger, .. } = match outcome {
+            Err(error) if error.kind == StoreErrorKind::Damaged => {
+                drop(opened);
+                SqliteLedger::open(&path).unwrap()
+            }
+            _ => opened,
+        };
+        match wait(ledger.reserve(ask(dollars(5)))) {
+            Ok(_) => {
+                let used = stand(&ledger).0;
+                assert!(used >= FILLED / 2, "at {at}: {used}");
+                exact += u32::from(used == FILLED);
+            }
+            Err(error) => {
+                assert!(error.sentence.contains("--accept-loss"), "at {at}: {error}");
+                shut += 1;
+            }
+        }
+    }
+    println!("{} flips: {exact} with the exact sum, {shut} with the caps shut", flips.len());
+    assert!(exact * 10 >= u32::try_from(flips.len()).unwrap() * 8);
 }
 
 #[test]
@@ -379,7 +462,7 @@ fn a_newer_ledger_is_set_aside_unless_it_is_open() {
     newer.pragma_update(None, "user_version", 77).unwrap();
     drop(newer);
     crate::support::fold(&path);
-    is_set_aside(&path, Some(77));
+    is_set_aside(&path, Some(77), true);
 
     let open_elsewhere = open(&path);
     let newer = rusqlite::Connection::open(&path).unwrap();
@@ -387,7 +470,7 @@ fn a_newer_ledger_is_set_aside_unless_it_is_open() {
     let Err(refused) = SqliteLedger::open(&path) else { panic!("it was opened") };
     assert_eq!(refused.kind, StoreErrorKind::Busy);
     assert!(refused.sentence.contains("close the other gnoma"), "{refused}");
-    assert_eq!(stand(&open_elsewhere), (5, 0));
+    assert_eq!(stand(&open_elsewhere), (FILLED, 0));
 }
 
 #[test]

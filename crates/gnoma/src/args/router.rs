@@ -38,6 +38,9 @@ pub(crate) enum RouterSub {
         /// Count usage dated in the future as now: use it after the clock was wrongly ahead.
         #[arg(long)]
         redate: bool,
+        /// Go on with what is counted here after a damaged ledger could not be read whole.
+        #[arg(long)]
+        accept_loss: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,

@@ -26,7 +26,10 @@ pub(super) async fn run(what: &RouterSub, args: &TurnArgs, around: &Surroundings
     match what {
         RouterSub::Stats { json } => stats::run(&project, *json).await,
         RouterSub::Arms { json } => arms::run(&project, *json).await,
-        RouterSub::Pools { redate, json } => {
+        RouterSub::Pools { redate, accept_loss, json } => {
+            if *accept_loss {
+                pools::accept_loss(&project).await?;
+            }
             if *redate {
                 pools::redate(&project).await?;
             }

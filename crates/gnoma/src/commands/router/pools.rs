@@ -61,6 +61,18 @@ pub(super) async fn redate(project: &Project) -> Result<()> {
     Ok(())
 }
 
+/// Goes on with what a damaged ledger still told. Asked for by hand: what is missing was somebody's money.
+pub(super) async fn accept_loss(project: &Project) -> Result<()> {
+    refuse_in_incognito(&project.loaded.settings, "router pools --accept-loss")?;
+    let ledger = routing::ledger(project);
+    let accepted = ledger.accept_loss().await.map_err(|error| anyhow::anyhow!(error.sentence))?;
+    report::say(match accepted {
+        true => "what is counted below is what limits hold against from now on",
+        false => "nothing is missing: no ledger was damaged, or that was accepted before",
+    });
+    Ok(())
+}
+
 fn row(level: &Level, now_ms: i64) -> [String; 6] {
     let Level { pool, limit, used, held, resets_at_ms } = level;
     let parsed = Pool::parse(pool);

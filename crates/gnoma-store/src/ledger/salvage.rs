@@ -1,0 +1,289 @@
+//! Gets out of a damaged ledger what its pages still hold, and says whether that is all the money.
+//!
+//! The tables and where they begin are known, so a damaged schema or index costs nothing. Sums of days
+//! only rise: of two states of one the larger counts. Where single calls are lost, whole days count in
+//! their place: rather too much than too little. Who had calls in flight is not brought over: nobody
+//! has the file open, so they are gone.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
+
+use rusqlite::{Connection, params_from_iter};
+
+use super::{doubt, notes::MAX_NOTE_BYTES, words::InWords};
+use crate::{
+    error::Result,
+    files::part,
+    pages::{Pages, Row, Value},
+};
+
+/// Days that can be meant: until the year 2243.
+const DAYS: std::ops::Range<i64> = 0..100_000;
+
+/// No day is so large as a time in milliseconds.
+const LEAST_TIME_MS: i64 = 1_000_000_000;
+
+/// Columns that only ever rise.
+const SUMS: [&str; 5] = ["requests", "input", "output", "micro_usd", "cached"];
+
+/// What a row is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Table {
+    Pool,
+    PoolName,
+    PoolDay,
+    Arm,
+    ArmName,
+    ArmDay,
+    Spent,
+    Settled,
+    Kept,
+    Note,
+}
+
+impl Table {
+    const ALL: [Self; 10] = [
+        Self::Pool,
+        Self::PoolName,
+        Self::PoolDay,
+        Self::Arm,
+        Self::ArmName,
+        Self::ArmDay,
+        Self::Spent,
+        Self::Settled,
+        Self::Kept,
+        Self::Note,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pool => "pool",
+            Self::PoolName => "sqlite_autoindex_pool_1",
+            Self::PoolDay => "pool_day",
+            Self::Arm => "arm",
+            Self::ArmName => "sqlite_autoindex_arm_1",
+            Self::ArmDay => "arm_day",
+            Self::Spent => "spent",
+            Self::Settled => "settled",
+            Self::Kept => "kept",
+            Self::Note => "note",
+        }
+    }
+
+    /// Of what a row must be by its form. Days of pools and of arms are told apart by where the day
+    /// stands: no ledger has so many arms.
+    fn of(row: &Row) -> Option<Self> {
+        use Value::{Int, Null, Text};
+        match (row.rowid, row.values.as_slice()) {
+            (Some(_), [Null, Text(_)]) => Some(Self::Pool),
+            (None, [Text(_), Int(_)]) => Some(Self::PoolName),
+            (Some(_), [Null, Text(_), Text(_)]) => Some(Self::Arm),
+            (None, [Text(_), Text(_), Int(_)]) => Some(Self::ArmName),
+            (Some(_), [Null, Int(_), Int(_)]) => Some(Self::Settled),
+            (Some(_), [Int(_)]) => Some(Self::Kept),
+            (None, [Text(_), Text(_)]) => Some(Self::Note),
+            (None, [Int(_), Int(second), sums @ ..]) if are_amounts(sums) => match sums.len() {
+                5 if DAYS.contains(second) => Some(Self::PoolDay),
+                5 | 6 if *second < LEAST_TIME_MS => Some(Self::ArmDay),
+                6 => Some(Self::Spent),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a row has the form of this table's.
+    fn fits(self, row: &Row) -> bool {
+        match (self, Self::of(row)) {
+            // The first version's days of arms look like days of pools.
+            (Self::ArmDay, Some(Self::PoolDay)) => true,
+            (table, form) => form == Some(table),
+        }
+    }
+}
+
+fn are_amounts(values: &[Value]) -> bool {
+    values.iter().all(|value| matches!(value, Value::Int(_)))
+}
+
+/// Brings what `old` holds into the empty ledger `new`; says whether no sum of money can be missing.
+pub(super) fn salvage(old: &Path, new: &mut Connection) -> Result<bool> {
+    let Ok(pages) = Pages::open(old) else { return Ok(false) };
+    let mut trees = Trees::default();
+    for (table, root) in roots(&pages, new)? {
+        trees.walk(&pages, table, root);
+    }
+    trees.search_the_rest(&pages);
+    // A step that was being undone when its process died is half there.
+    let is_settled = !part(old, "-journal").metadata().is_ok_and(|facts| facts.len() > 0);
+    let names = trees.is_whole(Table::Pool) || trees.is_whole(Table::PoolName);
+    let money = is_settled && names && trees.is_whole(Table::PoolDay);
+    let calls = is_settled && trees.is_whole(Table::Spent) && trees.is_whole(Table::Kept);
+    // Not the first time: what was missing then still is.
+    let doubted =
+        trees.rows.get(&Table::Note).is_some_and(|notes| notes.iter().any(doubt::is_note));
+    // Names may come after what refers to them.
+    new.pragma_update(None, "foreign_keys", 0).in_words()?;
+    let named = write(new, &trees.rows, calls);
+    new.pragma_update(None, "foreign_keys", 1).in_words()?;
+    Ok(money && named? && !doubted)
+}
+
+/// Where the tables begin: as the damaged file says, or else as every ledger is laid out.
+fn roots(pages: &Pages, new: &Connection) -> Result<HashMap<Table, u32>> {
+    let mut known = new.prepare("SELECT name, rootpage FROM sqlite_schema").in_words()?;
+    let known = known
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .and_then(Iterator::collect::<rusqlite::Result<HashMap<String, u32>>>)
+        .in_words()?;
+    let mut said: HashMap<String, u32> = HashMap::new();
+    for row in pages.node(1).map(|node| node.rows).unwrap_or_default() {
+        if let [Value::Text(_), Value::Text(name), _, Value::Int(root), ..] = row.values.as_slice()
+            && let Ok(root) = u32::try_from(*root)
+        {
+            said.insert(name.clone(), root);
+        }
+    }
+    let root = |table: Table| {
+        let name = table.name();
+        let root = match table {
+            // A later version added it, somewhere.
+            Table::Note => said.get(name),
+            _ => said.get(name).or_else(|| known.get(name)),
+        };
+        Some((table, *root?))
+    };
+    Ok(Table::ALL.into_iter().filter_map(root).collect())
+}
+
+/// What the pages hold.
+#[derive(Default)]
+struct Trees {
+    rows: HashMap<Table, Vec<Row>>,
+    seen: HashSet<u32>,
+    whole: HashSet<Table>,
+}
+
+impl Trees {
+    fn is_whole(&self, table: Table) -> bool {
+        self.whole.contains(&table)
+    }
+
+    fn walk(&mut self, pages: &Pages, table: Table, root: u32) {
+        let mut next = vec![root];
+        let mut whole = true;
+        while let Some(number) = next.pop() {
+            if !self.seen.insert(number) {
+                whole = false;
+                continue;
+            }
+            let node = pages.node(number).unwrap_or_default();
+            let rows = self.rows.entry(table).or_default();
+            if !node.whole || !node.rows.iter().all(|row| table.fits(row)) {
+                whole = false;
+                rows.extend(pages.search(number, &|row| table.fits(row)));
+            }
+            rows.extend(node.rows.into_iter().filter(|row| table.fits(row)));
+            next.extend(node.children);
+        }
+        if whole {
+            self.whole.insert(table);
+        }
+    }
+
+    /// Rows of pages that no tree leads to any more.
+    fn search_the_rest(&mut self, pages: &Pages) {
+        let free = pages.free();
+        for number in 2..=pages.count() {
+            if free.contains(&number) || !self.seen.insert(number) {
+                continue;
+            }
+            for row in pages.node(number).map(|node| node.rows).unwrap_or_default() {
+                if let Some(table) = Table::of(&row) {
+                    self.rows.entry(table).or_default().push(row);
+                }
+            }
+        }
+    }
+}
+
+/// Writes all rows; says whether every sum of a day has the name of its pool.
+fn write(new: &mut Connection, rows: &HashMap<Table, Vec<Row>>, calls: bool) -> Result<bool> {
+    let transaction = new.transaction().in_words()?;
+    for table in Table::ALL {
+        for row in rows.get(&table).into_iter().flatten() {
+            insert(&transaction, table, row)?;
+        }
+    }
+    if !calls {
+        let all_days = "UPDATE kept SET from_day = \
+                        max(from_day, (SELECT coalesce(max(day), -1) + 1 FROM pool_day))";
+        transaction.execute(all_days, []).in_words()?;
+    }
+    let nameless = "DELETE FROM pool_day WHERE pool NOT IN (SELECT number FROM pool)";
+    let nameless = transaction.execute(nameless, []).in_words()?;
+    for sql in [
+        "DELETE FROM spent WHERE pool NOT IN (SELECT number FROM pool)",
+        "DELETE FROM arm_day WHERE arm NOT IN (SELECT number FROM arm)",
+    ] {
+        transaction.execute(sql, []).in_words()?;
+    }
+    transaction.commit().in_words()?;
+    Ok(nameless == 0)
+}
+
+fn insert(new: &Connection, table: Table, row: &Row) -> Result<()> {
+    let number = Value::Int(row.rowid.unwrap_or_default());
+    let values = row.values.iter();
+    let behind_number = || std::iter::once(&number).chain(values.clone().skip(1)).collect();
+    let (sql, values): (String, Vec<&Value>) = match table {
+        Table::Pool => ("INSERT OR IGNORE INTO pool(number, name)".into(), behind_number()),
+        Table::PoolName => ("INSERT OR IGNORE INTO pool(name, number)".into(), values.collect()),
+        Table::Arm => {
+            ("INSERT OR IGNORE INTO arm(number, provider, model)".into(), behind_number())
+        }
+        Table::ArmName => {
+            ("INSERT OR IGNORE INTO arm(provider, model, number)".into(), values.collect())
+        }
+        Table::Settled => {
+            ("INSERT OR IGNORE INTO settled(number, hold, at_ms)".into(), behind_number())
+        }
+        Table::Spent => ("INSERT OR IGNORE INTO spent".into(), values.collect()),
+        Table::PoolDay => ("INSERT INTO pool_day".into(), values.collect()),
+        Table::ArmDay => {
+            let columns = ["", ", cache_write"].get(row.values.len() - 7).unwrap_or(&"");
+            let sums = SUMS.join(", ");
+            (format!("INSERT INTO arm_day(day, arm, {sums}{columns})"), values.collect())
+        }
+        Table::Kept => return set_kept(new, row),
+        Table::Note => {
+            let is_one =
+                |value: &Value| matches!(value, Value::Text(text) if text.len() <= MAX_NOTE_BYTES);
+            if !row.values.iter().all(is_one) {
+                return Ok(());
+            }
+            ("INSERT OR IGNORE INTO note(name, text)".into(), values.collect())
+        }
+    };
+    let places = vec!["?"; values.len()].join(", ");
+    let sql = format!("{sql} VALUES ({places}) {}", on_conflict(table));
+    let mut insert = new.prepare_cached(&sql).in_words()?;
+    insert.execute(params_from_iter(values)).in_words().map(|_| ())
+}
+
+fn on_conflict(table: Table) -> String {
+    let key = match table {
+        Table::PoolDay => "pool, day",
+        Table::ArmDay => "day, arm",
+        _ => return String::new(),
+    };
+    let larger = SUMS.map(|sum| format!("{sum} = max({sum}, excluded.{sum})")).join(", ");
+    format!("ON CONFLICT({key}) DO UPDATE SET {larger}")
+}
+
+fn set_kept(new: &Connection, row: &Row) -> Result<()> {
+    let day = row.values.first().unwrap_or(&Value::Null);
+    new.execute("UPDATE kept SET from_day = max(from_day, ?1)", [day]).in_words().map(|_| ())
+}

@@ -1,0 +1,230 @@
+//! Reads rows straight from the pages of a database file, where SQLite cannot: when the schema, a tree's
+//! root or a header is damaged, the leaves still hold their rows.
+//!
+//! Format: SQLite's description of its file format and of the write-ahead log. Committed pages of the
+//! log stand in for those of the file. Nothing is written. What a row means is for the caller to say.
+
+mod cell;
+mod log;
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+use self::cell::{Cell, Kind, be16, be32};
+pub(crate) use self::cell::{Row, Value};
+use crate::files::part;
+
+/// All our databases have pages of this size.
+const PAGE_BYTES: usize = 4096;
+
+/// The file's header, before what page 1 holds.
+const FILE_HEADER_BYTES: usize = 100;
+
+/// Entries of a trunk page of the list of free pages.
+const MAX_TRUNK_PAGES: usize = PAGE_BYTES / 4 - 2;
+
+/// A file or a log of more pages is not walked further.
+const MAX_PAGES: u32 = 1 << 22;
+
+/// What one page of a tree holds.
+#[derive(Default)]
+pub(crate) struct Node {
+    /// Its rows; none on inner pages of tables.
+    pub(crate) rows: Vec<Row>,
+    /// The pages below it.
+    pub(crate) children: Vec<u32>,
+    /// All of it could be read, and nothing of it is unaccounted for.
+    pub(crate) whole: bool,
+}
+
+/// The pages of a database, as its last commit left them.
+pub(crate) struct Pages {
+    file: File,
+    log: Option<File>,
+    /// Where in the log the latest state of a page stands.
+    logged: HashMap<u32, u64>,
+    count: u32,
+}
+
+impl Pages {
+    /// Opens the database at `path` with its log, if it has one.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let log = File::open(part(path, "-wal")).ok();
+        let (logged, after_commit) = log.as_ref().map(log::committed).unwrap_or_default();
+        let bytes = file.metadata()?.len();
+        let in_file = bytes.div_ceil(u64::try_from(PAGE_BYTES).unwrap_or(u64::MAX));
+        let in_file = u32::try_from(in_file).unwrap_or(u32::MAX);
+        Ok(Self { file, log, logged, count: in_file.max(after_commit).min(MAX_PAGES) })
+    }
+
+    /// How many pages there are, from 1.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The bytes of a page; what the file lacks of it is zeros.
+    fn bytes(&self, number: u32) -> Option<Vec<u8>> {
+        if number == 0 || number > self.count {
+            return None;
+        }
+        let (file, at) = match (self.logged.get(&number), &self.log) {
+            (Some(at), Some(log)) => (log, *at),
+            _ => (&self.file, u64::from(number - 1) * u64::try_from(PAGE_BYTES).ok()?),
+        };
+        let mut bytes = vec![0; PAGE_BYTES];
+        let mut filled = 0;
+        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match file.read_at(rest, at + u64::try_from(filled).ok()?) {
+                Ok(0) | Err(_) => break,
+                Ok(read) => filled += read,
+            }
+        }
+        (filled > 0).then_some(bytes)
+    }
+
+    /// Pages that are in the list of free pages: what they hold was given up. A page of that list is
+    /// known by its form, so that a damaged header does not bring back what was deleted.
+    pub(crate) fn free(&self) -> HashSet<u32> {
+        let mut free = HashSet::new();
+        for number in 2..=self.count {
+            if let Some(leaves) = self.bytes(number).and_then(|bytes| self.trunk(&bytes)) {
+                free.insert(number);
+                free.extend(leaves);
+            }
+        }
+        free
+    }
+
+    fn trunk(&self, bytes: &[u8]) -> Option<Vec<u32>> {
+        let (next, length) = (be32(bytes, 0)?, usize::try_from(be32(bytes, 4)?).ok()?);
+        let is_one = next <= self.count && (1..=MAX_TRUNK_PAGES).contains(&length);
+        let leaves: Vec<u32> =
+            (0..length.min(MAX_TRUNK_PAGES)).filter_map(|at| be32(bytes, 8 + 4 * at)).collect();
+        let are_pages = leaves.iter().all(|leaf| (2..=self.count).contains(leaf));
+        let differ = leaves.iter().collect::<HashSet<_>>().len() == leaves.len();
+        (is_one && are_pages && differ).then_some(leaves)
+    }
+
+    /// Reads a page of a tree through its pointers. Rows out of order are left out, unless their
+    /// neighbours leave one number only.
+    pub(crate) fn node(&self, number: u32) -> Option<Node> {
+        let bytes = self.bytes(number)?;
+        let start = start_of(number);
+        let kind = Kind::of(*bytes.get(start)?)?;
+        let mut node = Node { whole: true, ..Node::default() };
+        let mut used = 0;
+        for at in pointers(&bytes, start, kind) {
+            match self.cell(&bytes, kind, at) {
+                Some(cell) => {
+                    used += cell.bytes.max(4);
+                    node.children.extend(cell.child);
+                    node.whole &= cell.row.is_some() || kind == Kind::TableInner;
+                    node.rows.extend(cell.row);
+                }
+                None => node.whole = false,
+            }
+        }
+        if kind.is_inner() {
+            node.children.push(be32(&bytes, start + 8)?);
+        }
+        node.whole &= is_accounted_for(&bytes, start, used) == Some(true);
+        node.whole &= node.children.iter().all(|child| (2..=self.count).contains(child));
+        if kind == Kind::TableLeaf {
+            node.whole &= cell::put_in_order(&mut node.rows);
+        }
+        Some(node)
+    }
+
+    /// Rows of a page that its pointers do not lead to, wherever bytes look like one that `is_ours`.
+    pub(crate) fn search(&self, number: u32, is_ours: &dyn Fn(&Row) -> bool) -> Vec<Row> {
+        let mut found = Vec::new();
+        let Some(bytes) = self.bytes(number) else { return found };
+        let start = start_of(number);
+        let kinds = match bytes.get(start).copied().and_then(Kind::of) {
+            Some(kind) => vec![kind],
+            None => vec![Kind::TableLeaf, Kind::IndexLeaf],
+        };
+        for kind in kinds {
+            let known: HashSet<usize> = pointers(&bytes, start, kind)
+                .filter(|at| self.cell(&bytes, kind, *at).is_some_and(|cell| cell.row.is_some()))
+                .collect();
+            let mut at = start + kind.header_bytes();
+            while at < bytes.len() {
+                let cell = self.cell(&bytes, kind, at);
+                let row = cell.and_then(|cell| Some((cell.row?, cell.bytes)));
+                match row.filter(|(row, _)| is_ours(row)) {
+                    Some((row, length)) => {
+                        found.extend(Some(row).filter(|_| !known.contains(&at)));
+                        at += length.max(1);
+                    }
+                    None => at += 1,
+                }
+            }
+        }
+        found
+    }
+
+    /// What the map of pages says a page is for, in databases that have one.
+    pub(crate) fn role(&self, number: u32) -> Option<Role> {
+        /// Pages that one page of the map tells of.
+        const MAPPED: u32 = PAGE_BYTES as u32 / 5;
+        let behind = number.checked_sub(2)? % (MAPPED + 1);
+        let Some(entry) = behind.checked_sub(1) else { return Some(Role::Map) };
+        let bytes = self.bytes(number - behind)?;
+        let at = usize::try_from(entry).ok()? * 5;
+        match (bytes.get(at)?, be32(&bytes, at + 1)?) {
+            (1, 0) | (5, _) => Some(Role::Tree),
+            (2, 0) => Some(Role::Free),
+            (3 | 4, _) => Some(Role::Overflow),
+            _ => None,
+        }
+    }
+
+    fn cell(&self, page: &[u8], kind: Kind, at: usize) -> Option<Cell> {
+        let longest = usize::try_from(self.count).ok()?.checked_mul(PAGE_BYTES)?;
+        Cell::read(page, kind, at, longest, &|number| self.bytes(number))
+    }
+}
+
+/// What a page is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Part of a table or an index.
+    Tree,
+    /// The rest of a long row.
+    Overflow,
+    /// Not in use.
+    Free,
+    /// Part of the map itself.
+    Map,
+}
+
+/// Where the cells of a page stand, as it says itself.
+fn pointers(bytes: &[u8], start: usize, kind: Kind) -> impl Iterator<Item = usize> + '_ {
+    let length = usize::from(be16(bytes, start + 3).unwrap_or_default()).min(PAGE_BYTES / 2);
+    let first = start + kind.header_bytes();
+    (0..length).filter_map(move |which| be16(bytes, first + 2 * which).map(usize::from))
+}
+
+fn start_of(number: u32) -> usize {
+    if number == 1 { FILE_HEADER_BYTES } else { 0 }
+}
+
+/// Whether cells, free blocks and fragments make up the whole content area of a page.
+fn is_accounted_for(bytes: &[u8], start: usize, cells: usize) -> Option<bool> {
+    let area = PAGE_BYTES.checked_sub(usize::from(be16(bytes, start + 5)?))?;
+    let mut known = cells + usize::from(*bytes.get(start + 7)?);
+    let mut block = usize::from(be16(bytes, start + 1)?);
+    while block != 0 && known <= PAGE_BYTES {
+        known += usize::from(be16(bytes, block + 2)?).max(1);
+        let next = usize::from(be16(bytes, block)?);
+        block = if next > block { next } else { 0 };
+    }
+    Some(known == area)
+}

@@ -1,0 +1,250 @@
+//! Cells of a page, and the records they hold.
+
+use rusqlite::{ToSql, types::ToSqlOutput};
+
+use super::PAGE_BYTES;
+
+/// Columns of the widest row.
+const MAX_COLUMNS: usize = 64;
+
+/// A page of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    IndexInner,
+    TableInner,
+    IndexLeaf,
+    TableLeaf,
+}
+
+impl Kind {
+    pub(super) fn of(byte: u8) -> Option<Self> {
+        match byte {
+            2 => Some(Self::IndexInner),
+            5 => Some(Self::TableInner),
+            10 => Some(Self::IndexLeaf),
+            13 => Some(Self::TableLeaf),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_inner(self) -> bool {
+        matches!(self, Self::IndexInner | Self::TableInner)
+    }
+
+    pub(super) fn header_bytes(self) -> usize {
+        if self.is_inner() { 12 } else { 8 }
+    }
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Int(i64),
+    Text(String),
+    Blob(Vec<u8>),
+    /// A number with a fraction.
+    Real(f64),
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::from(rusqlite::types::Null),
+            Self::Int(value) => ToSqlOutput::from(*value),
+            Self::Real(value) => ToSqlOutput::from(*value),
+            Self::Text(text) => ToSqlOutput::from(text.as_str()),
+            Self::Blob(bytes) => ToSqlOutput::from(bytes.as_slice()),
+        })
+    }
+}
+
+/// A row of a table, or an entry of an index.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    /// Its number; none in indexes and tables that are kept as one.
+    pub(crate) rowid: Option<i64>,
+    pub(crate) values: Vec<Value>,
+}
+
+/// One cell.
+pub(super) struct Cell {
+    pub(super) child: Option<u32>,
+    /// `None` where it holds none, or one that cannot be read.
+    pub(super) row: Option<Row>,
+    /// What it takes of its page.
+    pub(super) bytes: usize,
+}
+
+impl Cell {
+    /// Reads the cell at `at`. `page_of` gives the pages that hold the rest of long rows, of which none is
+    /// longer than `longest`.
+    pub(super) fn read(
+        page: &[u8],
+        kind: Kind,
+        at: usize,
+        longest: usize,
+        page_of: &dyn Fn(u32) -> Option<Vec<u8>>,
+    ) -> Option<Self> {
+        let mut next = at;
+        let child = if kind.is_inner() {
+            next += 4;
+            Some(be32(page, at)?)
+        } else {
+            None
+        };
+        if kind == Kind::TableInner {
+            varint(page, &mut next)?;
+            return Some(Self { child, row: None, bytes: next - at });
+        }
+        let length = usize::try_from(varint(page, &mut next)?).ok()?;
+        let rowid = if kind == Kind::TableLeaf { Some(varint(page, &mut next)?) } else { None };
+        let here = local_bytes(kind, length);
+        let mut payload = page.get(next..next.checked_add(here)?)?.to_vec();
+        next += here;
+        if here < length {
+            (length <= longest).then_some(())?;
+            let first = be32(page, next)?;
+            next += 4;
+            let row = follow(&mut payload, length, first, page_of)
+                .and_then(|()| record(&payload))
+                .map(|values| Row { rowid, values });
+            return Some(Self { child, row, bytes: next - at });
+        }
+        let row = record(&payload).map(|values| Row { rowid, values });
+        Some(Self { child, row, bytes: next - at })
+    }
+}
+
+/// How much of a record of `length` bytes stands in its cell.
+fn local_bytes(kind: Kind, length: usize) -> usize {
+    const LEAST: usize = (PAGE_BYTES - 12) * 32 / 255 - 23;
+    let most = match kind {
+        Kind::TableLeaf | Kind::TableInner => PAGE_BYTES - 35,
+        Kind::IndexLeaf | Kind::IndexInner => (PAGE_BYTES - 12) * 64 / 255 - 23,
+    };
+    if length <= most {
+        return length;
+    }
+    let here = LEAST + (length - LEAST) % (PAGE_BYTES - 4);
+    if here <= most { here } else { LEAST }
+}
+
+fn follow(
+    payload: &mut Vec<u8>,
+    length: usize,
+    first: u32,
+    page_of: &dyn Fn(u32) -> Option<Vec<u8>>,
+) -> Option<()> {
+    let mut next = first;
+    while payload.len() < length {
+        let page = page_of(next)?;
+        next = be32(&page, 0)?;
+        let rest = page.get(4..)?;
+        payload.extend_from_slice(rest.get(..rest.len().min(length - payload.len()))?);
+    }
+    Some(())
+}
+
+/// The values of a record; `None` unless it is one, to the last byte.
+fn record(bytes: &[u8]) -> Option<Vec<Value>> {
+    let mut at = 0;
+    let header = usize::try_from(varint(bytes, &mut at)?).ok()?;
+    let mut kinds = Vec::new();
+    while at < header {
+        kinds.push(varint(bytes, &mut at)?);
+        (kinds.len() <= MAX_COLUMNS).then_some(())?;
+    }
+    (at == header).then_some(())?;
+    let mut values = Vec::with_capacity(kinds.len());
+    for kind in kinds {
+        let (value, length) = value(kind, bytes.get(at..)?)?;
+        values.push(value);
+        at += length;
+    }
+    (at == bytes.len()).then_some(values)
+}
+
+fn value(kind: i64, bytes: &[u8]) -> Option<(Value, usize)> {
+    let length = match kind {
+        0 | 8 | 9 => 0,
+        1..=4 => usize::try_from(kind).ok()?,
+        5 => 6,
+        6 | 7 => 8,
+        12.. => usize::try_from((kind - 12) / 2).ok()?,
+        _ => return None,
+    };
+    let bytes = bytes.get(..length)?;
+    let value = match kind {
+        0 => Value::Null,
+        8 | 9 => Value::Int(kind - 8),
+        7 => Value::Real(f64::from_be_bytes(bytes.try_into().ok()?)),
+        1..=6 => {
+            let sign = if bytes.first()? & 0x80 == 0 { 0 } else { -1 };
+            Value::Int(bytes.iter().fold(sign, |all, byte| (all << 8) | i64::from(*byte)))
+        }
+        _ if kind % 2 == 0 => Value::Blob(bytes.to_vec()),
+        _ => Value::Text(String::from_utf8(bytes.to_vec()).ok()?),
+    };
+    Some((value, length))
+}
+
+/// Numbers of a page's rows rise. One that does not fit gets the number that its neighbours leave, where
+/// that is one; else the row goes. Says whether all fitted.
+pub(super) fn put_in_order(rows: &mut Vec<Row>) -> bool {
+    let found: Vec<Option<i64>> = rows.iter().map(|row| row.rowid).collect();
+    let mut last: Option<i64> = None;
+    let mut at = 0;
+    let mut fitted = true;
+    rows.retain_mut(|row| {
+        let next = found.get(at + 1).copied().flatten();
+        let after = found.get(at + 2).copied().flatten();
+        at += 1;
+        let Some(rowid) = row.rowid else { return true };
+        // Where the next is out of line itself, the one behind it is asked.
+        let next = match (next, after) {
+            (Some(next), Some(after)) if next >= after => Some(after),
+            (next, _) => next,
+        };
+        let fits = last.is_none_or(|last| last < rowid) && next.is_none_or(|next| rowid < next);
+        if fits {
+            last = Some(rowid);
+            return true;
+        }
+        fitted = false;
+        match last.zip(next) {
+            Some((last_id, next)) if next.checked_sub(last_id) == Some(2) => {
+                row.rowid = Some(last_id + 1);
+                last = row.rowid;
+                true
+            }
+            _ => false,
+        }
+    });
+    fitted
+}
+
+fn varint(bytes: &[u8], at: &mut usize) -> Option<i64> {
+    let mut value = 0_u64;
+    for which in 0..9 {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        if which == 8 {
+            value = (value << 8) | u64::from(byte);
+            break;
+        }
+        value = (value << 7) | u64::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    Some(i64::from_ne_bytes(value.to_ne_bytes()))
+}
+
+pub(super) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+pub(super) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}

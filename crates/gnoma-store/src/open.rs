@@ -105,7 +105,7 @@ fn is_ours(path: &Path) -> Result<bool> {
     file.take(MARK_WITHIN_BYTES)
         .read_to_end(&mut head)
         .map_err(|error| from_io("cannot read", path, &error))?;
-    Ok(bears_our_marks(&head))
+    Ok(bears_our_marks(&head) || rescue::holds_ours(path))
 }
 
 fn bears_our_marks(head: &[u8]) -> bool {

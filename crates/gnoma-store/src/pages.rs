@@ -172,8 +172,8 @@ impl Pages {
 
     /// What the map of pages says a page is for, in databases that have one.
     pub(crate) fn role(&self, number: u32) -> Option<Role> {
-        /// Pages that one page of the map tells of.
-        const MAPPED: u32 = PAGE_BYTES as u32 / 5;
+        /// Pages that one page of the map tells of, five bytes each.
+        const MAPPED: u32 = 819;
         let behind = number.checked_sub(2)? % (MAPPED + 1);
         let Some(entry) = behind.checked_sub(1) else { return Some(Role::Map) };
         let bytes = self.bytes(number - behind)?;

@@ -5,12 +5,12 @@
 //! rescue that the next start adopts. Not for foreign files.
 
 mod facts;
+mod leaves;
 mod results;
 
 use std::{
     collections::{HashMap, HashSet},
     fs,
-    io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -34,6 +34,8 @@ const MAX_IDS: i64 = 10_000_000;
 /// A row takes at least this much of the file: bounds what a damaged counter can make one try.
 const MIN_ROW_BYTES: u64 = 16;
 
+pub(crate) use self::leaves::holds_ours;
+
 /// What a rescue brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rescued {
@@ -43,7 +45,8 @@ pub struct Rescued {
     pub sessions: u64,
     /// Entries in the new database.
     pub entries: u64,
-    /// Entries and large results that could not be read.
+    /// Entries and large results that were there and could not be read, as far as that is known: what a
+    /// page held that is gone altogether, nobody can count.
     pub lost: u64,
 }
 
@@ -51,27 +54,33 @@ impl std::fmt::Display for Rescued {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "the session database was damaged: {} sessions with {} entries were recovered, {} \
-             entries could not be read; the damaged file is kept as `{}`",
-            self.sessions,
-            self.entries,
-            self.lost,
-            self.aside.display()
-        )
+            "the session database was damaged: {} sessions with {} entries were recovered",
+            self.sessions, self.entries
+        )?;
+        if self.lost > 0 {
+            write!(f, ", at least {} entries or large results could not be read", self.lost)?;
+        }
+        write!(f, "; the damaged file is kept as `{}`", self.aside.display())
     }
 }
 
 /// Puts a fresh database with all that is readable in the place of a damaged one.
 pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
     let copy = beside(damaged, "copy");
+    let found = beside(damaged, "found");
     let building = beside(damaged, "building");
-    remove(&copy)?;
-    remove(&building)?;
+    for leftover in [&copy, &found, &building] {
+        remove(leftover)?;
+    }
     let outcome = copy_parts(damaged, &copy).and_then(|()| {
-        mend_header(&copy)?;
-        build(options, &copy, &building)
+        undo_half_steps(&copy);
+        let unread = leaves::collect(&copy, &found)?;
+        let mut rescued = build(options, &found, &building)?;
+        rescued.lost += unread;
+        Ok(rescued)
     });
     remove(&copy)?;
+    remove(&found)?;
     let mut rescued = outcome?;
     let finished = beside(damaged, "rescued");
     rename(&building, &finished)?;
@@ -119,43 +128,14 @@ fn copy_parts(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes what every header of ours says into the copy's, so that a damaged header does not hide
-/// sound pages. Offsets as in SQLite's description of its file format.
-fn mend_header(copy: &Path) -> Result<()> {
-    const PAGE: u64 = 4096;
-    let failed = |error: std::io::Error| from_io("cannot mend", copy, &error);
-    let mut file = fs::OpenOptions::new().read(true).write(true).open(copy).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
-    let mut header = [0_u8; 100];
-    if length < PAGE || file.read_exact(&mut header).is_err() || is_plausible(&header) {
-        return Ok(());
+/// Has SQLite take back the changes of a process that died within them, where there is no log. What
+/// it says of the rest does not matter.
+fn undo_half_steps(copy: &Path) {
+    if part(copy, "-journal").exists()
+        && let Ok(connection) = Connection::open(copy)
+    {
+        drop(connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())));
     }
-    let pages = u32::try_from(length / PAGE).unwrap_or(u32::MAX).to_be_bytes();
-    let format: u8 = if part(copy, "-wal").exists() { 2 } else { 1 };
-    let facts: [(usize, &[u8]); 8] = [
-        (0, b"SQLite format 3\0"),
-        (16, &[0x10, 0x00, format, format, 0, 64, 32, 32]),
-        (24, &[0, 0, 0, 1]),
-        (28, &pages),
-        (32, &[0; 8]),
-        (44, &[0, 0, 0, 4]),
-        (56, &[0, 0, 0, 1]),
-        (92, &[0, 0, 0, 1]),
-    ];
-    for (at, bytes) in facts {
-        if let Some(place) = header.get_mut(at..at + bytes.len()) {
-            place.copy_from_slice(bytes);
-        }
-    }
-    file.seek(SeekFrom::Start(0)).map_err(failed)?;
-    file.write_all(&header).map_err(failed)
-}
-
-fn is_plausible(header: &[u8; 100]) -> bool {
-    header.starts_with(b"SQLite format 3\0")
-        && header.get(16..18) == Some(&[0x10, 0x00])
-        && header.get(20..24) == Some(&[0, 64, 32, 32])
-        && header.get(56..60) == Some(&[0, 0, 0, 1])
 }
 
 fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {

@@ -19,6 +19,8 @@ mod crowd;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod flips;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod ledger;

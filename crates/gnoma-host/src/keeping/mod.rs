@@ -62,7 +62,7 @@ impl Kept {
         };
         let begun = Begun::default();
         let files = files(project, &begun);
-        let tidying = Some(tidy::Tidying::new(settings));
+        let tidying = Some(tidy::Tidying::new(settings, Arc::clone(&begun)));
         Self { store, files, begun, tidying }
     }
 

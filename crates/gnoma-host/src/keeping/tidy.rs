@@ -6,10 +6,12 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use gnoma_config::Settings;
-use gnoma_core::store::{EntryId, PageRequest, Record, SessionId, SessionStore as _, StoreError};
+use gnoma_core::store::{
+    EntryId, PageRequest, Record, SessionFacts, SessionId, SessionStore as _, StoreError,
+};
 use gnoma_store::{Retention, Store, checkpoint::SnapshotId};
 
-use super::{files::Files, late::Late};
+use super::{begun::Begun, files::Files, late::Late};
 use crate::clock;
 
 /// The end of the program waits no longer than this for it.
@@ -20,17 +22,22 @@ const MAX_IN_USE: usize = 200;
 const PAGE: PageRequest = PageRequest { tip: None, max_entries: 10_000, max_bytes: 16 << 20 };
 
 /// What is to be forgotten of sessions; of files the vault knows.
-pub(super) struct Tidying(Retention);
+pub(super) struct Tidying {
+    retention: Retention,
+    /// This run's session: its checkpoints stay, however old a clock that is ahead makes them.
+    begun: Begun,
+}
 
 impl Tidying {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings, begun: Begun) -> Self {
         let session = &settings.session;
         let millis = |age: Duration| i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-        Self(Retention {
+        let retention = Retention {
             max_age_ms: session.max_age.map(millis),
             max_sessions: usize::try_from(session.max_keep).ok(),
             max_bytes: Some(session.max_size),
-        })
+        };
+        Self { retention, begun }
     }
 
     /// Does it, as far as there is time. Failures come again at the next run; nobody has to know.
@@ -42,7 +49,7 @@ impl Tidying {
         let opened = store.as_ref().and_then(Late::now);
         if let Some(store) = &opened {
             // Mostly there is nothing to forget, and then nothing is written.
-            drop(store.prune(self.0, clock::now_ms()).await);
+            drop(store.prune(self.retention, clock::now_ms()).await);
         }
         let Some(keeper) = files.and_then(|files| files.now()).filter(|keeper| keeper.is_due())
         else {
@@ -52,7 +59,7 @@ impl Tidying {
             (None, _) => Ok(HashSet::new()),
             // A store that did not open tells nothing about the sessions in it.
             (Some(_), None) => return,
-            (Some(_), Some(store)) => in_use(&store).await,
+            (Some(_), Some(store)) => in_use(&store, self.begun.get()).await,
         };
         if let Ok(pinned) = pinned {
             drop(keeper.tidy(pinned).await);
@@ -60,10 +67,11 @@ impl Tidying {
     }
 }
 
-/// Checkpoints of sessions that some process writes, of those they are forks of as well.
-async fn in_use(store: &Store) -> Result<HashSet<SnapshotId>, StoreError> {
+/// Checkpoints of sessions that some process writes and of `own`, of those they are forks of as well.
+async fn in_use(store: &Store, own: Option<&SessionId>) -> Result<HashSet<SnapshotId>, StoreError> {
     let mut pinned = HashSet::new();
-    for facts in store.list(MAX_IN_USE).await?.into_iter().filter(|facts| facts.held_by.is_some()) {
+    let stays = |facts: &SessionFacts| facts.held_by.is_some() || own == Some(&facts.id);
+    for facts in store.list(MAX_IN_USE).await?.into_iter().filter(stays) {
         let mut tip = None;
         loop {
             tip = pin(store, &facts.id, tip, &mut pinned).await?;
@@ -89,4 +97,34 @@ async fn pin(
         _ => None,
     }));
     Ok(page.earlier)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use gnoma_core::store::{Durability, NewEntry, NewSession, Parent};
+    use gnoma_store::Options;
+
+    use super::*;
+
+    /// A clock that is ahead makes all checkpoints old, and a hold that is let go protects none.
+    #[tokio::test]
+    async fn checkpoints_of_the_own_session_stay_whoever_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options::new(folder.path(), "/p", Arc::new(|_, text| Cow::Borrowed(text)));
+        let store = Store::open(options).unwrap().store;
+        let new = NewSession { id: None, at_ms: 0, title: None };
+        let own = store.begin(new).await.unwrap();
+        let entry = NewEntry {
+            session: own.clone(),
+            parent: Parent::Tip,
+            at_ms: 0,
+            record: Record::Checkpoint { id: "0".repeat(16) },
+            durability: Durability::Process,
+        };
+        store.append(entry).await.unwrap();
+        assert!(in_use(&store, None).await.unwrap().is_empty());
+        assert_eq!(in_use(&store, Some(&own)).await.unwrap().len(), 1);
+    }
 }

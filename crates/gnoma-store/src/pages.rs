@@ -15,12 +15,9 @@ use std::{
     path::Path,
 };
 
-use self::cell::{Cell, Kind, be16, be32};
-pub(crate) use self::cell::{Row, Value};
+use self::cell::{Cell, Kind, PAGE_BYTES, be16, be32};
+pub(crate) use self::cell::{FoundRow, FoundValue};
 use crate::files::part;
-
-/// All our databases have pages of this size.
-const PAGE_BYTES: usize = 4096;
 
 /// The file's header, before what page 1 holds.
 const FILE_HEADER_BYTES: usize = 100;
@@ -33,9 +30,9 @@ const MAX_PAGES: u32 = 1 << 22;
 
 /// What one page of a tree holds.
 #[derive(Default)]
-pub(crate) struct Node {
+pub(crate) struct TreePage {
     /// Its rows; none on inner pages of tables.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<FoundRow>,
     /// The pages below it.
     pub(crate) children: Vec<u32>,
     /// All of it could be read, and nothing of it is unaccounted for.
@@ -113,11 +110,11 @@ impl Pages {
 
     /// Reads a page of a tree through its pointers. Rows out of order are left out, unless their
     /// neighbours leave one number only.
-    pub(crate) fn node(&self, number: u32) -> Option<Node> {
+    pub(crate) fn node(&self, number: u32) -> Option<TreePage> {
         let bytes = self.bytes(number)?;
         let start = start_of(number);
         let kind = Kind::of(*bytes.get(start)?)?;
-        let mut node = Node { whole: true, ..Node::default() };
+        let mut node = TreePage { whole: true, ..TreePage::default() };
         let mut used = 0;
         for at in pointers(&bytes, start, kind) {
             match self.cell(&bytes, kind, at) {
@@ -142,7 +139,7 @@ impl Pages {
     }
 
     /// Rows of a page that its pointers do not lead to, wherever bytes look like one that `is_ours`.
-    pub(crate) fn search(&self, number: u32, is_ours: &dyn Fn(&Row) -> bool) -> Vec<Row> {
+    pub(crate) fn search(&self, number: u32, is_ours: &dyn Fn(&FoundRow) -> bool) -> Vec<FoundRow> {
         let mut found = Vec::new();
         let Some(bytes) = self.bytes(number) else { return found };
         let start = start_of(number);
@@ -171,17 +168,17 @@ impl Pages {
     }
 
     /// What the map of pages says a page is for, in databases that have one.
-    pub(crate) fn role(&self, number: u32) -> Option<Role> {
+    pub(crate) fn role(&self, number: u32) -> Option<PageUse> {
         /// Pages that one page of the map tells of, five bytes each.
         const MAPPED: u32 = 819;
         let behind = number.checked_sub(2)? % (MAPPED + 1);
-        let Some(entry) = behind.checked_sub(1) else { return Some(Role::Map) };
+        let Some(entry) = behind.checked_sub(1) else { return Some(PageUse::Map) };
         let bytes = self.bytes(number - behind)?;
         let at = usize::try_from(entry).ok()? * 5;
         match (bytes.get(at)?, be32(&bytes, at + 1)?) {
-            (1, 0) | (5, _) => Some(Role::Tree),
-            (2, 0) => Some(Role::Free),
-            (3 | 4, _) => Some(Role::Overflow),
+            (1, 0) | (5, _) => Some(PageUse::Tree),
+            (2, 0) => Some(PageUse::Free),
+            (3 | 4, _) => Some(PageUse::Overflow),
             _ => None,
         }
     }
@@ -194,7 +191,7 @@ impl Pages {
 
 /// What a page is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum PageUse {
     /// Part of a table or an index.
     Tree,
     /// The rest of a long row.

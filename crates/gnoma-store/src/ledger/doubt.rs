@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    pages::{Row, Value},
+    pages::{FoundRow, FoundValue},
 };
 
 /// The note: nothing, or the time of the first call after the loss.
@@ -32,8 +32,8 @@ pub(super) const WORDS: &str = "not everything that was spent could be recovered
      `gnoma router pools --accept-loss`, or take the caps away for now";
 
 /// Whether a row of the notes is this one.
-pub(super) fn is_note(row: &Row) -> bool {
-    matches!(row.values.first(), Some(Value::Text(name)) if name == NOTE)
+pub(super) fn is_note(row: &FoundRow) -> bool {
+    matches!(row.values.first(), Some(FoundValue::Text(name)) if name == NOTE)
 }
 
 /// Notes that money may be missing.

@@ -16,7 +16,7 @@ use super::{doubt, notes::MAX_NOTE_BYTES, words::InWords};
 use crate::{
     error::Result,
     files::part,
-    pages::{Pages, Row, Value},
+    pages::{FoundRow, FoundValue, Pages},
 };
 
 /// Days that can be meant: until the year 2243.
@@ -30,7 +30,7 @@ const SUMS: [&str; 5] = ["requests", "input", "output", "micro_usd", "cached"];
 
 /// What a row is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Table {
+enum LedgerTable {
     Pool,
     PoolName,
     PoolDay,
@@ -43,7 +43,7 @@ enum Table {
     Note,
 }
 
-impl Table {
+impl LedgerTable {
     const ALL: [Self; 10] = [
         Self::Pool,
         Self::PoolName,
@@ -74,8 +74,8 @@ impl Table {
 
     /// Of what a row must be by its form. Days of pools and of arms are told apart by where the day
     /// stands: no ledger has so many arms.
-    fn of(row: &Row) -> Option<Self> {
-        use Value::{Int, Null, Text};
+    fn of(row: &FoundRow) -> Option<Self> {
+        use FoundValue::{Int, Null, Text};
         match (row.rowid, row.values.as_slice()) {
             (Some(_), [Null, Text(_)]) => Some(Self::Pool),
             (None, [Text(_), Int(_)]) => Some(Self::PoolName),
@@ -95,7 +95,7 @@ impl Table {
     }
 
     /// Whether a row has the form of this table's.
-    fn fits(self, row: &Row) -> bool {
+    fn fits(self, row: &FoundRow) -> bool {
         match (self, Self::of(row)) {
             // The first version's days of arms look like days of pools.
             (Self::ArmDay, Some(Self::PoolDay)) => true,
@@ -104,8 +104,8 @@ impl Table {
     }
 }
 
-fn are_amounts(values: &[Value]) -> bool {
-    values.iter().all(|value| matches!(value, Value::Int(_)))
+fn are_amounts(values: &[FoundValue]) -> bool {
+    values.iter().all(|value| matches!(value, FoundValue::Int(_)))
 }
 
 /// Brings what `old` holds into the empty ledger `new`; says whether no sum of money can be missing.
@@ -118,12 +118,13 @@ pub(super) fn salvage(old: &Path, new: &mut Connection) -> Result<bool> {
     trees.search_the_rest(&pages);
     // A step that was being undone when its process died is half there.
     let is_settled = !part(old, "-journal").metadata().is_ok_and(|facts| facts.len() > 0);
-    let names = trees.is_whole(Table::Pool) || trees.is_whole(Table::PoolName);
-    let money = is_settled && names && trees.is_whole(Table::PoolDay);
-    let calls = is_settled && trees.is_whole(Table::Spent) && trees.is_whole(Table::Kept);
+    let names = trees.is_whole(LedgerTable::Pool) || trees.is_whole(LedgerTable::PoolName);
+    let money = is_settled && names && trees.is_whole(LedgerTable::PoolDay);
+    let calls =
+        is_settled && trees.is_whole(LedgerTable::Spent) && trees.is_whole(LedgerTable::Kept);
     // Not the first time: what was missing then still is.
     let doubted =
-        trees.rows.get(&Table::Note).is_some_and(|notes| notes.iter().any(doubt::is_note));
+        trees.rows.get(&LedgerTable::Note).is_some_and(|notes| notes.iter().any(doubt::is_note));
     // Names may come after what refers to them.
     new.pragma_update(None, "foreign_keys", 0).in_words()?;
     let named = write(new, &trees.rows, calls);
@@ -132,7 +133,7 @@ pub(super) fn salvage(old: &Path, new: &mut Connection) -> Result<bool> {
 }
 
 /// Where the tables begin: as the damaged file says, or else as every ledger is laid out.
-fn roots(pages: &Pages, new: &Connection) -> Result<HashMap<Table, u32>> {
+fn roots(pages: &Pages, new: &Connection) -> Result<HashMap<LedgerTable, u32>> {
     let mut known = new.prepare("SELECT name, rootpage FROM sqlite_schema").in_words()?;
     let known = known
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -140,38 +141,39 @@ fn roots(pages: &Pages, new: &Connection) -> Result<HashMap<Table, u32>> {
         .in_words()?;
     let mut said: HashMap<String, u32> = HashMap::new();
     for row in pages.node(1).map(|node| node.rows).unwrap_or_default() {
-        if let [Value::Text(_), Value::Text(name), _, Value::Int(root), ..] = row.values.as_slice()
+        if let [FoundValue::Text(_), FoundValue::Text(name), _, FoundValue::Int(root), ..] =
+            row.values.as_slice()
             && let Ok(root) = u32::try_from(*root)
         {
             said.insert(name.clone(), root);
         }
     }
-    let root = |table: Table| {
+    let root = |table: LedgerTable| {
         let name = table.name();
         let root = match table {
             // A later version added it, somewhere.
-            Table::Note => said.get(name),
+            LedgerTable::Note => said.get(name),
             _ => said.get(name).or_else(|| known.get(name)),
         };
         Some((table, *root?))
     };
-    Ok(Table::ALL.into_iter().filter_map(root).collect())
+    Ok(LedgerTable::ALL.into_iter().filter_map(root).collect())
 }
 
 /// What the pages hold.
 #[derive(Default)]
 struct Trees {
-    rows: HashMap<Table, Vec<Row>>,
+    rows: HashMap<LedgerTable, Vec<FoundRow>>,
     seen: HashSet<u32>,
-    whole: HashSet<Table>,
+    whole: HashSet<LedgerTable>,
 }
 
 impl Trees {
-    fn is_whole(&self, table: Table) -> bool {
+    fn is_whole(&self, table: LedgerTable) -> bool {
         self.whole.contains(&table)
     }
 
-    fn walk(&mut self, pages: &Pages, table: Table, root: u32) {
+    fn walk(&mut self, pages: &Pages, table: LedgerTable, root: u32) {
         let mut next = vec![root];
         let mut whole = true;
         while let Some(number) = next.pop() {
@@ -201,7 +203,7 @@ impl Trees {
                 continue;
             }
             for row in pages.node(number).map(|node| node.rows).unwrap_or_default() {
-                if let Some(table) = Table::of(&row) {
+                if let Some(table) = LedgerTable::of(&row) {
                     self.rows.entry(table).or_default().push(row);
                 }
             }
@@ -210,9 +212,13 @@ impl Trees {
 }
 
 /// Writes all rows; says whether every sum of a day has the name of its pool.
-fn write(new: &mut Connection, rows: &HashMap<Table, Vec<Row>>, calls: bool) -> Result<bool> {
+fn write(
+    new: &mut Connection,
+    rows: &HashMap<LedgerTable, Vec<FoundRow>>,
+    calls: bool,
+) -> Result<bool> {
     let transaction = new.transaction().in_words()?;
-    for table in Table::ALL {
+    for table in LedgerTable::ALL {
         for row in rows.get(&table).into_iter().flatten() {
             insert(&transaction, table, row)?;
         }
@@ -234,33 +240,34 @@ fn write(new: &mut Connection, rows: &HashMap<Table, Vec<Row>>, calls: bool) -> 
     Ok(nameless == 0)
 }
 
-fn insert(new: &Connection, table: Table, row: &Row) -> Result<()> {
-    let number = Value::Int(row.rowid.unwrap_or_default());
+fn insert(new: &Connection, table: LedgerTable, row: &FoundRow) -> Result<()> {
+    let number = FoundValue::Int(row.rowid.unwrap_or_default());
     let values = row.values.iter();
     let behind_number = || std::iter::once(&number).chain(values.clone().skip(1)).collect();
-    let (sql, values): (String, Vec<&Value>) = match table {
-        Table::Pool => ("INSERT OR IGNORE INTO pool(number, name)".into(), behind_number()),
-        Table::PoolName => ("INSERT OR IGNORE INTO pool(name, number)".into(), values.collect()),
-        Table::Arm => {
+    let (sql, values): (String, Vec<&FoundValue>) = match table {
+        LedgerTable::Pool => ("INSERT OR IGNORE INTO pool(number, name)".into(), behind_number()),
+        LedgerTable::PoolName => {
+            ("INSERT OR IGNORE INTO pool(name, number)".into(), values.collect())
+        }
+        LedgerTable::Arm => {
             ("INSERT OR IGNORE INTO arm(number, provider, model)".into(), behind_number())
         }
-        Table::ArmName => {
+        LedgerTable::ArmName => {
             ("INSERT OR IGNORE INTO arm(provider, model, number)".into(), values.collect())
         }
-        Table::Settled => {
+        LedgerTable::Settled => {
             ("INSERT OR IGNORE INTO settled(number, hold, at_ms)".into(), behind_number())
         }
-        Table::Spent => ("INSERT OR IGNORE INTO spent".into(), values.collect()),
-        Table::PoolDay => ("INSERT INTO pool_day".into(), values.collect()),
-        Table::ArmDay => {
+        LedgerTable::Spent => ("INSERT OR IGNORE INTO spent".into(), values.collect()),
+        LedgerTable::PoolDay => ("INSERT INTO pool_day".into(), values.collect()),
+        LedgerTable::ArmDay => {
             let columns = ["", ", cache_write"].get(row.values.len() - 7).unwrap_or(&"");
             let sums = SUMS.join(", ");
             (format!("INSERT INTO arm_day(day, arm, {sums}{columns})"), values.collect())
         }
-        Table::Kept => return set_kept(new, row),
-        Table::Note => {
-            let is_one =
-                |value: &Value| matches!(value, Value::Text(text) if text.len() <= MAX_NOTE_BYTES);
+        LedgerTable::Kept => return set_kept(new, row),
+        LedgerTable::Note => {
+            let is_one = |value: &FoundValue| matches!(value, FoundValue::Text(text) if text.len() <= MAX_NOTE_BYTES);
             if !row.values.iter().all(is_one) {
                 return Ok(());
             }
@@ -273,17 +280,17 @@ fn insert(new: &Connection, table: Table, row: &Row) -> Result<()> {
     insert.execute(params_from_iter(values)).in_words().map(|_| ())
 }
 
-fn on_conflict(table: Table) -> String {
+fn on_conflict(table: LedgerTable) -> String {
     let key = match table {
-        Table::PoolDay => "pool, day",
-        Table::ArmDay => "day, arm",
+        LedgerTable::PoolDay => "pool, day",
+        LedgerTable::ArmDay => "day, arm",
         _ => return String::new(),
     };
     let larger = SUMS.map(|sum| format!("{sum} = max({sum}, excluded.{sum})")).join(", ");
     format!("ON CONFLICT({key}) DO UPDATE SET {larger}")
 }
 
-fn set_kept(new: &Connection, row: &Row) -> Result<()> {
-    let day = row.values.first().unwrap_or(&Value::Null);
+fn set_kept(new: &Connection, row: &FoundRow) -> Result<()> {
+    let day = row.values.first().unwrap_or(&FoundValue::Null);
     new.execute("UPDATE kept SET from_day = max(from_day, ?1)", [day]).in_words().map(|_| ())
 }

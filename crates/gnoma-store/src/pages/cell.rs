@@ -2,7 +2,8 @@
 
 use rusqlite::{ToSql, types::ToSqlOutput};
 
-use super::PAGE_BYTES;
+/// All our databases have pages of this size.
+pub(super) const PAGE_BYTES: usize = 4096;
 
 /// Columns of the widest row.
 const MAX_COLUMNS: usize = 64;
@@ -38,7 +39,7 @@ impl Kind {
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum FoundValue {
     Null,
     Int(i64),
     Text(String),
@@ -47,7 +48,7 @@ pub(crate) enum Value {
     Real(f64),
 }
 
-impl ToSql for Value {
+impl ToSql for FoundValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
             Self::Null => ToSqlOutput::from(rusqlite::types::Null),
@@ -61,17 +62,17 @@ impl ToSql for Value {
 
 /// A row of a table, or an entry of an index.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct FoundRow {
     /// Its number; none in indexes and tables that are kept as one.
     pub(crate) rowid: Option<i64>,
-    pub(crate) values: Vec<Value>,
+    pub(crate) values: Vec<FoundValue>,
 }
 
 /// One cell.
 pub(super) struct Cell {
     pub(super) child: Option<u32>,
     /// `None` where it holds none, or one that cannot be read.
-    pub(super) row: Option<Row>,
+    pub(super) row: Option<FoundRow>,
     /// What it takes of its page.
     pub(super) bytes: usize,
 }
@@ -108,10 +109,10 @@ impl Cell {
             next += 4;
             let row = follow(&mut payload, length, first, page_of)
                 .and_then(|()| record(&payload))
-                .map(|values| Row { rowid, values });
+                .map(|values| FoundRow { rowid, values });
             return Some(Self { child, row, bytes: next - at });
         }
-        let row = record(&payload).map(|values| Row { rowid, values });
+        let row = record(&payload).map(|values| FoundRow { rowid, values });
         Some(Self { child, row, bytes: next - at })
     }
 }
@@ -147,7 +148,7 @@ fn follow(
 }
 
 /// The values of a record; `None` unless it is one, to the last byte.
-fn record(bytes: &[u8]) -> Option<Vec<Value>> {
+fn record(bytes: &[u8]) -> Option<Vec<FoundValue>> {
     let mut at = 0;
     let header = usize::try_from(varint(bytes, &mut at)?).ok()?;
     let mut kinds = Vec::new();
@@ -165,7 +166,7 @@ fn record(bytes: &[u8]) -> Option<Vec<Value>> {
     (at == bytes.len()).then_some(values)
 }
 
-fn value(kind: i64, bytes: &[u8]) -> Option<(Value, usize)> {
+fn value(kind: i64, bytes: &[u8]) -> Option<(FoundValue, usize)> {
     let length = match kind {
         0 | 8 | 9 => 0,
         1..=4 => usize::try_from(kind).ok()?,
@@ -176,22 +177,22 @@ fn value(kind: i64, bytes: &[u8]) -> Option<(Value, usize)> {
     };
     let bytes = bytes.get(..length)?;
     let value = match kind {
-        0 => Value::Null,
-        8 | 9 => Value::Int(kind - 8),
-        7 => Value::Real(f64::from_be_bytes(bytes.try_into().ok()?)),
+        0 => FoundValue::Null,
+        8 | 9 => FoundValue::Int(kind - 8),
+        7 => FoundValue::Real(f64::from_be_bytes(bytes.try_into().ok()?)),
         1..=6 => {
             let sign = if bytes.first()? & 0x80 == 0 { 0 } else { -1 };
-            Value::Int(bytes.iter().fold(sign, |all, byte| (all << 8) | i64::from(*byte)))
+            FoundValue::Int(bytes.iter().fold(sign, |all, byte| (all << 8) | i64::from(*byte)))
         }
-        _ if kind % 2 == 0 => Value::Blob(bytes.to_vec()),
-        _ => Value::Text(String::from_utf8(bytes.to_vec()).ok()?),
+        _ if kind % 2 == 0 => FoundValue::Blob(bytes.to_vec()),
+        _ => FoundValue::Text(String::from_utf8(bytes.to_vec()).ok()?),
     };
     Some((value, length))
 }
 
 /// Numbers of a page's rows rise. One that does not fit gets the number that its neighbours leave, where
 /// that is one; else the row goes. Says whether all fitted.
-pub(super) fn put_in_order(rows: &mut Vec<Row>) -> bool {
+pub(super) fn put_in_order(rows: &mut Vec<FoundRow>) -> bool {
     let found: Vec<Option<i64>> = rows.iter().map(|row| row.rowid).collect();
     let mut last: Option<i64> = None;
     let mut at = 0;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fs::File, os::unix::fs::FileExt};
 
-use super::{PAGE_BYTES, cell::be32};
+use super::cell::{PAGE_BYTES, be32};
 
 const HEADER_BYTES: usize = 32;
 

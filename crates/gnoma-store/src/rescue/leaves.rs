@@ -14,7 +14,7 @@ use crate::{
     error::{Explain, Result, from_io},
     files::private_file,
     ids,
-    pages::{Pages, Role, Row, Value},
+    pages::{FoundRow, FoundValue, PageUse, Pages},
 };
 
 /// The columns of today's tables, without laws: what is damaged may break them.
@@ -34,11 +34,11 @@ CREATE TABLE origin(session INTEGER PRIMARY KEY, source);
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A table and how many of its first columns are brought over.
-type Table = (&'static str, usize);
+type KnownTable = (&'static str, usize);
 
 /// What a row is of, by its form.
-fn table_of(row: &Row) -> Option<Table> {
-    use Value::{Blob, Int, Null, Text};
+fn table_of(row: &FoundRow) -> Option<KnownTable> {
+    use FoundValue::{Blob, Int, Null, Text};
     row.rowid.filter(|rowid| *rowid > 0)?;
     match row.values.as_slice() {
         // What later versions added stands behind.
@@ -67,8 +67,8 @@ fn table_of(row: &Row) -> Option<Table> {
 
 /// Whether a page of the file at `path` holds an entry of a session.
 pub(crate) fn holds_ours(path: &Path) -> bool {
-    let is_entry = |row: &Row| match (table_of(row), row.values.get(4)) {
-        (Some(("entry", _)), Some(Value::Text(body))) => parse(body).is_some(),
+    let is_entry = |row: &FoundRow| match (table_of(row), row.values.get(4)) {
+        (Some(("entry", _)), Some(FoundValue::Text(body))) => parse(body).is_some(),
         _ => false,
     };
     Pages::open(path).is_ok_and(|pages| {
@@ -88,9 +88,9 @@ pub(super) fn collect(damaged: &Path, to: &Path) -> Result<u64> {
     let transaction = new.unchecked_transaction().explain()?;
     let free = pages.free();
     let is_given_up = |number| match pages.role(number) {
-        Some(Role::Map | Role::Overflow) => true,
-        Some(Role::Free) => free.contains(&number),
-        Some(Role::Tree) | None => false,
+        Some(PageUse::Map | PageUse::Overflow) => true,
+        Some(PageUse::Free) => free.contains(&number),
+        Some(PageUse::Tree) | None => false,
     };
     let mut broken = Vec::new();
     for number in (1..=pages.count()).filter(|number| !is_given_up(*number)) {
@@ -109,10 +109,10 @@ pub(super) fn collect(damaged: &Path, to: &Path) -> Result<u64> {
     Ok(missing)
 }
 
-fn insert_all(new: &Connection, rows: &[Row]) -> Result<()> {
+fn insert_all(new: &Connection, rows: &[FoundRow]) -> Result<()> {
     for row in rows {
         let Some((table, columns)) = table_of(row) else { continue };
-        let number = Value::Int(row.rowid.unwrap_or_default());
+        let number = FoundValue::Int(row.rowid.unwrap_or_default());
         let values = std::iter::once(&number).chain(row.values.iter().skip(1)).take(columns);
         let places = vec!["?"; columns].join(", ");
         new.prepare_cached(&format!("INSERT OR IGNORE INTO {table} VALUES ({places})"))

@@ -67,7 +67,7 @@ fn found(folder: &Path) -> (BTreeMap<i64, String>, bool) {
 /// The entries that are stored, hidden ones included: what answers calls that are gone is not shown.
 fn stored(folder: &Path) -> BTreeSet<i64> {
     let connection = rusqlite::Connection::open(options(folder).path()).unwrap();
-    let mut ids = connection.prepare("SELECT id FROM entry").unwrap();
+    let mut ids = connection.prepare("SELECT id FROM entry NOT INDEXED").unwrap();
     ids.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 

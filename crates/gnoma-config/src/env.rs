@@ -51,6 +51,23 @@ pub fn key_variables(provider: &str) -> Vec<String> {
     }
 }
 
+/// The variables that set the key of these names, best first.
+#[must_use]
+pub fn variables_of(names: &[&str]) -> Vec<String> {
+    match names {
+        ["provider", "api_keys", provider] => key_variables(provider),
+        ["provider", "endpoints", provider] => {
+            let known = ENDPOINTS.iter().filter(|(name, _)| name == provider);
+            known.map(|(_, variable)| (*variable).to_owned()).collect()
+        }
+        names => {
+            let key = names.join(".");
+            let known = CHOICES.iter().filter(|(_, of)| *of == key);
+            known.map(|(variable, _)| (*variable).to_owned()).collect()
+        }
+    }
+}
+
 fn upper_snake(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })

@@ -11,6 +11,7 @@
 //! types to sections that nothing uses yet.
 
 mod condition;
+pub mod describe;
 pub mod edit;
 pub mod env;
 mod expand;
@@ -43,5 +44,6 @@ pub use crate::{
     load::{Loaded, Sources, load},
     paths::project_root,
     settings::{Protocol, Settings},
+    suggest::nearest,
     text::{Position, Snippet},
 };

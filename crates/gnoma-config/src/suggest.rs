@@ -5,7 +5,8 @@ const MAX_NAME_CHARS: usize = 64;
 
 /// The name nearest to `wrong`, if one is near: at most a third of its letters differ. Of two that
 /// are as near, the one as long as `wrong`.
-pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong_length = wrong.chars().count();
     if wrong_length > MAX_NAME_CHARS {
         return None;

@@ -249,6 +249,9 @@ impl Judge {
     }
 }
 
+/// What the reason of a refusal says where a person would have been asked and there is none.
+pub const NOBODY_TO_ASK: &str = "nobody is there to approve it";
+
 fn unanswered(reason: &str, mode: PermissionMode) -> String {
     let remedy = match mode {
         PermissionMode::Bypass => "--confirm-bypass (also what always needs approval)",
@@ -261,7 +264,8 @@ fn unanswered(reason: &str, mode: PermissionMode) -> String {
         }
     };
     format!(
-        "{reason}, and nobody is there to approve it; the user can allow it with a rule (`permission.rules`) or with {remedy}"
+        "{reason}, and {NOBODY_TO_ASK}; the user can allow it with a rule (`permission.rules`) \
+         or with {remedy}"
     )
 }
 

@@ -14,6 +14,9 @@ pub trait Folders {
     fn git_excludes(&self) -> PathBuf;
     /// The person's home: where `HOME` says, else by the system's list of users.
     fn home(&self) -> Option<PathBuf>;
+    /// Why nothing can be kept in the home, in a sentence that says what to do; `None` where it can, or
+    /// where nothing is to be kept there.
+    fn home_trouble(&self) -> Option<String>;
     /// A folder with `~` for the home.
     fn shortened(&self, folder: &Path) -> String;
 }
@@ -36,6 +39,30 @@ impl Folders for Environment {
         named.or_else(|| home_of(rustix::process::getuid().as_raw(), "/etc/passwd"))
     }
 
+    fn home_trouble(&self) -> Option<String> {
+        let is_set = |name| self.get(name).is_some_and(|folder| Path::new(folder).is_absolute());
+        if is_set("XDG_CONFIG_HOME") && is_set("XDG_STATE_HOME") {
+            return None;
+        }
+        let remedy = "Set HOME to a folder of yours, or XDG_CONFIG_HOME and XDG_STATE_HOME to two.";
+        let Some(home) = self.home() else {
+            return Some(format!("HOME is not set, so nothing can be kept. {remedy}"));
+        };
+        let why = match self.get("HOME") {
+            Some(named) if !Path::new(named).is_absolute() => {
+                let used = home.display();
+                return Some(format!(
+                    "HOME is `{named}`, which is not an absolute path: {used} is used. {remedy}"
+                ));
+            }
+            Some(_) | None => unusable(&home, &self.state_dir())?,
+        };
+        Some(format!(
+            "the home folder {} {why}, so settings, sessions and spending cannot be kept. {remedy}",
+            home.display()
+        ))
+    }
+
     fn shortened(&self, folder: &Path) -> String {
         match self.home().as_deref().and_then(|home| folder.strip_prefix(home).ok()) {
             Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
@@ -47,7 +74,28 @@ impl Folders for Environment {
 
 fn xdg(environment: &Environment, variable: &str, under_home: &str) -> PathBuf {
     let base = environment.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    base.unwrap_or_else(|| PathBuf::from(environment.get("HOME").unwrap_or("/")).join(under_home))
+    base.unwrap_or_else(|| {
+        environment.home().unwrap_or_else(|| PathBuf::from("/")).join(under_home)
+    })
+}
+
+/// Why a home cannot be used: `state` has to be there, or a folder that it can be made in.
+fn unusable(home: &Path, state: &Path) -> Option<String> {
+    let there = state.ancestors().find(|folder| folder.exists())?;
+    if !there.is_dir() {
+        return Some(if there == home {
+            "is not a folder".to_owned()
+        } else {
+            format!("cannot be used: {} is not a folder", there.display())
+        });
+    }
+    let access = rustix::fs::access(there, rustix::fs::Access::WRITE_OK);
+    let is_missing = home.strip_prefix(there).is_ok_and(|rest| !rest.as_os_str().is_empty());
+    match access {
+        Ok(()) => None,
+        Err(_) if is_missing => Some("does not exist and cannot be made".to_owned()),
+        Err(error) => Some(format!("cannot be written ({}: {error})", there.display())),
+    }
 }
 
 /// The home of the user with that number, by a file of `passwd(5)`.
@@ -56,4 +104,29 @@ fn home_of(user: u32, file: &str) -> Option<PathBuf> {
     let is_user = |line: &&str| line.split(':').nth(2) == Some(&*user.to_string());
     let home = users.lines().find(is_user)?.split(':').nth(5)?;
     Some(PathBuf::from(home)).filter(|path| path.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trouble(home: &str) -> Option<String> {
+        let variables = [("HOME".to_owned(), home.to_owned())];
+        Environment::new(variables.into()).home_trouble()
+    }
+
+    #[test]
+    fn a_home_that_cannot_be_used_is_told_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().display().to_string();
+        assert_eq!(trouble(&home), None);
+        assert_eq!(trouble(&format!("{home}/not/there")), None, "it can be made");
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        let said = trouble(&format!("{home}/file")).unwrap();
+        assert!(said.contains("/file is not a folder") && said.contains("Set HOME"), "{said}");
+        assert!(trouble("somewhere").unwrap().contains("not an absolute path"));
+        let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"];
+        let variables = variables.map(|name| (name.to_owned(), "/dev/null".to_owned()));
+        assert_eq!(Environment::new(variables.into()).home_trouble(), None, "it is not used");
+    }
 }

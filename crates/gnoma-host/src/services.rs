@@ -186,11 +186,9 @@ impl Asked {
                 Reply::Text(providers::add_provider(project, &provider, &reach(by))?)
             }
             Request::Settings => Reply::Settings(settings(project)),
-            Request::SetSetting { key, value } => Reply::Text(setting::set_setting(
-                project,
-                (&key, &value),
-                &providers::named(&project.loaded.settings),
-            )?),
+            Request::SetSetting { key, value } => {
+                Reply::Text(setting::set_setting(project, &key, &value)?)
+            }
             Request::Explain(topic) => Reply::Text(self.explain(topic)),
             _ => return Err(HostError::usage("unknown request")),
         })

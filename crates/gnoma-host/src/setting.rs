@@ -5,32 +5,42 @@ use std::path::Path;
 use gnoma_config::{
     edit::Change,
     load::check_value,
-    paths,
+    paths, profile,
     save::{SaveError, save},
     toml,
 };
 use toml::{Table, Value};
 
-use crate::{Folders as _, HostError, Project, Result};
+use crate::{Folders as _, HostError, Project, Result, wire};
 
-/// Sets `key`, as TOML writes it, in the person's own settings; `known` are the providers there are. Returns a sentence that says where.
+/// Sets `key`, as TOML writes it, in the person's own settings; returns a sentence that says where.
 ///
 /// # Errors
 /// There is no such setting, it cannot have the value, or the file cannot be changed.
-pub fn set_setting(
-    project: &Project,
-    (key, value): (&str, &str),
-    known: &[String],
-) -> Result<String> {
-    let provider = value.trim().trim_matches('"');
-    if key == "provider.default" && !known.iter().any(|name| name == provider) {
-        let text = format!(
-            "`{key}` was not set: unknown provider `{provider}`; known: {}",
-            known.join(", ")
-        );
-        return Err(HostError::usage(text));
-    }
+pub fn set_setting(project: &Project, key: &str, value: &str) -> Result<String> {
+    refuse_unknown(project, key, value)?;
     set(&project.environment().config_dir(), key, value).map_err(HostError::usage)
+}
+
+/// Refuses the name of a provider or profile that does not exist.
+fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
+    let value = meant(value);
+    // What stands for a variable is known only when it is read.
+    let Some(name) = value.as_str().filter(|name| !name.contains("${")) else { return Ok(()) };
+    match key {
+        "provider.default" => wire::profile(&project.loaded.settings, name).map(drop),
+        "default_profile" => {
+            let known = profile::available(&project.environment().config_dir());
+            if known.iter().any(|known| known == name) {
+                return Ok(());
+            }
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            Err(HostError::usage(format!(
+                "`default_profile` was not set: there is no profile `{name}`; there are: {known}"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Sets `key`, as TOML writes it, in the file of that folder; returns a sentence that says where.

@@ -15,6 +15,9 @@ use crate::{Folders as _, HostError, Notices, Result, elsewhere};
 /// A folder is none, or the settings cannot be used.
 pub fn load(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded)> {
     let spec = found(spec)?;
+    if let Some(trouble) = spec.environment.home_trouble() {
+        notices.warning(&trouble);
+    }
     let loaded = gnoma_config::load(&sources(&spec))
         .map_err(|error| HostError::usage(format!("invalid configuration\n{error}")))?;
     for finding in &loaded.findings {

@@ -1,5 +1,7 @@
 //! The command line, as typed.
 
+mod config;
+mod mistaken;
 mod past;
 mod router;
 
@@ -13,6 +15,8 @@ use clap_complete::Shell;
 use gnoma_core::session::PermissionMode;
 
 pub(crate) use self::{
+    config::ConfigSub,
+    mistaken::advice,
     past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
     router::{RouteArgs, RouterSub},
 };
@@ -33,7 +37,12 @@ Examples:
   gnoma --continue \"and now the tests\"
   gnoma demo            a whole turn without key, server or network
 
-Exit codes: 0 done, 1 error, 2 usage or configuration, 130 stopped by Ctrl+C,\n143 by SIGTERM, 129 by SIGHUP or a closed terminal."
+Words are a prompt, also after `--`; a command is the first word alone.
+
+Exit codes: 0 done, 1 error, 2 usage or configuration, 3 the provider refused the key,
+4 something needed approval and nobody could be asked, 5 a cap on money is reached,
+6 the limit of model calls is reached, 7 no model could answer,
+130 stopped by Ctrl+C, 143 by SIGTERM, 129 by SIGHUP or a closed terminal."
 )]
 pub(crate) struct Args {
     /// Command to run instead of a prompt.
@@ -172,7 +181,15 @@ pub(crate) enum Sub {
     Providers,
     /// Run a scripted turn with the real engine and tools; needs no key, server or network.
     Demo,
-    /// Show the configuration.
+    /// List the models to choose from: prices, windows, and whether they can be asked now.
+    Models {
+        /// Only those with this in their name.
+        name: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show, explain and change the configuration.
     Config {
         /// What to show.
         #[command(subcommand)]
@@ -246,6 +263,14 @@ pub(crate) enum Sub {
     },
     /// Check this machine: sandbox, folders, programs.
     Doctor,
+    /// Say how this installation of gnoma is updated and removed. Nothing is downloaded.
+    Update,
+    /// Print the manual page, or write one for each command.
+    Man {
+        /// Write the pages of all commands into this folder.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// Print a completion script.
     Completions {
         /// The shell.
@@ -287,17 +312,4 @@ pub(crate) struct GuardInput {
     /// Read JSON lines with `id` and `text_b64` (or `command`), and answer each with one.
     #[arg(long)]
     pub jsonl: bool,
-}
-
-/// Views of the configuration.
-#[derive(Clone, Debug, Subcommand)]
-pub(crate) enum ConfigSub {
-    /// Show all effective values.
-    Show {
-        /// Show which layer set each value.
-        #[arg(long)]
-        origin: bool,
-    },
-    /// List the configuration files.
-    Path,
 }

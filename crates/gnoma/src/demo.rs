@@ -61,7 +61,14 @@ pub(crate) async fn run(around: &Surroundings) -> anyhow::Result<Exit> {
         project.display()
     ));
     match turn(around, &project).await? {
-        Exit::Done | Exit::Failed | Exit::Misused => (),
+        Exit::Done
+        | Exit::Failed
+        | Exit::Misused
+        | Exit::NotAuthorised
+        | Exit::NotApproved
+        | Exit::OverBudget
+        | Exit::OverLimit
+        | Exit::NoModel => (),
         stopped @ (Exit::Unread | Exit::Interrupted | Exit::Signalled(_)) => return Ok(stopped),
     }
     let test = Command::new("sh").arg("test.sh").current_dir(&project).output();

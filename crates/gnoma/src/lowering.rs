@@ -70,6 +70,7 @@ mod tests {
     fn asked(line: &str) -> (Start, bool, Vec<String>) {
         let around = Surroundings {
             environment: Default::default(),
+            line: Vec::new(),
             cwd: PathBuf::from("/"),
             stdin_is_terminal: false,
             stdout_is_terminal: false,

@@ -8,7 +8,8 @@ use std::{
 };
 
 use anyhow::Context as _;
-use gnoma_core::{ProviderError, session::NoticeLevel};
+use gnoma_core::{ErrorKind, ProviderError, session::NoticeLevel};
+use gnoma_engine::routing::OWN;
 use gnoma_host::{HostError, HostErrorKind, Notices};
 
 use crate::screen;
@@ -24,6 +25,16 @@ pub(crate) enum Exit {
     Failed,
     /// Code 2: the command line or the configuration is wrong.
     Misused,
+    /// Code 3: the provider refused the key.
+    NotAuthorised,
+    /// Code 4: something needed approval, and nobody could be asked.
+    NotApproved,
+    /// Code 5: a cap on money is reached.
+    OverBudget,
+    /// Code 6: the limit of model calls is reached.
+    OverLimit,
+    /// Code 7: no model could answer.
+    NoModel,
     /// Code 130: the person stopped it.
     Interrupted,
     /// Code 128 and the signal's number: the system ended it.
@@ -36,12 +47,37 @@ const OF_SIGNALS: i32 = 128;
 const OF_INTERRUPT: u8 = 130;
 
 impl Exit {
+    /// How the program ends after a failed model call.
+    pub(crate) fn after(error: &ProviderError) -> Self {
+        let is_own = error.provider == OWN;
+        match error.kind {
+            ErrorKind::Auth => Self::NotAuthorised,
+            ErrorKind::Quota if is_own => Self::OverBudget,
+            ErrorKind::NotFound if is_own => Self::NoModel,
+            ErrorKind::Quota
+            | ErrorKind::RateLimited
+            | ErrorKind::Overloaded
+            | ErrorKind::Network
+            | ErrorKind::Timeout
+            | ErrorKind::Protocol => Self::NoModel,
+            ErrorKind::NotFound
+            | ErrorKind::BadRequest
+            | ErrorKind::ContextTooLong
+            | ErrorKind::Cancelled => Self::Failed,
+        }
+    }
+
     /// What the program's caller gets.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done | Self::Unread => 0,
             Self::Failed => 1,
             Self::Misused => 2,
+            Self::NotAuthorised => 3,
+            Self::NotApproved => 4,
+            Self::OverBudget => 5,
+            Self::OverLimit => 6,
+            Self::NoModel => 7,
             Self::Interrupted => OF_INTERRUPT,
             Self::Signalled(number) => u8::try_from(OF_SIGNALS + number).unwrap_or(OF_INTERRUPT),
         }
@@ -111,7 +147,7 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
     }
     if let Some(error) = error.downcast_ref::<ProviderError>() {
         provider(error);
-        return Exit::Failed;
+        return Exit::after(error);
     }
     say(format_args!("gnoma: {error:#}"));
     Exit::Failed

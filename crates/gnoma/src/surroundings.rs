@@ -12,6 +12,8 @@ use gnoma_core::protocol::Environment;
 pub(crate) struct Surroundings {
     /// Environment variables that are text.
     pub environment: Environment,
+    /// The command line, as far as it is text.
+    pub line: Vec<String>,
     /// Folder the program was started in.
     pub cwd: PathBuf,
     /// Standard input is a terminal.
@@ -35,6 +37,7 @@ impl Surroundings {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         Self {
             environment: Environment::new(std::env::vars_os().filter_map(text).collect()),
+            line: std::env::args_os().filter_map(|word| word.into_string().ok()).collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             stdin_is_terminal: stdin().is_terminal(),
             stdout_is_terminal: stdout().is_terminal(),

@@ -87,6 +87,8 @@ const MAX_ATTEMPTS: i64 = 10;
 /// An answer that takes longer than a day is none.
 const MAX_SECONDS: i64 = 86_400;
 
+/// The built-in themes of the terminal.
+const THEMES: [&str; 6] = ["gnoma", "terminal", "forest", "ember", "mono", "clear"];
 const HOOK_EVENTS: [&str; 6] =
     ["pre_tool_use", "post_tool_use", "session_start", "session_end", "pre_compact", "stop"];
 const SLM_BACKENDS: [&str; 6] =
@@ -411,6 +413,6 @@ pub static ROWS: &[Row] = &[
     Row::new("plugins.enabled", List, "the only plugins loaded").guarded(Trusted),
     Row::new("plugins.disabled", List, "plugins not loaded").guarded(Trusted),
     // Terminal
-    Row::new("tui.theme", Text, "colours").or(|| word("gnoma")),
+    Row::new("tui.theme", Word(&THEMES), "colours").or(|| word("gnoma")),
     Row::new("tui.vim", Bool, "vim keys").or(NO),
 ];

@@ -142,7 +142,8 @@ impl Kind {
     }
 
     /// What is wanted, in words.
-    fn wanted(self) -> String {
+    #[must_use]
+    pub fn wanted(self) -> String {
         match self {
             Self::Text | Self::Verbatim | Self::Secret => "text".to_owned(),
             Self::Url => "an address such as \"http://localhost:8080/v1\"".to_owned(),

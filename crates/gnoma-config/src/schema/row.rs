@@ -62,8 +62,21 @@ impl Row {
         self.default.map(|make| make())
     }
 
+    /// The built-in value as TOML writes it, where there is one.
+    #[must_use]
+    pub fn built_in(&self) -> Option<String> {
+        self.default_value().map(|value| value.to_string())
+    }
+
+    /// What to use in place of a key that nothing reads any more.
+    #[must_use]
+    pub fn replaced_by(&self) -> Option<&'static str> {
+        self.instead
+    }
+
     /// Whether the key has one name only, so that it can be shown without being set.
-    pub(crate) fn is_single(&self) -> bool {
+    #[must_use]
+    pub fn is_single(&self) -> bool {
         !self.path.contains(['*', '['])
     }
 }

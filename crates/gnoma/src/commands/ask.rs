@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use clap::CommandFactory as _;
 use gnoma_core::{Content, protocol::Start};
 use gnoma_host::{HostError, Project, live::Host, opening::Projects};
 
 use crate::{
-    args::{Args, OutputFormat, TurnArgs},
+    args::{OutputFormat, TurnArgs, advice},
     continuing,
     front::{Asker, Attached, Front, json},
     lowering::Asked,
@@ -30,6 +29,9 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
 }
 
 async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+    if let Some(advice) = advice(args, &around.line, &around.cwd) {
+        return Err(HostError::usage(advice).into());
+    }
     let Asked { mut spec, words, chooses } = Asked::of(args, around);
     refuse_lone_fork(args, &spec.start)?;
     if tui::is_meant(args, &words, around) {
@@ -62,7 +64,6 @@ fn asked(start: &Start, words: &[String], around: &Surroundings) -> Result<Optio
     let content = prompt::content(words)?;
     let can_ask = *start != Start::New && terminal::open(around).is_some();
     if content.is_none() && !can_ask {
-        report::say(Args::command().render_help());
         return Err(nothing_asked().into());
     }
     Ok(content)
@@ -77,7 +78,10 @@ fn refuse_lone_fork(args: &TurnArgs, start: &Start) -> Result<(), HostError> {
 }
 
 fn nothing_asked() -> HostError {
-    HostError::usage("no prompt given; add one as an argument or pipe it in")
+    HostError::usage(
+        "no prompt given; add one, as in `gnoma \"why does the build fail?\"`, or pipe one in. \
+         `gnoma --help` lists the commands",
+    )
 }
 
 /// What the person says when a session was chosen without words to go on with.

@@ -1,16 +1,29 @@
-//! `gnoma config show|path`.
+//! `gnoma config`: what is set, what it means, and changes of the person's own file.
+
+mod explain;
+mod schema;
+
+use std::{fs::OpenOptions, io::Write as _, os::unix::fs::OpenOptionsExt as _};
 
 use anyhow::Result;
-use gnoma_config::paths;
-use gnoma_host::wire;
+use gnoma_config::{
+    Loaded,
+    describe::{Described, describe},
+    finding::Origin,
+    paths, toml,
+};
+use gnoma_host::{Folders as _, HostError, setting, wire};
 
-use super::common::{print, settings, unbuilt};
+use super::common::{print, project, settings, unbuilt};
 use crate::{
     args::{ConfigSub, TurnArgs},
     lowering,
-    report::Exit,
+    report::{self, Exit},
     surroundings::Surroundings,
 };
+
+/// A file that may come to hold keys is its owner's alone.
+const PRIVATE: u32 = 0o600;
 
 pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     match what {
@@ -19,18 +32,91 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &Surroundings) -> R
             let idle = unbuilt(&spec, &loaded).into_iter().map(|said| format!("# {said}\n"));
             print(&(idle.collect::<String>() + &loaded.show(*origin)))
         }
-        ConfigSub::Path => {
-            let sources = wire::sources(&wire::found(lowering::spec(args, around))?);
-            let mut files = vec![paths::user_file(&sources.config_dir)];
-            files.extend(
-                sources.profile.map(|name| paths::profile_file(&sources.config_dir, &name)),
-            );
-            files.extend(sources.project_root.map(|root| paths::project_file(&root)));
-            let line = |file: std::path::PathBuf| {
-                let absent = if file.exists() { "" } else { "  (not there)" };
-                format!("{}{absent}\n", file.display())
-            };
-            print(&files.into_iter().map(line).collect::<String>())
+        ConfigSub::Path => print(&files(args, around)?),
+        ConfigSub::Get { key } => get(key, &settings(args, around)?.1),
+        ConfigSub::Set { key, value } => set(key, value, args, around),
+        ConfigSub::Explain { key } => {
+            let described = describe(key).map_err(HostError::usage)?;
+            let (spec, loaded) = settings(args, around)?;
+            print(&explain::text(key, &described, &loaded, &wire::sources(&spec)))
+        }
+        ConfigSub::Schema => print(&schema::text()),
+        ConfigSub::Init => init(around),
+    }
+}
+
+fn files(args: &TurnArgs, around: &Surroundings) -> Result<String> {
+    let sources = wire::sources(&wire::found(lowering::spec(args, around))?);
+    let mut files = vec![paths::user_file(&sources.config_dir)];
+    files.extend(sources.profile.map(|name| paths::profile_file(&sources.config_dir, &name)));
+    files.extend(sources.project_root.map(|root| paths::project_file(&root)));
+    let line = |file: std::path::PathBuf| {
+        let absent = if file.exists() { "" } else { "  (not there)" };
+        format!("{}{absent}\n", file.display())
+    };
+    Ok(files.into_iter().map(line).collect())
+}
+
+fn get(key: &str, loaded: &Loaded) -> Result<Exit> {
+    if let Described::Section(_) = describe(key).map_err(HostError::usage)? {
+        let inside =
+            |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']));
+        let set = loaded.values.iter().filter(|value| inside(&value.key));
+        return print(
+            &set.map(|value| format!("{} = {}\n", value.key, value.value)).collect::<String>(),
+        );
+    }
+    match loaded.explain(key) {
+        Some(set) => print(&format!("{}\n", plain(&set.value))),
+        None => {
+            report::say(format_args!(
+                "`{key}` is not set; `gnoma config explain {key}` says what it does"
+            ));
+            Ok(Exit::Failed)
         }
     }
+}
+
+/// A value as programs take it: a text without its quotes, everything else as TOML has it.
+fn plain(value: &str) -> String {
+    let read = toml::from_str::<toml::Table>(&format!("value = {value}"));
+    match read.ok().and_then(|mut table| table.remove("value")) {
+        Some(toml::Value::String(text)) => text,
+        Some(_) | None => value.to_owned(),
+    }
+}
+
+fn set(key: &str, value: &str, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+    let done = setting::set_setting(&project(args, around)?, key, value)?;
+    // What goes over it here would otherwise make the change look void.
+    if let Some(over) =
+        settings(args, around)?.1.explain(key).filter(|set| set.origin > Origin::User)
+    {
+        let (value, layer, place) = (&over.value, over.origin, &over.place);
+        report::say(format_args!(
+            "note: here `{key}` is {value}: {layer} ({place}) goes over your file"
+        ));
+    }
+    print(&format!("{done}\n"))
+}
+
+fn init(around: &Surroundings) -> Result<Exit> {
+    let folder = around.environment.config_dir();
+    let file = paths::user_file(&folder);
+    if file.exists() {
+        let text = format!(
+            "{} is there already, and was left as it is; `gnoma config set KEY VALUE` changes it",
+            file.display()
+        );
+        return Err(HostError::usage(text).into());
+    }
+    let cannot = |error: std::io::Error| {
+        HostError::failure(format!("{} cannot be written: {error}", folder.display()))
+    };
+    std::fs::create_dir_all(&folder).map_err(cannot)?;
+    std::fs::write(folder.join(schema::FILE), schema::text()).map_err(cannot)?;
+    let mut new = OpenOptions::new();
+    let opened = new.write(true).create_new(true).mode(PRIVATE).open(&file);
+    opened.and_then(|mut new| new.write_all(schema::template().as_bytes())).map_err(cannot)?;
+    print(&format!("{} is written: every setting, as a comment\n", file.display()))
 }

@@ -8,6 +8,7 @@ mod config;
 mod doctor;
 mod guard;
 mod guard_run;
+mod man;
 mod protocol;
 mod providers;
 mod ps;
@@ -17,14 +18,16 @@ mod router;
 mod serve;
 mod sessions;
 mod trust;
+mod update;
 
 use anyhow::Result;
 use clap::CommandFactory as _;
+use clap_complete::Shell;
 use gnoma_host::HostError;
 
 use self::common::print;
 use crate::{
-    args::{Args, Sub},
+    args::{Args, Sub, advice},
     demo,
     report::Exit,
     surroundings::Surroundings,
@@ -32,15 +35,15 @@ use crate::{
 
 /// Does what `args` say.
 pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
+    refuse_words(&args, around)?;
     let turn = args.turn;
-    if let (Some(_), Some(word)) = (&args.command, turn.words.first()) {
-        let text = format!("`{word}` cannot be combined with a command; put the prompt in quotes");
-        return Err(HostError::usage(text).into());
-    }
     match args.command {
         None => ask::run(&turn, around).await,
         Some(Sub::Demo) => demo::run(around).await,
         Some(Sub::Providers) => providers::run(&turn, around).await,
+        Some(Sub::Models { name, json }) => {
+            router::models(name.as_deref(), json, &turn, around).await
+        }
         Some(Sub::Config { what }) => config::run(&what, &turn, around),
         Some(Sub::Trust { folder, revoke, list }) => {
             trust::run(folder, revoke, list, &turn, around)
@@ -59,10 +62,22 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
         Some(Sub::Ps { json }) => ps::run(json, around).await,
         Some(Sub::Protocol { schema }) => protocol::run(schema),
         Some(Sub::Doctor) => doctor::run(&turn, around),
-        Some(Sub::Completions { shell }) => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Args::command(), "gnoma", &mut script);
-            print(&String::from_utf8_lossy(&script))
-        }
+        Some(Sub::Update) => update::run(around),
+        Some(Sub::Man { dir }) => man::run(dir.as_deref(), around),
+        Some(Sub::Completions { shell }) => completions(shell),
     }
+}
+
+/// Refuses words in front of a command.
+fn refuse_words(args: &Args, around: &Surroundings) -> Result<(), HostError> {
+    let (Some(_), Some(word)) = (&args.command, args.turn.words.first()) else { return Ok(()) };
+    Err(HostError::usage(advice(&args.turn, &around.line, &around.cwd).unwrap_or_else(|| {
+        format!("`{word}` and a command do not go together; quote a prompt as a whole")
+    })))
+}
+
+fn completions(shell: Shell) -> Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "gnoma", &mut script);
+    print(&String::from_utf8_lossy(&script))
 }

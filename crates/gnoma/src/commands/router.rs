@@ -25,7 +25,7 @@ pub(super) async fn run(what: &RouterSub, args: &TurnArgs, around: &Surroundings
     let project = project(args, around)?;
     match what {
         RouterSub::Stats { json } => stats::run(&project, *json).await,
-        RouterSub::Arms { json } => arms::run(&project, *json).await,
+        RouterSub::Arms { json } => arms::run(&project, None, *json).await,
         RouterSub::Pools { redate, accept_loss, json } => {
             if *accept_loss {
                 pools::accept_loss(&project).await?;
@@ -40,6 +40,16 @@ pub(super) async fn run(what: &RouterSub, args: &TurnArgs, around: &Surroundings
         RouterSub::Import { file, replace, json } => keep::import(&project, file, *replace, *json),
         RouterSub::Replay => replay(),
     }
+}
+
+/// Lists the models; with `name` those alone that have it in theirs.
+pub(super) async fn models(
+    name: Option<&str>,
+    json: bool,
+    args: &TurnArgs,
+    around: &Surroundings,
+) -> Result<Exit> {
+    arms::run(&project(args, around)?, name, json).await
 }
 
 /// Answers every line as soon as it is read: the other side waits for it.

@@ -16,6 +16,7 @@ use super::{
     output::{Gone, Output},
     view::View,
 };
+use crate::report::Exit;
 
 /// A turn as JSON.
 pub(super) struct Json {
@@ -278,6 +279,9 @@ impl Ending {
             Outcome::RoundLimit { .. } => silent("error_max_turns"),
             Outcome::Cancelled => failed("cancelled".to_owned()),
             Outcome::Stuck { what } => failed(what.clone()),
+            Outcome::Failed { error, .. } if Exit::after(error) == Exit::OverBudget => {
+                Self { subtype: "error_max_budget_usd", ..failed(error.to_string()) }
+            }
             Outcome::Failed { error, kept_partial } => {
                 Self { kept_partial: *kept_partial, ..failed(error.to_string()) }
             }

@@ -21,6 +21,7 @@ use gnoma_core::{
     protocol::Request,
     session::{NoticeLevel, Outcome, SessionState},
 };
+use gnoma_engine::gate::NOBODY_TO_ASK;
 use gnoma_guard::firewall::Firewall;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -40,6 +41,9 @@ use crate::{
 /// How often a waiting line is redrawn.
 const TICK: Duration = Duration::from_millis(200);
 
+/// Reasons that are kept to be said at the end.
+const MAX_UNASKED: usize = 10;
+
 /// One turn of a session, written to standard output as it happens.
 pub(crate) struct Front {
     view: Box<dyn View>,
@@ -48,6 +52,8 @@ pub(crate) struct Front {
     ignores_hangup: bool,
     /// How the turn ended, once it has.
     outcome: Option<Outcome>,
+    /// Why calls were refused because nobody could be asked, each reason once.
+    unasked: Vec<String>,
 }
 
 impl Front {
@@ -69,6 +75,7 @@ impl Front {
             animated,
             ignores_hangup: around.ignores_hangup,
             outcome: None,
+            unasked: Vec::new(),
         }
     }
 
@@ -138,7 +145,9 @@ impl Front {
             match self.show(event, session, &mut asker) {
                 Ok(Step::Going) => (),
                 Ok(Step::Broken) => return Err(broken()),
-                Ok(Step::Over(outcome)) => over = Some(exit(outcome.as_ref(), stopped)),
+                Ok(Step::Over(outcome)) => {
+                    over = Some(exit(outcome.as_ref(), &self.unasked, stopped))
+                }
                 Err(Gone(error)) => return report::unwritten(error),
             }
         }
@@ -159,6 +168,13 @@ impl Front {
                 (&event, &mut *asker)
             {
                 asker.ask(call, reason, preview.as_deref(), always.as_deref());
+            }
+            if let Event::PermissionDecided { allowed: false, reason, .. } = &event
+                && reason.contains(NOBODY_TO_ASK)
+                && self.unasked.len() < MAX_UNASKED
+                && !self.unasked.contains(reason)
+            {
+                self.unasked.push(reason.clone());
             }
             if let Event::State(SessionState::Idle) = event {
                 step = Step::Over(self.outcome.take());
@@ -189,7 +205,7 @@ fn broken() -> Error {
 }
 
 /// How the program ends after a turn that a signal may have stopped, and the last words about it.
-fn exit(outcome: Option<&Outcome>, stopped_by: Option<i32>) -> Exit {
+fn exit(outcome: Option<&Outcome>, unasked: &[String], stopped_by: Option<i32>) -> Exit {
     if let Some(signal) = stopped_by {
         return Exit::Signalled(signal);
     }
@@ -198,13 +214,20 @@ fn exit(outcome: Option<&Outcome>, stopped_by: Option<i32>) -> Exit {
         Some(Outcome::Complete { stop: StopReason::Refusal | StopReason::ContentFilter }) => {
             Exit::Failed
         }
-        Some(Outcome::Complete { .. }) => Exit::Done,
+        Some(Outcome::Complete { .. }) if unasked.is_empty() => Exit::Done,
+        Some(Outcome::Complete { .. }) => {
+            // The line about the call was short; what helps is said whole.
+            for reason in unasked {
+                report::say(format_args!("gnoma: refused: {reason}"));
+            }
+            Exit::NotApproved
+        }
         Some(Outcome::Cancelled) | None => Exit::Interrupted,
         Some(Outcome::RoundLimit { rounds }) => {
             report::say(format_args!(
                 "gnoma: stopped after {rounds} model calls; raise the limit with --max-turns"
             ));
-            Exit::Failed
+            Exit::OverLimit
         }
         Some(Outcome::Stuck { what }) => {
             report::say(format_args!(
@@ -214,7 +237,7 @@ fn exit(outcome: Option<&Outcome>, stopped_by: Option<i32>) -> Exit {
         }
         Some(Outcome::Failed { error, .. }) => {
             report::provider(error);
-            Exit::Failed
+            Exit::after(error)
         }
     }
 }

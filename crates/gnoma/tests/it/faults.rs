@@ -9,7 +9,7 @@ async fn failing(reply: fn() -> Reply) -> String {
     // Faults that pass are tried again; every attempt meets the same one.
     let world = World::new(std::iter::repeat_with(reply).take(4));
     let run = world.run(&["hi"]).await;
-    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(run.code, Some(7), "{run:?}");
     assert!(!run.err.contains("panicked"), "{}", run.err);
     run.err
 }
@@ -30,7 +30,7 @@ async fn garbage_is_named() {
 async fn the_part_that_arrived_is_kept_and_said() {
     let world = World::new([refused_midway("half an answer")]);
     let run = world.run(&["hi"]).await;
-    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(run.code, Some(7), "{run:?}");
     assert!(run.out.starts_with("half an "), "{run:?}");
     assert!(run.err.contains("is shown above and kept"), "{}", run.err);
     assert!(run.err.contains("gnoma --continue"), "{}", run.err);
@@ -88,7 +88,7 @@ async fn nobody_listening_names_the_address() {
     let text = "[provider]\ndefault = \"test\"\nmodel = \"m\"\n[provider.endpoints]\ntest = \"http://127.0.0.1:9/v1\"\n";
     std::fs::write(world.home.path().join(".config/gnoma/config.toml"), text).unwrap();
     let run = world.run(&["hi"]).await;
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(7));
     assert!(run.err.contains("cannot connect (http://127.0.0.1:9"), "{}", run.err);
 }
 

@@ -190,7 +190,7 @@ async fn a_secret_towards_the_network_is_asked_for() {
     world.write("a.yml", &format!("token: {token}\n"));
     world.configure("[[permission.rules]]\nrule = \"bash\"\naction = \"allow\"\n");
     let run = world.run(&["--permission", "bypass", "go"]).await;
-    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(run.code, Some(4), "{run:?}");
     assert!(!exists(world.project.path(), "ran"), "{run:?}");
     let result = last_result(&world);
     assert!(result.contains("send one of your secrets over the network"), "{result}");
@@ -270,7 +270,7 @@ async fn json_output_and_errors_of_servers_hold_no_secret() {
     for format in ["text", "json"] {
         let world = World::new([Reply::json(401, refusal.to_string())]);
         let run = world.run(&["--output-format", format, "hi"]).await;
-        assert_eq!(run.code, Some(1), "{run:?}");
+        assert_eq!(run.code, Some(3), "{run:?}");
         assert!(run.err.contains("bad key"), "{run:?}");
         assert!(!run.err.contains(&token) && !run.out.contains(&token), "{run:?}");
     }

@@ -342,7 +342,7 @@ async fn a_configured_folder_is_closed_to_tools_like_the_state_folder() {
         let vault = world.project.path().join(folder);
         fs::write(vault.join("canary"), WORDS).unwrap();
         let run = world.run(&["--permission", "bypass", "look"]).await;
-        assert_eq!(run.code, Some(0), "{run:?}");
+        assert_eq!(run.code, Some(4), "{run:?}");
         let [read, ran] = [2, 4].map(|at| world.last_request()[at].1.clone());
         assert!(!read.contains(WORDS), "{folder}: {read}");
         if Support::detect().strength == Strength::Full {

@@ -135,7 +135,7 @@ async fn a_stalled_server_is_given_up() {
     let world = World::new([stalled, Reply::json(401, r#"{"error":{"message":"no"}}"#)]);
     world.configure("[network]\nidle_timeout = 1\n");
     let run = world.run(&["hi"]).await;
-    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.err.contains("timed out") && run.err.contains("No key for `test`"), "{}", run.err);
 }
 

@@ -43,6 +43,8 @@ mod settings;
 #[cfg(test)]
 mod spending;
 #[cfg(test)]
+mod start;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -9,7 +9,7 @@ async fn without_a_terminal_what_must_be_asked_is_refused() {
         says("I may not."),
     ]);
     let run = world.run(&["make a file"]).await;
-    assert_eq!(run.code, Some(0));
+    assert_eq!(run.code, Some(4));
     assert!(!exists(world.project.path(), "made"));
     assert!(run.err.contains("and nobody is there"), "{}", run.err);
     let body = world.server.requests()[1].json();

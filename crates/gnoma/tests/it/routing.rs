@@ -80,7 +80,7 @@ async fn what_a_rule_forbids_is_not_asked() {
     }
     // Not even by name.
     let run = world.run(&["--provider", "one", "explain this"]).await;
-    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(run.code, Some(7), "{run:?}");
     assert!(run.err.contains("rule `no`"), "{run:?}");
 }
 
@@ -114,7 +114,7 @@ async fn a_cap_without_room_ends_the_turn_and_is_named() {
     let world = World::new([says("never")]);
     two(&world, "[router.caps]\nday = 0.000001\n");
     let run = world.run(&["explain this"]).await;
-    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(run.code, Some(5), "{run:?}");
     assert!(run.err.contains("day cap"), "{run:?}");
     assert!(world.server.requests().is_empty());
     let pools = world.run(&["router", "pools"]).await;
@@ -307,7 +307,7 @@ async fn a_rule_that_forbids_all_is_named_with_its_line() {
                (~/.config/gnoma/config.toml:22)";
     for args in [vec!["explain this"], vec!["--provider", "one", "explain this"]] {
         let run = world.run(&args).await;
-        assert_eq!(run.code, Some(1), "{run:?}");
+        assert_eq!(run.code, Some(7), "{run:?}");
         assert_eq!(run.err.matches(why).count(), 1, "{run:?}");
     }
     let route = world.run(&["route", "explain this"]).await;

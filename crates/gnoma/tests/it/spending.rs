@@ -133,7 +133,7 @@ fn capped(server: Server) -> World {
 }
 
 fn is_refusal(run: &Run) -> bool {
-    run.code == Some(1) && run.err.contains(&format!("the day cap of ${:.2}", CAP as f64 / 1e6))
+    run.code == Some(5) && run.err.contains(&format!("the day cap of ${:.2}", CAP as f64 / 1e6))
 }
 
 #[tokio::test]

@@ -102,7 +102,7 @@ async fn rounds_are_limited_by_max_turns() {
         says("never"),
     ]);
     let run = world.run(&["--max-turns", "2", "loop"]).await;
-    assert_eq!(run.code, Some(1));
+    assert_eq!(run.code, Some(6));
     assert!(run.err.contains("stopped after 2 model calls"), "{}", run.err);
     assert_eq!(world.server.requests().len(), 2);
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::money::MICRO;
 use gnoma_host::{
-    Project, clock, preview,
+    HostError, Project, clock, preview,
     routing::{self, roster::Left},
 };
 
@@ -22,12 +22,17 @@ use crate::{
 /// An older catalogue has wrong prices.
 const STALE_DAYS: u32 = 120;
 
-pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
+pub(super) async fn run(project: &Project, name: Option<&str>, json: bool) -> Result<Exit> {
     let mut ready = preview::ready(project, None).await?;
     ready.look().await;
     let levels = preview::levels(project, &ready.routes).await;
     let barred = |arm: &Arm| barred(&ready.routes, arm, &levels);
-    let arms = ready.routes.arms();
+    let arms: Vec<_> =
+        ready.routes.arms().iter().filter(|arm| is_meant(arm, name)).cloned().collect();
+    if let (Some(name), true) = (name, arms.is_empty()) {
+        let text = format!("no model has `{name}` in its name; `gnoma models` lists all");
+        return Err(HostError::usage(text).into());
+    }
     let note = stale(catalogue::age_days(routing::today()));
     if json {
         let facts = |arm| facts(arm, &ready.routes, barred(arm).as_deref());
@@ -40,10 +45,12 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
     let rows = arms.iter().map(|arm| {
         let seen = speed(ready.routes.speed(&arm.name()));
         let window = window(arm.context_window);
-        [arm.name().to_string(), price(arm.price), window, seen, abilities(arm)]
+        let state = if barred(arm).is_some() { "not now" } else { "ready" };
+        [arm.name().to_string(), price(arm.price), window, state.to_owned(), seen, abilities(arm)]
     });
-    let mut text = table::lines(["arm", "$/M in, out", "window", "speed seen", "can"], rows);
-    for arm in &*arms {
+    let head = ["model", "$/M in, out", "window", "state", "speed seen", "can"];
+    let mut text = table::lines(head, rows);
+    for arm in &arms {
         if let Some(why) = barred(arm) {
             let name = arm.name().to_string();
             // Who rests is named in the reason.
@@ -56,6 +63,11 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
     }
     text.extend(note);
     show(&text)
+}
+
+fn is_meant(arm: &Arm, name: Option<&str>) -> bool {
+    let wanted = name.unwrap_or_default().to_lowercase();
+    arm.name().to_string().to_lowercase().contains(&wanted)
 }
 
 /// Why an arm cannot be asked now.

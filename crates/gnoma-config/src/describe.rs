@@ -1,0 +1,75 @@
+//! What a key that a person names means, before anything is known about its value.
+
+use toml_edit::Key;
+
+use crate::{
+    key::KeyPath,
+    schema::{self, KnownKey, ROWS, Row},
+    suggest,
+};
+
+/// What a key is.
+#[derive(Clone, Debug)]
+pub enum Described {
+    /// It takes a value.
+    Setting {
+        /// The names that lead to it.
+        names: Vec<String>,
+        /// What is known about it.
+        row: &'static Row,
+    },
+    /// It is a table or list of these keys, as the schema writes them.
+    Section(Vec<&'static str>),
+}
+
+/// Looks up a key as TOML writes it, such as `tui.theme` or `provider.models."my.server"`.
+///
+/// # Errors
+/// There is no such key: a sentence that says so, with the key that was probably meant.
+pub fn describe(key: &str) -> Result<Described, String> {
+    let parsed = Key::parse(key).map_err(|_| {
+        format!("`{}` is not a key; one looks like `tui.theme`", key.escape_debug())
+    })?;
+    let names: Vec<String> = parsed.iter().map(|name| name.get().to_owned()).collect();
+    let path = names.iter().fold(KeyPath::default(), |path, name| path.with(name));
+    match schema::lookup(&path) {
+        KnownKey::Key(row) => Ok(Described::Setting { names, row }),
+        KnownKey::Section | KnownKey::List(_) => {
+            Ok(Described::Section(schema::below(&path).map(|(_, row)| row.path).collect()))
+        }
+        KnownKey::Nothing => Err(unknown(key)),
+    }
+}
+
+fn unknown(key: &str) -> String {
+    let paths = ROWS.iter().filter(|row| row.is_single()).map(|row| row.path);
+    // People leave the section out.
+    let by_name = ROWS.iter().find(|row| row.path.rsplit('.').next() == Some(key));
+    let near = by_name.map(|row| row.path).or_else(|| suggest::nearest(key, paths));
+    let near = near.map_or_else(
+        || "`gnoma config show` lists those that are set, docs/configuration.md all".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
+    format!("there is no setting `{}`; {near}", key.escape_debug())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_by_its_name_and_a_wrong_one_brings_the_right_one() {
+        let found = |key: &str| match describe(key) {
+            Ok(Described::Setting { row, .. }) => row.path.to_owned(),
+            Ok(Described::Section(keys)) => keys.join(" "),
+            Err(said) => said,
+        };
+        assert_eq!(found("tui.theme"), "tui.theme");
+        assert_eq!(found("provider.models.\"my.server\""), "provider.models.*");
+        assert!(found("tui").contains("tui.theme tui.vim"));
+        assert!(found("tui.theem").contains("did you mean `tui.theme`?"));
+        assert!(found("theme").contains("did you mean `tui.theme`?"));
+        assert!(found("a b").contains("not a key"));
+        assert!(found("quite.something.else").contains("gnoma config show"));
+    }
+}

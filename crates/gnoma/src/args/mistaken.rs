@@ -1,0 +1,372 @@
+//! Words that were meant as a command and are none. Sent to a model they would cost money and answer
+//! nothing, so they are explained instead; after `--` and with `--print` words are a prompt.
+//!
+//! A sentence is never taken for a command: either there is one word alone, or what follows it reads
+//! as a command's arguments.
+
+use std::path::Path;
+
+use clap::{Command, CommandFactory as _};
+use gnoma_config::nearest;
+use gnoma_llm::KNOWN;
+
+use super::{Args, TurnArgs};
+
+/// Shorter words are near to too much.
+const MIN_GUESSED_CHARS: usize = 3;
+/// How to say that the words are a prompt.
+const AS_A_PROMPT: &str = "to send it to a model as a prompt";
+
+/// Words that other programs have as commands, and what gnoma has in their place.
+const RESERVED: &[(&[&str], &str)] = &[
+    (&["help"], "`gnoma --help` lists commands and options, `gnoma COMMAND --help` explains one"),
+    (&["version", "ver"], "`gnoma --version` prints the version"),
+    (
+        &[
+            "login", "logout", "signin", "auth", "account", "whoami", "apikey", "api-key", "key",
+            "keys", "token",
+        ],
+        "gnoma has no account: it uses the key of a provider. `gnoma providers add` sets one up, \
+         `gnoma providers` lists them",
+    ),
+    (
+        &["setup", "onboard", "onboarding", "configure", "connect"],
+        "`gnoma providers add` sets a provider up, `gnoma config init` writes a configuration file",
+    ),
+    (
+        &["init", "new"],
+        "gnoma works in any folder as it is. `gnoma config init` writes a configuration file; instructions \
+         for models go into AGENTS.md, and `gnoma \"write an AGENTS.md for this project\"` makes one",
+    ),
+    (
+        &[
+            "mcp",
+            "plugin",
+            "plugins",
+            "extension",
+            "extensions",
+            "agents",
+            "skills",
+            "hooks",
+            "acp",
+        ],
+        "this version has no such extensions. `gnoma --help` lists what there is",
+    ),
+    (&["model", "arms", "list-models"], "`gnoma models` lists models, `--model NAME` chooses one"),
+    (&["add"], "`gnoma providers add` sets a provider up"),
+    (
+        &["settings", "setting", "preferences", "prefs", "options"],
+        "`gnoma config show` prints the configuration, `gnoma config set KEY VALUE` changes it",
+    ),
+    (&["get", "set"], "`gnoma config get KEY` and `gnoma config set KEY VALUE` do that"),
+    (
+        &["history", "conversations", "chats", "threads", "logs", "log", "ls"],
+        "`gnoma sessions list` lists sessions, `gnoma models` models and `gnoma providers` providers",
+    ),
+    (
+        &["resume", "continue", "open"],
+        "`gnoma --continue` continues the newest session here, `gnoma --resume ID` another one",
+    ),
+    (
+        &["chat", "start", "tui", "repl", "interactive", "code"],
+        "`gnoma` without words opens a conversation at the terminal",
+    ),
+    (
+        &["exec", "run", "ask", "prompt"],
+        "no such word is needed: `gnoma \"what you want\"` asks once and leaves",
+    ),
+    (&["undo", "revert", "restore"], "`gnoma rewind` takes the last turn back"),
+    (&["diff"], "`gnoma changes --diff` shows what the last turn changed"),
+    (
+        &["fork", "rename", "export", "import", "delete", "search", "repair"],
+        "`gnoma sessions` has that: see `gnoma sessions --help`",
+    ),
+    (
+        &["cost", "costs", "usage", "stats", "billing", "budget", "limits", "quota"],
+        "`gnoma router stats` says what was spent, `gnoma router pools` where limits stand",
+    ),
+    (
+        &["status", "info", "check", "health", "debug", "diagnose", "ping"],
+        "`gnoma doctor` says what holds on this machine, `gnoma providers` who answers, `gnoma ps` what runs",
+    ),
+    (&["server", "daemon", "web"], "`gnoma serve` keeps sessions in a server"),
+    (
+        &["permission", "permissions", "allow", "deny"],
+        "`--permission MODE` chooses how much is asked; see `gnoma --help`",
+    ),
+    (
+        &["upgrade", "install", "uninstall", "self-update"],
+        "`gnoma update` says how this installation is updated and removed",
+    ),
+    (&["quit", "exit", "stop", "kill"], "nothing is running here: gnoma ends after each prompt"),
+    (&["completion", "autocomplete"], "`gnoma completions SHELL` prints a completion script"),
+    (&["feedback", "bug", "issue"], "`gnoma doctor` prints what a report of a defect should hold"),
+];
+
+/// Commands of the conversation that people type at the shell as well.
+const SLASHED: &[&str] = &[
+    "help",
+    "model",
+    "models",
+    "provider",
+    "login",
+    "logout",
+    "init",
+    "config",
+    "clear",
+    "compact",
+    "context",
+    "cost",
+    "usage",
+    "status",
+    "resume",
+    "rewind",
+    "redo",
+    "undo",
+    "diff",
+    "permissions",
+    "mode",
+    "quit",
+    "exit",
+    "mcp",
+    "new",
+    "sessions",
+    "theme",
+    "why",
+    "export",
+    "fork",
+    "detach",
+    "review",
+    "doctor",
+    "agents",
+];
+
+/// What to do instead, in sentences, where the words of a prompt were probably meant as a command.
+/// `line` is the whole command line, `cwd` the folder that paths start from.
+pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<String> {
+    let is_said = args.print || args.newest || args.resume.is_some();
+    if is_said || line.iter().any(|word| word == "--") {
+        return None;
+    }
+    let (first, rest) = args.words.split_first()?;
+    if first.is_empty() || first.contains(char::is_whitespace) {
+        return None;
+    }
+    let why = slashed(first)
+        .or_else(|| misspelt(first, rest))
+        .or_else(|| reserved(first, rest))
+        .or_else(|| named(first, rest, cwd))?;
+    Some(format!("{why}; `gnoma -- {}` {AS_A_PROMPT}", shown(&args.words)))
+}
+
+/// The words as a shell takes them.
+fn shown(words: &[String]) -> String {
+    let plain = |word: &String| {
+        let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    words.iter().map(plain).collect::<Vec<_>>().join(" ")
+}
+
+fn slashed(first: &str) -> Option<String> {
+    let name = first.strip_prefix('/')?;
+    let is_known = SLASHED.contains(&name.to_lowercase().as_str());
+    is_known.then(|| format!("`{first}` is for the conversation: start `gnoma` and type it there"))
+}
+
+/// A command with a slip in it, or with its first letter in capitals.
+fn misspelt(first: &str, rest: &[String]) -> Option<String> {
+    let all = Args::command();
+    let lower = first.to_lowercase();
+    if lower.chars().count() < MIN_GUESSED_CHARS || reserved(first, rest).is_some() {
+        return None;
+    }
+    let names =
+        all.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
+    let name = nearest(&lower, names)?;
+    let command = all.find_subcommand(name)?;
+    let after = match rest {
+        [] => String::new(),
+        [word, ..] => format!(" {}", continued(command, word, rest.len())?),
+    };
+    let more = rest.get(1..).filter(|more| !more.is_empty()).map(shown);
+    let more = more.map_or_else(String::new, |more| format!(" {more}"));
+    Some(format!("there is no command `{first}`; did you mean `gnoma {name}{after}{more}`?"))
+}
+
+/// The word after a command that was not written right, if it reads as an argument of it.
+fn continued(command: &Command, word: &str, count: usize) -> Option<String> {
+    if command.has_subcommands() {
+        let subs = command.get_subcommands().map(Command::get_name);
+        return nearest(word, subs).map(str::to_owned);
+    }
+    let choices: Vec<_> =
+        command.get_positionals().flat_map(clap::Arg::get_possible_values).collect();
+    let is_choice = choices.iter().any(|choice| choice.matches(word, true));
+    // A path, a number or an id, and nothing after it.
+    let is_path = word.contains('/') || word.starts_with('.');
+    let is_id = word.chars().any(|c| c.is_ascii_digit());
+    (is_choice || count == 1 && (is_path || is_id)).then(|| word.to_owned())
+}
+
+fn reserved(first: &str, rest: &[String]) -> Option<String> {
+    let word = first.to_lowercase();
+    let (_, instead) = RESERVED.iter().find(|(words, _)| words.contains(&word.as_str()))?;
+    let is_command = match rest {
+        [] => true,
+        [second, more @ ..] => follows(&word, second, more),
+    };
+    is_command.then(|| format!("there is no command `{first}`: {instead}"))
+}
+
+/// Whether a word after a reserved one makes a command of both, and not the beginning of a sentence.
+fn follows(first: &str, second: &str, more: &[String]) -> bool {
+    let is_last = more.is_empty();
+    const VERBS: [&str; 14] = [
+        "list", "ls", "add", "remove", "rm", "delete", "get", "set", "show", "login", "logout",
+        "status", "serve", "info",
+    ];
+    let second = second.to_lowercase();
+    let takes_verbs = [
+        "mcp",
+        "plugin",
+        "plugins",
+        "extension",
+        "auth",
+        "account",
+        "model",
+        "keys",
+        "key",
+        "settings",
+    ];
+    let takes_provider = ["login", "logout", "auth", "add", "connect", "key", "apikey"];
+    let is_provider = KNOWN.iter().any(|known| known.name == second);
+    let all = Args::command();
+    let is_command = all.find_subcommand(&second).is_some_and(|command| match more {
+        [] => true,
+        [third, ..] => command.find_subcommand(third).is_some(),
+    });
+    (takes_verbs.contains(&first) && VERBS.contains(&second.as_str()))
+        || (takes_provider.contains(&first) && is_provider)
+        || (is_command && ["help", "ls", "setup"].contains(&first))
+        || (["get", "set"].contains(&first) && second.contains('.') && !second.ends_with('.'))
+        || (is_last && first == "model" && second.contains(|c: char| c.is_ascii_digit()))
+}
+
+/// One word that names a provider, a model or something on disk, and says nothing about it.
+fn named(first: &str, rest: &[String], cwd: &Path) -> Option<String> {
+    if !rest.is_empty() {
+        return None;
+    }
+    let provider = |name: &str| KNOWN.iter().any(|known| known.name == name);
+    if provider(first) {
+        return Some(format!(
+            "`{first}` is a provider: `gnoma --provider {first}` asks it, `gnoma providers add {first}` sets it up"
+        ));
+    }
+    if first.split_once('/').is_some_and(|(name, model)| provider(name) && !model.is_empty()) {
+        return Some(format!("`{first}` is a model: `gnoma --model {first}` asks it"));
+    }
+    if !first.contains(['/', '.']) {
+        return None;
+    }
+    let facts = cwd.join(first).metadata().ok()?;
+    Some(if facts.is_dir() {
+        format!("`{first}` is a folder: `gnoma --cwd {}` works there", shown(&[first.to_owned()]))
+    } else {
+        format!("`{first}` is a file: say what to do with it, as in `gnoma \"explain {first}\"`")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    fn advised(line: &str) -> Option<String> {
+        let line: Vec<String> = line.split('|').map(str::to_owned).collect();
+        let args = Args::try_parse_from(&line).unwrap();
+        assert!(args.command.is_none(), "{line:?} is a command");
+        advice(&args.turn, &line, Path::new("/"))
+    }
+
+    #[test]
+    fn commands_that_are_none_are_not_sent_to_a_model() {
+        let cases = [
+            ("gnoma|version", "gnoma --version"),
+            ("gnoma|Login", "gnoma providers add"),
+            ("gnoma|login|anthropic", "gnoma providers add"),
+            ("gnoma|init", "AGENTS.md"),
+            ("gnoma|mcp", "no such extensions"),
+            ("gnoma|mcp|add|github", "no such extensions"),
+            ("gnoma|session|list", "`gnoma sessions list`"),
+            ("gnoma|sesions|list", "`gnoma sessions list`"),
+            ("gnoma|sesions|lst", "`gnoma sessions list`"),
+            ("gnoma|sessoin", "`gnoma sessions`"),
+            ("gnoma|Doctor", "`gnoma doctor`"),
+            ("gnoma|provider", "`gnoma providers`"),
+            ("gnoma|confg|show", "`gnoma config show`"),
+            ("gnoma|rewnd|2", "`gnoma rewind 2`"),
+            ("gnoma|completion|bash", "`gnoma completions bash`"),
+            ("gnoma|model|list", "gnoma models"),
+            ("gnoma|set|tui.vim|true", "gnoma config set"),
+            ("gnoma|--provider|x|upgrade", "gnoma update"),
+            ("gnoma|/help", "start `gnoma`"),
+            ("gnoma|/model|gpt-5", "start `gnoma`"),
+            ("gnoma|mistral", "--provider mistral"),
+            ("gnoma|anthropic/claude-opus", "--model anthropic/claude-opus"),
+            ("gnoma|.", "--cwd ."),
+            ("gnoma|resume", "--continue"),
+        ];
+        for (line, told) in cases {
+            let said = advised(line).unwrap_or_else(|| panic!("{line} goes to a model"));
+            assert!(said.contains(told) && said.contains("`gnoma -- "), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn sentences_are_prompts_and_so_is_what_says_that_it_is_one() {
+        for line in [
+            "gnoma|hi",
+            "gnoma|hello",
+            "gnoma|review",
+            "gnoma|why",
+            "gnoma|test",
+            "gnoma|fix it",
+            "gnoma|help|me|fix|the|build",
+            "gnoma|help me",
+            "gnoma|run|the|tests",
+            "gnoma|install|the|dependencies",
+            "gnoma|change|the|port|to|8080",
+            "gnoma|sessions are lost when the disk is full: why?",
+            "gnoma|set|the|port",
+            "gnoma|model|the|data",
+            "gnoma|list|all|todos",
+            "gnoma|init|a|git|repository",
+            "gnoma|provide|an|example",
+            "gnoma|demonstrate|it",
+            "gnoma|/usr/bin/frobnicate",
+            "gnoma|--|version",
+            "gnoma|--|models",
+            "gnoma|-p|version",
+            "gnoma|-c|continue",
+            "gnoma|日本語",
+            "gnoma|",
+        ] {
+            assert_eq!(advised(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn no_word_is_both_explained_and_a_command() {
+        let all = Args::command();
+        for word in RESERVED.iter().flat_map(|(words, _)| *words) {
+            assert!(all.find_subcommand(word).is_none(), "`{word}` is a command");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `gnoma update`: how the installed form is updated. It downloads nothing and changes nothing.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use super::common::print;
+use crate::{report::Exit, surroundings::Surroundings};
+
+/// Where Debian's package manager keeps the files of an installed package.
+const DEBIAN_LIST: &str = "/var/lib/dpkg/info/gnoma.list";
+/// Where the source and releases are.
+const HOME_PAGE: &str = env!("CARGO_PKG_REPOSITORY");
+
+/// How the running program came onto the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// `cargo install`.
+    Cargo,
+    /// The Debian package.
+    Debian,
+    /// A build in a checkout of the source.
+    Checkout,
+    /// A file that somebody put there.
+    File,
+}
+
+pub(crate) fn run(around: &Surroundings) -> Result<Exit> {
+    let program = std::env::current_exe().context("cannot tell where this program lies")?;
+    let package = std::fs::read_to_string(DEBIAN_LIST).unwrap_or_default();
+    let form = form(&program, around.var("CARGO_HOME"), &package);
+    print(&text(form, &program))
+}
+
+fn form(program: &Path, cargo_home: Option<&str>, package: &str) -> Form {
+    let folder = program.parent().unwrap_or(program);
+    let is_cargo = cargo_home.is_some_and(|home| folder == Path::new(home).join("bin"))
+        || folder.ends_with(".cargo/bin");
+    if is_cargo {
+        Form::Cargo
+    } else if package.lines().any(|file| Path::new(file) == program) {
+        Form::Debian
+    } else if folder.components().any(|part| part.as_os_str() == "target") {
+        Form::Checkout
+    } else {
+        Form::File
+    }
+}
+
+fn text(form: Form, program: &Path) -> String {
+    let (version, file) = (env!("CARGO_PKG_VERSION"), program.display());
+    let (how, update, remove) = match form {
+        Form::Cargo => (
+            "installed by cargo",
+            "run `git pull` in the checkout of gnoma, then `bench/package install`".to_owned(),
+            "run `cargo uninstall gnoma`".to_owned(),
+        ),
+        Form::Debian => (
+            "installed from the Debian package",
+            format!(
+                "install the newer .deb from {HOME_PAGE}/releases with `apt install ./FILE.deb`"
+            ),
+            "run `apt remove gnoma`".to_owned(),
+        ),
+        Form::Checkout => (
+            "built in a checkout of the source",
+            "run `git pull` there, then build it again".to_owned(),
+            "delete the folder `target`".to_owned(),
+        ),
+        Form::File => (
+            "a file of its own",
+            format!("put the program of a newer archive from {HOME_PAGE}/releases in its place"),
+            "delete the file".to_owned(),
+        ),
+    };
+    format!(
+        "gnoma {version}, {file} ({how})\nto update it: {update}\nto remove it: {remove}\n\
+         Settings and sessions stay; `gnoma doctor` says where they are.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_is_told_by_where_the_program_lies() {
+        let of =
+            |program: &str| form(Path::new(program), Some("/opt/cargo"), "/.\n/usr/bin/gnoma\n");
+        assert_eq!(of("/home/a/.cargo/bin/gnoma"), Form::Cargo);
+        assert_eq!(of("/opt/cargo/bin/gnoma"), Form::Cargo);
+        assert_eq!(of("/usr/bin/gnoma"), Form::Debian);
+        assert_eq!(of("/src/gnoma/target/dist/gnoma"), Form::Checkout);
+        assert_eq!(of("/usr/local/bin/gnoma"), Form::File);
+        assert!(text(Form::Debian, Path::new("/usr/bin/gnoma")).contains("apt install"));
+    }
+}

@@ -1,0 +1,165 @@
+//! The first minutes: commands that are none, what is said about models and settings, and how the
+//! program ends.
+
+use gnoma_testkit::Reply;
+use serde_json::Value;
+
+use crate::support::{World, calls, finish, says};
+
+#[tokio::test]
+async fn words_that_were_meant_as_a_command_cost_nothing() {
+    let world = World::new([]);
+    let lines: &[&[&str]] = &[
+        &["help"],
+        &["version"],
+        &["login"],
+        &["init"],
+        &["mcp"],
+        &["session", "list"],
+        &["sesions", "list"],
+        &["upgrade"],
+        &["help", "sessions", "list"],
+        &["--output-format", "json", "login"],
+        &["/model", "gpt-5"],
+        &["."],
+    ];
+    for line in lines {
+        let run = world.run(line).await;
+        assert_eq!(run.code, Some(2), "{line:?}: {run:?}");
+        assert!(run.err.starts_with("gnoma: "), "{line:?}: {run:?}");
+        assert!(run.err.lines().count() <= 2 && run.err.contains("`gnoma "), "{line:?}: {run:?}");
+    }
+    assert_eq!(world.server.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn two_dashes_make_a_prompt_of_any_words() {
+    let world = World::new([says("one"), says("two"), says("three")]);
+    assert_eq!(world.run(&["--", "version"]).await.out, "one\n");
+    assert_eq!(world.run(&["--", "models"]).await.out, "two\n");
+    assert_eq!(world.run(&["help", "me", "with", "this"]).await.out, "three\n");
+    assert_eq!(world.last_request().last().unwrap().1, "help me with this");
+}
+
+#[tokio::test]
+async fn asked_for_nothing_it_says_so_first() {
+    let run = World::new([]).run(&[]).await;
+    assert_eq!(run.code, Some(2));
+    assert!(run.err.starts_with("gnoma: nothing was asked"), "{}", run.err);
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+}
+
+#[tokio::test]
+async fn models_shows_who_can_be_asked_and_update_what_to_do() {
+    let world = World::new([]);
+    let run = world.run(&["models", "TEST/"]).await;
+    assert!(run.out.starts_with("model ") && run.out.contains("state"), "{run:?}");
+    assert!(run.out.contains("test/m1") && run.out.contains("ready"), "{run:?}");
+    let json = world.json(&["models", "--json"]).await;
+    assert_eq!(json["arms"][0]["arm"], "test/m1", "{json}");
+    let none = world.run(&["models", "nosuch"]).await;
+    assert_eq!((none.code, none.err.contains("`gnoma models` lists all")), (Some(2), true));
+    let update = world.run(&["update"]).await;
+    assert!(update.code == Some(0) && update.out.contains("to update it: "), "{update:?}");
+    assert!(update.out.contains("git pull"), "a build of a checkout: {update:?}");
+}
+
+#[tokio::test]
+async fn a_setting_is_explained_set_and_read() {
+    let world = World::new([]);
+    let said = world.run(&["config", "explain", "provider.model"]).await.out;
+    for part in ["model asked when", "\"m1\"", "config.toml:3", "GNOMA_MODEL", "--model"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(world.run(&["config", "get", "provider.model"]).await.out, "m1\n");
+    let unset = world.run(&["config", "get", "provider.effort"]).await;
+    assert_eq!((unset.code, unset.out.as_str()), (Some(1), ""), "{unset:?}");
+    let set = world.run(&["config", "set", "tools.max_rounds", "7"]).await;
+    assert_eq!(set.code, Some(0), "{set:?}");
+    assert_eq!(world.run(&["config", "get", "tools.max_rounds"]).await.out, "7\n");
+    let over = world.run(&["--model", "m9", "config", "set", "provider.model", "m2"]).await;
+    assert!(over.err.contains("note: here `provider.model` is \"m9\""), "{over:?}");
+    for (key, value, told) in [
+        ("tui.theme", "pink", "ember"),
+        ("provider.default", "mistrall", "there is no provider `mistrall`"),
+        ("default_profile", "work", "there is no profile `work`"),
+        ("provider.max_tokens", "many", "a whole number"),
+        ("tui.theem", "mono", "`tui.theme`"),
+    ] {
+        let refused = world.run(&["config", "set", key, value]).await;
+        assert_eq!(refused.code, Some(2), "{key}: {refused:?}");
+        assert!(refused.err.contains(told), "{key}: {refused:?}");
+    }
+    let unknown = world.run(&["config", "explain", "theme"]).await;
+    assert!(unknown.code == Some(2) && unknown.err.contains("did you mean `tui.theme`?"));
+}
+
+#[tokio::test]
+async fn a_configuration_file_is_written_with_its_schema_and_never_over_one() {
+    let world = World::new([]);
+    let folder = world.home.path().join(".config/gnoma");
+    let there = world.run(&["config", "init"]).await;
+    assert_eq!(there.code, Some(2), "{there:?}");
+    std::fs::remove_file(folder.join("config.toml")).unwrap();
+    let written = world.run(&["config", "init"]).await;
+    assert_eq!(written.code, Some(0), "{written:?}");
+    let text = std::fs::read_to_string(folder.join("config.toml")).unwrap();
+    assert!(text.starts_with("#:schema ./config.schema.json\n"), "{text}");
+    let beside = std::fs::read_to_string(folder.join("config.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&world.run(&["config", "schema"]).await.out).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&beside).unwrap(), schema);
+    assert_eq!(schema["properties"]["tui"]["properties"]["vim"]["type"], "boolean");
+    assert_eq!(world.run(&["config", "show"]).await.code, Some(0), "the file is valid");
+}
+
+#[tokio::test]
+async fn the_manual_has_a_page_for_every_command() {
+    let world = World::new([]);
+    let page = world.run(&["man"]).await;
+    assert!(page.code == Some(0) && page.out.contains(".TH gnoma 1"), "{page:?}");
+    assert_eq!(world.run(&["man", "--dir", "pages"]).await.code, Some(0));
+    let pages = world.project.path().join("pages");
+    for name in ["gnoma.1", "gnoma-sessions.1", "gnoma-sessions-list.1", "gnoma-config-set.1"] {
+        assert!(pages.join(name).is_file(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_home_that_cannot_be_used_is_named() {
+    let world = World::new([says("hi")]);
+    let file = world.project.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let mut command = world.command(&["sessions", "list"]);
+    command.env("HOME", &file);
+    let run = finish(command.spawn().unwrap()).await;
+    let told = format!("warning: the home folder {} is not a folder", file.display());
+    assert!(run.err.starts_with(&told) && run.err.contains("Set HOME"), "{run:?}");
+}
+
+#[tokio::test]
+async fn the_exit_code_says_how_it_ended() {
+    let refused = |status| Reply::json(status, r#"{"error":{"message":"no"}}"#);
+    let shell = || calls("bash", r#"{"command":"touch x"}"#);
+    let cases: Vec<(Vec<Reply>, &[&str], i32)> = vec![
+        (vec![says("done")], &["hi"], 0),
+        (vec![refused(400)], &["hi"], 1),
+        (vec![], &["--no-such-flag"], 2),
+        (vec![refused(401)], &["hi"], 3),
+        (vec![shell(), says("I could not.")], &["hi"], 4),
+        (vec![shell(), says("never")], &["--permission", "bypass", "--max-turns", "1", "hi"], 6),
+        (vec![refused(402)], &["hi"], 7),
+    ];
+    for (replies, line, code) in cases {
+        let world = World::new(replies);
+        let run = world.run(line).await;
+        assert_eq!(run.code, Some(code), "{line:?}: {run:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_where_nobody_can_be_asked_shows_the_whole_remedy() {
+    let world = World::new([calls("bash", r#"{"command":"touch x"}"#), says("I could not.")]);
+    let run = world.run(&["hi"]).await;
+    assert!(run.err.contains("gnoma: refused: "), "{run:?}");
+    assert!(run.err.contains("or --permission bypass (everything)"), "{run:?}");
+}

@@ -71,6 +71,8 @@ pub struct Provider {
     pub effort: Option<Effort>,
     /// Keys.
     pub api_keys: BTreeMap<String, Secret<String>>,
+    /// Commands that print keys.
+    pub key_commands: BTreeMap<String, String>,
     /// Addresses, `http` or `https`, as they were written.
     pub endpoints: BTreeMap<String, String>,
     /// Wires that endpoints speak.
@@ -126,7 +128,9 @@ impl Protocol {
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
+    /// The wire of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 }
@@ -358,6 +362,7 @@ impl Provider {
                 Value::Secret(key) => Some(key.clone()),
                 _ => None,
             }),
+            key_commands: map(layers, "provider.key_commands", |value| value.clone().into_text()),
             endpoints: map(layers, "provider.endpoints", |value| value.clone().into_text()),
             protocols: map(layers, "provider.protocols", |value| {
                 Protocol::named(&value.clone().into_text()?)

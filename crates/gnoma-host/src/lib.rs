@@ -16,6 +16,7 @@ pub mod files;
 pub mod guarding;
 pub mod instructions;
 pub mod keeping;
+mod key_command;
 mod ledger;
 pub mod live;
 mod notices;

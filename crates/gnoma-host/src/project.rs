@@ -6,7 +6,9 @@ use gnoma_config::{Loaded, settings::Sandbox};
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_guard::firewall::Firewall;
 
-use crate::{HostError, Notices, Result, guarding, places::Places, shared::Shared, wire};
+use crate::{
+    HostError, Notices, Result, guarding, key_command, places::Places, shared::Shared, wire,
+};
 
 /// What every command and every session of a folder stands on.
 #[derive(Clone)]
@@ -31,7 +33,8 @@ impl Project {
     /// # Errors
     /// The folder is none, or the settings cannot be used.
     pub fn open(spec: SessionSpec, notices: Notices) -> Result<Self> {
-        let (spec, loaded) = wire::load(spec, &notices)?;
+        let (spec, mut loaded) = wire::load(spec, &notices)?;
+        key_command::fill(&mut loaded, &spec.environment, &notices);
         Self::with(spec, loaded, notices)
     }
 

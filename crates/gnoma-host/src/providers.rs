@@ -3,11 +3,13 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::future::join_all;
-use gnoma_config::Settings;
+use gnoma_config::{Protocol, Settings, edit::Change};
 use gnoma_core::Secret;
 use gnoma_llm::{KNOWN, Profile};
 
-use crate::{Folders as _, HostError, Project, Result, routing::find_provider, setting, wire};
+use crate::{
+    Folders as _, HostError, Project, Result, key_command, routing::find_provider, setting, wire,
+};
 
 /// How long a provider may take to list its models where somebody chooses one.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -23,6 +25,34 @@ pub enum Reach {
     Address(String),
     /// With a key that was entered.
     Key(Secret<String>),
+}
+
+/// A provider that is to be set up, as a person describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewProvider {
+    /// Its name.
+    pub name: String,
+    /// Its address, where the built-in one is not meant.
+    pub address: Option<String>,
+    /// The wire that it speaks, as `provider.protocols` has it.
+    pub protocol: Option<String>,
+    /// Where its key comes from.
+    pub key: KeySource,
+    /// It is to be asked by default.
+    pub is_default: bool,
+}
+
+/// Where a key comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// There is none.
+    None,
+    /// This variable of the environment.
+    Variable(String),
+    /// What this command prints.
+    Command(String),
+    /// It was entered.
+    Entered(Secret<String>),
 }
 
 /// A provider, and how it is.
@@ -170,6 +200,64 @@ pub async fn try_provider(project: &Project, name: &str, reach: &Reach) -> Resul
         ..error
     })?;
     Ok(models.len())
+}
+
+/// Asks a provider that is not set up yet for its models.
+///
+/// # Errors
+/// Its key cannot be had, it does not answer, or refuses. No secret is in the reason.
+pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>> {
+    let mut settings = project.loaded.settings.clone();
+    let provider = &mut settings.provider;
+    let key = match &new.key {
+        KeySource::None => None,
+        KeySource::Variable(variable) => match project.environment().get(variable) {
+            Some(key) => Some(Secret::new(key.to_owned())),
+            None => return Err(HostError::usage(format!("the variable `{variable}` is not set"))),
+        },
+        KeySource::Command(command) => {
+            let key = key_command::key(command, project.environment());
+            let why = |why| HostError::failure(format!("`{command}` {why}"));
+            Some(key.map_err(why)?)
+        }
+        KeySource::Entered(key) => Some(key.clone()),
+    };
+    let shown = key.clone();
+    provider.api_keys.extend(key.map(|key| (new.name.clone(), key)));
+    provider.endpoints.extend(new.address.clone().map(|address| (new.name.clone(), address)));
+    let wire = new.protocol.as_deref().and_then(Protocol::named);
+    provider.protocols.extend(wire.map(|wire| (new.name.clone(), wire)));
+    listed(&settings, &new.name).await.map_err(|error| {
+        let cause = project.firewall.text(&error.cause).into_owned();
+        let cause = match shown.as_ref().map(Secret::expose) {
+            Some(key) if !key.is_empty() => cause.replace(key.as_str(), "[key]"),
+            Some(_) | None => cause,
+        };
+        HostError { cause, ..error }
+    })
+}
+
+/// Writes a provider into the person's own settings; returns a sentence that says where.
+///
+/// # Errors
+/// The file cannot be changed; it is as it was then.
+pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
+    let name = new.name.as_str();
+    let set = |table: &str, value: String| Change::set(&["provider", table, name], value);
+    let mut changes = Vec::new();
+    changes.extend(new.address.clone().map(|address| set("endpoints", address)));
+    changes.extend(new.protocol.clone().map(|wire| set("protocols", wire)));
+    changes.extend(match &new.key {
+        KeySource::None => None,
+        KeySource::Variable(variable) => Some(set("api_keys", format!("${{{variable}}}"))),
+        KeySource::Command(command) => Some(set("key_commands", command.clone())),
+        KeySource::Entered(key) => Some(set("api_keys", key.expose().clone())),
+    });
+    if new.is_default {
+        changes.push(Change::set(&["provider", "default"], name));
+    }
+    let folder = project.environment().config_dir();
+    setting::write_provider(&folder, name, &changes).map_err(HostError::usage)
 }
 
 /// Adds a provider to the person's own settings and makes it the one that is asked by default; returns

@@ -7,6 +7,7 @@ use gnoma_config::{
     load::check_value,
     paths, profile,
     save::{SaveError, save},
+    schema::THEMES,
     toml,
 };
 use toml::{Table, Value};
@@ -29,6 +30,10 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
     let Some(name) = value.as_str().filter(|name| !name.contains("${")) else { return Ok(()) };
     match key {
         "provider.default" => wire::profile(&project.loaded.settings, name).map(drop),
+        "tui.theme" if !THEMES.contains(&name) => Err(HostError::usage(format!(
+            "`tui.theme` was not set: there is no theme `{name}`; there are: {}",
+            THEMES.join(", ")
+        ))),
         "default_profile" => {
             let known = profile::available(&project.environment().config_dir());
             if known.iter().any(|known| known == name) {
@@ -70,7 +75,19 @@ pub(crate) fn add_provider(
         Change::set(&["provider", table, name], value),
         Change::set(&["provider", "default"], name),
     ];
-    let shown = write(config_dir, &changes)
+    write_provider(config_dir, name, &changes)
+}
+
+/// Makes the changes that add a provider, all or none.
+///
+/// # Errors
+/// A sentence with the cause and what to do.
+pub(crate) fn write_provider(
+    config_dir: &Path,
+    name: &str,
+    changes: &[Change],
+) -> Result<String, String> {
+    let shown = write(config_dir, changes)
         .map_err(|error| format!("the provider `{name}` was not added: {error}"))?;
     Ok(format!("the provider `{name}` is set in {shown}"))
 }

@@ -15,7 +15,7 @@ use clap_complete::Shell;
 use gnoma_core::session::PermissionMode;
 
 pub(crate) use self::{
-    config::ConfigSub,
+    config::{ConfigSub, NewProviderArgs, ProvidersSub},
     mistaken::advice,
     past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
     router::{RouteArgs, RouterSub},
@@ -177,8 +177,12 @@ pub(crate) enum OutputFormat {
 /// Commands other than a prompt.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Sub {
-    /// List providers: which are configured, which respond, and their models.
-    Providers,
+    /// List providers: which are configured, which respond, and their models; or add one.
+    Providers {
+        /// Without one, providers are listed.
+        #[command(subcommand)]
+        what: Option<ProvidersSub>,
+    },
     /// Run a scripted turn with the real engine and tools; needs no key, server or network.
     Demo,
     /// List the models to choose from: prices, windows, and whether they can be asked now.

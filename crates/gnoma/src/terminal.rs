@@ -5,7 +5,7 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
 };
 
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, tcflush, tcgetattr, tcsetattr};
 
 use crate::surroundings::Surroundings;
 
@@ -28,6 +28,19 @@ pub(crate) fn ask(mut terminal: &File, question: &str) -> Option<String> {
         return None;
     }
     Some(line.trim().to_owned())
+}
+
+/// Asks for something that is not to be seen while it is typed.
+pub(crate) fn ask_hidden(terminal: &File, question: &str) -> Option<String> {
+    let before = tcgetattr(terminal).ok()?;
+    let mut hidden = before.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(terminal, OptionalActions::Flush, &hidden).ok()?;
+    let said = ask(terminal, question);
+    tcsetattr(terminal, OptionalActions::Flush, &before).ok();
+    let mut out: &File = terminal;
+    out.write_all(b"\n").ok();
+    said
 }
 
 /// Whether the answer to a question is yes.

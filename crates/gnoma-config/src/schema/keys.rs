@@ -87,8 +87,8 @@ const MAX_ATTEMPTS: i64 = 10;
 /// An answer that takes longer than a day is none.
 const MAX_SECONDS: i64 = 86_400;
 
-/// The built-in themes of the terminal.
-const THEMES: [&str; 6] = ["gnoma", "terminal", "forest", "ember", "mono", "clear"];
+/// The built-in themes of the terminal. Older files name others, which mean the first.
+pub const THEMES: [&str; 6] = ["gnoma", "terminal", "forest", "ember", "mono", "clear"];
 const HOOK_EVENTS: [&str; 6] =
     ["pre_tool_use", "post_tool_use", "session_start", "session_end", "pre_compact", "stop"];
 const SLM_BACKENDS: [&str; 6] =
@@ -112,6 +112,12 @@ pub static ROWS: &[Row] = &[
     Row::new("provider.temperature", number(0.0, 2.0), "sampling temperature"),
     Row::new("provider.effort", Word(&EFFORTS), "how hard the model thinks"),
     Row::new("provider.api_keys.*", Secret, "key of a provider").guarded(Trusted),
+    Row::new(
+        "provider.key_commands.*",
+        Form(&COMMAND),
+        "command that prints the key of a provider, such as `pass show mistral`; run at the start where no other key is set",
+    )
+    .guarded(Trusted),
     Row::new("provider.endpoints.*", Url, "address of a provider").guarded(Trusted),
     Row::new("provider.protocols.*", Word(&PROTOCOLS), "wire an endpoint speaks").guarded(Trusted),
     Row::new("provider.context.*", count(1), "window of a provider's model, in tokens")
@@ -413,6 +419,6 @@ pub static ROWS: &[Row] = &[
     Row::new("plugins.enabled", List, "the only plugins loaded").guarded(Trusted),
     Row::new("plugins.disabled", List, "plugins not loaded").guarded(Trusted),
     // Terminal
-    Row::new("tui.theme", Word(&THEMES), "colours").or(|| word("gnoma")),
+    Row::new("tui.theme", Text, "colours").or(|| word("gnoma")),
     Row::new("tui.vim", Bool, "vim keys").or(NO),
 ];

@@ -14,7 +14,7 @@ mod row;
 
 pub use self::{
     form::Form,
-    keys::ROWS,
+    keys::{ROWS, THEMES},
     kind::Kind,
     row::{Guard, Row},
 };

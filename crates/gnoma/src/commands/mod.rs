@@ -1,5 +1,6 @@
 //! What the command line asks for, one file per command.
 
+mod add_provider;
 mod ask;
 mod attach;
 mod changes;
@@ -27,7 +28,7 @@ use gnoma_host::HostError;
 
 use self::common::print;
 use crate::{
-    args::{Args, Sub, advice},
+    args::{Args, ProvidersSub, Sub, advice},
     demo,
     report::Exit,
     surroundings::Surroundings,
@@ -40,7 +41,10 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
     match args.command {
         None => ask::run(&turn, around).await,
         Some(Sub::Demo) => demo::run(around).await,
-        Some(Sub::Providers) => providers::run(&turn, around).await,
+        Some(Sub::Providers { what: None }) => providers::run(&turn, around).await,
+        Some(Sub::Providers { what: Some(ProvidersSub::Add(new)) }) => {
+            add_provider::run(&new, &turn, around).await
+        }
         Some(Sub::Models { name, json }) => {
             router::models(name.as_deref(), json, &turn, around).await
         }

@@ -146,7 +146,7 @@ impl Front {
                 Ok(Step::Going) => (),
                 Ok(Step::Broken) => return Err(broken()),
                 Ok(Step::Over(outcome)) => {
-                    over = Some(exit(outcome.as_ref(), &self.unasked, stopped))
+                    over = Some(exit(outcome.as_ref(), &self.unasked, stopped));
                 }
                 Err(Gone(error)) => return report::unwritten(error),
             }

@@ -163,3 +163,41 @@ async fn a_refusal_where_nobody_can_be_asked_shows_the_whole_remedy() {
     assert!(run.err.contains("gnoma: refused: "), "{run:?}");
     assert!(run.err.contains("or --permission bypass (everything)"), "{run:?}");
 }
+
+#[tokio::test]
+async fn a_provider_is_added_without_a_terminal_with_a_key_from_a_command() {
+    let models = r#"{"object":"list","data":[{"id":"alpha"},{"id":"beta"}]}"#;
+    let world = World::new([Reply::json(200, models), says("hello")]);
+    let url = world.server.url();
+    let line =
+        ["providers", "add", "work", "--address", &url, "--key-command", "echo sk-from-a-vault"];
+    let run = world.run(&[&line[..], &["--default"]].concat()).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.out.contains("`work` answers and has 2 models: alpha, beta"), "{run:?}");
+    let get = world.run(&["config", "get", "provider"]).await.out;
+    assert!(get.contains("provider.key_commands.work = \"echo sk-from-a-vault\""), "{get}");
+    assert_eq!(world.run(&["--model", "alpha", "hi"]).await.out, "hello\n");
+    for request in world.server.requests() {
+        assert!(format!("{:?}", request.headers).contains("Bearer sk-from-a-vault"));
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_does_not_answer_is_not_added() {
+    let world = World::new([]);
+    let before = std::fs::read(world.home.path().join(".config/gnoma/config.toml")).unwrap();
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&["providers", "add"], 2, "known are"),
+        (&["providers", "add", "mistral"], 2, "--key-command"),
+        (&["providers", "add", "azure", "--key-env", "K"], 2, "--address https://"),
+        (&["providers", "add", "x", "--address", "http://127.0.0.1:9/v1"], 1, "--untested"),
+        (&["providers", "add", "mistral", "--key-command", "exit 3"], 1, "failed"),
+    ];
+    for (line, code, told) in cases {
+        let run = world.run(line).await;
+        assert_eq!(run.code, Some(code), "{line:?}: {run:?}");
+        assert!(run.err.contains(told), "{line:?}: {run:?}");
+    }
+    let after = std::fs::read(world.home.path().join(".config/gnoma/config.toml")).unwrap();
+    assert_eq!(after, before);
+}

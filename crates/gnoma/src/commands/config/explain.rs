@@ -44,7 +44,7 @@ fn setting(key: &str, names: &[String], row: &Row, loaded: &Loaded, sources: &So
     let set = loaded.explain(key);
     match set {
         Some(set) if set.origin == Origin::Default => {
-            line("value", &format!("{}, as built in", set.value))
+            line("value", &format!("{}, as built in", set.value));
         }
         Some(set) => {
             line("value", &set.value);

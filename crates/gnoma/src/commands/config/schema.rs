@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use gnoma_config::{
-    schema::{Kind, ROWS, Row},
+    schema::{Kind, ROWS, Row, THEMES},
     toml,
 };
 use serde_json::{Map, Value, json};
@@ -93,6 +93,9 @@ fn leaf(row: &Row) -> Value {
         object.insert("description".to_owned(), row.doc.into());
         if let Some(value) = row.built_in().and_then(|value| read(&value)) {
             object.insert("default".to_owned(), value);
+        }
+        if row.path == "tui.theme" {
+            object.insert("examples".to_owned(), json!(THEMES));
         }
         if row.replaced_by().is_some() {
             object.insert("deprecated".to_owned(), true.into());
@@ -198,5 +201,10 @@ mod tests {
         }
         assert!(checked > 30, "{checked}");
         gnoma_config::load::check(&template()).unwrap();
+    }
+
+    #[test]
+    fn the_themes_that_can_be_set_are_those_that_there_are() {
+        assert!(gnoma_tui::theme::names().eq(THEMES));
     }
 }

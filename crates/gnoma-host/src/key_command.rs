@@ -1,0 +1,107 @@
+//! Keys that a command prints, such as a password manager's. It is the person's own command, outside
+//! any sandbox; a project's file cannot set it unless the project is trusted.
+
+use std::{
+    io::Read,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use gnoma_config::Loaded;
+use gnoma_core::{Secret, protocol::Environment};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::Notices;
+
+/// How long a command may take: a person may have to unlock something.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Most that is read of what it prints.
+const MAX_BYTES: u64 = 16 << 10;
+
+/// Gets the keys that commands print, for providers that have no other.
+pub(crate) fn fill(loaded: &mut Loaded, environment: &Environment, notices: &Notices) {
+    let provider = &mut loaded.settings.provider;
+    for (name, command) in &provider.key_commands {
+        if provider.api_keys.contains_key(name) {
+            continue;
+        }
+        match key(command, environment) {
+            Ok(key) => {
+                provider.api_keys.insert(name.clone(), key);
+            }
+            Err(why) => notices.warning(format_args!(
+                "no key for `{name}`: the command in `provider.key_commands.{name}` {why}"
+            )),
+        }
+    }
+}
+
+/// The first line that `command` prints.
+///
+/// # Errors
+/// Why there is none; follows the name of the command.
+pub(crate) fn key(command: &str, environment: &Environment) -> Result<Secret<String>, String> {
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .env_clear()
+        .envs(environment.variables())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot be started: {error}"))?;
+    let pid = Pid::from_child(&child);
+    let (said, hears) = mpsc::channel();
+    thread::spawn(move || said.send((printed(&mut child), child.wait())));
+    let Ok(((out, complaint), status)) = hears.recv_timeout(PATIENCE) else {
+        kill_process(pid, Signal::KILL).ok();
+        return Err(format!("took longer than {} s", PATIENCE.as_secs()));
+    };
+    let status = status.map_err(|error| format!("was lost: {error}"))?;
+    if !status.success() {
+        let why = complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+        return Err(format!("failed ({status}): {}", why.trim()));
+    }
+    let line = out.lines().next().unwrap_or_default().trim();
+    if line.is_empty() {
+        Err("printed nothing".to_owned())
+    } else {
+        Ok(Secret::new(line.to_owned()))
+    }
+}
+
+/// What a program prints, and what it complains of.
+fn printed(child: &mut Child) -> (String, String) {
+    let out = child.stdout.take().map(text);
+    let complaint = child.stderr.take().map(text);
+    (out.unwrap_or_default(), complaint.unwrap_or_default())
+}
+
+fn text(from: impl Read) -> String {
+    let mut bytes = Vec::new();
+    // What came before an error may be the key.
+    from.take(MAX_BYTES).read_to_end(&mut bytes).ok();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(command: &str) -> Result<String, String> {
+        let variables = [("PATH", "/usr/bin:/bin"), ("OF", "mine")];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let key = key(command, &Environment::new(variables.into()));
+        key.map(|key| key.expose().clone())
+    }
+
+    #[test]
+    fn the_first_line_is_the_key_and_a_failure_says_why() {
+        assert_eq!(asked("echo \" sk-$OF \"; echo user: me"), Ok("sk-mine".to_owned()));
+        assert_eq!(asked("true"), Err("printed nothing".to_owned()));
+        let failed = asked("echo locked >&2; exit 3").unwrap_err();
+        assert!(failed.contains("3") && failed.ends_with("locked"), "{failed}");
+    }
+}

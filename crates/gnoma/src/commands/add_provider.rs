@@ -1,0 +1,166 @@
+//! `gnoma providers add`: what the terminal's first start does, as a command. What is not said is asked
+//! for at a terminal, and is an error where there is none.
+
+use std::{fs::File, io::Read as _};
+
+use anyhow::{Context as _, Result};
+use gnoma_config::env;
+use gnoma_core::Secret;
+use gnoma_host::{
+    HostError, Project,
+    providers::{self, KeySource, NewProvider},
+};
+use gnoma_llm::{KNOWN, KnownProvider};
+
+use super::common::{print, project};
+use crate::{
+    args::{NewProviderArgs, TurnArgs},
+    report::Exit,
+    screen,
+    surroundings::Surroundings,
+    terminal,
+};
+
+/// Most bytes of a key.
+const MAX_KEY_BYTES: u64 = 16 << 10;
+/// Models that are named.
+const MAX_NAMED: usize = 4;
+
+pub(crate) async fn run(
+    args: &NewProviderArgs,
+    turn: &TurnArgs,
+    around: &Surroundings,
+) -> Result<Exit> {
+    let terminal = terminal::open(around).filter(|_| around.stdin_is_terminal);
+    let project = project(turn, around)?;
+    let new = described(args, &project, terminal.as_ref())?;
+    let mut said = String::new();
+    if !args.untested {
+        let models = providers::try_new(&project, &new).await.map_err(|error| HostError {
+            cause: format!("`{}` was not added: {}", new.name, error.cause),
+            remedy: Some(remedy(&new, error.remedy)),
+            ..error
+        })?;
+        let named = models.get(..MAX_NAMED).unwrap_or(&models).join(", ");
+        let more = if models.len() > MAX_NAMED { ", …" } else { "" };
+        said = format!("`{}` answers and has {} models: {named}{more}\n", new.name, models.len());
+    }
+    said.push_str(&format!("{}\n", providers::add_new(&project, &new)?));
+    print(&screen::clean(&said))
+}
+
+fn remedy(new: &NewProvider, known: Option<String>) -> String {
+    let start = match new.name.as_str() {
+        "ollama" => "`ollama serve` starts it. ",
+        "llamacpp" => "`llama-server -m MODEL.gguf --jinja` starts it. ",
+        _ => "",
+    };
+    let known = known.map_or_else(String::new, |known| format!("{known} "));
+    format!("{start}{known}--untested writes it all the same")
+}
+
+/// The provider, with what is not said asked for.
+fn described(
+    args: &NewProviderArgs,
+    project: &Project,
+    terminal: Option<&File>,
+) -> Result<NewProvider> {
+    let name = match (&args.name, terminal) {
+        (Some(name), _) => name.clone(),
+        (None, Some(terminal)) => {
+            asked(terminal, &format!("Provider ({}, or a name of yours): ", names()))?
+        }
+        (None, None) => {
+            let text = format!("which provider? `gnoma providers add NAME`; known are {}", names());
+            return Err(HostError::usage(text).into());
+        }
+    };
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let settings = &project.loaded.settings;
+    let has_address = args.address.is_some()
+        || settings.provider.endpoints.contains_key(&name)
+        || known.is_some_and(|known| !known.base_url.is_empty());
+    let address = match (has_address, terminal) {
+        (true, _) => args.address.clone(),
+        (false, Some(terminal)) => {
+            Some(asked(terminal, &format!("Address of `{name}`, such as {}: ", example(&name)))?)
+        }
+        (false, None) => {
+            let text = format!("`{name}` needs its address: --address {}", example(&name));
+            return Err(HostError::usage(text).into());
+        }
+    };
+    let key = key(args, &name, known, project, terminal)?;
+    let is_default = args.default || settings.provider.default.is_none();
+    Ok(NewProvider { name, address, protocol: args.protocol.clone(), key, is_default })
+}
+
+fn names() -> String {
+    KNOWN.iter().map(|known| known.name).collect::<Vec<_>>().join(", ")
+}
+
+fn example(name: &str) -> &'static str {
+    if name == "azure" {
+        "https://NAME.openai.azure.com/openai/v1"
+    } else {
+        "http://localhost:8080/v1"
+    }
+}
+
+fn key(
+    args: &NewProviderArgs,
+    name: &str,
+    known: Option<&KnownProvider>,
+    project: &Project,
+    terminal: Option<&File>,
+) -> Result<KeySource> {
+    if let Some(variable) = &args.key_env {
+        return Ok(KeySource::Variable(variable.clone()));
+    }
+    if let Some(command) = &args.key_command {
+        return Ok(KeySource::Command(command.clone()));
+    }
+    if args.key_stdin {
+        let mut key = String::new();
+        let read = std::io::stdin().lock().take(MAX_KEY_BYTES).read_to_string(&mut key);
+        read.context("cannot read the key from standard input")?;
+        return entered(&key);
+    }
+    let variables = env::key_variables(name);
+    if let Some(set) = variables.iter().find(|name| project.environment().get(name).is_some()) {
+        return Ok(KeySource::Variable(set.clone()));
+    }
+    let is_free = known.is_none_or(|known| known.local);
+    match terminal {
+        Some(terminal) => {
+            let none = if is_free { " (Enter for none)" } else { "" };
+            let said = terminal::ask_hidden(terminal, &format!("Key of `{name}`{none}: "));
+            match said.as_deref() {
+                Some("") if is_free => Ok(KeySource::None),
+                said => entered(said.unwrap_or_default()),
+            }
+        }
+        None if is_free => Ok(KeySource::None),
+        None => {
+            let variable = variables.first().map_or("", String::as_str);
+            let text = format!(
+                "`{name}` needs a key: export {variable}=…, or give --key-command COMMAND, \
+                 --key-env VARIABLE or --key-stdin"
+            );
+            Err(HostError::usage(text).into())
+        }
+    }
+}
+
+fn entered(key: &str) -> Result<KeySource> {
+    let key = key.trim();
+    if key.is_empty() || key.contains(char::is_whitespace) {
+        return Err(HostError::usage("that is not a key: it is empty or has blanks in it").into());
+    }
+    Ok(KeySource::Entered(Secret::new(key.to_owned())))
+}
+
+fn asked(terminal: &File, question: &str) -> Result<String> {
+    let said = terminal::ask(terminal, question).filter(|said| !said.is_empty());
+    said.ok_or_else(|| HostError::usage("nothing was entered, and nothing was added").into())
+}

@@ -15,7 +15,7 @@ use super::{Args, TurnArgs};
 /// Shorter words are near to too much.
 const MIN_GUESSED_CHARS: usize = 3;
 /// How to say that the words are a prompt.
-const AS_A_PROMPT: &str = "to send it to a model as a prompt";
+const AS_A_PROMPT: &str = "To send it to a model as a prompt";
 
 /// Words that other programs have as commands, and what gnoma has in their place.
 const RESERVED: &[(&[&str], &str)] = &[
@@ -156,7 +156,7 @@ pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<Str
         .or_else(|| misspelt(first, rest))
         .or_else(|| reserved(first, rest))
         .or_else(|| named(first, rest, cwd))?;
-    Some(format!("{why}; `gnoma -- {}` {AS_A_PROMPT}", shown(&args.words)))
+    Some(format!("{why}\n{AS_A_PROMPT}: `gnoma -- {}`", shown(&args.words)))
 }
 
 /// The words as a shell takes them.

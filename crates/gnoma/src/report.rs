@@ -57,6 +57,9 @@ impl Exit {
             ErrorKind::Quota
             | ErrorKind::RateLimited
             | ErrorKind::Overloaded
+            | ErrorKind::ServerError
+            | ErrorKind::Unreachable
+            | ErrorKind::Garbled
             | ErrorKind::Network
             | ErrorKind::Timeout
             | ErrorKind::Protocol => Self::NoModel,

@@ -35,7 +35,7 @@ pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) 
                 state.perform(LayerChoice::Rewind { turns, prompt });
             }
             None => {
-                state.hint(format!("There are not {argument} turns to undo. /rewind lists them"))
+                state.hint(format!("There are not {argument} turns to undo. /rewind lists them"));
             }
         };
     }

@@ -153,6 +153,11 @@ impl Gate {
         self.interactive && self.admitted.get(id).is_some_and(may)
     }
 
+    /// Why a question that a call raises cannot be asked, where nobody is there.
+    pub(crate) fn unanswered(&self, question: &str) -> Option<String> {
+        (!self.interactive).then(|| unanswered(question, self.rights.mode()))
+    }
+
     /// No call of an earlier round will run.
     pub(crate) fn clear(&mut self) {
         self.admitted.clear();

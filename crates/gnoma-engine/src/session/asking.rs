@@ -12,8 +12,14 @@ use super::{
     state::{Gone, Session},
     wishes::{MAX_QUESTIONS, OpenQuestion, ToolRequest},
 };
+use crate::gate::NOBODY_TO_ASK;
 
 const NOT_ASKED_ANY_MORE: &str = "no longer asked";
+
+/// The id of a question of a tool; no model's call has such an id.
+fn question_id(number: u64) -> CallId {
+    CallId::new(format!("gnoma-question-{number}"))
+}
 
 impl Session {
     pub(super) async fn wished(&mut self, wish: ToolRequest) -> Result<(), Gone> {
@@ -41,14 +47,19 @@ impl Session {
     ) -> Result<(), Gone> {
         let shown = self.turn.call(&call).cloned();
         let wishes = &mut self.wishes;
+        if let Some(reason) = self.gate.unanswered(&question.text) {
+            wishes.asked += 1;
+            let id = question_id(wishes.asked);
+            let _gone = answer.send(PermissionAnswer::Deny { reason: NOBODY_TO_ASK.to_owned() });
+            return self.decided(id, false, &reason).await;
+        }
         // Without an answer the question counts as taken back.
         let Some(mut shown) = shown.filter(|_| wishes.open.len() < MAX_QUESTIONS) else {
             return Ok(());
         };
         let always = self.gate.offered(&call).filter(|_| question.may_be_always);
         wishes.asked += 1;
-        // No model's call has such an id.
-        shown.id = CallId::new(format!("gnoma-question-{}", wishes.asked));
+        shown.id = question_id(wishes.asked);
         wishes.open.insert(shown.id.clone(), OpenQuestion { call, answer });
         let Question { text: reason, preview, .. } = question;
         self.emit(Event::PermissionAsked { call: shown, reason, preview, always }).await

@@ -157,7 +157,7 @@ impl Session {
         Self {
             cwd: Arc::new(cwd),
             roots: roots.into(),
-            wishes: ToolWishes::new(interactive, spawner, Arc::clone(&router.scope)),
+            wishes: ToolWishes::new(spawner, Arc::clone(&router.scope)),
             router,
             spending: Spending::new(&history, measured),
             prompts: Prompts { make: system, made: HashMap::new(), example: None },

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 const MAX_WISHES: usize = 32;
 /// Questions of tools that may be open at once, those of sessions that they start among them.
 pub(super) const MAX_QUESTIONS: usize = 64;
-const NOBODY: &str = "nobody is there to approve it";
+const NOBODY: &str = "the session is over";
 
 /// What a tool wants of its session.
 pub(super) enum ToolRequest {
@@ -53,7 +53,6 @@ pub(super) struct ToolWishes {
 #[derive(Clone)]
 struct Port {
     wishes: mpsc::Sender<ToolRequest>,
-    interactive: bool,
     spawner: Option<Arc<dyn Spawner>>,
     scope: Arc<Scope>,
 }
@@ -70,9 +69,8 @@ fn refused(reason: &str) -> PermissionAnswer {
 
 impl ToolSession for Port {
     fn ask(&self, call: CallId, question: Question) -> BoxFuture<'static, PermissionAnswer> {
-        let wishes = self.interactive.then(|| self.wishes.clone());
+        let wishes = self.wishes.clone();
         Box::pin(async move {
-            let Some(wishes) = wishes else { return refused(NOBODY) };
             let (answer, answered) = oneshot::channel();
             if wishes.send(ToolRequest::Ask { call, question, answer }).await.is_err() {
                 return refused(NOBODY);
@@ -99,13 +97,9 @@ impl ToolSession for Port {
 }
 
 impl ToolWishes {
-    pub(super) fn new(
-        interactive: bool,
-        spawner: Option<Arc<dyn Spawner>>,
-        scope: Arc<Scope>,
-    ) -> Self {
+    pub(super) fn new(spawner: Option<Arc<dyn Spawner>>, scope: Arc<Scope>) -> Self {
         let wishes = mpsc::channel(MAX_WISHES);
-        let port = Port { wishes: wishes.0.clone(), interactive, spawner, scope };
+        let port = Port { wishes: wishes.0.clone(), spawner, scope };
         Self { wishes, open: HashMap::new(), asked: 0, port: Arc::new(port) }
     }
 
@@ -133,10 +127,10 @@ impl ToolWishes {
     /// Another turn, where it is another.
     pub(super) fn in_turn(&mut self, scope: &Arc<Scope>) {
         if !Arc::ptr_eq(&self.port.scope, scope) {
-            let Port { wishes, interactive, spawner, .. } = &*self.port;
+            let Port { wishes, spawner, .. } = &*self.port;
             let (wishes, spawner) = (wishes.clone(), spawner.clone());
             let scope = Arc::clone(scope);
-            self.port = Arc::new(Port { wishes, interactive: *interactive, spawner, scope });
+            self.port = Arc::new(Port { wishes, spawner, scope });
         }
     }
 }

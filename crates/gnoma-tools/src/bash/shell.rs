@@ -301,6 +301,7 @@ impl Shell {
     fn keep_spare(&self, walls: &Walls, policy: &Policy) {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         if spare.is_none()
+            && !lies_among_temporary(policy)
             && let Some(launcher) = walls.spare(policy)
         {
             let mut launcher = Command::from(launcher);
@@ -375,6 +376,16 @@ fn held_to_reading(
         temporary: scratch.map(Path::to_path_buf),
         ..policy.clone()
     }
+}
+
+/// What is shown lies among the machine's temporary files. Then its mounts hang on folders among the
+/// session's own, which must not be touched while a command runs.
+fn lies_among_temporary(policy: &Policy) -> bool {
+    let shown = policy.readable.shown().into_iter().flatten();
+    policy.temporary.is_some()
+        && shown
+            .chain(&policy.writable)
+            .any(|path| TEMPORARY.iter().any(|tmp| path.starts_with(tmp)))
 }
 
 /// The path, or the folder that it is made in.

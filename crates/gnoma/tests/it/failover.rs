@@ -210,7 +210,7 @@ async fn a_pinned_arm_is_not_left_but_the_others_are_named() {
     let beta = to.start([Reaction::Answer(to.ends())]);
     let world = two_arms((from, &alpha.url()), (to, &beta.url()));
     let run = world.run(&["--model", &from.arm("alpha").to_string(), "hello"]).await;
-    assert_eq!(run.code, Some(7), "{run:?}");
+    assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.err.contains(&to.arm("beta").to_string()), "{}", run.err);
     assert!(beta.requests().is_empty());
     assert_eq!(alpha.violations(), [""; 0]);

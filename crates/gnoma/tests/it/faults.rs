@@ -30,7 +30,7 @@ async fn garbage_is_named() {
 async fn the_part_that_arrived_is_kept_and_said() {
     let world = World::new([refused_midway("half an answer")]);
     let run = world.run(&["hi"]).await;
-    assert_eq!(run.code, Some(7), "{run:?}");
+    assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.out.starts_with("half an "), "{run:?}");
     assert!(run.err.contains("is shown above and kept"), "{}", run.err);
     assert!(run.err.contains("gnoma --continue"), "{}", run.err);

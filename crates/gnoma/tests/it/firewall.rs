@@ -153,7 +153,7 @@ async fn what_the_model_writes_holds_the_secret_again() {
     world.write("old.yml", &format!("token: {token}\n"));
     world.configure("[[permission.rules]]\nrule = \"bash\"\naction = \"allow\"\n");
     let run = world.run(&["--permission", "accept_edits", "go"]).await;
-    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(run.code, Some(4), "{run:?}");
     assert_eq!(world.read("new.yml"), token, "{run:?}");
     assert_eq!(world.read("old.yml"), format!("key: \"{token}\"\n"), "{run:?}");
     // What a command prints the model reads: it is handed no secret without a person's yes.

@@ -63,7 +63,7 @@ async fn an_answer_that_a_filter_stopped_is_a_failure() {
 async fn the_part_that_arrived_is_marked_in_json() {
     let world = World::new([refused_midway("half an answer")]);
     let run = world.run(&["--output-format", "json", "x"]).await;
-    assert_eq!(run.code, Some(7), "{run:?}");
+    assert_eq!(run.code, Some(1), "{run:?}");
     assert_eq!(lines(&run.out)[0]["kept_partial"], true);
     assert_eq!(lines(&run.out)[0]["stop_reason"], Value::Null);
     assert!(!run.err.contains("shown above"), "{}", run.err);

@@ -171,7 +171,7 @@ async fn what_a_turn_taught_is_there_for_the_next_process() {
     assert_eq!(spent["requests"], 1, "{stats}");
     assert_eq!(stats["had_one_done_all"].as_array().unwrap().len(), 2, "{stats}");
     let text = world.run(&["router", "stats"]).await.out;
-    assert!(text.contains("explain") && text.contains("had one arm done it all"), "{text}");
+    assert!(text.contains("explain") && text.contains("with a single model"), "{text}");
 
     let exported = world.run(&["router", "export"]).await.out;
     assert_eq!(world.run(&["router", "reset"]).await.code, Some(2), "nobody is there to ask");

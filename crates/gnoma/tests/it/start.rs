@@ -45,7 +45,7 @@ async fn two_dashes_make_a_prompt_of_any_words() {
 async fn asked_for_nothing_it_says_so_first() {
     let run = World::new([]).run(&[]).await;
     assert_eq!(run.code, Some(2));
-    assert!(run.err.starts_with("gnoma: nothing was asked"), "{}", run.err);
+    assert!(run.err.starts_with("gnoma: no prompt given"), "{}", run.err);
     assert_eq!(run.err.lines().count(), 1, "{}", run.err);
 }
 
@@ -81,7 +81,7 @@ async fn a_setting_is_explained_set_and_read() {
     assert!(over.err.contains("note: here `provider.model` is \"m9\""), "{over:?}");
     for (key, value, told) in [
         ("tui.theme", "pink", "ember"),
-        ("provider.default", "mistrall", "there is no provider `mistrall`"),
+        ("provider.default", "mistrall", "unknown provider `mistrall`"),
         ("default_profile", "work", "there is no profile `work`"),
         ("provider.max_tokens", "many", "a whole number"),
         ("tui.theem", "mono", "`tui.theme`"),

@@ -466,7 +466,7 @@ async fn incognito_goes_on_with_what_was_said_and_comes_back_without_it() {
     person.waits_for("The model still remembers");
     assert_eq!(world.last_request()[0].1, "one");
     person.types("/incognito\r");
-    person.waits_for("a new conversation begins");
+    person.waits_for("Started a new conversation");
     person.types("three\r");
     person.waits_for("Third.");
     assert_eq!(world.last_request()[0].1, "three");

@@ -41,7 +41,7 @@ pub(super) enum Script {
     Text { deltas: usize, wait: Duration },
     Paced { deltas: usize, between: Duration },
     Tools { rounds: usize, bytes: usize },
-    Asked { deltas: usize, between: Duration },
+    LastAsk { deltas: usize, between: Duration },
     Chat { every: usize, deltas: usize, turns: usize },
 }
 
@@ -65,7 +65,9 @@ impl Script {
                 wait: Duration::from_millis(number(words, 2, 0)?.try_into()?),
             },
             Some("paced") => Self::Paced { deltas: number(words, 1, 1)?, between: between(words)? },
-            Some("asked") => Self::Asked { deltas: number(words, 1, 1)?, between: between(words)? },
+            Some("asked") => {
+                Self::LastAsk { deltas: number(words, 1, 1)?, between: between(words)? }
+            }
             Some("tools") => {
                 Self::Tools { rounds: number(words, 1, 1)?, bytes: number(words, 2, 0)? }
             }
@@ -89,10 +91,10 @@ impl Script {
                 let done = body.windows(RESULT.len()).filter(|window| *window == RESULT).count();
                 if done < *rounds { call(done, *bytes, body) } else { text(1) }
             }
-            Self::Asked { deltas, between } => match asked(body) {
-                Asked::Stream => ScriptedReply { between: *between, ..stamped(*deltas) },
-                Asked::Change => shell_call("change", "sh change.sh", body),
-                Asked::Nothing => {
+            Self::LastAsk { deltas, between } => match asked(body) {
+                LastAsk::Stream => ScriptedReply { between: *between, ..stamped(*deltas) },
+                LastAsk::Change => shell_call("change", "sh change.sh", body),
+                LastAsk::Nothing => {
                     let text = "words of an answer, ".repeat(PLAIN_BYTES / 20);
                     records(said(vec![json!({"delta": {"content": text}})]), body)
                 }
@@ -131,24 +133,24 @@ fn last_message(body: &[u8]) -> &[u8] {
 }
 
 /// What the last message wants.
-enum Asked {
+enum LastAsk {
     Stream,
     Change,
     Nothing,
 }
 
-fn asked(body: &[u8]) -> Asked {
+fn asked(body: &[u8]) -> LastAsk {
     let last = last_message(body);
     let says = |word: &[u8]| last.windows(word.len()).any(|window| window == word);
     // A request without tools wants a title or a summary.
     if last.starts_with(TOOL) || !body.windows(TOOLS.len()).any(|at| at == TOOLS) {
-        Asked::Nothing
+        LastAsk::Nothing
     } else if says(b"stream") {
-        Asked::Stream
+        LastAsk::Stream
     } else if says(b"change") {
-        Asked::Change
+        LastAsk::Change
     } else {
-        Asked::Nothing
+        LastAsk::Nothing
     }
 }
 

@@ -79,10 +79,12 @@ fn is_apart(path: &Path, home: Option<&Path>) -> bool {
     const FOR_ALL: [&str; 3] = ["/tmp", "/var/tmp", "/dev"];
     let real = resolve(path);
     let home = home.map(resolve);
+    // A home may lie among temporary files, and what is in it is somebody's own all the same.
+    let is_own = home.as_ref().is_some_and(|home| real.starts_with(home));
     path.is_absolute()
         && real.parent().is_some()
         && !home.is_some_and(|home| home.starts_with(&real) || home.join(".local") == real)
-        && !FOR_ALL.iter().any(|folder| real.starts_with(folder))
+        && (is_own || !FOR_ALL.iter().any(|folder| real.starts_with(folder)))
         && [path, &real].iter().all(|path| places::secret(path).is_none())
 }
 

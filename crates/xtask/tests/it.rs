@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-tui", &["gnoma-core"]),
     ("gnoma-serve", &["gnoma-core"]),
     ("gnoma-tools", &["gnoma-core", "gnoma-sandbox"]),
+    ("gnoma-extend", &["gnoma-core", "gnoma-net", "gnoma-sandbox"]),
     ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router"]),
     (
         "gnoma-host",
@@ -40,6 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gnoma-store",
             "gnoma-tools",
             "gnoma-engine",
+            "gnoma-extend",
         ],
     ),
     (
@@ -57,6 +59,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gnoma-tools",
             "gnoma-tui",
             "gnoma-engine",
+            "gnoma-extend",
             "gnoma-host",
         ],
     ),

@@ -1,0 +1,4 @@
+//! What people add to gnoma: hooks, skills, commands, agents, plugins and MCP servers.
+//!
+//! The engine knows points in a session's life at which something may be said; what is said there, and
+//! which tools are on offer, comes from here. Nothing in this crate decides what is allowed.

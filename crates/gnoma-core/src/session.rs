@@ -4,6 +4,9 @@ use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
+mod answer;
+
+pub use self::answer::{Inquiry, PermissionAnswer, Scope};
 use crate::{
     error::ProviderError,
     info::{Choice, SessionInfo},
@@ -86,43 +89,6 @@ impl FromStr for PermissionMode {
             format!("`{text}` is no permission mode; known are {}", names.join(", "))
         })
     }
-}
-
-/// A person's answer to a permission question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum PermissionAnswer {
-    /// Run it, this once.
-    Allow,
-    /// Run it, and from now on whatever the rule covers that the question showed.
-    Always,
-    /// Run it, and from now on whatever this rule covers, which the person wrote or widened.
-    Rule {
-        /// The rule, as people write it, such as `bash(cargo test *)`.
-        rule: String,
-        /// How long and where it holds.
-        scope: Scope,
-    },
-    /// Do not; the reason goes to the model.
-    Deny {
-        /// Why not; may be empty.
-        reason: String,
-    },
-}
-
-/// How long and where a remembered rule holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// Until the session ends.
-    #[default]
-    Session,
-    /// In this project, from now on.
-    Project,
-    /// Wherever this person works, from now on.
-    User,
 }
 
 /// What a front end may tell a session.
@@ -388,6 +354,14 @@ pub enum Event {
         /// answer must not cover later calls.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         always: Option<String>,
+        /// The reason is a question of the model's, to be answered with
+        /// [`PermissionAnswer::Text`]; nothing would run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        inquiry: Option<Inquiry>,
+        /// The running call that asks, where the question comes up in the middle of one. Then `call`
+        /// has an id of its own, under which it is answered and nothing runs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        during: Option<CallId>,
     },
     /// A call was allowed or refused.
     PermissionDecided {

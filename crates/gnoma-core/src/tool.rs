@@ -93,6 +93,8 @@ pub enum ToolKind {
     WritesFiles,
     /// Reads stored results back by handle (argument `id`), from an offset (`from`) or by `pattern`.
     ReadsResults,
+    /// Asks the person a question and does nothing else, so that nothing of it needs approval.
+    AsksPerson,
     /// Anything else.
     #[default]
     Other,

@@ -30,7 +30,7 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
     Ok(session::Options {
         id: clock::session_id(),
         place: guarding::place(loaded, spec, trials.clone()),
-        tools: gnoma_tools::builtin(&tools(project, trials)),
+        tools: offered(project, trials),
         routes,
         system: system_prompt(project),
         mode: settings.permission.mode,
@@ -45,6 +45,16 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
         above: None,
         spawner: None,
     })
+}
+
+/// The tools of a session. Where nobody is there, nobody can be asked.
+fn offered(
+    project: &Project,
+    trials: Option<Arc<gnoma_tools::Trials>>,
+) -> Vec<Arc<dyn gnoma_core::Tool>> {
+    let mut offered = gnoma_tools::builtin(&tools(project, trials));
+    offered.extend(project.spec.interactive.then(gnoma_tools::ask));
+    offered
 }
 
 fn tools(

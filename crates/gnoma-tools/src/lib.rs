@@ -4,6 +4,7 @@
 //! never know who may call them; what they touch is declared in their [`ToolSpec`](gnoma_core::ToolSpec).
 
 mod args;
+mod ask;
 mod bash;
 mod fs;
 mod options;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use gnoma_core::Tool;
 
+pub use ask::ask;
 pub use fs::resolve;
 pub use options::{ReadingPlaces, Sandbox, ToolOptions};
 pub use read_result::read_result;

@@ -1,27 +1,24 @@
 //! The question whether a call may run: all of what would run, which part of it asks and why, what
-//! it would change, and the rule that a lasting yes would add. Who is told the answer is not known
-//! here.
+//! it would change, and the rule that a lasting yes would add. Or what the model wants to know, and the
+//! answers that it offers. Who is told the answer is not known here.
+
+mod body;
 
 use gnoma_core::{
     ToolCall,
-    session::{PermissionAnswer, Scope},
+    session::{Inquiry, PermissionAnswer, Scope},
 };
 use serde_json::{Map, Value};
 
 use crate::{
-    diff,
     frame::Size,
     keymap::{Action, Context, Keymap},
     picker::cut,
     text::{Ink, Line, Paper, Span, Style},
 };
 
-/// Arguments that say by themselves what a call does, the most telling first.
-const MAIN_ARGUMENTS: [&str; 5] = ["command", "path", "file_path", "url", "pattern"];
 /// Lines of arguments and preview that can be scrolled through.
 const MAX_BODY_LINES: usize = 2_000;
-/// Characters of one argument.
-const MAX_ARGUMENT_CHARS: usize = 100_000;
 /// Rows that a page moves.
 const PAGE: usize = 6;
 /// Rows that a long reason leaves to what would run.
@@ -43,6 +40,8 @@ pub struct PermissionQuestion {
     reason: String,
     preview: Option<String>,
     always: Option<Lasting>,
+    /// The model wants words; then the reason is its question.
+    inquiry: Option<Inquiry>,
     chosen: usize,
     scrolled: usize,
 }
@@ -79,6 +78,8 @@ pub enum PromptVerdict {
     Answer(PermissionAnswer),
     /// No, and the person will write why.
     WriteReason,
+    /// The person will write an answer.
+    WriteAnswer,
     /// The person will change the rule of the lasting yes.
     EditRule,
     /// The lasting yes shall hold elsewhere.
@@ -92,6 +93,10 @@ enum Choice {
     Always,
     No,
     NoBecause,
+    /// The answer with this number, from 0, of those that the model offers.
+    Offered(usize),
+    /// An answer in other words.
+    Words,
 }
 
 impl PermissionQuestion {
@@ -105,7 +110,28 @@ impl PermissionQuestion {
     ) -> Self {
         let lasting = |rule| Lasting { rule, scope: Scope::Session, place: String::new() };
         let always = always.map(lasting);
-        Self { call, reason, preview, always, chosen: 0, scrolled: 0 }
+        Self { call, reason, preview, always, inquiry: None, chosen: 0, scrolled: 0 }
+    }
+
+    /// The question as one of the model's, where it is one.
+    #[must_use]
+    pub fn with_inquiry(mut self, inquiry: Option<Inquiry>) -> Self {
+        self.inquiry = inquiry;
+        self
+    }
+
+    /// Words are wanted, not yes or no.
+    #[must_use]
+    pub fn wants_words(&self) -> bool {
+        self.inquiry.is_some()
+    }
+
+    /// The answer with this number, from 1, of those that the model offers.
+    #[must_use]
+    pub fn offered(&self, number: usize) -> Option<PermissionAnswer> {
+        let choices = &self.inquiry.as_ref()?.choices;
+        let text = choices.get(number.checked_sub(1)?)?.clone();
+        Some(PermissionAnswer::Text { text })
     }
 
     /// What a lasting yes would add, where one is offered.
@@ -134,11 +160,12 @@ impl PermissionQuestion {
                 let chosen = choices.get(self.chosen).copied();
                 return chosen.map_or(PromptVerdict::Open, |choice| self.verdict(choice));
             }
-            Action::AllowOnce => return self.verdict(Choice::Once),
+            Action::AllowOnce if !self.wants_words() => return self.verdict(Choice::Once),
             Action::AllowAlways => return self.verdict(Choice::Always),
             Action::EditRule if self.always.is_some() => return PromptVerdict::EditRule,
             Action::NextScope if self.always.is_some() => return PromptVerdict::NextScope,
             Action::Refuse => return self.verdict(Choice::No),
+            Action::RefuseWithReason if self.wants_words() => return PromptVerdict::WriteAnswer,
             Action::RefuseWithReason => return self.verdict(Choice::NoBecause),
             _ => (),
         }
@@ -159,12 +186,19 @@ impl PermissionQuestion {
                 PromptVerdict::Answer(PermissionAnswer::Deny { reason: String::new() })
             }
             (Choice::NoBecause, _) => PromptVerdict::WriteReason,
+            (Choice::Offered(place), _) => {
+                self.offered(place + 1).map_or(PromptVerdict::Open, PromptVerdict::Answer)
+            }
+            (Choice::Words, _) => PromptVerdict::WriteAnswer,
         }
     }
 
     /// What is asked, in a few words.
     #[must_use]
     pub fn short(&self) -> String {
+        if self.wants_words() {
+            return "The model asks you a question".to_owned();
+        }
         format!("{} needs your approval", self.call.name)
     }
 
@@ -185,7 +219,9 @@ impl PermissionQuestion {
         let body = self.body(width);
         let has_air = used + body.len() + ROWS_OF_AIR <= height;
         if has_air {
-            below.insert(0, Line::default());
+            if !below.is_empty() {
+                below.insert(0, Line::default());
+            }
             below.push(Line::default());
         }
         below.extend(choices);
@@ -205,12 +241,12 @@ impl PermissionQuestion {
             Choice::Always => "always",
             Choice::No => "no",
             Choice::NoBecause => "why",
+            Choice::Offered(_) => "",
+            Choice::Words => "write",
         };
         let mut keys = Line::default();
         for choice in self.choices() {
-            let key = keymap.keys(Context::Permission, choice.action()).first();
-            let key = key.map(ToString::to_string).unwrap_or_default();
-            keys.spans.push(Span::new(key, Style::of(Ink::Accent).bold()));
+            keys.spans.push(Span::new(choice.key(keymap), Style::of(Ink::Accent).bold()));
             keys.spans.push(Span::new(format!(" {} ", word(choice)), Style::default()));
         }
         let mut lines = self.window(self.body(width), height.saturating_sub(1));
@@ -261,6 +297,9 @@ impl PermissionQuestion {
 
     /// What the person is asked, with the verb for what would happen.
     fn asked(&self) -> String {
+        if self.wants_words() {
+            return "The model asks".to_owned();
+        }
         let verb = match self.call.name.as_str() {
             "bash" => return "Run this command?".to_owned(),
             "fs.edit" => "Edit",
@@ -277,6 +316,9 @@ impl PermissionQuestion {
     }
 
     fn facts(&self, place: &str, width: usize) -> Vec<Line> {
+        if self.wants_words() {
+            return Vec::new();
+        }
         let mut facts = vec![Line::new(format!("  in {place}"), dim())];
         let because = Line::from([
             Span::new("  reason: ", dim()),
@@ -284,19 +326,6 @@ impl PermissionQuestion {
         ]);
         facts.extend(because.wrap(width, &Line::new("  ", dim())));
         facts
-    }
-
-    /// What would run and what it would change; the part that can be scrolled.
-    fn body(&self, width: usize) -> Vec<Line> {
-        let mut lines: Vec<Line> = Vec::new();
-        for line in self.arguments() {
-            lines.extend(line.wrap(width, &Line::new("    ", dim())));
-        }
-        if let Some(preview) = &self.preview {
-            lines.extend(diff::set_in(preview, width, MAX_BODY_LINES));
-        }
-        lines.truncate(MAX_BODY_LINES);
-        lines
     }
 
     /// The part of the body that is in sight.
@@ -319,53 +348,11 @@ impl PermissionQuestion {
         lines
     }
 
-    /// Every argument: nothing that would run may be hidden.
-    fn arguments(&self) -> Vec<Line> {
-        let Ok(arguments) = self.call.arguments.read::<Map<String, Value>>() else {
-            return vec![Line::new(format!("  {}", self.call.arguments), Style::of(Ink::Code))];
-        };
-        let main = MAIN_ARGUMENTS.into_iter().find(|name| arguments.contains_key(*name));
-        let mut lines = Vec::new();
-        if let Some(value) = main.and_then(|name| arguments.get(name)) {
-            lines.extend(shown(value).split('\n').map(|line| self.marked(line)));
-        }
-        // With a preview the rest is what the preview shows.
-        let rest = arguments.iter().filter(|(name, _)| Some(name.as_str()) != main);
-        for (name, value) in rest.filter(|_| self.preview.is_none()) {
-            let text = shown(value);
-            let mut parts = text.split('\n');
-            lines.push(Line::from([
-                Span::new(format!("  {name}: "), dim()),
-                Span::new(parts.next().unwrap_or_default().to_owned(), Style::default()),
-            ]));
-            lines.extend(parts.map(|part| Line::new(format!("    {part}"), Style::default())));
-        }
-        lines
-    }
-
-    /// A line of what would run, with the parts marked that the reason speaks of.
-    fn marked(&self, line: &str) -> Line {
-        let code = Style::of(Ink::Code);
-        let part = quoted(&self.reason).find_map(|part| Some((line.find(part)?, part.len())));
-        let mut spans = vec![Span::new("  ", code)];
-        match part.and_then(|(start, length)| {
-            Some((
-                line.get(..start)?,
-                line.get(start..start + length)?,
-                line.get(start + length..)?,
-            ))
-        }) {
-            None => spans.push(Span::new(line.to_owned(), code)),
-            Some((before, part, after)) => {
-                spans.push(Span::new(before.to_owned(), code));
-                spans.push(Span::new(part.to_owned(), Style::of(Ink::Warning).bold()));
-                spans.push(Span::new(after.to_owned(), code));
-            }
-        }
-        Line { spans }
-    }
-
     fn choices(&self) -> Vec<Choice> {
+        if let Some(inquiry) = &self.inquiry {
+            let offered = (0..inquiry.choices.len()).map(Choice::Offered);
+            return offered.chain([Choice::Words, Choice::No]).collect();
+        }
         match self.always {
             Some(_) => vec![Choice::Once, Choice::Always, Choice::No, Choice::NoBecause],
             None => vec![Choice::Once, Choice::No, Choice::NoBecause],
@@ -403,11 +390,16 @@ impl PermissionQuestion {
                 let rule = self.always.as_ref().map_or("", |lasting| lasting.rule.as_str());
                 format!("always: {rule}")
             }
+            Choice::No if self.wants_words() => "no answer".to_owned(),
             Choice::No => "no".to_owned(),
             Choice::NoBecause => "no, and tell the model why".to_owned(),
+            Choice::Offered(place) => {
+                let choices = self.inquiry.as_ref().map(|inquiry| &inquiry.choices);
+                choices.and_then(|choices| choices.get(place)).cloned().unwrap_or_default()
+            }
+            Choice::Words => "write an answer".to_owned(),
         };
-        let key = keymap.keys(Context::Permission, choice.action()).first();
-        let key = key.map(ToString::to_string).unwrap_or_default();
+        let key = choice.key(keymap);
         let paper = if chosen { Paper::Chosen } else { Paper::None };
         Line::from([
             Span::new(if chosen { "› " } else { "  " }, Style::of(Ink::Accent).on(paper)),
@@ -418,13 +410,17 @@ impl PermissionQuestion {
 }
 
 impl Choice {
-    fn action(self) -> Action {
-        match self {
+    /// The key that takes it, as people read it.
+    fn key(self, keymap: &Keymap) -> String {
+        let action = match self {
             Self::Once => Action::AllowOnce,
             Self::Always => Action::AllowAlways,
             Self::No => Action::Refuse,
-            Self::NoBecause => Action::RefuseWithReason,
-        }
+            Self::NoBecause | Self::Words => Action::RefuseWithReason,
+            Self::Offered(place) => return (place + 1).to_string(),
+        };
+        let key = keymap.keys(Context::Permission, action).first();
+        key.map(ToString::to_string).unwrap_or_default()
     }
 }
 
@@ -435,25 +431,6 @@ fn shorten(lines: &mut Vec<Line>, count: usize) {
         if let Some(last) = lines.last_mut() {
             last.spans.push(Span::new(" …", dim()));
         }
-    }
-}
-
-/// What stands between backticks, or between quotation marks.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
-    let inside = |mark| text.split(mark).skip(1).step_by(2);
-    inside('`').chain(inside('"')).filter(|part| !part.is_empty())
-}
-
-fn shown(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.replace('\t', "    "),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(MAX_ARGUMENT_CHARS) {
-        Some((end, _)) => {
-            format!("{}… ({} bytes in all)", text.get(..end).unwrap_or_default(), text.len())
-        }
-        None => text,
     }
 }
 

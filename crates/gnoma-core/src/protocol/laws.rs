@@ -1,10 +1,14 @@
 //! Laws of the fold and of the wire, over random logs.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use proptest::prelude::*;
+use serde::{Serialize, de::DeserializeOwned};
 
-use super::*;
+use super::{
+    samples::{Kinds, events, process_events, replies, requests},
+    *,
+};
 use crate::{
     CallId, Content, Event, Message, ModelRef, RawJson, ToolCall, ToolResult, Usage,
     session::{NoticeLevel, Outcome, PermissionMode, SessionState},
@@ -28,7 +32,7 @@ fn arm() -> ModelRef {
     ModelRef { provider: "p".into(), model: "m".into() }
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn turn_event() -> impl Strategy<Value = Event> {
     let text = prop_oneof![40 => "[a-zäö\n]{0,12}", 1 => Just("long ".repeat(60_000))];
     let id = 0_u8..4;
     prop_oneof![
@@ -52,7 +56,9 @@ fn event() -> impl Strategy<Value = Event> {
             call: call(id),
             reason: "r".into(),
             preview: Some("-a\n+b".into()),
-            always: None
+            always: None,
+            inquiry: None,
+            during: None,
         }),
         (id.clone(), any::<bool>()).prop_map(|(id, allowed)| Event::PermissionDecided {
             call: call(id).id,
@@ -81,6 +87,11 @@ fn event() -> impl Strategy<Value = Event> {
             undelivered: Vec::new()
         }),
     ]
+}
+
+/// Whatever can happen: mostly what makes and ends parts of a turn, in any order.
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![4 => turn_event(), 1 => prop::sample::select(events())]
 }
 
 fn log(events: Vec<Event>) -> Vec<Envelope> {
@@ -118,7 +129,9 @@ proptest! {
         let log = log(events);
         let cut = cut.min(log.len());
         let whole = folded(empty(), &log);
-        let snapshot = folded(empty(), &log[..cut]);
+        // As another process gets it.
+        let snapshot = serde_json::to_string(&folded(empty(), &log[..cut])).unwrap();
+        let snapshot: SessionView = serde_json::from_str(&snapshot).unwrap();
         prop_assert_eq!(&folded(snapshot.clone(), &log[cut..]), &whole);
         prop_assert_eq!(&folded(snapshot, &log[again.min(cut)..]), &whole);
     }
@@ -157,5 +170,37 @@ proptest! {
         let message = ServerMessage::Snapshot(Box::new(folded(empty(), &log)));
         let json = serde_json::to_string(&message).unwrap();
         prop_assert_eq!(serde_json::from_str::<ServerMessage>(&json).unwrap(), message);
+    }
+}
+
+/// Each comes out of the wire as it went in, and there is one of each kind.
+fn survive<T: Kinds + Serialize + DeserializeOwned + PartialEq + Debug>(samples: &[T]) {
+    for sample in samples {
+        let json = serde_json::to_string(sample).unwrap();
+        assert_eq!(serde_json::from_str::<T>(&json).unwrap(), *sample, "{json}");
+    }
+    let seen: BTreeSet<_> = samples.iter().map(Kinds::kind).collect();
+    assert_eq!(seen, T::ALL.iter().copied().collect(), "a kind without a sample");
+}
+
+#[test]
+fn what_is_asked_answered_and_told_survives_the_wire() {
+    survive(&events());
+    survive(&requests());
+    survive(&replies());
+    survive(&process_events());
+    let refused = RequestError::new(RequestErrorKind::Busy, "a turn runs").with_remedy("Wait");
+    let result: Result<Reply, RequestError> = Err(refused.clone());
+    let reply = ServerMessage::Reply { id: RequestId(3), result };
+    let json = serde_json::to_string(&reply).unwrap();
+    assert_eq!(serde_json::from_str::<ServerMessage>(&json).unwrap(), reply);
+    let (program, client) = ("gnoma 0.1".to_owned(), "c".to_owned());
+    let hello = Hello { version: 1, program: program.clone(), client };
+    let json = serde_json::to_string(&hello).unwrap();
+    assert_eq!(serde_json::from_str::<Hello>(&json).unwrap(), hello);
+    for greeting in [Greeting::Welcome { version: 1, program, pid: 7 }, Greeting::Refused(refused)]
+    {
+        let json = serde_json::to_string(&greeting).unwrap();
+        assert_eq!(serde_json::from_str::<Greeting>(&json).unwrap(), greeting);
     }
 }

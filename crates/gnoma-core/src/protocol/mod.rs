@@ -42,3 +42,5 @@ pub const VERSION: u32 = 1;
 
 #[cfg(test)]
 mod laws;
+#[cfg(test)]
+mod samples;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::TextTail;
 use crate::{
     message::{CallId, Content, Message, ModelRef, Role, ToolCall},
-    session::Event,
+    session::{Event, Inquiry},
     usage::Usage,
 };
 
@@ -83,6 +83,27 @@ pub struct Question {
     pub preview: Option<String>,
     /// The rule that a lasting yes would add.
     pub always: Option<String>,
+    /// The reason is a question that is answered with words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inquiry: Option<Inquiry>,
+    /// The running call that asks, where the question comes up in the middle of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub during: Option<CallId>,
+}
+
+/// The question that an event asks.
+fn question(event: &Event) -> Option<Question> {
+    let Event::PermissionAsked { call, reason, preview, always, inquiry, during } = event else {
+        return None;
+    };
+    Some(Question {
+        call: call.clone(),
+        reason: reason.clone(),
+        preview: preview.clone(),
+        always: always.clone(),
+        inquiry: inquiry.clone(),
+        during: during.clone(),
+    })
 }
 
 impl RunningTurn {
@@ -110,10 +131,7 @@ impl RunningTurn {
                 self.queue.clear();
                 self.queue.extend(queue.iter().take(MAX_QUEUED).cloned());
             }
-            Event::PermissionAsked { call, reason, preview, always } => {
-                let (reason, preview, always) = (reason.clone(), preview.clone(), always.clone());
-                self.questions.push(Question { call: call.clone(), reason, preview, always });
-            }
+            Event::PermissionAsked { .. } => self.questions.extend(question(event)),
             Event::PermissionDecided { call, .. } => {
                 self.questions.retain(|it| it.call.id != *call);
             }
@@ -185,6 +203,8 @@ impl RunningTurn {
             reason: question.reason.clone(),
             preview: question.preview.clone(),
             always: question.always.clone(),
+            inquiry: question.inquiry.clone(),
+            during: question.during.clone(),
         }));
         events
     }

@@ -5,14 +5,14 @@ use std::{fmt, pin::Pin, sync::Arc};
 use crate::{
     message::{CallId, Content},
     protocol::SessionSpec,
-    session::{NoticeLevel, PermissionAnswer},
+    session::{Inquiry, NoticeLevel, PermissionAnswer},
 };
 
 /// A boxed future, so that ports stay object-safe.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A question to a person in the middle of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
     /// What is asked, in one line.
     pub text: String,
@@ -20,6 +20,8 @@ pub struct Question {
     pub preview: Option<String>,
     /// The answer may hold for later calls, too: by the rules that would have let this one run.
     pub may_be_always: bool,
+    /// Words are wanted, and a yes is no answer.
+    pub inquiry: Option<Inquiry>,
 }
 
 /// What a running call tells people.

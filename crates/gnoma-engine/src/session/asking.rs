@@ -4,7 +4,7 @@ use gnoma_core::{
     Event,
     message::CallId,
     session::PermissionAnswer,
-    tool::{Budget, Question, ToolEvent},
+    tool::{Budget, Progress, Question, ToolEvent},
 };
 use tokio::sync::oneshot;
 
@@ -25,7 +25,7 @@ impl Session {
     pub(super) async fn wished(&mut self, wish: ToolRequest) -> Result<(), Gone> {
         match wish {
             ToolRequest::Tell { call, event: ToolEvent::Progress(text) } => {
-                self.emit(Event::ToolProgress { call, text }).await
+                self.progressed(Progress { call, text }).await
             }
             ToolRequest::Tell { event: ToolEvent::Notice { level, text }, .. } => {
                 self.emit(Event::Notice { level, text }).await
@@ -58,11 +58,14 @@ impl Session {
             return Ok(());
         };
         let always = self.gate.offered(&call).filter(|_| question.may_be_always);
+        let wants_words = question.inquiry.is_some();
         wishes.asked += 1;
         shown.id = question_id(wishes.asked);
-        wishes.open.insert(shown.id.clone(), OpenQuestion { call, answer });
-        let Question { text: reason, preview, .. } = question;
-        self.emit(Event::PermissionAsked { call: shown, reason, preview, always }).await
+        let during = Some(call.clone());
+        wishes.open.insert(shown.id.clone(), OpenQuestion { call, answer, wants_words });
+        let Question { text: reason, preview, inquiry, .. } = question;
+        self.emit(Event::PermissionAsked { call: shown, reason, preview, always, inquiry, during })
+            .await
     }
 
     /// A person has answered. Gives the answer back where it is to no question of a tool.
@@ -72,15 +75,23 @@ impl Session {
         answer: PermissionAnswer,
     ) -> Result<Option<PermissionAnswer>, Gone> {
         let Some(open) = self.wishes.open.remove(question) else { return Ok(Some(answer)) };
+        let answer = if open.wants_words { answer.to_inquiry() } else { answer.to_permission() };
         match &answer {
             PermissionAnswer::Always => self.remember(&open.call, None).await?,
             PermissionAnswer::Rule { rule, .. } => {
                 self.remember(&open.call, Some(rule.clone())).await?;
             }
-            PermissionAnswer::Allow | PermissionAnswer::Deny { .. } => {}
+            PermissionAnswer::Allow
+            | PermissionAnswer::Deny { .. }
+            | PermissionAnswer::Text { .. } => {}
         }
         let allowed = !matches!(answer, PermissionAnswer::Deny { .. });
-        let reason = if allowed { "allowed by the user" } else { "denied by the user" };
+        let reason = match (open.wants_words, allowed) {
+            (true, true) => "answered by the user",
+            (true, false) => "not answered by the user",
+            (false, true) => "allowed by the user",
+            (false, false) => "denied by the user",
+        };
         // A tool that has ended meanwhile does not hear it.
         let _gone = open.answer.send(answer);
         self.decided(question.clone(), allowed, reason).await?;

@@ -119,14 +119,18 @@ impl Session {
                 Ok(())
             }
             Woke::Order(None) => self.close().await,
-            Woke::Ended(Ok(ended)) => self.ended(ended).await,
+            Woke::Ended(Ok(ended)) => {
+                // What it showed came before its end, whichever is heard first.
+                while let Ok(progress) = self.progress.1.try_recv() {
+                    self.progressed(progress).await?;
+                }
+                self.ended(ended).await
+            }
             Woke::Ended(Err(_stopped)) => Ok(()),
             Woke::Judged(judged) => self.judged(judged).await,
             Woke::Aside(aside) => self.emit(notice(aside)).await,
             Woke::Wish(wish) => self.wished(wish).await,
-            Woke::Progress(Progress { call, text }) => {
-                self.emit(Event::ToolProgress { call, text }).await
-            }
+            Woke::Progress(progress) => self.progressed(progress).await,
             Woke::Awaited(reply) => self.replied(reply).await,
             Woke::Model(event) => self.heard(event).await,
             Woke::Timer => {
@@ -134,6 +138,15 @@ impl Session {
                 self.take(Input::Woke).await
             }
             Woke::Silence => self.silent().await,
+        }
+    }
+
+    /// A running call shows something. Of one that is over, nothing is shown any more.
+    pub(super) async fn progressed(&mut self, progress: Progress) -> Result<(), Gone> {
+        let Progress { call, text } = progress;
+        match self.turn.call(&call) {
+            Some(_) => self.emit(Event::ToolProgress { call, text }).await,
+            None => Ok(()),
         }
     }
 

@@ -38,6 +38,8 @@ pub(super) enum ToolRequest {
 pub(super) struct OpenQuestion {
     pub(super) call: CallId,
     pub(super) answer: oneshot::Sender<PermissionAnswer>,
+    /// It is answered with words, not with yes or no.
+    pub(super) wants_words: bool,
 }
 
 /// The session's side of its tools' wishes.

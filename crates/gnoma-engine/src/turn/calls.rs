@@ -54,7 +54,9 @@ impl Turn {
                 // The question first: a long reason is cut at its end.
                 let reason = format!("run it again outside the sandbox? {why}");
                 let (preview, always) = (None, None);
-                let asked = Event::PermissionAsked { call: held, reason, preview, always };
+                let (inquiry, during) = (None, None);
+                let asked =
+                    Event::PermissionAsked { call: held, reason, preview, always, inquiry, during };
                 fx.push(Effect::Emit(asked));
                 None
             }
@@ -88,7 +90,15 @@ impl Turn {
             Verdict::Deny { .. } => None,
             Verdict::Ask { reason, preview, always } => {
                 let call = batch.ask(id)?;
-                fx.push(Effect::Emit(Event::PermissionAsked { call, reason, preview, always }));
+                let (inquiry, during) = (None, None);
+                fx.push(Effect::Emit(Event::PermissionAsked {
+                    call,
+                    reason,
+                    preview,
+                    always,
+                    inquiry,
+                    during,
+                }));
                 None
             }
         }
@@ -103,11 +113,17 @@ impl Turn {
         fx: &mut Effects,
     ) -> Option<ToolOutcome> {
         let rule = match (question, answer) {
-            (OpenQuestion::Run, PermissionAnswer::Deny { reason }) => {
+            (
+                OpenQuestion::Run,
+                PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason },
+            ) => {
                 let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 return self.refuse(batch, id, format!("denied by the user{why}"), fx);
             }
-            (OpenQuestion::RunOutside, PermissionAnswer::Deny { .. }) => {
+            (
+                OpenQuestion::RunOutside,
+                PermissionAnswer::Deny { .. } | PermissionAnswer::Text { .. },
+            ) => {
                 decide(id, false, "denied by the user".to_owned(), fx);
                 let (outcome, duration_ms) = batch.given_up(id);
                 return self.settle(batch, id, outcome, duration_ms, fx);

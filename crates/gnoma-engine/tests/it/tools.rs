@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
     Command, Event, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    session::{NoticeLevel, PermissionAnswer as Reply, PermissionMode},
-    tool::{Access, BoxFuture, ChildTask, Question, ToolEvent},
+    session::{Inquiry, NoticeLevel, PermissionAnswer as Reply, PermissionMode},
+    tool::{Access, BoxFuture, ChildTask, Progress, Question, ToolEvent, ToolKind},
 };
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
@@ -86,7 +86,7 @@ impl Tool for Asks {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
             cx.emit(&call.id, ToolEvent::Notice { level: NoticeLevel::Info, text: "hm".into() });
-            let question = Question { text: "go on?".into(), preview: None, may_be_always: false };
+            let question = Question { text: "go on?".into(), ..Question::default() };
             let answer = cx.ask(&call.id, question).await;
             let child =
                 ChildTask { spec: Default::default(), content: Vec::new(), limit_micro_usd: None };
@@ -158,7 +158,7 @@ impl Tool for Impatient {
 
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
-            let question = Question { text: "go on?".into(), preview: None, may_be_always: false };
+            let question = Question { text: "go on?".into(), ..Question::default() };
             let answer = cx.ask(&call.id, question);
             let answer = tokio::time::timeout(Duration::from_secs(1), answer).await;
             tokio::time::sleep(Duration::from_secs(60)).await;
@@ -185,4 +185,76 @@ async fn a_question_that_nobody_waits_for_is_taken_back_at_once() {
     let events = run.until_idle().await;
     assert!(!events.iter().any(is_over));
     assert_eq!(result(&events), "false");
+}
+
+/// A tool that wants words.
+struct Inquires(ToolSpec);
+
+impl Tool for Inquires {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move {
+            let inquiry = Some(Inquiry { choices: vec!["one".into()] });
+            let question = Question { text: "which?".into(), inquiry, ..Question::default() };
+            ToolOutcome::done(format!("{:?}", cx.ask(&call.id, question).await))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_wants_words_gets_words_and_a_yes_is_none() {
+    let words = Reply::Text { text: "the other".into() };
+    for (answer, told) in [(words, "Text { text: \"the other\" }"), (Reply::Always, "Deny")] {
+        let spec = FakeTool::new("asks", Access::Read, |_| ToolOutcome::done("")).spec().clone();
+        let spec = ToolSpec { kind: ToolKind::AsksPerson, ..spec };
+        let answers = vec![Answer::calls(&[("c", "asks", "{}")]), Answer::text("ok")];
+        let provider = Arc::new(FakeProvider::new(answers));
+        // The mode lets nothing run, and asking is nothing.
+        let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Inquires(spec))];
+        let mut run = start_with(provider, tools, PermissionMode::Deny, true);
+        run.say("go on");
+        let events = run.until(is_asked).await;
+        let Some(Event::PermissionAsked { call, inquiry, .. }) = events.last() else { panic!() };
+        assert_eq!(inquiry.as_ref().unwrap().choices, ["one"]);
+        assert!(run.handle.tell(Command::Answer { call: call.id.clone(), answer }));
+        let events = run.until_idle().await;
+        assert!(result(&events).starts_with(told), "{}", result(&events));
+    }
+}
+
+/// A tool that shows something up to its end.
+struct Shows(ToolSpec);
+
+impl Tool for Shows {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move {
+            for line in 0..20 {
+                let progress = Progress { call: call.id.clone(), text: format!("{line}\n") };
+                let _full = cx.progress.try_send(progress);
+            }
+            ToolOutcome::done("shown")
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_call_shows_comes_before_its_end() {
+    let spec = FakeTool::new("shows", Access::Read, |_| ToolOutcome::done("")).spec().clone();
+    let answers = vec![Answer::calls(&[("c", "shows", "{}")]), Answer::text("ok")];
+    let provider = Arc::new(FakeProvider::new(answers));
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Shows(spec))];
+    let mut run = start_with(provider, tools, PermissionMode::Bypass, false);
+    run.say("go on");
+    let events = run.until_idle().await;
+    let is_progress = |event: &Event| matches!(event, Event::ToolProgress { .. });
+    let end = events.iter().position(|event| matches!(event, Event::ToolEnded { .. })).unwrap();
+    assert_eq!(events[..end].iter().filter(|event| is_progress(event)).count(), 20);
+    assert!(!events[end..].iter().any(is_progress));
 }

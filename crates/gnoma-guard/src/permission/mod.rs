@@ -23,7 +23,7 @@ mod world;
 use gnoma_core::{
     ToolCall, ToolSpec,
     session::PermissionMode,
-    tool::{Access, Grant, Touches},
+    tool::{Access, Grant, ToolKind, Touches},
 };
 use serde_json::Value;
 
@@ -238,6 +238,9 @@ impl<'a> Judgement<'a> {
         let arguments: Value = call.arguments.read().unwrap_or_default();
         if let Some(rule) = self.denying(tool, call, &arguments) {
             return (by_rule(rule, "denies"), Grant::default());
+        }
+        if tool.kind == ToolKind::AsksPerson {
+            return (Opinion::allow("it only asks you"), Grant::default());
         }
         let touched = tool.touches.iter().map(|touches| self.touching(tool, touches, &arguments));
         // As strict as the strictest of all that it touches.

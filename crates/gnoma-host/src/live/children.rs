@@ -166,11 +166,15 @@ impl Child {
         }
     }
 
-    fn question(&self, Asked { call, reason, preview, .. }: Asked) -> Question {
+    fn question(&self, Asked { call, reason, preview, inquiry, .. }: Asked) -> Question {
+        if inquiry.is_some() {
+            let text = format!("session {} asks: {reason}", self.id);
+            return Question { text, inquiry, ..Question::default() };
+        }
         let text = format!("session {} needs approval for `{}`: {reason}", self.id, call.name);
         // Nobody says yes to what they cannot see.
         let preview = preview.or_else(|| Some(call.arguments.get().to_owned()));
-        Question { text, preview, may_be_always: false }
+        Question { text, preview, ..Question::default() }
     }
 }
 
@@ -180,7 +184,7 @@ fn once(answer: PermissionAnswer) -> PermissionAnswer {
         PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
             PermissionAnswer::Allow
         }
-        PermissionAnswer::Deny { reason } => PermissionAnswer::Deny { reason },
+        answer @ (PermissionAnswer::Deny { .. } | PermissionAnswer::Text { .. }) => answer,
     }
 }
 

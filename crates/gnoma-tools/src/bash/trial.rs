@@ -194,9 +194,11 @@ impl Settling {
                     "run it in the workspace itself? {why}; on trial it did: {}",
                     self.command
                 );
-                let question = Question { text, preview: None, may_be_always: false };
+                let question = Question { text, ..Question::default() };
                 match cx.ask(&call, question).await {
-                    PermissionAnswer::Deny { reason } => self.discarded(&reason, &cx),
+                    PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
+                        self.discarded(&reason, &cx)
+                    }
                     PermissionAnswer::Allow
                     | PermissionAnswer::Always
                     | PermissionAnswer::Rule { .. } => {
@@ -213,9 +215,12 @@ impl Settling {
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
         let text = trial_facts::question(&self.command, &self.changes, &cx.roots, &is_ignored);
         let preview = trial_facts::preview(&self.layer, &self.changes, &cx.roots, &is_ignored);
-        let question = Question { text, preview: Some(preview), may_be_always: true };
+        let question =
+            Question { text, preview: Some(preview), may_be_always: true, inquiry: None };
         match cx.ask(call, question).await {
-            PermissionAnswer::Deny { reason } => self.discarded(&reason, cx),
+            PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
+                self.discarded(&reason, cx)
+            }
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 self.keep(cx).await
             }

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     ask::{Purpose, text_of, words},
     effect::Effect,
-    keymap::{Action, Context, Key},
+    keymap::{Action, Code, Context, Key},
     prompt::{Lasting, PermissionQuestion, PromptVerdict},
 };
 
@@ -79,6 +79,9 @@ impl State {
     }
 
     pub(super) fn question_key(&mut self, key: Key) {
+        if let Some((call, answer)) = self.offered_by(key) {
+            return self.answer(call, answer);
+        }
         let is_answer = self.keymap.action_here(Context::Permission, key).is_some();
         if is_answer && self.questions.placing.is_some() && self.questions.keys.len() < MAX_KEYS {
             // It may be about the place that is being looked up.
@@ -99,11 +102,36 @@ impl State {
         }
     }
 
+    /// The answer that a digit stands for, of those that the model offers.
+    fn offered_by(&self, key: Key) -> Option<(CallId, PermissionAnswer)> {
+        let Code::Char(digit) = key.code else { return None };
+        let number = usize::try_from(digit.to_digit(10)?).ok()?;
+        let question = self.questions.open.front().filter(|_| key == Key::plain(key.code))?;
+        Some((question.call.id.clone(), question.offered(number)?))
+    }
+
+    /// The model's question that a line answers: the number of an answer that it offers, or any other
+    /// words.
+    fn answers_in_words(&mut self) -> bool {
+        let text = self.composer.draft().text.trim().to_owned();
+        let open = self.questions.open.front().filter(|question| question.wants_words());
+        let Some(question) = open.filter(|_| !text.is_empty()) else { return false };
+        let call = question.call.id.clone();
+        let offered = text.parse().ok().and_then(|number| question.offered(number));
+        self.composer.take();
+        self.touched();
+        self.answer(call, offered.unwrap_or(PermissionAnswer::Text { text }));
+        true
+    }
+
     /// A line that answers a question: one of its keys, behind which words for the model may stand.
     /// Says whether it was one.
     pub(super) fn answers_by_line(&mut self) -> bool {
         if !self.accessible || self.questions.open.is_empty() {
             return false;
+        }
+        if self.answers_in_words() {
+            return true;
         }
         let line = self.composer.draft().text;
         let (name, words) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
@@ -140,6 +168,9 @@ impl State {
             }
             PromptVerdict::Answer(answer) => self.answer(call, answer),
             PromptVerdict::WriteReason => self.write_reason(call),
+            PromptVerdict::WriteAnswer => {
+                self.layer = Some(Layer::field("Your answer", "", Goal::Reply(call)));
+            }
             PromptVerdict::EditRule => self.edit_rule(call),
             PromptVerdict::NextScope => self.next_scope(&call),
         }

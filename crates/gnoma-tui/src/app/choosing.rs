@@ -292,6 +292,10 @@ impl State {
                 self.remember(text);
                 self.answer(call, PermissionAnswer::Deny { reason: text.trim().to_owned() });
             }
+            Goal::Reply(call) => {
+                self.remember(text);
+                self.answer(call, PermissionAnswer::Text { text: text.trim().to_owned() });
+            }
             // It is only left by an answer; see `field_key`.
             Goal::Rule(_) => (),
             Goal::Set(key) => self.set(&key, text.trim()),
@@ -302,7 +306,7 @@ impl State {
     /// A field is left; the reason for a refusal is a text of its own worth and is not thrown away.
     fn leave_field(&mut self, goal: &Goal, mut field: Composer) {
         match goal {
-            Goal::Refuse(_) => self.rescue(field.take()),
+            Goal::Refuse(_) | Goal::Reply(_) => self.rescue(field.take()),
             Goal::Rule(_) | Goal::Set(_) | Goal::Bypass => (),
         }
     }
@@ -310,7 +314,8 @@ impl State {
     /// The question that an answer is being written for is gone.
     pub(super) fn rescue_reason(&mut self) {
         let answer = self.layer.take_if(|layer| layer.is_answer());
-        if let Some(Layer::Field { mut field, goal: Goal::Refuse(_), .. }) = answer {
+        if let Some(Layer::Field { mut field, goal: Goal::Refuse(_) | Goal::Reply(_), .. }) = answer
+        {
             self.rescue(field.take());
         }
     }

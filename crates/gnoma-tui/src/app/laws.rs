@@ -253,7 +253,14 @@ impl Run {
                 self.asked += 1;
                 let (call, reason) = (self.call(), "`ls -la` is new".to_owned());
                 let always = self.asked.is_multiple_of(2).then(|| "bash(ls *)".to_owned());
-                self.event(Event::PermissionAsked { call, reason, preview: None, always });
+                self.event(Event::PermissionAsked {
+                    call,
+                    reason,
+                    preview: None,
+                    always,
+                    inquiry: None,
+                    during: None,
+                });
             }
             Step::Active => self.event(Event::State(SessionState::Active)),
             Step::Append => {

@@ -54,6 +54,8 @@ pub(crate) enum LayerChoice {
 pub(crate) enum Goal {
     /// The reason for a refusal.
     Refuse(CallId),
+    /// The answer to a question of the model's.
+    Reply(CallId),
     /// The rule of a lasting yes.
     Rule(CallId),
     /// The value of a setting.
@@ -81,7 +83,9 @@ impl Layer {
     /// What is being written here and is worth keeping.
     pub(super) fn reason(&self) -> Option<Draft> {
         match self {
-            Self::Field { field, goal: Goal::Refuse(_), .. } => Some(field.draft()),
+            Self::Field { field, goal: Goal::Refuse(_) | Goal::Reply(_), .. } => {
+                Some(field.draft())
+            }
             Self::Field { .. }
             | Self::Pick { .. }
             | Self::Confirm { .. }
@@ -92,11 +96,12 @@ impl Layer {
 
     /// The answer to a question is being written here.
     pub(super) fn is_answer(&self) -> bool {
-        matches!(self, Self::Field { goal: Goal::Refuse(_) | Goal::Rule(_), .. })
+        matches!(self, Self::Field { goal: Goal::Refuse(_) | Goal::Reply(_) | Goal::Rule(_), .. })
     }
 
     /// The answer to this one is.
     pub(super) fn answers(&self, call: &CallId) -> bool {
-        matches!(self, Self::Field { goal: Goal::Refuse(of) | Goal::Rule(of), .. } if of == call)
+        let Self::Field { goal, .. } = self else { return false };
+        matches!(goal, Goal::Refuse(of) | Goal::Reply(of) | Goal::Rule(of) if of == call)
     }
 }

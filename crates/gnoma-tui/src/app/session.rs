@@ -40,9 +40,11 @@ impl State {
             Event::Thinking { .. } => self.doing("thinking"),
             Event::ToolCallDrafted { name, .. } => self.doing(&format!("preparing {name}")),
             Event::Appended(message) => self.appended(message),
-            Event::PermissionAsked { call, reason, preview, always } => {
+            Event::PermissionAsked { call, reason, preview, always, inquiry, .. } => {
                 let (preview, always) = (preview.clone(), always.clone());
-                self.ask(PermissionQuestion::new(call.clone(), reason.clone(), preview, always));
+                let question =
+                    PermissionQuestion::new(call.clone(), reason.clone(), preview, always);
+                self.ask(question.with_inquiry(inquiry.clone()));
             }
             Event::PermissionDecided { call, allowed, reason } => {
                 self.withdraw(call);

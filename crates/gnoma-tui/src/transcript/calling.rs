@@ -15,6 +15,8 @@ impl Transcript {
                 self.close_open();
                 self.expect(format!("· {name} …"));
             }
+            // The call that asks is shown already, and the question ends with its answer.
+            Event::PermissionAsked { during: Some(_), .. } => (),
             Event::PermissionAsked { call, .. } => {
                 self.add_call(Call::new(call));
                 if let Some(call) = self.open_call(&call.id) {

@@ -21,7 +21,7 @@ use gnoma_core::{
         RequestError, RequestErrorKind, RewindPoint, SessionInfo, SessionView, Setting, Switch,
         TypedKey,
     },
-    session::{Outcome, PermissionAnswer, PermissionMode, Routing, Scope, SessionState},
+    session::{Inquiry, Outcome, PermissionAnswer, PermissionMode, Routing, Scope, SessionState},
     store::{SessionFacts, SessionId},
 };
 use gnoma_tui::{
@@ -321,7 +321,14 @@ impl Scene {
         let call = ToolCall::new(CallId::new(id), "bash", arguments);
         let reason = "`rm -rf build` removes files".to_owned();
         let always = Some("bash(rm -rf build)".to_owned());
-        self.event(Event::PermissionAsked { call, reason, preview: None, always })
+        self.event(Event::PermissionAsked {
+            call,
+            reason,
+            preview: None,
+            always,
+            inquiry: None,
+            during: None,
+        })
     }
 
     fn look(&mut self) -> gnoma_tui::Frame {

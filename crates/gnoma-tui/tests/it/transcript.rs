@@ -81,6 +81,8 @@ fn turn() -> Vec<Event> {
             reason: "it writes".into(),
             preview: None,
             always: None,
+            inquiry: None,
+            during: None,
         },
         Event::PermissionDecided { call: edit.id.clone(), allowed: true, reason: "you".into() },
         Event::ToolStarted { call: edit.clone() },
@@ -441,6 +443,30 @@ fn twenty_thousand_pieces_keep_little_and_lose_nothing() {
     assert_eq!(lines, 2_000 * 2 - 1);
 }
 
+#[test]
+fn a_question_in_the_middle_of_a_call_leaves_nothing_behind() {
+    let bash = call("c1", "bash", r#"{"command":"touch x"}"#);
+    let question = ToolCall::new(CallId::new("gnoma-question-1"), "bash", bash.arguments.clone());
+    let events = [
+        asked(std::slice::from_ref(&bash)),
+        Event::ToolStarted { call: bash.clone() },
+        Event::PermissionAsked {
+            call: question.clone(),
+            reason: "keep x?".into(),
+            preview: None,
+            always: None,
+            inquiry: None,
+            during: Some(bash.id.clone()),
+        },
+        Event::PermissionDecided { call: question.id, allowed: true, reason: "you".into() },
+        ended(&bash, "", false, 3),
+        done(1),
+    ];
+    let lines = told(TranscriptOptions::default(), &events, 80);
+    assert_eq!(lines.matches("touch x").count(), 1, "{lines}");
+    assert!(!lines.contains("interrupted"), "{lines}");
+}
+
 /// Events of turns in any order that a session may send, and some that it may not.
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let one = call("c1", "bash", r#"{"command":"ls"}"#);
@@ -463,6 +489,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
             reason: "r".into(),
             preview: None,
             always: None,
+            inquiry: None,
+            during: None,
         },
         Event::PermissionDecided { call: two.id, allowed: false, reason: "no\n".into() },
         Event::Notice { level: NoticeLevel::Info, text: "note\nnote".into() },

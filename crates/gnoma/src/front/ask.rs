@@ -4,7 +4,12 @@
 
 use std::{collections::VecDeque, fs::File, sync::Arc};
 
-use gnoma_core::{ToolCall, message::CallId, protocol::Request, session::PermissionAnswer};
+use gnoma_core::{
+    Event, ToolCall,
+    message::CallId,
+    protocol::Request,
+    session::{Inquiry, PermissionAnswer},
+};
 use serde_json::Value;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -47,7 +52,15 @@ enum Who {
 struct Question {
     call: CallId,
     text: String,
-    offers_always: bool,
+    wanted: Wanted,
+}
+
+/// What a line says, as an answer.
+enum Wanted {
+    /// Yes or no, or always where that is offered.
+    Permission { offers_always: bool },
+    /// One of these by its number, or other words.
+    Words(Vec<String>),
 }
 
 impl Asker {
@@ -65,20 +78,24 @@ impl Asker {
         Self { who, waiting: VecDeque::new(), open: None }
     }
 
-    /// Shows the question, after those that were there before; [`answered`] gives the answers.
-    pub(super) fn ask(
-        &mut self,
-        call: &ToolCall,
-        reason: &str,
-        preview: Option<&str>,
-        always: Option<&str>,
-    ) {
-        let text = match &self.who {
-            Who::Terminal(terminal) => question(call, reason, preview, always, Size::of(terminal)),
-            Who::Demo => format!("? {} ({reason}): approved by the demo", headline(call)),
+    /// Shows what is asked, after what was asked before; [`answered`] gives the answers.
+    pub(super) fn hear(&mut self, event: &Event) {
+        let Event::PermissionAsked { call, reason, preview, always, inquiry, .. } = event else {
+            return;
         };
-        let offers_always = always.is_some();
-        self.waiting.push_back(Question { call: call.id.clone(), text, offers_always });
+        let (preview, always) = (preview.as_deref(), always.as_deref());
+        let text = match (&self.who, inquiry) {
+            (Who::Terminal(_), Some(inquiry)) => inquired(reason, inquiry),
+            (Who::Terminal(terminal), None) => {
+                question(call, reason, preview, always, Size::of(terminal))
+            }
+            (Who::Demo, _) => format!("? {} ({reason}): approved by the demo", headline(call)),
+        };
+        let wanted = match inquiry {
+            Some(inquiry) => Wanted::Words(inquiry.choices.clone()),
+            None => Wanted::Permission { offers_always: always.is_some() },
+        };
+        self.waiting.push_back(Question { call: call.id.clone(), text, wanted });
         self.open_next();
     }
 
@@ -87,17 +104,19 @@ impl Asker {
             return;
         }
         let Some(question) = self.waiting.pop_front() else { return };
-        let Question { call, text, offers_always } = question;
+        let Question { call, text, wanted } = question;
         self.open = Some(match &self.who {
             Who::Terminal(terminal) => {
                 let terminal = Arc::clone(terminal);
                 spawn_blocking(move || {
-                    answer(call, terminal::ask(&terminal, &text).as_deref(), offers_always)
+                    let line = terminal::ask(&terminal, &text);
+                    let answer = answer(line.as_deref(), &wanted);
+                    Request::Answer { call, answer }
                 })
             }
             Who::Demo => {
                 report::say(text);
-                spawn_blocking(|| answer(call, Some("y"), false))
+                spawn_blocking(|| Request::Answer { call, answer: PermissionAnswer::Allow })
             }
         });
     }
@@ -187,16 +206,38 @@ fn arguments(call: &ToolCall) -> String {
     }
 }
 
-fn answer(call: CallId, line: Option<&str>, offers_always: bool) -> Request {
-    let answer = match line {
-        Some("y" | "Y" | "yes" | "Yes") => PermissionAnswer::Allow,
-        Some("a" | "A" | "always" | "Always") if offers_always => PermissionAnswer::Always,
-        None | Some("" | "n" | "N" | "no" | "No") => {
+/// A question of the model's, and the answers that it offers.
+fn inquired(question: &str, inquiry: &Inquiry) -> String {
+    let mut text = format!("\n{}\n", clean(question));
+    for (place, choice) in inquiry.choices.iter().enumerate() {
+        text.push_str(&format!("  {}  {}\n", place + 1, clean(choice)));
+    }
+    text.push_str(match inquiry.choices.is_empty() {
+        true => "Your answer, or Enter for none:  ",
+        false => "A number, other words, or Enter for no answer:  ",
+    });
+    text
+}
+
+/// What a line says, as an answer.
+fn answer(line: Option<&str>, wanted: &Wanted) -> PermissionAnswer {
+    let line = line.unwrap_or_default();
+    match wanted {
+        Wanted::Words(_) if line.trim().is_empty() => {
             PermissionAnswer::Deny { reason: String::new() }
         }
-        Some(reason) => PermissionAnswer::Deny { reason: reason.to_owned() },
-    };
-    Request::Answer { call, answer }
+        Wanted::Words(choices) => {
+            let number = line.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            let text = number.and_then(|place| choices.get(place)).map_or(line, String::as_str);
+            PermissionAnswer::Text { text: text.to_owned() }
+        }
+        Wanted::Permission { offers_always } => match line {
+            "y" | "Y" | "yes" | "Yes" => PermissionAnswer::Allow,
+            "a" | "A" | "always" | "Always" if *offers_always => PermissionAnswer::Always,
+            "" | "n" | "N" | "no" | "No" => PermissionAnswer::Deny { reason: String::new() },
+            reason => PermissionAnswer::Deny { reason: reason.to_owned() },
+        },
+    }
 }
 
 #[cfg(test)]
@@ -263,11 +304,7 @@ mod tests {
 
     #[test]
     fn anything_but_yes_is_no() {
-        let denied = |line| {
-            let answered = answer(CallId::new("c"), line, false);
-            let Request::Answer { answer, .. } = answered else { panic!() };
-            answer
-        };
+        let denied = |line| answer(line, &Wanted::Permission { offers_always: false });
         assert_eq!(denied(Some("y")), PermissionAnswer::Allow);
         assert_eq!(denied(Some("")), PermissionAnswer::Deny { reason: String::new() });
         assert_eq!(denied(Some("use make")), PermissionAnswer::Deny { reason: "use make".into() });
@@ -280,7 +317,20 @@ mod tests {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
         let text = question(&call, "why", None, Some("bash(cargo test)"), SCREEN);
         assert!(text.contains("[y]es, [a]lways bash(cargo test), [n]o"), "{text}");
-        let always = Request::Answer { call: CallId::new("c"), answer: PermissionAnswer::Always };
-        assert_eq!(answer(CallId::new("c"), Some("a"), true), always);
+        let offered = Wanted::Permission { offers_always: true };
+        assert_eq!(answer(Some("a"), &offered), PermissionAnswer::Always);
+    }
+
+    #[test]
+    fn a_question_of_the_models_takes_a_number_or_words() {
+        let inquiry = Inquiry { choices: vec!["SQLite".into(), "Post\u{1b}7gres".into()] };
+        let text = inquired("Which database?", &inquiry);
+        assert!(text.contains("Which database?\n  1  SQLite\n  2  Post\u{FFFD}gres\n"), "{text}");
+        let wanted = Wanted::Words(inquiry.choices);
+        let said = |text: &str| PermissionAnswer::Text { text: text.into() };
+        assert_eq!(answer(Some("1"), &wanted), said("SQLite"));
+        assert_eq!(answer(Some("3"), &wanted), said("3"));
+        assert_eq!(answer(Some("neither, use a file"), &wanted), said("neither, use a file"));
+        assert_eq!(answer(None, &wanted), PermissionAnswer::Deny { reason: String::new() });
     }
 }

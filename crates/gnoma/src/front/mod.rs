@@ -164,10 +164,8 @@ impl Front {
         let mut step = Step::Going;
         while let (Some(event), Step::Going) = (next, &step) {
             self.view.event(&event, &mut self.out)?;
-            if let (Event::PermissionAsked { call, reason, preview, always }, Some(asker)) =
-                (&event, &mut *asker)
-            {
-                asker.ask(call, reason, preview.as_deref(), always.as_deref());
+            if let Some(asker) = &mut *asker {
+                asker.hear(&event);
             }
             if let Event::PermissionDecided { allowed: false, reason, .. } = &event
                 && reason.contains(NOBODY_TO_ASK)

@@ -166,7 +166,10 @@ impl Seen {
             if !self.asked.contains(&question.call.id) {
                 let (reason, preview) = (question.reason.clone(), question.preview.clone());
                 let (call, always) = (question.call.clone(), question.always.clone());
-                self.show(Event::PermissionAsked { call, reason, preview, always }, shown);
+                let (inquiry, during) = (question.inquiry.clone(), question.during.clone());
+                let asked =
+                    Event::PermissionAsked { call, reason, preview, always, inquiry, during };
+                self.show(asked, shown);
             }
         }
     }

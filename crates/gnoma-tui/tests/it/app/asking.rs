@@ -159,6 +159,8 @@ fn an_edit_shows_its_diff() {
         reason: "the mode asks for edits".to_owned(),
         preview: Some(preview.to_owned()),
         always: None,
+        inquiry: None,
+        during: None,
     });
     let live = scene.live();
     assert!(
@@ -270,4 +272,45 @@ fn on_the_smallest_screens_it_is_seen_what_would_run() {
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build");
     let seen = scene.live();
     assert!(seen.contains("rm -rf build") && seen.contains("y yes"), "{seen}");
+}
+
+#[test]
+fn a_question_of_the_models_offers_its_answers_and_takes_others() {
+    let arguments = RawJson::parse(r#"{"question":"Which database?"}"#).unwrap();
+    let asked = Event::PermissionAsked {
+        call: ToolCall::new(CallId::new("q1"), "ask", arguments),
+        reason: "Which database?".to_owned(),
+        preview: None,
+        always: None,
+        inquiry: Some(Inquiry { choices: vec!["SQLite".to_owned(), "Postgres".to_owned()] }),
+        during: Some(CallId::new("c1")),
+    };
+    let said = |text: &str| PermissionAnswer::Text { text: text.to_owned() };
+    let none = || PermissionAnswer::Deny { reason: String::new() };
+    let answers = [("2", said("Postgres")), ("enter", said("SQLite")), ("n", none())];
+    for (keys, answer) in answers {
+        let mut scene = Scene::new();
+        scene.running("store it").wait(5_000).event(asked.clone());
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(scene.live(), @r"
+            ? The model asks
+              Which database?
+
+            › 1  SQLite
+              2  Postgres
+              r  write an answer
+              n  no answer
+
+            ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+            ");
+        }
+        scene.keys("y a 9");
+        assert_eq!(scene.told(), [], "nothing can be approved");
+        scene.keys(keys);
+        assert_eq!(scene.told(), [Request::Answer { call: CallId::new("q1"), answer }], "{keys}");
+    }
+    let mut scene = Scene::new();
+    scene.running("store it").wait(5_000).event(asked).keys("r").write("a file").keys("enter");
+    let answer = said("a file");
+    assert_eq!(scene.told(), [Request::Answer { call: CallId::new("q1"), answer }]);
 }

@@ -1,0 +1,294 @@
+//! One of each event, request and reply, for the laws. A kind that is added and has no sample does not
+//! compile, or fails `there_is_a_sample_of_each_kind`.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+
+use super::*;
+use crate::{
+    CallId, Content, ErrorKind, Event, Message, ModelRef, ProviderError, RawJson, ToolCall,
+    ToolResult, Usage,
+    session::{
+        Inquiry, NoticeLevel, Outcome, PermissionAnswer, PermissionMode, Routing, Scope,
+        SessionState,
+    },
+    store::{EntryId, Hit, ResultId, SessionFacts, SessionId},
+    stream::StopReason,
+};
+
+/// The kinds of a type.
+pub(super) trait Kinds {
+    const ALL: &'static [&'static str];
+    fn kind(&self) -> &'static str;
+}
+
+macro_rules! kinds {
+    ($type:ident: $($variant:ident)*) => {
+        impl Kinds for $type {
+            const ALL: &'static [&'static str] = &[$(stringify!($variant)),*];
+            fn kind(&self) -> &'static str {
+                match self { $($type::$variant { .. } => stringify!($variant)),* }
+            }
+        }
+    };
+}
+
+kinds!(Event: Started Info Models State ModeChanged Queued RoundStarted Routed ArmChanged Conferred
+    Checking Checked Cost Compacted Text Thinking ToolCallDrafted ToolCallDelta Appended
+    PermissionAsked PermissionDecided ToolStarted ToolProgress ToolEnded Usage Retrying Waiting
+    Continuing Notice TurnEnded Unknown);
+kinds!(Request: Open List Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
+    Close SetMode KeepRule Trust Pin Rate Compact Rewind Redo Points Changes Export Fork Rename
+    Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider Settings
+    SetSetting Usage Explain);
+kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Usage);
+kinds!(ProcessEvent: Opened Changed Closed Lagged Stopping);
+
+fn call(number: u8) -> ToolCall {
+    ToolCall::new(CallId::new(format!("c{number}")), "bash", RawJson::empty_object())
+}
+
+fn arm(model: &str) -> ModelRef {
+    ModelRef { provider: "p".into(), model: model.into() }
+}
+
+fn error() -> ProviderError {
+    ProviderError {
+        kind: ErrorKind::Overloaded,
+        provider: "p".into(),
+        message: "busy".into(),
+        status: Some(529),
+        code: Some("overloaded_error".into()),
+        retry_after: Some(Duration::from_millis(1_500)),
+        hint: Some("Try again later".into()),
+    }
+}
+
+fn usage() -> Usage {
+    Usage { input: 7, output: 2, cache_read: 90, ..Usage::default() }
+}
+
+fn choice() -> Choice {
+    let (name, about) = ("p/m".to_owned(), "a model".to_owned());
+    Choice { name, about, current: true, arm: Some(arm("m")), window: Some(8_192) }
+}
+
+pub(super) fn events() -> Vec<Event> {
+    let (text, why) = (|| "text".to_owned(), || "why".to_owned());
+    let id = || call(1).id;
+    vec![
+        Event::Started {
+            session: "s".into(),
+            cwd: "/work".into(),
+            tools: vec!["bash".into()],
+            mode: PermissionMode::Auto,
+            messages: 3,
+        },
+        Event::Info(Box::new(SessionInfo {
+            folder: "~/work".into(),
+            window: Some(200_000),
+            last_call: usage(),
+            ..SessionInfo::default()
+        })),
+        Event::Models { models: vec![choice()] },
+        Event::State(SessionState::Active),
+        Event::ModeChanged { mode: PermissionMode::Plan },
+        Event::Queued { queue: vec![vec![Content::text("later")]] },
+        Event::RoundStarted { round: 2, arm: arm("m"), why: why() },
+        Event::Routed(Box::new(Routing {
+            kind: "debug".into(),
+            complexity: 40,
+            decided_by: "heuristic".into(),
+            strategy: "single".into(),
+            arms: vec![arm("m")],
+            why: why(),
+            candidates: vec!["p/m 0.9".into()],
+            seed: 7,
+        })),
+        Event::ArmChanged { from: arm("m"), to: arm("n"), why: why(), retracted: true },
+        Event::Conferred { members: vec![arm("m")], chair: Some(arm("n")), author: arm("m") },
+        Event::Checking { arm: arm("m"), by: "make".into() },
+        Event::Checked { arm: arm("m"), by: "make".into(), passed: true, evidence: text() },
+        Event::Cost {
+            arm: arm("m"),
+            call_micro_usd: Some(5),
+            turn_micro_usd: 9,
+            session_micro_usd: 20,
+            estimated: true,
+        },
+        Event::Compacted { summary: text(), messages: 12 },
+        Event::Text { text: text() },
+        Event::Thinking { text: text() },
+        Event::ToolCallDrafted { call: id(), name: "bash".into() },
+        Event::ToolCallDelta { call: id(), fragment: "{".into() },
+        Event::Appended(Arc::new(Message::user_text("hello"))),
+        Event::PermissionAsked {
+            call: call(1),
+            reason: why(),
+            preview: Some("-a\n+b".into()),
+            always: Some("bash(ls)".into()),
+            inquiry: Some(Inquiry { choices: vec!["one".into()] }),
+            during: Some(id()),
+        },
+        Event::PermissionDecided { call: id(), allowed: false, reason: why() },
+        Event::ToolStarted { call: call(1) },
+        Event::ToolProgress { call: id(), text: text() },
+        Event::ToolEnded {
+            call: call(1),
+            result: ToolResult::text(&call(1), "out", false),
+            diff: Some("-a\n+b".into()),
+            duration_ms: 4,
+        },
+        Event::Usage { round: usage(), turn: usage() },
+        Event::Retrying { error: error(), attempt: 2, wait_ms: 1_500, retracted: true },
+        Event::Waiting { arm: arm("m"), waited_ms: 4_000, limit_ms: 60_000 },
+        Event::Continuing { time: 1, most: 3, joins: true },
+        Event::Notice { level: NoticeLevel::Warning, text: text() },
+        Event::TurnEnded {
+            outcome: Outcome::Failed { error: error(), kept_partial: true },
+            rounds: 3,
+            usage: usage(),
+            undelivered: vec![Arc::new(Message::user_text("later"))],
+        },
+        Event::TurnEnded {
+            outcome: Outcome::Complete { stop: StopReason::EndTurn },
+            rounds: 1,
+            usage: usage(),
+            undelivered: Vec::new(),
+        },
+        Event::Unknown,
+    ]
+}
+
+fn spec() -> SessionSpec {
+    SessionSpec {
+        folder: "/work".into(),
+        more_folders: vec!["/more".into()],
+        environment: Environment::new(BTreeMap::from([("A".into(), "b".into())])),
+        umask: Some(0o027),
+        profile: Some("mine".into()),
+        overrides: Overrides {
+            provider: Some("p".into()),
+            mode: Some(PermissionMode::Deny),
+            max_rounds: Some(3),
+            ..Overrides::default()
+        },
+        system: Some("be brief".into()),
+        start: Start::Stored { id: "abc".into(), fork: true },
+        interactive: true,
+        detach: Detach::Keep,
+    }
+}
+
+pub(super) fn requests() -> Vec<Request> {
+    let connection = |by| Connection { provider: "p".into(), by };
+    let text = || "text".to_owned();
+    vec![
+        Request::Open(Box::new(spec())),
+        Request::List,
+        Request::Watch,
+        Request::Shutdown,
+        Request::Attach { from: Some(Position { epoch: Epoch(7), seq: 9 }) },
+        Request::Attach { from: None },
+        Request::Detach,
+        Request::KeepRunning { keep: true },
+        Request::Status,
+        Request::Send { content: vec![Content::text("hello")] },
+        Request::EditQueue {
+            was: vec![vec![Content::text("a")]],
+            queue: vec![vec![Content::text("b")]],
+        },
+        Request::Answer { call: call(1).id, answer: PermissionAnswer::Text { text: text() } },
+        Request::Answer {
+            call: call(1).id,
+            answer: PermissionAnswer::Rule { rule: "bash(ls)".into(), scope: Scope::Project },
+        },
+        Request::Cancel,
+        Request::Close,
+        Request::SetMode { mode: PermissionMode::Bypass },
+        Request::KeepRule { rule: "bash(ls)".into(), scope: Scope::User, dry_run: true },
+        Request::Trust,
+        Request::Pin { arm: Some(arm("m")) },
+        Request::Rate { good: false },
+        Request::Compact { focus: text() },
+        Request::Rewind { turns: 2, files: true, conversation: false },
+        Request::Redo,
+        Request::Points,
+        Request::Changes,
+        Request::Export { path: PathBuf::from("a.md") },
+        Request::Fork,
+        Request::Rename { title: text() },
+        Request::Search { words: text(), max: 5 },
+        Request::Stored { max: 5 },
+        Request::History { before: Some(9), max: 5 },
+        Request::Output { result: ResultId::new("r1"), from: 8, max_bytes: 100 },
+        Request::Models { ask: true },
+        Request::Providers,
+        Request::Profiles,
+        Request::Switch(Switch::Stored(Some("abc".into()))),
+        Request::TryProvider(connection(ConnectBy::Address("http://127.0.0.1:1".into()))),
+        Request::AddProvider(connection(ConnectBy::Key(TypedKey("k".into())))),
+        Request::Settings,
+        Request::SetSetting { key: "a.b".into(), value: "1".into() },
+        Request::Usage,
+        Request::Explain(Topic::Context),
+    ]
+}
+
+fn live() -> LiveSession {
+    LiveSession {
+        status: Status { session: SessionId::new("s"), questions: 1, ..Status::default() },
+        folder: "/work".into(),
+        title: "hello".into(),
+        subscribers: 2,
+        changed_ms: 99,
+    }
+}
+
+pub(super) fn replies() -> Vec<Reply> {
+    let session = || SessionId::new("s");
+    let stored = SessionFacts {
+        id: session(),
+        project: "/work".into(),
+        title: "hello".into(),
+        created_ms: 1,
+        changed_ms: 2,
+        messages: 3,
+        bytes: 4,
+        usage: usage(),
+        forked_from: Some((session(), EntryId(1))),
+        held_by: None,
+    };
+    let hit = Hit {
+        session: session(),
+        title: "hello".into(),
+        entry: EntryId(3),
+        at_ms: 4,
+        snippet: "hel".into(),
+    };
+    vec![
+        Reply::Done,
+        Reply::Opened { session: session() },
+        Reply::Live(vec![live()]),
+        Reply::Status(Box::new(live().status)),
+        Reply::Text("text".into()),
+        Reply::Points(vec![RewindPoint { turns: 1, ..RewindPoint::default() }]),
+        Reply::Hits(vec![hit]),
+        Reply::Stored(vec![stored]),
+        Reply::History { first: 4, messages: vec![Arc::new(Message::user_text("hello"))] },
+        Reply::Output { text: "text".into(), next: Some(9), total_bytes: 100 },
+        Reply::Choices(vec![choice()]),
+        Reply::Settings(vec![Setting { key: "a.b".into(), ..Setting::default() }]),
+        Reply::Usage { usage: usage(), micro_usd: 12 },
+    ]
+}
+
+pub(super) fn process_events() -> Vec<ProcessEvent> {
+    let session = || SessionId::new("s");
+    vec![
+        ProcessEvent::Opened { session: session() },
+        ProcessEvent::Changed { session: session(), state: SessionState::Idle, questions: 2 },
+        ProcessEvent::Closed { session: session() },
+        ProcessEvent::Lagged { sessions: vec![live()] },
+        ProcessEvent::Stopping,
+    ]
+}

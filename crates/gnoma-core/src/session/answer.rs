@@ -1,0 +1,74 @@
+//! What a person is asked, and how they may answer.
+
+use serde::{Deserialize, Serialize};
+
+/// What a person is asked for, where yes or no is no answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Inquiry {
+    /// Answers to choose from; may be empty. Other words are an answer too.
+    pub choices: Vec<String>,
+}
+
+/// A person's answer to a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionAnswer {
+    /// Run it, this once.
+    Allow,
+    /// Run it, and from now on whatever the rule covers that the question showed.
+    Always,
+    /// Run it, and from now on whatever this rule covers, which the person wrote or widened.
+    Rule {
+        /// The rule, as people write it, such as `bash(cargo test *)`.
+        rule: String,
+        /// How long and where it holds.
+        scope: Scope,
+    },
+    /// Do not; the reason goes to the model.
+    Deny {
+        /// Why not; may be empty.
+        reason: String,
+    },
+    /// These words. To a question that offers no words to answer with (one without an [`Inquiry`]),
+    /// they are a reason to deny.
+    Text {
+        /// One of the choices, or what the person wrote.
+        text: String,
+    },
+}
+
+impl PermissionAnswer {
+    /// The answer as one to a question whether something may run: words are a reason to deny.
+    #[must_use]
+    pub fn to_permission(self) -> Self {
+        match self {
+            Self::Text { text } => Self::Deny { reason: text },
+            answer => answer,
+        }
+    }
+
+    /// The answer as one to an [`Inquiry`]: a yes says nothing there, so it counts as no answer.
+    #[must_use]
+    pub fn to_inquiry(self) -> Self {
+        match self {
+            Self::Allow | Self::Always | Self::Rule { .. } => Self::Deny { reason: String::new() },
+            answer => answer,
+        }
+    }
+}
+
+/// How long and where a remembered rule holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Until the session ends.
+    #[default]
+    Session,
+    /// In this project, from now on.
+    Project,
+    /// Wherever this person works, from now on.
+    User,
+}

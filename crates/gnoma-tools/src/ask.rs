@@ -1,0 +1,137 @@
+//! `ask`: the model asks the person instead of guessing.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    session::{Inquiry, PermissionAnswer},
+    tool::{Access, BoxFuture, Question, Tier, ToolKind},
+};
+use serde::Deserialize;
+
+use crate::args;
+
+/// Most answers that one question offers; each is chosen by a digit.
+const MAX_CHOICES: usize = 9;
+/// Longest question, in bytes: it must be read at a glance.
+const MAX_QUESTION_BYTES: usize = 2_000;
+/// Longest answer that is offered, in bytes.
+const MAX_CHOICE_BYTES: usize = 200;
+
+/// The tool. Only for sessions in which somebody can answer.
+#[must_use]
+pub fn ask() -> Arc<dyn Tool> {
+    Arc::new(Ask { spec: spec() })
+}
+
+/// What a call asks for.
+#[derive(Deserialize)]
+struct AskArguments {
+    question: String,
+    #[serde(default)]
+    choices: Vec<String>,
+}
+
+struct Ask {
+    spec: ToolSpec,
+}
+
+impl Tool for Ask {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move {
+            let question = match args::read::<AskArguments>(&call).map(question) {
+                Ok(Ok(question)) => question,
+                Ok(Err(why)) => return ToolOutcome::failed(why),
+                Err(outcome) => return outcome,
+            };
+            tokio::select! {
+                biased;
+                () = cx.stop.cancelled() => ToolOutcome::Interrupted(String::new()),
+                answer = cx.ask(&call.id, question) => outcome(answer),
+            }
+        })
+    }
+}
+
+fn spec() -> ToolSpec {
+    let spec = args::spec(
+        "ask",
+        Access::Read,
+        [],
+        Tier::Full,
+        "Ask the user what only they can know and what changes your next step. One question; offer \
+         answers where you can.",
+        r#"{"type":"object","properties":{"question":{"type":"string"},"choices":{"type":"array","items":{"type":"string"},"description":"up to 9 short answers; others can be written"}},"required":["question"]}"#,
+    );
+    ToolSpec { kind: ToolKind::AsksPerson, ..spec }
+}
+
+/// The question of a call.
+///
+/// # Errors
+/// What is wrong with it, for the model.
+fn question(AskArguments { question, choices }: AskArguments) -> Result<Question, String> {
+    let text = question.trim();
+    if text.is_empty() || text.len() > MAX_QUESTION_BYTES {
+        return Err(format!("`question` must have 1 to {MAX_QUESTION_BYTES} bytes"));
+    }
+    let is_fit = |choice: &String| (1..=MAX_CHOICE_BYTES).contains(&choice.trim().len());
+    if choices.len() > MAX_CHOICES || !choices.iter().all(is_fit) {
+        return Err(format!(
+            "`choices` must be at most {MAX_CHOICES} answers of 1 to {MAX_CHOICE_BYTES} bytes each"
+        ));
+    }
+    let line = |choice: String| choice.split_whitespace().collect::<Vec<_>>().join(" ");
+    let inquiry = Inquiry { choices: choices.into_iter().map(line).collect() };
+    let (text, inquiry) = (text.to_owned(), Some(inquiry));
+    Ok(Question { text, inquiry, ..Question::default() })
+}
+
+fn outcome(answer: PermissionAnswer) -> ToolOutcome {
+    match answer.to_inquiry() {
+        PermissionAnswer::Text { text } => ToolOutcome::done(text),
+        PermissionAnswer::Deny { reason } if !reason.is_empty() => ToolOutcome::failed(format!(
+            "no answer: {reason}. Go on with what you think is best, and say what you assumed"
+        )),
+        _ => ToolOutcome::failed(
+            "the user did not answer. Go on with what you think is best, and say what you assumed",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(question: &str, choices: &[&str]) -> Result<Question, String> {
+        let choices = choices.iter().map(|&choice| choice.to_owned()).collect();
+        super::question(AskArguments { question: question.to_owned(), choices })
+    }
+
+    #[test]
+    fn a_question_is_one_that_can_be_read_and_answered_by_a_digit() {
+        let question = asked(" Which\ndatabase? ", &["SQLite", "Post\n  gres"]).unwrap();
+        assert_eq!(question.text, "Which\ndatabase?");
+        assert_eq!(question.inquiry.unwrap().choices, ["SQLite", "Post gres"]);
+        assert!(asked("Why?", &[]).is_ok());
+        assert!(asked(" ", &[]).is_err() && asked("Why?", &["a", " "]).is_err());
+        assert!(asked("Why?", &["a"; MAX_CHOICES + 1]).is_err());
+        assert!(asked(&"x".repeat(MAX_QUESTION_BYTES + 1), &[]).is_err());
+    }
+
+    #[test]
+    fn what_the_model_is_told_is_the_answer_or_that_there_is_none() {
+        let text = |answer| format!("{:?}", outcome(answer));
+        assert!(text(PermissionAnswer::Text { text: "SQLite".into() }).starts_with("Done"));
+        for none in [PermissionAnswer::Allow, PermissionAnswer::Deny { reason: String::new() }] {
+            let told = text(none);
+            assert!(told.starts_with("Failed") && told.contains("did not answer"), "{told}");
+        }
+        let told = text(PermissionAnswer::Deny { reason: "nobody is there".into() });
+        assert!(told.contains("no answer: nobody is there. Go on"), "{told}");
+    }
+}

@@ -1,0 +1,104 @@
+//! What a question is about: all of what would run, or what the model wants to know.
+
+use serde_json::{Map, Value};
+
+use super::{MAX_BODY_LINES, PermissionQuestion, dim};
+use crate::{
+    diff,
+    text::{Ink, Line, Span, Style},
+};
+
+/// Arguments that say by themselves what a call does, the most telling first.
+const MAIN_ARGUMENTS: [&str; 5] = ["command", "path", "file_path", "url", "pattern"];
+/// Characters of one argument.
+const MAX_ARGUMENT_CHARS: usize = 100_000;
+
+impl PermissionQuestion {
+    /// What would run and what it would change; the part that can be scrolled.
+    pub(super) fn body(&self, width: usize) -> Vec<Line> {
+        let mut lines: Vec<Line> = Vec::new();
+        let shown = match &self.inquiry {
+            Some(_) => self.inquired(),
+            None => self.arguments(),
+        };
+        for line in shown {
+            lines.extend(line.wrap(width, &Line::new("    ", dim())));
+        }
+        if let Some(preview) = &self.preview {
+            lines.extend(diff::set_in(preview, width, MAX_BODY_LINES));
+        }
+        lines.truncate(MAX_BODY_LINES);
+        lines
+    }
+
+    /// What the model wants to know.
+    fn inquired(&self) -> Vec<Line> {
+        let lines = self.reason.split('\n');
+        lines.map(|line| Line::new(format!("  {line}"), Style::default())).collect()
+    }
+
+    /// Every argument: nothing that would run may be hidden.
+    fn arguments(&self) -> Vec<Line> {
+        let Ok(arguments) = self.call.arguments.read::<Map<String, Value>>() else {
+            return vec![Line::new(format!("  {}", self.call.arguments), Style::of(Ink::Code))];
+        };
+        let main = MAIN_ARGUMENTS.into_iter().find(|name| arguments.contains_key(*name));
+        let mut lines = Vec::new();
+        if let Some(value) = main.and_then(|name| arguments.get(name)) {
+            lines.extend(shown(value).split('\n').map(|line| self.marked(line)));
+        }
+        // With a preview the rest is what the preview shows.
+        let rest = arguments.iter().filter(|(name, _)| Some(name.as_str()) != main);
+        for (name, value) in rest.filter(|_| self.preview.is_none()) {
+            let text = shown(value);
+            let mut parts = text.split('\n');
+            lines.push(Line::from([
+                Span::new(format!("  {name}: "), dim()),
+                Span::new(parts.next().unwrap_or_default().to_owned(), Style::default()),
+            ]));
+            lines.extend(parts.map(|part| Line::new(format!("    {part}"), Style::default())));
+        }
+        lines
+    }
+
+    /// A line of what would run, with the parts marked that the reason speaks of.
+    fn marked(&self, line: &str) -> Line {
+        let code = Style::of(Ink::Code);
+        let part = quoted(&self.reason).find_map(|part| Some((line.find(part)?, part.len())));
+        let mut spans = vec![Span::new("  ", code)];
+        match part.and_then(|(start, length)| {
+            Some((
+                line.get(..start)?,
+                line.get(start..start + length)?,
+                line.get(start + length..)?,
+            ))
+        }) {
+            None => spans.push(Span::new(line.to_owned(), code)),
+            Some((before, part, after)) => {
+                spans.push(Span::new(before.to_owned(), code));
+                spans.push(Span::new(part.to_owned(), Style::of(Ink::Warning).bold()));
+                spans.push(Span::new(after.to_owned(), code));
+            }
+        }
+        Line { spans }
+    }
+}
+
+/// What stands between backticks, or between quotation marks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    let inside = |mark| text.split(mark).skip(1).step_by(2);
+    inside('`').chain(inside('"')).filter(|part| !part.is_empty())
+}
+
+fn shown(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.replace('\t', "    "),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(MAX_ARGUMENT_CHARS) {
+        Some((end, _)) => {
+            format!("{}… ({} bytes in all)", text.get(..end).unwrap_or_default(), text.len())
+        }
+        None => text,
+    }
+}

@@ -14,7 +14,7 @@ use gnoma_engine::Session as Engine;
 use crate::{
     Project, Result, clock, facts,
     keeping::Kept,
-    live::{Opened, Opener, Opening, Prepared},
+    live::{Beside, Opened, Opener, Opening, Prepared},
     off_loop::off_loop,
     providers,
     resuming::{self, Continued, Used},
@@ -171,7 +171,8 @@ impl Making {
         let ready = routing::prepare(&self.project, &wanted).await?;
         let (routes, first) = (Arc::clone(&ready.routes), ready.model.clone());
         let _is_first = self.routes.set(Arc::clone(&routes));
-        let discovery = if grows { ready.discover() } else { None };
+        let discovery = grows.then(|| ready.discover()).flatten();
+        let nothing = || -> Box<dyn Beside> { Box::new(()) };
         let mut options = session::options(&self.project, Arc::clone(&routes))?;
         options.id = self.id.to_string();
         options.keeping = self.keeping;
@@ -182,7 +183,7 @@ impl Making {
         let model = self.model;
         let opened = Opened {
             engine: Engine::spawn(options),
-            beside: Box::new(discovery),
+            beside: discovery.map_or_else(nothing, |discovery| Box::new(discovery)),
             models: Box::new(move || choices(&routes, model.as_deref())),
         };
         Ok((opened, first))

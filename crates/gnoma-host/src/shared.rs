@@ -18,7 +18,7 @@ use gnoma_store::{
     checkpoint::{self, Keeper, Vault},
 };
 
-use crate::{Notices, ledger::LateLedger, wire};
+use crate::{Notices, ledger::LateLedger, model_list::ModelList, wire};
 
 /// Connections, providers, what is kept and what is spent, for all sessions of a process. Clones are the same.
 #[derive(Clone, Default)]
@@ -30,6 +30,8 @@ struct Resources {
     pools: Mutex<HashMap<Timeouts, Http>>,
     /// The providers that sessions use. Nobody gets one but behind a firewall.
     providers: Mutex<Vec<SharedProvider>>,
+    /// What servers on this machine have, as sessions look at it.
+    lists: Mutex<Vec<Weak<ModelList>>>,
     /// The ledgers that sessions use, by file.
     ledgers: Mutex<HashMap<PathBuf, Weak<LateLedger>>>,
     /// The databases of sessions, by file.
@@ -103,6 +105,23 @@ impl Shared {
     pub(crate) fn http(&self, settings: &Settings) -> Http {
         let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
         pools.entry(timeouts(settings)).or_insert_with(|| wire::http(settings)).clone()
+    }
+
+    /// The models of the server: one list for all who look at it in the same interval. Must be called
+    /// within a runtime.
+    pub(crate) fn model_list(
+        &self,
+        server: &Connection,
+        interval: Option<Duration>,
+    ) -> Arc<ModelList> {
+        let mut lists = self.0.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        lists.retain(|list| list.strong_count() > 0);
+        let mut open = lists.iter().filter_map(Weak::upgrade);
+        open.find(|list| list.is_of(server, interval)).unwrap_or_else(|| {
+            let list = Arc::new(ModelList::start(server.clone(), interval));
+            lists.push(Arc::downgrade(&list));
+            list
+        })
     }
 
     /// A session's part of a database, which is opened once for all of them: what is redacted and held is

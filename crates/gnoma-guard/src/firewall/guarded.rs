@@ -39,6 +39,12 @@ impl Connection {
         &self.facts
     }
 
+    /// Whether both lead to the same provider, by the same way and with the same credentials.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.provider, &other.provider)
+    }
+
     /// The provider behind the firewall of the session that calls.
     #[must_use]
     pub fn guarded(&self, firewall: &Arc<Firewall>) -> Guarded {

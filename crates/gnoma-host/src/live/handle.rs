@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gnoma_core::{
     cut,
     protocol::{LiveSession, Request, RequestError, RequestErrorKind, RequestId, SessionSpec},
-    session::{Outcome, SessionState},
+    session::Outcome,
     store::SessionId,
 };
 use gnoma_engine::Rights;
@@ -99,16 +99,6 @@ impl Live {
     pub(super) async fn ended(&self) {
         let mut ended = self.ended.clone();
         let _gone = ended.wait_for(|ended| *ended).await;
-    }
-
-    /// Nobody sees it, and it neither works nor waits for a person.
-    pub(super) fn is_idle(&self) -> bool {
-        self.log.subscribers() == 0
-            && self.log.with_view(|view| {
-                let is_at_work =
-                    matches!(view.state, SessionState::Active | SessionState::Cancelling);
-                !is_at_work && view.status().questions == 0
-            })
     }
 
     pub(super) fn facts(&self) -> LiveSession {

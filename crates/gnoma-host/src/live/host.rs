@@ -61,7 +61,7 @@ impl Host {
     /// Whether nobody needs the process: no session is seen, at work or waiting for a person.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.shared.state().sessions.values().all(Live::is_idle)
+        self.shared.state().sessions.values().all(|live| live.log().is_idle())
     }
 
     /// Waits until something has happened to a session, counted from `seen`; gives the count.

@@ -147,6 +147,14 @@ impl EventLog {
         self.state().wakers.len()
     }
 
+    /// Nobody sees the session, and it neither works nor waits for a person.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let State { view, wakers, .. } = &*self.state();
+        let is_at_work = matches!(view.state, SessionState::Active | SessionState::Cancelling);
+        wakers.is_empty() && !is_at_work && view.status().questions == 0
+    }
+
     /// Woken when a subscriber comes or goes.
     #[must_use]
     pub fn attendance(&self) -> Arc<Notify> {

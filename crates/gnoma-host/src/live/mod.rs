@@ -20,5 +20,5 @@ mod shared;
 pub use self::{
     host::Host,
     log::{Delivery, EventLog, Subscription},
-    ports::{Change, Changed, ChildOpening, Opened, Opener, Opening, Prepared, Services},
+    ports::{Beside, Change, Changed, ChildOpening, Opened, Opener, Opening, Prepared, Services},
 };

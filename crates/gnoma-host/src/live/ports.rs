@@ -1,6 +1,6 @@
 //! What a host of sessions needs: who opens them, and what answers what their engines do not.
 
-use std::{any::Any, sync::Arc};
+use std::sync::Arc;
 
 use gnoma_core::{
     Message,
@@ -76,9 +76,21 @@ pub struct Opened {
     /// Its engine.
     pub engine: Handle,
     /// What works beside it, such as the search for local models; ends with it.
-    pub beside: Box<dyn Any + Send>,
+    pub beside: Box<dyn Beside>,
     /// The models that can be chosen, as far as they are known now.
     pub models: Box<dyn Fn() -> Vec<Choice> + Send>,
+}
+
+/// What works beside a session, and may rest while nobody uses it.
+pub trait Beside: Send {
+    /// Whether somebody sees the session, or it works or waits for a person. Is told when that may have
+    /// changed.
+    fn used(&self, is_used: bool);
+}
+
+/// Nothing.
+impl Beside for () {
+    fn used(&self, _is_used: bool) {}
 }
 
 /// What a session's project can do besides the conversation. Nothing here runs on the session's loop.

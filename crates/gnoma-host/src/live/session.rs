@@ -239,12 +239,19 @@ impl Actor {
         }
     }
 
-    /// Tells the process's clients how the session is now.
+    /// Tells the process's clients, and what works beside it, how the session is now.
     fn tell_change(&self) {
+        self.tell_use();
         let Some(shared) = self.shared.upgrade() else { return };
         let status = self.log.with_view(SessionView::status);
         let (state, questions) = (status.state, status.questions);
         shared.tell(ProcessEvent::Changed { session: self.id.clone(), state, questions });
+    }
+
+    fn tell_use(&self) {
+        if let Engine::Open(opened) = &self.engine {
+            opened.beside.used(!self.log.is_idle());
+        }
     }
 
     fn opened(&mut self, opened: Opened) {
@@ -253,6 +260,7 @@ impl Actor {
             opened.engine.tell(command);
         }
         self.engine = Engine::Open(opened);
+        self.tell_use();
         self.look_for_models();
     }
 

@@ -1,7 +1,7 @@
 //! Makes arms: what the settings say over what the server told over what the catalogue lists. Connects
 //! nothing before the first request.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gnoma_config::{Settings, settings::ArmSettings};
 use gnoma_core::{ModelRef, Price};
@@ -13,7 +13,7 @@ use gnoma_llm::{
 };
 use gnoma_router::{ArmFacts, classify, priors};
 
-use crate::{HostError, Result, Shared, guarding, wire};
+use crate::{HostError, Result, Shared, guarding, model_list::ModelList, wire};
 
 /// Window that Ollama is asked for when none is configured. Its own default of 2,048 to 4,096 cuts
 /// prompts without a word. Large enough for all tools.
@@ -62,6 +62,19 @@ impl Maker {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The models of a provider.
+    ///
+    /// # Errors
+    /// Why it may not or cannot be asked.
+    pub(crate) fn model_list(
+        &mut self,
+        name: &str,
+        interval: Option<Duration>,
+    ) -> Result<Arc<ModelList>> {
+        let server = self.connection(name)?;
+        Ok(self.shared.model_list(&server, interval))
     }
 
     /// The connection to a provider.

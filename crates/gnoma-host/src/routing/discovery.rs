@@ -1,24 +1,22 @@
-//! Looks for models on servers of this machine, once or again and again beside a session. What comes or
-//! goes changes the arms from the next call on.
+//! Looks for models on servers of this machine, once or beside a session while it is in use. What comes
+//! or goes changes the arms from the next call on.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, select_all};
 use gnoma_core::{ModelInfo, ModelRef};
 use gnoma_engine::Routes;
-use gnoma_guard::firewall::Connection;
-use tokio::{
-    task::JoinSet,
-    time::{sleep, timeout},
-};
+use tokio::{sync::watch, task::JoinSet};
 
 use super::arms::{Made, Maker};
+use crate::{
+    live::Beside,
+    model_list::{ModelList, ModelLook},
+};
 
-/// How long a server on this machine may take to say what it has.
-const PATIENCE: Duration = Duration::from_secs(3);
 /// Models of one server that become arms unasked.
 const MOST_MODELS: usize = 4;
 /// Words in names of models that do not answer.
@@ -29,12 +27,15 @@ pub(super) type Found = Vec<(ModelRef, Option<u32>)>;
 /// What was published of the arms, as they are now.
 pub(super) type Known = Arc<Mutex<Vec<gnoma_router::Arm>>>;
 
-/// Asks the servers what they have. One that does not answer has nothing.
-pub(super) async fn ask(providers: Vec<Connection>) -> Found {
-    let asked = providers.iter().map(|provider| async move {
-        let listed = timeout(PATIENCE, provider.models()).await;
-        usable(&provider.facts().name, listed.ok().and_then(Result::ok).unwrap_or_default())
-    });
+/// What the servers have. One that does not answer has nothing.
+pub(super) async fn look(lists: &[Arc<ModelList>]) -> Found {
+    let mut looks: Vec<ModelLook> = lists.iter().map(|list| list.look()).collect();
+    found(lists, &mut looks).await
+}
+
+async fn found(lists: &[Arc<ModelList>], looks: &mut [ModelLook]) -> Found {
+    let asked = lists.iter().zip(looks);
+    let asked = asked.map(|(list, look)| async { usable(list.provider(), look.models().await) });
     join_all(asked).await.concat()
 }
 
@@ -61,10 +62,10 @@ pub(super) struct Workshop {
 }
 
 impl Workshop {
-    /// The servers that may be asked.
-    pub(super) fn providers(&mut self) -> Vec<Connection> {
+    /// The models of the servers that may be asked.
+    pub(super) fn lists(&mut self, interval: Option<Duration>) -> Vec<Arc<ModelList>> {
         let maker = &mut self.maker;
-        self.servers.iter().filter_map(|name| maker.connection(name).ok()).collect()
+        self.servers.iter().filter_map(|name| maker.model_list(name, interval).ok()).collect()
     }
 
     /// All arms, with those that were found.
@@ -100,32 +101,55 @@ impl Workshop {
 
 /// The looking beside a session; it ends with this.
 pub struct Discovery {
+    in_use: watch::Sender<bool>,
     _task: JoinSet<()>,
 }
 
 impl Discovery {
-    /// Looks at once, and again after each `interval`.
+    /// Looks at once and whenever the session comes into use; and after each `interval` while it is.
     pub(super) fn start(
         mut workshop: Workshop,
         routes: Arc<Routes>,
         interval: Option<Duration>,
     ) -> Self {
+        let (in_use, mut is_used) = watch::channel(false);
         let mut task = JoinSet::new();
         task.spawn(async move {
+            let lists = workshop.lists(interval);
+            if lists.is_empty() {
+                return;
+            }
             let mut known = Found::new();
             loop {
-                let found = ask(workshop.providers()).await;
-                if found != known {
-                    workshop.settle(&routes, &found);
-                    known = found;
+                let mut looks: Vec<ModelLook> = lists.iter().map(|list| list.look()).collect();
+                loop {
+                    let found = found(&lists, &mut looks).await;
+                    if found != known {
+                        workshop.settle(&routes, &found);
+                        known = found;
+                    }
+                    if interval.is_none() {
+                        return;
+                    }
+                    let changed = select_all(looks.iter_mut().map(|look| Box::pin(look.changed())));
+                    tokio::select! {
+                        _ = changed => (),
+                        _ = is_used.wait_for(|is_used| !is_used) => break,
+                    }
                 }
-                match interval {
-                    Some(interval) => sleep(interval).await,
-                    None => return,
+                drop(looks);
+                if is_used.wait_for(|is_used| *is_used).await.is_err() {
+                    return;
                 }
             }
         });
-        Self { _task: task }
+        Self { in_use, _task: task }
+    }
+}
+
+impl Beside for Discovery {
+    fn used(&self, is_used: bool) {
+        self.in_use.send_if_modified(|was| std::mem::replace(was, is_used) != is_used);
     }
 }
 
@@ -138,18 +162,21 @@ mod tests {
     use gnoma_llm::catalogue::Overlay;
     use gnoma_router::{Router, Tuning};
     use gnoma_testkit::{Reply, Server};
+    use tokio::time::{sleep, timeout};
 
     use super::*;
     use crate::Shared;
 
-    fn workshop(folder: &Path, url: &str) -> Workshop {
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn workshop(folder: &Path, url: &str, shared: &Shared) -> Workshop {
         let text = format!("[provider.endpoints]\nhere = \"{url}/v1\"\n");
         std::fs::write(folder.join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.to_owned(), ..Sources::default() };
         let settings = gnoma_config::load(&sources).unwrap().settings;
         let named = ModelRef { provider: "here".into(), model: "named".into() };
         Workshop {
-            maker: Maker::new(settings, Shared::default(), Overlay::default()),
+            maker: Maker::new(settings, shared.clone(), Overlay::default()),
             arms: vec![(named, None)],
             servers: vec!["here".to_owned()],
             known: Known::default(),
@@ -168,7 +195,7 @@ mod tests {
         });
         let server = server.unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let workshop = workshop(folder.path(), &server.url());
+        let workshop = workshop(folder.path(), &server.url(), &Shared::default());
         let known = Arc::clone(&workshop.known);
         let router = Router::new(Tuning::default());
         let routes = Arc::new(Routes::new(router, RoutingOptions::default()));
@@ -177,6 +204,7 @@ mod tests {
             arms.iter().map(|arm| arm.name().to_string()).collect::<Vec<_>>()
         };
         let discovery = Discovery::start(workshop, Arc::clone(&routes), Some(EVERY));
+        discovery.used(true);
         let both = ["here/named", "here/late"];
         timeout(PATIENCE, async {
             while names() != both {
@@ -195,6 +223,53 @@ mod tests {
         let asked = server.requests().len();
         sleep(EVERY * 10).await;
         assert_eq!(server.requests().len(), asked, "it ends with its owner");
+    }
+
+    #[tokio::test]
+    async fn sessions_of_a_process_ask_a_server_together_and_not_while_nobody_uses_them() {
+        const EVERY: Duration = Duration::from_millis(100);
+        const SESSIONS: usize = 20;
+        let list = |_: &_| Reply::json(200, r#"{"data":[{"id":"late"}]}"#);
+        let server = Server::start(list).unwrap();
+        let asked = || server.requests().len();
+        let folder = tempfile::tempdir().unwrap();
+        let shared = Shared::default();
+        let opened = || {
+            let workshop = workshop(folder.path(), &server.url(), &shared);
+            let router = Router::new(Tuning::default());
+            let routes = Arc::new(Routes::new(router, RoutingOptions::default()));
+            (Discovery::start(workshop, Arc::clone(&routes), Some(EVERY)), routes)
+        };
+        let sessions: Vec<_> = (0..SESSIONS).map(|_| opened()).collect();
+        let use_all = |is_used| sessions.iter().for_each(|(beside, _)| beside.used(is_used));
+        let have_all = async {
+            while !sessions.iter().all(|(_, routes)| routes.arms().len() == 2) {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(PATIENCE, have_all).await.unwrap();
+        assert_eq!(asked(), 1, "each looks when it is opened, and one question serves all");
+        sleep(EVERY * 4).await;
+        assert_eq!(asked(), 1, "nobody uses them");
+        use_all(true);
+        let began = std::time::Instant::now();
+        sleep(EVERY * 4).await;
+        let intervals = began.elapsed().as_millis() / EVERY.as_millis();
+        let while_used = asked();
+        assert!(while_used > 2 && while_used as u128 <= 2 + intervals, "{while_used} {intervals}");
+        use_all(false);
+        sleep(EVERY).await;
+        let before = asked();
+        sleep(EVERY * 4).await;
+        assert_eq!(asked(), before, "nobody uses them any more");
+        // A single one that wakes is enough.
+        sessions[0].0.used(true);
+        let again = async {
+            while asked() == before {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(PATIENCE, again).await.unwrap();
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Ready {
 
     /// Looks once, and waits for it.
     pub async fn look(&mut self) {
-        let found = discovery::ask(self.workshop.providers()).await;
+        let found = discovery::look(&self.workshop.lists(None)).await;
         self.workshop.settle(&self.routes, &found);
     }
 }

@@ -59,6 +59,27 @@ async fn the_last_subscriber_takes_the_session_along_or_leaves_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_works_beside_a_session_is_told_whether_somebody_uses_it() {
+    let (world, _) = World::of(vec![Answer::text("one"), Answer::text("two")]);
+    let host = world.host();
+    let used = || world.used.lock().unwrap().clone();
+    let mut window = Window::new(&host, "w");
+    let session = window.open(kept()).await;
+    tokio::time::sleep(LONG).await;
+    assert_eq!(used(), [false], "open, and nobody has come");
+    window.ask(Some(&session), say("work alone")).await.unwrap();
+    tokio::time::sleep(LONG).await;
+    assert_eq!(used(), [false, true, false], "a turn without anybody");
+    window.attach(&session).await;
+    window.ask(Some(&session), say("work")).await.unwrap();
+    window.settle(LONG).await;
+    assert_eq!(used().len(), 4, "somebody looks on, also when the turn is over");
+    window.ask(Some(&session), Request::Detach).await.unwrap();
+    tokio::time::sleep(LONG).await;
+    assert_eq!(used(), [false, true, false, true, false]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn closing_cancels_the_turn_and_answers_what_still_comes() {
     let (world, _) = World::of(vec![Answer::silence()]);
     let host = world.host();

@@ -32,7 +32,7 @@ use gnoma_guard::{
     secrets::Scanner,
 };
 use gnoma_host::live::{
-    Change, Changed, ChildOpening, Host, Opened, Opener, Opening, Prepared, Services,
+    Beside, Change, Changed, ChildOpening, Host, Opened, Opener, Opening, Prepared, Services,
 };
 use gnoma_router::{
     Router, Tuning,
@@ -57,6 +57,8 @@ pub(crate) struct World {
     clock: Option<std::time::Instant>,
     pub(crate) opened: Mutex<Vec<PathBuf>>,
     pub(crate) effects: Mutex<Vec<PathBuf>>,
+    /// Whether its session was used, from first to last.
+    pub(crate) used: Mutex<Vec<bool>>,
     pub(crate) tidied: AtomicU64,
 }
 
@@ -97,6 +99,7 @@ impl World {
             clock: None,
             opened: Mutex::default(),
             effects: Mutex::default(),
+            used: Mutex::default(),
             tidied: AtomicU64::new(0),
         }
     }
@@ -203,7 +206,7 @@ impl World {
             let Opening { carried, spawner, .. } = wanted;
             let parts = Parts { carried, scope: None, above: None, spawner };
             let engine = self.engine(&named, &spec, parts);
-            Ok(Opened { engine, beside: Box::new(()), models: Box::new(Vec::new) })
+            Ok(Opened { engine, beside: Box::new(Watched(self)), models: Box::new(Vec::new) })
         });
         let info = Default::default();
         Ok(Prepared { id, info, messages, opening, services })
@@ -216,6 +219,18 @@ struct Parts {
     scope: Option<Scope>,
     above: Option<Rights>,
     spawner: Arc<dyn Spawner>,
+}
+
+/// What works beside a session, and notes whether somebody uses it.
+struct Watched(Arc<World>);
+
+impl Beside for Watched {
+    fn used(&self, is_used: bool) {
+        let mut used = self.0.used.lock().unwrap();
+        if used.last() != Some(&is_used) {
+            used.push(is_used);
+        }
+    }
 }
 
 struct TestOpener(Arc<World>);

@@ -1,0 +1,125 @@
+//! The models that one server has, asked once for all sessions of the process that look.
+
+use std::time::Duration;
+
+use gnoma_core::ModelInfo;
+use gnoma_guard::firewall::Connection;
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout},
+};
+
+/// How long a server on this machine may take to say what it has.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Age at which an answer is too old for who begins to look.
+const STALE: Duration = Duration::from_secs(2);
+
+/// The models of one server. It is asked while somebody looks, and not otherwise; dropping the list
+/// ends the asking.
+pub(crate) struct ModelList {
+    server: Connection,
+    interval: Option<Duration>,
+    answers: watch::Receiver<Option<ListedModels>>,
+    /// When somebody has begun to look last.
+    looked: watch::Sender<Instant>,
+    _task: JoinSet<()>,
+}
+
+/// What a server said when it was asked last.
+struct ListedModels {
+    at: Instant,
+    models: Vec<ModelInfo>,
+}
+
+impl ListedModels {
+    fn is_fresh(&self, begun: Instant) -> bool {
+        self.at + STALE >= begun
+    }
+}
+
+/// Somebody who looks at a list.
+pub(crate) struct ModelLook {
+    answers: watch::Receiver<Option<ListedModels>>,
+    begun: Instant,
+}
+
+impl ModelList {
+    /// Begins to ask. `interval`: the time from one question to the next; `None` for none but when
+    /// somebody begins to look. Must be called within a runtime.
+    pub(crate) fn start(server: Connection, interval: Option<Duration>) -> Self {
+        let (said, answers) = watch::channel(None);
+        let (looked, looks) = watch::channel(Instant::now());
+        let mut task = JoinSet::new();
+        task.spawn(keep_asking(server.clone(), said, looks, interval));
+        Self { server, interval, answers, looked, _task: task }
+    }
+
+    /// Whether it is the list that is wanted.
+    pub(crate) fn is_of(&self, server: &Connection, interval: Option<Duration>) -> bool {
+        self.interval == interval && self.server.is_same(server)
+    }
+
+    /// Whose models they are.
+    pub(crate) fn provider(&self) -> &str {
+        &self.server.facts().name
+    }
+
+    /// Begins to look.
+    pub(crate) fn look(&self) -> ModelLook {
+        let look = ModelLook { answers: self.answers.clone(), begun: Instant::now() };
+        self.looked.send_replace(look.begun);
+        look
+    }
+}
+
+impl ModelLook {
+    /// The models, as they were a moment before the look began or later. A server that does not answer
+    /// has none.
+    pub(crate) async fn models(&mut self) -> Vec<ModelInfo> {
+        let is_fresh = |last: &Option<ListedModels>| {
+            last.as_ref().is_some_and(|last| last.is_fresh(self.begun))
+        };
+        match self.answers.wait_for(is_fresh).await {
+            Ok(last) => last.as_ref().map(|last| last.models.clone()).unwrap_or_default(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Waits for another answer.
+    pub(crate) async fn changed(&mut self) {
+        if self.answers.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Asks at once, and again when the interval is over and somebody looks, or when somebody begins to look
+/// for whom the last answer is too old.
+async fn keep_asking(
+    server: Connection,
+    said: watch::Sender<Option<ListedModels>>,
+    mut looks: watch::Receiver<Instant>,
+    interval: Option<Duration>,
+) {
+    loop {
+        let models = timeout(PATIENCE, server.models()).await;
+        let models = models.ok().and_then(Result::ok).unwrap_or_default();
+        let at = Instant::now();
+        let answer = ListedModels { at, models };
+        let due = interval.map(|interval| at + interval);
+        let is_needed = |looked: Instant| {
+            // The list itself is among those that listen.
+            let is_due = due.is_some_and(|due| due <= Instant::now());
+            is_due && said.receiver_count() > 1 || looked > at + STALE
+        };
+        said.send_replace(Some(answer));
+        while !is_needed(*looks.borrow_and_update()) {
+            let is_over = due.is_none_or(|due| due <= Instant::now());
+            tokio::select! {
+                () = sleep_until(due.unwrap_or(at)), if !is_over => (),
+                looked = looks.changed() => if looked.is_err() { return },
+            }
+        }
+    }
+}

@@ -106,7 +106,7 @@ pub async fn checkpoints(
 
 /// The path of the session, empty where none is kept: then all checkpoints of the workspace count.
 async fn looked_at(project: &Project, session: Option<&str>) -> Result<(Vec<Entry>, Workspace)> {
-    refuse_in_incognito(&project.loaded.settings, "changes")?;
+    refuse_in_incognito(project, "changes")?;
     if unkept::is_meant(project, session) {
         return Ok((Vec::new(), unkept::workspace(project)?));
     }

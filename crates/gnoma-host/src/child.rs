@@ -16,14 +16,15 @@ use crate::{HostError, Notices, Project, Result, guarding, live::ChildOpening, s
 /// # Errors
 /// It would be allowed what its parent is not, or is no session of the same project.
 pub(crate) fn project(parent: &Project, wanted: &SessionSpec, notices: Notices) -> Result<Project> {
-    let mut loaded = parent.loaded.clone();
-    let spec = wire::found(spec(&parent.spec, loaded.settings.privacy.incognito, wanted)?)?;
+    let mut project = parent.clone();
+    let spec = wire::found(spec(&parent.spec, parent.is_incognito(), wanted)?)?;
     within(&parent.spec, &spec)?;
-    let tools = &mut loaded.settings.tools;
-    tools.max_rounds = spec.overrides.max_rounds.unwrap_or(u32::MAX).min(tools.max_rounds);
-    loaded.settings.session.keep = false;
-    let firewall = guarding::firewall(&loaded.settings, &spec.environment)?;
-    Ok(Project { spec, loaded, firewall, notices, ..parent.clone() })
+    let rounds = &mut project.tools.max_rounds;
+    *rounds = spec.overrides.max_rounds.unwrap_or(u32::MAX).min(*rounds);
+    project.keeping.session.keep = false;
+    let keys = &parent.routing.provider.api_keys;
+    let firewall = guarding::firewall(&parent.guard, keys, &spec.environment)?;
+    Ok(Project { spec, firewall, notices, ..project })
 }
 
 /// What it is opened with: the parent's, but for what a session may choose for another one.
@@ -134,7 +135,7 @@ mod tests {
         let nowhere = base.join("no-settings");
         let sources =
             Sources { config_dir: nowhere.clone(), state_dir: nowhere, ..Sources::default() };
-        let loaded = gnoma_config::load(&sources).unwrap();
+        let lowered = gnoma_config::load(&sources).unwrap().into();
         let variables = [("HOME".to_owned(), base.display().to_string())];
         let spec = SessionSpec {
             folder: base.join("work"),
@@ -143,7 +144,7 @@ mod tests {
             profile: Some("mine".to_owned()),
             ..SessionSpec::default()
         };
-        (Project::with(spec, loaded, Notices::unheard()).unwrap(), around)
+        (Project::with(spec, lowered, Notices::unheard()).unwrap(), around)
     }
 
     fn child(parent: &Project, wanted: &SessionSpec) -> Result<Project> {
@@ -159,9 +160,8 @@ mod tests {
         let (own, above) = (&made.spec, &parent.spec);
         assert_eq!((&own.folder, &own.more_folders), (&above.folder, &above.more_folders));
         assert_eq!((&own.environment, &own.profile), (&above.environment, &above.profile));
-        let settings = &made.loaded.settings;
-        assert!(!own.interactive && !settings.session.keep);
-        assert_eq!(settings.tools.max_rounds, parent.loaded.settings.tools.max_rounds);
+        assert!(!own.interactive && !made.keeping.session.keep);
+        assert_eq!(made.tools.max_rounds, parent.tools.max_rounds);
         assert!(!Arc::ptr_eq(&made.firewall, &parent.firewall), "placeholders of its own");
         let below = SessionSpec { folder: parent.spec.folder.join("below"), ..wanted };
         let made = child(&parent, &below).unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnoma_config::Loaded;
+use gnoma_config::settings::Provider;
 use gnoma_core::{info::SessionInfo, protocol::SessionSpec, session::PermissionMode};
 use gnoma_llm::KNOWN;
 
@@ -32,28 +32,27 @@ pub struct Facts {
 
 /// The facts of a session in this project. Asks neither network nor git.
 #[must_use]
-pub fn of(Project { spec, loaded, .. }: &Project) -> Facts {
-    let SessionSpec { environment, folder, .. } = spec;
-    let settings = &loaded.settings;
-    let provider = settings.provider.default.as_deref();
-    let window = provider.and_then(|name| settings.provider.context.get(name));
+pub fn of(project: &Project) -> Facts {
+    let SessionSpec { environment, folder, .. } = &project.spec;
+    let provider = &project.routing.provider;
+    let named = provider.default.as_deref();
+    let window = named.and_then(|name| provider.context.get(name));
     Facts {
         folder: environment.shortened(folder),
         branch: branch(folder),
-        profile: loaded.profile.clone(),
-        incognito: settings.privacy.incognito,
-        model: provider.and_then(|name| model(loaded, name)),
+        profile: project.keeping.profile.clone(),
+        incognito: project.is_incognito(),
+        model: named.and_then(|name| model(provider, name)),
         window: window.copied().unwrap_or(0).into(),
-        mode: settings.permission.mode,
+        mode: project.guard.permission.mode,
     }
 }
 
 /// What front ends show of a session, as it begins.
 pub(crate) fn info(project: &Project, used: Used) -> SessionInfo {
     let facts = of(project);
-    let settings = &project.loaded.settings;
     let set = |key: &str| {
-        let set = project.loaded.explain(key).map_or("", |set| set.value.as_str());
+        let set = project.explain(key).map_or("", |set| set.value.as_str());
         set.trim_matches('"').to_owned()
     };
     SessionInfo {
@@ -62,7 +61,7 @@ pub(crate) fn info(project: &Project, used: Used) -> SessionInfo {
         branch: facts.branch,
         profile: facts.profile,
         incognito: facts.incognito,
-        is_kept: !facts.incognito && settings.session.keep,
+        is_kept: !facts.incognito && project.keeping.session.keep,
         model: facts.model,
         window: Some(facts.window).filter(|window| *window > 0),
         last_call: used.last_call,
@@ -73,11 +72,11 @@ pub(crate) fn info(project: &Project, used: Used) -> SessionInfo {
     }
 }
 
-fn model(loaded: &Loaded, provider: &str) -> Option<String> {
-    let known = KNOWN.iter().find(|known| known.name == provider);
+fn model(provider: &Provider, name: &str) -> Option<String> {
+    let known = KNOWN.iter().find(|known| known.name == name);
     let usual = known.map(|known| known.default_model).filter(|model| !model.is_empty());
-    let model = loaded.settings.provider.model.as_deref().or(usual)?;
-    Some(format!("{provider}/{model}"))
+    let model = provider.model.as_deref().or(usual)?;
+    Some(format!("{name}/{model}"))
 }
 
 /// The branch that is checked out, or the start of the commit; not asked of git, which takes long.

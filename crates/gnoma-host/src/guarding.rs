@@ -1,17 +1,18 @@
 //! Turns settings into what guards a session: firewall, permissions, walls.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use gnoma_config::{
-    FileTrust, Loaded, Settings,
-    settings::{About, Action, Sandbox, SandboxNetwork, SecretAction},
+    FileTrust,
+    settings::{self, About, Action, Sandbox, SandboxNetwork, SandboxSettings, SecretAction},
 };
 use gnoma_core::{
     Secret,
-    places::{self, CACHES, WriteProtection},
+    places::{self as core_places, CACHES, WriteProtection},
     protocol::{Environment, SessionSpec},
 };
 use gnoma_engine::GatePlace;
@@ -27,6 +28,7 @@ use gnoma_tools::Trials;
 
 use crate::{
     Folders as _, HostError, Result, clock,
+    lowering::GuardSettings,
     places::{Places, resolve},
     reading,
 };
@@ -35,19 +37,23 @@ use crate::{
 const LIKELY_SECRET: &str = "high-entropy";
 
 /// What is kept of the session.
-pub fn privacy(settings: &Settings) -> Privacy {
-    if settings.privacy.incognito {
-        Privacy::Incognito { local_only: settings.privacy.local_only }
+pub fn privacy(settings: settings::Privacy) -> Privacy {
+    if settings.incognito {
+        Privacy::Incognito { local_only: settings.local_only }
     } else {
         Privacy::Normal
     }
 }
 
 /// What stands between secrets and everything that leaves.
-pub fn firewall(settings: &Settings, environment: &Environment) -> Result<Arc<Firewall>> {
+pub fn firewall(
+    settings: &GuardSettings,
+    keys: &Keys,
+    environment: &Environment,
+) -> Result<Arc<Firewall>> {
     // 32 bits keep placeholders short, and a page that wants to name one has to guess them.
     const PLACEHOLDER_BITS: u32 = 32;
-    let Search { scanner, policy, allowed } = search(settings, environment)?;
+    let Search { scanner, policy, allowed } = search(settings, keys, environment)?;
     let random = clock::random() >> (u64::BITS - PLACEHOLDER_BITS);
     let first_placeholder = LEAST_NUMBER + random;
     Ok(Arc::new(Firewall::new(firewall::FirewallOptions {
@@ -68,8 +74,11 @@ pub struct Search {
     pub allowed: Vec<Allowed>,
 }
 
+/// Keys by provider.
+pub type Keys = BTreeMap<String, Secret<String>>;
+
 /// What the settings say about secrets.
-pub fn search(settings: &Settings, environment: &Environment) -> Result<Search> {
+pub fn search(settings: &GuardSettings, keys: &Keys, environment: &Environment) -> Result<Search> {
     let security = &settings.security;
     let mut entries = Vec::new();
     let mut extra = Vec::new();
@@ -97,7 +106,7 @@ pub fn search(settings: &Settings, environment: &Environment) -> Result<Search> 
     entries.extend(security.actions.iter().map(entry));
     let options = secrets::ScannerOptions {
         extra,
-        known: known(settings, environment),
+        known: known(keys, environment),
         ..secrets::ScannerOptions::default()
     };
     let scanner = secrets::Scanner::new(options)
@@ -130,9 +139,8 @@ fn secret_action(name: &str) -> firewall::FirewallAction {
 }
 
 /// Secrets that are known by their value: configured keys, and what variables for keys hold.
-fn known(settings: &Settings, environment: &Environment) -> Vec<(String, Secret<String>)> {
-    let configured = settings.provider.api_keys.iter();
-    let configured = configured.map(|(name, key)| (format!("key-{name}"), key.clone()));
+fn known(keys: &Keys, environment: &Environment) -> Vec<(String, Secret<String>)> {
+    let configured = keys.iter().map(|(name, key)| (format!("key-{name}"), key.clone()));
     let inherited = environment
         .variables()
         .iter()
@@ -152,7 +160,7 @@ fn holds_secret(name: &str, value: &str) -> bool {
 }
 
 /// Exceptions from the mode.
-pub fn permissions(settings: &Settings) -> Result<Permissions> {
+pub fn permissions(settings: &GuardSettings) -> Result<Permissions> {
     let rules = settings.permission.rules.iter().map(|rule| {
         let action = match rule.action {
             Action::Allow => permission::RuleAction::Allow,
@@ -177,8 +185,8 @@ const TRIALS: &str = "trials";
 /// Who tries a session's commands; `None` where there are to be no walls. Where the layers lie: in the
 /// state folder, in what is git's own, or beside the workspace, whichever works first.
 #[must_use]
-pub fn trials(loaded: &Loaded, spec: &SessionSpec) -> Option<Arc<Trials>> {
-    if loaded.settings.sandbox.mode == Sandbox::Off {
+pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials>> {
+    if settings.sandbox.mode == Sandbox::Off {
         return None;
     }
     let root = resolve(&spec.folder);
@@ -194,44 +202,48 @@ pub fn trials(loaded: &Loaded, spec: &SessionSpec) -> Option<Arc<Trials>> {
 
 /// Where a session works.
 #[must_use]
-pub fn place(loaded: &Loaded, spec: &SessionSpec, trials: Option<Arc<Trials>>) -> GatePlace {
+pub fn place(
+    settings: &GuardSettings,
+    places: &Places,
+    spec: &SessionSpec,
+    trials: Option<Arc<Trials>>,
+) -> GatePlace {
     GatePlace {
         can_try: Box::new(move || trials.as_ref().is_some_and(|all| all.hindrance().is_none())),
         cwd: spec.folder.clone(),
         roots: std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect(),
         home: spec.environment.home(),
-        config_dirs: own_folders(loaded, spec),
+        config_dirs: own_folders(places, &spec.environment),
         // Without a file there is nothing that would need trust.
-        trusted: matches!(loaded.project, None | Some(FileTrust::Trusted)),
-        sandboxed: loaded.settings.sandbox.mode != Sandbox::Off,
-        network_is_walled: network_is_walled(&loaded.settings),
+        trusted: matches!(settings.trust, None | Some(FileTrust::Trusted)),
+        sandboxed: settings.sandbox.mode != Sandbox::Off,
+        network_is_walled: network_is_walled(&settings.sandbox),
         resolve: Box::new(resolve),
     }
 }
 
 /// The folders that are nobody's business but the program's.
-fn own_folders(loaded: &Loaded, spec: &SessionSpec) -> Vec<PathBuf> {
-    let SessionSpec { environment, folder, .. } = spec;
+fn own_folders(places: &Places, environment: &Environment) -> Vec<PathBuf> {
     let (config, state) = (environment.config_dir(), environment.state_dir());
-    let vault = Places::of(loaded, environment, folder).vault;
-    let elsewhere = Some(vault).filter(|vault| !vault.starts_with(&state));
+    let elsewhere = Some(places.vault.clone()).filter(|vault| !vault.starts_with(&state));
     [config, state].into_iter().chain(elsewhere).collect()
 }
 
 /// Walls around commands.
 pub fn sandbox(
-    loaded: &Loaded,
+    settings: &GuardSettings,
+    places: &Places,
     spec: &SessionSpec,
     trials: Option<Arc<Trials>>,
 ) -> gnoma_tools::Sandbox {
-    let sandbox = &loaded.settings.sandbox;
+    let sandbox = &settings.sandbox;
     if sandbox.mode == Sandbox::Off {
         return gnoma_tools::Sandbox::Off;
     }
     let home = spec.environment.home().unwrap_or_default();
     let below = |name: &str| Some(home.join(name)).filter(|path| path.is_absolute());
-    let own = own_folders(loaded, spec);
-    let hidden: Vec<_> = places::hidden_at_home().filter_map(below).chain(own).collect();
+    let own = own_folders(places, &spec.environment);
+    let hidden: Vec<_> = core_places::hidden_at_home().filter_map(below).chain(own).collect();
     let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
     writable.extend(spec.environment.get("TMPDIR").map(PathBuf::from));
     writable.extend(CACHES.iter().filter_map(|name| below(name)));
@@ -246,7 +258,7 @@ pub fn sandbox(
         network: sandbox.network == SandboxNetwork::Always,
         scrub: SCRUBBED.map(str::to_owned).to_vec(),
         // Whoever trusts a project also trusts the hooks of its repository.
-        git_hardening: loaded.project != Some(FileTrust::Trusted),
+        git_hardening: settings.trust != Some(FileTrust::Trusted),
         ..gnoma_sandbox::Policy::default()
     };
     gnoma_tools::Sandbox::Walled {
@@ -268,7 +280,7 @@ pub fn sandbox(
 fn held_at_home(home: &Path) -> impl Iterator<Item = PathBuf> {
     let all =
         [WriteProtection::Always, WriteProtection::AtHome, WriteProtection::Present].into_iter();
-    let all = all.flat_map(|hold| places::held_at_home(hold).map(move |name| (hold, name)));
+    let all = all.flat_map(|hold| core_places::held_at_home(hold).map(move |name| (hold, name)));
     let found = all.map(move |(hold, name)| (hold, home.join(name)));
     // What must not be made is held without being there.
     let found = found.filter(|(hold, path)| {
@@ -279,8 +291,7 @@ fn held_at_home(home: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Whether the walls keep a command off the network unless it was granted. Looked at when a secret is
 /// about to be handed to one.
-fn network_is_walled(settings: &Settings) -> Box<dyn Fn() -> bool + Send + Sync> {
-    let sandbox = &settings.sandbox;
+fn network_is_walled(sandbox: &SandboxSettings) -> Box<dyn Fn() -> bool + Send + Sync> {
     let wanted = sandbox.mode != Sandbox::Off && sandbox.network != SandboxNetwork::Always;
     Box::new(move || wanted && Support::detect().strength == Strength::Full)
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_config::Loaded;
+use gnoma_config::settings::Provider;
 use gnoma_core::{Secret, protocol::Environment};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -21,8 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MAX_BYTES: u64 = 16 << 10;
 
 /// Gets the keys that commands print, for providers that have no other.
-pub(crate) fn fill(loaded: &mut Loaded, environment: &Environment, notices: &Notices) {
-    let provider = &mut loaded.settings.provider;
+pub(crate) fn fill(provider: &mut Provider, environment: &Environment, notices: &Notices) {
     for (name, command) in &provider.key_commands {
         if provider.api_keys.contains_key(name) {
             continue;

@@ -19,6 +19,7 @@ pub mod keeping;
 mod key_command;
 mod ledger;
 pub mod live;
+pub mod lowering;
 mod model_list;
 mod notices;
 mod off_loop;

@@ -73,7 +73,7 @@ async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
     .await?;
     let OpenableSession { mut prepared, making } =
         ready(project, continued, session, carried, spawner);
-    let found = providers::to_set_up(&making.project.loaded.settings).await;
+    let found = providers::to_set_up(&making.project).await;
     prepared.info.found = found.map(|providers| FoundProviders { providers, ..Default::default() });
     prepared.opening = Box::pin(async move { Ok(making.open(true).await?.0) });
     Ok(prepared)

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use gnoma_config::Settings;
 use gnoma_core::store::{
     Entry, EntryId, PageRequest, SessionFacts, SessionId, SessionStore, StoreErrorKind,
 };
@@ -165,8 +164,8 @@ pub fn nothing_kept(places: &Places) -> HostError {
 
 /// Refuses a command that writes to what is kept, be it only to compare with it, where nothing may
 /// be kept.
-pub fn refuse_in_incognito(settings: &Settings, command: &str) -> Result<()> {
-    if !settings.privacy.incognito {
+pub fn refuse_in_incognito(project: &Project, command: &str) -> Result<()> {
+    if !project.is_incognito() {
         return Ok(());
     }
     Err(HostError::usage(format!(

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use gnoma_config::{Loaded, Settings};
+use gnoma_config::settings::Checkpoints;
 use gnoma_core::protocol::Environment;
 use gnoma_guard::firewall::Firewall;
 use gnoma_store::{
@@ -18,7 +18,7 @@ use gnoma_store::{
     checkpoint::{self, Vault, Workspace},
 };
 
-use crate::{Folders as _, HostError, Result};
+use crate::{Folders as _, HostError, Result, lowering::KeepingSettings};
 
 /// The folder within the state folder.
 const FOLDER: &str = "kept";
@@ -48,25 +48,30 @@ pub struct Places {
 
 impl Places {
     /// The places for work in `cwd`.
-    pub fn of(loaded: &Loaded, environment: &Environment, cwd: &Path) -> Self {
+    pub fn of(keeping: &KeepingSettings, environment: &Environment, cwd: &Path) -> Self {
         let root = gnoma_config::project_root(cwd, &environment.config_dir());
         let root = root.unwrap_or_else(|| cwd.to_owned());
         // Whoever makes a repository around a folder finds what was kept of the folder as before.
-        let own = (root != cwd).then(|| Self::in_project(cwd, cwd, loaded, environment));
+        let own = (root != cwd).then(|| Self::in_project(cwd, cwd, keeping, environment));
         match own {
             Some(own) if own.has_sessions() => Self { around: Some(root), ..own },
-            Some(_) | None => Self::in_project(&root, cwd, loaded, environment),
+            Some(_) | None => Self::in_project(&root, cwd, keeping, environment),
         }
     }
 
-    fn in_project(project: &Path, cwd: &Path, loaded: &Loaded, environment: &Environment) -> Self {
+    fn in_project(
+        project: &Path,
+        cwd: &Path,
+        keeping: &KeepingSettings,
+        environment: &Environment,
+    ) -> Self {
         let home = environment.home();
-        let vault = match &loaded.settings.session.folder {
+        let vault = match &keeping.session.folder {
             Some(folder) => configured(folder, project, home.as_deref()),
             None => environment.state_dir().join(FOLDER),
         };
         let mut sessions = vault.join(SESSIONS);
-        sessions.extend(&loaded.profile);
+        sessions.extend(&keeping.profile);
         let narrow = |folder: &&Path| !is_too_wide(folder, home.as_deref());
         let workspace = [project, cwd].into_iter().find(narrow).map(Path::to_owned);
         let (project, excludes) = (project.to_owned(), environment.git_excludes());
@@ -100,7 +105,7 @@ impl Places {
     }
 
     /// The files as they were kept.
-    pub fn open(&self, settings: &Settings) -> Result<Workspace> {
+    pub fn open(&self, settings: &Checkpoints) -> Result<Workspace> {
         let Some(root) = &self.workspace else {
             let text = "no checkpoints here: the folder contains a home folder; work in a project's folder";
             return Err(HostError::usage(text));
@@ -110,7 +115,7 @@ impl Places {
     }
 
     /// How the files are kept.
-    pub fn checkpoints(&self, settings: &Settings) -> checkpoint::Options {
+    pub fn checkpoints(&self, settings: &Checkpoints) -> checkpoint::Options {
         checkpoint::Options {
             limits: limits(settings),
             excludes: Some(self.excludes.clone()),
@@ -125,8 +130,7 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
 }
 
 /// How much is kept of files.
-fn limits(settings: &Settings) -> checkpoint::Limits {
-    let settings = &settings.checkpoints;
+fn limits(settings: &Checkpoints) -> checkpoint::Limits {
     checkpoint::Limits {
         file_bytes: settings.max_file,
         ignored_file_bytes: settings.ignored_max_file,

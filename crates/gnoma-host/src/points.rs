@@ -31,7 +31,7 @@ pub struct Point {
 /// There is no such session, or it cannot be read.
 pub async fn points(project: &Project, session: &SessionId) -> Result<Vec<Point>> {
     let path = Past::open(project)?.path(session, None).await?;
-    let workspace = project.places.open(&project.loaded.settings).ok();
+    let workspace = project.places.open(&project.keeping.checkpoints).ok();
     let newest_first = timeline::turns(&path).into_iter().rev().take(MAX_POINTS);
     let point = |(turns, turn): (usize, timeline::Turn)| {
         let said = path.iter().find(|entry| entry.id == turn.said);

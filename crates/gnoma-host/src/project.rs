@@ -2,12 +2,19 @@
 
 use std::sync::Arc;
 
-use gnoma_config::{Loaded, settings::Sandbox};
+use gnoma_config::{
+    Explained,
+    settings::{Sandbox, Tools},
+};
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_guard::firewall::Firewall;
 
 use crate::{
-    HostError, Notices, Result, guarding, key_command, places::Places, shared::Shared, wire,
+    HostError, Notices, Result, guarding, key_command,
+    lowering::{GuardSettings, KeepingSettings, Lowered, RoutingSettings},
+    places::Places,
+    shared::Shared,
+    wire,
 };
 
 /// What every command and every session of a folder stands on.
@@ -15,8 +22,16 @@ use crate::{
 pub struct Project {
     /// What the client wants; its folders exist and are free of symbolic links.
     pub spec: SessionSpec,
-    /// The settings, with their origins.
-    pub loaded: Loaded,
+    /// Who is asked, and how one of them is chosen.
+    pub routing: Arc<RoutingSettings>,
+    /// What guards its sessions.
+    pub guard: Arc<GuardSettings>,
+    /// What is kept of them.
+    pub keeping: KeepingSettings,
+    /// Limits of their tools.
+    pub tools: Tools,
+    /// Every setting with its origin.
+    pub values: Arc<[Explained]>,
     /// What keeps secrets in.
     pub firewall: Arc<Firewall>,
     /// Where sessions and files are kept.
@@ -33,19 +48,32 @@ impl Project {
     /// # Errors
     /// The folder is none, or the settings cannot be used.
     pub fn open(spec: SessionSpec, notices: Notices) -> Result<Self> {
-        let (spec, mut loaded) = wire::load(spec, &notices)?;
-        key_command::fill(&mut loaded, &spec.environment, &notices);
-        Self::with(spec, loaded, notices)
+        let (spec, loaded) = wire::load(spec, &notices)?;
+        let mut lowered = Lowered::from(loaded);
+        key_command::fill(&mut lowered.routing.provider, &spec.environment, &notices);
+        Self::with(spec, lowered, notices)
     }
 
     /// A project with settings that were read before.
     ///
     /// # Errors
     /// The settings about secrets cannot be used.
-    pub fn with(spec: SessionSpec, loaded: Loaded, notices: Notices) -> Result<Self> {
-        let firewall = guarding::firewall(&loaded.settings, &spec.environment)?;
-        let places = Places::of(&loaded, &spec.environment, &spec.folder);
-        Ok(Self { spec, loaded, firewall, places, notices, shared: Shared::default() })
+    pub fn with(spec: SessionSpec, lowered: Lowered, notices: Notices) -> Result<Self> {
+        let Lowered { routing, guard, keeping, tools, values } = lowered;
+        let firewall = guarding::firewall(&guard, &routing.provider.api_keys, &spec.environment)?;
+        let places = Places::of(&keeping, &spec.environment, &spec.folder);
+        Ok(Self {
+            spec,
+            routing: Arc::new(routing),
+            guard: Arc::new(guard),
+            keeping,
+            tools,
+            values: values.into(),
+            firewall,
+            places,
+            notices,
+            shared: Shared::default(),
+        })
     }
 
     /// The project in a process that has others.
@@ -60,13 +88,24 @@ impl Project {
         &self.spec.environment
     }
 
+    /// What is known about one setting.
+    #[must_use]
+    pub fn explain(&self, key: &str) -> Option<&Explained> {
+        self.values.iter().find(|value| value.key == key)
+    }
+
+    /// Nothing is kept of its sessions.
+    #[must_use]
+    pub fn is_incognito(&self) -> bool {
+        self.keeping.privacy.incognito
+    }
+
     /// Refuses to work in the whole system, unless there are no walls that would be void there.
     ///
     /// # Errors
     /// The folder is the whole system.
     pub fn refuse_whole_system(&self) -> Result<()> {
-        if self.spec.folder.parent().is_some() || self.loaded.settings.sandbox.mode == Sandbox::Off
-        {
+        if self.spec.folder.parent().is_some() || self.guard.sandbox.mode == Sandbox::Off {
             return Ok(());
         }
         let text =

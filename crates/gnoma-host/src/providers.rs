@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::future::join_all;
-use gnoma_config::{Protocol, Settings, edit::Change};
+use gnoma_config::{Protocol, edit::Change, settings::Provider};
 use gnoma_core::Secret;
 use gnoma_llm::{KNOWN, Profile};
 
@@ -82,13 +82,13 @@ pub enum Answer {
 
 /// Asks every provider that is known or configured for its models, all at once.
 pub async fn providers(project: &Project) -> Vec<ProviderState> {
-    let settings = &project.loaded.settings;
+    let provider = &project.routing.provider;
     let mut seen = BTreeSet::new();
-    let mut names = named(settings);
+    let mut names = named(provider);
     names.retain(|name| seen.insert(name.clone()));
     let asked = names.into_iter().map(|name| async move {
-        let is_default = settings.provider.default.as_ref() == Some(&name);
-        let state = match wire::profile(settings, &name) {
+        let is_default = provider.default.as_ref() == Some(&name);
+        let state = match wire::profile(provider, &name) {
             Err(unusable) => Answer::Unusable(unusable.to_string()),
             Ok(profile) => answer(project, profile).await,
         };
@@ -105,7 +105,7 @@ async fn answer(project: &Project, profile: Profile) -> Answer {
     if hosted && profile.key.is_none() {
         return Answer::Unusable(format!("no key: export {variable}=…"));
     }
-    let provider = gnoma_llm::connect(profile, project.shared.http(&project.loaded.settings));
+    let provider = gnoma_llm::connect(profile, project.shared.http(&project.routing.network));
     match tokio::time::timeout(PATIENCE, provider.models()).await {
         Err(_) => Answer::Unusable(format!("no answer from {url}")),
         Ok(Err(error)) => {
@@ -123,35 +123,36 @@ async fn answer(project: &Project, profile: Profile) -> Answer {
 
 /// Providers that one could be set up with, where none can be asked; `None` where one can. Asks the
 /// network only where neither the settings nor the environment name one.
-pub async fn to_set_up(settings: &Settings) -> Option<Vec<String>> {
-    if settings.provider.default.is_some() {
+pub async fn to_set_up(project: &Project) -> Option<Vec<String>> {
+    let provider = &project.routing.provider;
+    if provider.default.is_some() || has_key(provider) {
         return None;
     }
-    if has_key(settings) || find_provider(settings, &wire::http(settings)).await.is_some() {
+    let http = project.shared.http(&project.routing.network);
+    if find_provider(provider, &http).await.is_some() {
         return None;
     }
     let hosted = KNOWN.iter().filter(|known| !known.local);
     Some(hosted.map(|known| known.name.to_owned()).collect())
 }
 
-fn has_key(settings: &Settings) -> bool {
-    let keys = &settings.provider.api_keys;
-    KNOWN.iter().any(|known| !known.local && keys.contains_key(known.name))
+fn has_key(provider: &Provider) -> bool {
+    KNOWN.iter().any(|known| !known.local && provider.api_keys.contains_key(known.name))
 }
 
 /// All names that mean a provider: those that are known, then those that are configured.
 #[must_use]
-pub fn named(settings: &Settings) -> Vec<String> {
+pub fn named(provider: &Provider) -> Vec<String> {
     let known = KNOWN.iter().map(|known| known.name.to_owned());
-    known.chain(settings.provider.endpoints.keys().cloned()).collect()
+    known.chain(provider.endpoints.keys().cloned()).collect()
 }
 
 /// All that could be asked: with a key, or at an address that the settings name.
 #[must_use]
-pub fn configured(settings: &Settings) -> Vec<String> {
-    let with_key = settings.provider.api_keys.keys();
-    let mut names: Vec<_> = with_key.chain(settings.provider.endpoints.keys()).cloned().collect();
-    names.extend(settings.provider.default.clone());
+pub fn configured(provider: &Provider) -> Vec<String> {
+    let with_key = provider.api_keys.keys();
+    let mut names: Vec<_> = with_key.chain(provider.endpoints.keys()).cloned().collect();
+    names.extend(provider.default.clone());
     names.sort();
     names.dedup();
     names
@@ -159,17 +160,19 @@ pub fn configured(settings: &Settings) -> Vec<String> {
 
 /// The models that all configured providers list, as `provider/model`. One that does not answer in
 /// time has none.
-pub async fn models(settings: &Settings) -> Vec<String> {
-    let asked = configured(settings).into_iter().map(|provider| async move {
-        let listed = listed(settings, &provider).await.unwrap_or_default();
-        listed.into_iter().map(|model| format!("{provider}/{model}")).collect::<Vec<_>>()
+pub async fn models(project: &Project) -> Vec<String> {
+    let provider = &project.routing.provider;
+    let asked = configured(provider).into_iter().map(|name| async move {
+        let listed = listed(project, provider, &name).await.unwrap_or_default();
+        listed.into_iter().map(|model| format!("{name}/{model}")).collect::<Vec<_>>()
     });
     join_all(asked).await.concat()
 }
 
 /// The models of a provider.
-async fn listed(settings: &Settings, name: &str) -> Result<Vec<String>> {
-    let provider = gnoma_llm::connect(wire::profile(settings, name)?, wire::http(settings));
+async fn listed(project: &Project, provider: &Provider, name: &str) -> Result<Vec<String>> {
+    let http = project.shared.http(&project.routing.network);
+    let provider = gnoma_llm::connect(wire::profile(provider, name)?, http);
     let models = tokio::time::timeout(TIMEOUT, provider.models()).await;
     let silent = |_| HostError::failure(format!("`{name}` does not respond"));
     Ok(models.map_err(silent)??.into_iter().map(|model| model.id).collect())
@@ -180,21 +183,21 @@ async fn listed(settings: &Settings, name: &str) -> Result<Vec<String>> {
 /// # Errors
 /// It does not answer, or refuses. No secret is in the reason.
 pub async fn try_provider(project: &Project, name: &str, reach: &Reach) -> Result<usize> {
-    let mut settings = project.loaded.settings.clone();
-    let keys = &mut settings.provider.api_keys;
+    let mut provider = project.routing.provider.clone();
+    let keys = &mut provider.api_keys;
     match reach {
         Reach::Variable(variable) => {
             let key = project.environment().get(variable).unwrap_or_default().to_owned();
             keys.insert(name.to_owned(), Secret::new(key));
         }
         Reach::Address(address) => {
-            settings.provider.endpoints.insert(name.to_owned(), address.clone());
+            provider.endpoints.insert(name.to_owned(), address.clone());
         }
         Reach::Key(key) => {
             keys.insert(name.to_owned(), key.clone());
         }
     }
-    let listed = listed(&settings, name).await;
+    let listed = listed(project, &provider, name).await;
     let models = listed.map_err(|error| HostError {
         cause: project.firewall.text(&error.cause).into_owned(),
         ..error
@@ -207,8 +210,7 @@ pub async fn try_provider(project: &Project, name: &str, reach: &Reach) -> Resul
 /// # Errors
 /// Its key cannot be had, it does not answer, or refuses. No secret is in the reason.
 pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>> {
-    let mut settings = project.loaded.settings.clone();
-    let provider = &mut settings.provider;
+    let mut provider = project.routing.provider.clone();
     let key = match &new.key {
         KeySource::None => None,
         KeySource::Variable(variable) => match project.environment().get(variable) {
@@ -227,7 +229,7 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
     provider.endpoints.extend(new.address.clone().map(|address| (new.name.clone(), address)));
     let wire = new.protocol.as_deref().and_then(Protocol::named);
     provider.protocols.extend(wire.map(|wire| (new.name.clone(), wire)));
-    listed(&settings, &new.name).await.map_err(|error| {
+    listed(project, &provider, &new.name).await.map_err(|error| {
         let cause = project.firewall.text(&error.cause).into_owned();
         let cause = match shown.as_ref().map(Secret::expose) {
             Some(key) if !key.is_empty() => cause.replace(key.as_str(), "[key]"),

@@ -16,7 +16,7 @@ use crate::{
 /// # Errors
 /// There is nothing to bring back, the session is open elsewhere, or files cannot be written.
 pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> Result<Outcome> {
-    refuse_in_incognito(&project.loaded.settings, "redo")?;
+    refuse_in_incognito(project, "redo")?;
     if unkept::is_meant(project, session) {
         return unkept::redo(project).map(Outcome::Done);
     }

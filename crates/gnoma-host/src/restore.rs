@@ -68,7 +68,7 @@ pub(crate) async fn take(past: &Past, session: &SessionId) -> Result<()> {
 
 /// The files as the session kept them.
 pub(crate) fn workspace(project: &Project, session: &SessionId) -> Result<Workspace> {
-    let workspace = project.places.open(&project.loaded.settings)?;
+    let workspace = project.places.open(&project.keeping.checkpoints)?;
     workspace.set_session(Some(session.as_str()));
     Ok(workspace)
 }

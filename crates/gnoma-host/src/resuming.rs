@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use gnoma_config::Settings;
 use gnoma_core::{
     Message, Usage,
     protocol::Start,
@@ -64,7 +63,7 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
         Start::Newest { fork } => (None, *fork),
         Start::Stored { id, fork } => (Some(id.as_str()), *fork),
     };
-    may_continue(&project.loaded.settings)?;
+    may_continue(project)?;
     let past = Past::open(project)?;
     let mut id = past.session(named).await?.id;
     if fork {
@@ -98,13 +97,13 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
 ///
 /// # Errors
 /// Why they do not.
-pub fn may_continue(settings: &Settings) -> Result<()> {
-    let why = match settings {
-        Settings { privacy, .. } if privacy.incognito => "incognito cannot continue a session",
-        Settings { session, .. } if !session.keep => {
-            "`session.keep` is off, so the session cannot be continued"
-        }
-        _ => return Ok(()),
+pub fn may_continue(project: &Project) -> Result<()> {
+    let why = if project.is_incognito() {
+        "incognito cannot continue a session"
+    } else if project.keeping.session.keep {
+        return Ok(());
+    } else {
+        "`session.keep` is off, so the session cannot be continued"
     };
     Err(HostError::usage(why))
 }

@@ -25,7 +25,7 @@ const MAX_WORDS_COLUMNS: usize = 50;
 /// # Errors
 /// There is no such place to go back to, the session is open elsewhere, or files cannot be written.
 pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
-    refuse_in_incognito(&project.loaded.settings, "rewind")?;
+    refuse_in_incognito(project, "rewind")?;
     if unkept::is_meant(project, how.session.as_deref()) {
         return unkept::rewind(project, how).map(Outcome::Done);
     }

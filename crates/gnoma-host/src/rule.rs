@@ -64,8 +64,8 @@ fn keep(project: &Project, rule: &str, scope: Scope) -> Result<String, String> {
 }
 
 fn find(project: &Project, scope: Scope) -> Result<Option<RuleFile>, String> {
-    let Project { spec, loaded, .. } = project;
-    if scope != Scope::Session && loaded.settings.privacy.incognito {
+    let spec = &project.spec;
+    if scope != Scope::Session && project.is_incognito() {
         return Err(
             "incognito saves nothing, so the rule can apply to this session only".to_owned()
         );

@@ -244,8 +244,7 @@ impl Asked {
         let current = self.model.as_deref();
         let routes = self.routes.get();
         let mut models = routes.map(|routes| choices(routes, current)).unwrap_or_default();
-        let listed =
-            if ask { providers::models(&self.project.loaded.settings).await } else { Vec::new() };
+        let listed = if ask { providers::models(&self.project).await } else { Vec::new() };
         for name in listed {
             if models.iter().all(|known| known.name != name) {
                 let about = "reopens the session".to_owned();
@@ -258,11 +257,11 @@ impl Asked {
     }
 
     fn explain(&self, topic: Topic) -> String {
-        let Project { loaded, spec, .. } = &*self.project;
+        let Project { spec, .. } = &*self.project;
         match topic {
             Topic::Routing => {
                 let model = self.model.as_deref().unwrap_or("the first available");
-                let origin = loaded.explain("provider.default").map(|set| set.origin);
+                let origin = self.project.explain("provider.default").map(|set| set.origin);
                 let origin =
                     origin.map_or_else(String::new, |origin| format!(" (set by {origin})"));
                 format!("every call goes to {model}{origin}; change it with /model or /provider")
@@ -270,7 +269,7 @@ impl Asked {
             Topic::Context => {
                 let found = instructions::find(&spec.folder, &spec.environment.config_dir());
                 let bytes = found.text.len();
-                let answer = loaded.settings.provider.max_tokens;
+                let answer = self.project.routing.provider.max_tokens;
                 format!(
                     "instructions of the project: {bytes} bytes\nkept free for an answer: {answer} tokens"
                 )
@@ -305,18 +304,18 @@ fn trust(project: &Project) -> Result<String> {
 }
 
 fn providers_of(project: &Project) -> Vec<Choice> {
-    let settings = &project.loaded.settings;
+    let provider = &project.routing.provider;
     let choice = |name: String| Choice {
-        about: settings.provider.endpoints.get(&name).cloned().unwrap_or_default(),
-        current: settings.provider.default.as_ref() == Some(&name),
+        about: provider.endpoints.get(&name).cloned().unwrap_or_default(),
+        current: provider.default.as_ref() == Some(&name),
         name,
         ..Choice::default()
     };
-    providers::configured(settings).into_iter().map(choice).collect()
+    providers::configured(provider).into_iter().map(choice).collect()
 }
 
 fn profiles(project: &Project) -> Vec<Choice> {
-    let current = &project.loaded.profile;
+    let current = &project.keeping.profile;
     let choice = |name: String| Choice {
         current: current.as_ref() == Some(&name),
         name,
@@ -332,7 +331,7 @@ fn settings(project: &Project) -> Vec<Setting> {
         origin: format!("{}: {}", value.origin, value.place),
         choices: values_of(&value.key),
     };
-    project.loaded.values.iter().map(setting).collect()
+    project.values.iter().map(setting).collect()
 }
 
 /// The values that a setting can have, where there are few.
@@ -400,7 +399,7 @@ fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
     let mut told = String::new();
     match switch {
         Switch::Model(name) => {
-            let providers = providers::named(&project.loaded.settings);
+            let providers = providers::named(&project.routing.provider);
             let is_provider = |before: &str| providers.iter().any(|known| known == before);
             match name.split_once('/').filter(|(before, _)| is_provider(before)) {
                 Some((provider, model)) => {

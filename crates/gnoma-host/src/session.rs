@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use gnoma_config::Settings;
+use gnoma_config::settings::Tools;
 use gnoma_core::tool::Tier;
 use gnoma_engine::{Keeping, Limits, Routes, prompt, session};
 
@@ -13,28 +13,28 @@ use crate::{Folders as _, Project, Result, clock, guarding, instructions};
 /// # Errors
 /// The rules about permissions cannot be used.
 pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Options> {
-    let Project { spec, loaded, .. } = project;
-    let settings = &loaded.settings;
+    let Project { spec, guard, places, .. } = project;
+    let network = &project.routing.network;
     let limits = Limits {
-        rounds: settings.tools.max_rounds,
-        first_byte: settings.network.first_byte_timeout,
-        local_first_byte: settings.network.local_first_byte_timeout,
-        silence: settings.network.idle_timeout,
+        rounds: project.tools.max_rounds,
+        first_byte: network.first_byte_timeout,
+        local_first_byte: network.local_first_byte_timeout,
+        silence: network.idle_timeout,
         seed: clock::random() | 1,
         ..Limits::default()
     };
-    let trials = guarding::trials(loaded, spec);
+    let trials = guarding::trials(guard, spec);
     for torn in trials.iter().flat_map(|trials| trials.recover()) {
         project.notices.warning(torn);
     }
     Ok(session::Options {
         id: clock::session_id(),
-        place: guarding::place(loaded, spec, trials.clone()),
+        place: guarding::place(guard, places, spec, trials.clone()),
         tools: offered(project, trials),
         routes,
         system: system_prompt(project),
-        mode: settings.permission.mode,
-        permissions: guarding::permissions(settings)?,
+        mode: guard.permission.mode,
+        permissions: guarding::permissions(guard)?,
         firewall: Arc::clone(&project.firewall),
         interactive: spec.interactive,
         limits,
@@ -58,36 +58,35 @@ fn offered(
 }
 
 fn tools(
-    Project { spec, loaded, .. }: &Project,
+    Project { spec, guard, places, tools, routing, .. }: &Project,
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> gnoma_tools::ToolOptions {
-    let settings = &loaded.settings;
     let variables = spec.environment.variables();
     // By name, and by value for a variable that the configuration takes a key from.
     let is_key = |(name, value): &(&String, &String)| {
-        let mut keys = settings.provider.api_keys.values();
+        let mut keys = routing.provider.api_keys.values();
         name.ends_with("_API_KEY")
             || name.ends_with("_AUTH_TOKEN")
             || keys.any(|key| key.expose() == *value)
     };
     gnoma_tools::ToolOptions {
-        bash_timeout: settings.tools.bash_timeout,
-        max_file_bytes: settings.tools.max_file_size,
-        shell: shell(settings).into(),
+        bash_timeout: tools.bash_timeout,
+        max_file_bytes: tools.max_file_size,
+        shell: shell(tools).into(),
         environment: Some(variables.clone()),
         hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
-        sandbox: guarding::sandbox(loaded, spec, trials),
+        sandbox: guarding::sandbox(guard, places, spec, trials),
         umask: spec.umask,
     }
 }
 
-fn shell(settings: &Settings) -> &str {
-    settings.tools.shell.as_deref().unwrap_or("bash")
+fn shell(tools: &Tools) -> &str {
+    tools.shell.as_deref().unwrap_or("bash")
 }
 
 type SystemPrompt = Box<dyn Fn(Tier) -> String + Send + Sync>;
 
-fn system_prompt(Project { spec, loaded, notices, .. }: &Project) -> SystemPrompt {
+fn system_prompt(Project { spec, tools, notices, .. }: &Project) -> SystemPrompt {
     if let Some(system) = spec.system.clone() {
         return Box::new(move |_| system.clone());
     }
@@ -96,7 +95,7 @@ fn system_prompt(Project { spec, loaded, notices, .. }: &Project) -> SystemPromp
         notices.warning("the project's AGENTS.md files are too long; their end was cut off");
     }
     let cwd = spec.folder.display().to_string();
-    let shell = Path::new(shell(&loaded.settings))
+    let shell = Path::new(shell(tools))
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     Box::new(move |tier| {

@@ -46,7 +46,7 @@ pub async fn fork(
     session: Option<&str>,
     at: Option<EntryId>,
 ) -> Result<(SessionId, SessionId)> {
-    refuse_in_incognito(&project.loaded.settings, "sessions fork")?;
+    refuse_in_incognito(project, "sessions fork")?;
     let past = Past::open(project)?;
     let source = past.session(session).await?.id;
     Ok((past.fork(&source, at).await?, source))
@@ -57,7 +57,7 @@ pub async fn fork(
 /// # Errors
 /// The title is empty, there is no such session, nothing may be kept, or it cannot be written.
 pub async fn rename(project: &Project, session: &str, title: &str) -> Result<(SessionId, String)> {
-    refuse_in_incognito(&project.loaded.settings, "sessions rename")?;
+    refuse_in_incognito(project, "sessions rename")?;
     let title = fit(plain(title).trim(), MAX_TITLE_COLUMNS);
     if title.is_empty() {
         return Err(HostError::usage("the title is empty"));

@@ -29,7 +29,7 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
     // What stands for a variable is known only when it is read.
     let Some(name) = value.as_str().filter(|name| !name.contains("${")) else { return Ok(()) };
     match key {
-        "provider.default" => wire::profile(&project.loaded.settings, name).map(drop),
+        "provider.default" => wire::profile(&project.routing.provider, name).map(drop),
         "tui.theme" if !THEMES.contains(&name) => Err(HostError::usage(format!(
             "`tui.theme` was not set: there is no theme `{name}`; there are: {}",
             THEMES.join(", ")

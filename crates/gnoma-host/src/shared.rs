@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_config::Settings;
+use gnoma_config::settings::Network;
 use gnoma_core::{Provider, store::StoreError};
 use gnoma_guard::firewall::Connection;
 use gnoma_llm::Profile;
@@ -76,17 +76,17 @@ struct SharedProvider {
 /// For a connection to be made, and for it to be silent.
 type Timeouts = (Duration, Duration);
 
-fn timeouts(settings: &Settings) -> Timeouts {
-    (settings.network.connect_timeout, wire::silence(settings))
+fn timeouts(network: &Network) -> Timeouts {
+    (network.connect_timeout, wire::silence(network))
 }
 
 impl Shared {
     /// A connection to the provider: the one that there is already, where somebody reaches it in the same
     /// way with the same credentials.
-    pub(crate) fn connection(&self, settings: &Settings, profile: Profile) -> Connection {
+    pub(crate) fn connection(&self, network: &Network, profile: Profile) -> Connection {
         let is_here = wire::is_own_here(&profile);
-        let timeouts = timeouts(settings);
-        let http = self.http(settings);
+        let timeouts = timeouts(network);
+        let http = self.http(network);
         let mut providers = self.0.providers.lock().unwrap_or_else(PoisonError::into_inner);
         providers.retain(|known| known.provider.strong_count() > 0);
         let same =
@@ -101,10 +101,10 @@ impl Shared {
         Connection::new(provider, is_here)
     }
 
-    /// The connection pool with the time-outs that the settings want.
-    pub(crate) fn http(&self, settings: &Settings) -> Http {
+    /// The connection pool with these time-outs.
+    pub(crate) fn http(&self, network: &Network) -> Http {
         let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        pools.entry(timeouts(settings)).or_insert_with(|| wire::http(settings)).clone()
+        pools.entry(timeouts(network)).or_insert_with(|| wire::http(network)).clone()
     }
 
     /// The models of the server: one list for all who look at it in the same interval. Must be called
@@ -185,7 +185,7 @@ mod tests {
         let nowhere = tempfile::tempdir().unwrap();
         let (config_dir, state_dir) = (nowhere.path().to_owned(), nowhere.path().to_owned());
         let sources = Sources { config_dir, state_dir, ..Sources::default() };
-        let settings = gnoma_config::load(&sources).unwrap().settings;
+        let network = gnoma_config::load(&sources).unwrap().settings.network;
         let profile = |name: &str, wire, url: &str, key: &str| {
             let mut profile = Profile::new(name, wire, url);
             profile.key = (!key.is_empty()).then(|| Secret::new(key.to_owned()));
@@ -194,8 +194,8 @@ mod tests {
         let usual = || profile("mine", Protocol::OpenAi, "https://x.example/v1", "k1");
         let shared = Shared::default();
         let count = || shared.0.providers.lock().unwrap().len();
-        let first = shared.connection(&settings, usual());
-        let held = [first.clone(), shared.clone().connection(&settings, usual())];
+        let first = shared.connection(&network, usual());
+        let held = [first.clone(), shared.clone().connection(&network, usual())];
         assert_eq!(count(), 1, "one for both");
         let others = [
             profile("mine", Protocol::OpenAi, "https://x.example/v1", "k2"),
@@ -204,14 +204,14 @@ mod tests {
             profile("mine", Protocol::Responses, "https://x.example/v1", "k1"),
             profile("other", Protocol::OpenAi, "https://x.example/v1", "k1"),
         ];
-        let made = others.map(|profile| shared.connection(&settings, profile));
+        let made = others.map(|profile| shared.connection(&network, profile));
         assert_eq!(count(), 1 + made.len());
-        let mut slow = settings.clone();
-        slow.network.idle_timeout *= 2;
+        let mut slow = network.clone();
+        slow.idle_timeout *= 2;
         let other_timeout = shared.connection(&slow, usual());
         assert_eq!(count(), 2 + made.len());
         drop((first, held, made, other_timeout));
-        let _again = shared.connection(&settings, usual());
+        let _again = shared.connection(&network, usual());
         assert_eq!(count(), 1, "nothing is kept that nobody uses");
     }
 

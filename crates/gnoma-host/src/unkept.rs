@@ -10,7 +10,7 @@ use crate::{
 
 /// Whether this is so, and no kept session is named.
 pub(crate) fn is_meant(project: &Project, session: Option<&str>) -> bool {
-    session.is_none() && !project.loaded.settings.session.keep
+    session.is_none() && !project.keeping.session.keep
 }
 
 pub(crate) fn rewind(project: &Project, how: &Rewind) -> Result<String> {
@@ -36,5 +36,5 @@ pub(crate) fn redo(project: &Project) -> Result<String> {
 }
 
 pub(crate) fn workspace(project: &Project) -> Result<Workspace> {
-    project.places.open(&project.loaded.settings)
+    project.places.open(&project.keeping.checkpoints)
 }

@@ -2,7 +2,11 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use gnoma_config::{Loaded, Protocol as Wire, Settings, Sources, env, toml};
+use gnoma_config::{
+    Loaded, Protocol as Wire, Sources, env,
+    settings::{Network, Provider},
+    toml,
+};
 use gnoma_core::protocol::SessionSpec;
 use gnoma_llm::{KNOWN, Profile, Protocol};
 use gnoma_net::{Http, HttpOptions};
@@ -80,27 +84,26 @@ pub fn sources(spec: &SessionSpec) -> Sources {
 }
 
 /// Longest silence on a connection. Which of the limits holds when is the session's.
-pub fn silence(settings: &Settings) -> Duration {
-    let network = &settings.network;
+pub fn silence(network: &Network) -> Duration {
     let first = network.first_byte_timeout.max(network.local_first_byte_timeout);
     network.idle_timeout.max(first)
 }
 
 /// The connection pool.
-pub fn http(settings: &Settings) -> Http {
+pub fn http(network: &Network) -> Http {
     Http::new(HttpOptions {
-        connect_timeout: settings.network.connect_timeout,
-        idle_timeout: silence(settings),
+        connect_timeout: network.connect_timeout,
+        idle_timeout: silence(network),
     })
 }
 
 /// How to reach the provider `name`: built in, configured, or both.
-pub fn profile(settings: &Settings, name: &str) -> Result<Profile, HostError> {
+pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
     let known = KNOWN.iter().find(|known| known.name == name);
-    let endpoint = settings.provider.endpoints.get(name);
-    let wire = settings.provider.protocols.get(name).map(|wire| protocol(*wire));
+    let endpoint = provider.endpoints.get(name);
+    let wire = provider.protocols.get(name).map(|wire| protocol(*wire));
     let (wire, url) = match (known, endpoint) {
-        (None, None) => return Err(unknown_provider(settings, name)),
+        (None, None) => return Err(unknown_provider(provider, name)),
         (Some(known), None) if known.base_url.is_empty() => {
             return Err(HostError::usage(format!(
                 "`{name}` needs its address: set `provider.endpoints.{name}`"
@@ -114,7 +117,7 @@ pub fn profile(settings: &Settings, name: &str) -> Result<Profile, HostError> {
         }
     };
     let mut profile = Profile::new(name, wire, url);
-    profile.key = settings.provider.api_keys.get(name).cloned();
+    profile.key = provider.api_keys.get(name).cloned();
     if let Some(variable) = env::key_variables(name).into_iter().next() {
         profile.key_variable = variable;
     }
@@ -177,9 +180,9 @@ fn protocol(wire: Wire) -> Protocol {
     }
 }
 
-fn unknown_provider(settings: &Settings, name: &str) -> HostError {
+fn unknown_provider(provider: &Provider, name: &str) -> HostError {
     let known = KNOWN.iter().map(|known| known.name);
-    let configured = settings.provider.endpoints.keys().map(String::as_str);
+    let configured = provider.endpoints.keys().map(String::as_str);
     let mut names: Vec<_> = known.chain(configured).collect();
     names.dedup();
     HostError::usage(format!(
@@ -189,9 +192,9 @@ fn unknown_provider(settings: &Settings, name: &str) -> HostError {
 }
 
 /// Whether a provider cannot be asked because its key is missing.
-pub fn needs_key(settings: &Settings, profile: &Profile) -> bool {
+pub fn needs_key(provider: &Provider, profile: &Profile) -> bool {
     let is_hosted = KNOWN.iter().any(|known| known.name == profile.name && !known.local);
-    is_hosted && !settings.provider.endpoints.contains_key(&profile.name) && profile.key.is_none()
+    is_hosted && !provider.endpoints.contains_key(&profile.name) && profile.key.is_none()
 }
 
 /// What to do about a missing key.

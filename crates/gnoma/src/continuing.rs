@@ -49,7 +49,7 @@ async fn opened(client: &mut Client, spec: &SessionSpec) -> Result<SessionId, Re
 
 /// Asks which of the stored sessions goes on.
 pub(crate) async fn chosen(project: &Project, around: &Surroundings) -> Result<Start> {
-    resuming::may_continue(&project.loaded.settings)?;
+    resuming::may_continue(project)?;
     let id = choose(&Past::open(project)?, around).await?.id.to_string();
     Ok(Start::Stored { id, fork: forks(&project.spec.start) })
 }

@@ -102,7 +102,7 @@ async fn turn(around: &Surroundings, project: &Path) -> anyhow::Result<Exit> {
         interactive: true,
         ..SessionSpec::default()
     };
-    let project = Project::with(spec, loaded, report::notices())?;
+    let project = Project::with(spec, loaded.into(), report::notices())?;
     let arm = Arm::new(Connection::new(Arc::new(script), true), "script");
     let options = session::options(&project, routing::single(arm))?;
     let front = Front::new(OutputFormat::Text, around, Arc::clone(&project.firewall));

@@ -131,7 +131,7 @@ fn face(project: &Project, files: &Files, is_served: bool, around: &Surroundings
         keymap,
         history: files.history(),
         theme: theme_of(project),
-        vim: project.loaded.explain("tui.vim").is_some_and(|set| set.value == "true"),
+        vim: project.explain("tui.vim").is_some_and(|set| set.value == "true"),
         accessible: layout(false, around) == Layout::Plain,
         drafts: if keeps_words(project) { files.drafts() } else { Vec::new() },
         is_served,
@@ -162,12 +162,12 @@ fn shown(project: &Project) -> Facts {
 
 /// Whether anything may be kept.
 fn keeps_words(project: &Project) -> bool {
-    !project.loaded.settings.privacy.incognito
+    !project.is_incognito()
 }
 
 /// The theme that the settings choose, else the usual one.
 fn theme_of(project: &Project) -> String {
-    let name = project.loaded.explain("tui.theme").map_or("", |set| set.value.as_str());
+    let name = project.explain("tui.theme").map_or("", |set| set.value.as_str());
     theme::names().find(|known| *known == name.trim_matches('"')).unwrap_or("gnoma").to_owned()
 }
 

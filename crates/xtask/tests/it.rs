@@ -11,6 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use proc_macro2::{TokenStream, TokenTree};
+
 /// Crate, and the crates of the workspace it may use in what is shipped.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-core", &[]),
@@ -139,6 +141,44 @@ fn sources_keep_the_rules() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The words and signs of a source file, without comments and texts.
+fn words(tokens: TokenStream, found: &mut Vec<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => words(group.stream(), found),
+            TokenTree::Ident(word) => found.push(word.to_string()),
+            TokenTree::Punct(sign) => found.push(sign.as_char().to_string()),
+            TokenTree::Literal(_) => (),
+        }
+    }
+}
+
+#[test]
+fn settings_are_lowered_in_one_place() {
+    const LOWERING: &str = "gnoma-host/src/lowering.rs";
+    // A request of the protocol and its reply have the same name.
+    const ELSEWHERE: [&str; 2] = ["Request", "Reply"];
+    let mut files = Vec::new();
+    for folder in ["gnoma-host/src", "gnoma/src"] {
+        sources(&crates().join(folder), &mut files);
+    }
+    assert!(files.iter().any(|file| file.ends_with(LOWERING)));
+    files.retain(|file| !file.ends_with(LOWERING));
+    let sees_all = |file: &PathBuf| {
+        let mut found = Vec::new();
+        words(fs::read_to_string(file).unwrap().parse().unwrap(), &mut found);
+        found.windows(4).any(|last| {
+            let [of, .., word] = last else { return false };
+            let is_elsewhere = last[1..3] == [":", ":"] && ELSEWHERE.contains(&of.as_str());
+            word == "Settings" && !is_elsewhere
+                || last[1..] == ["loaded", ".", "settings"]
+                || last[2..] == ["Loaded", "settings"]
+        })
+    };
+    files.retain(sees_all);
+    assert!(files.is_empty(), "see all settings, which only {LOWERING} may: {files:?}");
 }
 
 /// Larger pictures make a page slow.

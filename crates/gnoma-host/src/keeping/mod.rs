@@ -40,9 +40,8 @@ impl Kept {
     /// Begins to open what the settings want kept. `store`: the one of a session that is continued.
     #[must_use]
     pub fn start(project: &Project, store: Option<Arc<Store>>) -> Self {
-        let Project { loaded, firewall, places, notices, shared, .. } = project;
-        let settings = &loaded.settings;
-        if settings.privacy.incognito {
+        let Project { keeping, firewall, places, notices, shared, .. } = project;
+        if keeping.privacy.incognito {
             return Self::default();
         }
         let open = || {
@@ -58,11 +57,11 @@ impl Kept {
         };
         let store = match store {
             Some(store) => Some(Late::ready(store)),
-            None => settings.session.keep.then(open),
+            None => keeping.session.keep.then(open),
         };
         let begun = Begun::default();
         let files = files(project, &begun);
-        let tidying = Some(tidy::Tidying::new(settings, Arc::clone(&begun)));
+        let tidying = Some(tidy::Tidying::new(&keeping.session, Arc::clone(&begun)));
         Self { store, files, begun, tidying }
     }
 
@@ -108,9 +107,9 @@ impl Kept {
     }
 }
 
-fn files(Project { loaded, places, shared, .. }: &Project, begun: &Begun) -> Option<Arc<Files>> {
-    let settings = &loaded.settings;
-    let root = places.workspace.clone().filter(|_| settings.checkpoints.enabled)?;
+fn files(Project { keeping, places, shared, .. }: &Project, begun: &Begun) -> Option<Arc<Files>> {
+    let settings = &keeping.checkpoints;
+    let root = places.workspace.clone().filter(|_| settings.enabled)?;
     let of = Workplace { vault: places.vault.clone(), root, options: places.checkpoints(settings) };
     Some(Arc::new(Files::opening(shared.clone(), of, Arc::clone(begun))))
 }

@@ -5,7 +5,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use gnoma_config::Settings;
+use gnoma_config::settings::Session;
 use gnoma_core::store::{
     EntryId, PageRequest, Record, SessionFacts, SessionId, SessionStore as _, StoreError,
 };
@@ -29,8 +29,7 @@ pub(super) struct Tidying {
 }
 
 impl Tidying {
-    pub(super) fn new(settings: &Settings, begun: Begun) -> Self {
-        let session = &settings.session;
+    pub(super) fn new(session: &Session, begun: Begun) -> Self {
         let millis = |age: Duration| i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
         let retention = Retention {
             max_age_ms: session.max_age.map(millis),

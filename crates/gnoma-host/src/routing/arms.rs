@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use gnoma_config::{Settings, settings::ArmSettings};
+use gnoma_config::settings::ArmSettings;
 use gnoma_core::{ModelRef, Price};
 use gnoma_engine::{Arm, arm::LEAN_WINDOW_TOKENS};
 use gnoma_guard::firewall::{Connection, ProviderFacts};
@@ -13,7 +13,9 @@ use gnoma_llm::{
 };
 use gnoma_router::{ArmFacts, classify, priors};
 
-use crate::{HostError, Result, Shared, guarding, model_list::ModelList, wire};
+use crate::{
+    HostError, Result, Shared, guarding, lowering::RoutingSettings, model_list::ModelList, wire,
+};
 
 /// Window that Ollama is asked for when none is configured. Its own default of 2,048 to 4,096 cuts
 /// prompts without a word. Large enough for all tools.
@@ -43,7 +45,7 @@ struct Line {
 
 /// Makes arms out of names. One connection a provider.
 pub(crate) struct Maker {
-    settings: Settings,
+    settings: RoutingSettings,
     shared: Shared,
     catalogue: Overlay,
     lines: HashMap<String, Line>,
@@ -56,11 +58,11 @@ pub(crate) struct Made {
 }
 
 impl Maker {
-    pub(crate) fn new(settings: Settings, shared: Shared, catalogue: Overlay) -> Self {
+    pub(crate) fn new(settings: RoutingSettings, shared: Shared, catalogue: Overlay) -> Self {
         Self { settings, shared, catalogue, lines: HashMap::new() }
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &RoutingSettings {
         &self.settings
     }
 
@@ -149,8 +151,8 @@ impl Maker {
     }
 
     fn connect(&self, name: &str) -> Result<Line> {
-        let profile = wire::profile(&self.settings, name)?;
-        if wire::needs_key(&self.settings, &profile) {
+        let profile = wire::profile(&self.settings.provider, name)?;
+        if wire::needs_key(&self.settings.provider, &profile) {
             return Err(wire::missing_key(&profile));
         }
         let stays_here = wire::stays_here(&profile);
@@ -158,22 +160,22 @@ impl Maker {
         let is_here = wire::is_own_here(&profile);
         let (is_own, is_ollama) = (profile.local, profile.protocol == Protocol::Ollama);
         let host = host_and_port(&profile.base_url).into();
-        let connection = self.shared.connection(&self.settings, profile);
+        let connection = self.shared.connection(&self.settings.network, profile);
         let facts = ProviderFacts { local: stays_here, ..connection.facts().clone() };
-        guarding::privacy(&self.settings).admits(&facts).map_err(HostError::usage)?;
+        guarding::privacy(self.settings.privacy).admits(&facts).map_err(HostError::usage)?;
         Ok(Line { connection, is_own, stays_here, is_here, is_ollama, host })
     }
 }
 
 /// The price of an arm and what was published of it, whether it can be asked or not.
 pub(crate) fn known(
-    settings: &Settings,
+    settings: &RoutingSettings,
     catalogue: &Overlay,
     name: &ModelRef,
 ) -> (Option<Price>, gnoma_router::Arm) {
     let is_own = KNOWN.iter().any(|known| known.name == name.provider && known.local);
     let listed = catalogue.lookup(&name.provider, &name.model);
-    let profile = wire::profile(settings, &name.provider);
+    let profile = wire::profile(&settings.provider, &name.provider);
     let is_here = is_own && profile.is_ok_and(|profile| wire::is_this_machine(&profile.base_url));
     let price = price(settings.arms.get(&name.to_string()), listed.as_ref(), is_here);
     (price, published(name, listed.as_ref(), price, is_own))
@@ -253,6 +255,7 @@ mod tests {
     use gnoma_config::Sources;
 
     use super::*;
+    use crate::lowering::Lowered;
 
     fn said(input: Option<u64>, cache_read: Option<u64>) -> ArmSettings {
         ArmSettings {
@@ -288,7 +291,7 @@ mod tests {
         let text = format!("[provider.endpoints]\nollama = \"{url}\"\n");
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        let settings = gnoma_config::load(&sources).unwrap().settings;
+        let settings = Lowered::from(gnoma_config::load(&sources).unwrap()).routing;
         let name = ModelRef { provider: "ollama".into(), model: "qwen3:4b".into() };
         let known = known(&settings, &Overlay::default(), &name).0;
         let made = Maker::new(settings, Shared::default(), Overlay::default()).make(&name, None);

@@ -165,7 +165,7 @@ mod tests {
     use tokio::time::{sleep, timeout};
 
     use super::*;
-    use crate::Shared;
+    use crate::{Shared, lowering::Lowered};
 
     const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -173,7 +173,7 @@ mod tests {
         let text = format!("[provider.endpoints]\nhere = \"{url}/v1\"\n");
         std::fs::write(folder.join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.to_owned(), ..Sources::default() };
-        let settings = gnoma_config::load(&sources).unwrap().settings;
+        let settings = Lowered::from(gnoma_config::load(&sources).unwrap()).routing;
         let named = ModelRef { provider: "here".into(), model: "named".into() };
         Workshop {
             maker: Maker::new(settings, shared.clone(), Overlay::default()),

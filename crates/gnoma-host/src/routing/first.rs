@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use gnoma_config::Settings;
+use gnoma_config::settings::Provider;
 use gnoma_core::{
     ModelRef,
     protocol::{Overrides, SessionSpec},
@@ -14,7 +14,7 @@ use gnoma_net::Http;
 use tokio::time::timeout;
 
 use super::{arms::Maker, roster::Left, slm};
-use crate::{HostError, Result, wire};
+use crate::{HostError, Result, lowering::RoutingSettings, wire};
 
 /// How long a server on this machine may take to say what it is.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -44,14 +44,14 @@ pub(super) fn is_pinned(SessionSpec { overrides, environment, .. }: &SessionSpec
 
 /// The settings with what the command line means by `--model provider/model`, and with the server of
 /// the small model.
-pub(super) fn settings(settings: &Settings, overrides: &Overrides) -> Settings {
+pub(super) fn settings(settings: &RoutingSettings, overrides: &Overrides) -> RoutingSettings {
     let mut settings = settings.clone();
     if let Some((name, url)) = slm::endpoint(&settings) {
         let url = url.to_owned();
         settings.provider.endpoints.entry(name.to_owned()).or_insert(url);
     }
     let named = overrides.model.as_deref().filter(|_| overrides.provider.is_none());
-    if let Some((provider, model)) = named.and_then(|named| split(&settings, named)) {
+    if let Some((provider, model)) = named.and_then(|named| split(&settings.provider, named)) {
         settings.provider.default = Some(provider);
         settings.provider.model = Some(model);
     }
@@ -60,8 +60,7 @@ pub(super) fn settings(settings: &Settings, overrides: &Overrides) -> Settings {
 
 /// Provider and model of a name that has both. Ids of models may have slashes of their own, so a
 /// model that the default provider is known to have is its own.
-fn split(settings: &Settings, named: &str) -> Option<(String, String)> {
-    let provider = &settings.provider;
+fn split(provider: &Provider, named: &str) -> Option<(String, String)> {
     let (before, model) = named.split_once('/')?;
     let is_own = provider
         .default
@@ -78,28 +77,28 @@ pub(super) async fn find(maker: &mut Maker, http: &Http, firewall: &Firewall) ->
     let default = maker.settings().provider.default.clone();
     let name = match default {
         Some(name) => name,
-        None => match find_provider(maker.settings(), http).await {
+        None => match find_provider(&maker.settings().provider, http).await {
             Some(known) => known.name.to_owned(),
-            None => return Err(nobody(maker.settings())),
+            None => return Err(nobody(&maker.settings().provider)),
         },
     };
     let connection = maker.connection(&name)?;
-    let (model, window) = model(maker.settings(), &name, &connection, firewall).await?;
+    let (model, window) = model(&maker.settings().provider, &name, &connection, firewall).await?;
     Ok(First { arm: ModelRef { provider: name, model }, window })
 }
 
 /// The provider that is asked when none is named: the first with a key, else a server on this machine.
-pub async fn find_provider(settings: &Settings, http: &Http) -> Option<&'static KnownProvider> {
-    let has_key = |known: &&KnownProvider| settings.provider.api_keys.contains_key(known.name);
+pub async fn find_provider(provider: &Provider, http: &Http) -> Option<&'static KnownProvider> {
+    let has_key = |known: &&KnownProvider| provider.api_keys.contains_key(known.name);
     if let Some(known) = KNOWN.iter().find(|known| !known.local && has_key(known)) {
         return Some(known);
     }
     for known in KNOWN.iter().filter(|known| matches!(known.name, "ollama" | "llamacpp")) {
-        let Ok(profile) = wire::profile(settings, known.name) else {
+        let Ok(profile) = wire::profile(provider, known.name) else {
             continue;
         };
-        let provider = gnoma_llm::connect(profile, http.clone());
-        let models = timeout(PROBE_TIMEOUT, provider.models()).await;
+        let server = gnoma_llm::connect(profile, http.clone());
+        let models = timeout(PROBE_TIMEOUT, server.models()).await;
         if matches!(models, Ok(Ok(models)) if !models.is_empty()) {
             return Some(known);
         }
@@ -109,15 +108,15 @@ pub async fn find_provider(settings: &Settings, http: &Http) -> Option<&'static 
 
 /// The model and, where the server tells, its window. Only servers of people's own are asked.
 async fn model(
-    settings: &Settings,
+    provider: &Provider,
     name: &str,
     connection: &Connection,
     firewall: &Firewall,
 ) -> Result<(String, Option<u32>)> {
     let known = KNOWN.iter().find(|known| known.name == name);
     let default = known.map(|known| known.default_model).filter(|model| !model.is_empty());
-    let listed = settings.provider.models.get(name).and_then(|models| models.first());
-    let named = settings.provider.model.as_deref().or(listed.map(String::as_str)).or(default);
+    let listed = provider.models.get(name).and_then(|models| models.first());
+    let named = provider.model.as_deref().or(listed.map(String::as_str)).or(default);
     let is_own = known.is_some_and(|known| known.local);
     if !is_own && let Some(named) = named {
         return Ok((named.to_owned(), None));
@@ -146,8 +145,7 @@ async fn model(
 }
 
 /// Nobody is there to be asked by default: what to do, for whoever has named a model and for the others.
-fn nobody(settings: &Settings) -> HostError {
-    let provider = &settings.provider;
+fn nobody(provider: &Provider) -> HostError {
     let set_up: Vec<&str> = provider.endpoints.keys().map(String::as_str).collect();
     match &provider.model {
         Some(model) if !set_up.is_empty() => HostError::usage(format!(

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use gnoma_config::{
-    Place, Settings,
+    Place,
     settings::{self, Priority, RateLimits, RoutingRule, Share},
 };
 use gnoma_core::ModelRef;
@@ -15,6 +15,7 @@ use gnoma_router::{
 };
 
 use super::slm;
+use crate::lowering::RoutingSettings;
 
 /// By how many percent of a task's worth an arm may be the worse choice where it is said to be good.
 const STRENGTH_PERCENT: u32 = 10;
@@ -26,7 +27,7 @@ pub(super) struct Wishes {
 }
 
 /// What the settings want of the router, and what of it cannot hold. `home` shortens the places that messages name.
-pub(super) fn wishes(settings: &Settings, home: Option<&Path>) -> Wishes {
+pub(super) fn wishes(settings: &RoutingSettings, home: Option<&Path>) -> Wishes {
     let router = &settings.router;
     let mut rules: Vec<Rule> =
         (1..).zip(&router.rules).map(|(number, rule)| self::rule(number, rule, home)).collect();
@@ -127,7 +128,7 @@ fn day(day: settings::Weekday) -> Day {
 }
 
 /// Arms that are said to be good at something are preferred for it.
-fn strengths(settings: &Settings) -> impl Iterator<Item = Rule> {
+fn strengths(settings: &RoutingSettings) -> impl Iterator<Item = Rule> {
     let strong = settings.arms.iter().filter(|(_, arm)| arm.enabled && !arm.strengths.is_empty());
     strong.map(|(name, arm)| Rule {
         name: format!("strengths of {name}"),
@@ -161,7 +162,7 @@ fn verify(verify: settings::Verify) -> Verify {
     }
 }
 
-fn limits(settings: &Settings, warnings: &mut Vec<String>) -> PoolLimits {
+fn limits(settings: &RoutingSettings, warnings: &mut Vec<String>) -> PoolLimits {
     let settings::Caps { turn, session, day, month, project_day, project_month } =
         settings.router.caps;
     let mut limits =
@@ -220,12 +221,13 @@ mod tests {
     use gnoma_router::{pool::Learnt, rules::LocalTime};
 
     use super::*;
+    use crate::lowering::Lowered;
 
     fn wishes_of(text: &str) -> Wishes {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        wishes(&gnoma_config::load(&sources).unwrap().settings, Some(folder.path()))
+        wishes(&Lowered::from(gnoma_config::load(&sources).unwrap()).routing, Some(folder.path()))
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
 };
 
-use gnoma_config::{Settings, settings::RouterMode};
+use gnoma_config::settings::RouterMode;
 use gnoma_core::{ModelRef, Price, ledger::Total, store::SessionId};
 use gnoma_engine::{Arm, Routes, routing::RoutingOptions};
 use gnoma_guard::privacy::Keep;
@@ -36,7 +36,10 @@ use self::{
     roster::{Left, Roster},
 };
 pub use self::{discovery::Discovery, first::find_provider};
-use crate::{Folders as _, Project, Result, clock, guarding, keeping::Begun, ledger::LateLedger};
+use crate::{
+    Folders as _, Project, Result, clock, guarding, keeping::Begun, ledger::LateLedger,
+    lowering::RoutingSettings,
+};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
@@ -89,7 +92,7 @@ pub fn today() -> i32 {
 /// A person took the last turn of a session back, which says something about who did it. A failure to
 /// note that is nobody's trouble. `ended_ms`: when the conversation last went on.
 pub fn undone(project: &Project, session: &SessionId, ended_ms: i64) {
-    if project.loaded.settings.router.learn {
+    if project.routing.router.learn {
         let key = project_key(&project.places.project);
         drop(book(project).undone(&key, session.as_str(), ended_ms));
     }
@@ -108,7 +111,7 @@ pub fn book(project: &Project) -> Book {
 /// The ledger of the profile.
 #[must_use]
 pub fn ledger(project: &Project) -> Arc<LateLedger> {
-    let is_kept = guarding::privacy(&project.loaded.settings).may(Keep::Learning);
+    let is_kept = guarding::privacy(project.routing.privacy).may(Keep::Learning);
     let path = ledger_file(project);
     project.shared.ledger(is_kept.then_some(path), project.notices.clone())
 }
@@ -125,7 +128,7 @@ pub fn ledger_to_look_at(project: &Project) -> Arc<LateLedger> {
 
 fn folder(project: &Project) -> PathBuf {
     let state = project.environment().state_dir();
-    match &project.loaded.profile {
+    match &project.keeping.profile {
         Some(profile) => state.join("profiles").join(profile),
         None => state,
     }
@@ -146,7 +149,7 @@ pub fn known<'a>(
     project: &Project,
     arms: impl Iterator<Item = &'a ModelRef>,
 ) -> Vec<gnoma_router::Arm> {
-    let settings = &project.loaded.settings;
+    let settings = &project.routing;
     let catalogue = catalogue(project);
     arms.map(|name| arms::known(settings, &catalogue, name).1).collect()
 }
@@ -154,7 +157,7 @@ pub fn known<'a>(
 /// The prices of the arms that there are and of those that were used, as far as known.
 #[must_use]
 pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
-    let settings = &project.loaded.settings;
+    let settings = &project.routing;
     let catalogue = catalogue(project);
     let mut names = roster::of(settings, &catalogue, today()).arms;
     names.extend(totals.iter().map(|total| total.arm.clone()));
@@ -169,7 +172,7 @@ pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
 
 /// Models as the user corrected them; what cannot be used is told and left out.
 fn catalogue(project: &Project) -> Overlay {
-    let Some(file) = &project.loaded.settings.router.catalogue else { return Overlay::default() };
+    let Some(file) = &project.routing.router.catalogue else { return Overlay::default() };
     let environment = project.environment();
     let path = match (file.strip_prefix("~/"), environment.home()) {
         (Some(below), Some(home)) => home.join(below),
@@ -196,14 +199,14 @@ fn catalogue(project: &Project) -> Overlay {
 /// # Errors
 /// No arm can be asked: why, and what to do.
 pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
-    let Project { spec, loaded, .. } = project;
-    let settings = first::settings(&loaded.settings, &spec.overrides);
+    let spec = &project.spec;
+    let settings = first::settings(&project.routing, &spec.overrides);
     let is_pinned = first::is_pinned(spec);
     let is_off = settings.router.mode == RouterMode::Off;
     let catalogue = catalogue(project);
     let mut roster =
         if is_off { Roster::default() } else { roster::of(&settings, &catalogue, today()) };
-    let http = project.shared.http(&settings);
+    let http = project.shared.http(&settings.network);
     let mut maker = Maker::new(settings, project.shared.clone(), catalogue);
     let names = named(project, &mut maker, &http, &mut roster, is_pinned).await?;
     let known = Known::default();
@@ -272,7 +275,7 @@ async fn named(
 fn options(
     project: &Project,
     wanted: &Wanted,
-    settings: &Settings,
+    settings: &RoutingSettings,
     made: &[Made],
     known: &Known,
 ) -> RoutingOptions {
@@ -287,7 +290,7 @@ fn options(
     }
     warnings.iter().for_each(|warning| notices.warning(warning));
     let key = project_key(&places.project);
-    let learns = settings.router.learn && guarding::privacy(settings).may(Keep::Learning);
+    let learns = settings.router.learn && guarding::privacy(settings.privacy).may(Keep::Learning);
     let memory = learns.then(|| Memory {
         book: book(project),
         project: key.clone(),
@@ -316,13 +319,13 @@ fn options(
 /// The router as it was left; a fresh one where there is no choice, or where nothing may be known.
 fn router(project: &Project, has_choice: bool, made: &[Made]) -> Router {
     let fresh = || Router::new(Tuning::default());
-    if !has_choice || !guarding::privacy(&project.loaded.settings).may(Keep::Learning) {
+    if !has_choice || !guarding::privacy(project.routing.privacy).may(Keep::Learning) {
         return fresh();
     }
     let book = book(project);
     let known: Vec<_> = made.iter().map(|made| made.published.clone()).collect();
     match book.read() {
-        Ok(kept) if project.loaded.settings.router.learn => {
+        Ok(kept) if project.routing.router.learn => {
             memory::router(&book.import_once(kept, &known), &known)
         }
         Ok(kept) => memory::router(&kept, &known),

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use gnoma_config::{Settings, env, settings::arm_named};
+use gnoma_config::{env, settings::arm_named};
 use gnoma_core::ModelRef;
 use gnoma_llm::{KNOWN, KnownProvider, catalogue::Overlay};
 
 use super::slm;
-use crate::wire;
+use crate::{lowering::RoutingSettings, wire};
 
 /// More arms than this help nobody to choose.
 pub const MOST_ARMS: usize = 128;
@@ -38,7 +38,7 @@ pub struct Roster {
 }
 
 /// What can be asked for without a question to any server.
-pub fn of(settings: &Settings, catalogue: &Overlay, today: i32) -> Roster {
+pub fn of(settings: &RoutingSettings, catalogue: &Overlay, today: i32) -> Roster {
     let mut roster = Roster::default();
     for name in providers(settings) {
         match reach(settings, &name) {
@@ -64,7 +64,7 @@ pub fn of(settings: &Settings, catalogue: &Overlay, today: i32) -> Roster {
 
 impl Roster {
     /// Each once, without those that are switched off, and no more than are of use.
-    fn tidy(&mut self, settings: &Settings) {
+    fn tidy(&mut self, settings: &RoutingSettings) {
         let mut seen = BTreeSet::new();
         let left = &mut self.left;
         self.arms.retain(|arm| {
@@ -91,9 +91,9 @@ fn arm(provider: &str, model: Option<String>) -> Option<ModelRef> {
 }
 
 /// Every provider that is spoken of, the default one first, and those that are looked for.
-fn providers(settings: &Settings) -> Vec<String> {
+fn providers(settings: &RoutingSettings) -> Vec<String> {
     let provider = &settings.provider;
-    let known = |name: &&String| wire::profile(settings, name).is_ok();
+    let known = |name: &&String| wire::profile(provider, name).is_ok();
     let mut names: Vec<String> = provider.default.iter().cloned().collect();
     let has_key = |known: &&KnownProvider| provider.api_keys.contains_key(known.name);
     names.extend(KNOWN.iter().filter(has_key).map(|known| known.name.to_owned()));
@@ -112,12 +112,12 @@ enum Reach {
     Not(String),
 }
 
-fn reach(settings: &Settings, name: &str) -> Reach {
-    let profile = match wire::profile(settings, name) {
+fn reach(settings: &RoutingSettings, name: &str) -> Reach {
+    let profile = match wire::profile(&settings.provider, name) {
         Ok(profile) => profile,
         Err(error) => return Reach::Not(error.to_string()),
     };
-    if wire::needs_key(settings, &profile) {
+    if wire::needs_key(&settings.provider, &profile) {
         let variable = env::key_variables(name).into_iter().next().unwrap_or_default();
         return Reach::Not(format!("has no key: export {variable}=…"));
     }
@@ -125,7 +125,7 @@ fn reach(settings: &Settings, name: &str) -> Reach {
 }
 
 /// Whether somebody has said which models of it are meant, so that the server need not be asked.
-fn is_listed(settings: &Settings, name: &str) -> bool {
+fn is_listed(settings: &RoutingSettings, name: &str) -> bool {
     let provider = &settings.provider;
     provider.models.get(name).is_some_and(|models| !models.is_empty())
         || (default_model(settings, name).is_some() && !is_local_by_name(name))
@@ -136,14 +136,14 @@ fn is_local_by_name(name: &str) -> bool {
 }
 
 /// The model that is set for the default provider.
-fn default_model(settings: &Settings, name: &str) -> Option<String> {
+fn default_model(settings: &RoutingSettings, name: &str) -> Option<String> {
     let provider = &settings.provider;
     provider.model.clone().filter(|_| provider.default.as_deref() == Some(name))
 }
 
 /// The models of a provider that are arms: those named for it; else the one that is set, its usual one,
 /// and, where it is the vendor itself, those that the catalogue holds worth having.
-fn models(settings: &Settings, name: &str, catalogue: &Overlay, today: i32) -> Vec<String> {
+fn models(settings: &RoutingSettings, name: &str, catalogue: &Overlay, today: i32) -> Vec<String> {
     let provider = &settings.provider;
     let mut models: Vec<String> = default_model(settings, name).into_iter().collect();
     if let Some(named) = provider.models.get(name).filter(|named| !named.is_empty()) {
@@ -173,7 +173,7 @@ fn lead(catalogue: &Overlay, provider: &str, model: &str) -> String {
 }
 
 /// Arms that are spoken of one by one: under `[[arms]]`, in roles, and the one that sorts requests.
-fn named_alone(settings: &Settings, left: &mut Vec<Left>) -> Vec<ModelRef> {
+fn named_alone(settings: &RoutingSettings, left: &mut Vec<Left>) -> Vec<ModelRef> {
     let roles = &settings.router.roles;
     let roles = [&roles.small, &roles.planner, &roles.editor, &roles.reviewer];
     let about = settings.arms.keys().filter_map(|name| arm_named(name));
@@ -199,12 +199,13 @@ mod tests {
     use gnoma_llm::catalogue;
 
     use super::*;
+    use crate::lowering::Lowered;
 
-    fn settings(text: &str) -> Settings {
+    fn settings(text: &str) -> RoutingSettings {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        gnoma_config::load(&sources).unwrap().settings
+        Lowered::from(gnoma_config::load(&sources).unwrap()).routing
     }
 
     fn roster(text: &str) -> Roster {

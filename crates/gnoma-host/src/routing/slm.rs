@@ -1,17 +1,16 @@
 //! The small model that sorts requests: which arm it is.
 
-use gnoma_config::{
-    Settings,
-    settings::{Slm, SlmBackend},
-};
+use gnoma_config::settings::{Slm, SlmBackend};
 use gnoma_core::ModelRef;
+
+use crate::lowering::RoutingSettings;
 
 /// The name of a server that only the small model's settings know of.
 const OWN: &str = "slm";
 
 /// The arm that says what kind of task it is; `None` where the words decide. Without a model of its own
 /// it is the one that has the role `small`.
-pub(super) fn arm(settings: &Settings) -> Option<ModelRef> {
+pub(super) fn arm(settings: &RoutingSettings) -> Option<ModelRef> {
     let slm = &settings.slm;
     let provider = provider(slm)?;
     match &slm.model {
@@ -21,7 +20,7 @@ pub(super) fn arm(settings: &Settings) -> Option<ModelRef> {
 }
 
 /// Whether the settings name the arm for nothing but sorting requests.
-pub(super) fn only_sorts(settings: &Settings, arm: &ModelRef) -> bool {
+pub(super) fn only_sorts(settings: &RoutingSettings, arm: &ModelRef) -> bool {
     let provider = &settings.provider;
     let roles = &settings.router.roles;
     let roles = [&roles.small, &roles.planner, &roles.editor, &roles.reviewer];
@@ -35,7 +34,7 @@ pub(super) fn only_sorts(settings: &Settings, arm: &ModelRef) -> bool {
 }
 
 /// The server's name and address, where it has one of its own.
-pub(super) fn endpoint(settings: &Settings) -> Option<(&'static str, &str)> {
+pub(super) fn endpoint(settings: &RoutingSettings) -> Option<(&'static str, &str)> {
     Some((provider(&settings.slm)?, settings.slm.base_url.as_deref()?))
 }
 

@@ -76,9 +76,9 @@ fn described(
         }
     };
     let known = KNOWN.iter().find(|known| known.name == name);
-    let settings = &project.loaded.settings;
+    let provider = &project.routing.provider;
     let has_address = args.address.is_some()
-        || settings.provider.endpoints.contains_key(&name)
+        || provider.endpoints.contains_key(&name)
         || known.is_some_and(|known| !known.base_url.is_empty());
     let address = match (has_address, terminal) {
         (true, _) => args.address.clone(),
@@ -91,7 +91,7 @@ fn described(
         }
     };
     let key = key(args, &name, known, project, terminal)?;
-    let is_default = args.default || settings.provider.default.is_none();
+    let is_default = args.default || provider.default.is_none();
     Ok(NewProvider { name, address, protocol: args.protocol.clone(), key, is_default })
 }
 

@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader, IsTerminal as _, Write as _},
     path::Path,
+    sync::Arc,
 };
 
 use anyhow::Result;
@@ -11,7 +12,8 @@ use gnoma_config::{Finding, Loaded};
 use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::GatePlace;
 use gnoma_guard::permission::World;
-use gnoma_host::{HostError, Project, wire};
+use gnoma_host::{HostError, Project, guarding, wire};
+use gnoma_tools::Trials;
 
 use crate::{
     args::{GuardInput, TurnArgs},
@@ -84,6 +86,12 @@ pub(super) fn open(input: &GuardInput) -> Result<Box<dyn BufRead>> {
             Ok(Box::new(BufReader::new(opened)))
         }
     }
+}
+
+/// Where the sessions of the project work.
+pub(super) fn place(project: &Project, trials: Option<Arc<Trials>>) -> GatePlace {
+    let Project { guard, places, spec, .. } = project;
+    guarding::place(guard, places, spec, trials)
 }
 
 /// What a judgement depends on besides rules and mode.

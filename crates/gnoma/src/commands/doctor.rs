@@ -3,9 +3,12 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::Result;
-use gnoma_config::{Loaded, settings::Sandbox};
+use gnoma_config::settings::Sandbox;
 use gnoma_core::protocol::{Environment, SessionSpec};
-use gnoma_host::{Folders as _, Places};
+use gnoma_host::{
+    Folders as _, Places,
+    lowering::{KeepingSettings, Lowered},
+};
 use gnoma_sandbox::{Strength, Support};
 
 use super::common::{print, settings, unbuilt};
@@ -17,12 +20,12 @@ const PROGRAMS: [(&str, &str); 2] =
 
 pub(crate) fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let (spec, loaded) = settings(args, around)?;
-    let trials = gnoma_host::guarding::trials(&loaded, &spec);
     let unbuilt = unbuilt(&spec, &loaded);
+    let Lowered { guard, keeping, .. } = loaded.into();
+    let trials = gnoma_host::guarding::trials(&guard, &spec);
     let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
-    let mode = loaded.settings.sandbox.mode;
-    let sound = sandbox(mode, &mut text);
+    let sound = sandbox(guard.sandbox.mode, &mut text);
     if let Some(trials) = trials {
         let why =
             trials.hindrance().map(|why| format!("not here, so commands are asked for: {why}"));
@@ -30,8 +33,8 @@ pub(crate) fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
         line(&mut text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
     }
     idle(&unbuilt, &mut text);
-    privacy(&loaded.settings, &mut text);
-    kept(&loaded, &environment, &folder, &mut text);
+    privacy(keeping.privacy.incognito, &mut text);
+    kept(&keeping, &environment, &folder, &mut text);
     folders(&environment, &folder, &mut text);
     programs(&environment, &mut text);
     print(&text)?;
@@ -100,22 +103,18 @@ fn idle(unbuilt: &[String], text: &mut String) {
     }
 }
 
-fn privacy(settings: &gnoma_config::Settings, text: &mut String) {
-    let said = if settings.privacy.incognito {
-        "incognito: nothing of what is said or done is kept"
-    } else {
-        "normal"
-    };
+fn privacy(is_incognito: bool, text: &mut String) {
+    let said =
+        if is_incognito { "incognito: nothing of what is said or done is kept" } else { "normal" };
     let _infallible = writeln!(text, "\nprivacy: {said}");
 }
 
 /// Says what is kept of sessions and files, and where.
-fn kept(loaded: &Loaded, environment: &Environment, cwd: &Path, text: &mut String) {
-    let settings = &loaded.settings;
+fn kept(settings: &KeepingSettings, environment: &Environment, cwd: &Path, text: &mut String) {
     if settings.privacy.incognito {
         return;
     }
-    let places = Places::of(loaded, environment, cwd);
+    let places = Places::of(settings, environment, cwd);
     text.push_str("\nkept\n");
     let sessions = if settings.session.keep {
         places.database().display().to_string()

@@ -7,8 +7,6 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gnoma_config::Loaded;
-use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::GatePlace;
 use gnoma_guard::{
     firewall::{Allowed, FirewallAction, Policy},
@@ -25,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    common::{open, print, settings, world},
+    common::{open, place, print, settings, world},
     guard_run,
 };
 use crate::{
@@ -39,20 +37,19 @@ const MAX_TEXT_BYTES: u64 = 1 << 30;
 
 pub(crate) async fn run(what: &GuardSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let (spec, loaded) = settings(args, around)?;
+    let project = Project::with(spec, loaded.into(), report::notices())?;
     match what {
         GuardSub::Scan(input) => {
-            scan(input, &guarding::search(&loaded.settings, &spec.environment)?)
+            let keys = &project.routing.provider.api_keys;
+            scan(input, &guarding::search(&project.guard, keys, project.environment())?)
         }
         GuardSub::Clean(input) => clean(input),
         GuardSub::Shell(input) => {
-            let trials = guarding::trials(&loaded, &spec);
-            shell(input, &guarding::place(&loaded, &spec, trials))
+            let trials = guarding::trials(&project.guard, &project.spec);
+            shell(input, &place(&project, trials))
         }
-        GuardSub::Explain { command } => explain(command, &loaded, &spec),
-        GuardSub::Run { mode, input } => {
-            let project = Project::with(spec, loaded, report::notices())?;
-            guard_run::run(input, *mode, project).await
-        }
+        GuardSub::Explain { command } => explain(command, &project),
+        GuardSub::Run { mode, input } => guard_run::run(input, *mode, project).await,
     }
 }
 
@@ -265,8 +262,8 @@ fn row(command: &str, world: &World<'_>, place: &GatePlace) -> ShellRow {
     ShellRow { verdict, ..row }
 }
 
-fn explain(command: &str, loaded: &Loaded, spec: &SessionSpec) -> Result<Exit> {
-    let place = guarding::place(loaded, spec, None);
-    let permissions = guarding::permissions(&loaded.settings)?;
-    print(&permissions.explain(loaded.settings.permission.mode, &world(&place), command))
+fn explain(command: &str, project: &Project) -> Result<Exit> {
+    let place = place(project, None);
+    let permissions = guarding::permissions(&project.guard)?;
+    print(&permissions.explain(project.guard.permission.mode, &world(&place), command))
 }

@@ -31,7 +31,7 @@ use gnoma_tools::Trials;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::common::{open, world};
+use super::common::{self, open, world};
 use crate::{
     args::GuardInput,
     report::{self, Exit},
@@ -127,7 +127,7 @@ impl Bench {
             "none",
         )));
         let tools = session::options(&project, unused)?.tools;
-        let trials = guarding::trials(&project.loaded, &project.spec);
+        let trials = guarding::trials(&project.guard, &project.spec);
         Ok(Self { project, mode, tools, trials })
     }
 
@@ -157,13 +157,13 @@ impl Bench {
     }
 
     fn place(&self) -> GatePlace {
-        guarding::place(&self.project.loaded, &self.project.spec, self.trials.clone())
+        common::place(&self.project, self.trials.clone())
     }
 
     /// What is decided about the command before somebody is asked.
     fn verdict(&self, command: &str) -> Result<&'static str> {
         let place = self.place();
-        let permissions = guarding::permissions(&self.project.loaded.settings)?;
+        let permissions = guarding::permissions(&self.project.guard)?;
         let Some(tool) = self.tools.iter().find(|tool| *tool.spec().name == *TOOL) else {
             return Ok("refuse");
         };

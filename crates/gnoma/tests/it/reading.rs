@@ -118,7 +118,7 @@ fn tool(folder: &Path) -> Arc<dyn Tool> {
         ..SessionSpec::default()
     };
     let project = Project::open(spec, Notices::unheard()).unwrap();
-    let mut sandbox = guarding::sandbox(&project.loaded, &project.spec, None);
+    let mut sandbox = guarding::sandbox(&project.guard, &project.places, &project.spec, None);
     if let Sandbox::Walled { launcher, .. } = &mut sandbox {
         *launcher = env!("CARGO_BIN_EXE_gnoma").into();
     }

@@ -32,7 +32,7 @@ pub(super) async fn reset(
     json: bool,
     around: &Surroundings,
 ) -> Result<Exit> {
-    refuse_in_incognito(&project.loaded.settings, "router reset")?;
+    refuse_in_incognito(project, "router reset")?;
     let book = routing::book(project);
     if !yes {
         let Some(terminal) = terminal::open(around) else {
@@ -59,7 +59,7 @@ pub(super) fn export(project: &Project) -> Result<Exit> {
 }
 
 pub(super) fn import(project: &Project, file: &Path, replace: bool, json: bool) -> Result<Exit> {
-    refuse_in_incognito(&project.loaded.settings, "router import")?;
+    refuse_in_incognito(project, "router import")?;
     let book = routing::book(project);
     let bytes = read(file).with_context(|| format!("cannot read `{}`", file.display()))?;
     let here = book.read().with_context(|| cannot_change(&book))?;

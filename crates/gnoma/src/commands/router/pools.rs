@@ -49,7 +49,7 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
 /// Counts as taken now what a clock that was wrongly ahead dated in the future: it would keep limits
 /// full until then. Asked for by hand, since only a person knows which clock was right.
 pub(super) async fn redate(project: &Project) -> Result<()> {
-    refuse_in_incognito(&project.loaded.settings, "router pools --redate")?;
+    refuse_in_incognito(project, "router pools --redate")?;
     let moved = if routing::has_ledger(project) {
         let ledger = routing::ledger(project);
         ledger.redate(clock::now_ms()).await.map_err(|error| anyhow::anyhow!(error.sentence))?
@@ -63,7 +63,7 @@ pub(super) async fn redate(project: &Project) -> Result<()> {
 
 /// Goes on with what a damaged ledger still told. Asked for by hand: what is missing was somebody's money.
 pub(super) async fn accept_loss(project: &Project) -> Result<()> {
-    refuse_in_incognito(&project.loaded.settings, "router pools --accept-loss")?;
+    refuse_in_incognito(project, "router pools --accept-loss")?;
     let ledger = routing::ledger(project);
     let accepted = ledger.accept_loss().await.map_err(|error| anyhow::anyhow!(error.sentence))?;
     report::say(match accepted {

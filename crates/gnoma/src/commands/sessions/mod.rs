@@ -24,7 +24,7 @@ use crate::{
 pub(super) async fn run(what: SessionsSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let project = project(args, around)?;
     if let Some(command) = writing(&what) {
-        refuse_in_incognito(&project.loaded.settings, command)?;
+        refuse_in_incognito(&project, command)?;
     }
     match what {
         SessionsSub::List { max, json } => list::run(&project, max, json).await,

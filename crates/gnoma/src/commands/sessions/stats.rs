@@ -19,9 +19,9 @@ const MAX_FILES: usize = 1_000_000;
 
 pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
     let past = Past::find(project)?;
-    let settings = &project.loaded.settings;
+    let settings = &project.keeping.checkpoints;
     // Opening makes what is missing.
-    let has_files = settings.checkpoints.enabled && !settings.privacy.incognito;
+    let has_files = settings.enabled && !project.is_incognito();
     let (sessions, workspace) = match &past {
         Some(past) if has_files => (past.all().await?, project.places.open(settings).ok()),
         Some(past) => (past.all().await?, None),

@@ -1,0 +1,87 @@
+//! Lowers the settings once, when a project is opened, into the parts that single modules need. No other
+//! module sees all of them.
+
+use std::collections::BTreeMap;
+
+use gnoma_config::{
+    Explained, FileTrust, Loaded, Settings,
+    settings::{
+        ArmSettings, Checkpoints, Network, Permission, Privacy, Provider, RateLimits, Router,
+        SandboxSettings, Security, Session, Slm, Tools,
+    },
+};
+
+/// The parts of a project's settings.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// Who is asked, and how one of them is chosen.
+    pub routing: RoutingSettings,
+    /// What guards the session.
+    pub guard: GuardSettings,
+    /// What is kept.
+    pub keeping: KeepingSettings,
+    /// Limits of tools.
+    pub tools: Tools,
+    /// Every value with its origin, for people.
+    pub values: Vec<Explained>,
+}
+
+/// Who is asked, and how one of them is chosen.
+#[derive(Clone, Debug)]
+pub struct RoutingSettings {
+    /// The providers, their keys and addresses.
+    pub provider: Provider,
+    /// Waiting for servers.
+    pub network: Network,
+    /// Choosing of models.
+    pub router: Router,
+    /// What is said about single arms, by `provider/model`.
+    pub arms: BTreeMap<String, ArmSettings>,
+    /// The small local model.
+    pub slm: Slm,
+    /// Limits, by provider or by the name of a pool.
+    pub rate_limits: BTreeMap<String, RateLimits>,
+    /// Whether anything may be learnt, and who may be asked.
+    pub privacy: Privacy,
+}
+
+/// What guards a session: permissions, secrets, the sandbox.
+#[derive(Clone, Debug)]
+pub struct GuardSettings {
+    /// What may happen.
+    pub permission: Permission,
+    /// What must not leave.
+    pub security: Security,
+    /// The sandbox of commands.
+    pub sandbox: SandboxSettings,
+    /// How the project's own settings stand; `None` where it has none.
+    pub trust: Option<FileTrust>,
+}
+
+/// What is kept of sessions and files, and where.
+#[derive(Clone, Debug)]
+pub struct KeepingSettings {
+    /// Whether anything is.
+    pub privacy: Privacy,
+    /// Keeping of sessions.
+    pub session: Session,
+    /// Keeping of files.
+    pub checkpoints: Checkpoints,
+    /// The profile in use, whose sessions lie apart.
+    pub profile: Option<String>,
+}
+
+impl From<Loaded> for Lowered {
+    fn from(Loaded { settings, values, profile, project, .. }: Loaded) -> Self {
+        let Settings { provider, permission, security, privacy, sandbox, tools, .. } = settings;
+        let Settings { session, checkpoints, router, rate_limits, arms, slm, network, .. } =
+            settings;
+        Self {
+            routing: RoutingSettings { provider, network, router, arms, slm, rate_limits, privacy },
+            guard: GuardSettings { permission, security, sandbox, trust: project },
+            keeping: KeepingSettings { privacy, session, checkpoints, profile },
+            tools,
+            values,
+        }
+    }
+}

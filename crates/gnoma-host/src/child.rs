@@ -23,7 +23,8 @@ pub(crate) fn project(parent: &Project, wanted: &SessionSpec, notices: Notices) 
     *rounds = spec.overrides.max_rounds.unwrap_or(u32::MAX).min(*rounds);
     project.keeping.session.keep = false;
     let keys = &parent.routing.provider.api_keys;
-    let firewall = guarding::firewall(&parent.guard, keys, &spec.environment)?;
+    let random = parent.shared.clock().random();
+    let firewall = guarding::firewall(&parent.guard, keys, &spec.environment, random)?;
     Ok(Project { spec, firewall, notices, ..project })
 }
 
@@ -123,6 +124,7 @@ mod tests {
     use gnoma_core::protocol::Environment;
 
     use super::*;
+    use crate::Shared;
 
     /// A project in a folder of its own, and the folder that it lies in.
     fn parent() -> (Project, tempfile::TempDir) {
@@ -144,7 +146,7 @@ mod tests {
             profile: Some("mine".to_owned()),
             ..SessionSpec::default()
         };
-        (Project::with(spec, lowered, Notices::unheard()).unwrap(), around)
+        (Project::with(spec, lowered, Notices::unheard(), Shared::default()).unwrap(), around)
     }
 
     fn child(parent: &Project, wanted: &SessionSpec) -> Result<Project> {

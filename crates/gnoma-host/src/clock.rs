@@ -2,10 +2,60 @@
 
 use std::{
     hash::{BuildHasher as _, RandomState},
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use jiff::{Timestamp, tz::TimeZone};
+
+/// Where a process has its time, its random bits and the ids of its sessions from. One that repeats makes
+/// what sessions send repeat.
+#[derive(Clone)]
+pub struct Clock {
+    now_ms: Arc<dyn Fn() -> i64 + Send + Sync>,
+    random: Arc<dyn Fn() -> u64 + Send + Sync>,
+    session_id: Arc<dyn Fn() -> String + Send + Sync>,
+}
+
+impl Default for Clock {
+    /// The system's.
+    fn default() -> Self {
+        Self::new(now_ms, random, session_id)
+    }
+}
+
+impl Clock {
+    /// One that reads these: milliseconds since 1970, bits that nobody can guess, an id that no session has.
+    pub fn new(
+        now_ms: impl Fn() -> i64 + Send + Sync + 'static,
+        random: impl Fn() -> u64 + Send + Sync + 'static,
+        session_id: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            now_ms: Arc::new(now_ms),
+            random: Arc::new(random),
+            session_id: Arc::new(session_id),
+        }
+    }
+
+    /// Milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        (self.now_ms)()
+    }
+
+    /// Bits that nobody can guess.
+    #[must_use]
+    pub fn random(&self) -> u64 {
+        (self.random)()
+    }
+
+    /// An id that no session has.
+    #[must_use]
+    pub fn session_id(&self) -> String {
+        (self.session_id)()
+    }
+}
 
 /// Bits from the system's random source, by way of the hasher's seed.
 pub fn random() -> u64 {

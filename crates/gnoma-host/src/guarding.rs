@@ -27,7 +27,7 @@ use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
 use gnoma_tools::Trials;
 
 use crate::{
-    Folders as _, HostError, Result, clock,
+    Folders as _, HostError, Result,
     lowering::GuardSettings,
     places::{Places, resolve},
     reading,
@@ -45,17 +45,18 @@ pub fn privacy(settings: settings::Privacy) -> Privacy {
     }
 }
 
-/// What stands between secrets and everything that leaves.
+/// What stands between secrets and everything that leaves. `random`: bits that nobody can guess, so that
+/// nobody can name a placeholder.
 pub fn firewall(
     settings: &GuardSettings,
     keys: &Keys,
     environment: &Environment,
+    random: u64,
 ) -> Result<Arc<Firewall>> {
     // 32 bits keep placeholders short, and a page that wants to name one has to guess them.
     const PLACEHOLDER_BITS: u32 = 32;
     let Search { scanner, policy, allowed } = search(settings, keys, environment)?;
-    let random = clock::random() >> (u64::BITS - PLACEHOLDER_BITS);
-    let first_placeholder = LEAST_NUMBER + random;
+    let first_placeholder = LEAST_NUMBER + (random >> (u64::BITS - PLACEHOLDER_BITS));
     Ok(Arc::new(Firewall::new(firewall::FirewallOptions {
         scanner,
         policy,

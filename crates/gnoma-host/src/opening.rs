@@ -12,7 +12,9 @@ use gnoma_core::{
 use gnoma_engine::Session as Engine;
 
 use crate::{
-    Project, Result, clock, facts,
+    Project, Result,
+    clock::Clock,
+    facts,
     keeping::Kept,
     live::{Beside, Opened, Opener, Opening, Prepared},
     off_loop::off_loop,
@@ -33,6 +35,12 @@ pub struct Projects {
 }
 
 impl Projects {
+    /// Opens sessions in a process with this clock.
+    #[must_use]
+    pub fn with_clock(clock: Clock) -> Self {
+        Self { shared: Shared::new(clock), project: None }
+    }
+
     /// Opens one session, for a single turn in a project that was read already. What fails on the way
     /// is the answer to the request, and no models are looked for beside the turn. What is said by the
     /// way goes where `project` says it.
@@ -54,18 +62,18 @@ impl Opener for Projects {
     }
 
     fn now_ms(&self) -> i64 {
-        clock::now_ms()
+        self.shared.clock().now_ms()
     }
 
     fn new_id(&self) -> SessionId {
-        SessionId::new(clock::session_id())
+        SessionId::new(self.shared.clock().session_id())
     }
 }
 
 async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
     let Opening { spec, session, carried, notices, spawner } = wanted;
     let (project, continued) = off_loop(|| async {
-        let project = Project::open(spec, notices)?.sharing(shared);
+        let project = Project::open(spec, notices, shared)?;
         project.refuse_whole_system()?;
         let continued = resuming::take(&project, &project.spec.start).await?;
         Ok((project, continued))
@@ -119,8 +127,8 @@ fn ready(
     };
     // A session that is changed may have been stored under its id already.
     let is_new = session.is_none() && stored.is_none();
-    let id =
-        session.or_else(|| stored.clone()).unwrap_or_else(|| SessionId::new(clock::session_id()));
+    let new_id = || SessionId::new(project.shared.clock().session_id());
+    let id = session.or_else(|| stored.clone()).unwrap_or_else(new_id);
     let project = Arc::new(project);
     let routes = KnownRoutes::default();
     let info = facts::info(&project, used);

@@ -8,7 +8,7 @@ use gnoma_core::store::{
 };
 use gnoma_store::{Opened, Store};
 
-use crate::{HostError, Project, Result, clock, places::Places};
+use crate::{HostError, Project, Result, clock::Clock, places::Places};
 
 /// Entries and bytes read at once.
 const PAGE: PageRequest = PageRequest { tip: None, max_entries: 10_000, max_bytes: 64 << 20 };
@@ -23,6 +23,8 @@ pub struct Past {
     pub store: Arc<Store>,
     /// The project's places.
     pub places: Places,
+    /// The clock of the process.
+    pub clock: Clock,
 }
 
 impl Past {
@@ -55,7 +57,7 @@ impl Past {
         if let Some(rescued) = rescued {
             notices.warning(rescued);
         }
-        Ok(Self { store: Arc::new(store), places: places.clone() })
+        Ok(Self { store: Arc::new(store), places: places.clone(), clock: shared.clock().clone() })
     }
 
     /// All sessions, the newest first.
@@ -145,7 +147,7 @@ impl Past {
             let text = format!("`{source}` is empty: there is nothing to fork");
             return Err(HostError::usage(text));
         };
-        let forked = self.store.fork(source.clone(), at, clock::now_ms()).await;
+        let forked = self.store.fork(source.clone(), at, self.clock.now_ms()).await;
         Ok(forked.with_context(|| format!("cannot fork `{source}`"))?)
     }
 }

@@ -7,7 +7,7 @@ use gnoma_core::{
 use gnoma_engine::{Routes, tokens};
 
 use crate::{
-    Project, Result, clock,
+    Project, Result,
     routing::{self, Ready, Wanted, roster::Left},
 };
 
@@ -55,7 +55,7 @@ pub async fn levels(project: &Project, routes: &Routes) -> Vec<Level> {
         return Vec::new();
     }
     let ledger = routing::ledger_to_look_at(project);
-    ledger.levels(limited, clock::now_ms()).await.unwrap_or_else(|error| {
+    ledger.levels(limited, project.now_ms()).await.unwrap_or_else(|error| {
         project.notices.warning(error.sentence);
         Vec::new()
     })

@@ -47,20 +47,26 @@ impl Project {
     ///
     /// # Errors
     /// The folder is none, or the settings cannot be used.
-    pub fn open(spec: SessionSpec, notices: Notices) -> Result<Self> {
+    pub fn open(spec: SessionSpec, notices: Notices, shared: Shared) -> Result<Self> {
         let (spec, loaded) = wire::load(spec, &notices)?;
         let mut lowered = Lowered::from(loaded);
         key_command::fill(&mut lowered.routing.provider, &spec.environment, &notices);
-        Self::with(spec, lowered, notices)
+        Self::with(spec, lowered, notices, shared)
     }
 
     /// A project with settings that were read before.
     ///
     /// # Errors
     /// The settings about secrets cannot be used.
-    pub fn with(spec: SessionSpec, lowered: Lowered, notices: Notices) -> Result<Self> {
+    pub fn with(
+        spec: SessionSpec,
+        lowered: Lowered,
+        notices: Notices,
+        shared: Shared,
+    ) -> Result<Self> {
         let Lowered { routing, guard, keeping, tools, values } = lowered;
-        let firewall = guarding::firewall(&guard, &routing.provider.api_keys, &spec.environment)?;
+        let (keys, random) = (&routing.provider.api_keys, shared.clock().random());
+        let firewall = guarding::firewall(&guard, keys, &spec.environment, random)?;
         let places = Places::of(&keeping, &spec.environment, &spec.folder);
         Ok(Self {
             spec,
@@ -72,20 +78,20 @@ impl Project {
             firewall,
             places,
             notices,
-            shared: Shared::default(),
+            shared,
         })
-    }
-
-    /// The project in a process that has others.
-    #[must_use]
-    pub fn sharing(self, shared: Shared) -> Self {
-        Self { shared, ..self }
     }
 
     /// The client's environment.
     #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.spec.environment
+    }
+
+    /// Milliseconds since 1970, by the clock of the process.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        self.shared.clock().now_ms()
     }
 
     /// What is known about one setting.

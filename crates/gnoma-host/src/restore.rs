@@ -8,7 +8,7 @@ use gnoma_core::store::{
 };
 use gnoma_store::checkpoint::{Conflict, Error, LeftOut, LeftWhy, Restored, SnapshotId, Workspace};
 
-use crate::{HostError, Project, Result, clock, past::Past, text::one_line, timeline};
+use crate::{HostError, Project, Result, past::Past, text::one_line, timeline};
 
 /// Paths that are named of each kind.
 const MAX_NAMED: usize = 20;
@@ -62,7 +62,7 @@ pub enum Outcome {
 
 /// Takes a session in hand; says who has it where somebody does.
 pub(crate) async fn take(past: &Past, session: &SessionId) -> Result<()> {
-    let taken = past.store.hold(session.clone(), clock::now_ms()).await;
+    let taken = past.store.hold(session.clone(), past.clock.now_ms()).await;
     Ok(taken.map(drop).with_context(|| format!("cannot change `{session}`"))?)
 }
 
@@ -140,7 +140,7 @@ pub(crate) async fn note(
     let new = |parent, record| NewEntry {
         session: session.clone(),
         parent,
-        at_ms: clock::now_ms(),
+        at_ms: past.clock.now_ms(),
         record,
         durability: Durability::Disk,
     };

@@ -69,10 +69,10 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     if fork {
         id = past.fork(&id, None).await?;
     }
-    let taken = past.store.hold(id.clone(), clock::now_ms()).await;
+    let taken = past.store.hold(id.clone(), project.now_ms()).await;
     let taken = match taken.map_err(|error| (error.kind.clone(), error)) {
         Ok(taken) => taken,
-        Err((StoreErrorKind::Held { by }, _)) => return Err(held(&id, &by)),
+        Err((StoreErrorKind::Held { by }, _)) => return Err(held(&id, &by, project.now_ms())),
         Err((_, error)) => return Err(error).context(format!("cannot continue `{id}`"))?,
     };
     if !taken.interrupted.is_empty() {
@@ -108,8 +108,8 @@ pub fn may_continue(project: &Project) -> Result<()> {
     Err(HostError::usage(why))
 }
 
-fn held(id: &SessionId, by: &Holder) -> HostError {
-    let since = clock::ago(by.since_ms, clock::now_ms());
+fn held(id: &SessionId, by: &Holder, now_ms: i64) -> HostError {
+    let since = clock::ago(by.since_ms, now_ms);
     let remedy = format!("close it there, or continue in a copy: gnoma --resume {id} --fork \"…\"");
     HostError {
         kind: HostErrorKind::Held,

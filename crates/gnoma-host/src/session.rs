@@ -6,21 +6,21 @@ use gnoma_config::settings::Tools;
 use gnoma_core::tool::Tier;
 use gnoma_engine::{Keeping, Limits, Routes, prompt, session};
 
-use crate::{Folders as _, Project, Result, clock, guarding, instructions};
+use crate::{Folders as _, Project, Result, guarding, instructions};
 
 /// The options of a session over these models, of which nothing is kept yet.
 ///
 /// # Errors
 /// The rules about permissions cannot be used.
 pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Options> {
-    let Project { spec, guard, places, .. } = project;
-    let network = &project.routing.network;
+    let Project { spec, guard, places, shared, .. } = project;
+    let (network, clock) = (&project.routing.network, shared.clock());
     let limits = Limits {
         rounds: project.tools.max_rounds,
         first_byte: network.first_byte_timeout,
         local_first_byte: network.local_first_byte_timeout,
         silence: network.idle_timeout,
-        seed: clock::random() | 1,
+        seed: clock.random() | 1,
         ..Limits::default()
     };
     let trials = guarding::trials(guard, spec);
@@ -28,7 +28,7 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
         project.notices.warning(torn);
     }
     Ok(session::Options {
-        id: clock::session_id(),
+        id: clock.session_id(),
         place: guarding::place(guard, places, spec, trials.clone()),
         tools: offered(project, trials),
         routes,

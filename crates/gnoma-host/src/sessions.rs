@@ -3,7 +3,7 @@
 use gnoma_core::store::{EntryId, Hit, SessionFacts, SessionId, SessionStore as _};
 
 use crate::{
-    HostError, Project, Result, clock,
+    HostError, Project, Result,
     past::{Past, refuse_in_incognito},
     text::{fit, plain},
 };
@@ -64,7 +64,7 @@ pub async fn rename(project: &Project, session: &str, title: &str) -> Result<(Se
     }
     let past = Past::open(project)?;
     let id = past.session(Some(session)).await?.id;
-    past.store.rename(id.clone(), title, clock::now_ms()).await?;
+    past.store.rename(id.clone(), title, past.clock.now_ms()).await?;
     let title = past.store.facts(id.clone()).await?.title;
     Ok((id, title))
 }

@@ -18,7 +18,7 @@ use gnoma_store::{
     checkpoint::{self, Keeper, Vault},
 };
 
-use crate::{Notices, ledger::LateLedger, model_list::ModelList, wire};
+use crate::{Notices, clock::Clock, ledger::LateLedger, model_list::ModelList, wire};
 
 /// Connections, providers, what is kept and what is spent, for all sessions of a process. Clones are the same.
 #[derive(Clone, Default)]
@@ -26,6 +26,7 @@ pub struct Shared(Arc<Resources>);
 
 #[derive(Default)]
 struct Resources {
+    clock: Clock,
     /// Pools of connections; one is enough unless settings want other time-outs.
     pools: Mutex<HashMap<Timeouts, Http>>,
     /// The providers that sessions use. Nobody gets one but behind a firewall.
@@ -81,6 +82,18 @@ fn timeouts(network: &Network) -> Timeouts {
 }
 
 impl Shared {
+    /// Those of a process with this clock.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        Self(Arc::new(Resources { clock, ..Resources::default() }))
+    }
+
+    /// The clock of the process.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
     /// A connection to the provider: the one that there is already, where somebody reaches it in the same
     /// way with the same credentials.
     pub(crate) fn connection(&self, network: &Network, profile: Profile) -> Connection {

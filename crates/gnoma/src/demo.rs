@@ -22,7 +22,7 @@ use gnoma_core::{
 use gnoma_engine::{Arm, Session};
 use gnoma_guard::firewall::Connection;
 use gnoma_host::{
-    Project, clock,
+    Project, Shared, clock,
     live::{Change, Changed, ChildOpening, Host, Opened, Opener, Opening, Prepared, Services},
     routing, session,
 };
@@ -102,7 +102,7 @@ async fn turn(around: &Surroundings, project: &Path) -> anyhow::Result<Exit> {
         interactive: true,
         ..SessionSpec::default()
     };
-    let project = Project::with(spec, loaded.into(), report::notices())?;
+    let project = Project::with(spec, loaded.into(), report::notices(), Shared::default())?;
     let arm = Arm::new(Connection::new(Arc::new(script), true), "script");
     let options = session::options(&project, routing::single(arm))?;
     let front = Front::new(OutputFormat::Text, around, Arc::clone(&project.firewall));

@@ -10,7 +10,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use gnoma_core::protocol::SessionSpec;
-use gnoma_host::{Folders as _, Notices, Project, clock, facts, live::Host, opening::Projects};
+use gnoma_host::{
+    Folders as _, Notices, Project, Shared, clock, facts, live::Host, opening::Projects,
+};
 use gnoma_tui::{
     app::{AppOptions as View, State},
     charset::Charset,
@@ -51,7 +53,7 @@ pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &Surroundings)
 pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let Asked { spec, chooses, .. } = Asked::of(args, around);
     let mut spec = SessionSpec { interactive: true, ..spec };
-    let project = Project::open(spec.clone(), Notices::unheard())?;
+    let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
     if chooses {
         spec.start = continuing::chosen(&project, around).await?;
     }

@@ -25,7 +25,7 @@ use self::{
     late::{Late, LateStore},
     result_store::LateResultStore,
 };
-use crate::{Notices, Project, clock, shared::Workplace};
+use crate::{Notices, Project, clock::Clock, shared::Workplace};
 
 /// The stores of one run. Empty where nothing may be kept.
 #[derive(Default)]
@@ -33,6 +33,7 @@ pub struct Kept {
     store: Option<Late<Store>>,
     files: Option<Arc<Files>>,
     begun: Begun,
+    clock: Clock,
     tidying: Option<tidy::Tidying>,
 }
 
@@ -41,8 +42,9 @@ impl Kept {
     #[must_use]
     pub fn start(project: &Project, store: Option<Arc<Store>>) -> Self {
         let Project { keeping, firewall, places, notices, shared, .. } = project;
+        let clock = shared.clock().clone();
         if keeping.privacy.incognito {
-            return Self::default();
+            return Self { clock, ..Self::default() };
         }
         let open = || {
             let (options, notices) = (places.store(firewall), Notices::clone(notices));
@@ -62,7 +64,7 @@ impl Kept {
         let begun = Begun::default();
         let files = files(project, &begun);
         let tidying = Some(tidy::Tidying::new(&keeping.session, Arc::clone(&begun)));
-        Self { store, files, begun, tidying }
+        Self { store, files, begun, clock, tidying }
     }
 
     /// The session's id in its store.
@@ -78,13 +80,13 @@ impl Kept {
             let store: Arc<dyn SessionStore> = Arc::new(LateStore { store, id: id.into() });
             (store, continued)
         });
-        let files = self.files.clone();
+        let (files, clock) = (self.files.clone(), self.clock.clone());
         Keeping {
             store,
             begun: Box::new(move |id| drop(begun.set(id.clone()))),
             result_store: self.result_store(),
             checkpoints: files.map(|files| -> Arc<dyn Checkpoints> { files }),
-            now_ms: Box::new(clock::now_ms),
+            now_ms: Box::new(move || clock.now_ms()),
             ..Keeping::default()
         }
     }
@@ -102,7 +104,7 @@ impl Kept {
     /// Forgets what is too old or too much. For the end of a run: nobody waits for it long.
     pub async fn tidy(self) {
         if let Some(tidying) = self.tidying {
-            tidying.run(self.store, self.files).await;
+            tidying.run(self.store, self.files, self.clock.now_ms()).await;
         }
     }
 }

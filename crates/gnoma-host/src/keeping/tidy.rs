@@ -12,7 +12,6 @@ use gnoma_core::store::{
 use gnoma_store::{Retention, Store, checkpoint::SnapshotId};
 
 use super::{begun::Begun, files::Files, late::Late};
-use crate::clock;
 
 /// The end of the program waits no longer than this for it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -40,15 +39,20 @@ impl Tidying {
     }
 
     /// Does it, as far as there is time. Failures come again at the next run; nobody has to know.
-    pub(super) async fn run(self, store: Option<Late<Store>>, files: Option<Arc<Files>>) {
-        drop(tokio::time::timeout(PATIENCE, self.all(store, files)).await);
+    pub(super) async fn run(
+        self,
+        store: Option<Late<Store>>,
+        files: Option<Arc<Files>>,
+        now_ms: i64,
+    ) {
+        drop(tokio::time::timeout(PATIENCE, self.all(store, files, now_ms)).await);
     }
 
-    async fn all(self, store: Option<Late<Store>>, files: Option<Arc<Files>>) {
+    async fn all(self, store: Option<Late<Store>>, files: Option<Arc<Files>>, now_ms: i64) {
         let opened = store.as_ref().and_then(Late::now);
         if let Some(store) = &opened {
             // Mostly there is nothing to forget, and then nothing is written.
-            drop(store.prune(self.retention, clock::now_ms()).await);
+            drop(store.prune(self.retention, now_ms).await);
         }
         let Some(keeper) = files.and_then(|files| files.now()).filter(|keeper| keeper.is_due())
         else {

@@ -17,7 +17,7 @@ use super::{
     quality::Quality,
     state_file::{Kept, Open, Read, StateFile},
 };
-use crate::{Notices, clock, keeping::Begun};
+use crate::{Notices, clock::Clock, keeping::Begun};
 
 /// Largest file of scores that is read.
 pub const MAX_SCORES_BYTES: u64 = 8 << 20;
@@ -178,6 +178,7 @@ pub(super) struct Memory {
     pub project: String,
     /// The session's id in its store, once there is one.
     pub begun: Begun,
+    pub clock: Clock,
     pub known: Known,
 }
 
@@ -186,7 +187,7 @@ impl routing::Memory for Memory {
         let book = self.book.clone();
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (project, session) = (self.project.clone(), self.begun.get().map(ToString::to_string));
-        let at_ms = clock::now_ms();
+        let at_ms = self.clock.now_ms();
         let kept = spawn_blocking(move || {
             let open = open(&outcome, &project, session, at_ms);
             if !book.path().exists() {
@@ -265,6 +266,7 @@ mod tests {
             book: Book::at(folder, folder, Notices::unheard()),
             project: "p".to_owned(),
             begun,
+            clock: Clock::default(),
             known: Known::default(),
         }
     }

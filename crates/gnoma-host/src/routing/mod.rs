@@ -85,8 +85,8 @@ impl Ready {
 }
 
 /// Today, in days since 1970-01-01 (UTC).
-pub fn today() -> i32 {
-    i32::try_from(clock::now_ms().div_euclid(DAY_MS)).unwrap_or_default()
+pub fn today(project: &Project) -> i32 {
+    i32::try_from(project.now_ms().div_euclid(DAY_MS)).unwrap_or_default()
 }
 
 /// A person took the last turn of a session back, which says something about who did it. A failure to
@@ -159,7 +159,7 @@ pub fn known<'a>(
 pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
     let settings = &project.routing;
     let catalogue = catalogue(project);
-    let mut names = roster::of(settings, &catalogue, today()).arms;
+    let mut names = roster::of(settings, &catalogue, today(project)).arms;
     names.extend(totals.iter().map(|total| total.arm.clone()));
     names.sort_by_key(ToString::to_string);
     names.dedup();
@@ -205,7 +205,7 @@ pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
     let is_off = settings.router.mode == RouterMode::Off;
     let catalogue = catalogue(project);
     let mut roster =
-        if is_off { Roster::default() } else { roster::of(&settings, &catalogue, today()) };
+        if is_off { Roster::default() } else { roster::of(&settings, &catalogue, today(project)) };
     let http = project.shared.http(&settings.network);
     let mut maker = Maker::new(settings, project.shared.clone(), catalogue);
     let names = named(project, &mut maker, &http, &mut roster, is_pinned).await?;
@@ -279,7 +279,8 @@ fn options(
     made: &[Made],
     known: &Known,
 ) -> RoutingOptions {
-    let Project { spec, places, notices, .. } = project;
+    let Project { spec, places, notices, shared, .. } = project;
+    let clock = shared.clock().clone();
     let Wishes { options, mut warnings } =
         limits::wishes(settings, spec.environment.home().as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
@@ -295,6 +296,7 @@ fn options(
         book: book(project),
         project: key.clone(),
         begun: Arc::clone(&wanted.begun),
+        clock: clock.clone(),
         known: Arc::clone(known),
     });
     let path = |path: &Path| {
@@ -310,8 +312,8 @@ fn options(
         board: Some(ledger),
         said: warnings,
         memory: memory.map(|memory| -> Arc<dyn gnoma_engine::routing::Memory> { Arc::new(memory) }),
-        now_ms: Box::new(clock::now_ms),
-        seed: wanted.seed.unwrap_or_else(clock::random),
+        seed: wanted.seed.unwrap_or_else(|| clock.random()),
+        now_ms: Box::new(move || clock.now_ms()),
         ..options
     }
 }

@@ -1,143 +1,208 @@
-//! Two sessions in one host: neither changes what the other sends, and no placeholder crosses.
+//! Two sessions of one process, opened from settings as everybody's are, over a model server: neither
+//! changes a byte of what the other sends, and no placeholder crosses.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
-use futures_util::{StreamExt as _, stream};
 use gnoma_core::{
-    EventStream, ModelInfo, ModelRequest, Provider, ProviderError, StopReason, StreamEvent,
-    ToolOutcome,
-    protocol::{Overrides, SessionSpec},
+    protocol::{Environment, Overrides, SessionSpec},
     session::{PermissionMode, SessionState},
-    tool::{Access, BoxFuture, Touches},
 };
-use gnoma_testkit::FakeTool;
+use gnoma_host::{clock::Clock, live::Host, opening::Projects};
+use gnoma_testkit::{Reply, Request, Script, Server, Wire};
 use proptest::prelude::*;
 
-use super::support::{Window, World, kept, say};
+use super::support::{Window, kept, say};
 
-/// Interleavings of two sessions, unless `GNOMA_WALKS` says another number.
-const INTERLEAVINGS: u32 = 150;
-
-/// Answers by what it is asked alone, so that its answers do not depend on who asks when.
-#[derive(Default)]
-struct Echo {
-    /// What was asked, by the session that asked.
-    asked: Mutex<HashMap<String, Vec<String>>>,
-}
-
-impl Provider for Echo {
-    fn name(&self) -> &'static str {
-        "echo"
-    }
-
-    fn stream(&self, request: ModelRequest) -> EventStream {
-        let asked = format!("{request:?}");
-        let session = request.system.rsplit(' ').next().unwrap_or_default().to_owned();
-        // The last secret that it was told, or one that nobody has told it.
-        let placeholder = asked.rfind("{{secret:").map_or("{{secret:none:9}}", |start| {
-            let end = asked[start..].find("}}").unwrap();
-            &asked[start..start + end + 2]
-        });
-        let arguments = format!(r#"{{"path":"/a","content":"{placeholder}"}}"#);
-        let is_question =
-            matches!(request.messages.last(), Some(last) if last.tool_results().next().is_none());
-        let events = if is_question {
-            let (id, name) = (format!("c{}", request.messages.len()), "write".to_owned());
-            vec![
-                StreamEvent::ToolCallStart { slot: 0, id, name },
-                StreamEvent::ToolCallDelta { slot: 0, fragment: arguments },
-                StreamEvent::ToolCallDone { slot: 0 },
-                StreamEvent::Stop(StopReason::ToolUse),
-            ]
-        } else {
-            let text = format!("written {}", request.messages.len());
-            vec![StreamEvent::TextDelta { slot: 0, text }, StreamEvent::Stop(StopReason::EndTurn)]
-        };
-        self.asked.lock().unwrap().entry(session).or_default().push(asked);
-        let wait = Duration::from_millis(3);
-        Box::pin(stream::iter(events).then(move |event| async move {
-            tokio::time::sleep(wait).await;
-            Ok(event)
-        }))
-    }
-
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-}
+/// Interleavings of two sessions, unless `GNOMA_WALKS` says another number: 0.12 s each, most of it for
+/// opening and ending both.
+const INTERLEAVINGS: u32 = 100;
+/// Messages of a person in each of them.
+const TURNS: usize = 3;
+/// The folders of the sessions.
+const FOLDERS: [&str; 2] = ["left", "right"];
+const NOW_MS: i64 = 1_795_307_625_000;
 
 fn secret(session: usize) -> String {
     let tail = if session == 0 { "L5m6N7o8P9q0R1" } else { "R4m5N6o7P8q9R0" };
     ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1", tail].concat()
 }
 
-/// What each session asked, and with what its tool was called.
-type Course = (Vec<String>, Vec<String>);
-
-/// Opens two sessions and has those that are named talk, each message after a wait.
-async fn talk(talks: [Option<&[u64]>; 2]) -> [Course; 2] {
-    let echo = Arc::new(Echo::default());
-    let shared = Arc::clone(&echo);
-    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("done"))
-        .touching(Touches::path("path"));
-    let world = World::new(Box::new(move |_| Arc::clone(&shared) as _), vec![tool.clone()]);
-    let host = world.host();
-    let mut opener = Window::new(&host, "opener");
-    let overrides = Overrides { mode: Some(PermissionMode::Bypass), ..Overrides::default() };
-    let spec = SessionSpec { overrides, ..kept() };
-    let sessions = [opener.open(spec.clone()).await, opener.open(spec).await];
-    let side = |number: usize| {
-        let mut window = Window::new(&host, &format!("w{number}"));
-        let session = sessions[number].clone();
-        async move {
-            window.attach(&session).await;
-            for (turn, wait) in talks[number].unwrap_or_default().iter().enumerate() {
-                tokio::time::sleep(Duration::from_millis(*wait)).await;
-                let text = format!("turn {turn}, my token is {}", secret(number));
-                window.ask(Some(&session), say(&text)).await.unwrap();
-                window.until_state(&session, SessionState::Active).await;
-                window.until_state(&session, SessionState::Idle).await;
-            }
-        }
-    };
-    tokio::join!(side(0), side(1));
-    let calls: Vec<_> = tool.calls().iter().map(|call| call.arguments.get().to_owned()).collect();
-    [0, 1].map(|number| {
-        let asked = echo.asked.lock().unwrap().get(sessions[number].as_str()).cloned();
-        let of = |call: &&String| call.contains(&secret(number));
-        (asked.unwrap_or_default(), calls.iter().filter(of).cloned().collect())
-    })
+/// How long each message of a session and each answer to it waits.
+#[derive(Clone, Debug)]
+struct Pace {
+    messages: Vec<Duration>,
+    answers: Vec<Duration>,
 }
 
-fn run<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    runtime.block_on(future)
+/// The machine: its folders, its settings and its model server.
+struct Machine {
+    around: tempfile::TempDir,
+    server: Server,
+    paces: Arc<Mutex<[Vec<Duration>; 2]>>,
+}
+
+/// What a session sent, request by request, and the files that it wrote.
+type Course = (Vec<(String, Vec<(String, String)>, Vec<u8>)>, Vec<String>);
+
+impl Machine {
+    fn new() -> Self {
+        let paces = Arc::new(Mutex::new([Vec::new(), Vec::new()]));
+        let given = Arc::clone(&paces);
+        let server = Server::start(move |request| {
+            let wait = given.lock().unwrap()[of(request)].pop();
+            answer(request).after(wait.unwrap_or_default())
+        });
+        let (around, server) = (tempfile::tempdir().unwrap(), server.unwrap());
+        let config = around.path().join("home/.config/gnoma");
+        fs::create_dir_all(&config).unwrap();
+        let text = format!(
+            "[provider.endpoints]\nhere = \"{}/v1\"\n[router]\nlearn = false\nverify = \"off\"\n\
+             strategy = \"single\"\ndiscovery_interval = \"0s\"\n[checkpoints]\nenabled = false\n",
+            server.url()
+        );
+        fs::write(config.join("config.toml"), text).unwrap();
+        Self { around, server, paces }
+    }
+
+    fn folder(&self, session: usize) -> PathBuf {
+        self.around.path().canonicalize().unwrap().join(FOLDERS[session])
+    }
+
+    fn spec(&self, session: usize) -> SessionSpec {
+        let home = self.around.path().join("home").display().to_string();
+        let variables = [("HOME", home.as_str()), ("PATH", "/usr/bin:/bin")];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        SessionSpec {
+            folder: self.folder(session),
+            environment: Environment::new(BTreeMap::from(variables)),
+            overrides: Overrides {
+                provider: Some("here".to_owned()),
+                model: Some("m".to_owned()),
+                mode: Some(PermissionMode::Bypass),
+                ..Overrides::default()
+            },
+            ..kept()
+        }
+    }
+
+    /// Opens both sessions in a process of their own and has those talk that have a pace.
+    async fn talk(&self, paces: [Option<&Pace>; 2]) -> [Course; 2] {
+        for session in [0, 1] {
+            drop(fs::remove_dir_all(self.folder(session)));
+            fs::create_dir(self.folder(session)).unwrap();
+            let answers = paces[session].map(|pace| pace.answers.clone());
+            self.paces.lock().unwrap()[session] = answers.unwrap_or_default();
+        }
+        let before = self.server.requests().len();
+        let host = Host::new(Projects::with_clock(clock()));
+        let mut opener = Window::new(&host, "opener");
+        let sessions = [opener.open(self.spec(0)).await, opener.open(self.spec(1)).await];
+        let side = |number: usize| {
+            let mut window = Window::new(&host, &format!("w{number}"));
+            let session = sessions[number].clone();
+            async move {
+                window.attach(&session).await;
+                let waits = paces[number].map(|pace| &*pace.messages).unwrap_or_default();
+                for (turn, wait) in waits.iter().enumerate() {
+                    tokio::time::sleep(*wait).await;
+                    let text = format!("turn {turn}, my token is {}", secret(number));
+                    window.ask(Some(&session), say(&text)).await.unwrap();
+                    window.until_state(&session, SessionState::Active).await;
+                    window.until_state(&session, SessionState::Idle).await;
+                }
+            }
+        };
+        tokio::join!(side(0), side(1));
+        host.shut_down().await;
+        let requests = self.server.requests().split_off(before);
+        [0, 1].map(|number| {
+            let own = requests.iter().filter(|request| of(request) == number);
+            let sent = own.map(|request| {
+                (request.target.clone(), request.headers.clone(), request.body.to_vec())
+            });
+            (sent.collect(), written(&self.folder(number)))
+        })
+    }
+}
+
+/// One at which time stands still, and at which every session has the same chance.
+fn clock() -> Clock {
+    let next = AtomicI64::new(0);
+    let id = move || {
+        let id = gnoma_store::session_id(NOW_MS, next.fetch_add(1, Ordering::SeqCst));
+        id.as_str().to_owned()
+    };
+    Clock::new(|| NOW_MS, || 1 << 40, id)
+}
+
+/// The session that has sent it.
+fn of(request: &Request) -> usize {
+    let body = String::from_utf8_lossy(&request.body);
+    FOLDERS.iter().position(|folder| body.contains(&format!("/{folder}"))).unwrap()
+}
+
+/// An answer that depends on what it is asked alone: the secret that it was told last is written into a
+/// file.
+fn answer(request: &Request) -> Reply {
+    let body = request.json();
+    let messages = body["messages"].as_array().unwrap();
+    let number = messages.len();
+    let last = messages.last().unwrap();
+    if last["role"] != "user" {
+        return Wire::OpenAi.stream(&Script::text([format!("written {number}")]));
+    }
+    let text = last.to_string();
+    let start = text.find("{{secret:").unwrap();
+    let end = start + text[start..].find("}}").unwrap() + 2;
+    let arguments = serde_json::json!({"path": format!("{number}"), "content": &text[start..end]});
+    let script = Script::default().call(format!("c{number}"), "fs_write", arguments.to_string());
+    Wire::OpenAi.stream(&script)
+}
+
+fn written(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
 }
 
 #[test]
 fn what_a_session_sends_does_not_depend_on_another_one() {
-    const TURNS: usize = 4;
-    let even = [5; TURNS];
-    let alone = [run(talk([Some(&even), None])), run(talk([None, Some(&even)]))];
-    for (number, course) in [(0, &alone[0][0]), (1, &alone[1][1])] {
-        assert_eq!((course.0.len(), course.1.len()), (2 * TURNS, TURNS));
-        assert!(course.0.iter().all(|asked| !asked.contains(&secret(number))), "a secret was sent");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let machine = Machine::new();
+    let even = Pace { messages: vec![Duration::ZERO; TURNS], answers: Vec::new() };
+    let alone = [[Some(&even), None], [None, Some(&even)]];
+    let [left, right] = alone.map(|paces| runtime.block_on(machine.talk(paces)));
+    for (number, (sent, files)) in [(0, &left[0]), (1, &right[1])] {
+        assert_eq!((sent.len(), files.len()), (2 * TURNS, TURNS));
+        let has_secret = |body: &Vec<u8>| String::from_utf8_lossy(body).contains(&secret(number));
+        assert!(!sent.iter().any(|(_, _, body)| has_secret(body)), "a secret was sent");
+        assert!(files.iter().all(|text| *text == secret(number)), "{files:?}");
     }
     let told = option_env!("GNOMA_WALKS").and_then(|told| told.parse().ok());
     let cases = told.unwrap_or(INTERLEAVINGS);
-    let config = ProptestConfig { cases, ..ProptestConfig::default() };
-    let waits = || prop::collection::vec(0_u64..20, TURNS..=TURNS);
-    proptest!(config, |(left in waits(), right in waits())| {
-        let [one, other] = run(talk([Some(&left), Some(&right)]));
-        prop_assert_eq!(&one, &alone[0][0]);
-        prop_assert_eq!(&other, &alone[1][1]);
+    // How two sessions meet differs from run to run: there is nothing to shrink.
+    let config = ProptestConfig { cases, max_shrink_iters: 0, ..ProptestConfig::default() };
+    let waits = |most: usize| {
+        prop::collection::vec((0_u64..3_000).prop_map(Duration::from_micros), most..=most)
+    };
+    let pace = || {
+        let waits = (waits(TURNS), waits(2 * TURNS));
+        waits.prop_map(|(messages, answers)| Pace { messages, answers })
+    };
+    proptest!(config, |(one in pace(), other in pace())| {
+        let both = runtime.block_on(machine.talk([Some(&one), Some(&other)]));
+        prop_assert_eq!(&both[0], &left[0]);
+        prop_assert_eq!(&both[1], &right[1]);
     });
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use gnoma_core::{Content, protocol::Start};
-use gnoma_host::{HostError, Project, live::Host, opening::Projects};
+use gnoma_host::{HostError, Project, Shared, live::Host, opening::Projects};
 
 use crate::{
     args::{OutputFormat, TurnArgs, advice},
@@ -41,7 +41,7 @@ async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let asker =
         (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around)).flatten();
     spec.interactive = asker.is_some();
-    let project = Project::open(spec, report::notices())?;
+    let project = Project::open(spec, report::notices(), Shared::default())?;
     project.refuse_whole_system()?;
     let mut spec = project.spec.clone();
     if chooses {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use gnoma_core::protocol::{Detach, LiveSession, SessionSpec, Start};
-use gnoma_host::{HostError, Notices, Project};
+use gnoma_host::{HostError, Notices, Project, Shared};
 use gnoma_tui::run::Link;
 
 use crate::{
@@ -25,7 +25,7 @@ pub(super) async fn run(
     let start = Start::Stored { id: id.to_string(), fork: false };
     let folder = session.folder;
     let spec = SessionSpec { folder, start, interactive: true, detach: Detach::Keep, ..spec };
-    let project = Project::open(spec.clone(), Notices::unheard())?;
+    let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
     let connector = server::connector(around);
     let link = Link::new(client, id, Some(Box::new(spec)), Some(connector));
     let window =

@@ -4,7 +4,6 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader, IsTerminal as _, Write as _},
     path::Path,
-    sync::Arc,
 };
 
 use anyhow::Result;
@@ -12,8 +11,7 @@ use gnoma_config::{Finding, Loaded};
 use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::GatePlace;
 use gnoma_guard::permission::World;
-use gnoma_host::{HostError, Project, guarding, wire};
-use gnoma_tools::Trials;
+use gnoma_host::{HostError, Project, Shared, wire};
 
 use crate::{
     args::{GuardInput, TurnArgs},
@@ -25,7 +23,7 @@ use crate::{
 
 /// The project that the command line names.
 pub(super) fn project(args: &TurnArgs, around: &Surroundings) -> Result<Project, HostError> {
-    Project::open(lowering::spec(args, around), report::notices())
+    Project::open(lowering::spec(args, around), report::notices(), Shared::default())
 }
 
 /// The settings that hold there, for a command that needs nothing else of it.
@@ -86,12 +84,6 @@ pub(super) fn open(input: &GuardInput) -> Result<Box<dyn BufRead>> {
             Ok(Box::new(BufReader::new(opened)))
         }
     }
-}
-
-/// Where the sessions of the project work.
-pub(super) fn place(project: &Project, trials: Option<Arc<Trials>>) -> GatePlace {
-    let Project { guard, places, spec, .. } = project;
-    guarding::place(guard, places, spec, trials)
 }
 
 /// What a judgement depends on besides rules and mode.

@@ -3,10 +3,12 @@
 use std::{
     fmt::Write as _,
     io::{self, BufRead as _, BufWriter, Read as _, Write as _},
+    sync::Arc,
 };
 
 use anyhow::{Context as _, Result};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::GatePlace;
 use gnoma_guard::{
     firewall::{Allowed, FirewallAction, Policy},
@@ -16,14 +18,16 @@ use gnoma_guard::{
     vault::Vault,
 };
 use gnoma_host::{
-    HostError, Project,
+    HostError, Places, Project, Shared,
     guarding::{self, Search},
+    lowering::Lowered,
 };
+use gnoma_tools::Trials;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    common::{open, place, print, settings, world},
+    common::{open, print, settings, world},
     guard_run,
 };
 use crate::{
@@ -37,20 +41,33 @@ const MAX_TEXT_BYTES: u64 = 1 << 30;
 
 pub(crate) async fn run(what: &GuardSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
     let (spec, loaded) = settings(args, around)?;
-    let project = Project::with(spec, loaded.into(), report::notices())?;
+    let lowered = Lowered::from(loaded);
     match what {
         GuardSub::Scan(input) => {
-            let keys = &project.routing.provider.api_keys;
-            scan(input, &guarding::search(&project.guard, keys, project.environment())?)
+            let keys = &lowered.routing.provider.api_keys;
+            scan(input, &guarding::search(&lowered.guard, keys, &spec.environment)?)
         }
         GuardSub::Clean(input) => clean(input),
         GuardSub::Shell(input) => {
-            let trials = guarding::trials(&project.guard, &project.spec);
-            shell(input, &place(&project, trials))
+            let trials = guarding::trials(&lowered.guard, &spec);
+            shell(input, &place(&lowered, &spec, trials))
         }
-        GuardSub::Explain { command } => explain(command, &project),
-        GuardSub::Run { mode, input } => guard_run::run(input, *mode, project).await,
+        GuardSub::Explain { command } => explain(command, &lowered, &spec),
+        GuardSub::Run { mode, input } => {
+            let project = Project::with(spec, lowered, report::notices(), Shared::default())?;
+            guard_run::run(input, *mode, project).await
+        }
     }
+}
+
+/// Where sessions of that spec work.
+fn place(
+    Lowered { guard, keeping, .. }: &Lowered,
+    spec: &SessionSpec,
+    trials: Option<Arc<Trials>>,
+) -> GatePlace {
+    let places = Places::of(keeping, &spec.environment, &spec.folder);
+    guarding::place(guard, &places, spec, trials)
 }
 
 /// Code 1 when something was found.
@@ -262,8 +279,8 @@ fn row(command: &str, world: &World<'_>, place: &GatePlace) -> ShellRow {
     ShellRow { verdict, ..row }
 }
 
-fn explain(command: &str, project: &Project) -> Result<Exit> {
-    let place = place(project, None);
-    let permissions = guarding::permissions(&project.guard)?;
-    print(&permissions.explain(project.guard.permission.mode, &world(&place), command))
+fn explain(command: &str, lowered: &Lowered, spec: &SessionSpec) -> Result<Exit> {
+    let place = place(lowered, spec, None);
+    let permissions = guarding::permissions(&lowered.guard)?;
+    print(&permissions.explain(lowered.guard.permission.mode, &world(&place), command))
 }

@@ -31,7 +31,7 @@ use gnoma_tools::Trials;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::common::{self, open, world};
+use super::common::{open, world};
 use crate::{
     args::GuardInput,
     report::{self, Exit},
@@ -157,7 +157,8 @@ impl Bench {
     }
 
     fn place(&self) -> GatePlace {
-        common::place(&self.project, self.trials.clone())
+        let Project { guard, places, spec, .. } = &self.project;
+        guarding::place(guard, places, spec, self.trials.clone())
     }
 
     /// What is decided about the command before somebody is asked.

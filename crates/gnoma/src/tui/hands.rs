@@ -7,7 +7,7 @@ use std::{path::PathBuf, sync::Arc, sync::mpsc};
 
 use gnoma_core::protocol::SessionSpec;
 use gnoma_guard::firewall::Firewall;
-use gnoma_host::{Folders as _, Notices, Project};
+use gnoma_host::{Folders as _, Notices, Project, Shared};
 use gnoma_tui::{
     Input,
     complete::{Limits, Lister},
@@ -56,7 +56,7 @@ impl<'a> EffectHandler<'a> {
     /// cannot be read, the one before goes on.
     fn change_profile(&mut self, profile: Option<String>) -> LoopAction {
         let spec = SessionSpec { profile, ..self.spec.clone() };
-        let opened = Project::open(spec, Notices::unheard());
+        let opened = Project::open(spec, Notices::unheard(), Shared::default());
         told(
             opened
                 .map(|project| self.firewall = project.firewall)

@@ -19,7 +19,7 @@ use gnoma_core::{
     protocol::{Environment, SessionSpec},
     tool::Grant,
 };
-use gnoma_host::{Notices, Project, guarding};
+use gnoma_host::{Notices, Project, Shared, guarding};
 use gnoma_sandbox::{Strength, Support};
 use gnoma_tools::{Sandbox, ToolOptions};
 use serde_json::json;
@@ -117,7 +117,7 @@ fn tool(folder: &Path) -> Arc<dyn Tool> {
         environment: Environment::new(variables),
         ..SessionSpec::default()
     };
-    let project = Project::open(spec, Notices::unheard()).unwrap();
+    let project = Project::open(spec, Notices::unheard(), Shared::default()).unwrap();
     let mut sandbox = guarding::sandbox(&project.guard, &project.places, &project.spec, None);
     if let Sandbox::Walled { launcher, .. } = &mut sandbox {
         *launcher = env!("CARGO_BIN_EXE_gnoma").into();

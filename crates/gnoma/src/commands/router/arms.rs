@@ -33,13 +33,13 @@ pub(super) async fn run(project: &Project, name: Option<&str>, json: bool) -> Re
         let text = format!("no model has `{name}` in its name; `gnoma models` lists all");
         return Err(HostError::usage(text).into());
     }
-    let note = stale(catalogue::age_days(routing::today()));
+    let note = stale(catalogue::age_days(routing::today(project)));
     if json {
         let facts = |arm| facts(arm, &ready.routes, barred(arm).as_deref());
         let arms: Vec<Value> = arms.iter().map(facts).collect();
         let left = ready.left.iter().map(|Left { name, why }| json!({ "name": name, "why": why }));
         let left: Vec<Value> = left.collect();
-        let age = catalogue::age_days(routing::today());
+        let age = catalogue::age_days(routing::today(project));
         return print_json(&json!({ "arms": arms, "left": left, "catalogue_age_days": age }));
     }
     let rows = arms.iter().map(|arm| {

@@ -78,7 +78,14 @@ async fn open(project: &Project) -> Result<(Past, Option<Rescued>)> {
             (store, rescued)
         }
     };
-    Ok((Past { store: store.into(), places: project.places.clone() }, rescued))
+    Ok((
+        Past {
+            store: store.into(),
+            places: project.places.clone(),
+            clock: project.shared.clock().clone(),
+        },
+        rescued,
+    ))
 }
 
 async fn mend(past: &Past, rescued: Option<Rescued>) -> Result<Done> {

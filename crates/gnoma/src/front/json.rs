@@ -81,6 +81,84 @@ impl Json {
         }
     }
 
+    /// Remembers what later lines tell.
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Info(info) => {
+                let named = info.model.as_deref().and_then(|model| model.split_once('/'));
+                if let Some((provider, model)) = named {
+                    self.model =
+                        ModelRef { provider: provider.to_owned(), model: model.to_owned() };
+                }
+            }
+            Event::Started { session, .. } => self.session.clone_from(session),
+            Event::RoundStarted { arm, .. }
+            | Event::ArmChanged { to: arm, .. }
+            | Event::Conferred { author: arm, .. } => self.model.clone_from(arm),
+            Event::PermissionDecided { call, allowed: false, reason } => {
+                self.denials.push(json!({"tool_use_id": call, "reason": reason}));
+            }
+            Event::Continuing { joins, .. } => self.is_cut = *joins,
+            _ => (),
+        }
+    }
+
+    /// Who is asked, why, and what that costs.
+    fn of_routing(&self, event: &Event) -> Option<Value> {
+        let session = &self.session;
+        Some(match event {
+            Event::RoundStarted { round, arm, why } => json!({"type": "routing",
+                "session_id": session, "round": round, "arm": arm.to_string(), "reason": why}),
+            Event::Routed(routing) => json!({"type": "route", "session_id": session,
+                "task": routing.kind, "complexity": routing.complexity,
+                "decided_by": routing.decided_by, "strategy": routing.strategy,
+                "arms": names(&routing.arms), "reason": routing.why,
+                "candidates": routing.candidates, "seed": routing.seed}),
+            Event::ArmChanged { from, to, why, retracted } => json!({"type": "arm_changed",
+                "session_id": session, "from": from.to_string(), "to": to.to_string(),
+                "reason": why, "retracted": retracted}),
+            Event::Conferred { members, chair, author } => {
+                let chair = chair.as_ref().map(ToString::to_string);
+                json!({"type": "conferred", "session_id": session, "members": names(members),
+                    "chair": chair, "author": author.to_string()})
+            }
+            Event::Checking { arm, by } => json!({"type": "checking", "session_id": session,
+                "arm": arm.to_string(), "by": by}),
+            Event::Checked { arm, by, passed, evidence } => json!({"type": "checked",
+                "session_id": session, "arm": arm.to_string(), "by": by, "passed": passed,
+                "evidence": evidence}),
+            Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, estimated } => {
+                json!({"type": "cost", "session_id": session, "arm": arm.to_string(),
+                    "call_micro_usd": call_micro_usd, "turn_micro_usd": turn_micro_usd,
+                    "session_micro_usd": session_micro_usd, "estimated": estimated})
+            }
+            _ => return None,
+        })
+    }
+
+    /// How the turn begins, and what is in its way.
+    fn of_turn(&self, event: &Event) -> Option<Value> {
+        let session = &self.session;
+        Some(match event {
+            Event::Started { session, cwd, tools, mode, .. } => json!({"type": "system",
+                "subtype": "init", "session_id": session, "cwd": cwd,
+                "model": self.model.to_string(), "tools": tools, "permissionMode": mode}),
+            Event::Compacted { summary, messages } => json!({"type": "compacted",
+                "session_id": session, "messages": messages, "summary": summary}),
+            Event::Retrying { error, attempt, wait_ms, retracted } => json!({"type": "notice",
+                "session_id": session, "text": error.to_string(), "attempt": attempt,
+                "wait_ms": wait_ms, "retracted": retracted}),
+            Event::Waiting { arm, waited_ms, limit_ms } => json!({"type": "waiting",
+                "session_id": session, "arm": arm.to_string(), "waited_ms": waited_ms,
+                "limit_ms": limit_ms}),
+            Event::Continuing { time, most, joins } => json!({"type": "continuing",
+                "session_id": session, "time": time, "most": most, "joins": joins}),
+            Event::Notice { level, text } => json!({"type": "notice", "session_id": session,
+                "level": level, "text": text}),
+            _ => return None,
+        })
+    }
+
     fn ended(
         &self,
         outcome: &Outcome,
@@ -119,111 +197,30 @@ impl Json {
 
 impl View for Json {
     fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        self.note(event);
         match event {
-            Event::Info(info) => {
-                if let Some((provider, model)) =
-                    info.model.as_deref().and_then(|model| model.split_once('/'))
-                {
-                    self.model =
-                        ModelRef { provider: provider.to_owned(), model: model.to_owned() };
-                }
-                Ok(())
-            }
-            Event::Started { session, cwd, tools, mode, .. } => {
-                self.session.clone_from(session);
-                self.line(
-                    out,
-                    &json!({"type": "system", "subtype": "init", "session_id": session, "cwd": cwd,
-                        "model": self.model.to_string(), "tools": tools, "permissionMode": mode}),
-                )
-            }
-            Event::RoundStarted { round, arm, why } => {
-                self.model.clone_from(arm);
-                self.line(
-                    out,
-                    &json!({"type": "routing", "session_id": self.session, "round": round,
-                        "arm": arm.to_string(), "reason": why}),
-                )
-            }
-            Event::Routed(routing) => self.line(
-                out,
-                &json!({"type": "route", "session_id": self.session, "task": routing.kind,
-                    "complexity": routing.complexity, "decided_by": routing.decided_by,
-                    "strategy": routing.strategy, "arms": names(&routing.arms),
-                    "reason": routing.why, "candidates": routing.candidates, "seed": routing.seed}),
-            ),
-            Event::ArmChanged { from, to, why, retracted } => {
-                self.model.clone_from(to);
-                self.line(
-                    out,
-                    &json!({"type": "arm_changed", "session_id": self.session,
-                        "from": from.to_string(), "to": to.to_string(), "reason": why,
-                        "retracted": retracted}),
-                )
-            }
-            Event::Conferred { members, chair, author } => {
-                self.model.clone_from(author);
-                let chair = chair.as_ref().map(ToString::to_string);
-                self.line(
-                    out,
-                    &json!({"type": "conferred", "session_id": self.session,
-                        "members": names(members), "chair": chair, "author": author.to_string()}),
-                )
-            }
-            Event::Checking { arm, by } => self.line(
-                out,
-                &json!({"type": "checking", "session_id": self.session, "arm": arm.to_string(),
-                    "by": by}),
-            ),
-            Event::Checked { arm, by, passed, evidence } => self.line(
-                out,
-                &json!({"type": "checked", "session_id": self.session, "arm": arm.to_string(),
-                    "by": by, "passed": passed, "evidence": evidence}),
-            ),
-            Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, estimated } => {
-                self.line(
-                    out,
-                    &json!({"type": "cost", "session_id": self.session, "arm": arm.to_string(),
-                        "call_micro_usd": call_micro_usd, "turn_micro_usd": turn_micro_usd,
-                        "session_micro_usd": session_micro_usd, "estimated": estimated}),
-                )
-            }
-            Event::Compacted { summary, messages } => self.line(
-                out,
-                &json!({"type": "compacted", "session_id": self.session, "messages": messages,
-                    "summary": summary}),
-            ),
             Event::Appended(message) => self.appended(message, out),
-            Event::PermissionDecided { call, allowed: false, reason } => {
-                self.denials.push(json!({"tool_use_id": call, "reason": reason}));
-                Ok(())
-            }
-            Event::Retrying { error, attempt, wait_ms, retracted } => self.line(
-                out,
-                &json!({"type": "notice", "session_id": self.session, "text": error.to_string(),
-                    "attempt": attempt, "wait_ms": wait_ms, "retracted": retracted}),
-            ),
-            Event::Waiting { arm, waited_ms, limit_ms } => self.line(
-                out,
-                &json!({"type": "waiting", "session_id": self.session, "arm": arm.to_string(),
-                    "waited_ms": waited_ms, "limit_ms": limit_ms}),
-            ),
-            Event::Continuing { time, most, joins } => {
-                self.is_cut = *joins;
-                self.line(
-                    out,
-                    &json!({"type": "continuing", "session_id": self.session, "time": time,
-                        "most": most, "joins": joins}),
-                )
-            }
-            Event::Notice { level, text } => self.line(
-                out,
-                &json!({"type": "notice", "session_id": self.session, "level": level, "text": text}),
-            ),
             Event::TurnEnded { outcome, rounds, usage, .. } => {
                 self.ended(outcome, *rounds, *usage, out)
             }
-            Event::State(_)
+            Event::Started { .. }
+            | Event::RoundStarted { .. }
+            | Event::Routed(_)
+            | Event::ArmChanged { .. }
+            | Event::Conferred { .. }
+            | Event::Checking { .. }
+            | Event::Checked { .. }
+            | Event::Cost { .. }
+            | Event::Compacted { .. }
+            | Event::Retrying { .. }
+            | Event::Waiting { .. }
+            | Event::Continuing { .. }
+            | Event::Notice { .. } => {
+                let line = self.of_routing(event).or_else(|| self.of_turn(event));
+                line.map_or(Ok(()), |line| self.line(out, &line))
+            }
+            Event::Info(_)
+            | Event::State(_)
             | Event::ModeChanged { .. }
             | Event::Models { .. }
             | Event::Queued { .. }

@@ -146,6 +146,128 @@ impl Text {
         }
     }
 
+    /// The answer, from its first word to the end of the turn.
+    fn answer(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        match event {
+            Event::Text { text } => {
+                self.joins = false;
+                self.end_asides();
+                self.wipe();
+                self.waiting = None;
+                out.text(text)?;
+            }
+            Event::RoundStarted { arm, round, .. } => {
+                if !self.joins {
+                    out.end_line()?;
+                }
+                self.wait(format!("{arm}, round {round}"));
+            }
+            Event::Appended(message) if message.role() == Role::Assistant && !self.joins => {
+                out.end_line()?;
+            }
+            Event::Continuing { time, most, joins } => {
+                self.joins = *joins;
+                if self.on_terminal {
+                    out.end_line()?;
+                }
+                out.flush()?;
+                let what = if *joins { "the answer" } else { "a tool call" };
+                self.aside(&format!(
+                    "the output limit cut {what} off; continuing ({time} of {most})"
+                ));
+            }
+            Event::TurnEnded { outcome, .. } => {
+                self.end_asides();
+                self.wipe();
+                self.waiting = None;
+                out.end_line()?;
+                if let Outcome::Failed { error, kept_partial } = outcome {
+                    out.flush()?;
+                    self.remains(*kept_partial, error.kind.is_transient());
+                }
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// Calls of tools, and what checks the work.
+    fn work(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        match event {
+            Event::ToolCallDrafted { name, .. } => {
+                out.end_line()?;
+                self.wait(format!("preparing {name}"));
+            }
+            Event::ToolStarted { call } => {
+                self.wait(headline(call));
+                self.running.retain(|running| running.id != call.id);
+                self.running.push(call.clone());
+            }
+            Event::ToolProgress { call, text } => self.progress(call, text),
+            Event::ToolEnded { result, duration_ms, .. } => {
+                self.waiting = None;
+                out.end_line()?;
+                out.flush()?;
+                self.ended(result, *duration_ms);
+            }
+            Event::Checking { arm, by } => {
+                out.end_line()?;
+                self.wait(format!("{by} checks the work of {arm}"));
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// Questions to the person, and a turn that is stopped under them.
+    fn question(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        match event {
+            Event::PermissionAsked { call, .. } => {
+                out.end_line()?;
+                out.flush()?;
+                self.end_asides();
+                self.waiting = None;
+                self.wipe();
+                self.asked.push(call.id.clone());
+                out.end_line()?;
+                out.flush()?;
+            }
+            Event::PermissionDecided { call, reason, .. } => {
+                self.asked.retain(|asked| asked != call);
+                if reason.starts_with(CONFIRMED) {
+                    out.end_line()?;
+                    out.flush()?;
+                    self.aside(&format!("warning: {reason}"));
+                }
+            }
+            Event::State(state) => {
+                self.stopping = *state == SessionState::Cancelling;
+                if self.stopping && !std::mem::take(&mut self.asked).is_empty() {
+                    // What follows must not stand in the line of the question.
+                    report::say("");
+                }
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// What happens around the answer, in a line beside it.
+    fn happening(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        // These may come in the middle of a line of the answer, which goes on.
+        if !matches!(event, Event::Waiting { .. } | Event::Compacted { .. }) {
+            out.end_line()?;
+            out.flush()?;
+        }
+        if let Some(line) = line(event) {
+            self.aside(&line);
+        }
+        if let Event::Retrying { attempt, wait_ms, .. } = event {
+            self.count_down(*attempt, *wait_ms);
+        }
+        Ok(())
+    }
+
     fn ended(&mut self, result: &ToolResult, duration_ms: u64) {
         let at = self.running.iter().position(|call| call.id == result.call_id);
         let call = at.map(|at| self.running.remove(at));
@@ -169,133 +291,30 @@ impl Text {
 impl View for Text {
     fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
-            Event::Text { text } => {
-                self.joins = false;
-                self.end_asides();
-                self.wipe();
-                self.waiting = None;
-                out.text(text)?;
+            Event::Text { .. }
+            | Event::RoundStarted { .. }
+            | Event::Appended(_)
+            | Event::Continuing { .. }
+            | Event::TurnEnded { .. } => self.answer(event, out),
+            Event::ToolCallDrafted { .. }
+            | Event::ToolStarted { .. }
+            | Event::ToolProgress { .. }
+            | Event::ToolEnded { .. }
+            | Event::Checking { .. } => self.work(event, out),
+            Event::PermissionAsked { .. } | Event::PermissionDecided { .. } | Event::State(_) => {
+                self.question(event, out)
             }
-            Event::RoundStarted { arm, round, .. } => {
-                if !self.joins {
-                    out.end_line()?;
-                }
-                self.wait(format!("{arm}, round {round}"));
+            Event::Retrying { .. }
+            | Event::Waiting { .. }
+            | Event::Notice { .. }
+            | Event::ArmChanged { .. }
+            | Event::Conferred { .. }
+            | Event::Checked { .. }
+            | Event::Compacted { .. } => self.happening(event, out),
+            Event::Info(info) => {
+                self.is_kept = info.is_kept;
+                Ok(())
             }
-            Event::Appended(message) if message.role() == Role::Assistant && !self.joins => {
-                out.end_line()?;
-            }
-            Event::ToolCallDrafted { name, .. } => {
-                out.end_line()?;
-                self.wait(format!("preparing {name}"));
-            }
-            Event::ToolStarted { call } => {
-                self.wait(headline(call));
-                self.running.retain(|running| running.id != call.id);
-                self.running.push(call.clone());
-            }
-            Event::ToolProgress { call, text } => self.progress(call, text),
-            Event::ToolEnded { result, duration_ms, .. } => {
-                self.waiting = None;
-                out.end_line()?;
-                out.flush()?;
-                self.ended(result, *duration_ms);
-            }
-            Event::PermissionAsked { call, .. } => {
-                out.end_line()?;
-                out.flush()?;
-                self.end_asides();
-                self.waiting = None;
-                self.wipe();
-                self.asked.push(call.id.clone());
-                out.end_line()?;
-                out.flush()?;
-            }
-            Event::PermissionDecided { call, reason, .. } => {
-                self.asked.retain(|asked| asked != call);
-                if reason.starts_with(CONFIRMED) {
-                    out.end_line()?;
-                    out.flush()?;
-                    self.aside(&format!("warning: {reason}"));
-                }
-            }
-            Event::Retrying { error, attempt, wait_ms, retracted } => {
-                out.end_line()?;
-                out.flush()?;
-                let rest = if *retracted { "; what it wrote above counts no more" } else { "" };
-                let wait = wait_ms.div_ceil(1000);
-                self.aside(&format!("{error}{rest}; attempt {attempt} in {wait} s"));
-                self.count_down(*attempt, *wait_ms);
-            }
-            Event::Waiting { arm, waited_ms, limit_ms } => {
-                let (waited, limit) = (waited_ms / 1000, limit_ms / 1000);
-                self.aside(&format!("{arm}: no answer for {waited} s; gives up after {limit} s"));
-            }
-            Event::Continuing { time, most, joins } => {
-                self.joins = *joins;
-                if self.on_terminal {
-                    out.end_line()?;
-                }
-                out.flush()?;
-                let what = if *joins { "the answer" } else { "a tool call" };
-                self.aside(&format!(
-                    "the output limit cut {what} off; continuing ({time} of {most})"
-                ));
-            }
-            Event::Notice { level, text } => {
-                let kind = match level {
-                    NoticeLevel::Info => "note",
-                    NoticeLevel::Warning => "warning",
-                };
-                out.end_line()?;
-                out.flush()?;
-                self.aside(&format!("{kind}: {text}"));
-            }
-            Event::ArmChanged { from, to, why, retracted } => {
-                out.end_line()?;
-                out.flush()?;
-                let rest = if *retracted { "; its text above is discarded" } else { "" };
-                self.aside(&format!("{from}: {why}{rest}; switching to {to}"));
-            }
-            Event::Conferred { members, chair, author } => {
-                out.end_line()?;
-                out.flush()?;
-                let count = members.len();
-                let by = chair.as_ref().map(|chair| format!(", chosen by {chair}"));
-                let by = by.unwrap_or_default();
-                self.aside(&format!("{count} models answered; using {author}'s answer{by}"));
-            }
-            Event::Checking { arm, by } => {
-                out.end_line()?;
-                self.wait(format!("{by} checks the work of {arm}"));
-            }
-            Event::Checked { arm, by, passed, evidence } => {
-                out.end_line()?;
-                out.flush()?;
-                let verdict = if *passed { "it holds".to_owned() } else { evidence.clone() };
-                self.aside(&format!("the work of {arm}, checked by {by}: {verdict}"));
-            }
-            Event::Compacted { messages, .. } => {
-                self.aside(&format!("Compacted {messages} messages"));
-            }
-            Event::State(state) => {
-                self.stopping = *state == SessionState::Cancelling;
-                if self.stopping && !std::mem::take(&mut self.asked).is_empty() {
-                    // What follows must not stand in the line of the question.
-                    report::say("");
-                }
-            }
-            Event::TurnEnded { outcome, .. } => {
-                self.end_asides();
-                self.wipe();
-                self.waiting = None;
-                out.end_line()?;
-                if let Outcome::Failed { error, kept_partial } = outcome {
-                    out.flush()?;
-                    self.remains(*kept_partial, error.kind.is_transient());
-                }
-            }
-            Event::Info(info) => self.is_kept = info.is_kept,
             Event::Started { .. }
             | Event::ModeChanged { .. }
             | Event::Models { .. }
@@ -303,12 +322,10 @@ impl View for Text {
             | Event::ToolCallDelta { .. }
             | Event::Unknown
             | Event::Thinking { .. }
-            | Event::Appended(_)
             | Event::Routed(_)
             | Event::Cost { .. }
-            | Event::Usage { .. } => (),
+            | Event::Usage { .. } => Ok(()),
         }
-        Ok(())
     }
 
     fn tick(&mut self) {
@@ -332,4 +349,42 @@ impl View for Text {
         let _closed = write!(stderr(), "\r\x1b[K\x1b[?7l{frame} {what} {seconds} s\x1b[?7h");
         self.drawn = true;
     }
+}
+
+/// What is said of something that happened around the answer.
+fn line(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::Retrying { error, attempt, wait_ms, retracted } => {
+            let rest = if *retracted { "; what it wrote above counts no more" } else { "" };
+            let wait = wait_ms.div_ceil(1000);
+            format!("{error}{rest}; attempt {attempt} in {wait} s")
+        }
+        Event::Waiting { arm, waited_ms, limit_ms } => {
+            let (waited, limit) = (waited_ms / 1000, limit_ms / 1000);
+            format!("{arm}: no answer for {waited} s; gives up after {limit} s")
+        }
+        Event::Notice { level, text } => {
+            let kind = match level {
+                NoticeLevel::Info => "note",
+                NoticeLevel::Warning => "warning",
+            };
+            format!("{kind}: {text}")
+        }
+        Event::ArmChanged { from, to, why, retracted } => {
+            let rest = if *retracted { "; its text above is discarded" } else { "" };
+            format!("{from}: {why}{rest}; switching to {to}")
+        }
+        Event::Conferred { members, chair, author } => {
+            let count = members.len();
+            let by = chair.as_ref().map(|chair| format!(", chosen by {chair}"));
+            let by = by.unwrap_or_default();
+            format!("{count} models answered; using {author}'s answer{by}")
+        }
+        Event::Checked { arm, by, passed, evidence } => {
+            let verdict = if *passed { "it holds" } else { evidence.as_str() };
+            format!("the work of {arm}, checked by {by}: {verdict}")
+        }
+        Event::Compacted { messages, .. } => format!("Compacted {messages} messages"),
+        _ => return None,
+    })
 }

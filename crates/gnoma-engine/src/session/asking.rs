@@ -9,8 +9,8 @@ use gnoma_core::{
 use tokio::sync::oneshot;
 
 use super::{
+    pending::{MAX_QUESTIONS, OpenQuestion, ToolRequest},
     state::{Gone, Session},
-    wishes::{MAX_QUESTIONS, OpenQuestion, ToolRequest},
 };
 use crate::gate::NOBODY_TO_ASK;
 
@@ -22,8 +22,8 @@ fn question_id(number: u64) -> CallId {
 }
 
 impl Session {
-    pub(super) async fn wished(&mut self, wish: ToolRequest) -> Result<(), Gone> {
-        match wish {
+    pub(super) async fn requested(&mut self, request: ToolRequest) -> Result<(), Gone> {
+        match request {
             ToolRequest::Tell { call, event: ToolEvent::Progress(text) } => {
                 self.progressed(Progress { call, text }).await
             }
@@ -32,7 +32,7 @@ impl Session {
             }
             ToolRequest::Ask { call, question, answer } => self.put(call, question, answer).await,
             ToolRequest::TakeBack(question) => {
-                self.wishes.open.remove(&question);
+                self.pending.open.remove(&question);
                 self.decided(question, false, NOT_ASKED_ANY_MORE).await
             }
         }
@@ -46,23 +46,23 @@ impl Session {
         answer: oneshot::Sender<PermissionAnswer>,
     ) -> Result<(), Gone> {
         let shown = self.turn.call(&call).cloned();
-        let wishes = &mut self.wishes;
+        let pending = &mut self.pending;
         if let Some(reason) = self.gate.unanswered(&question.text) {
-            wishes.asked += 1;
-            let id = question_id(wishes.asked);
+            pending.asked += 1;
+            let id = question_id(pending.asked);
             let _gone = answer.send(PermissionAnswer::Deny { reason: NOBODY_TO_ASK.to_owned() });
             return self.decided(id, false, &reason).await;
         }
         // Without an answer the question counts as taken back.
-        let Some(mut shown) = shown.filter(|_| wishes.open.len() < MAX_QUESTIONS) else {
+        let Some(mut shown) = shown.filter(|_| pending.open.len() < MAX_QUESTIONS) else {
             return Ok(());
         };
         let always = self.gate.offered(&call).filter(|_| question.may_be_always);
         let wants_words = question.inquiry.is_some();
-        wishes.asked += 1;
-        shown.id = question_id(wishes.asked);
+        pending.asked += 1;
+        shown.id = question_id(pending.asked);
         let during = Some(call.clone());
-        wishes.open.insert(shown.id.clone(), OpenQuestion { call, answer, wants_words });
+        pending.open.insert(shown.id.clone(), OpenQuestion { call, answer, wants_words });
         let Question { text: reason, preview, inquiry, .. } = question;
         self.emit(Event::PermissionAsked { call: shown, reason, preview, always, inquiry, during })
             .await
@@ -74,7 +74,7 @@ impl Session {
         question: &CallId,
         answer: PermissionAnswer,
     ) -> Result<Option<PermissionAnswer>, Gone> {
-        let Some(open) = self.wishes.open.remove(question) else { return Ok(Some(answer)) };
+        let Some(open) = self.pending.open.remove(question) else { return Ok(Some(answer)) };
         let answer = if open.wants_words { answer.to_inquiry() } else { answer.to_permission() };
         match &answer {
             PermissionAnswer::Always => self.remember(&open.call, None).await?,
@@ -101,7 +101,7 @@ impl Session {
     /// Takes back what is still asked for a call, or for all.
     pub(super) async fn take_back(&mut self, call: Option<&CallId>) -> Result<(), Gone> {
         let is_over = |open: &OpenQuestion| call.is_none_or(|call| open.call == *call);
-        let over = self.wishes.open.extract_if(|_, open| is_over(open));
+        let over = self.pending.open.extract_if(|_, open| is_over(open));
         for question in over.map(|(question, _)| question).collect::<Vec<_>>() {
             self.decided(question, false, NOT_ASKED_ANY_MORE).await?;
         }

@@ -14,9 +14,9 @@ use tokio::{
 
 use super::{
     handle::{Handle, Options, Order},
+    pending::ToolRequest,
     state::{Awaited, Ended, Gone, Session},
     verdicts::{Judged, Judging},
-    wishes::ToolRequest,
 };
 use crate::{
     asides::Aside,
@@ -39,7 +39,7 @@ enum Woke {
     /// Work beside the conversation has something to tell.
     Aside(Aside),
     /// A running tool wants something.
-    Wish(ToolRequest),
+    Requested(ToolRequest),
     /// A running call shows something.
     Progress(Progress),
     /// What the turn waited for is there.
@@ -101,7 +101,7 @@ impl Session {
             Some(ended) = self.running.join_next() => Woke::Ended(ended),
             judged = self.judging.next() => Woke::Judged(judged),
             Some(aside) = self.keeper.asides.recv() => Woke::Aside(aside),
-            wish = self.wishes.next() => Woke::Wish(wish),
+            request = self.pending.next() => Woke::Requested(request),
             Some(progress) = self.progress.1.recv() => Woke::Progress(progress),
             reply = replied(&mut self.waiting) => Woke::Awaited(reply),
             event = heard(&mut self.stream) => Woke::Model(event),
@@ -129,7 +129,7 @@ impl Session {
             Woke::Ended(Err(_stopped)) => Ok(()),
             Woke::Judged(judged) => self.judged(judged).await,
             Woke::Aside(aside) => self.emit(notice(aside)).await,
-            Woke::Wish(wish) => self.wished(wish).await,
+            Woke::Requested(request) => self.requested(request).await,
             Woke::Progress(progress) => self.progressed(progress).await,
             Woke::Awaited(reply) => self.replied(reply).await,
             Woke::Model(event) => self.heard(event).await,

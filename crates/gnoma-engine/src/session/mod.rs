@@ -1,11 +1,11 @@
-//! Drives a turn: performs its wishes, reports the facts.
+//! Drives a turn: performs its effects, reports the facts.
 //!
 //! One task owns everything that changes. Front ends hold a [`Handle`]: commands go in, events come
 //! out, both over bounded channels, so a front end that does not read slows the model's stream down
 //! instead of filling memory. Dropping the handle stops the session and all it started.
 //!
 //! What happens next is decided in `turn`, and who is asked in `routing`. Each file here performs one
-//! kind of wish.
+//! kind of effect.
 
 mod asking;
 mod calling;
@@ -18,6 +18,7 @@ mod judging;
 mod live;
 mod paths;
 mod paying;
+mod pending;
 mod reserving;
 mod room;
 mod router;
@@ -29,7 +30,6 @@ mod state;
 mod telling;
 mod toolset;
 mod verdicts;
-mod wishes;
 
 pub use self::{
     handle::{Handle, Options},

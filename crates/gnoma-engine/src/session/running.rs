@@ -68,7 +68,7 @@ impl Session {
         // No model reads a check's output back.
         let reader = self.reads_results.clone().filter(|_| !is_check);
         let large_results = self.keeper.large_results.clone().zip(reader);
-        self.wishes.in_turn(&self.router.scope);
+        self.pending.in_turn(&self.router.scope);
         let cx = ToolCx { grant, stores_large_results: large_results.is_some(), ..self.tool_cx() };
         let large_results = large_results.filter(|_| tool.spec().kind != ToolKind::ReadsResults);
         let hides = (!call.used().is_empty()).then(|| Arc::clone(&self.firewall));

@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     handle::{Options, Order},
+    pending::PendingRequests,
     room::Found,
     router::Router,
     spending::Spending,
     toolset::Toolset,
     verdicts::Judging,
-    wishes::ToolWishes,
 };
 use crate::{
     gate::Gate,
@@ -103,7 +103,7 @@ pub struct Session {
     pub(super) turn: Turn,
     pub(super) tools: Toolset,
     /// What running tools want.
-    pub(super) wishes: ToolWishes,
+    pub(super) pending: PendingRequests,
     cwd: Arc<PathBuf>,
     roots: Arc<[PathBuf]>,
     pub(super) router: Router,
@@ -116,7 +116,7 @@ pub struct Session {
     /// The tool by which the model that was called last can read large results back; where it has it,
     /// they are put away.
     pub(super) reads_results: Option<Arc<ToolSpec>>,
-    /// The wishes being performed end the turn.
+    /// The effects being performed end the turn.
     pub(super) turn_ends: bool,
     /// `None` once it was closed.
     pub(super) orders: Option<mpsc::Receiver<Order>>,
@@ -127,9 +127,9 @@ pub struct Session {
     pub(super) stop: CancellationToken,
     pub(super) progress: (mpsc::Sender<Progress>, mpsc::Receiver<Progress>),
     pub(super) wake: Option<Instant>,
-    /// Facts that came up while wishes were performed.
+    /// Facts that came up while effects were performed.
     pub(super) inbox: VecDeque<Input>,
-    /// Kept between facts, so that a delta allocates nothing for its wishes.
+    /// Kept between facts, so that a delta allocates nothing for its effects.
     pub(super) effects: Vec<Effect>,
 }
 
@@ -157,7 +157,7 @@ impl Session {
         Self {
             cwd: Arc::new(cwd),
             roots: roots.into(),
-            wishes: ToolWishes::new(spawner, Arc::clone(&router.scope)),
+            pending: PendingRequests::new(spawner, Arc::clone(&router.scope)),
             router,
             spending: Spending::new(&history, measured),
             prompts: Prompts { make: system, made: HashMap::new(), example: None },
@@ -193,7 +193,7 @@ impl Session {
             stores_large_results: self.reads_results.is_some()
                 && self.keeper.large_results.is_some(),
             budget: self.budget(),
-            session: Some(self.wishes.port()),
+            session: Some(self.pending.port()),
         }
     }
 }

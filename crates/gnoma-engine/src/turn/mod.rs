@@ -1,4 +1,4 @@
-//! The turn machine: facts in, wishes out. No await, clock, disk, network or randomness in here.
+//! The turn machine: facts in, effects out. No await, clock, disk, network or randomness in here.
 //!
 //! ```text
 //! Idle ── Say ──► Routing ── Routed ──► Reserving ── Held ──► Calling ── Stop(ToolUse) ──► Tools ─┐
@@ -24,7 +24,7 @@
 //! - The session's state changes only in `Turn::enter`, exactly along the diagram of
 //!   [`SessionState`]; every cancel of something that runs passes through `Cancelling`.
 //! - A question is answered at most once; whoever answers again is told so.
-//! - After [`Input::Close`] the machine comes to rest and wishes for nothing any more.
+//! - After [`Input::Close`] the machine comes to rest and wants nothing any more.
 
 mod answer;
 mod answering;
@@ -182,12 +182,12 @@ impl Turn {
         matches!(self.phase, Phase::Idle)
     }
 
-    /// Whether the call that was just wished for may ask for tools; otherwise an answer is wanted.
+    /// Whether the call that was just wanted may ask for tools; otherwise an answer is wanted.
     pub(crate) fn may_use_tools(&self) -> bool {
         self.stuck.is_none()
     }
 
-    /// Who answers the call that was just wished for, and whether it is a small model: of its answer
+    /// Who answers the call that was just wanted, and whether it is a small model: of its answer
     /// only the first tool call counts, because it writes several with invented results in between.
     pub(crate) fn answered_by(&mut self, origin: ModelRef, small_model: bool) {
         self.origin = Some(origin);
@@ -213,7 +213,7 @@ impl Turn {
         }
     }
 
-    /// Takes one fact and adds the wishes that follow from it to `fx`. Facts that come too late are
+    /// Takes one fact and adds the effects that follow from it to `fx`. Facts that come too late are
     /// nothing.
     pub(crate) fn on(&mut self, input: Input, fx: &mut Effects) {
         let phase = mem::take(&mut self.phase);
@@ -248,7 +248,7 @@ impl Turn {
         };
     }
 
-    /// What follows from the answer to a wish.
+    /// What follows from the answer to an effect.
     fn step(&mut self, phase: Phase, fact: Input, fx: &mut Effects) -> Phase {
         match (phase, fact) {
             (Phase::Routing, Input::Routed(routed)) => self.routed(routed, fx),

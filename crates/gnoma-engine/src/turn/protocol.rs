@@ -1,4 +1,4 @@
-//! What the machine is told, and what it wishes for.
+//! What the machine is told, and what it wants done.
 
 use std::time::Duration;
 
@@ -154,11 +154,11 @@ pub(crate) enum Input {
     },
     /// A call is over; the time is how long it ran, in milliseconds.
     ToolDone(CallId, ToolOutcome, u64),
-    /// The wait that was wished for is over.
+    /// The wait that was wanted is over.
     Woke,
 }
 
-/// Wishes; the driver performs them in order and answers with an [`Input`].
+/// Effects; the driver performs them in order and answers with an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
     /// Choose an arm for the turn; [`Input::Routed`].

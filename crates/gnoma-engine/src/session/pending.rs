@@ -13,8 +13,8 @@ use gnoma_core::{
 use gnoma_router::pool::Scope;
 use tokio::sync::{mpsc, oneshot};
 
-/// Wishes of tools that may wait for the session.
-const MAX_WISHES: usize = 32;
+/// Requests of tools that may wait for the session.
+const MAX_REQUESTS: usize = 32;
 /// Questions of tools that may be open at once, those of sessions that they start among them.
 pub(super) const MAX_QUESTIONS: usize = 64;
 const NOBODY: &str = "the session is over";
@@ -42,9 +42,9 @@ pub(super) struct OpenQuestion {
     pub(super) wants_words: bool,
 }
 
-/// The session's side of its tools' wishes.
-pub(super) struct ToolWishes {
-    wishes: (mpsc::Sender<ToolRequest>, mpsc::Receiver<ToolRequest>),
+/// The session's side of its tools' requests.
+pub(super) struct PendingRequests {
+    requests: (mpsc::Sender<ToolRequest>, mpsc::Receiver<ToolRequest>),
     pub(super) open: HashMap<CallId, OpenQuestion>,
     /// Questions so far; they number the ids.
     pub(super) asked: u64,
@@ -54,7 +54,7 @@ pub(super) struct ToolWishes {
 /// The tools' side of it, for one turn.
 #[derive(Clone)]
 struct Port {
-    wishes: mpsc::Sender<ToolRequest>,
+    requests: mpsc::Sender<ToolRequest>,
     spawner: Option<Arc<dyn Spawner>>,
     scope: Arc<Scope>,
 }
@@ -71,10 +71,10 @@ fn refused(reason: &str) -> PermissionAnswer {
 
 impl ToolSession for Port {
     fn ask(&self, call: CallId, question: Question) -> BoxFuture<'static, PermissionAnswer> {
-        let wishes = self.wishes.clone();
+        let requests = self.requests.clone();
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
-            if wishes.send(ToolRequest::Ask { call, question, answer }).await.is_err() {
+            if requests.send(ToolRequest::Ask { call, question, answer }).await.is_err() {
                 return refused(NOBODY);
             }
             answered.await.unwrap_or_else(|_gone| refused("the question was taken back"))
@@ -82,7 +82,7 @@ impl ToolSession for Port {
     }
 
     fn emit(&self, call: CallId, event: ToolEvent) {
-        let _full = self.wishes.try_send(ToolRequest::Tell { call, event });
+        let _full = self.requests.try_send(ToolRequest::Tell { call, event });
     }
 
     fn spawn(
@@ -98,18 +98,18 @@ impl ToolSession for Port {
     }
 }
 
-impl ToolWishes {
+impl PendingRequests {
     pub(super) fn new(spawner: Option<Arc<dyn Spawner>>, scope: Arc<Scope>) -> Self {
-        let wishes = mpsc::channel(MAX_WISHES);
-        let port = Port { wishes: wishes.0.clone(), spawner, scope };
-        Self { wishes, open: HashMap::new(), asked: 0, port: Arc::new(port) }
+        let requests = mpsc::channel(MAX_REQUESTS);
+        let port = Port { requests: requests.0.clone(), spawner, scope };
+        Self { requests, open: HashMap::new(), asked: 0, port: Arc::new(port) }
     }
 
-    /// The next wish, or a question that nobody waits for the answer of. Safe to drop.
+    /// The next request, or a question that nobody waits for the answer of. Safe to drop.
     pub(super) async fn next(&mut self) -> ToolRequest {
         poll_fn(|cx| {
-            if let Poll::Ready(Some(wish)) = self.wishes.1.poll_recv(cx) {
-                return Poll::Ready(wish);
+            if let Poll::Ready(Some(request)) = self.requests.1.poll_recv(cx) {
+                return Poll::Ready(request);
             }
             for (question, open) in &mut self.open {
                 if open.answer.poll_closed(cx).is_ready() {
@@ -129,10 +129,10 @@ impl ToolWishes {
     /// Another turn, where it is another.
     pub(super) fn in_turn(&mut self, scope: &Arc<Scope>) {
         if !Arc::ptr_eq(&self.port.scope, scope) {
-            let Port { wishes, spawner, .. } = &*self.port;
-            let (wishes, spawner) = (wishes.clone(), spawner.clone());
+            let Port { requests, spawner, .. } = &*self.port;
+            let (requests, spawner) = (requests.clone(), spawner.clone());
             let scope = Arc::clone(scope);
-            self.port = Arc::new(Port { wishes, spawner, scope });
+            self.port = Arc::new(Port { requests, spawner, scope });
         }
     }
 }

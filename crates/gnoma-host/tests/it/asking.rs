@@ -14,7 +14,7 @@ use gnoma_core::{
 };
 use gnoma_testkit::{Answer, FakeProvider};
 
-use super::support::{Window, World, kept, kind, say, truth, writer};
+use super::support::{Window, World, attached, kept, kind, say, truth, writer};
 
 fn answer(call: &str) -> Request {
     Request::Answer { call: CallId::new(call), answer: PermissionAnswer::Allow }
@@ -79,10 +79,7 @@ async fn what_cannot_be_gets_one_error() {
 #[tokio::test(start_paused = true)]
 async fn a_repeated_request_has_one_effect_also_over_another_connection() {
     let (world, provider) = World::of(vec![Answer::text("hello")]);
-    let host = world.host();
-    let mut window = Window::new(&host, "w");
-    let session = window.open(kept()).await;
-    window.attach(&session).await;
+    let (host, mut window, session) = attached(&world).await;
     let message =
         ClientMessage { id: RequestId(900), session: Some(session.clone()), request: say("once") };
     assert!(window.put(message.clone()) && window.put(message.clone()));
@@ -141,9 +138,7 @@ async fn who_never_reads_delays_nobody_and_gets_a_snapshot_later() {
     slow.attach(&session).await;
     quick.attach(&session).await;
     let begun = tokio::time::Instant::now();
-    quick.ask(Some(&session), say("go")).await.unwrap();
-    quick.until_state(&session, SessionState::Active).await;
-    quick.until_state(&session, SessionState::Idle).await;
+    quick.turn(&session, "go").await;
     let took = begun.elapsed();
     let due = Duration::from_millis(10) * u32::try_from(PIECES).unwrap();
     assert!(took < due + Duration::from_secs(1), "{took:?}");

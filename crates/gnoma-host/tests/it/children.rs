@@ -148,9 +148,7 @@ impl Family {
 
     /// Says something and waits for the end of the turn: its last words.
     async fn turn(&mut self, session: &SessionId, text: &str) -> String {
-        self.say(session, text).await;
-        self.window.until_state(session, SessionState::Active).await;
-        self.window.until_state(session, SessionState::Idle).await;
+        self.window.turn(session, text).await;
         self.messages(session).await.last().unwrap().text_content()
     }
 

@@ -8,7 +8,7 @@ use gnoma_core::{
 };
 use gnoma_testkit::Answer;
 
-use super::support::{Window, World, kept, kind, say, truth};
+use super::support::{Window, World, attached, kept, kind, say, truth};
 
 /// Long after anything in a host has run out.
 const LONG: Duration = Duration::from_secs(300);
@@ -82,10 +82,7 @@ async fn what_works_beside_a_session_is_told_whether_somebody_uses_it() {
 #[tokio::test(start_paused = true)]
 async fn closing_cancels_the_turn_and_answers_what_still_comes() {
     let (world, _) = World::of(vec![Answer::silence()]);
-    let host = world.host();
-    let mut window = Window::new(&host, "w");
-    let session = window.open(kept()).await;
-    window.attach(&session).await;
+    let (host, mut window, session) = attached(&world).await;
     window.ask(Some(&session), say("go")).await.unwrap();
     window.until_state(&session, SessionState::Active).await;
     let export = Request::Export { path: "late".into() };
@@ -151,10 +148,7 @@ async fn where_a_change_fails_the_session_goes_on_as_it_was() {
         ("locked", RequestErrorKind::Held),
     ] {
         let (world, _) = World::of(vec![Answer::text("one"), Answer::text("two")]);
-        let host = world.host();
-        let mut window = Window::new(&host, "w");
-        let session = window.open(kept()).await;
-        window.attach(&session).await;
+        let (host, mut window, session) = attached(&world).await;
         window.ask(Some(&session), say("first")).await.unwrap();
         window.settle(LONG).await;
         let outcome = window.ask(Some(&session), switch(model)).await;
@@ -170,10 +164,7 @@ async fn where_a_change_fails_the_session_goes_on_as_it_was() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_runs_is_not_changed_away() {
     let (world, _) = World::of(vec![Answer::silence()]);
-    let host = world.host();
-    let mut window = Window::new(&host, "w");
-    let session = window.open(kept()).await;
-    window.attach(&session).await;
+    let (_host, mut window, session) = attached(&world).await;
     window.ask(Some(&session), say("go")).await.unwrap();
     window.until_state(&session, SessionState::Active).await;
     assert_eq!(kind(window.ask(Some(&session), switch("m2")).await), RequestErrorKind::Busy);
@@ -227,10 +218,7 @@ async fn shutting_down_ends_every_session_and_refuses_new_ones() {
 async fn closing_waits_for_a_change_that_has_begun() {
     for request in [switch("m2"), Request::Rewind { turns: 1, files: true, conversation: true }] {
         let (world, provider) = World::of(vec![Answer::text("one"), Answer::text("two")]);
-        let host = world.host();
-        let mut window = Window::new(&host, "w");
-        let session = window.open(kept()).await;
-        window.attach(&session).await;
+        let (host, mut window, session) = attached(&world).await;
         window.ask(Some(&session), say("first")).await.unwrap();
         window.settle(LONG).await;
         let asked = [request, Request::Close, say("too late")]
@@ -252,10 +240,7 @@ async fn closing_waits_for_a_change_that_has_begun() {
 #[tokio::test(start_paused = true)]
 async fn the_mode_that_a_person_chose_stays_when_the_model_is_changed() {
     let (world, _) = World::of(vec![]);
-    let host = world.host();
-    let mut window = Window::new(&host, "w");
-    let session = window.open(kept()).await;
-    window.attach(&session).await;
+    let (host, mut window, session) = attached(&world).await;
     let mode = PermissionMode::Plan;
     window.ask(Some(&session), Request::SetMode { mode }).await.unwrap();
     window.ask(Some(&session), switch("m2")).await.unwrap();
@@ -267,10 +252,7 @@ async fn the_mode_that_a_person_chose_stays_when_the_model_is_changed() {
 #[tokio::test(start_paused = true)]
 async fn a_title_is_shown_once_it_is_stored() {
     let (world, _) = World::of(vec![Answer::text("one")]);
-    let host = world.host();
-    let mut window = Window::new(&host, "w");
-    let session = window.open(kept()).await;
-    window.attach(&session).await;
+    let (host, mut window, session) = attached(&world).await;
     window.ask(Some(&session), say("first words")).await.unwrap();
     window.settle(LONG).await;
     let title = |host: &gnoma_host::live::Host| host.sessions()[0].title.clone();

@@ -435,9 +435,25 @@ impl Window {
         self.until(|own| own.views.contains_key(session)).await;
     }
 
+    /// Says something, and waits for the end of the turn.
+    pub(crate) async fn turn(&mut self, session: &SessionId, text: &str) {
+        self.ask(Some(session), say(text)).await.unwrap();
+        self.until_state(session, SessionState::Active).await;
+        self.until_state(session, SessionState::Idle).await;
+    }
+
     pub(crate) async fn until_state(&mut self, session: &SessionId, state: SessionState) {
         self.until(|own| own.views.get(session).is_some_and(|view| view.state == state)).await;
     }
+}
+
+/// A host of that world, and a window on a session in it.
+pub(crate) async fn attached(world: &Arc<World>) -> (Host, Window, SessionId) {
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    let session = window.open(kept()).await;
+    window.attach(&session).await;
+    (host, window, session)
 }
 
 pub(crate) fn say(text: &str) -> Request {

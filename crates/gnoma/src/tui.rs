@@ -3,8 +3,8 @@
 //! What there is to see and what keys mean is `gnoma-tui`'s part, and sessions are the host's. Here the
 //! first session is opened, and what needs the person's own terminal, files and programs is done.
 
+mod effects;
 mod files;
-mod hands;
 
 use std::time::Instant;
 
@@ -26,8 +26,8 @@ use gnoma_tui::{
 use rustix::process::Signal;
 
 use self::{
+    effects::{EffectHandler, Shells},
     files::Files,
-    hands::{EffectHandler, Shells},
 };
 use crate::{
     args::{OutputFormat, TurnArgs},
@@ -101,10 +101,10 @@ impl SessionWindow<'_> {
         let mut state = face(project, &files, is_served, around);
         let shells = Shells::default();
         let mut stage = Stage::open(options(project, full_screen, around))?;
-        let mut hands = EffectHandler::new(project, full_screen, around, files, &shells);
+        let mut effects = EffectHandler::new(project, full_screen, around, files, &shells);
         // A line in between would tear the picture.
         report::hold();
-        let ended = stage.play(&mut link, &mut state, &mut hands).await;
+        let ended = stage.play(&mut link, &mut state, &mut effects).await;
         drop(link);
         last.await;
         shells.end_lent();

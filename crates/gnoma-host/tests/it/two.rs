@@ -13,14 +13,14 @@ use std::{
 };
 
 use gnoma_core::{
-    protocol::{Environment, Overrides, SessionSpec},
-    session::{PermissionMode, SessionState},
+    protocol::{Environment, Overrides, Reply, Request, SessionSpec, Switch},
+    session::PermissionMode,
 };
 use gnoma_host::{clock::Clock, live::Host, opening::Projects};
-use gnoma_testkit::{Reply, Request, Script, Server, Wire};
+use gnoma_testkit::{Script, Server, Wire};
 use proptest::prelude::*;
 
-use super::support::{Window, kept, say};
+use super::support::{Window, kept};
 
 /// Interleavings of two sessions, unless `GNOMA_WALKS` says another number: 0.12 s each, most of it for
 /// opening and ending both.
@@ -65,11 +65,16 @@ impl Machine {
         let config = around.path().join("home/.config/gnoma");
         fs::create_dir_all(&config).unwrap();
         let text = format!(
-            "[provider.endpoints]\nhere = \"{}/v1\"\n[router]\nlearn = false\nverify = \"off\"\n\
+            "default_profile = \"plain\"\n[provider.endpoints]\nhere = \"{}/v1\"\n[router]\nlearn = false\nverify = \"off\"\n\
              strategy = \"single\"\ndiscovery_interval = \"0s\"\n[checkpoints]\nenabled = false\n",
             server.url()
         );
         fs::write(config.join("config.toml"), text).unwrap();
+        let strict = "[[security.patterns]]\nname = \"acme\"\nregex = \"ACME-[0-9]{10}\"\n";
+        fs::create_dir(config.join("profiles")).unwrap();
+        for (name, text) in [("plain", ""), ("strict", strict)] {
+            fs::write(config.join(format!("profiles/{name}.toml")), text).unwrap();
+        }
         Self { around, server, paces }
     }
 
@@ -115,9 +120,7 @@ impl Machine {
                 for (turn, wait) in waits.iter().enumerate() {
                     tokio::time::sleep(*wait).await;
                     let text = format!("turn {turn}, my token is {}", secret(number));
-                    window.ask(Some(&session), say(&text)).await.unwrap();
-                    window.until_state(&session, SessionState::Active).await;
-                    window.until_state(&session, SessionState::Idle).await;
+                    window.turn(&session, &text).await;
                 }
             }
         };
@@ -145,14 +148,14 @@ fn clock() -> Clock {
 }
 
 /// The session that has sent it.
-fn of(request: &Request) -> usize {
+fn of(request: &gnoma_testkit::Request) -> usize {
     let body = String::from_utf8_lossy(&request.body);
     FOLDERS.iter().position(|folder| body.contains(&format!("/{folder}"))).unwrap()
 }
 
 /// An answer that depends on what it is asked alone: the secret that it was told last is written into a
 /// file.
-fn answer(request: &Request) -> Reply {
+fn answer(request: &gnoma_testkit::Request) -> gnoma_testkit::Reply {
     let body = request.json();
     let messages = body["messages"].as_array().unwrap();
     let number = messages.len();
@@ -205,4 +208,31 @@ fn what_a_session_sends_does_not_depend_on_another_one() {
         prop_assert_eq!(&both[0], &left[0]);
         prop_assert_eq!(&both[1], &right[1]);
     });
+}
+
+#[tokio::test]
+async fn what_is_sent_after_a_change_of_profile_goes_by_its_rules_about_secrets() {
+    let machine = Machine::new();
+    fs::create_dir(machine.folder(0)).unwrap();
+    let host = Host::new(Projects::default());
+    let mut window = Window::new(&host, "w");
+    let first = window.open(machine.spec(0)).await;
+    window.attach(&first).await;
+    let strict = Request::Switch(Switch::Profile("strict".to_owned()));
+    let Ok(Reply::Opened { session: second }) = window.ask(Some(&first), strict).await else {
+        panic!("no session was opened")
+    };
+    window.attach(&second).await;
+    // The session before it lives on under its own.
+    for (session, shows) in [(&second, false), (&first, true)] {
+        let before = machine.server.requests().len();
+        let text = format!("not {}, and not ACME-1234567890", secret(0));
+        window.turn(session, &text).await;
+        let sent = machine.server.requests().split_off(before);
+        assert_eq!(sent.len(), 2);
+        for request in sent {
+            let body = String::from_utf8_lossy(&request.body);
+            assert!(!body.contains(&secret(0)) && body.contains("ACME-") == shows, "{body}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
 //! What the view keeps in the state folder: prompts that were sent, and what is written and not sent.
-//! For nobody else to read, and without secrets: see [`super::hands`].
+//! For nobody else to read, and without secrets: see [`super::effects`].
 //!
 //! Several programs may work on one project at the same time. Each has a place of its own for what is
 //! written, and holds it by a lock that goes with the program, however that ends: what lies in a place

@@ -185,3 +185,66 @@ fn told(outcome: Result<(), String>) -> LoopAction {
         Err(text) => LoopAction::Hear(Input::Failed(text)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use gnoma_core::protocol::Environment;
+    use gnoma_tui::run::EffectHandler as _;
+
+    use super::*;
+
+    const KEY: &str = "ACME-1234567890";
+
+    /// A person whose profile `strict` takes a form of secrets for one that nothing else knows.
+    fn around(home: &Path) -> Surroundings {
+        let config = home.join(".config/gnoma");
+        let profiles = config.join("profiles");
+        fs::create_dir_all(&profiles).unwrap();
+        fs::write(config.join("config.toml"), "default_profile = \"plain\"\n").unwrap();
+        fs::write(profiles.join("plain.toml"), "").unwrap();
+        let strict = "[[security.patterns]]\nname = \"acme\"\nregex = \"ACME-[0-9]{10}\"\n";
+        fs::write(profiles.join("strict.toml"), strict).unwrap();
+        fs::write(profiles.join("broken.toml"), "security.patterns = 1\n").unwrap();
+        let variables = [("HOME".to_owned(), home.display().to_string())];
+        Surroundings {
+            environment: Environment::new(variables.into()),
+            line: Vec::new(),
+            cwd: home.to_owned(),
+            stdin_is_terminal: false,
+            stdout_is_terminal: false,
+            stderr_is_terminal: false,
+            ignores_hangup: false,
+            umask: None,
+        }
+    }
+
+    #[test]
+    fn what_is_written_down_after_a_change_of_profile_goes_by_its_rules_about_secrets() {
+        let home = tempfile::tempdir().unwrap();
+        let around = around(home.path());
+        let (environment, folder) = (around.environment.clone(), home.path().to_owned());
+        let spec = SessionSpec { folder, environment, ..SessionSpec::default() };
+        let project = Project::open(spec, Notices::unheard(), Shared::default()).unwrap();
+        let (files, shells) = (Files::new(&around, "p"), Shells::default());
+        let mut effects = EffectHandler::new(&project, false, &around, files, &shells);
+        let state = around.environment.state_dir().join("tui");
+        let mut written = |profile: Option<&str>| {
+            let profile = profile.map(str::to_owned);
+            let changed = effects.perform(Effect::Profile(profile));
+            effects.perform(Effect::Remember(format!("use {KEY}")));
+            let draft = Draft { text: format!("and {KEY}"), ..Draft::default() };
+            effects.perform(Effect::Save(vec![draft]));
+            let of = |file: fs::DirEntry| fs::read_to_string(file.path()).unwrap();
+            let files = fs::read_dir(&state).unwrap().map(|file| of(file.unwrap()));
+            let shown = files.map(|text| text.matches(KEY).count()).sum::<usize>();
+            (shown, matches!(changed, LoopAction::Hear(Input::Failed(_))))
+        };
+        // Each time a line of the history, and the draft in place of the one before.
+        assert_eq!(written(None), (2, false));
+        assert_eq!(written(Some("strict")), (1, false), "of before");
+        assert_eq!(written(Some("broken")), (1, true), "the one before goes on");
+        assert_eq!(written(None), (3, false));
+    }
+}

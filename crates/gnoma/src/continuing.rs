@@ -9,7 +9,7 @@ use gnoma_core::{
 };
 use gnoma_host::{HostError, Project, clock, past::Past, resuming};
 
-use crate::{screen, surroundings::Surroundings, table, terminal};
+use crate::{environment::ProcessEnvironment, screen, table, terminal};
 
 /// Sessions offered to choose from.
 const MAX_OFFERED: usize = 15;
@@ -18,7 +18,7 @@ const MAX_OFFERED: usize = 15;
 pub(crate) async fn open(
     client: &mut Client,
     spec: &mut SessionSpec,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<SessionId> {
     match opened(client, spec).await {
         Err(error) if error.kind == RequestErrorKind::Held => {
@@ -48,7 +48,7 @@ async fn opened(client: &mut Client, spec: &SessionSpec) -> Result<SessionId, Re
 }
 
 /// Asks which of the stored sessions goes on.
-pub(crate) async fn chosen(project: &Project, around: &Surroundings) -> Result<Start> {
+pub(crate) async fn chosen(project: &Project, around: &ProcessEnvironment) -> Result<Start> {
     resuming::may_continue(project)?;
     let id = choose(&Past::open(project)?, around).await?.id.to_string();
     Ok(Start::Stored { id, fork: forks(&project.spec.start) })
@@ -70,7 +70,7 @@ fn forked(start: &Start) -> Start {
     }
 }
 
-async fn choose(past: &Past, around: &Surroundings) -> Result<SessionFacts> {
+async fn choose(past: &Past, around: &ProcessEnvironment) -> Result<SessionFacts> {
     let newest = past.newest().await?;
     let Some(terminal) = terminal::open(around) else { return Ok(newest) };
     let mut offered = past.all().await?;
@@ -96,7 +96,7 @@ async fn choose(past: &Past, around: &Surroundings) -> Result<SessionFacts> {
 }
 
 /// Whether a copy of a session that is open elsewhere will do; no where nobody can be asked.
-fn agrees_to_a_copy(held: &str, around: &Surroundings) -> bool {
+fn agrees_to_a_copy(held: &str, around: &ProcessEnvironment) -> bool {
     terminal::open(around).is_some_and(|terminal| {
         let question = format!("{held}. Continue in a copy? [y]es, [n]o: ");
         terminal::is_yes(&terminal, &screen::clean(&question))

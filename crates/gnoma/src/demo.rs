@@ -30,9 +30,9 @@ use gnoma_llm::replay::Replay;
 
 use crate::{
     args::OutputFormat,
+    environment::ProcessEnvironment,
     front::{Asker, Attached, Front},
     report::{self, Exit},
-    surroundings::Surroundings,
 };
 
 const PROJECT: [(&str, &str); 3] = [
@@ -46,7 +46,7 @@ const PROMPT: &str = "The test of this project fails. Find out why and fix it.";
 /// Time between two words, so that a person can follow.
 const PACE: Duration = Duration::from_millis(15);
 
-pub(crate) async fn run(around: &Surroundings) -> anyhow::Result<Exit> {
+pub(crate) async fn run(around: &ProcessEnvironment) -> anyhow::Result<Exit> {
     let folder = tempfile::Builder::new()
         .prefix("gnoma-demo-")
         .tempdir()
@@ -82,7 +82,7 @@ pub(crate) async fn run(around: &Surroundings) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-async fn turn(around: &Surroundings, project: &Path) -> anyhow::Result<Exit> {
+async fn turn(around: &ProcessEnvironment, project: &Path) -> anyhow::Result<Exit> {
     let mut script = Replay::from_script("replay", SCRIPT).map_err(anyhow::Error::msg)?;
     if around.stdout_is_terminal {
         script = script.with_pace(PACE);

@@ -2,7 +2,7 @@
 
 use gnoma_core::protocol::{Detach, Overrides, SessionSpec, Start};
 
-use crate::{args::TurnArgs, surroundings::Surroundings};
+use crate::{args::TurnArgs, environment::ProcessEnvironment};
 
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Reads it off the command line; what was said for an id but is none is a part of the prompt.
-    pub(crate) fn of(args: &TurnArgs, around: &Surroundings) -> Self {
+    pub(crate) fn of(args: &TurnArgs, around: &ProcessEnvironment) -> Self {
         let fork = args.fork;
         let mut words = args.words.clone();
         let (start, chooses) = match args.resume.as_deref() {
@@ -36,7 +36,7 @@ impl Asked {
 }
 
 /// What every command needs of it.
-pub(crate) fn spec(args: &TurnArgs, around: &Surroundings) -> SessionSpec {
+pub(crate) fn spec(args: &TurnArgs, around: &ProcessEnvironment) -> SessionSpec {
     SessionSpec {
         folder: args.cwd.as_ref().map_or_else(|| around.cwd.clone(), |cwd| around.cwd.join(cwd)),
         more_folders: args.add_dir.iter().map(|folder| around.cwd.join(folder)).collect(),
@@ -68,7 +68,7 @@ mod tests {
     use crate::args::Args;
 
     fn asked(line: &str) -> (Start, bool, Vec<String>) {
-        let around = Surroundings {
+        let around = ProcessEnvironment {
             environment: Default::default(),
             line: Vec::new(),
             cwd: PathBuf::from("/"),

@@ -7,13 +7,13 @@ mod args;
 mod commands;
 mod continuing;
 mod demo;
+mod environment;
 mod front;
 mod lowering;
 mod prompt;
 mod report;
 mod screen;
 mod server;
-mod surroundings;
 mod table;
 mod terminal;
 mod tui;
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use gnoma_sandbox::launcher;
 
-use crate::{args::Args, surroundings::Surroundings};
+use crate::{args::Args, environment::ProcessEnvironment};
 
 fn main() -> ExitCode {
     // The walls around a command are built by a fresh copy of this program, before anything else.
@@ -35,13 +35,13 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return report::usage(&error),
     };
-    let surroundings = Surroundings::of_process();
+    let environment = ProcessEnvironment::of_process();
     // One thread is enough: a session waits for the network or for a process nearly all the time.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let exit = match runtime {
         Err(error) => report::failure(&anyhow::Error::new(error).context("cannot start")),
         Ok(runtime) => {
-            let exit = runtime.block_on(commands::run(args, &surroundings));
+            let exit = runtime.block_on(commands::run(args, &environment));
             // Whatever still blocks (a question on the terminal) must not hold up the end.
             runtime.shutdown_background();
             exit.unwrap_or_else(|error| report::failure(&error))

@@ -10,7 +10,7 @@ use gnoma_host::{HostError, clock};
 use gnoma_serve::{ConnectError, Place, connect};
 use gnoma_tui::run::Connector;
 
-use crate::surroundings::Surroundings;
+use crate::environment::ProcessEnvironment;
 
 /// Between two tries to reach a server that has gone.
 const RETRY: Duration = Duration::from_millis(500);
@@ -21,7 +21,7 @@ pub(crate) fn program() -> String {
 }
 
 /// Where the server of this user listens.
-pub(crate) fn place(around: &Surroundings) -> Place {
+pub(crate) fn place(around: &ProcessEnvironment) -> Place {
     Place::of(around.var("XDG_RUNTIME_DIR"), around.var("TMPDIR"))
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn client_name() -> String {
 ///
 /// # Errors
 /// One runs, and does not take this client.
-pub(crate) async fn find(around: &Surroundings) -> Result<Option<Client>> {
+pub(crate) async fn find(around: &ProcessEnvironment) -> Result<Option<Client>> {
     let place = place(around);
     // Nobody else may lay a socket where one's keys would be sent.
     if place.check().is_err() {
@@ -52,7 +52,7 @@ pub(crate) async fn find(around: &Surroundings) -> Result<Option<Client>> {
 ///
 /// # Errors
 /// None runs, or it does not take this client.
-pub(crate) async fn reach(around: &Surroundings) -> Result<Client> {
+pub(crate) async fn reach(around: &ProcessEnvironment) -> Result<Client> {
     let missing = || HostError {
         remedy: Some("`gnoma serve` starts one".to_owned()),
         ..HostError::usage("no gnoma server is running")
@@ -61,7 +61,7 @@ pub(crate) async fn reach(around: &Surroundings) -> Result<Client> {
 }
 
 /// Gives another connection once a server is there again.
-pub(crate) fn connector(around: &Surroundings) -> Connector {
+pub(crate) fn connector(around: &ProcessEnvironment) -> Connector {
     let around = around.clone();
     Box::new(move || {
         let around = around.clone();

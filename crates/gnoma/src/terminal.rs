@@ -7,10 +7,10 @@ use std::{
 
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, tcflush, tcgetattr, tcsetattr};
 
-use crate::surroundings::Surroundings;
+use crate::environment::ProcessEnvironment;
 
 /// The terminal, if there is one and somebody looks at it.
-pub(crate) fn open(around: &Surroundings) -> Option<File> {
+pub(crate) fn open(around: &ProcessEnvironment) -> Option<File> {
     if !around.stderr_is_terminal {
         return None;
     }

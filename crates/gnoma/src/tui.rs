@@ -32,10 +32,10 @@ use self::{
 use crate::{
     args::{OutputFormat, TurnArgs},
     continuing,
+    environment::ProcessEnvironment,
     lowering::Asked,
     report::{self, Exit},
     server,
-    surroundings::Surroundings,
 };
 
 /// A person's own table of keys, in the configuration folder.
@@ -44,13 +44,13 @@ const KEYS_FILE: &str = "keys.toml";
 const MAX_KEYS_BYTES: u64 = 1 << 20;
 
 /// Whether a command line without words asks for this front end.
-pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &Surroundings) -> bool {
+pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &ProcessEnvironment) -> bool {
     let is_plain = args.output_format == OutputFormat::Text && !args.print;
     is_plain && words.is_empty() && around.stdin_is_terminal && around.stdout_is_terminal
 }
 
 /// Runs sessions on the terminal until the person leaves.
-pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let Asked { spec, chooses, .. } = Asked::of(args, around);
     let mut spec = SessionSpec { interactive: true, ..spec };
     let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
@@ -93,7 +93,7 @@ impl SessionWindow<'_> {
     pub(crate) async fn show<T>(
         self,
         mut link: Link,
-        around: &Surroundings,
+        around: &ProcessEnvironment,
         last: impl Future<Output = T>,
     ) -> Result<Exit> {
         let Self { project, full_screen, is_served } = self;
@@ -124,7 +124,7 @@ fn exit(ending: Ending, layout: Layout) -> Exit {
     }
 }
 
-fn face(project: &Project, files: &Files, is_served: bool, around: &Surroundings) -> State {
+fn face(project: &Project, files: &Files, is_served: bool, around: &ProcessEnvironment) -> State {
     let (keymap, complaint) = keymap(around);
     let options = View {
         now: Instant::now(),
@@ -174,7 +174,7 @@ fn theme_of(project: &Project) -> String {
 }
 
 /// The keys, and what is wrong with the person's own table.
-fn keymap(around: &Surroundings) -> (Keymap, Option<String>) {
+fn keymap(around: &ProcessEnvironment) -> (Keymap, Option<String>) {
     let file = around.environment.config_dir().join(KEYS_FILE);
     let text = match gnoma_host::files::read(&file, MAX_KEYS_BYTES) {
         Ok(None) => return (Keymap::built_in(), None),
@@ -190,11 +190,11 @@ fn keymap(around: &Surroundings) -> (Keymap, Option<String>) {
     }
 }
 
-fn layout(full_screen: bool, around: &Surroundings) -> Layout {
+fn layout(full_screen: bool, around: &ProcessEnvironment) -> Layout {
     Layout::of(full_screen, around.var("ACCESSIBLE").is_some(), around.var("TERM"))
 }
 
-fn options(project: &Project, full_screen: bool, around: &Surroundings) -> run::RunOptions {
+fn options(project: &Project, full_screen: bool, around: &ProcessEnvironment) -> run::RunOptions {
     let term = around.var("TERM");
     let (is_xterm, in_screen) =
         (around.var("XTERM_VERSION").is_some(), around.var("STY").is_some());
@@ -211,7 +211,7 @@ fn options(project: &Project, full_screen: bool, around: &Surroundings) -> run::
     }
 }
 
-fn charset(around: &Surroundings) -> Charset {
+fn charset(around: &ProcessEnvironment) -> Charset {
     Charset::of(around.var("LC_ALL"), around.var("LC_CTYPE"), around.var("LANG"))
 }
 

@@ -15,10 +15,9 @@ use gnoma_llm::{KNOWN, KnownProvider};
 use super::common::{print, project};
 use crate::{
     args::{NewProviderArgs, TurnArgs},
+    environment::ProcessEnvironment,
     report::Exit,
-    screen,
-    surroundings::Surroundings,
-    terminal,
+    screen, terminal,
 };
 
 /// Most bytes of a key.
@@ -29,7 +28,7 @@ const MAX_NAMED: usize = 4;
 pub(crate) async fn run(
     args: &NewProviderArgs,
     turn: &TurnArgs,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let terminal = terminal::open(around).filter(|_| around.stdin_is_terminal);
     let project = project(turn, around)?;

@@ -9,15 +9,15 @@ use gnoma_host::{HostError, Project, Shared, live::Host, opening::Projects};
 use crate::{
     args::{OutputFormat, TurnArgs, advice},
     continuing,
+    environment::ProcessEnvironment,
     front::{Asker, Attached, Front, json},
     lowering::Asked,
     prompt,
     report::{self, Exit},
-    surroundings::Surroundings,
     terminal, tui,
 };
 
-pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let answered = answer(args, around).await;
     if let Err(error) = &answered
         && args.output_format != OutputFormat::Text
@@ -28,7 +28,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> 
     answered
 }
 
-async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     if let Some(advice) = advice(args, &around.line, &around.cwd) {
         return Err(HostError::usage(advice).into());
     }
@@ -60,7 +60,11 @@ async fn answer(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
 }
 
 /// What was said; `None` where it is still to be asked for, once a session has been chosen.
-fn asked(start: &Start, words: &[String], around: &Surroundings) -> Result<Option<Vec<Content>>> {
+fn asked(
+    start: &Start,
+    words: &[String],
+    around: &ProcessEnvironment,
+) -> Result<Option<Vec<Content>>> {
     let content = prompt::content(words)?;
     let can_ask = *start != Start::New && terminal::open(around).is_some();
     if content.is_none() && !can_ask {
@@ -85,7 +89,7 @@ fn nothing_asked() -> HostError {
 }
 
 /// What the person says when a session was chosen without words to go on with.
-fn question(around: &Surroundings) -> Result<String, HostError> {
+fn question(around: &ProcessEnvironment) -> Result<String, HostError> {
     let said = terminal::open(around).and_then(|terminal| terminal::ask(&terminal, "> "));
     said.filter(|said| !said.is_empty()).ok_or_else(nothing_asked)
 }

@@ -6,13 +6,14 @@ use gnoma_host::{HostError, Notices, Project, Shared};
 use gnoma_tui::run::Link;
 
 use crate::{
-    args::TurnArgs, lowering, report::Exit, server, surroundings::Surroundings, tui::SessionWindow,
+    args::TurnArgs, environment::ProcessEnvironment, lowering, report::Exit, server,
+    tui::SessionWindow,
 };
 
 pub(super) async fn run(
     wanted: Option<&str>,
     args: &TurnArgs,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<Exit> {
     if !(around.stdin_is_terminal && around.stdout_is_terminal) {
         return Err(HostError::usage("`gnoma attach` opens a window and needs a terminal").into());

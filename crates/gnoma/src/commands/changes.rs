@@ -6,15 +6,15 @@ use gnoma_host::changes::{self, CheckpointRow};
 use super::common::{project, show};
 use crate::{
     args::{ChangesArgs, TurnArgs},
+    environment::ProcessEnvironment,
     report::{self, Exit},
-    surroundings::Surroundings,
     table,
 };
 
 pub(super) async fn run(
     what: &ChangesArgs,
     args: &TurnArgs,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let project = project(args, around)?;
     let session = what.which.session.as_deref();

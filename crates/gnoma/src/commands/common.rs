@@ -15,21 +15,21 @@ use gnoma_host::{HostError, Project, Shared, wire};
 
 use crate::{
     args::{GuardInput, TurnArgs},
+    environment::ProcessEnvironment,
     lowering,
     report::{self, Exit},
     screen,
-    surroundings::Surroundings,
 };
 
 /// The project that the command line names.
-pub(super) fn project(args: &TurnArgs, around: &Surroundings) -> Result<Project, HostError> {
+pub(super) fn project(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Project, HostError> {
     Project::open(lowering::spec(args, around), report::notices(), Shared::default())
 }
 
 /// The settings that hold there, for a command that needs nothing else of it.
 pub(super) fn settings(
     args: &TurnArgs,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<(SessionSpec, Loaded), HostError> {
     wire::load(lowering::spec(args, around), &report::notices())
 }

@@ -17,15 +17,15 @@ use gnoma_host::{Folders as _, HostError, setting, wire};
 use super::common::{print, project, settings, unbuilt};
 use crate::{
     args::{ConfigSub, TurnArgs},
+    environment::ProcessEnvironment,
     lowering,
     report::{self, Exit},
-    surroundings::Surroundings,
 };
 
 /// A file that may come to hold keys is its owner's alone.
 const PRIVATE: u32 = 0o600;
 
-pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     match what {
         ConfigSub::Show { origin } => {
             let (spec, loaded) = settings(args, around)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &Surroundings) -> R
     }
 }
 
-fn files(args: &TurnArgs, around: &Surroundings) -> Result<String> {
+fn files(args: &TurnArgs, around: &ProcessEnvironment) -> Result<String> {
     let sources = wire::sources(&wire::found(lowering::spec(args, around))?);
     let mut files = vec![paths::user_file(&sources.config_dir)];
     files.extend(sources.profile.map(|name| paths::profile_file(&sources.config_dir, &name)));
@@ -86,7 +86,7 @@ fn plain(value: &str) -> String {
     }
 }
 
-fn set(key: &str, value: &str, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+fn set(key: &str, value: &str, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let done = setting::set_setting(&project(args, around)?, key, value)?;
     // What goes over it here would otherwise make the change look void.
     if let Some(over) =
@@ -100,7 +100,7 @@ fn set(key: &str, value: &str, args: &TurnArgs, around: &Surroundings) -> Result
     print(&format!("{done}\n"))
 }
 
-fn init(around: &Surroundings) -> Result<Exit> {
+fn init(around: &ProcessEnvironment) -> Result<Exit> {
     let folder = around.environment.config_dir();
     let file = paths::user_file(&folder);
     if file.exists() {

@@ -12,13 +12,13 @@ use gnoma_host::{
 use gnoma_sandbox::{Strength, Support};
 
 use super::common::{print, settings, unbuilt};
-use crate::{args::TurnArgs, report::Exit, surroundings::Surroundings};
+use crate::{args::TurnArgs, environment::ProcessEnvironment, report::Exit};
 
 /// Programs that tools use when they are there, and what for.
 const PROGRAMS: [(&str, &str); 2] =
     [("bash", "runs commands; `sh` takes its place"), ("git", "most projects live in it")];
 
-pub(crate) fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let (spec, loaded) = settings(args, around)?;
     let unbuilt = unbuilt(&spec, &loaded);
     let Lowered { guard, keeping, .. } = loaded.into();

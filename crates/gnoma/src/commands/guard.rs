@@ -32,14 +32,18 @@ use super::{
 };
 use crate::{
     args::{GuardInput, GuardSub, TurnArgs},
+    environment::ProcessEnvironment,
     report::{self, Exit},
-    surroundings::Surroundings,
 };
 
 /// Most bytes that are looked at in one go; a longer text is refused, not cut.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
 
-pub(crate) async fn run(what: &GuardSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(crate) async fn run(
+    what: &GuardSub,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
     let (spec, loaded) = settings(args, around)?;
     let lowered = Lowered::from(loaded);
     match what {

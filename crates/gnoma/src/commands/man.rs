@@ -9,11 +9,11 @@ use clap_mangen::Man;
 use super::common::print;
 use crate::{
     args::Args,
+    environment::ProcessEnvironment,
     report::{self, Exit},
-    surroundings::Surroundings,
 };
 
-pub(crate) fn run(folder: Option<&Path>, around: &Surroundings) -> Result<Exit> {
+pub(crate) fn run(folder: Option<&Path>, around: &ProcessEnvironment) -> Result<Exit> {
     let mut command = Args::command();
     // Names the commands in full, such as `gnoma-sessions-list`.
     command.build();

@@ -30,12 +30,12 @@ use self::common::print;
 use crate::{
     args::{Args, ProvidersSub, Sub, advice},
     demo,
+    environment::ProcessEnvironment,
     report::Exit,
-    surroundings::Surroundings,
 };
 
 /// Does what `args` say.
-pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
+pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit> {
     refuse_words(&args, around)?;
     let turn = args.turn;
     match args.command {
@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Args, around: &Surroundings) -> Result<Exit> {
 }
 
 /// Refuses words in front of a command.
-fn refuse_words(args: &Args, around: &Surroundings) -> Result<(), HostError> {
+fn refuse_words(args: &Args, around: &ProcessEnvironment) -> Result<(), HostError> {
     let (Some(_), Some(word)) = (&args.command, args.turn.words.first()) else { return Ok(()) };
     Err(HostError::usage(advice(&args.turn, &around.line, &around.cwd).unwrap_or_else(|| {
         format!("`{word}` and a command do not go together; quote a prompt as a whole")

@@ -4,12 +4,12 @@ use anyhow::Result;
 use gnoma_host::providers::{self, Answer, ProviderState};
 
 use super::common::{print, project};
-use crate::{args::TurnArgs, report::Exit, surroundings::Surroundings};
+use crate::{args::TurnArgs, environment::ProcessEnvironment, report::Exit};
 
 /// Models named in a line.
 const MAX_NAMED: usize = 4;
 
-pub(crate) async fn run(args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let providers = providers::providers(&project(args, around)?).await;
     print(&providers.iter().map(line).collect::<String>())
 }

@@ -7,13 +7,12 @@ use serde_json::json;
 
 use super::common::{print_json, show};
 use crate::{
+    environment::ProcessEnvironment,
     report::{self, Exit},
-    server,
-    surroundings::Surroundings,
-    table,
+    server, table,
 };
 
-pub(super) async fn run(json: bool, around: &Surroundings) -> Result<Exit> {
+pub(super) async fn run(json: bool, around: &ProcessEnvironment) -> Result<Exit> {
     let sessions = match server::find(around).await? {
         Some(mut client) => server::sessions(&mut client).await?,
         None => {

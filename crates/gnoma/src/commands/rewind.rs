@@ -11,13 +11,16 @@ use gnoma_host::{
 use super::common::{project, show};
 use crate::{
     args::{RewindArgs, TurnArgs, WhichSession},
+    environment::ProcessEnvironment,
     report::Exit,
-    screen,
-    surroundings::Surroundings,
-    terminal,
+    screen, terminal,
 };
 
-pub(super) async fn run(how: &RewindArgs, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(super) async fn run(
+    how: &RewindArgs,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
     let project = project(args, around)?;
     let to = how.count().map_or_else(|| Target::Checkpoint(how.to.clone()), Target::Turns);
     let part = match (how.files, how.conversation, how.both) {
@@ -44,7 +47,7 @@ pub(super) async fn run(how: &RewindArgs, args: &TurnArgs, around: &Surroundings
 pub(super) async fn redo(
     which: &WhichSession,
     args: &TurnArgs,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let project = project(args, around)?;
     let session = which.session.as_deref();
@@ -67,7 +70,7 @@ fn done(outcome: Outcome) -> Result<Exit> {
 }
 
 /// Asks whether what somebody else changed is overwritten.
-fn may_overwrite(paths: &[PathBuf], around: &Surroundings) -> bool {
+fn may_overwrite(paths: &[PathBuf], around: &ProcessEnvironment) -> bool {
     let theirs = rewind::named(paths);
     let question = format!(
         "you or another program changed these files:\n{theirs}\

@@ -12,11 +12,15 @@ use serde_json::json;
 use super::common::{print_json, project, show};
 use crate::{
     args::{RouteArgs, TurnArgs},
+    environment::ProcessEnvironment,
     report::{self, Exit},
-    surroundings::Surroundings,
 };
 
-pub(super) async fn run(what: &RouteArgs, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(super) async fn run(
+    what: &RouteArgs,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
     let words = what.words.join(" ");
     if words.trim().is_empty() {
         let text = "no task given; try `gnoma route \"why does the parser crash?\"`";

@@ -14,11 +14,15 @@ use gnoma_router::replay::Replay;
 use super::common::project;
 use crate::{
     args::{RouterSub, TurnArgs},
+    environment::ProcessEnvironment,
     report::Exit,
-    surroundings::Surroundings,
 };
 
-pub(super) async fn run(what: &RouterSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(super) async fn run(
+    what: &RouterSub,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
     if let RouterSub::Replay = what {
         return replay();
     }
@@ -47,7 +51,7 @@ pub(super) async fn models(
     name: Option<&str>,
     json: bool,
     args: &TurnArgs,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<Exit> {
     arms::run(&project(args, around)?, name, json).await
 }

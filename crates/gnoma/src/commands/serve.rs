@@ -11,10 +11,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::ps::doing;
 use crate::{
     args::TurnArgs,
+    environment::ProcessEnvironment,
     front::Signals,
     report::{self, Exit},
     server,
-    surroundings::Surroundings,
 };
 
 /// How long the server that is replaced may take to store everything and end.
@@ -39,7 +39,7 @@ pub(super) async fn run(
     idle_exit: Option<Duration>,
     replace: bool,
     args: &TurnArgs,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<Exit> {
     refuse_session_options(args)?;
     let place = server::place(around);

@@ -8,14 +8,14 @@ use gnoma_core::protocol::SessionSpec;
 use gnoma_host::{Folders as _, HostError, wire};
 
 use super::common::print;
-use crate::{args::TurnArgs, lowering, report::Exit, screen, surroundings::Surroundings};
+use crate::{args::TurnArgs, environment::ProcessEnvironment, lowering, report::Exit, screen};
 
 pub(crate) fn run(
     folder: Option<PathBuf>,
     revoke: bool,
     list: bool,
     args: &TurnArgs,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let mut store = Store::open(&around.environment.state_dir())?;
     if list {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use super::common::print;
-use crate::{report::Exit, surroundings::Surroundings};
+use crate::{environment::ProcessEnvironment, report::Exit};
 
 /// Where Debian's package manager keeps the files of an installed package.
 const DEBIAN_LIST: &str = "/var/lib/dpkg/info/gnoma.list";
@@ -25,7 +25,7 @@ enum Form {
     File,
 }
 
-pub(crate) fn run(around: &Surroundings) -> Result<Exit> {
+pub(crate) fn run(around: &ProcessEnvironment) -> Result<Exit> {
     let program = std::env::current_exe().context("cannot tell where this program lies")?;
     let package = std::fs::read_to_string(DEBIAN_LIST).unwrap_or_default();
     let form = form(&program, around.var("CARGO_HOME"), &package);

@@ -15,9 +15,9 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::wording::{headline, shorten};
 use crate::{
+    environment::ProcessEnvironment,
     report,
     screen::{Size, clean, rows},
-    surroundings::Surroundings,
     terminal,
 };
 
@@ -65,7 +65,7 @@ enum Wanted {
 
 impl Asker {
     /// An asker, if there is a terminal and somebody looks at it.
-    pub(crate) fn of_terminal(around: &Surroundings) -> Option<Self> {
+    pub(crate) fn of_terminal(around: &ProcessEnvironment) -> Option<Self> {
         Some(Self::new(Who::Terminal(Arc::new(terminal::open(around)?))))
     }
 

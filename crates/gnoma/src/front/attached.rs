@@ -16,7 +16,7 @@ use gnoma_core::{
 use gnoma_host::{HostError, live::Host};
 
 use super::seen::Seen;
-use crate::{continuing, surroundings::Surroundings};
+use crate::{continuing, environment::ProcessEnvironment};
 
 /// Messages that are read at once.
 const MAX_PAGE: u32 = 200;
@@ -55,7 +55,7 @@ impl Attached {
     pub(crate) async fn open(
         host: &Host,
         spec: &mut SessionSpec,
-        around: &Surroundings,
+        around: &ProcessEnvironment,
     ) -> Result<Self> {
         let mut client = host.connect("pipe");
         let session = continuing::open(&mut client, spec, around).await?;

@@ -34,8 +34,8 @@ use self::{
 };
 use crate::{
     args::OutputFormat,
+    environment::ProcessEnvironment,
     report::{self, Exit},
-    surroundings::Surroundings,
 };
 
 /// How often a waiting line is redrawn.
@@ -60,7 +60,7 @@ impl Front {
     /// What is written for programs goes through `firewall`: it ends up in logs.
     pub(crate) fn new(
         format: OutputFormat,
-        around: &Surroundings,
+        around: &ProcessEnvironment,
         firewall: Arc<Firewall>,
     ) -> Self {
         let view: Box<dyn View> = match format {

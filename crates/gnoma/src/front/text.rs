@@ -16,7 +16,7 @@ use super::{
     view::View,
     wording::{headline, last_line, shorten, shorten_to},
 };
-use crate::{report, surroundings::Surroundings};
+use crate::{environment::ProcessEnvironment, report};
 
 /// Characters of a call that stand before its output in the waiting line.
 const MAX_RUNNING_CHARS: usize = 40;
@@ -58,7 +58,7 @@ struct Waiting {
 }
 
 impl Text {
-    pub(super) fn new(around: &Surroundings) -> Self {
+    pub(super) fn new(around: &ProcessEnvironment) -> Self {
         Self {
             colour: around.colour(),
             running: Vec::new(),

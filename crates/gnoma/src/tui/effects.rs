@@ -20,14 +20,14 @@ use self::image::{MAX_IMAGE_BYTES, image};
 use self::programs::Programs;
 pub(super) use self::programs::Shells;
 use super::files::Files;
-use crate::{demo, report, surroundings::Surroundings};
+use crate::{demo, environment::ProcessEnvironment, report};
 
 /// Performs the view's effects that need files or programs.
 pub(super) struct EffectHandler<'a> {
     programs: Programs,
     shells: &'a Shells,
     home: Option<PathBuf>,
-    around: Surroundings,
+    around: ProcessEnvironment,
     spec: SessionSpec,
     firewall: Arc<Firewall>,
     files: Files,
@@ -37,7 +37,7 @@ impl<'a> EffectHandler<'a> {
     pub(super) fn new(
         project: &Project,
         full_screen: bool,
-        around: &Surroundings,
+        around: &ProcessEnvironment,
         files: Files,
         shells: &'a Shells,
     ) -> Self {
@@ -198,7 +198,7 @@ mod tests {
     const KEY: &str = "ACME-1234567890";
 
     /// A person whose profile `strict` takes a form of secrets for one that nothing else knows.
-    fn around(home: &Path) -> Surroundings {
+    fn around(home: &Path) -> ProcessEnvironment {
         let config = home.join(".config/gnoma");
         let profiles = config.join("profiles");
         fs::create_dir_all(&profiles).unwrap();
@@ -208,7 +208,7 @@ mod tests {
         fs::write(profiles.join("strict.toml"), strict).unwrap();
         fs::write(profiles.join("broken.toml"), "security.patterns = 1\n").unwrap();
         let variables = [("HOME".to_owned(), home.display().to_string())];
-        Surroundings {
+        ProcessEnvironment {
             environment: Environment::new(variables.into()),
             line: Vec::new(),
             cwd: home.to_owned(),

@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use crate::surroundings::Surroundings;
+use crate::environment::ProcessEnvironment;
 
 const FOLDER: &str = "tui";
 const HISTORY: &str = "history";
@@ -54,7 +54,7 @@ enum Which {
 
 impl Files {
     /// The files for work in `project`; nothing is read or made yet.
-    pub(super) fn new(around: &Surroundings, project: &str) -> Self {
+    pub(super) fn new(around: &ProcessEnvironment, project: &str) -> Self {
         let folder = around.environment.state_dir().join(FOLDER);
         let name = format!("draft-{}", gnoma_store::project_key(project));
         Self { folder, name, own: Arc::default() }

@@ -21,8 +21,8 @@ use serde_json::json;
 
 use crate::{
     commands::common::{print_data, print_json, show},
+    environment::ProcessEnvironment,
     report::Exit,
-    surroundings::Surroundings,
     terminal,
 };
 
@@ -30,7 +30,7 @@ pub(super) async fn reset(
     project: &Project,
     yes: bool,
     json: bool,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<Exit> {
     refuse_in_incognito(project, "router reset")?;
     let book = routing::book(project);

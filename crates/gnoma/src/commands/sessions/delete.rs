@@ -6,13 +6,15 @@ use gnoma_core::store::SessionStore as _;
 use super::list;
 use gnoma_host::{HostError, Project, clock, past::Past};
 
-use crate::{commands::common::show, report::Exit, screen, surroundings::Surroundings, terminal};
+use crate::{
+    commands::common::show, environment::ProcessEnvironment, report::Exit, screen, terminal,
+};
 
 pub(super) async fn run(
     project: &Project,
     ids: &[String],
     yes: bool,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let past = Past::open(project)?;
     let mut doomed = Vec::new();

@@ -11,8 +11,8 @@ use gnoma_host::{
 use crate::{
     args::ExportFormat,
     commands::common::{print, print_data},
+    environment::ProcessEnvironment,
     report::{self, Exit},
-    surroundings::Surroundings,
 };
 
 pub(super) async fn run(
@@ -20,7 +20,7 @@ pub(super) async fn run(
     id: Option<&str>,
     format: ExportFormat,
     output: Option<&Path>,
-    around: &Surroundings,
+    around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let format = match format {
         ExportFormat::Markdown => Format::Markdown,

@@ -17,11 +17,15 @@ use gnoma_host::past::refuse_in_incognito;
 use super::common::project;
 use crate::{
     args::{SessionsSub, TurnArgs},
+    environment::ProcessEnvironment,
     report::Exit,
-    surroundings::Surroundings,
 };
 
-pub(super) async fn run(what: SessionsSub, args: &TurnArgs, around: &Surroundings) -> Result<Exit> {
+pub(super) async fn run(
+    what: SessionsSub,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
     let project = project(args, around)?;
     if let Some(command) = writing(&what) {
         refuse_in_incognito(&project, command)?;

@@ -20,7 +20,7 @@ use rustix::{
 };
 
 use super::image::{MAX_IMAGE_BYTES, image};
-use crate::surroundings::Surroundings;
+use crate::environment::ProcessEnvironment;
 
 /// Most bytes of a shell line's output that are kept.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
@@ -90,7 +90,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    pub(super) fn of(project: &Project, full_screen: bool, around: &Surroundings) -> Self {
+    pub(super) fn of(project: &Project, full_screen: bool, around: &ProcessEnvironment) -> Self {
         let editor = around.var("VISUAL").or_else(|| around.var("EDITOR")).unwrap_or(USUAL_EDITOR);
         Self {
             cwd: project.spec.folder.clone(),

@@ -1,4 +1,4 @@
-//! Surroundings that are not as they should be: no UTF-8, windows of no use, pastes of no sense, files
+//! ProcessEnvironment that are not as they should be: no UTF-8, windows of no use, pastes of no sense, files
 //! and shells that are gone.
 
 use std::fmt::Write as _;

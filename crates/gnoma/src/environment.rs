@@ -9,7 +9,7 @@ use gnoma_core::protocol::Environment;
 
 /// Environment, folders and terminals as the program found them when it started.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct ProcessEnvironment {
     /// Environment variables that are text.
     pub environment: Environment,
     /// The command line, as far as it is text.
@@ -28,7 +28,7 @@ pub(crate) struct Surroundings {
     pub umask: Option<u32>,
 }
 
-impl Surroundings {
+impl ProcessEnvironment {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the process")]
     pub(crate) fn of_process() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {

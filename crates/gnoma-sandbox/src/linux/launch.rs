@@ -173,14 +173,14 @@ impl Launch {
     /// What a mount hides. Where what can be read is a list, Landlock alone does, so that a look at a
     /// folder shows what is there, and git sees no change.
     ///
-    /// Not where a workspace lies among temporary files: what Landlock grants for those it grants for all
-    /// that is mounted below.
+    /// Not where one lies in a folder that can be written, as a workspace does on trial or among temporary
+    /// files: what Landlock grants for that it grants for all below, to read and to write.
     fn masked(&self) -> &[PathBuf] {
-        let Paths { hidden, temporary, .. } = &self.paths;
-        let is_temporary =
-            |path: &PathBuf| temporary.iter().any(|(place, _)| path.starts_with(place));
+        let Paths { hidden, writable, temporary, .. } = &self.paths;
+        let granted = || writable.iter().chain(temporary.iter().map(|(place, _)| place));
+        let is_granted = |path: &PathBuf| granted().any(|folder| path.starts_with(folder));
         let is_list = self.paths.shown.is_some() && raw::landlock_version().is_ok();
-        if is_list && !hidden.iter().any(is_temporary) { &[] } else { hidden }
+        if is_list && !hidden.iter().any(is_granted) { &[] } else { hidden }
     }
 
     /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are

@@ -38,6 +38,15 @@ impl World {
         Self::with(Server::queue(replies).unwrap())
     }
 
+    /// The same world with its folders where those of people are: not among temporary files, which
+    /// commands find replaced by ones of their own.
+    pub(crate) fn among_files(mut self) -> Self {
+        let folder = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        (self.home, self.project) = (folder(), folder());
+        self.configure("");
+        self
+    }
+
     pub(crate) fn with(server: Server) -> Self {
         let world = Self {
             home: tempfile::tempdir().unwrap(),

@@ -89,17 +89,28 @@ async fn edits_are_kept_where_edits_run_and_nothing_else() {
 
 #[tokio::test]
 async fn secrets_of_the_workspace_cannot_be_opened_and_temporary_files_are_its_own() {
+    // Words of a language, which no rule for secrets finds.
+    const SECRET: &str = "the moon is made of cheese\n";
     let mark = format!("/tmp/gnoma-trial-{}", std::process::id());
-    let world = running(&format!("cat .env; rm -f .env; echo x > {mark}; cat {mark}\n"));
-    world.write(".env", "TOKEN=not-for-models\n");
-    if !can_try(&world) {
-        return;
+    let script = format!(
+        "tr a-z b-za < .env; cp .env copy; cp copy .env; mv .env gone; rm -f .env; echo x > {mark}; cat {mark}\n"
+    );
+    for (mode, is_temporary) in [("auto", true), ("auto", false), ("plan", false)] {
+        let mut world = running(&script);
+        if !is_temporary {
+            world = world.among_files();
+            world.write("script.sh", &script);
+        }
+        world.write(".env", SECRET);
+        if !can_try(&world) {
+            return;
+        }
+        let text = said(&world, mode).await;
+        assert!(!text.contains("difftf") && !text.contains("uif npp"), "{mode}: {text}");
+        assert!(!text.contains("copy") || !text.contains("changed file"), "{mode}: {text}");
+        assert!(!std::path::Path::new(&mark).exists());
+        assert_eq!(world.read(".env"), SECRET);
     }
-    let text = said(&world, "auto").await;
-    assert!(!text.contains("not-for-models"), "{text}");
-    assert!(!std::path::Path::new(&mark).exists());
-    let env = fs::read_to_string(world.project.path().join(".env")).unwrap();
-    assert_eq!(env, "TOKEN=not-for-models\n");
 }
 
 #[tokio::test]

@@ -59,7 +59,8 @@ impl Walker<'_> {
         let mut sets =
             Declaring { shares: name == "export" || options.contains('x'), ..Declaring::default() };
         sets.owns = !matches!(name, "export" | "readonly") && !options.contains('g');
-        sets.arrays = options.contains(['a', 'A']);
+        // One list makes the shell read all words once more.
+        sets.arrays = options.contains(['a', 'A']) || words.iter().any(is_list);
         sets.stays = name == "readonly" || options.contains(['r', 'u', 'l', 'c']);
         // With any other option the value may become another, or none be set at all.
         sets.plainly = options.chars().all(|letter| "-xr".contains(letter))

@@ -19,6 +19,7 @@ use gnoma_core::{
 };
 use gnoma_guard::{
     firewall::{Firewall, RestoredCall},
+    git::Repositories,
     permission::{self, Origin, Permissions, Rule, RuleAction, World},
 };
 
@@ -49,6 +50,8 @@ pub struct GatePlace {
     pub can_try: Box<dyn Fn() -> bool + Send + Sync>,
     /// Follows the links of a path, as far as it exists.
     pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
+    /// Looks at repositories of git.
+    pub repositories: Box<dyn Repositories + Send + Sync>,
 }
 
 impl fmt::Debug for GatePlace {
@@ -250,6 +253,7 @@ impl Judge {
             trusted: self.place.trusted,
             sandboxed: self.place.sandboxed,
             resolve: &*self.place.resolve,
+            repositories: &*self.place.repositories,
         }
     }
 }

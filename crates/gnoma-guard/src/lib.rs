@@ -3,6 +3,7 @@
 //! Pure: no IO, no clock.
 
 pub mod firewall;
+pub mod git;
 pub mod permission;
 mod places;
 pub mod privacy;

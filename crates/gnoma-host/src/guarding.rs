@@ -31,6 +31,7 @@ use crate::{
     lowering::GuardSettings,
     places::{Places, resolve},
     reading,
+    repositories::RepositoriesOnDisk,
 };
 
 /// The rule for text that only reads like a secret.
@@ -220,6 +221,9 @@ pub fn place(
         sandboxed: settings.sandbox.mode != Sandbox::Off,
         network_is_walled: network_is_walled(&settings.sandbox),
         resolve: Box::new(resolve),
+        repositories: Box::new(RepositoriesOnDisk::new(
+            spec.environment.get("PATH").unwrap_or_default().to_owned(),
+        )),
     }
 }
 

@@ -32,6 +32,7 @@ mod project;
 pub mod providers;
 mod reading;
 pub mod redo;
+mod repositories;
 mod restore;
 pub mod resuming;
 pub mod rewind;

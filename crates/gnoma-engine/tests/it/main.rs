@@ -111,6 +111,7 @@ fn spawn_measured(
             network_is_walled: Box::new(|| true),
             can_try: Box::new(|| false),
             resolve: Box::new(Path::to_path_buf),
+            repositories: Box::new(gnoma_guard::git::NoRepositories),
         },
         tools,
         routes,

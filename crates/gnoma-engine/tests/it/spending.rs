@@ -198,6 +198,7 @@ fn spawn_arms<const N: usize>(
             network_is_walled: Box::new(|| true),
             can_try: Box::new(|| false),
             resolve: Box::new(Path::to_path_buf),
+            repositories: Box::new(gnoma_guard::git::NoRepositories),
         },
         tools: vec![Arc::new(look)],
         routes: Arc::new(routes),

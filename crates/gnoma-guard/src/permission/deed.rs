@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gnoma_shell::{Effect, FilePlace, Invocation, Risk};
 
-use super::{World, one_line, words::program_name};
+use super::{World, looking, one_line, words::program_name};
 use crate::places::{
     self, Concern, FileAccess, JudgedPath, MAX_PATH_BYTES, Severity, without_dots,
 };
@@ -85,6 +85,19 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> 
     }
     if let Some(what) = runs_more_than_it_says(command, &deeds) {
         deeds.push(unclear(what.to_owned(), Severity::Plain));
+    }
+    // What changes a repository or leaves is asked about anyway.
+    let goes_further = |deed: &CommandEffect| {
+        matches!(deed.effect, Effect::Repository(_) | Effect::Network(_) | Effect::Delete(_))
+    };
+    if program_of(command) == "git" && !deeds.iter().any(goes_further) {
+        let looking = looking::of(command, world).into_iter();
+        deeds.extend(looking.map(|(effect, worry)| CommandEffect {
+            effect,
+            worry,
+            spot: None,
+            harmless: false,
+        }));
     }
     if decides_later_runs(command) {
         deeds.push(unclear("decides what runs later".to_owned(), Severity::Guarded));

@@ -11,6 +11,7 @@ mod deed;
 mod explain;
 mod file;
 mod host;
+mod looking;
 pub(crate) mod meet;
 mod opinion;
 mod paths;

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use gnoma_core::cut;
 
+use crate::git::Repositories;
+
 /// Where a session stands. Gathered by the caller before each judgement.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
@@ -21,6 +23,8 @@ pub struct World<'a> {
     pub sandboxed: bool,
     /// A path with its links followed as far as it exists; of what does not, the rest as it is.
     pub resolve: &'a dyn Fn(&Path) -> PathBuf,
+    /// What is known of repositories of git.
+    pub repositories: &'a dyn Repositories,
 }
 
 /// `text` on one line without control characters, cut between two words to `most` characters.

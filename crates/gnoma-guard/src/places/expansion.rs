@@ -193,6 +193,7 @@ fn in_world<T>(look: impl FnOnce(&World<'_>) -> T) -> T {
         trusted: true,
         sandboxed: true,
         resolve: &Path::to_path_buf,
+        repositories: &crate::git::NoRepositories,
     })
 }
 

@@ -7,6 +7,8 @@ mod clothes;
 #[cfg(test)]
 mod firewall;
 #[cfg(test)]
+mod git;
+#[cfg(test)]
 mod permission;
 #[cfg(test)]
 mod permission_world;

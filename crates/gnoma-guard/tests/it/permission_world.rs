@@ -1,6 +1,9 @@
 //! A made-up machine on which calls are judged, and a short way to say what is expected.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
 
 use gnoma_core::{
     RawJson, ToolCall, ToolSpec,
@@ -8,7 +11,10 @@ use gnoma_core::{
     session::PermissionMode,
     tool::{Access, Grant, Tier, ToolKind, Touches},
 };
-use gnoma_guard::permission::{Origin, Permissions, Rule, RuleAction, Verdict, World};
+use gnoma_guard::{
+    git::Repositories,
+    permission::{Origin, Permissions, Rule, RuleAction, Verdict, World},
+};
 use serde_json::json;
 
 pub(crate) const HOME: &str = "/home/ada";
@@ -24,6 +30,24 @@ pub(crate) struct Desk {
     roots: Vec<PathBuf>,
     home: PathBuf,
     own: Vec<PathBuf>,
+    repository: Repository,
+}
+
+/// The only repository: it begins in the workspace.
+#[derive(Default)]
+struct Repository {
+    program: Option<&'static str>,
+    secrets: Vec<PathBuf>,
+}
+
+impl Repositories for Repository {
+    fn program(&self, folder: &Path) -> Option<String> {
+        self.program.filter(|_| folder.starts_with(WORKSPACE)).map(str::to_owned)
+    }
+
+    fn secrets(&self, folder: &Path) -> Arc<[PathBuf]> {
+        if folder.starts_with(WORKSPACE) { self.secrets.clone().into() } else { Arc::default() }
+    }
 }
 
 impl Desk {
@@ -37,6 +61,7 @@ impl Desk {
             roots: vec![WORKSPACE.into()],
             home: HOME.into(),
             own: vec![PathBuf::from(HOME).join(".config/gnoma")],
+            repository: Repository::default(),
         }
     }
 
@@ -51,6 +76,18 @@ impl Desk {
     /// Adds a link, both ends from the root.
     pub(crate) fn link(mut self, from: &str, to: &str) -> Self {
         self.links.push((from.into(), to.into()));
+        self
+    }
+
+    /// Looking at the repository would run what this setting names.
+    pub(crate) fn running(mut self, setting: &'static str) -> Self {
+        self.repository.program = Some(setting);
+        self
+    }
+
+    /// This file of the workspace was committed once.
+    pub(crate) fn committed(mut self, file: &str) -> Self {
+        self.repository.secrets.push(Path::new(WORKSPACE).join(file));
         self
     }
 
@@ -76,6 +113,7 @@ impl Desk {
             trusted: self.trusted,
             sandboxed: true,
             resolve: &|path| self.resolve(path),
+            repositories: &self.repository,
         })
     }
 

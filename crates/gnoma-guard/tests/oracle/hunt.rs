@@ -30,9 +30,10 @@ const MOST_FAILURES: usize = 12;
 const MOST_TRIES: usize = 400;
 
 /// Programs that search all of a folder: what they find there is kept from models by other means.
-const SEARCHING: [&str; 14] = [
+const SEARCHING: [&str; 21] = [
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep", "diff", "strings", "bzgrep",
-    "xzgrep", "zfgrep", "zegrep",
+    "xzgrep", "zfgrep", "zegrep", "bzegrep", "bzfgrep", "xzegrep", "xzfgrep", "lzgrep", "zstdgrep",
+    "ggrep",
 ];
 
 /// What some programs do by themselves, whatever they are told: it comes to nothing behind reading walls, which
@@ -230,6 +231,7 @@ fn is_read_only(command: &str) -> bool {
         trusted: true,
         sandboxed: true,
         resolve: &resolve,
+        repositories: &gnoma_guard::git::NoRepositories,
     };
     ShellRow::of(command, &world).verdict == "allow"
 }

@@ -151,6 +151,7 @@ impl World {
                 network_is_walled: Box::new(|| true),
                 can_try: Box::new(|| false),
                 resolve: Box::new(Path::to_path_buf),
+                repositories: Box::new(gnoma_guard::git::NoRepositories),
             },
             tools: self.tools.clone(),
             routes: self.routes(id),

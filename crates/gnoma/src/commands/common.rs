@@ -96,5 +96,6 @@ pub(super) fn world(place: &GatePlace) -> World<'_> {
         trusted: place.trusted,
         sandboxed: place.sandboxed,
         resolve: &*place.resolve,
+        repositories: &*place.repositories,
     }
 }

@@ -16,6 +16,8 @@ mod keeping;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
+mod looking;
+#[cfg(test)]
 mod output;
 #[cfg(test)]
 mod permission;

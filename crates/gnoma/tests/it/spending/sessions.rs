@@ -103,6 +103,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
             network_is_walled: Box::new(|| true),
             can_try: Box::new(|| false),
             resolve: Box::new(Path::to_path_buf),
+            repositories: Box::new(gnoma_guard::git::NoRepositories),
         },
         tools: vec![Arc::new(read) as Arc<dyn Tool>],
         routes,

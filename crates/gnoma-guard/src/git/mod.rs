@@ -1,0 +1,40 @@
+//! What git itself would do when somebody only looks: programs that a repository's own settings name, and
+//! secret files that its history holds.
+//!
+//! Facts come from whoever reads the disk ([`Repositories`]); here they are understood.
+
+mod contents;
+mod settings;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+pub(crate) use contents::{GitLook, look};
+pub use settings::{program_setting, setting};
+
+/// What is known of repositories, found out when a command looks at one.
+pub trait Repositories {
+    /// The setting by which a look at the repository around `folder` would run a program that its user did
+    /// not choose, with where it stands; `None` where there is none.
+    fn program(&self, folder: &Path) -> Option<String>;
+
+    /// The files in the history of the repository around `folder` whose names say that they hold secrets;
+    /// absolute, where they are or would be in its work tree.
+    fn secrets(&self, folder: &Path) -> Arc<[PathBuf]>;
+}
+
+/// Repositories of which nothing is known, as if each were harmless.
+#[derive(Clone, Copy, Debug)]
+pub struct NoRepositories;
+
+impl Repositories for NoRepositories {
+    fn program(&self, _: &Path) -> Option<String> {
+        None
+    }
+
+    fn secrets(&self, _: &Path) -> Arc<[PathBuf]> {
+        Arc::default()
+    }
+}

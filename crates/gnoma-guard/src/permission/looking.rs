@@ -1,0 +1,55 @@
+//! What a command of git does that only looks, by what the repository itself holds.
+
+use std::path::{Path, PathBuf};
+
+use gnoma_shell::{Effect, Invocation};
+
+use super::{World, one_line};
+use crate::{
+    git::{self, GitLook},
+    places::{Concern, Severity, without_dots},
+};
+
+/// Longest name that is shown, in characters.
+const MAX_SHOWN_CHARS: usize = 60;
+
+/// Effects of a command of git, which the words of the command do not tell.
+pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<(Effect, Concern)> {
+    let Some(look) = git::look(&command.words) else { return Vec::new() };
+    let Some(folder) = folder(command, &look) else {
+        let what = "looks at a repository that is only known when it runs".to_owned();
+        let effect = Effect::Unknown(what.clone());
+        return vec![(effect, Concern { gravity: Severity::Plain, what })];
+    };
+    let folder = (world.resolve)(&folder);
+    if let Some(setting) = world.repositories.program(&folder) {
+        let setting = one_line(&setting, 2 * MAX_SHOWN_CHARS);
+        let what = format!("runs what the repository's settings name: {setting}");
+        return vec![(Effect::Runs(setting), Concern { gravity: Severity::Plain, what })];
+    }
+    let Some(secret) = look.shows.then(|| shown(&look, &folder, world)).flatten() else {
+        return Vec::new();
+    };
+    let name = secret.file_name().unwrap_or_default().to_string_lossy();
+    let what = format!("may show `{}` as it was committed", one_line(&name, MAX_SHOWN_CHARS));
+    vec![(Effect::Secret(what.clone()), Concern { gravity: Severity::Secret, what })]
+}
+
+/// Where it looks; `None` when that cannot be told.
+fn folder(command: &Invocation, look: &GitLook<'_>) -> Option<PathBuf> {
+    let start = command.cwd.clone()?;
+    look.folders.iter().try_fold(start, |folder, next| Some(folder.join((*next)?)))
+}
+
+/// The first secret file that it may show.
+fn shown(look: &GitLook<'_>, folder: &Path, world: &World<'_>) -> Option<PathBuf> {
+    let secrets = world.repositories.secrets(folder);
+    let only: Option<Vec<PathBuf>> = look
+        .only
+        .as_ref()
+        .map(|names| names.iter().map(|name| without_dots(&folder.join(name))).collect());
+    let may_show = |secret: &&PathBuf| {
+        only.as_ref().is_none_or(|only| only.iter().any(|path| secret.starts_with(path)))
+    };
+    secrets.iter().find(may_show).cloned()
+}

@@ -1,0 +1,88 @@
+//! What looking at a repository is judged to do, by what the repository itself holds.
+
+use gnoma_core::session::PermissionMode::{Auto, Plan};
+
+use crate::permission_world::Desk;
+
+const SETTING: &str = "`filter.x.clean` in `.git/config`";
+
+#[test]
+fn a_repository_whose_settings_run_programs_is_not_looked_at_unasked() {
+    for command in [
+        "git status",
+        "git diff",
+        "git -C src log",
+        "cd src && git blame lib.rs",
+        "ls && git status --short | head",
+        "/usr/bin/git status",
+    ] {
+        assert_eq!(Desk::new(Auto).says(&format!("bash {command}")), "allow", "{command}");
+        let desk = Desk::new(Auto).running(SETTING);
+        let reason = desk.reason(&format!("bash {command}"));
+        assert!(reason.contains("filter.x.clean"), "{command}: {reason}");
+        assert_eq!(desk.says(&format!("bash {command}")), "ask", "{command}");
+        assert_eq!(Desk::new(Plan).running(SETTING).says(&format!("bash {command}")), "deny");
+    }
+    for command in ["git --version", "ls", "git -C /usr/share status"] {
+        let desk = Desk::new(Auto).running(SETTING);
+        assert!(!desk.reason(&format!("bash {command}")).contains("filter"), "{command}");
+    }
+}
+
+#[test]
+fn commands_that_show_a_committed_secret_ask_like_reading_it() {
+    for command in [
+        "git log -p",
+        "git log --patch --all",
+        "git log -S KEY",
+        "git show",
+        "git show HEAD~3",
+        "git show a1b2c3d",
+        "git stash show -p",
+        "git stash list -p",
+        "git reflog -p",
+        "git diff HEAD~1",
+        "git diff main...feature",
+        "git diff-tree -p HEAD",
+        "git cat-file -p a1b2c3d",
+        "git cat-file blob a1b2c3d",
+        "git cat-file --batch < names",
+        "git grep KEY HEAD",
+        "git grep --cached KEY",
+        "git show HEAD -- .",
+        "git show HEAD -- config/.env",
+        "cd src && git log -p",
+        "for c in a b; do git show $c; done",
+    ] {
+        let command = format!("bash {command}");
+        let desk = Desk::new(Auto).committed("config/.env");
+        assert_eq!(desk.says(&command), "ask", "{command}");
+        let reason = desk.reason(&command);
+        let named =
+            reason.contains("`.env` as it was committed") || reason.contains("`config/.env`");
+        assert!(named || reason.contains("objects that its input names"), "{command}: {reason}");
+    }
+}
+
+#[test]
+fn what_shows_no_contents_or_others_stays_free() {
+    for command in [
+        "git status",
+        "git log --oneline",
+        "git log --stat -5",
+        "git diff --stat",
+        "git diff -- src",
+        "git log -p -- src/lib.rs",
+        "git show HEAD -- src",
+        "git grep KEY",
+        "git ls-files",
+        "git blame src/lib.rs",
+        "git stash list",
+    ] {
+        let desk = Desk::new(Auto).committed("config/.env");
+        assert_eq!(desk.says(&format!("bash {command}")), "allow", "{command}");
+    }
+    for command in ["git log -p", "git show", "git diff HEAD~1", "git cat-file -p HEAD"] {
+        assert_eq!(Desk::new(Auto).says(&format!("bash {command}")), "allow", "{command}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Where a repository lies, as git finds it.
+
+use std::path::{Path, PathBuf};
+
+use gnoma_guard::git;
+
+use super::read::text;
+
+/// What a folder has in it that is a repository without a work tree.
+const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
+
+/// A repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FoundRepository {
+    /// Its own folder; in a linked work tree, that one's.
+    pub(super) git: PathBuf,
+    /// The folder with what all its work trees share.
+    pub(super) common: PathBuf,
+    /// Where its files are; its own folder where there are none.
+    pub(super) work_tree: PathBuf,
+}
+
+impl FoundRepository {
+    /// The repository that a command in `folder` would use.
+    pub(super) fn around(folder: &Path) -> Option<Self> {
+        folder.ancestors().find_map(|folder| Self::at(folder).or_else(|| Self::bare(folder)))
+    }
+
+    /// The repository whose work tree begins here.
+    pub(super) fn at(work_tree: &Path) -> Option<Self> {
+        let mark = work_tree.join(".git");
+        let facts = mark.metadata().ok()?;
+        let git = if facts.is_dir() {
+            mark
+        } else {
+            let text = text(&mark)?;
+            work_tree.join(text.strip_prefix("gitdir:")?.trim())
+        };
+        let common = text(&git.join("commondir"));
+        let common = common.map_or_else(|| git.clone(), |folder| git.join(folder.trim()));
+        Some(Self { git, common, work_tree: work_tree.to_owned() })
+    }
+
+    fn bare(folder: &Path) -> Option<Self> {
+        let is_bare = MARKS.into_iter().all(|mark| folder.join(mark).exists());
+        let own = || folder.to_owned();
+        is_bare.then(|| Self { git: own(), common: own(), work_tree: own() })
+    }
+
+    /// A path in it, as it is shown.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.work_tree).unwrap_or(path).display().to_string()
+    }
+
+    /// The last value of one of its own settings.
+    pub(super) fn setting(&self, name: &str) -> Option<String> {
+        git::setting(&text(&self.common.join("config"))?, name)
+    }
+}

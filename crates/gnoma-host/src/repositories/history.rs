@@ -1,0 +1,116 @@
+//! Which secret files the history of a repository holds: asked of git itself, of a repository whose settings
+//! were found to run nothing.
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead as _, BufReader, Read as _},
+    path::{Path, PathBuf},
+    process::{ChildStdout, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use gnoma_core::places;
+
+use super::{found::FoundRepository, index};
+
+/// How long git may take. What it has not told by then is not known: it begins with what is newest.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// Secret files that are told.
+const MAX_SECRETS: usize = 256;
+/// Longest name of a file that is looked at.
+const MAX_NAME_BYTES: u64 = 8 << 10;
+/// Names that wait to be looked at.
+const MAX_WAITING: usize = 1_024;
+
+/// Every commit that a branch, a tag, a stash or a reflog leads to, with the names of what it changed.
+const WORDS: [&str; 19] = [
+    "--no-pager",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "log.showSignature=false",
+    "log",
+    "--all",
+    "--reflog",
+    "--no-show-signature",
+    "--format=",
+    "--name-only",
+    "-z",
+    "-c",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--diff-filter=AMT",
+];
+
+/// Secret files by their names, where they are or would be in the work tree.
+pub(super) fn secrets(found: &FoundRepository, path: &str) -> Vec<PathBuf> {
+    let mut secrets = BTreeSet::new();
+    for entry in index::entries(found) {
+        keep(&mut secrets, &found.work_tree, &entry.path);
+    }
+    let Some(names) = names(found, path) else { return secrets.into_iter().collect() };
+    let until = Instant::now() + PATIENCE;
+    while let Ok(name) = names.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        keep(&mut secrets, &found.work_tree, Path::new(&name));
+        if secrets.len() >= MAX_SECRETS {
+            break;
+        }
+    }
+    secrets.into_iter().collect()
+}
+
+fn keep(secrets: &mut BTreeSet<PathBuf>, work_tree: &Path, name: &Path) {
+    if secrets.len() < MAX_SECRETS && places::secret(name).is_some() {
+        secrets.insert(work_tree.join(name));
+    }
+}
+
+/// Names of files, as git tells them; it ends when nobody listens any more.
+fn names(found: &FoundRepository, path: &str) -> Option<mpsc::Receiver<String>> {
+    let mut git = Command::new("git")
+        .arg("--git-dir")
+        .arg(&found.git)
+        .args(WORDS)
+        .current_dir("/")
+        .env_clear()
+        .env("PATH", path)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let output = git.stdout.take()?;
+    let (said, hears) = mpsc::sync_channel(MAX_WAITING);
+    thread::spawn(move || {
+        tell(output, &said);
+        git.kill().ok();
+        git.wait().ok();
+    });
+    Some(hears)
+}
+
+fn tell(output: ChildStdout, said: &mpsc::SyncSender<String>) {
+    let mut output = BufReader::new(output);
+    loop {
+        let mut name = Vec::new();
+        match output.by_ref().take(MAX_NAME_BYTES).read_until(0, &mut name) {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return,
+        }
+        let name = String::from_utf8_lossy(&name);
+        let name = name.trim_matches(['\0', '\n']).to_owned();
+        if said.send(name).is_err() {
+            return;
+        }
+    }
+}

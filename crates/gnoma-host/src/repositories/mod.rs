@@ -1,0 +1,104 @@
+//! Looks at repositories of git before a command of git does: which programs their settings would have it run,
+//! and which secret files their history holds.
+//!
+//! Nothing of a repository is obeyed here but where it says that it lies.
+
+mod found;
+mod history;
+mod index;
+mod read;
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use gnoma_guard::git::{Repositories, program_setting};
+
+use found::FoundRepository;
+use read::text;
+
+/// Repositories within repositories that are looked at for one command.
+const MAX_NESTED: usize = 64;
+/// The hook that git runs when it has written down what it saw.
+const HOOK: &str = "post-index-change";
+/// What in a repository changes when its history does.
+const MARKS: [&str; 7] =
+    ["HEAD", "index", "packed-refs", "logs/HEAD", "refs/heads", "refs/stash", "FETCH_HEAD"];
+
+/// Repositories as they lie on the disk. What takes long is remembered until they change.
+#[derive(Debug, Default)]
+pub(crate) struct RepositoriesOnDisk {
+    /// Where programs are looked for.
+    path: String,
+    secrets: Mutex<HashMap<PathBuf, (Stamp, Arc<[PathBuf]>)>>,
+}
+
+/// When [`MARKS`] were last changed.
+type Stamp = Vec<Option<SystemTime>>;
+
+impl RepositoriesOnDisk {
+    /// With the folders in which programs are looked for.
+    pub(crate) fn new(path: String) -> Self {
+        Self { path, secrets: Mutex::default() }
+    }
+}
+
+impl Repositories for RepositoriesOnDisk {
+    fn program(&self, folder: &Path) -> Option<String> {
+        let mut waiting = vec![FoundRepository::around(folder)?];
+        let mut seen = 0;
+        while let Some(found) = waiting.pop() {
+            seen += 1;
+            if seen > MAX_NESTED {
+                return Some("more repositories within it than are looked at".to_owned());
+            }
+            if let Some(program) = program_of(&found) {
+                return Some(program);
+            }
+            let nested = index::entries(&found).into_iter().filter(|entry| entry.is_repository);
+            waiting.extend(
+                nested.filter_map(|entry| FoundRepository::at(&found.work_tree.join(entry.path))),
+            );
+        }
+        None
+    }
+
+    fn secrets(&self, folder: &Path) -> Arc<[PathBuf]> {
+        let Some(found) = FoundRepository::around(folder) else { return Arc::default() };
+        let stamp = stamp(&found);
+        let known = |secrets: &HashMap<PathBuf, (Stamp, Arc<[PathBuf]>)>| {
+            let (then, secrets) = secrets.get(&found.git)?;
+            (*then == stamp).then(|| Arc::clone(secrets))
+        };
+        let lock = || self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(secrets) = known(&lock()) {
+            return secrets;
+        }
+        let secrets: Arc<[PathBuf]> = history::secrets(&found, &self.path).into();
+        lock().insert(found.git, (stamp, Arc::clone(&secrets)));
+        secrets
+    }
+}
+
+/// What looking at this repository, not those within it, would run.
+fn program_of(found: &FoundRepository) -> Option<String> {
+    for file in [found.common.join("config"), found.git.join("config.worktree")] {
+        if let Some(setting) = text(&file).as_deref().and_then(program_setting) {
+            return Some(format!("`{setting}` in `{}`", found.shown(&file)));
+        }
+    }
+    let hooks = found
+        .setting("core.hookspath")
+        .map_or_else(|| found.common.join("hooks"), |folder| found.work_tree.join(folder));
+    hooks.join(HOOK).exists().then(|| format!("the hook `{HOOK}`"))
+}
+
+fn stamp(found: &FoundRepository) -> Stamp {
+    let time = |path: PathBuf| fs::metadata(path).and_then(|facts| facts.modified()).ok();
+    let places = [&found.git, &found.common].into_iter();
+    places.flat_map(|place| MARKS.map(|mark| time(place.join(mark)))).collect()
+}

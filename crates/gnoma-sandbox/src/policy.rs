@@ -77,10 +77,18 @@ pub struct Overlay {
     pub at: PathBuf,
     /// What lies below the layer, topmost first; mostly `at` itself.
     pub lower: Vec<PathBuf>,
-    /// Takes the changes. On one file system with `work`.
+    /// Takes the changes. On one file system with `work`. Where both are empty nothing can be changed there.
     pub upper: PathBuf,
     /// An empty folder for the kernel.
     pub work: PathBuf,
+}
+
+impl Overlay {
+    /// Whether what is below can only be looked at.
+    #[must_use]
+    pub fn is_view(&self) -> bool {
+        self.upper.as_os_str().is_empty()
+    }
 }
 
 /// What can be read.

@@ -341,3 +341,18 @@ fn bits_that_lend_rights_and_links_on_the_way_are_not_followed_out() {
     let tool = fs::metadata(bench.root.join("folder/tool")).unwrap();
     assert_eq!(tool.mode() & 0o7777, 0o755);
 }
+
+#[test]
+fn all_names_of_a_file_can_be_deleted_at_once() {
+    let file = Node::File("1".to_owned(), 0o644);
+    let lower: Tree = [("d".into(), Node::Folder(0o755)), ("d/x".into(), file)].into();
+    let marks: Marks = [("d".into(), Mark::Gone)].into();
+    let Some(mut bench) = Bench::new(&lower, &marks) else { return };
+    fs::hard_link(bench.root.join("d/x"), bench.root.join("d/y")).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    bench.layer.begin().unwrap();
+    let changes = bench.layer.changes().unwrap();
+    assert!(changes.conflicts.is_empty(), "{:?}", changes.conflicts);
+    bench.layer.keep(&changes, &|_| true).unwrap();
+    assert!(read(&bench.root).is_empty());
+}

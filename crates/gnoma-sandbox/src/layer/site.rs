@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, XattrFlags, flock, removexattr, setxattr};
 
 use super::{
     differences::Difference,
@@ -20,6 +20,8 @@ use crate::{policy::Policy, walls::Walls};
 
 /// Held while layers are made and taken away.
 const SITE_LOCK: &str = "layers.lock";
+/// Set and removed again, to see whether it can be.
+const ATTRIBUTE: &str = "user.overlay.gnoma";
 /// How often another name is tried for a layer.
 const MAX_NAMES: usize = 1024;
 /// Writes, renames and removes a file in a view; all of it stays in the layer.
@@ -80,12 +82,15 @@ impl Site {
     /// Why not, for people.
     pub fn works_over(&self, root: &Path, walls: &Walls) -> Result<(), String> {
         let layer = self.layer(vec![root.to_owned()]).map_err(|error| error.to_string())?;
-        let policy = Policy {
-            writable: vec![root.to_owned()],
-            overlays: layer.overlays(),
-            alone: true,
-            ..Policy::default()
-        };
+        let overlays = layer.overlays();
+        for overlay in &overlays {
+            // Where the kernel cannot note that nothing below a folder shows through, folders could not be replaced.
+            setxattr(&overlay.upper, ATTRIBUTE, b"y", XattrFlags::empty())
+                .and_then(|()| removexattr(&overlay.upper, ATTRIBUTE))
+                .map_err(|error| format!("files there take no attributes: {error}"))?;
+        }
+        let policy =
+            Policy { writable: vec![root.to_owned()], overlays, alone: true, ..Policy::default() };
         let mut command = walls.command("/bin/sh", ["-c", ATTEMPT], &policy);
         let ended = command.current_dir(root).stdin(std::process::Stdio::null()).output();
         let ended = ended.map_err(|error| error.to_string())?;

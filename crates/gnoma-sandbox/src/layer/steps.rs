@@ -147,7 +147,7 @@ impl Stepper<'_> {
         let Some(before) = replaces else {
             return from.rename(&to, RenameFlags::NOREPLACE, step);
         };
-        if there != Some(*before) {
+        if !there.is_some_and(|there| there.is_untouched(before)) {
             return Err(Hindrance::Conflict);
         }
         from.rename(&to, RenameFlags::EXCHANGE, step)?;
@@ -184,7 +184,7 @@ impl Stepper<'_> {
         let from = Named { folder: self.parent(step)?, name: name_of(step) };
         // The time of a folder has moved with what was removed from it.
         let is_same = |there: Stamp| {
-            there == *before || (before.is_folder() && is_same_folder(&there, before))
+            there.is_untouched(before) || (before.is_folder() && is_same_folder(&there, before))
         };
         match from.look(step)? {
             // Somebody else deleted it as well.

@@ -17,6 +17,7 @@ use landlock::{
 };
 
 use super::{fault::Fault, mounts::HARMLESS_DEVICES};
+use crate::policy::Overlay;
 
 /// What a root of the command's own holds besides what is shown.
 const OWN: [&str; 2] = ["/proc", "/dev"];
@@ -50,6 +51,16 @@ impl Rules {
     /// Makes the rules from what is there now.
     pub(super) fn of(grants: &Grants<'_>) -> Result<Self, Fault> {
         made(grants).map(Self).map_err(failed)
+    }
+
+    /// The same with layers that came later.
+    pub(super) fn and_layers(self, overlays: &[Overlay]) -> Result<Self, Fault> {
+        let mut rules = self.0;
+        for overlay in overlays {
+            let rights = if overlay.is_view() { AccessFs::from_read(NEWEST) } else { everything() };
+            rules = add(rules, &overlay.at, rights).map_err(failed)?;
+        }
+        Ok(Self(rules))
     }
 
     /// Puts this process, and all that it starts, under the rules, for good.
@@ -152,9 +163,14 @@ pub(super) fn on_the_way<'a>(paths: impl Iterator<Item = &'a Path>) -> BTreeSet<
     paths.flat_map(|path| path.ancestors().skip(1)).collect()
 }
 
-fn writing(grants: &Grants<'_>) -> Granted {
+/// All that is granted in a folder that can be written.
+fn everything() -> BitFlags<AccessFs> {
     let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
-    let everything = AccessFs::from_all(NEWEST) & !never;
+    AccessFs::from_all(NEWEST) & !never
+}
+
+fn writing(grants: &Grants<'_>) -> Granted {
+    let everything = everything();
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
     let terminal = device | AccessFs::IoctlDev | AccessFs::ReadDir;
     let mut rules: Granted =

@@ -38,7 +38,7 @@ use super::{
     guarded::Snapshot,
     keeper::{Lifeline, StandInKeeper},
     landlocked::{Grants, Rules},
-    mounts::{self, MountView, RUN},
+    mounts::{self, Copies, MountView, RUN},
     own_root,
     paths::Paths,
     protect::Protection,
@@ -130,7 +130,7 @@ impl Launch {
         let keeper = StandInKeeper::start(&protection, Lifeline::new()?)?;
         let sockets = self.sockets_of_host();
         self.join(session)?;
-        let view = self.view(&sockets, &protection);
+        let view = self.view(&sockets, &protection, false);
         self.supervise(Isolation::Namespaces(view), &keeper)
     }
 
@@ -148,8 +148,15 @@ impl Launch {
         if !self.policy.local_sockets {
             return BTreeSet::new();
         }
-        let masked: Vec<&Path> = self.paths.hidden.iter().map(PathBuf::as_path).collect();
-        sockets::of_host(&[&masked[..], &[Path::new(RUN)]].concat())
+        let Paths { hidden, shown, writable, .. } = &self.paths;
+        let masked: Vec<&Path> = hidden.iter().map(PathBuf::as_path).collect();
+        let mut sockets = sockets::of_host(&[&masked[..], &[Path::new(RUN)]].concat());
+        if let Some(shown) = shown {
+            // The others do not exist.
+            let there = shown.paths.iter().chain(writable);
+            sockets.retain(|path| there.clone().any(|place| path.starts_with(place)));
+        }
+        sockets
     }
 
     /// What the mounts are made from.
@@ -157,10 +164,12 @@ impl Launch {
         &'a self,
         sockets: &'a BTreeSet<PathBuf>,
         protection: &'a Protection,
+        overlays_come_later: bool,
     ) -> MountView<'a> {
         MountView {
             writable: &self.paths.writable,
             overlays: &self.policy.overlays,
+            overlays_come_later,
             hidden: self.masked(),
             devices: &self.paths.devices,
             sockets,
@@ -173,14 +182,17 @@ impl Launch {
     /// What a mount hides. Where what can be read is a list, Landlock alone does, so that a look at a
     /// folder shows what is there, and git sees no change.
     ///
-    /// Not where one lies in a folder that can be written, as a workspace does on trial or among temporary
-    /// files: what Landlock grants for that it grants for all below, to read and to write.
-    fn masked(&self) -> &[PathBuf] {
-        let Paths { hidden, writable, temporary, .. } = &self.paths;
-        let granted = || writable.iter().chain(temporary.iter().map(|(place, _)| place));
-        let is_granted = |path: &PathBuf| granted().any(|folder| path.starts_with(folder));
+    /// Not what lies in what can be written, or among temporary files: what Landlock grants for a folder it
+    /// grants for all that is below.
+    fn masked(&self) -> Vec<PathBuf> {
+        let Paths { hidden, temporary, writable, .. } = &self.paths;
         let is_list = self.paths.shown.is_some() && raw::landlock_version().is_ok();
-        if is_list && !hidden.iter().any(is_granted) { &[] } else { hidden }
+        let is_granted = |path: &&PathBuf| {
+            let views = self.policy.overlays.iter().map(|overlay| &overlay.at);
+            let mut granted = temporary.iter().map(|(place, _)| place).chain(writable).chain(views);
+            !is_list || granted.any(|folder| path.starts_with(folder))
+        };
+        hidden.iter().filter(is_granted).cloned().collect()
     }
 
     /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are
@@ -234,7 +246,7 @@ impl Launch {
         let guard = match ground {
             Isolation::Namespaces(view) => {
                 self.build(&view)?;
-                mounts::finish(&view, &self.here)?;
+                mounts::finish(&view, &Copies(Vec::new()), &self.here)?;
                 Guard::Mounts(view.protection)
             }
             Isolation::Memory(snapshot) => {
@@ -349,11 +361,12 @@ impl Launch {
     ) -> ExitCode {
         while !self.is_reported(watch, report, signals) {}
         let report = Report::receive(report);
-        if !self.policy.overlays.is_empty() {
+        let has_layer = self.policy.overlays.iter().any(|overlay| !overlay.is_view());
+        if has_layer {
             // Whoever looks at a layer next must find nobody at work in it.
             kill_process(watch, Signal::KILL).ok();
         }
-        if !self.policy.overlays.is_empty() || report.is_none_or(|report| report.is_all) {
+        if has_layer || report.is_none_or(|report| report.is_all) {
             waitpid(Some(watch), WaitOptions::empty()).ok();
             keeper.forestall();
         }

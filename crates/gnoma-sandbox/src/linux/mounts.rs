@@ -74,7 +74,9 @@ const EMPTY_FILE: &str = "/dev/.empty-file";
 pub(super) struct MountView<'a> {
     pub(super) writable: &'a [PathBuf],
     pub(super) overlays: &'a [Overlay],
-    pub(super) hidden: &'a [PathBuf],
+    /// The overlays are attached by [`finish`]; until then their places can only be read.
+    pub(super) overlays_come_later: bool,
+    pub(super) hidden: Vec<PathBuf>,
     pub(super) devices: &'a [PathBuf],
     pub(super) sockets: &'a BTreeSet<PathBuf>,
     pub(super) protection: &'a Protection,
@@ -88,7 +90,9 @@ pub(super) fn writable(view: &MountView<'_>) -> Result<Copies, Fault> {
     let is_overlaid = |path: &PathBuf| view.overlays.iter().any(|overlay| overlay.at == *path);
     let plain: Vec<_> = view.writable.iter().filter(|path| !is_overlaid(path)).collect();
     let mut writable = Copies::of(plain)?;
-    writable.0.extend(overlay::mounted(view.overlays)?);
+    if !view.overlays_come_later {
+        writable.0.extend(overlay::mounted(view.overlays)?);
+    }
     writable.0.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(writable)
 }
@@ -96,7 +100,7 @@ pub(super) fn writable(view: &MountView<'_>) -> Result<Copies, Fault> {
 /// Builds what need not know what is protected or masked, in a namespace of processes with at most so
 /// many. The process must have a mount namespace of its own and the right to change it.
 pub(super) fn build(view: &MountView<'_>, processes: u32) -> Result<(), Fault> {
-    if !view.temporary.is_empty() {
+    if !view.temporary.is_empty() || (view.overlays_come_later && !view.overlays.is_empty()) {
         return Err(Fault::new("replace `/tmp`", "that takes a list of what can be read"));
     }
     let writable = writable(view)?;
@@ -110,8 +114,9 @@ pub(super) fn build(view: &MountView<'_>, processes: u32) -> Result<(), Fault> {
     build_proc(processes, root)
 }
 
-/// Adds what protects and what masks, and goes where the command shall run.
-pub(super) fn finish(view: &MountView<'_>, here: &Path) -> Result<(), Fault> {
+/// Adds layers that came later, what protects and what masks, and goes where the command shall run.
+pub(super) fn finish(view: &MountView<'_>, layers: &Copies, here: &Path) -> Result<(), Fault> {
+    layers.attach()?;
     if let Some(path) = view.protection.holds.keys().find(|path| !exists(path)) {
         return Err(Fault::new(format!("protect `{}`", path.display()), "it has just vanished"));
     }

@@ -4,12 +4,16 @@
 //! path would mean something.
 
 use std::{
+    fs,
     os::fd::{AsRawFd, OwnedFd},
     path::{Path, PathBuf},
+    thread::sleep,
+    time::Duration,
 };
 
 use rustix::{
     fs::{Mode, OFlags, open},
+    io::Errno,
     mount::{
         FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
         fsconfig_set_string, fsmount, fsopen,
@@ -18,6 +22,13 @@ use rustix::{
 
 use super::fault::{Fault, FaultStep};
 use crate::policy::Overlay;
+
+/// What the kernel leaves among its own of a layer whose changes need not outlive the machine, so that nobody
+/// takes it for whole after a crash. A layer that was in use then is thrown away by gnoma itself.
+const MARK_OF_VOLATILE: &str = "work/incompat";
+/// How often, and how soon, a layer is tried again that the kernel has not let go of yet.
+const MAX_TRIES: usize = 50;
+const TRY_AGAIN: Duration = Duration::from_millis(2);
 
 /// Mounts every overlay, each still without a place. To be called in a namespace of mounts of its own.
 pub(super) fn mounted(overlays: &[Overlay]) -> Result<Vec<(PathBuf, OwnedFd)>, Fault> {
@@ -31,11 +42,17 @@ pub(super) fn mount(overlay: &Overlay) -> Result<OwnedFd, Fault> {
         open(path, flags, Mode::empty()).step(|| format!("open `{}`", path.display()))
     };
     let lower = overlay.lower.iter().map(|path| folder(path)).collect::<Result<Vec<_>, _>>()?;
-    let (upper, work) = (folder(&overlay.upper)?, folder(&overlay.work)?);
+    let own = match overlay.is_view() {
+        true => None,
+        false => Some((folder(&overlay.upper)?, folder(&overlay.work)?)),
+    };
     let name = |folder: &OwnedFd| format!("/proc/self/fd/{}", folder.as_raw_fd());
     let all_lower: Vec<_> = lower.iter().map(name).collect();
-    let options =
-        [("lowerdir", all_lower.join(":")), ("upperdir", name(&upper)), ("workdir", name(&work))];
+    let mut options = vec![("lowerdir", all_lower.join(":"))];
+    if let Some((upper, work)) = &own {
+        options.extend([("upperdir", name(upper)), ("workdir", name(work))]);
+        fs::remove_dir_all(overlay.work.join(MARK_OF_VOLATILE)).ok();
+    }
     let made = || {
         let kind = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
         for (key, value) in &options {
@@ -43,9 +60,21 @@ pub(super) fn mount(overlay: &Overlay) -> Result<OwnedFd, Fault> {
         }
         // What the layer notes for itself goes into attributes that a user may set.
         fsconfig_set_flag(&kind, "userxattr")?;
+        if own.is_some() {
+            // Otherwise all that anybody has written to that disk is waited for when the layer is let go.
+            fsconfig_set_flag(&kind, "volatile")?;
+        }
         fsconfig_create(&kind)?;
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
         fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
     };
-    made().step(|| format!("lay a layer over `{}`", overlay.at.display()))
+    let mut made_at_last = made();
+    for _ in 0..MAX_TRIES {
+        if !matches!(made_at_last, Err(Errno::BUSY)) {
+            break;
+        }
+        sleep(TRY_AGAIN);
+        made_at_last = made();
+    }
+    made_at_last.step(|| format!("lay a layer over `{}`", overlay.at.display()))
 }

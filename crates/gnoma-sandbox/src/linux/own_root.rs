@@ -17,7 +17,11 @@ use std::{
 use rustix::{
     fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, open, openat, symlinkat, unlinkat},
     io::Errno,
-    mount::{MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, move_mount, unmount},
+    mount::{
+        FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags,
+        UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount, move_mount,
+        unmount,
+    },
     process::pivot_root,
 };
 
@@ -71,6 +75,13 @@ pub(super) fn build(
             parts.insert(path.clone(), part);
         }
     }
+    for overlay in view.overlays.iter().filter(|_| view.overlays_come_later) {
+        let path = overlay.at.clone();
+        let copy = copy_of(&path).step(|| format!("copy `{}`", path.display()))?;
+        let attributes = READ_ONLY | NO_SETUID | NO_DEVICES;
+        let part = RootPart { copy, is_folder: true, attributes, is_needed: true };
+        parts.insert(path, part);
+    }
     for (path, copy) in writable.0 {
         let is_folder = fs::metadata(&path).is_ok_and(|facts| facts.is_dir());
         let attributes = NO_SETUID | NO_DEVICES;
@@ -79,7 +90,7 @@ pub(super) fn build(
     keep_to_itself()?;
     mount("tmpfs", NEW_ROOT, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=755"))
         .step(|| "mount a root".to_owned())?;
-    fill(shown, &parts)?;
+    fill(shown, &parts, view.temporary)?;
     let root = Path::new(NEW_ROOT);
     build_dev(&devices, root)?;
     build_proc(processes, root)?;
@@ -95,7 +106,11 @@ fn keep_to_itself() -> Result<(), Fault> {
 }
 
 /// Puts everything in its place, folders before what lies in them.
-fn fill(shown: &ShownPlaces, parts: &BTreeMap<PathBuf, RootPart>) -> Result<(), Fault> {
+fn fill(
+    shown: &ShownPlaces,
+    parts: &BTreeMap<PathBuf, RootPart>,
+    temporary: &[(PathBuf, PathBuf)],
+) -> Result<(), Fault> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = || open(NEW_ROOT, flags, Mode::empty()).step(|| "open a root".to_owned());
     let mut root = open()?;
@@ -105,8 +120,10 @@ fn fill(shown: &ShownPlaces, parts: &BTreeMap<PathBuf, RootPart>) -> Result<(), 
     for path in FOLDERS.map(PathBuf::from).into_iter().chain(home) {
         place(&root, &path, true).step(|| format!("make `{}`", path.display()))?;
     }
+    let mut covers = Covers { temporary, parts, made: BTreeMap::new() };
     for (path, part) in parts {
         let placed = set_mount(part.copy.as_fd(), part.attributes, true)
+            .and_then(|()| covers.on_the_way(&root, path))
             .and_then(|()| place(&root, path, part.is_folder))
             .and_then(|place| attach(&part.copy, &place));
         if part.is_needed {
@@ -121,9 +138,55 @@ fn fill(shown: &ShownPlaces, parts: &BTreeMap<PathBuf, RootPart>) -> Result<(), 
     let found = shown.links.iter().map(|(name, target)| (name.as_path(), target.as_path()));
     for (name, target) in fixed.chain(found) {
         // Where a folder was mounted its links are in it.
-        link(&root, name, target).ok();
+        covers.on_the_way(&root, name).and_then(|()| link(&root, name, target)).ok();
     }
-    Ok(())
+    covers.seal()
+}
+
+/// Folders of the command's own over those among temporary files that lead to something that is mounted:
+/// temporary files are shared, and another command could move a mount away with a folder that it lies in.
+/// What is itself mounted cannot be moved.
+struct Covers<'a> {
+    temporary: &'a [(PathBuf, PathBuf)],
+    parts: &'a BTreeMap<PathBuf, RootPart>,
+    made: BTreeMap<PathBuf, OwnedFd>,
+}
+
+impl Covers<'_> {
+    /// Covers the first folder on the way to `path`, where that leads through temporary files.
+    fn on_the_way(&mut self, root: &OwnedFd, path: &Path) -> io::Result<()> {
+        for (top, _) in self.temporary {
+            let Some(mut below) = path.strip_prefix(top).ok().map(Path::components) else {
+                continue;
+            };
+            let Some(first) = below.next().map(|name| top.join(name)) else { continue };
+            let is_own = self.made.contains_key(&first) || self.parts.contains_key(&first);
+            if below.next().is_some() && !is_own {
+                let cover = empty_folder()?;
+                attach(&cover, &place(root, &first, true)?)?;
+                self.made.insert(first, cover);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is put there would be gone with the command.
+    fn seal(&self) -> Result<(), Fault> {
+        for (path, cover) in &self.made {
+            set_mount(cover.as_fd(), READ_ONLY, false)
+                .step(|| format!("make `{}` read-only", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A new file system in memory, mounted nowhere yet.
+fn empty_folder() -> io::Result<OwnedFd> {
+    let kind = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&kind, "mode", "755")?;
+    fsconfig_create(&kind)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    Ok(fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
 fn attach(copy: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
@@ -163,12 +226,15 @@ fn step_into(folder: &OwnedFd, name: &Path, wants_folder: bool) -> io::Result<Ow
                 let kind = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
                 unlinkat(folder, name, kind)?;
             }
-            Err(Errno::NOENT) if wants_folder => {
-                mkdirat(folder, name, Mode::from_raw_mode(0o755))?;
-            }
             Err(Errno::NOENT) => {
                 let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-                openat(folder, name, flags, Mode::from_raw_mode(0o600))?;
+                let made = if wants_folder {
+                    mkdirat(folder, name, Mode::from_raw_mode(0o755))
+                } else {
+                    openat(folder, name, flags, Mode::from_raw_mode(0o600)).map(drop)
+                };
+                // Another command may have made it meanwhile.
+                made.or_else(|error| if error == Errno::EXIST { Ok(()) } else { Err(error) })?;
             }
             Err(error) => return Err(error.into()),
         }

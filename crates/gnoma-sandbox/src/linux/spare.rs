@@ -33,10 +33,11 @@ use super::{
     channel, confine,
     fault::{Fault, FaultStep},
     keeper::{Lifeline, StandInKeeper},
-    landlocked::{Rules, on_the_way},
+    landlocked::{Grants, Rules, on_the_way},
     last::LastWords,
     launch::{Launch, hide_memory, read_plan, refuse},
-    mounts::{self, HARMLESS_DEVICES, KEPT_OF_RUN},
+    mounter::Mounter,
+    mounts::{self, Copies, HARMLESS_DEVICES, KEPT_OF_RUN},
     protect::Protection,
     raw::{self, next_signal},
     real::RealPaths,
@@ -294,24 +295,35 @@ impl Inner<'_> {
         let launch = &self.launch;
         let nothing = Protection::default();
         let no_sockets = BTreeSet::new();
-        launch.build(&launch.view(&no_sockets, &nothing)).ok()?;
+        let mounter = Mounter::start(&launch.policy.overlays).ok()?;
+        launch.build(&launch.view(&no_sockets, &nothing, true)).ok()?;
         hide_memory().ok()?;
         let (told, teller) = channel::pipe().ok()?;
         let command = raw::fork_for(|| self.wait_to_become(&told)).ok()?;
         write(&self.report, &[1]).ok()?;
         let last = channel::receive(&self.orders, &[&launch.owner, &launch.itself])?;
         let last = LastWords::from_words(last)?;
-        Some(match self.finish(&last, &teller, command) {
+        Some(match self.finish(&last, mounter, &teller, command) {
             Ok(()) => 0,
             Err(fault) => refuse(&fault),
         })
     }
 
     /// Adds to the mounts what was not known before, and watches over the command.
-    fn finish(&self, last: &LastWords, teller: &OwnedFd, command: Pid) -> Result<(), Fault> {
+    fn finish(
+        &self,
+        last: &LastWords,
+        mounter: Option<Mounter>,
+        teller: &OwnedFd,
+        command: Pid,
+    ) -> Result<(), Fault> {
         let LastWords { holds, sockets, .. } = last;
         let protection = Protection { holds: holds.clone(), stand_ins: Vec::new() };
-        mounts::finish(&self.launch.view(sockets, &protection), &last.here)?;
+        let layers = match mounter {
+            Some(mounter) => mounter.mounted(&self.launch.policy.overlays)?,
+            None => Copies(Vec::new()),
+        };
+        mounts::finish(&self.launch.view(sockets, &protection, true), &layers, &last.here)?;
         channel::send(teller, &last.packed()?)?;
         let (owner, launcher) = (&self.launch.owner, &self.launch.itself);
         let guard = Guard::Mounts(&protection);
@@ -328,7 +340,12 @@ impl Inner<'_> {
     fn become_command(&self, told: &OwnedFd) -> Result<u8, Fault> {
         self.launch.give_up(true)?;
         let grants = self.launch.grants(true);
-        let rules = self.rules_may_hold.then(|| Rules::of(&grants)).transpose()?;
+        let overlays = &self.launch.policy.overlays;
+        // What lies in the place of a layer that comes later is nobody's to write.
+        let is_overlaid = |path: &PathBuf| overlays.iter().any(|overlay| overlay.at == *path);
+        let plain: Vec<_> = grants.writable.iter().filter(|it| !is_overlaid(it)).cloned().collect();
+        let before = Grants { writable: &plain, ..self.launch.grants(true) };
+        let rules = self.rules_may_hold.then(|| Rules::of(&before)).transpose()?;
         self.launch.filters(true)?.apply()?;
         let last = channel::receive(told, &[]).and_then(LastWords::from_words);
         let Some(LastWords { here, program, args, rules_hold, .. }) = last else {
@@ -336,7 +353,7 @@ impl Inner<'_> {
         };
         mounts::enter(&here)?;
         let rules = match rules {
-            Some(rules) if rules_hold => rules,
+            Some(rules) if rules_hold => rules.and_layers(overlays)?,
             _ => Rules::of(&grants)?,
         };
         rules.apply()?;

@@ -30,8 +30,10 @@ use super::{
     overlay, raw,
 };
 
-/// Room for one descriptor in a message.
-const ROOM: usize = rustix::cmsg_space!(ScmRights(1));
+/// Most descriptors in a message.
+const MAX_MOUNTS: usize = 64;
+/// Room for as many.
+const ROOM: usize = rustix::cmsg_space!(ScmRights(MAX_MOUNTS));
 
 /// Mounts the plan's first overlay and hands it to whoever is at the other end of the input.
 pub(super) fn hand_out(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
@@ -45,27 +47,39 @@ pub(super) fn hand_out(args: &mut impl Iterator<Item = OsString>) -> Result<Exit
     });
     entered.step(|| "enter the session's namespaces".to_owned())?;
     raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
-    let mount = overlay::mount(overlay)?;
+    send(stdin(), &[overlay::mount(overlay)?])?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Hands mounts over to whoever is at the other end.
+pub(super) fn send(to: impl AsFd, mounts: &[OwnedFd]) -> Result<(), Fault> {
     let mut space = [MaybeUninit::uninit(); ROOM];
     let mut message = SendAncillaryBuffer::new(&mut space);
-    let mount = [mount.as_fd()];
-    if !message.push(SendAncillaryMessage::ScmRights(&mount)) {
-        return Err(missing("it does not fit into a message"));
+    let mounts: Vec<_> = mounts.iter().map(AsFd::as_fd).collect();
+    if !message.push(SendAncillaryMessage::ScmRights(&mounts)) {
+        return Err(Fault::new("hand mounts over", "they do not fit into a message"));
     }
-    sendmsg(stdin(), &[IoSlice::new(&[1])], &mut message, SendFlags::empty())
-        .step(|| "hand a view over".to_owned())?;
-    Ok(ExitCode::SUCCESS)
+    let sent = sendmsg(to, &[IoSlice::new(&[1])], &mut message, SendFlags::empty());
+    sent.map(drop).step(|| "hand mounts over".to_owned())
 }
 
 /// Takes the descriptor; `None` when none comes.
 pub(crate) fn receive(from: &UnixStream) -> Option<OwnedFd> {
+    receive_all(from).pop()
+}
+
+/// Takes all descriptors of a message; none when none comes.
+pub(super) fn receive_all(from: &UnixStream) -> Vec<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); ROOM];
     let mut message = RecvAncillaryBuffer::new(&mut space);
     let mut word = [0];
     let flags = RecvFlags::CMSG_CLOEXEC;
-    recvmsg(from, &mut [IoSliceMut::new(&mut word)], &mut message, flags).ok()?;
-    message.drain().find_map(|part| match part {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+    if recvmsg(from, &mut [IoSliceMut::new(&mut word)], &mut message, flags).is_err() {
+        return Vec::new();
+    }
+    let descriptors = message.drain().filter_map(|part| match part {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
-    })
+    });
+    descriptors.flatten().collect()
 }

@@ -4,7 +4,10 @@
 use std::{
     collections::BTreeMap,
     fs,
-    os::unix::{fs::MetadataExt, process::ExitStatusExt},
+    os::unix::{
+        fs::{MetadataExt, PermissionsExt},
+        process::ExitStatusExt,
+    },
     path::{Path, PathBuf},
     process::Stdio,
     thread::sleep,
@@ -18,7 +21,7 @@ use proptest::{
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
 
-use crate::cell::{Cell, Outcome, is_root, is_walled};
+use crate::cell::{Cell, Outcome, eventually, is_root, is_walled, processes_with};
 
 /// Type, mode, content or target, and the time where a program has set one.
 type Tree = BTreeMap<PathBuf, (u32, String)>;
@@ -196,6 +199,51 @@ fn programs_on_trial_do_what_they_do_in_place_or_it_is_told() {
     assert!(compared * 3 > cases(), "only {compared} programs were compared");
 }
 
+/// What belongs to a person: the workspace, the home, and a folder of theirs among the machine's temporary files.
+fn belongings(cell: &Cell, temporary: &Path) -> [Tree; 3] {
+    let mut home = read(&cell.outside);
+    home.retain(|path, _| !path.starts_with("layers") && !path.starts_with("scratch"));
+    [read(&cell.workspace), home, read(temporary)]
+}
+
+#[test]
+fn programs_on_trial_leave_workspace_home_and_temporary_files_as_they_were() {
+    if !is_walled() {
+        return;
+    }
+    let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[17; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), seed);
+    let theirs = tempfile::Builder::new().prefix("gnoma-theirs").tempdir_in("/tmp").unwrap();
+    fs::set_permissions(theirs.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let script = "mkdir -p a/b d; echo 1 > a/f; echo 22 > a/b/g; echo 333 > h; ln -s a/f l; \
+                  ln -s $OUT/h out; ln -s $PWD/../outside up; echo x > d/x; ln d/x d/y; chmod 755 h; \
+                  cp -r a h $OUT/; cp -r a h $THEIRS/";
+    let cells: Vec<_> = cells().collect();
+    for cell in &cells {
+        let script = script.replace("$THEIRS", &theirs.path().display().to_string());
+        assert!(cell.freely(&script).succeeded());
+    }
+    for round in 0..cases() {
+        let cell = &cells[round as usize % cells.len()];
+        let tops =
+            ["", "", "", "$OUT/", "../outside/", "out/", "up/", "/tmp/", "$THEIRS/", "/var/tmp/"];
+        let anywhere = vec((operations(), prop::sample::select(tops.to_vec())), 1..12);
+        let program = anywhere.new_tree(&mut runner).unwrap().current();
+        let mut script = "exec $P ops".to_owned();
+        for (operation, top) in &program {
+            let (verb, rest) = operation.split_once(' ').unwrap();
+            let top = top.replace("$THEIRS", &theirs.path().display().to_string());
+            let top = top.replace("$OUT", &cell.outside.display().to_string());
+            script.push_str(&format!(" '{verb} {top}{rest}'"));
+        }
+        let before = belongings(cell, theirs.path());
+        let words: &[&str] = if round % 16 == 0 { &["spare"] } else { &[] };
+        let outcome = Outcome::from(cell.inside_with(words, &script).output().unwrap());
+        assert!(outcome.code.is_some_and(|code| code <= 1), "{script}: {outcome:?}");
+        assert_eq!(belongings(cell, theirs.path()), before, "{script}: {outcome:?}");
+    }
+}
+
 #[test]
 fn a_keep_that_is_killed_is_finished_or_undone_at_the_next_start() {
     if !is_walled() {
@@ -251,4 +299,129 @@ fn a_view_is_a_folder_for_whoever_holds_its_descriptor() {
     let outcome = Outcome::from(view.output().unwrap());
     let changed = format!("Changed File {}", cell.workspace.join("a/f").display());
     assert_eq!(outcome.stdout, format!("view in view real 1\n{changed}\n"), "{outcome:?}");
+}
+
+/// A command on trial in a root of its own, started at once and by somebody who stood ready.
+fn both_ways(cell: &Cell, script: &str) -> [Outcome; 2] {
+    let run = |words: &[&str]| cell.inside_with(words, script).output().unwrap().into();
+    [run(&[]), run(&["spare"])]
+}
+
+/// The cell with a layer over its workspace.
+fn with_layer(cell: Cell) -> Cell {
+    let (write, layer) = (
+        format!("write={}", cell.workspace.display()),
+        format!("layer={}", cell.outside.join("layers").display()),
+    );
+    cell.with(&[&write, &layer])
+}
+
+/// Cells among temporary files and elsewhere.
+fn cells() -> impl Iterator<Item = Cell> {
+    [Some(Cell::for_reading()), Cell::for_reading_elsewhere()].into_iter().flatten().map(with_layer)
+}
+
+#[test]
+fn whoever_stands_ready_runs_it_in_its_layer() {
+    if !is_walled() {
+        return;
+    }
+    for cell in cells() {
+        cell.put_folder("src");
+        cell.put("src/file", "old\n");
+        cell.put("gone", "x\n");
+        let script = "set -e; echo new > src/file; cat src/file; rm gone; mkdir deep; echo 1 > deep/made; \
+                      sh -c 'sleep 61.4142 > /dev/null 2>&1 &'; pwd > /tmp/note; exit 3";
+        for outcome in both_ways(&cell, script) {
+            assert_eq!(outcome.code, Some(3), "{outcome:?}");
+            let at = cell.workspace.display();
+            let told = format!(
+                "new\nCreated Folder {at}/deep\nCreated File {at}/deep/made\nDeleted File {at}/gone\n\
+                 Changed File {at}/src/file\n"
+            );
+            assert_eq!(outcome.stdout, told, "{outcome:?}");
+            assert_eq!(fs::read_to_string(cell.workspace.join("src/file")).unwrap(), "old\n");
+            assert!(cell.workspace.join("gone").exists() && !cell.workspace.join("deep").exists());
+            assert!(eventually(|| processes_with("61.4142") == 0), "what it started ends with it");
+        }
+    }
+}
+
+#[test]
+fn secrets_of_the_workspace_are_neither_read_nor_replaced_on_trial() {
+    if !is_walled() {
+        return;
+    }
+    for mut cell in cells() {
+        cell.put_folder("api");
+        for name in [".env", "api/.env"] {
+            cell.put(name, "KEY=secret\n");
+            let hidden = format!("hide={}", cell.workspace.join(name).display());
+            cell = cell.with(&[&hidden]);
+        }
+        for script in [
+            "cat .env",
+            "grep KEY api/.env",
+            "cp .env copy",
+            "ln .env link && cat link",
+            "ln -s $PWD/.env soft; cat soft",
+            "cat /proc/self/cwd/.env",
+            "cp -r api other; cat other/.env",
+            "tar c . | grep -a KEY",
+            "rm .env",
+            "mv api/.env x",
+            "mv api other && cat other/.env",
+            "echo x > .env",
+            "echo x > new && mv new .env",
+            "grep -r KEY .",
+        ] {
+            for outcome in both_ways(&cell, script) {
+                assert!(!outcome.stdout.contains("KEY=secret"), "{script}: {outcome:?}");
+                assert!(outcome.code != Some(0), "{script}: {outcome:?}");
+                let touched = format!("{}/.env", cell.workspace.display());
+                assert!(
+                    !outcome.stdout.lines().any(|line| line.ends_with(&touched)),
+                    "{outcome:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_that_read_see_what_trials_left_and_no_more_than_before() {
+    if !is_walled() {
+        return;
+    }
+    for cell in [Some(Cell::for_reading()), Cell::for_reading_elsewhere()].into_iter().flatten() {
+        cell.put("real", "real\n");
+        cell.put(".env", "KEY=secret\n");
+        let upper = cell.outside.join("upper");
+        fs::create_dir_all(upper.join("target")).unwrap();
+        fs::write(upper.join("target/built"), "built\n").unwrap();
+        fs::write(upper.join("real"), "changed\n").unwrap();
+        let hidden = format!("hide={}", cell.workspace.join(".env").display());
+        let view = format!("view={}", upper.display());
+        let cell = cell.with(&[&hidden, &view]);
+        for outcome in both_ways(&cell, "cat real target/built; ls") {
+            assert_eq!(outcome.stdout, "changed\nbuilt\nreal\ntarget\n", "{outcome:?}");
+        }
+        for script in [
+            "cat .env",
+            "cp .env /tmp/copy",
+            "echo x > new",
+            "echo x > target/built",
+            "rm real",
+            "rm .env",
+            "mkdir other",
+        ] {
+            for outcome in both_ways(&cell, script) {
+                assert!(
+                    outcome.code != Some(0) && outcome.stdout.is_empty(),
+                    "{script}: {outcome:?}"
+                );
+            }
+        }
+        assert_eq!(fs::read_to_string(upper.join("target/built")).unwrap(), "built\n");
+    }
 }

@@ -11,6 +11,7 @@ use std::{
         },
     },
     path::PathBuf,
+    process::Stdio,
 };
 
 use crate::cell::{Cell, Outcome, Victim, has, is_walled};
@@ -258,4 +259,37 @@ fn where_namespaces_are_refused_the_list_holds_as_well() {
     }
     let said = cell.permits("cat file; echo kept > $TMPDIR/x; cat $TMPDIR/x");
     assert_eq!(said.stdout, "words\nkept\n");
+}
+
+/// Commands of a session whose workspace lies among temporary files run at once and again and again: each
+/// finds the workspace, whatever the others do, whether or not somebody stood ready for it.
+#[test]
+fn commands_side_by_side_take_nothing_from_each_other() {
+    if !is_walled() {
+        return;
+    }
+    let cell = Cell::for_reading();
+    cell.put_folder("src");
+    cell.put("src/file", "here\n");
+    let script = "cat src/file; sleep 0.05; rm -rf /tmp/* 2> /dev/null; \
+                  mv /tmp/walls* /tmp/else 2> /dev/null; sleep 0.05; cat src/file $WS/src/file";
+    for _ in 0..rounds() {
+        let start = |number: usize| {
+            let words: &[&str] = if number.is_multiple_of(2) { &["spare"] } else { &[] };
+            let mut command = cell.inside_with(words, script);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let running: Vec<_> = (0..20).map(start).collect();
+        for child in running {
+            let outcome = Outcome::from(child.wait_with_output().unwrap());
+            assert_eq!(outcome.stdout, "here\nhere\nhere\n", "{outcome:?}");
+        }
+    }
+}
+
+/// How often that is repeated.
+fn rounds() -> u32 {
+    #[expect(clippy::disallowed_methods, reason = "how long a test runs is no setting")]
+    let wanted = std::env::var("GNOMA_PARALLEL_ROUNDS").ok().and_then(|text| text.parse().ok());
+    wanted.unwrap_or(2)
 }

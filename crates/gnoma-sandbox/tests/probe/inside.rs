@@ -3,12 +3,18 @@
 use std::{
     io::{self, Write},
     os::unix::process::{CommandExt, ExitStatusExt},
+    path::PathBuf,
     process::{Command, ExitCode, ExitStatus, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
 
-use gnoma_sandbox::{Policy, Readable, SCRUBBED, Strength, Support, Walls, launcher};
+use gnoma_sandbox::{
+    Overlay, Policy, Readable, SCRUBBED, Strength, Support, Walls, launcher,
+    layer::{Layer, Site},
+};
+
+use crate::trial;
 
 /// What the arguments asked for besides a policy.
 #[derive(Default)]
@@ -17,6 +23,10 @@ struct Wishes {
     hidden: Vec<String>,
     shown: Vec<String>,
     no_namespaces: bool,
+    /// Where a layer lies over all that can be written.
+    site: Option<PathBuf>,
+    /// What lies over the working folder, which can only be looked at.
+    view: Option<PathBuf>,
     times: u32,
     no_walls: bool,
     spare: bool,
@@ -44,7 +54,19 @@ pub(crate) fn main(args: &mut impl Iterator<Item = String>) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let walls = Walls::new(launcher::ITSELF.into(), &support);
-    wishes.run(&walls, &command)
+    let site = wishes.site.take();
+    let layer =
+        site.and_then(|site| Site::in_folder(site).layer(wishes.policy.writable.clone()).ok());
+    wishes.policy.overlays = layer.as_ref().map(Layer::overlays).unwrap_or_default();
+    if let (Some(upper), Ok(at)) = (wishes.view.take(), std::path::absolute(".")) {
+        let lower = vec![upper, at.clone()];
+        wishes.policy.overlays.push(Overlay { at, lower, ..Overlay::default() });
+    }
+    let code = wishes.run(&walls, &command);
+    if let Some(changes) = layer.and_then(|layer| layer.changes().ok()) {
+        trial::tell(&changes);
+    }
+    code
 }
 
 impl Wishes {
@@ -70,6 +92,8 @@ impl Wishes {
             "no-walls" => self.no_walls = true,
             "spare" => self.spare = true,
             "silent" => self.silent = true,
+            "layer" => self.site = Some(value.into()),
+            "view" => self.view = Some(value.into()),
             "meanwhile" => self.meanwhile = Some(value.to_owned()),
             _ => {}
         }

@@ -126,7 +126,7 @@ impl Wishes {
     }
 }
 
-fn tell(changes: &Changes) {
+pub(crate) fn tell(changes: &Changes) {
     for change in &changes.list {
         let (kind, node) = (change.kind(), change.node());
         let from = change.moved_from().map(|path| format!(" from {}", path.display()));

@@ -1,0 +1,64 @@
+//! Who lays layers over folders for a command whose root is made already: the layers lie where that root no
+//! longer leads, and must not be mounted before it is known that nobody else works in them.
+
+use std::{
+    io::{Read, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    path::PathBuf,
+};
+
+use rustix::{
+    process::{Pid, WaitOptions, waitpid},
+    thread::UnshareFlags,
+};
+
+use super::{
+    fault::{Fault, FaultStep},
+    mounts::Copies,
+    overlay, raw, view,
+};
+use crate::policy::Overlay;
+
+/// A process that sees the machine as it is and waits until the layers are wanted.
+pub(super) struct Mounter {
+    process: Pid,
+    /// Where it is told so, and hands them over.
+    line: UnixStream,
+}
+
+impl Mounter {
+    /// Starts it where there are layers. To be called before the root is made, by the first of a namespace of
+    /// processes, with which it ends.
+    pub(super) fn start(overlays: &[Overlay]) -> Result<Option<Self>, Fault> {
+        if overlays.is_empty() {
+            return Ok(None);
+        }
+        let failed = || "start a process".to_owned();
+        let (line, mut other) = UnixStream::pair().step(failed)?;
+        let serve = || u8::from(serve(overlays, &mut other).is_err());
+        let process = raw::fork_for(serve).step(failed)?;
+        Ok(Some(Self { process, line }))
+    }
+
+    /// Has the layers mounted, each still without a place.
+    pub(super) fn mounted(mut self, overlays: &[Overlay]) -> Result<Copies, Fault> {
+        self.line.write_all(&[1]).step(|| "ask for layers".to_owned())?;
+        let mounts: Vec<OwnedFd> = view::receive_all(&self.line);
+        // It must not be taken for something that the command has left behind.
+        waitpid(Some(self.process), WaitOptions::empty()).step(|| "wait for layers".to_owned())?;
+        if mounts.len() != overlays.len() {
+            return Err(Fault::new("lay layers over the workspace", "they could not be mounted"));
+        }
+        let mut copies: Vec<(PathBuf, OwnedFd)> =
+            overlays.iter().map(|overlay| overlay.at.clone()).zip(mounts).collect();
+        copies.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(Copies(copies))
+    }
+}
+
+fn serve(overlays: &[Overlay], line: &mut UnixStream) -> Result<(), Fault> {
+    raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
+    line.read_exact(&mut [0]).step(|| "wait for its turn".to_owned())?;
+    let mounts: Result<Vec<_>, _> = overlays.iter().map(overlay::mount).collect();
+    view::send(line, &mounts?)
+}

@@ -213,6 +213,8 @@ pub struct SandboxSettings {
     pub writable: Vec<String>,
     /// More folders and files that commands may read which run unasked.
     pub readable: Vec<String>,
+    /// Folders of build output that commands on trial update in the workspace, by name or path below it.
+    pub build_output: Vec<String>,
 }
 
 /// A form of secrets that the user added.
@@ -442,6 +444,7 @@ impl SandboxSettings {
             },
             writable: layers.texts("sandbox.writable"),
             readable: layers.texts("sandbox.readable"),
+            build_output: layers.texts("sandbox.build_output"),
         }
     }
 }

@@ -362,6 +362,10 @@ pub enum Event {
         /// has an id of its own, under which it is answered and nothing runs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         during: Option<CallId>,
+        /// What the call has changed on trial, where [`PermissionAnswer::Part`] may name some of it; empty for
+        /// every other question.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<String>,
     },
     /// A call was allowed or refused.
     PermissionDecided {

@@ -185,7 +185,7 @@ pub fn permissions(settings: &GuardSettings) -> Result<Permissions> {
 const TRIALS: &str = "trials";
 
 /// Who tries a session's commands; `None` where there are to be no walls. Where the layers lie: in the
-/// state folder, in what is git's own, or beside the workspace, whichever works first.
+/// state folder, in what is git's own, beside the workspace, or in memory, whichever works first.
 #[must_use]
 pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials>> {
     if settings.sandbox.mode == Sandbox::Off {
@@ -193,13 +193,19 @@ pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials
     }
     let root = resolve(&spec.folder);
     let key = gnoma_store::project_key(&root.display().to_string());
-    let mut folders = vec![spec.environment.state_dir().join(TRIALS).join(key)];
+    let mut folders = vec![spec.environment.state_dir().join(TRIALS).join(&key)];
     let git = root.join(".git");
     folders.extend(git.is_dir().then(|| git.join("gnoma").join(TRIALS)));
     let beside = root.file_name().map(|name| format!(".{}.gnoma-trials", name.to_string_lossy()));
     folders.extend(beside.and_then(|name| Some(root.parent()?.join(name))));
+    // The user's own, and in memory.
+    let runtime = spec.environment.get("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let runtime = runtime.filter(|folder| folder.is_absolute());
+    folders.extend(runtime.map(|folder| folder.join("gnoma").join(TRIALS).join(&key)));
     let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
-    Some(Arc::new(Trials::new(launcher::ITSELF.into(), roots.collect(), folders)))
+    let updated = loaded.settings.sandbox.build_output.clone();
+    let trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders);
+    Some(Arc::new(trials.updating(updated)))
 }
 
 /// Where a session works.

@@ -5,8 +5,10 @@
 //! While only looking is allowed it is not emptied at all, so that one step can build on another.
 
 use std::{
-    collections::HashMap,
-    fmt,
+    collections::{HashMap, HashSet},
+    fmt, fs,
+    io::Read,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::SystemTime,
@@ -21,10 +23,38 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// Names that no folder but a rebuilt one has.
 const UNMISTAKABLE: [&str; 4] = ["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
+/// Ends of names that only compilers and checkers give, and whole names, where version control ignores them.
+const COMPILED: [&str; 20] = [
+    ".o",
+    ".obj",
+    ".lo",
+    ".la",
+    ".a",
+    ".so",
+    ".dylib",
+    ".d",
+    ".gch",
+    ".pyc",
+    ".pyo",
+    ".class",
+    ".rlib",
+    ".rmeta",
+    ".hi",
+    ".cmi",
+    ".cmo",
+    ".cmx",
+    ".beam",
+    ".tsbuildinfo",
+];
+const CACHES_OF_CHECKERS: [&str; 3] = [".eslintcache", ".stylelintcache", ".coverage"];
+/// What a linked program begins with on Linux.
+const PROGRAM_MARK: [u8; 4] = *b"\x7fELF";
 /// How deep a rebuilt folder is looked at to see whether somebody else has built in it.
 const STAMP_DEPTH: usize = 2;
 /// Folders that are looked at for that.
 const MAX_STAMPED: usize = 64;
+/// Rebuilt paths that are told of in a session, about.
+const MAX_TOLD: usize = 10_000;
 /// Bytes that must be free where layers lie, before a command and while it runs.
 pub(crate) const MIN_FREE_BYTES: u64 = 512 << 20;
 
@@ -33,6 +63,8 @@ pub struct Trials {
     launcher: PathBuf,
     roots: Vec<PathBuf>,
     folders: Vec<PathBuf>,
+    /// Folders of build output that are updated in the workspace, by name or path below it.
+    updated: Vec<PathBuf>,
     site: OnceLock<Result<Site, String>>,
     layers: Mutex<Layers>,
 }
@@ -44,8 +76,12 @@ pub(crate) struct Layers {
     pub(crate) workspace: Option<Layer>,
     /// Over what else a command may write. Nothing of it is ever kept.
     pub(crate) beside: Option<Layer>,
+    /// Something is in the layer that later commands are to see.
+    is_seen: bool,
     /// Rebuilt folders in the layer, with what the real ones looked like then.
     built: HashMap<PathBuf, Vec<SystemTime>>,
+    /// What was built here and has been told of.
+    told: HashSet<PathBuf>,
 }
 
 impl fmt::Debug for Trials {
@@ -60,7 +96,24 @@ impl Trials {
     #[must_use]
     pub fn new(launcher: PathBuf, roots: Vec<PathBuf>, folders: Vec<PathBuf>) -> Self {
         let (site, layers) = (OnceLock::new(), Mutex::default());
-        Self { launcher, roots, folders, site, layers }
+        Self { launcher, roots, folders, updated: Vec::new(), site, layers }
+    }
+
+    /// The same where commands update these folders in the workspace without a question, as far as version
+    /// control ignores them: names such as `target`, or paths below the workspace.
+    #[must_use]
+    pub fn updating(self, folders: Vec<String>) -> Self {
+        Self { updated: folders.into_iter().map(PathBuf::from).collect(), ..self }
+    }
+
+    /// Whether commands update this folder in the workspace.
+    pub(crate) fn is_updated(&self, path: &Path) -> bool {
+        let mut roots = self.roots.iter();
+        let is_named = |named: &PathBuf| {
+            path.file_name() == Some(named.as_os_str())
+                || roots.any(|root| path.strip_prefix(root).is_ok_and(|below| below == named))
+        };
+        self.updated.iter().any(is_named) && self.is_ignored(path)
     }
 
     /// Why commands cannot be tried in this workspace, for people. Finding out makes a layer and runs a
@@ -128,12 +181,35 @@ impl Trials {
     /// The layer is put back for the next command, emptied unless it is to last.
     pub(crate) fn end(&self, layer: Layer, lasts: bool) {
         let mut layers = self.layers();
+        layers.is_seen = lasts;
         if !lasts {
             let stays = |path: &Path| self.is_rebuilt(&layer, path);
             let Ok(stayed) = layer.reset_but(&stays) else { return };
+            layers.is_seen = !stayed.is_empty();
             layers.built = stayed.into_iter().map(|path| (path.clone(), stamps(&path))).collect();
         }
         layers.workspace = Some(layer);
+    }
+
+    /// Those of the rebuilt paths that nobody has been told of yet.
+    pub(crate) fn untold(&self, rebuilt: Vec<PathBuf>) -> Vec<PathBuf> {
+        let mut layers = self.layers();
+        if layers.told.len() >= MAX_TOLD {
+            return Vec::new();
+        }
+        rebuilt.into_iter().filter(|path| layers.told.insert(path.clone())).collect()
+    }
+
+    /// The workspace as commands on trial have left it, for commands that only read; empty where that is how it
+    /// really is, and while one is running.
+    pub(crate) fn views(&self) -> Vec<Overlay> {
+        let layers = self.layers();
+        let layer = layers.workspace.as_ref().filter(|_| layers.is_seen);
+        let view = |overlay: Overlay| {
+            let lower = std::iter::once(overlay.upper).chain(overlay.lower).collect();
+            Overlay { at: overlay.at, lower, ..Overlay::default() }
+        };
+        layer.map(Layer::overlays).unwrap_or_default().into_iter().map(view).collect()
     }
 
     /// Layers over folders besides the workspace, as far as they work there. They last as long as the
@@ -155,15 +231,32 @@ impl Trials {
     /// Whether a tool fills this folder and can fill it again: by its name, and because version control
     /// ignores it or its builder has marked it.
     pub(crate) fn is_rebuilt(&self, layer: &Layer, path: &Path) -> bool {
+        if self.is_updated(path) {
+            return false;
+        }
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if !REBUILT_FOLDERS.contains(&name) {
-            return false;
+            return self.is_compiled(layer, path, name);
         }
         let has_mark = |folder: &Path| folder.join(CACHE_MARK).is_file();
         UNMISTAKABLE.contains(&name)
             || has_mark(path)
             || layer.place_of(path).is_some_and(|place| has_mark(&place))
             || self.is_ignored(path)
+    }
+
+    /// Whether a file is what a compiler or a checker made of others, and version control ignores it.
+    fn is_compiled(&self, layer: &Layer, path: &Path, name: &str) -> bool {
+        let is_named = COMPILED.iter().any(|end| name.len() > end.len() && name.ends_with(end))
+            || CACHES_OF_CHECKERS.contains(&name);
+        let is_program = || {
+            let place = layer.place_of(path);
+            place.is_some_and(|place| is_program(&place)) || is_program(path)
+        };
+        let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_dir());
+        let is_a_folder =
+            || is_folder(path) || layer.place_of(path).is_some_and(|it| is_folder(&it));
+        (is_named || is_program()) && !is_a_folder() && self.is_ignored(path)
     }
 
     /// Whether version control ignores a folder of the workspace.
@@ -179,6 +272,17 @@ impl Trials {
         });
         said.find_map(|said| said).unwrap_or(false)
     }
+}
+
+/// Whether a linked program lies there.
+fn is_program(path: &Path) -> bool {
+    let runs = |facts: &fs::Metadata| facts.is_file() && facts.permissions().mode() & 0o111 != 0;
+    if !path.symlink_metadata().is_ok_and(|facts| runs(&facts)) {
+        return false;
+    }
+    let mut begins = [0; PROGRAM_MARK.len()];
+    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut begins));
+    read.is_ok() && begins == PROGRAM_MARK
 }
 
 /// The rules that stand in a folder; broken ones say nothing.
@@ -201,7 +305,7 @@ fn stamps(folder: &Path) -> Vec<SystemTime> {
                 return stamps;
             }
             stamps.extend(folder.symlink_metadata().and_then(|facts| facts.modified()).ok());
-            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
             let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
             next.extend(folders.map(|entry| entry.path()));
         }

@@ -42,6 +42,8 @@ pub struct PermissionQuestion {
     always: Option<Lasting>,
     /// The model wants words; then the reason is its question.
     inquiry: Option<Inquiry>,
+    /// It has run on trial: what it changed, of which a part can be kept.
+    parts: Vec<String>,
     chosen: usize,
     scrolled: usize,
 }
@@ -80,6 +82,8 @@ pub enum PromptVerdict {
     WriteReason,
     /// The person will write an answer.
     WriteAnswer,
+    /// Yes to a part, and the person will name it.
+    NamePart,
     /// The person will change the rule of the lasting yes.
     EditRule,
     /// The lasting yes shall hold elsewhere.
@@ -90,6 +94,7 @@ pub enum PromptVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
     Once,
+    Part,
     Always,
     No,
     NoBecause,
@@ -110,7 +115,16 @@ impl PermissionQuestion {
     ) -> Self {
         let lasting = |rule| Lasting { rule, scope: Scope::Session, place: String::new() };
         let always = always.map(lasting);
-        Self { call, reason, preview, always, inquiry: None, chosen: 0, scrolled: 0 }
+        Self {
+            call,
+            reason,
+            preview,
+            always,
+            inquiry: None,
+            parts: Vec::new(),
+            chosen: 0,
+            scrolled: 0,
+        }
     }
 
     /// The question as one of the model's, where it is one.
@@ -132,6 +146,18 @@ impl PermissionQuestion {
         let choices = &self.inquiry.as_ref()?.choices;
         let text = choices.get(number.checked_sub(1)?)?.clone();
         Some(PermissionAnswer::Text { text })
+    }
+
+    /// The same about what a command has changed on trial.
+    #[must_use]
+    pub fn with_parts(self, parts: Vec<String>) -> Self {
+        Self { parts, ..self }
+    }
+
+    /// What can be kept by itself.
+    #[must_use]
+    pub fn parts(&self) -> &[String] {
+        &self.parts
     }
 
     /// What a lasting yes would add, where one is offered.
@@ -161,6 +187,7 @@ impl PermissionQuestion {
                 return chosen.map_or(PromptVerdict::Open, |choice| self.verdict(choice));
             }
             Action::AllowOnce if !self.wants_words() => return self.verdict(Choice::Once),
+            Action::AllowPart if self.has_parts() => return self.verdict(Choice::Part),
             Action::AllowAlways => return self.verdict(Choice::Always),
             Action::EditRule if self.always.is_some() => return PromptVerdict::EditRule,
             Action::NextScope if self.always.is_some() => return PromptVerdict::NextScope,
@@ -175,6 +202,7 @@ impl PermissionQuestion {
     fn verdict(&self, choice: Choice) -> PromptVerdict {
         match (choice, &self.always) {
             (Choice::Once, _) => PromptVerdict::Answer(PermissionAnswer::Allow),
+            (Choice::Part, _) => PromptVerdict::NamePart,
             (Choice::Always, None) => PromptVerdict::Open,
             (Choice::Always, Some(Lasting { scope: Scope::Session, .. })) => {
                 PromptVerdict::Answer(PermissionAnswer::Always)
@@ -238,6 +266,7 @@ impl PermissionQuestion {
     fn short_lines(&self, keymap: &Keymap, Size { width, height }: Size) -> Vec<Line> {
         let word = |choice: Choice| match choice {
             Choice::Once => "yes",
+            Choice::Part => "part",
             Choice::Always => "always",
             Choice::No => "no",
             Choice::NoBecause => "why",
@@ -301,6 +330,9 @@ impl PermissionQuestion {
             return "The model asks".to_owned();
         }
         let verb = match self.call.name.as_str() {
+            "bash" if !self.parts.is_empty() => {
+                return "Keep what this command changed?".to_owned();
+            }
             "bash" => return "Run this command?".to_owned(),
             "fs.edit" => "Edit",
             "fs.write" => "Write",
@@ -353,10 +385,17 @@ impl PermissionQuestion {
             let offered = (0..inquiry.choices.len()).map(Choice::Offered);
             return offered.chain([Choice::Words, Choice::No]).collect();
         }
-        match self.always {
-            Some(_) => vec![Choice::Once, Choice::Always, Choice::No, Choice::NoBecause],
-            None => vec![Choice::Once, Choice::No, Choice::NoBecause],
-        }
+        let mut choices = vec![Choice::Once];
+        choices.extend(self.has_parts().then_some(Choice::Part));
+        choices.extend(self.always.as_ref().map(|_| Choice::Always));
+        choices.extend([Choice::No, Choice::NoBecause]);
+        choices
+    }
+
+    /// Whether a part can be kept by itself.
+    #[must_use]
+    pub fn has_parts(&self) -> bool {
+        !self.parts.is_empty()
     }
 
     fn choice_lines(&self, keymap: &Keymap) -> Vec<Line> {
@@ -385,12 +424,15 @@ impl PermissionQuestion {
 
     fn choice_line(&self, choice: Choice, chosen: bool, keymap: &Keymap) -> Line {
         let text = match choice {
+            Choice::Once if self.has_parts() => "yes, keep all of it, once".to_owned(),
             Choice::Once => "yes, once".to_owned(),
+            Choice::Part => "keep only some files".to_owned(),
             Choice::Always => {
                 let rule = self.always.as_ref().map_or("", |lasting| lasting.rule.as_str());
                 format!("always: {rule}")
             }
             Choice::No if self.wants_words() => "no answer".to_owned(),
+            Choice::No if self.has_parts() => "no, discard it".to_owned(),
             Choice::No => "no".to_owned(),
             Choice::NoBecause => "no, and tell the model why".to_owned(),
             Choice::Offered(place) => {
@@ -414,6 +456,7 @@ impl Choice {
     fn key(self, keymap: &Keymap) -> String {
         let action = match self {
             Self::Once => Action::AllowOnce,
+            Self::Part => Action::AllowPart,
             Self::Always => Action::AllowAlways,
             Self::No => Action::Refuse,
             Self::NoBecause | Self::Words => Action::RefuseWithReason,
@@ -478,6 +521,33 @@ mod tests {
         let marked: Vec<_> = marked.filter(|span| span.text == "rm -rf build").collect();
         assert_eq!(marked.len(), 1);
         assert_eq!(marked[0].style.ink, Ink::Warning);
+    }
+
+    #[test]
+    fn after_a_trial_all_or_a_part_can_be_kept() {
+        let reason = "`make` deletes `old` and creates `src/new`".to_owned();
+        let arguments = RawJson::parse(r#"{"command":"make"}"#).unwrap();
+        let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
+        let diff = Some("--- /dev/null\n+++ b/src/new\n@@ -0,0 +1 @@\n+x\n".to_owned());
+        let mut question = PermissionQuestion::new(call, reason, diff, Some("bash(make)".into()))
+            .with_parts(vec!["old".into(), "src/new".into()]);
+        let shown = plain(&question.lines("~/src", 0, &Keymap::built_in(), Size::new(60, 20)));
+        assert!(shown.starts_with("? Keep what this command changed?\n  make\n"), "{shown}");
+        let choices = [
+            "y  yes, keep all of it, once",
+            "p  keep only some files",
+            "a  always: bash(make)",
+            "n  no, discard it",
+            "r  no, and tell the model why",
+        ];
+        for choice in choices {
+            assert!(shown.contains(choice), "{choice}: {shown}");
+        }
+        assert_eq!(question.act(Action::AllowPart), PromptVerdict::NamePart);
+        question.act(Action::Down);
+        assert_eq!(question.act(Action::Accept), PromptVerdict::NamePart);
+        let mut other = self::question("{}", None);
+        assert_eq!(other.act(Action::AllowPart), PromptVerdict::Open);
     }
 
     #[test]

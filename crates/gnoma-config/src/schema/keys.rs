@@ -361,6 +361,8 @@ pub static ROWS: &[Row] = &[
     Row::new("sandbox.writable", List, "more folders commands may write in").guarded(Trusted),
     Row::new("sandbox.readable", List, "more that commands may read which run unasked")
         .guarded(Trusted),
+    Row::new("sandbox.build_output", List, "folders of build output that trials update in place")
+        .guarded(Trusted),
     // Small local model
     Row::new("slm.enabled", Bool, "use a small local model").or(NO),
     Row::new("slm.backend", Word(&SLM_BACKENDS), "what runs it").or(|| word("auto")),

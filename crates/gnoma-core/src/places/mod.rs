@@ -11,6 +11,7 @@ mod rebuilt;
 mod table;
 
 use std::{
+    collections::HashMap,
     path::{Component, Path},
     sync::LazyLock,
 };
@@ -76,7 +77,7 @@ pub struct Secret {
 /// What the absolute or relative `path` holds that should not be shown.
 #[must_use]
 pub fn secret(path: &Path) -> Option<Secret> {
-    static PLACES: LazyLock<Vec<SecretPlace>> = LazyLock::new(prepared);
+    static PLACES: LazyLock<SecretPlaces> = LazyLock::new(SecretPlaces::new);
     let names: Vec<String> = path
         .components()
         .filter_map(|component| match component {
@@ -84,7 +85,7 @@ pub fn secret(path: &Path) -> Option<Secret> {
             _ => None,
         })
         .collect();
-    let place = PLACES.iter().find(|place| place.is_at(&names, path.has_root()))?;
+    let place = PLACES.find(&names, path.has_root())?;
     let is_example = |last: &String| EXAMPLES.iter().any(|example| fits(example, last));
     (!names.last().is_some_and(is_example)).then_some(place.secret)
 }
@@ -112,6 +113,40 @@ fn prepared() -> Vec<SecretPlace> {
         })
     };
     SECRETS.iter().flat_map(of_group).collect()
+}
+
+/// All of them, found by the name they begin with.
+struct SecretPlaces {
+    all: Vec<SecretPlace>,
+    /// Those whose first name has no pattern, by it.
+    by_name: HashMap<String, Vec<usize>>,
+    /// The others.
+    by_pattern: Vec<usize>,
+}
+
+impl SecretPlaces {
+    fn new() -> Self {
+        let mut places = Self { all: prepared(), by_name: HashMap::new(), by_pattern: Vec::new() };
+        for (number, place) in places.all.iter().enumerate() {
+            match place.names.first() {
+                Some(name) if !name.contains(['*', '?']) => {
+                    places.by_name.entry(name.clone()).or_default().push(number);
+                }
+                Some(_) | None => places.by_pattern.push(number),
+            }
+        }
+        places
+    }
+
+    /// The first place that the names lead to.
+    fn find(&self, names: &[String], has_root: bool) -> Option<&SecretPlace> {
+        let named = names.iter().filter_map(|name| self.by_name.get(name)).flatten();
+        let numbers = named.chain(&self.by_pattern);
+        let there = |number: &&usize| {
+            self.all.get(**number).is_some_and(|place| place.is_at(names, has_root))
+        };
+        numbers.filter(there).min().and_then(|number| self.all.get(*number))
+    }
 }
 
 impl SecretPlace {

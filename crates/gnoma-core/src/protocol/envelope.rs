@@ -64,8 +64,9 @@ pub(super) fn event_bytes(event: &Event) -> usize {
         Event::ToolEnded { result, diff, .. } => {
             result.content_bytes() + diff.as_ref().map_or(0, String::len)
         }
-        Event::PermissionAsked { call, preview, .. } => {
-            call.arguments.get().len() + preview.as_ref().map_or(0, String::len)
+        Event::PermissionAsked { call, preview, parts, .. } => {
+            let parts: usize = parts.iter().map(String::len).sum();
+            call.arguments.get().len() + preview.as_ref().map_or(0, String::len) + parts
         }
         Event::ToolStarted { call } => call.arguments.get().len(),
         Event::Compacted { summary, .. } => summary.len(),

@@ -59,6 +59,7 @@ fn turn_event() -> impl Strategy<Value = Event> {
             always: None,
             inquiry: None,
             during: None,
+            parts: Vec::new()
         }),
         (id.clone(), any::<bool>()).prop_map(|(id, allowed)| Event::PermissionDecided {
             call: call(id).id,

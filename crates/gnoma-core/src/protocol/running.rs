@@ -89,11 +89,15 @@ pub struct Question {
     /// The running call that asks, where the question comes up in the middle of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<CallId>,
+    /// What a yes to a part may choose from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
 }
 
 /// The question that an event asks.
 fn question(event: &Event) -> Option<Question> {
-    let Event::PermissionAsked { call, reason, preview, always, inquiry, during } = event else {
+    let Event::PermissionAsked { call, reason, preview, always, inquiry, during, parts } = event
+    else {
         return None;
     };
     Some(Question {
@@ -103,6 +107,7 @@ fn question(event: &Event) -> Option<Question> {
         always: always.clone(),
         inquiry: inquiry.clone(),
         during: during.clone(),
+        parts: parts.clone(),
     })
 }
 
@@ -205,6 +210,7 @@ impl RunningTurn {
             always: question.always.clone(),
             inquiry: question.inquiry.clone(),
             during: question.during.clone(),
+            parts: question.parts.clone(),
         }));
         events
     }

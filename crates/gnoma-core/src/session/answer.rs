@@ -26,6 +26,11 @@ pub enum PermissionAnswer {
         /// How long and where it holds.
         scope: Scope,
     },
+    /// It has run on trial: keep these of what it changed, this once, and nothing else.
+    Part {
+        /// Which: names that the question offered, folders that hold some, or patterns with `*`.
+        names: Vec<String>,
+    },
     /// Do not; the reason goes to the model.
     Deny {
         /// Why not; may be empty.
@@ -53,7 +58,9 @@ impl PermissionAnswer {
     #[must_use]
     pub fn to_inquiry(self) -> Self {
         match self {
-            Self::Allow | Self::Always | Self::Rule { .. } => Self::Deny { reason: String::new() },
+            Self::Allow | Self::Always | Self::Rule { .. } | Self::Part { .. } => {
+                Self::Deny { reason: String::new() }
+            }
             answer => answer,
         }
     }

@@ -22,6 +22,8 @@ pub struct Question {
     pub may_be_always: bool,
     /// Words are wanted, and a yes is no answer.
     pub inquiry: Option<Inquiry>,
+    /// What [`PermissionAnswer::Part`] may choose from; empty where all or nothing is meant.
+    pub parts: Vec<String>,
 }
 
 /// What a running call tells people.

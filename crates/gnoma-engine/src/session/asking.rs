@@ -63,9 +63,11 @@ impl Session {
         shown.id = question_id(pending.asked);
         let during = Some(call.clone());
         pending.open.insert(shown.id.clone(), OpenQuestion { call, answer, wants_words });
-        let Question { text: reason, preview, inquiry, .. } = question;
-        self.emit(Event::PermissionAsked { call: shown, reason, preview, always, inquiry, during })
-            .await
+        let Question { text: reason, preview, inquiry, parts, .. } = question;
+        let call = shown;
+        let asked =
+            Event::PermissionAsked { call, reason, preview, always, inquiry, during, parts };
+        self.emit(asked).await
     }
 
     /// A person has answered. Gives the answer back where it is to no question of a tool.
@@ -82,11 +84,13 @@ impl Session {
                 self.remember(&open.call, Some(rule.clone())).await?;
             }
             PermissionAnswer::Allow
+            | PermissionAnswer::Part { .. }
             | PermissionAnswer::Deny { .. }
             | PermissionAnswer::Text { .. } => {}
         }
         let allowed = !matches!(answer, PermissionAnswer::Deny { .. });
         let reason = match (open.wants_words, allowed) {
+            _ if matches!(answer, PermissionAnswer::Part { .. }) => "allowed in part by the user",
             (true, true) => "answered by the user",
             (true, false) => "not answered by the user",
             (false, true) => "allowed by the user",

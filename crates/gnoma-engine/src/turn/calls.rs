@@ -53,10 +53,17 @@ impl Turn {
                 let held = batch.hold(&call, outcome, duration_ms)?;
                 // The question first: a long reason is cut at its end.
                 let reason = format!("run it again outside the sandbox? {why}");
-                let (preview, always) = (None, None);
-                let (inquiry, during) = (None, None);
-                let asked =
-                    Event::PermissionAsked { call: held, reason, preview, always, inquiry, during };
+                let (preview, always, parts) = (None, None, Vec::new());
+                let (call, inquiry, during) = (held, None, None);
+                let asked = Event::PermissionAsked {
+                    call,
+                    reason,
+                    preview,
+                    always,
+                    inquiry,
+                    during,
+                    parts,
+                };
                 fx.push(Effect::Emit(asked));
                 None
             }
@@ -90,7 +97,7 @@ impl Turn {
             Verdict::Deny { .. } => None,
             Verdict::Ask { reason, preview, always } => {
                 let call = batch.ask(id)?;
-                let (inquiry, during) = (None, None);
+                let (inquiry, during, parts) = (None, None, Vec::new());
                 fx.push(Effect::Emit(Event::PermissionAsked {
                     call,
                     reason,
@@ -98,6 +105,7 @@ impl Turn {
                     always,
                     inquiry,
                     during,
+                    parts,
                 }));
                 None
             }
@@ -120,9 +128,15 @@ impl Turn {
                 let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 return self.refuse(batch, id, format!("denied by the user{why}"), fx);
             }
+            (OpenQuestion::Run, PermissionAnswer::Part { .. }) => {
+                let why = "denied: a part of it cannot be approved".to_owned();
+                return self.refuse(batch, id, why, fx);
+            }
             (
                 OpenQuestion::RunOutside,
-                PermissionAnswer::Deny { .. } | PermissionAnswer::Text { .. },
+                PermissionAnswer::Deny { .. }
+                | PermissionAnswer::Part { .. }
+                | PermissionAnswer::Text { .. },
             ) => {
                 decide(id, false, "denied by the user".to_owned(), fx);
                 let (outcome, duration_ms) = batch.given_up(id);

@@ -166,7 +166,7 @@ impl Child {
         }
     }
 
-    fn question(&self, Asked { call, reason, preview, inquiry, .. }: Asked) -> Question {
+    fn question(&self, Asked { call, reason, preview, inquiry, parts, .. }: Asked) -> Question {
         if inquiry.is_some() {
             let text = format!("session {} asks: {reason}", self.id);
             return Question { text, inquiry, ..Question::default() };
@@ -174,7 +174,7 @@ impl Child {
         let text = format!("session {} needs approval for `{}`: {reason}", self.id, call.name);
         // Nobody says yes to what they cannot see.
         let preview = preview.or_else(|| Some(call.arguments.get().to_owned()));
-        Question { text, preview, ..Question::default() }
+        Question { text, preview, parts, ..Question::default() }
     }
 }
 
@@ -184,7 +184,9 @@ fn once(answer: PermissionAnswer) -> PermissionAnswer {
         PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
             PermissionAnswer::Allow
         }
-        answer @ (PermissionAnswer::Deny { .. } | PermissionAnswer::Text { .. }) => answer,
+        answer @ (PermissionAnswer::Deny { .. }
+        | PermissionAnswer::Part { .. }
+        | PermissionAnswer::Text { .. }) => answer,
     }
 }
 

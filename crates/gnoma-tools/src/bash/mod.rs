@@ -5,6 +5,10 @@
 //! that is the guard's.
 
 mod capture;
+#[cfg(target_os = "linux")]
+mod chosen;
+#[cfg(target_os = "linux")]
+mod databases;
 mod decode;
 mod job;
 mod jobs;

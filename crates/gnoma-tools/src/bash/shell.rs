@@ -8,7 +8,7 @@ use std::{
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use gnoma_core::ToolCx;
@@ -21,7 +21,7 @@ use tokio::{
 use super::{
     process::Process,
     spare::Spare,
-    survey::{self, Survey},
+    survey::{self, Survey, SurveyMemory},
 };
 use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials};
 
@@ -56,8 +56,17 @@ pub(super) struct Shell {
     walls: OnceLock<Built>,
     /// The temporary files of the session; `None` where no folder for them can be made.
     scratch: OnceLock<Option<Scratch>>,
-    /// Waits for the next command.
-    spare: Mutex<Option<Spare>>,
+    /// Who wait for the next command: one for commands in their place, one for those on trial.
+    spares: [Mutex<Option<Spare>>; 2],
+    surveys: Mutex<SurveyMemory>,
+}
+
+/// How a command runs on trial, before its layers are there.
+#[derive(Debug)]
+pub(super) struct TrialPolicy {
+    policy: Policy,
+    /// The folders besides the workspace that a command may write, for layers over them.
+    pub(super) beside: Vec<PathBuf>,
 }
 
 /// The walls of a session, once they are needed.
@@ -83,7 +92,8 @@ impl Shell {
             umask: options.umask,
             walls: OnceLock::new(),
             scratch: OnceLock::new(),
-            spare: Mutex::default(),
+            spares: Default::default(),
+            surveys: Mutex::default(),
         }
     }
 
@@ -133,12 +143,41 @@ impl Shell {
         let Some((walls, policy)) = self.walled(cx)? else {
             return self.launch(command, cx, None, Stdio::null).map(|(process, _)| process);
         };
-        let started = self.by_spare(walls, command, cx, &policy).map_or_else(
-            || self.launch(command, cx, Some((walls, &policy)), Stdio::null).map(|(it, _)| it),
+        self.start_readily(walls, command, cx, &policy)
+    }
+
+    /// Has whoever stands ready run the command, and somebody else get ready meanwhile.
+    fn start_readily(
+        &self,
+        walls: &Walls,
+        command: &str,
+        cx: &ToolCx,
+        policy: &Policy,
+    ) -> Result<Process, String> {
+        let started = self.by_spare(walls, command, cx, policy).map_or_else(
+            || self.launch(command, cx, Some((walls, policy)), Stdio::null).map(|(it, _)| it),
             Ok,
         );
-        self.keep_spare(walls, &policy);
+        self.keep_spare(walls, policy);
         started
+    }
+
+    /// How a command will run on trial; `None` where there are no walls.
+    pub(super) fn trial_policy(&self, cx: &ToolCx) -> Option<TrialPolicy> {
+        let Sandbox::Walled { policy, reading, too_wide, .. } = &self.sandbox else { return None };
+        let mut policy = policy.as_ref().clone();
+        make_writable(&mut policy, cx, too_wide);
+        // Temporary files are the session's own.
+        let is_temporary = |path: &PathBuf| TEMPORARY.iter().any(|tmp| path == Path::new(tmp));
+        let is_beside =
+            |path: &&PathBuf| !cx.roots.contains(path) && path.is_dir() && !is_temporary(path);
+        let beside = policy.writable.iter().filter(is_beside).cloned().collect();
+        // It sees what a reading command sees, and finds it writable where a layer takes the changes. A place
+        // to hold would be made in the workspace itself.
+        let writable = policy.writable.clone();
+        let held = held_to_reading(&policy, cx, reading, self.scratch(reading), self.survey(cx));
+        let policy = Policy { writable, local_sockets: true, umask: self.umask, ..held };
+        Some(TrialPolicy { policy, beside })
     }
 
     /// Starts a command on trial: in these layers, alone, and without the workspace's secrets.
@@ -149,35 +188,17 @@ impl Shell {
         &self,
         command: &str,
         cx: &ToolCx,
+        TrialPolicy { mut policy, .. }: TrialPolicy,
         overlays: Vec<Overlay>,
     ) -> Result<Process, String> {
-        let (Some((walls, policy)), Sandbox::Walled { reading, .. }) =
-            (self.walled(cx)?, &self.sandbox)
-        else {
+        let Built::Walls(walls) = self.built() else {
             return Err(
                 "the command was not run: it was to be tried, and there are no walls".into()
             );
         };
-        let is_overlaid = |path: &PathBuf| overlays.iter().any(|over| path.starts_with(&over.at));
-        // It sees what a reading command sees, and finds it writable where a layer takes the changes. A place
-        // to hold would be made in the workspace itself.
-        let policy = Policy {
-            writable: policy.writable.iter().filter(|path| is_overlaid(path)).cloned().collect(),
-            local_sockets: true,
-            ..held_to_reading(&policy, cx, reading, self.scratch(reading))
-        };
+        policy.writable.retain(|path| overlays.iter().any(|over| path.starts_with(&over.at)));
         let policy = Policy { overlays, ..policy };
-        self.launch(command, cx, Some((walls, &policy)), Stdio::null).map(|(process, _)| process)
-    }
-
-    /// The folders besides the workspace that a command may write, for those who lay layers over them.
-    pub(super) fn beside(&self, cx: &ToolCx) -> Vec<PathBuf> {
-        let Ok(Some((_, policy))) = self.walled(cx) else { return Vec::new() };
-        // Temporary files are the session's own.
-        let is_temporary = |path: &PathBuf| TEMPORARY.iter().any(|tmp| path == Path::new(tmp));
-        let is_beside =
-            |path: &PathBuf| !cx.roots.contains(path) && path.is_dir() && !is_temporary(path);
-        policy.writable.into_iter().filter(is_beside).collect()
+        self.start_readily(walls, command, cx, &policy)
     }
 
     /// Starts a command that reads what is written to the returned end of a pipe.
@@ -199,18 +220,26 @@ impl Shell {
         match (&self.sandbox, self.built()) {
             _ if cx.grant.outside => Ok(None),
             (_, Built::Refused(why)) => Err(format!("the command was not run: {why}")),
-            (Sandbox::Walled { policy, reading, .. }, Built::Walls(walls))
+            (Sandbox::Walled { policy, reading, trials, .. }, Built::Walls(walls))
                 if cx.grant.reads_only =>
             {
-                Ok(Some((walls, held_to_reading(policy, cx, reading, self.scratch(reading)))))
+                let (scratch, survey) = (self.scratch(reading), self.survey(cx));
+                let overlays = trials.as_ref().map(|trials| trials.views()).unwrap_or_default();
+                let held = held_to_reading(policy, cx, reading, scratch, survey);
+                Ok(Some((walls, Policy { overlays, ..held })))
             }
             (Sandbox::Walled { policy, network_on_grant, too_wide, .. }, Built::Walls(walls)) => {
-                let narrowed = narrowed(policy, cx, *network_on_grant, too_wide);
+                let narrowed = narrowed(policy, cx, *network_on_grant, too_wide, self.survey(cx));
                 Ok(Some((walls, Policy { umask: self.umask, ..narrowed })))
             }
             (Sandbox::Off | Sandbox::Walled { .. }, Built::None)
             | (Sandbox::Off, Built::Walls(_)) => Ok(None),
         }
+    }
+
+    fn survey(&self, cx: &ToolCx) -> Survey {
+        let mut memory = self.surveys.lock().unwrap_or_else(PoisonError::into_inner);
+        Survey::of(&cx.roots, &mut memory)
     }
 
     fn scratch(&self, reading: &ReadingPlaces) -> Option<&Path> {
@@ -288,7 +317,7 @@ impl Shell {
         cx: &ToolCx,
         policy: &Policy,
     ) -> Option<Process> {
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let spare = self.place_of_spare(policy).take()?;
         if !cx.cwd.is_dir() {
             return None;
         }
@@ -296,12 +325,18 @@ impl Shell {
         spare.run(&walls.order(shell, ["-c", command], &cx.cwd, policy)?)
     }
 
+    fn place_of_spare(&self, policy: &Policy) -> MutexGuard<'_, Option<Spare>> {
+        let [in_place, on_trial] = &self.spares;
+        let is_trial = policy.overlays.iter().any(|overlay| !overlay.is_view());
+        let place = if is_trial { on_trial } else { in_place };
+        place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Keeps somebody ready for the next command, which is mostly of the same kind as the last. To be
     /// called while that one runs, when there is nothing else to do.
     fn keep_spare(&self, walls: &Walls, policy: &Policy) {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = self.place_of_spare(policy);
         if spare.is_none()
-            && !lies_among_temporary(policy)
             && let Some(launcher) = walls.spare(policy)
         {
             let mut launcher = Command::from(launcher);
@@ -313,9 +348,14 @@ impl Shell {
 }
 
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.
-fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool, too_wide: &[PathBuf]) -> Policy {
+fn narrowed(
+    policy: &Policy,
+    cx: &ToolCx,
+    network_on_grant: bool,
+    too_wide: &[PathBuf],
+    survey: Survey,
+) -> Policy {
     let mut policy = policy.clone();
-    let survey = Survey::of(&cx.roots);
     for root in cx.roots.iter() {
         policy.protected.extend(survey::held_below(root));
     }
@@ -328,6 +368,13 @@ fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool, too_wide: &[Pa
     if let Readable::Except(hidden) = &mut policy.readable {
         hidden.retain(|path| !is_granted(&cx.grant.paths, path));
     }
+    make_writable(&mut policy, cx, too_wide);
+    policy.network |= network_on_grant && cx.grant.network;
+    policy
+}
+
+/// Leaves of what can be written what is there, and adds what is granted and the workspace.
+fn make_writable(policy: &mut Policy, cx: &ToolCx, too_wide: &[PathBuf]) {
     // What has become a link since it was found leads nowhere. Most are not there, which is told by
     // one look.
     let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
@@ -339,8 +386,6 @@ fn narrowed(policy: &Policy, cx: &ToolCx, network_on_grant: bool, too_wide: &[Pa
     let granted = cx.grant.writable.iter().filter_map(|path| place_of(path));
     policy.writable.extend(granted.filter(|folder| !is_too_wide(folder)).map(Path::to_path_buf));
     policy.writable.extend(cx.roots.iter().cloned());
-    policy.network |= network_on_grant && cx.grant.network;
-    policy
 }
 
 /// Walls for what was taken to change nothing. Whatever it does, it changes nothing that lasts, sends
@@ -351,6 +396,7 @@ fn held_to_reading(
     cx: &ToolCx,
     reading: &ReadingPlaces,
     scratch: Option<&Path>,
+    survey: Survey,
 ) -> Policy {
     let is_inside = |path: &PathBuf| cx.roots.iter().any(|root| path.starts_with(root));
     // In the workspace only secrets are granted, and folders where a pattern names some.
@@ -359,8 +405,7 @@ fn held_to_reading(
     let is_granted_inside = |secret: &PathBuf| {
         inside.iter().any(|path| path.starts_with(secret) || secret.starts_with(path))
     };
-    let secrets = Survey::of(&cx.roots).secrets;
-    let secrets = secrets.into_iter().filter(|secret| !is_granted_inside(secret));
+    let secrets = survey.secrets.into_iter().filter(|secret| !is_granted_inside(secret));
     let is_granted =
         |path: &&PathBuf| cx.grant.paths.iter().any(|granted| granted.starts_with(path));
     let hidden = policy.readable.hidden().iter().chain(&reading.hidden);
@@ -376,16 +421,6 @@ fn held_to_reading(
         temporary: scratch.map(Path::to_path_buf),
         ..policy.clone()
     }
-}
-
-/// What is shown lies among the machine's temporary files. Then its mounts hang on folders among the
-/// session's own, which must not be touched while a command runs.
-fn lies_among_temporary(policy: &Policy) -> bool {
-    let shown = policy.readable.shown().into_iter().flatten();
-    policy.temporary.is_some()
-        && shown
-            .chain(&policy.writable)
-            .any(|path| TEMPORARY.iter().any(|tmp| path.starts_with(tmp)))
 }
 
 /// The path, or the folder that it is made in.
@@ -444,12 +479,13 @@ mod tests {
             budget: Default::default(),
             session: None,
         };
+        let survey = Survey::of(&cx.roots, &mut SurveyMemory::default());
         let mut reading = ReadingPlaces::default();
         reading.shown.push("/usr".into());
         if cx.grant.reads_only {
-            return held_to_reading(&Policy::default(), &cx, &reading, None);
+            return held_to_reading(&Policy::default(), &cx, &reading, None, survey);
         }
-        narrowed(&Policy::default(), &cx, true, &[])
+        narrowed(&Policy::default(), &cx, true, &[], survey)
     }
 
     #[test]

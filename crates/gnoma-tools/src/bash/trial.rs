@@ -1,7 +1,13 @@
 //! Commands that run on trial: first in a view of the workspace in which nothing comes of what they do.
 //! What they changed is then a fact, and is dropped, kept, or asked about.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use gnoma_core::{
     CallId, ToolCx, ToolOutcome,
@@ -10,12 +16,12 @@ use gnoma_core::{
 };
 use gnoma_sandbox::{
     Overlay,
-    layer::{Changes, Layer, told},
+    layer::{Changes, Layer, LayerChange, LayerError, told},
 };
 use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{
-    FollowEnd, Transcript, add_line, ended, follow,
+    FollowEnd, Transcript, add_line, chosen, ended, follow,
     process::{Process, ShellEnd},
     shared::ShellTools,
     timed_out,
@@ -61,18 +67,14 @@ impl ShellTools {
             Ok(tried) => tried,
             Err(Untried::Over(outcome)) => return outcome,
         };
-        let Tried { layer, ending, text } = tried;
+        let Tried { layer, ending, mut text } = tried;
         let (reader, roots) = (Arc::clone(&trials), Arc::clone(&cx.roots));
         let read = spawn_blocking(move || {
-            let changes = layer.changes_but(&|path| reader.is_rebuilt(&layer, path));
-            let changes = changes.map(|mut changes| {
-                trial_facts::without_stat_cache(&mut changes, &roots);
-                changes
-            });
-            (layer, changes)
+            let read = ReadChanges::of(&layer, &reader, trial, &roots);
+            (layer, read)
         });
-        let (layer, changes) = match read.await {
-            Ok((layer, Ok(changes))) => (layer, changes),
+        let (layer, ReadChanges { changes, updates, built }) = match read.await {
+            Ok((layer, Ok(read))) => (layer, read),
             Ok((_, Err(why))) => {
                 return ToolOutcome::failed(format!("what it changed was dropped: {why}"));
             }
@@ -82,7 +84,8 @@ impl ShellTools {
         };
         let met = told(&text, ending.code());
         let fate = trial_facts::fate(trial, &changes, met, &cx.roots);
-        let settling = Settling { trials, layer, changes, command, ending, text, trial };
+        add_line(&mut text, &built);
+        let settling = Settling { trials, layer, changes, updates, command, ending, text, trial };
         settling.settle(fate, self, (limit, call, cx)).await
     }
 
@@ -96,13 +99,16 @@ impl ShellTools {
         cx: &ToolCx,
     ) -> Result<Tried, Untried> {
         let over = |why: String| Untried::Over(ToolOutcome::failed(why));
-        let (begins, beside) = (Arc::clone(trials), self.shell.beside(cx));
+        let Some(policy) = self.shell.trial_policy(cx) else {
+            return Err(over("the command was not run: it was to be tried, and cannot be".into()));
+        };
+        let (begins, beside) = (Arc::clone(trials), policy.beside.clone());
         let begun = spawn_blocking(move || begun(&begins, &beside)).await;
         let (layer, overlays) =
             begun.map_err(|_| over("the trial could not begin".to_owned()))?.map_err(|why| {
                 over(format!("the command was not run, for it cannot be tried: {why}"))
             })?;
-        let mut process = self.shell.start_on_trial(command, cx, overlays).map_err(over)?;
+        let mut process = self.shell.start_on_trial(command, cx, policy, overlays).map_err(over)?;
         let mut transcript = Transcript::of(call.clone(), cx);
         let halt = tokio::select! {
             halt = follow(&mut process, &mut transcript, cx, limit) => Some(halt),
@@ -121,8 +127,47 @@ impl ShellTools {
     }
 }
 
+/// What was read from a layer.
+struct ReadChanges {
+    /// What is to be decided about.
+    changes: Changes,
+    /// What changed in folders of build output that are updated in any case.
+    updates: Changes,
+    /// What the model is told of other folders of build output.
+    built: String,
+}
+
+impl ReadChanges {
+    fn of(
+        layer: &Layer,
+        trials: &Trials,
+        trial: Trial,
+        roots: &[PathBuf],
+    ) -> Result<Self, LayerError> {
+        let (rebuilt, updated) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+        let below_updated = |path: &Path| updated.borrow().iter().any(|top| path.starts_with(top));
+        let mut changes = layer.changes_but(&|path| {
+            if trial != Trial::Discard && (below_updated(path) || trials.is_updated(path)) {
+                if !below_updated(path) {
+                    updated.borrow_mut().push(path.to_owned());
+                }
+                return false;
+            }
+            let is_rebuilt = trials.is_rebuilt(layer, path);
+            if is_rebuilt {
+                rebuilt.borrow_mut().push(path.to_owned());
+            }
+            is_rebuilt
+        })?;
+        trial_facts::without_stat_cache(&mut changes, roots);
+        let built = trial_facts::built(&trials.untold(rebuilt.into_inner()), roots);
+        let (updates, changes) = chosen::below(changes, &updated.into_inner());
+        Ok(Self { changes, updates, built })
+    }
+}
+
 /// The layers for a command that begins now.
-fn begun(trials: &Trials, beside: &[std::path::PathBuf]) -> Result<(Layer, Vec<Overlay>), String> {
+fn begun(trials: &Trials, beside: &[PathBuf]) -> Result<(Layer, Vec<Overlay>), String> {
     let layer = trials.begin()?;
     let mut overlays = layer.overlays();
     overlays.extend(trials.overlays_beside(beside));
@@ -166,6 +211,7 @@ struct Settling {
     trials: Arc<Trials>,
     layer: Layer,
     changes: Changes,
+    updates: Changes,
     command: String,
     ending: ShellEnd,
     text: String,
@@ -180,25 +226,27 @@ impl Settling {
         (limit, call, cx): (Duration, CallId, ToolCx),
     ) -> ToolOutcome {
         match fate {
-            Fate::Nothing => self.over(None),
+            Fate::Nothing => match self.updated().await {
+                Ok(updated) => updated.over(None),
+                Err(why) => ToolOutcome::failed(why),
+            },
             Fate::Dropped => {
                 let what =
                     "not kept: later commands see them, the file tools and the workspace do not";
                 let note = trial_facts::sentence(what, &self.changes, &cx.roots);
                 self.over(Some(note))
             }
-            Fate::Kept => self.keep(&cx).await,
+            Fate::Kept => self.keep(&cx, None).await,
             Fate::Asked => self.ask(&call, &cx).await,
             Fate::InPlace(why) => {
-                let text = format!(
-                    "run it in the workspace itself? {why}; on trial it did: {}",
-                    self.command
-                );
+                let command = trial_facts::one_line(&self.command);
+                let text = format!("`{command}` has to run in the workspace itself: {why}");
                 let question = Question { text, ..Question::default() };
                 match cx.ask(&call, question).await {
                     PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
                         self.discarded(&reason, &cx)
                     }
+                    PermissionAnswer::Part { .. } => self.discarded("", &cx),
                     PermissionAnswer::Allow
                     | PermissionAnswer::Always
                     | PermissionAnswer::Rule { .. } => {
@@ -215,15 +263,32 @@ impl Settling {
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
         let text = trial_facts::question(&self.command, &self.changes, &cx.roots, &is_ignored);
         let preview = trial_facts::preview(&self.layer, &self.changes, &cx.roots, &is_ignored);
-        let question =
-            Question { text, preview: Some(preview), may_be_always: true, inquiry: None };
+        let parts = chosen::names(&self.changes, &cx.roots);
+        let (preview, may_be_always, inquiry) = (Some(preview), true, None);
+        let question = Question { text, preview, may_be_always, inquiry, parts };
         match cx.ask(call, question).await {
             PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
-                self.discarded(&reason, cx)
+                self.all_discarded(&reason, cx).await
+            }
+            PermissionAnswer::Part { names } => {
+                let wanted = chosen::part(&self.changes, &names, &cx.roots);
+                if wanted.is_empty() {
+                    let why = "none of the files that were named is among them";
+                    return self.all_discarded(why, cx).await;
+                }
+                self.keep(cx, Some(wanted)).await
             }
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
-                self.keep(cx).await
+                self.keep(cx, None).await
             }
+        }
+    }
+
+    /// Discards what a person was asked about.
+    async fn all_discarded(self, reason: &str, cx: &ToolCx) -> ToolOutcome {
+        match self.updated().await {
+            Ok(updated) => updated.discarded(reason, cx),
+            Err(why) => ToolOutcome::failed(why),
         }
     }
 
@@ -238,24 +303,55 @@ impl Settling {
         self.over(Some(note))
     }
 
-    async fn keep(self, cx: &ToolCx) -> ToolOutcome {
-        let Self { trials, mut layer, changes, command, ending, text, trial } = self;
+    /// Updates the folders of build output that are to be in any case.
+    async fn updated(self) -> Result<Self, &'static str> {
+        if self.updates.is_empty() {
+            return Ok(self);
+        }
+        let Self { trials, mut layer, changes, updates, command, ending, mut text, trial } = self;
+        let all = chosen::joined(changes.clone(), updates);
+        let left: BTreeSet<_> =
+            changes.list.iter().map(LayerChange::path).map(Path::to_path_buf).collect();
+        let kept = spawn_blocking(move || {
+            let kept = layer.keep(&all, &|change| !left.contains(change.path()));
+            (layer, kept.map_err(|error| error.to_string()))
+        });
+        let (layer, kept) = kept.await.map_err(|_| "what it built could not be kept")?;
+        if let Err(why) = kept {
+            add_line(&mut text, &format!("[what it built could not be kept: {why}]"));
+        }
+        let updates = Changes::default();
+        Ok(Self { trials, layer, changes, updates, command, ending, text, trial })
+    }
+
+    /// Keeps what is wanted; `None` means all.
+    async fn keep(self, cx: &ToolCx, wanted: Option<BTreeSet<PathBuf>>) -> ToolOutcome {
+        let Self { trials, mut layer, changes, updates, command, ending, text, trial } = self;
+        let (changes, rest) = chosen::split(changes, wanted.as_ref());
         let nobody = |_: &Path| false;
         let diff = trial_facts::preview(&layer, &changes, &cx.roots, &nobody);
         let kept = spawn_blocking(move || {
-            let kept = layer.keep(&changes, &|_| true).map_err(|error| error.to_string());
-            (layer, changes, kept)
+            let left: BTreeSet<_> = rest.list.iter().map(|it| it.path().to_owned()).collect();
+            let all = chosen::joined(chosen::joined(changes.clone(), rest.clone()), updates);
+            let is_wanted = |change: &LayerChange| !left.contains(change.path());
+            let kept = layer.keep(&all, &is_wanted).map_err(|error| error.to_string());
+            (layer, changes, rest, kept)
         });
-        let Ok((layer, changes, kept)) = kept.await else {
+        let Ok((layer, changes, rest, kept)) = kept.await else {
             return ToolOutcome::failed("what it changed could not be kept");
         };
         let what = match &kept {
             Ok(()) => "kept".to_owned(),
             Err(why) => format!("discarded, for they could not be kept: {why}"),
         };
-        let note = trial_facts::sentence(&what, &changes, &cx.roots);
+        let mut note = trial_facts::sentence(&what, &changes, &cx.roots);
+        if kept.is_ok() && !rest.is_empty() {
+            let what = "discarded; later commands do not see them";
+            add_line(&mut note, &trial_facts::sentence(what, &rest, &cx.roots));
+        }
         let is_kept = kept.is_ok();
-        let settled = Self { trials, layer, changes, command, ending, text, trial };
+        let updates = Changes::default();
+        let settled = Self { trials, layer, changes, updates, command, ending, text, trial };
         match settled.over(Some(note)) {
             ToolOutcome::Done(output) if is_kept => {
                 ToolOutcome::Done(ToolOutput { diff: Some(diff), ..output })

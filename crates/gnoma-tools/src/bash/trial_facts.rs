@@ -14,6 +14,7 @@ use gnoma_core::{
 };
 use gnoma_sandbox::layer::{ChangeKind, Changes, Difference, Layer, LayerChange, NodeKind};
 
+use super::databases;
 use crate::fs::diff::Diff;
 
 /// Names that a sentence holds.
@@ -64,10 +65,15 @@ pub(super) fn fate(
         let git = changes.list.iter().find(|change| is_git(change.path()));
         let git = git.map(|change| format!("it changes `{}`", shown(change.path(), roots)));
         let theirs = changes.conflicts.first();
-        git.or_else(|| {
+        let theirs = || {
             theirs
                 .map(|path| format!("somebody else changed `{}` while it ran", shown(path, roots)))
-        })
+        };
+        let open = || {
+            let open = databases::in_use(changes).filter(|_| trial != Trial::Discard);
+            open.map(|path| format!("another program has `{}` open", shown(&path, roots)))
+        };
+        git.or_else(theirs).or_else(open)
     });
     match (trial, why) {
         (Trial::Discard, _) | (_, None) if changes.is_empty() => Fate::Nothing,
@@ -114,7 +120,7 @@ fn is_special(path: &Path, roots: &[PathBuf]) -> bool {
 }
 
 /// The path as a person knows it: below its root.
-fn shown(path: &Path, roots: &[PathBuf]) -> String {
+pub(super) fn shown(path: &Path, roots: &[PathBuf]) -> String {
     let below = roots.iter().find_map(|root| path.strip_prefix(root).ok());
     below.unwrap_or(path).display().to_string()
 }
@@ -176,16 +182,34 @@ pub(super) fn question(
     is_ignored: &dyn Fn(&Path) -> bool,
 ) -> String {
     let all = worst_first(changes, is_ignored);
-    let name = |(change, lost): &(&LayerChange, bool)| {
-        let note = if *lost { " (ignored by git, so it cannot bring it back)" } else { "" };
-        format!("{} `{}`{note}", verb(change.kind()), shown(change.path(), roots))
-    };
-    let mut names: Vec<_> = all.iter().take(MAX_NAMES).map(name).collect();
-    if all.len() > MAX_NAMES {
-        names.push(format!("and {} more", all.len() - MAX_NAMES));
+    let mut deeds: Vec<(&str, Vec<String>)> = Vec::new();
+    for (change, lost) in all.iter().take(MAX_NAMES) {
+        let note = if *lost { " (which git ignores and cannot bring back)" } else { "" };
+        let name = format!("`{}`{note}", shown(change.path(), roots));
+        match deeds.last_mut().filter(|(last, _)| *last == verb(change.kind())) {
+            Some((_, names)) => names.push(name),
+            None => deeds.push((verb(change.kind()), vec![name])),
+        }
     }
-    let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("keep what it changed? it {}; it ran on trial: {command}", names.join(", "))
+    let deeds: Vec<_> =
+        deeds.iter().map(|(verb, names)| format!("{verb} {}", listed(names))).collect();
+    let more = all.len().saturating_sub(MAX_NAMES);
+    let more = if more > 0 { format!("; {more} more files change too") } else { String::new() };
+    format!("`{}` {}{more}", one_line(command), listed(&deeds))
+}
+
+/// A command in one line.
+pub(super) fn one_line(command: &str) -> String {
+    command.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// "a", "a and b", "a, b and c".
+fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
 }
 
 /// What a yes would change, as a unified diff as far as there are lines to show.
@@ -232,6 +256,23 @@ fn lines(layer: &Layer, change: &LayerChange, name: &str) -> Option<String> {
             Diff::between(name, Some(&read(layer.before(change))?), &[]).for_people()
         }
         ChangeKind::Mode | ChangeKind::Touched => None,
+    }
+}
+
+/// What the model is told of what was built and stays in the layer; empty where that is nothing new.
+pub(super) fn built(paths: &[PathBuf], roots: &[PathBuf]) -> String {
+    let mut names: Vec<_> = paths.iter().map(|path| shown(path, roots)).collect();
+    let more = names.len().saturating_sub(MAX_NAMES);
+    names.truncate(MAX_NAMES);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    match &names[..] {
+        [] => String::new(),
+        names => format!(
+            "[what it built ({}) is there for later commands, and not in the workspace]",
+            names.join(", ")
+        ),
     }
 }
 

@@ -30,6 +30,9 @@ const TO_BE_SEEN: Duration = Duration::from_millis(500);
 /// Questions that can wait; more than calls run side by side.
 const MAX_QUESTIONS: usize = 1_000;
 
+/// Names that stand in the field for a part from the start; more are named by pattern.
+const MAX_NAMED: usize = 12;
+
 /// Keys that wait for the place of a rule.
 const MAX_KEYS: usize = 16;
 
@@ -144,6 +147,9 @@ impl State {
             (Some(Action::Refuse | Action::RefuseWithReason), reason) if !reason.is_empty() => {
                 PromptVerdict::Answer(PermissionAnswer::Deny { reason: reason.to_owned() })
             }
+            (Some(Action::AllowPart), names) if !names.is_empty() && question.has_parts() => {
+                PromptVerdict::Answer(part_of(names))
+            }
             (Some(action), "") => question.act(action),
             _ => {
                 self.hint("Sent to the model for its next step. The question is still open");
@@ -171,6 +177,7 @@ impl State {
             PromptVerdict::WriteAnswer => {
                 self.layer = Some(Layer::field("Your answer", "", Goal::Reply(call)));
             }
+            PromptVerdict::NamePart => self.name_part(call),
             PromptVerdict::EditRule => self.edit_rule(call),
             PromptVerdict::NextScope => self.next_scope(&call),
         }
@@ -313,8 +320,21 @@ impl State {
         self.layer = Some(Layer::field("Tell the model why", "", Goal::Refuse(call)));
     }
 
+    fn name_part(&mut self, call: CallId) {
+        let parts = self.questions.open.front().map(PermissionQuestion::parts).unwrap_or_default();
+        let names = if parts.len() <= MAX_NAMED { parts.join(", ") } else { String::new() };
+        let title = "Keep only these files (names, folders or patterns with *, between commas)";
+        self.layer = Some(Layer::field(title, &names, Goal::Part(call)));
+    }
+
+    /// Keeps what was named.
+    pub(super) fn keep_part(&mut self, call: CallId, names: &str) {
+        self.answer(call, part_of(names));
+    }
+
     fn unfit_answer(&mut self, action: Action) {
         match action {
+            Action::AllowPart => self.hint("There is no part of this that could be kept"),
             Action::AllowAlways | Action::EditRule | Action::NextScope => {
                 self.hint("“Always allow” is not available for this call");
             }
@@ -381,6 +401,12 @@ impl State {
         self.request(Request::SetMode { mode }, Purpose::Mode(mode));
         self.hint(format!("mode {mode}: {}", meaning(mode)));
     }
+}
+
+/// A yes to what is named between commas.
+fn part_of(names: &str) -> PermissionAnswer {
+    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+    PermissionAnswer::Part { names: names.map(str::to_owned).collect() }
 }
 
 /// The scope that is offered after that one.

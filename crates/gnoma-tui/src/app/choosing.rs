@@ -296,6 +296,7 @@ impl State {
                 self.remember(text);
                 self.answer(call, PermissionAnswer::Text { text: text.trim().to_owned() });
             }
+            Goal::Part(call) => self.keep_part(call, text),
             // It is only left by an answer; see `field_key`.
             Goal::Rule(_) => (),
             Goal::Set(key) => self.set(&key, text.trim()),
@@ -307,7 +308,7 @@ impl State {
     fn leave_field(&mut self, goal: &Goal, mut field: Composer) {
         match goal {
             Goal::Refuse(_) | Goal::Reply(_) => self.rescue(field.take()),
-            Goal::Rule(_) | Goal::Set(_) | Goal::Bypass => (),
+            Goal::Rule(_) | Goal::Part(_) | Goal::Set(_) | Goal::Bypass => (),
         }
     }
 

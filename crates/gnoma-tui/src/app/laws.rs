@@ -260,6 +260,7 @@ impl Run {
                     always,
                     inquiry: None,
                     during: None,
+                    parts: Vec::new(),
                 });
             }
             Step::Active => self.event(Event::State(SessionState::Active)),

@@ -58,6 +58,8 @@ pub(crate) enum Goal {
     Reply(CallId),
     /// The rule of a lasting yes.
     Rule(CallId),
+    /// What to keep of what a command changed.
+    Part(CallId),
     /// The value of a setting.
     Set(String),
     /// The word that confirms that nothing is asked any more.
@@ -96,12 +98,16 @@ impl Layer {
 
     /// The answer to a question is being written here.
     pub(super) fn is_answer(&self) -> bool {
-        matches!(self, Self::Field { goal: Goal::Refuse(_) | Goal::Reply(_) | Goal::Rule(_), .. })
+        let Self::Field { goal, .. } = self else { return false };
+        matches!(goal, Goal::Refuse(_) | Goal::Reply(_) | Goal::Rule(_) | Goal::Part(_))
     }
 
     /// The answer to this one is.
     pub(super) fn answers(&self, call: &CallId) -> bool {
         let Self::Field { goal, .. } = self else { return false };
-        matches!(goal, Goal::Refuse(of) | Goal::Reply(of) | Goal::Rule(of) if of == call)
+        let (Goal::Refuse(of) | Goal::Reply(of) | Goal::Rule(of) | Goal::Part(of)) = goal else {
+            return false;
+        };
+        of == call
     }
 }

@@ -142,6 +142,8 @@ actions! {
     AllowOnce = "allow_once",
     /// Yes, and for everything that the rule shown covers.
     AllowAlways = "allow_always",
+    /// Yes to a part, which will be named.
+    AllowPart = "allow_part",
     /// No.
     Refuse = "refuse",
     /// No, with words to the model.

@@ -328,6 +328,7 @@ impl Scene {
             always,
             inquiry: None,
             during: None,
+            parts: Vec::new(),
         })
     }
 

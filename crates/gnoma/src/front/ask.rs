@@ -57,10 +57,26 @@ struct Question {
 
 /// What a line says, as an answer.
 enum Wanted {
-    /// Yes or no, or always where that is offered.
-    Permission { offers_always: bool },
+    /// Yes or no, or more where that is offered.
+    Permission(Offers),
     /// One of these by its number, or other words.
     Words(Vec<String>),
+}
+
+/// What a question offers besides yes and no.
+#[derive(Clone, Copy)]
+struct Offered<'a> {
+    /// The rule that a lasting yes would add.
+    always: Option<&'a str>,
+    /// It has run on trial, and some of what it changed can be kept.
+    has_parts: bool,
+}
+
+/// Which answers there are besides yes and no.
+#[derive(Clone, Copy, Default)]
+struct Offers {
+    always: bool,
+    part: bool,
 }
 
 impl Asker {
@@ -80,20 +96,25 @@ impl Asker {
 
     /// Shows what is asked, after what was asked before; [`answered`] gives the answers.
     pub(super) fn hear(&mut self, event: &Event) {
-        let Event::PermissionAsked { call, reason, preview, always, inquiry, .. } = event else {
+        let Event::PermissionAsked { call, reason, preview, always, inquiry, parts, .. } = event
+        else {
             return;
         };
-        let (preview, always) = (preview.as_deref(), always.as_deref());
+        let preview = preview.as_deref();
+        let offered = Offered { always: always.as_deref(), has_parts: !parts.is_empty() };
         let text = match (&self.who, inquiry) {
             (Who::Terminal(_), Some(inquiry)) => inquired(reason, inquiry),
             (Who::Terminal(terminal), None) => {
-                question(call, reason, preview, always, Size::of(terminal))
+                question(call, reason, preview, offered, Size::of(terminal))
             }
             (Who::Demo, _) => format!("? {} ({reason}): approved by the demo", headline(call)),
         };
         let wanted = match inquiry {
             Some(inquiry) => Wanted::Words(inquiry.choices.clone()),
-            None => Wanted::Permission { offers_always: always.is_some() },
+            None => {
+                let (always, part) = (offered.always.is_some(), offered.has_parts);
+                Wanted::Permission(Offers { always, part })
+            }
         };
         self.waiting.push_back(Question { call: call.id.clone(), text, wanted });
         self.open_next();
@@ -140,7 +161,7 @@ fn question(
     call: &ToolCall,
     reason: &str,
     preview: Option<&str>,
-    always: Option<&str>,
+    Offered { always, has_parts }: Offered<'_>,
     size: Size,
 ) -> String {
     let (name, reason) = (shorten(&call.name), shorten(reason));
@@ -149,6 +170,13 @@ fn question(
         None => with_digest(&clean(&arguments(call)), size),
     };
     let always = always.map_or_else(String::new, |rule| format!("[a]lways {}, ", clean(rule)));
+    if has_parts {
+        return format!(
+            "\nKeep what {name} changed?\n{}\n{body}\n({reason})\n\
+             [y]es, [p]art (p FILE, FILE or p FOLDER), {always}[n]o, or a reason to deny:  ",
+            with_digest(&clean(&arguments(call)), size)
+        );
+    }
     format!(
         "\nRun {name}?\n{body}\n({reason})\n\
          [y]es, {always}[n]o, or a reason to deny:  "
@@ -231,13 +259,25 @@ fn answer(line: Option<&str>, wanted: &Wanted) -> PermissionAnswer {
             let text = number.and_then(|place| choices.get(place)).map_or(line, String::as_str);
             PermissionAnswer::Text { text: text.to_owned() }
         }
-        Wanted::Permission { offers_always } => match line {
+        Wanted::Permission(offers) => match line {
+            line if offers.part
+                && let Some(names) = part(line) =>
+            {
+                PermissionAnswer::Part { names }
+            }
             "y" | "Y" | "yes" | "Yes" => PermissionAnswer::Allow,
-            "a" | "A" | "always" | "Always" if *offers_always => PermissionAnswer::Always,
+            "a" | "A" | "always" | "Always" if offers.always => PermissionAnswer::Always,
             "" | "n" | "N" | "no" | "No" => PermissionAnswer::Deny { reason: String::new() },
             reason => PermissionAnswer::Deny { reason: reason.to_owned() },
         },
     }
+}
+
+/// The names of an answer that keeps a part.
+fn part(line: &str) -> Option<Vec<String>> {
+    let (word, names) = line.trim().split_once(' ')?;
+    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+    matches!(word, "p" | "P" | "part" | "Part").then(|| names.map(str::to_owned).collect())
 }
 
 #[cfg(test)]
@@ -248,11 +288,12 @@ mod tests {
     use super::*;
 
     const SCREEN: Size = Size { columns: 80, rows: 24 };
+    const NOTHING: Offered<'static> = Offered { always: None, has_parts: false };
 
     fn asked(arguments: &Value, preview: Option<&str>) -> String {
         let arguments = RawJson::of(arguments).unwrap();
         let call = ToolCall::new(CallId::new("c"), "bash", arguments);
-        question(&call, "mode auto: commands are asked for", preview, None, SCREEN)
+        question(&call, "mode auto: commands are asked for", preview, NOTHING, SCREEN)
     }
 
     /// What the screen shows when the question has been written.
@@ -304,7 +345,7 @@ mod tests {
 
     #[test]
     fn anything_but_yes_is_no() {
-        let denied = |line| answer(line, &Wanted::Permission { offers_always: false });
+        let denied = |line| answer(line, &Wanted::Permission(Offers::default()));
         assert_eq!(denied(Some("y")), PermissionAnswer::Allow);
         assert_eq!(denied(Some("")), PermissionAnswer::Deny { reason: String::new() });
         assert_eq!(denied(Some("use make")), PermissionAnswer::Deny { reason: "use make".into() });
@@ -315,9 +356,10 @@ mod tests {
     #[test]
     fn always_is_an_answer_where_its_rule_was_shown() {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
-        let text = question(&call, "why", None, Some("bash(cargo test)"), SCREEN);
+        let offered = Offered { always: Some("bash(cargo test)"), has_parts: false };
+        let text = question(&call, "why", None, offered, SCREEN);
         assert!(text.contains("[y]es, [a]lways bash(cargo test), [n]o"), "{text}");
-        let offered = Wanted::Permission { offers_always: true };
+        let offered = Wanted::Permission(Offers { always: true, part: false });
         assert_eq!(answer(Some("a"), &offered), PermissionAnswer::Always);
     }
 
@@ -332,5 +374,20 @@ mod tests {
         assert_eq!(answer(Some("3"), &wanted), said("3"));
         assert_eq!(answer(Some("neither, use a file"), &wanted), said("neither, use a file"));
         assert_eq!(answer(None, &wanted), PermissionAnswer::Deny { reason: String::new() });
+    }
+
+    #[test]
+    fn a_part_is_kept_where_parts_are_offered() {
+        let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
+        let offered = Offered { always: None, has_parts: true };
+        let text = question(&call, "`make` creates `a`", Some("+1\n"), offered, SCREEN);
+        assert!(text.contains("Keep what bash changed?") && text.contains("[p]art"), "{text}");
+        let said =
+            |line, part| answer(Some(line), &Wanted::Permission(Offers { always: false, part }));
+        let names = vec!["src/a".to_owned(), "b c".to_owned()];
+        assert_eq!(said("p src/a, b c", true), PermissionAnswer::Part { names });
+        let refused = |line: &str| PermissionAnswer::Deny { reason: line.to_owned() };
+        assert_eq!(said("p src/a", false), refused("p src/a"));
+        assert_eq!(said("prefer make", true), refused("prefer make"));
     }
 }

@@ -167,8 +167,16 @@ impl Seen {
                 let (reason, preview) = (question.reason.clone(), question.preview.clone());
                 let (call, always) = (question.call.clone(), question.always.clone());
                 let (inquiry, during) = (question.inquiry.clone(), question.during.clone());
-                let asked =
-                    Event::PermissionAsked { call, reason, preview, always, inquiry, during };
+                let parts = question.parts.clone();
+                let asked = Event::PermissionAsked {
+                    call,
+                    reason,
+                    preview,
+                    always,
+                    inquiry,
+                    during,
+                    parts,
+                };
                 self.show(asked, shown);
             }
         }

@@ -137,9 +137,9 @@ async fn two_windows_show_the_same_and_either_may_answer() {
     let _served = Served::starts(&world, &[]);
     let first = Person::ready(&world, &[]);
     first.types("make it\r");
-    first.waits_for("yes, once");
+    first.waits_for("yes, keep all of it");
     let second = Person::starts(&world, &["attach"]);
-    second.waits_for("yes, once");
+    second.waits_for("yes, keep all of it");
     second.types("y");
     first.waits_for("It is made.");
     second.waits_for("It is made.");
@@ -203,7 +203,7 @@ async fn told_after_a_kill(
     let mut served = Served::starts(&world, &[]);
     let person = Person::ready(&world, &[]);
     person.types("make it\r");
-    person.waits_for("yes, once");
+    person.waits_for("no, and tell the model why");
     until(&world, &person);
     served.signals(Signal::KILL);
     served.ends();

@@ -131,7 +131,7 @@ async fn a_question_stands_on_lines_of_its_own() {
     let world = World::new([call, says("ok")]);
     let mut terminal = Terminal::open(&world, "go");
     terminal.wait_for("reason to deny", 1).await;
-    let (before, _question) = terminal.seen.split_once("Run bash?").unwrap();
+    let (before, _question) = terminal.seen.split_once("Keep what bash changed?").unwrap();
     assert!(before.contains("I make it.\r\n"), "{before}");
     terminal.press("y\n").await;
     terminal.end().await;

@@ -4,7 +4,10 @@ use std::fs;
 
 use gnoma_sandbox::{Strength, Support};
 
-use crate::support::{World, calls, exists, says};
+use crate::{
+    support::{World, calls, exists, says},
+    terminal::Terminal,
+};
 
 /// Whether commands can be tried here.
 fn can_try(world: &World) -> bool {
@@ -132,5 +135,211 @@ async fn what_a_layer_does_otherwise_is_asked_for_by_name() {
         assert!(text.contains("nobody is there to approve it"), "{reason}: {text}");
         assert_eq!(fs::read_to_string(world.project.path().join("two")).unwrap(), "x\n");
         assert!(exists(world.project.path(), "lower"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_person_keeps_all_or_a_part_of_what_a_command_changed() {
+    let all = ["gone", "made", "src/deep/new"];
+    for (answer, left) in [
+        ("y\n", vec!["made", "src/deep/new"]),
+        ("n\n", vec!["gone"]),
+        ("p made\n", vec!["gone", "made"]),
+        ("p src\n", vec!["gone", "src/deep/new"]),
+        ("p *n*, nothing-like-it\n", vec!["src/deep/new"]),
+        ("p other\n", vec!["gone"]),
+    ] {
+        let world = running("mkdir -p src/deep; echo new > made; echo 2 > src/deep/new; rm gone\n");
+        world.write("gone", "old\n");
+        if !can_try(&world) {
+            return;
+        }
+        let mut terminal = Terminal::open(&world, "--permission auto go");
+        terminal.wait_for("reason to deny", 1).await;
+        assert!(terminal.seen.contains("Keep what bash changed?"), "{}", terminal.seen);
+        let deeds = "`sh ./script.sh` deletes `gone` and creates `made` and `src/deep/new`";
+        assert!(terminal.seen.contains(deeds), "{}", terminal.seen);
+        terminal.press(answer).await;
+        let (code, seen) = terminal.end().await;
+        assert_eq!(code, Some(0), "{answer:?}: {seen}");
+        let there: Vec<_> =
+            all.into_iter().filter(|name| exists(world.project.path(), name)).collect();
+        assert_eq!(there, left, "{answer:?}: {seen}");
+        let body = world.server.requests()[1].json();
+        let told = body["messages"][3]["content"].as_str().unwrap();
+        let (kept, dropped) = (told.contains(" kept ("), told.contains("discarded"));
+        assert_eq!(
+            (kept, dropped),
+            (left.iter().any(|name| *name != "gone"), answer != "y\n"),
+            "{told}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_compilers_make_stays_for_the_next_command_and_is_not_asked_for() {
+    let make = "a.o: a.c\n\tcp a.c a.o\n\techo compiled\ntarget/x: a.o\n\tmkdir -p target; cp a.o target/x\n";
+    let one = calls("bash", r#"{"command":"make target/x"}"#);
+    let look = calls("bash", r#"{"command":"cat target/x; ls"}"#);
+    let world = World::new([one.clone(), one, look, says("ok")]);
+    if !can_try(&world) {
+        return;
+    }
+    fs::create_dir(world.project.path().join(".git")).unwrap();
+    for (name, text) in [("Makefile", make), ("a.c", "int a;\n"), (".gitignore", "*.o\ntarget\n")] {
+        world.write(name, text);
+    }
+    let run = world.run(&["--permission", "auto", "go"]).await;
+    assert!(matches!(run.code, Some(0 | 4)), "{run:?}");
+    let requests = world.server.requests();
+    let told = |number: usize, message: usize| {
+        requests[number].json()["messages"][message]["content"].as_str().unwrap().to_owned()
+    };
+    assert!(told(1, 3).contains("compiled"), "{}", told(1, 3));
+    assert!(
+        told(1, 3).contains("[what it built (a.o, target) is there for later commands"),
+        "{}",
+        told(1, 3)
+    );
+    assert!(!told(2, 5).contains("what it built"), "{}", told(2, 5));
+    assert!(
+        !told(2, 5).contains("compiled") && told(2, 5).contains("up to date"),
+        "{}",
+        told(2, 5)
+    );
+    // Also for those that only read.
+    assert_eq!(told(3, 7), "int a;\nMakefile\na.c\na.o\ntarget", "{}", told(3, 7));
+    assert!(!exists(world.project.path(), "a.o") && !exists(world.project.path(), "target"));
+}
+
+#[tokio::test]
+async fn in_plan_one_step_builds_on_another_and_nothing_of_it_is_real() {
+    let run = |command: &str| calls("bash", &serde_json::json!({ "command": command }).to_string());
+    let world = World::new([
+        run("sh ./script.sh"),
+        run("cat made; ls"),
+        run("sh ./more.sh"),
+        run("cat made .env"),
+        says("ok"),
+    ]);
+    world.write("script.sh", "echo new > made; rm gone\n");
+    world.write(
+        "more.sh",
+        "cat made; cat .env; echo more >> made; echo x > ~/.cache/pip/mark; cat ~/.cache/pip/mark\n",
+    );
+    world.write("gone", "x\n");
+    world.write(".env", "TOKEN=not-for-models\n");
+    fs::create_dir_all(world.home.path().join(".cache/pip")).unwrap();
+    if !can_try(&world) {
+        return;
+    }
+    world.run(&["--permission", "plan", "go"]).await;
+    let requests = world.server.requests();
+    let told = |number: usize| {
+        let body = requests[number].json();
+        body["messages"][2 * number + 1]["content"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(told(2), "new\nmade\nmore.sh\nscript.sh", "{}", told(2));
+    assert!(
+        told(3).starts_with("new\n") && told(3).contains("\nx\n[ran on trial; "),
+        "{}",
+        told(3)
+    );
+    assert!(!requests.iter().any(|request| request.json().to_string().contains("not-for-models")));
+    assert!(exists(world.project.path(), "gone") && !exists(world.project.path(), "made"));
+    assert!(!exists(world.home.path(), ".cache/pip/mark"));
+}
+
+#[tokio::test]
+async fn a_database_that_another_program_has_open_is_not_replaced() {
+    let world = running("echo new > dev.db; echo new > dev.db-wal\n");
+    world.write("dev.db", "old\n");
+    world.write("dev.db-wal", "old\n");
+    if !can_try(&world) {
+        return;
+    }
+    let open = fs::File::open(world.project.path().join("dev.db")).unwrap();
+    let text = said(&world, "accept_edits").await;
+    assert!(text.contains("nobody is there to approve it"), "{text}");
+    assert_eq!(world.read("dev.db"), "old\n");
+    drop(open);
+    let world = running("echo new > dev.db; echo new > dev.db-wal\n");
+    world.write("dev.db", "old\n");
+    world.write("dev.db-wal", "old\n");
+    let text = said(&world, "accept_edits").await;
+    assert!(text.contains("were kept"), "{text}");
+    assert_eq!(world.read("dev.db-wal"), "new\n");
+}
+
+/// Makes a machine unfit: a script for a world.
+type Unfitting<'a> = &'a dyn Fn(&World) -> String;
+
+/// What the program says where the machine has been made unfit by a script.
+fn unfit(world: &World, script: &str, arguments: &[&str]) -> Option<String> {
+    let mut command = std::process::Command::new("unshare");
+    let script = format!("{script} && exec \"$0\" \"$@\"");
+    command.args(["-Urm", "sh", "-c", &script, env!("CARGO_BIN_EXE_gnoma")]).args(arguments);
+    command.current_dir(world.project.path()).env_clear();
+    command
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+        .env("HOME", world.home.path());
+    let output = command.output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if text.is_empty() {
+        println!("skipped, since the machine cannot be made unfit here: {said}");
+        return None;
+    }
+    Some(text)
+}
+
+#[tokio::test]
+async fn where_nothing_can_be_tried_it_is_asked_and_doctor_says_why() {
+    let overlaid = |folder: &std::path::Path| {
+        let (at, own) = (folder.display(), folder.join(".own"));
+        let own = own.display();
+        format!(
+            "mkdir -p {own}/upper {own}/work && mount -t overlay overlay \
+             -o lowerdir={at},upperdir={own}/upper,workdir={own}/work,userxattr {at}"
+        )
+    };
+    let everywhere = |world: &World| {
+        let (home, project) = (world.home.path(), world.project.path());
+        // Beside the workspace as well.
+        let beside = format!(".{}.gnoma-trials", project.file_name().unwrap().to_string_lossy());
+        let beside = project.with_file_name(beside);
+        fs::create_dir(&beside).unwrap();
+        let script = [home, project, &beside].map(overlaid).join(" && ");
+        format!("{script} && cd {}", project.display())
+    };
+    let no_spaces = |_: &World| "echo 0 > /proc/sys/user/max_user_namespaces".to_owned();
+    let mounted = |_: &World| "mkdir sub && mount -t tmpfs tmpfs sub".to_owned();
+    let cases: [(Unfitting<'_>, &str); 3] = [
+        (&no_spaces, "the sandbox holds in part"),
+        (&mounted, "another file system is mounted"),
+        (&everywhere, "in `"),
+    ];
+    for (script, why) in cases {
+        let world = World::new([]);
+        world.write("script.sh", "echo ran > made\n");
+        if !can_try(&world) {
+            return;
+        }
+        let script = script(&world);
+        let Some(doctor) = unfit(&world, &script, &["doctor"]) else { return };
+        let line = doctor.lines().find(|line| line.contains("trials:")).unwrap_or(&doctor);
+        assert!(line.contains("✗ trials: not here, so commands are asked for"), "{doctor}");
+        assert!(line.contains(why), "{why}: {line}");
+        world.write("commands", "sh ./script.sh\n");
+        let script = script.replace("mkdir sub &&", "");
+        let run = ["guard", "run", "--mode", "auto", "commands"];
+        let Some(ran) = unfit(&world, &script, &run) else { return };
+        assert!(ran.starts_with("ask "), "{ran}");
+        assert!(!exists(world.project.path(), "made"), "{ran}");
+        let beside = format!(
+            ".{}.gnoma-trials",
+            world.project.path().file_name().unwrap().to_string_lossy()
+        );
+        fs::remove_dir_all(world.project.path().with_file_name(beside)).ok();
     }
 }

@@ -167,7 +167,7 @@ async fn a_conversation_from_the_first_key_to_the_last() {
     person.types("say something\r");
     person.waits_for("A first answer.");
     person.types("make it\r");
-    person.waits_for("yes, once");
+    person.waits_for("yes, keep all of it");
     assert!(!exists(world.project.path(), "made"));
     person.types("y");
     person.waits_for("It is made.");

@@ -161,6 +161,7 @@ fn an_edit_shows_its_diff() {
         always: None,
         inquiry: None,
         during: None,
+        parts: Vec::new(),
     });
     let live = scene.live();
     assert!(

@@ -1,0 +1,112 @@
+//! Which of a command's changes a person wants to keep, told by names as people write them.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use gnoma_sandbox::layer::{Changes, Difference, LayerChange, NodeKind};
+
+use super::{databases::unit, trial_facts::shown};
+
+/// Most names that a question offers.
+const MAX_NAMES: usize = 2_000;
+/// What can be named: files, links, and folders that hold nothing that changed.
+pub(super) fn names(changes: &Changes, roots: &[PathBuf]) -> Vec<String> {
+    let holds = |folder: &Path| {
+        let mut paths = changes.list.iter().map(LayerChange::path);
+        paths.any(|path| path != folder && path.starts_with(folder))
+    };
+    let is_named =
+        |change: &&LayerChange| change.node() != NodeKind::Folder || !holds(change.path());
+    let named = changes.list.iter().take(MAX_NAMES).filter(is_named);
+    named.map(|change| shown(change.path(), roots)).collect()
+}
+
+/// The paths of the changes that the names mean: those of that name, those below a folder of that name, and
+/// those that a pattern with `*` fits. What belongs together comes together.
+pub(super) fn part(changes: &Changes, names: &[String], roots: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let is_meant = |path: &Path| {
+        let shown = shown(path, roots);
+        names.iter().map(|name| name.trim_end_matches('/')).any(|name| {
+            let below = shown.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+            shown == name || below || (name.contains('*') && fits(name, &shown))
+        })
+    };
+    let paths = || changes.list.iter().map(LayerChange::path);
+    let units: BTreeSet<PathBuf> = paths().filter(|path| is_meant(path)).map(unit).collect();
+    paths().filter(|path| units.contains(&unit(path))).map(Path::to_path_buf).collect()
+}
+
+/// The changes that are wanted, and the others.
+pub(super) fn split(
+    mut changes: Changes,
+    wanted: Option<&BTreeSet<PathBuf>>,
+) -> (Changes, Changes) {
+    let is_wanted =
+        |change: &LayerChange| wanted.is_none_or(|wanted| wanted.contains(change.path()));
+    let (kept, rest) = changes.list.drain(..).partition(|change| is_wanted(change));
+    let rest = Changes { list: rest, ..Changes::default() };
+    (Changes { list: kept, ..changes }, rest)
+}
+
+/// The changes of these folders and below them, and the others.
+pub(super) fn below(mut changes: Changes, folders: &[PathBuf]) -> (Changes, Changes) {
+    let is_below = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+    let (inside, outside) = changes.list.drain(..).partition(|change| is_below(change.path()));
+    // Other names of build output show the old one until the next build.
+    changes
+        .differences
+        .retain(|difference| !matches!(difference, Difference::HardLink(path) if is_below(path)));
+    let (theirs, conflicts) = changes.conflicts.drain(..).partition(|path| is_below(path));
+    let inside = Changes { list: inside, conflicts: theirs, ..Changes::default() };
+    (inside, Changes { list: outside, conflicts, ..changes })
+}
+
+/// All of them again, in the order of their paths.
+pub(super) fn joined(mut changes: Changes, rest: Changes) -> Changes {
+    changes.list.extend(rest.list);
+    changes.conflicts.extend(rest.conflicts);
+    changes.list.sort_by(|one, other| one.path().cmp(other.path()));
+    changes
+}
+
+/// Whether a pattern in which `*` stands for anything fits a text.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
+        return false;
+    };
+    let mut last = None;
+    for part in parts {
+        if let Some(before) = last.replace(part) {
+            let Some(at) = rest.find(before) else { return false };
+            rest = rest.get(at + before.len()..).unwrap_or_default();
+        }
+    }
+    last.is_none_or(|end| rest.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, text) in [
+            ("src/*", "src/a/b"),
+            ("*.rs", "src/a.rs"),
+            ("src/*.r*", "src/a.rs"),
+            ("*", ""),
+            ("a*b*c", "abc"),
+            ("a*bc", "abcbc"),
+        ] {
+            assert!(fits(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in
+            [("src/*", "a/src/b"), ("*.rs", "a.rsx"), ("a*b*c", "acb"), ("a*a", "a")]
+        {
+            assert!(!fits(pattern, text), "{pattern} {text}");
+        }
+    }
+}

@@ -25,7 +25,7 @@ pub(crate) fn create(path: &Path, journal: Journal) -> Result<()> {
     let building = beside(path, "building");
     files::remove(&building)?;
     let file = files::private_file(&building);
-    let file = file.map_err(|error| from_io("cannot make", &building, &error))?;
+    let file = file.map_err(|error| from_io("cannot create", &building, &error))?;
     let built = build(&building, journal).and_then(|()| put_in_place(&file, &building, path));
     if built.is_err() {
         // The error that led here is the one to tell.

@@ -22,10 +22,18 @@ const LOG_PAGES: i64 = 4000;
 /// What of the log file is kept for the next writes.
 const LOG_KEPT_BYTES: i64 = 4 * 1024 * 1024;
 
-/// Reads the whole database and says whether it is sound.
+/// Reads the whole database with its indexes and says whether it is sound.
 pub(crate) fn check(connection: &Connection) -> Result<()> {
-    let answer: String =
-        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).explain()?;
+    is_ok(connection, "PRAGMA integrity_check(1)")
+}
+
+/// Reads one table with its indexes and says whether they are sound.
+pub(crate) fn check_table(connection: &Connection, table: &str) -> Result<()> {
+    is_ok(connection, &format!("PRAGMA integrity_check({table})"))
+}
+
+fn is_ok(connection: &Connection, check: &str) -> Result<()> {
+    let answer: String = connection.query_row(check, [], |row| row.get(0)).explain()?;
     if answer == "ok" { Ok(()) } else { Err(damaged(&answer)) }
 }
 
@@ -61,6 +69,25 @@ pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Resu
     connection.pragma_update(None, "synchronous", synchronous).explain()?;
     // What is deleted is overwritten where that costs no further write.
     secure_delete(&connection, "FAST")?;
+    Ok(connection)
+}
+
+/// A connection that only reads. Its log is read as well; what others write meanwhile is seen where the
+/// system lets them be seen.
+pub(crate) fn connect_to_read(path: &Path, patience: Duration) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).explain()?;
+    connection.busy_timeout(patience).explain()?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).explain()?;
+    recognise(&connection)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    for name in ["cell_size_check", "query_only"] {
+        connection
+            .pragma_update_and_check(None, name, 1, |_| Ok(()))
+            .or_else(no_answer)
+            .explain()?;
+    }
+    connection.pragma_update(None, "trusted_schema", 0).explain()?;
     Ok(connection)
 }
 

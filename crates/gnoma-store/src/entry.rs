@@ -19,15 +19,12 @@ impl Prepared {
     /// Does all that needs no database. `record` is redacted already.
     pub(crate) fn new(record: Record) -> Result<Self> {
         let body = serde_json::to_string(&record).map_err(|error| {
-            StoreError::new(StoreErrorKind::Io, format!("an entry cannot be written: {error}"))
+            StoreError::new(StoreErrorKind::Io, format!("an entry cannot be saved: {error}"))
         })?;
         if body.len() > MAX_ENTRY_BYTES {
             return Err(StoreError::new(
                 StoreErrorKind::Io,
-                format!(
-                    "an entry of {} MB is more than a session takes",
-                    body.len() / (1024 * 1024)
-                ),
+                format!("an entry of {} MB is too large to save", body.len() / (1024 * 1024)),
             ));
         }
         Ok(Self { record: Some(record), body })

@@ -60,7 +60,7 @@ pub(crate) fn damaged(cause: &str) -> StoreError {
 pub(crate) fn exists(id: &SessionId) -> StoreError {
     StoreError::new(
         StoreErrorKind::Exists,
-        format!("there is a session `{id}` already; begin with another id"),
+        format!("session `{id}` already exists; choose another id"),
     )
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn invalid_id(id: &SessionId) -> StoreError {
     StoreError::new(
         StoreErrorKind::InvalidId,
         format!(
-            "`{}` is no id of a session: it takes `YYYYMMDD-HHMMSS-` and six of 0-9 and a-f",
+            "`{}` is not a session id: use `YYYYMMDD-HHMMSS-` and six characters of 0-9 and a-f",
             id.as_str().escape_debug()
         ),
     )
@@ -77,7 +77,7 @@ pub(crate) fn invalid_id(id: &SessionId) -> StoreError {
 
 /// Something that is not there.
 pub(crate) fn not_found(what: impl std::fmt::Display) -> StoreError {
-    StoreError::new(StoreErrorKind::NotFound, format!("there is no {what} here"))
+    StoreError::new(StoreErrorKind::NotFound, format!("no {what} found"))
 }
 
 fn sentence(kind: &StoreErrorKind, cause: &str) -> String {
@@ -89,12 +89,10 @@ fn sentence(kind: &StoreErrorKind, cause: &str) -> String {
             format!("sessions cannot be saved here; check the folder's permissions ({cause})")
         }
         StoreErrorKind::Damaged => format!(
-            "the session database is damaged ({cause}); at the next start it is set aside and what \
-             is readable is recovered"
+            "the session database is damaged ({cause}); restart gnoma to recover what is readable"
         ),
         StoreErrorKind::Busy => {
-            "other gnoma processes kept the session database busy for too long; try again"
-                .to_owned()
+            "the session database is busy with other gnoma processes; try again".to_owned()
         }
         StoreErrorKind::Held { .. }
         | StoreErrorKind::NotFound

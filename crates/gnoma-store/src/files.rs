@@ -55,13 +55,13 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);
-    builder.create(folder).map_err(|error| from_io("cannot make the folder", folder, &error))?;
+    builder.create(folder).map_err(|error| from_io("cannot create the folder", folder, &error))?;
     let facts = fs::metadata(folder).map_err(|error| from_io("cannot read", folder, &error))?;
     if facts.uid() != rustix::process::geteuid().as_raw() {
         return Err(StoreError::new(
             StoreErrorKind::Foreign,
             format!(
-                "the folder `{}` belongs to another user, who could read and change what is kept in \
+                "the folder `{}` belongs to another user, who could read and change what is saved in \
                  it; choose a folder of your own for sessions",
                 folder.display()
             ),
@@ -91,7 +91,7 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
 
 /// Takes the lock file. Where the file system has no locks one goes on without.
 pub(crate) fn lock(path: &Path, patience: Duration) -> Result<File> {
-    let file = private_file(path).map_err(|error| from_io("cannot make", path, &error))?;
+    let file = private_file(path).map_err(|error| from_io("cannot create", path, &error))?;
     let mut waits = Backoff::new(patience);
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

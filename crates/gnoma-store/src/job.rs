@@ -94,13 +94,13 @@ pub(crate) fn asked<I: Send + 'static, T: Send + 'static>(
 
 /// What is told when a thread has ended.
 pub(crate) fn closed() -> StoreError {
-    StoreError::new(StoreErrorKind::Io, "the session store has ended")
+    StoreError::new(StoreErrorKind::Io, "the session store is closed")
 }
 
 /// A panic in one job is that job's failure: what it did is undone, and the thread goes on.
 fn unbroken<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        let sentence = "gnoma made a mistake with what was to be stored or read; please report it";
+        let sentence = "internal error in the session store; please report it";
         Err(StoreError::new(StoreErrorKind::Io, sentence))
     })
 }

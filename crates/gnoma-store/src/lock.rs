@@ -230,8 +230,7 @@ pub(crate) fn release_all(connection: &Connection, me: &Identity) -> Result<()> 
 }
 
 fn held(by: Holder) -> StoreError {
-    let sentence =
-        format!("this session is open in {by}; close it there, or continue in a fork of it");
+    let sentence = format!("this session is open in {by}; close it there, or continue in a copy");
     StoreError::new(StoreErrorKind::Held { by }, sentence)
 }
 

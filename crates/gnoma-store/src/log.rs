@@ -71,7 +71,7 @@ impl Log {
         execute(connection, "BEGIN IMMEDIATE")?;
         let made = self.extend(file);
         let ended = execute(connection, "ROLLBACK");
-        made.map_err(|error| from_io("cannot make room in", &self.path, &error)).and(ended)
+        made.map_err(|error| from_io("cannot extend", &self.path, &error)).and(ended)
     }
 
     fn extend(&self, file: &File) -> io::Result<()> {

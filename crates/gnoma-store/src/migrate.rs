@@ -57,8 +57,8 @@ fn too_new(version: i64) -> StoreError {
     StoreError::new(
         StoreErrorKind::TooNew,
         format!(
-            "the session database has version {version}, this gnoma knows {}; it was left as it \
-             is: use the newer gnoma",
+            "a newer gnoma wrote the session database (version {version}; this one reads up to {}); \
+             it was left unchanged: update gnoma",
             MIGRATIONS.len()
         ),
     )

@@ -15,12 +15,13 @@ use rusqlite::Connection;
 
 use crate::{
     create,
-    db::{connect, journal_for},
+    db::{self, connect, journal_for},
     error::{Explain, Result, from_io},
     files::{self, DOUBT, beside},
     migrate,
     options::Options,
-    rescue::{self, Rescued},
+    rescue,
+    rescued::Rescued,
     schema,
     users::User,
 };
@@ -43,6 +44,26 @@ pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>, Us
     let user = User::join(&path)?;
     let (connection, rescued) = open_or_rescue(options, &path, &user)?;
     Ok((connection, rescued, user))
+}
+
+/// Recovers the database and opens what came of it. Nobody in this process has it open.
+pub(crate) fn anew(options: &Options, user: &User) -> Result<(Connection, Rescued)> {
+    let path = options.path();
+    let _alone = files::lock(&beside(&path, "lock"), options.patience)?;
+    let rescued = user.alone(|| rescue::rescue(options, &path))?;
+    Ok((open_sound(options, &path)?, rescued))
+}
+
+/// Opens a database that is not known to be sound.
+pub(crate) fn as_it_is(options: &Options) -> Result<Connection> {
+    connect(&options.path(), options.patience, journal_for(options))
+}
+
+/// Opens the database for reading alone. Nothing is made, recovered or brought forward.
+pub(crate) fn to_read(options: &Options) -> Result<Connection> {
+    let mut connection = db::connect_to_read(&options.path(), options.patience)?;
+    migrate::forward(&mut connection)?;
+    Ok(connection)
 }
 
 fn open_or_rescue(
@@ -132,7 +153,7 @@ fn foreign(path: &Path) -> StoreError {
     StoreError::new(
         StoreErrorKind::Foreign,
         format!(
-            "`{}` is not a session database of gnoma; it was left as it is: move it away",
+            "`{}` is not a gnoma session database and was left unchanged; move it elsewhere",
             path.display()
         ),
     )

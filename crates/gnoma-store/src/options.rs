@@ -7,6 +7,8 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use crate::rescued::Rescued;
+
 /// How long one waits for other processes before giving up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -35,6 +37,9 @@ pub enum Journal {
     Rollback,
 }
 
+/// Hears what a recovery brought.
+pub type Recovered = dyn Fn(Rescued) + Send + Sync;
+
 /// Where a store is and what it keeps.
 #[derive(Clone)]
 pub struct Options {
@@ -47,6 +52,8 @@ pub struct Options {
     pub project: String,
     /// What may be written.
     pub redact: Arc<Redact>,
+    /// Told what became of a database in which damage was met while it was in use.
+    pub recovered: Arc<Recovered>,
     /// How long to wait for other processes.
     pub patience: Duration,
     /// How to keep changes safe.
@@ -70,6 +77,7 @@ impl Options {
             key,
             project,
             redact,
+            recovered: Arc::new(|_| {}),
             patience: PATIENCE,
             journal: Journal::default(),
             clock: system_clock,

@@ -112,7 +112,7 @@ impl Pages {
     /// neighbours leave one number only.
     pub(crate) fn node(&self, number: u32) -> Option<TreePage> {
         let bytes = self.bytes(number)?;
-        let start = start_of(number);
+        let start = start_of(number, &bytes);
         let kind = Kind::of(*bytes.get(start)?)?;
         let mut node = TreePage { whole: true, ..TreePage::default() };
         let mut used = 0;
@@ -142,8 +142,8 @@ impl Pages {
     pub(crate) fn search(&self, number: u32, is_ours: &dyn Fn(&FoundRow) -> bool) -> Vec<FoundRow> {
         let mut found = Vec::new();
         let Some(bytes) = self.bytes(number) else { return found };
-        let start = start_of(number);
-        let kinds = match bytes.get(start).copied().and_then(Kind::of) {
+        let start = start_of(number, &bytes);
+        let kinds = match self.likely_kind(&bytes, start) {
             Some(kind) => vec![kind],
             None => vec![Kind::TableLeaf, Kind::IndexLeaf],
         };
@@ -167,18 +167,67 @@ impl Pages {
         found
     }
 
-    /// What the map of pages says a page is for, in databases that have one.
+    /// The kind that a page names, where most of its cells are of that kind.
+    fn likely_kind(&self, bytes: &[u8], start: usize) -> Option<Kind> {
+        let kind = Kind::of(*bytes.get(start)?)?;
+        let is_page = |child: u32| (2..=self.count).contains(&child);
+        let is_sound = |at| {
+            self.cell(bytes, kind, at).is_some_and(|cell| match cell.child {
+                Some(child) => is_page(child),
+                None => cell.row.is_some(),
+            })
+        };
+        let (sound, wrong): (Vec<_>, Vec<_>) =
+            pointers(bytes, start, kind).partition(|at| is_sound(*at));
+        (sound.len() >= wrong.len()).then_some(kind)
+    }
+
+    /// Whether a page that is not whole may have held more rows of a table than the `found`.
+    pub(crate) fn may_lack(&self, number: u32, found: usize) -> bool {
+        let Some(bytes) = self.bytes(number) else { return true };
+        let start = start_of(number, &bytes);
+        match self.likely_kind(&bytes, start) {
+            Some(Kind::IndexInner | Kind::IndexLeaf | Kind::TableInner) => false,
+            Some(Kind::TableLeaf) | None => {
+                let claimed = be16(&bytes, start + 3).map_or(usize::MAX, usize::from);
+                found == 0 || found < claimed
+            }
+        }
+    }
+
+    /// Whether the file ends before the last page that its header speaks of.
+    pub(crate) fn is_cut(&self) -> bool {
+        let Some(header) = self.bytes(1) else { return true };
+        // The header's count is true only where both counters of changes agree.
+        let (Some(changes), Some(count)) = (be32(&header, 24), be32(&header, 28)) else {
+            return true;
+        };
+        let is_known = be32(&header, 92) == Some(changes) && count <= MAX_PAGES;
+        let whole = self.file.metadata().map_or(0, |facts| facts.len())
+            / u64::try_from(PAGE_BYTES).unwrap_or(u64::MAX);
+        let is_there =
+            |number: u32| u64::from(number) <= whole || self.logged.contains_key(&number);
+        let last = if is_known { count.max(self.count) } else { self.count };
+        !(1..=last).all(is_there)
+    }
+
+    /// What the map of pages says a page is for, in databases that have one. Pages of trees are known by
+    /// their first byte as well, which is never that of the rest of a row.
     pub(crate) fn role(&self, number: u32) -> Option<PageUse> {
         /// Pages that one page of the map tells of, five bytes each.
         const MAPPED: u32 = 819;
         let behind = number.checked_sub(2)? % (MAPPED + 1);
+        let bytes = self.bytes(number - behind).filter(|bytes| is_map(bytes))?;
         let Some(entry) = behind.checked_sub(1) else { return Some(PageUse::Map) };
-        let bytes = self.bytes(number - behind)?;
         let at = usize::try_from(entry).ok()? * 5;
         match (bytes.get(at)?, be32(&bytes, at + 1)?) {
             (1, 0) | (5, _) => Some(PageUse::Tree),
             (2, 0) => Some(PageUse::Free),
-            (3 | 4, _) => Some(PageUse::Overflow),
+            (3 | 4, _) => {
+                let own = self.bytes(number)?;
+                let is_tree = own.first().copied().and_then(Kind::of).is_some();
+                Some(if is_tree { PageUse::Tree } else { PageUse::Overflow })
+            }
             _ => None,
         }
     }
@@ -209,8 +258,20 @@ fn pointers(bytes: &[u8], start: usize, kind: Kind) -> impl Iterator<Item = usiz
     (0..length).filter_map(move |which| be16(bytes, first + 2 * which).map(usize::from))
 }
 
-fn start_of(number: u32) -> usize {
-    if number == 1 { FILE_HEADER_BYTES } else { 0 }
+/// Where the tree's part of a page begins: behind the file's header in page 1, unless another page has
+/// taken its place.
+fn start_of(number: u32, bytes: &[u8]) -> usize {
+    let is_other = bytes.first().copied().and_then(Kind::of).is_some();
+    if number == 1 && !is_other { FILE_HEADER_BYTES } else { 0 }
+}
+
+/// Whether the bytes are a page of the map. One that other bytes have taken the place of says nothing
+/// about any page.
+fn is_map(bytes: &[u8]) -> bool {
+    /// More than damage in some places makes wrong, and fewer than any other page has.
+    const MAX_WRONG: usize = 32;
+    let wrong = bytes.chunks_exact(5).filter(|entry| entry.first().is_some_and(|kind| *kind > 5));
+    wrong.count() <= MAX_WRONG
 }
 
 /// Whether cells, free blocks and fragments make up the whole content area of a page.

@@ -25,44 +25,15 @@ use crate::{
     migrate,
     options::{Journal, Options},
     pairs::{self, Mend},
-    path, redact, session, text_index,
+    path, redact,
+    rescued::Rescued,
+    session, text_index,
 };
 
-/// Most ids that are tried one by one.
-const MAX_IDS: i64 = 10_000_000;
-
-/// A row takes at least this much of the file: bounds what a damaged counter can make one try.
-const MIN_ROW_BYTES: u64 = 16;
+/// A row with a larger number got it by damage; new ones would have no numbers left after it.
+const MAX_ID: i64 = 1 << 40;
 
 pub(crate) use self::leaves::holds_ours;
-
-/// What a rescue brought.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rescued {
-    /// Where the damaged database is now.
-    pub aside: PathBuf,
-    /// Sessions in the new database.
-    pub sessions: u64,
-    /// Entries in the new database.
-    pub entries: u64,
-    /// Entries and large results that were there and could not be read, as far as that is known: what a
-    /// page held that is gone altogether, nobody can count.
-    pub lost: u64,
-}
-
-impl std::fmt::Display for Rescued {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "the session database was damaged: {} sessions with {} entries were recovered",
-            self.sessions, self.entries
-        )?;
-        if self.lost > 0 {
-            write!(f, ", at least {} entries or large results could not be read", self.lost)?;
-        }
-        write!(f, "; the damaged file is kept as `{}`", self.aside.display())
-    }
-}
 
 /// Puts a fresh database with all that is readable in the place of a damaged one.
 pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
@@ -74,13 +45,18 @@ pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
     }
     let outcome = copy_parts(damaged, &copy).and_then(|()| {
         undo_half_steps(&copy);
-        let unread = leaves::collect(&copy, &found)?;
+        let not_found = leaves::collect(&copy, &found)?;
         let mut rescued = build(options, &found, &building)?;
-        rescued.lost += unread;
+        rescued.lost += not_found.entries;
+        rescued.unknown = not_found.unknown;
         Ok(rescued)
     });
     remove(&copy)?;
     remove(&found)?;
+    if outcome.is_err() {
+        // The error that led here is the one to tell.
+        drop(remove(&building));
+    }
     let mut rescued = outcome?;
     let finished = beside(damaged, "rescued");
     rename(&building, &finished)?;
@@ -139,28 +115,29 @@ fn undo_half_steps(copy: &Path) {
 }
 
 fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
-    private_file(target).map_err(|error| from_io("cannot make", target, &error))?;
+    private_file(target).map_err(|error| from_io("cannot create", target, &error))?;
     let mut new = connect(target, options.patience, Journal::Rollback)?;
     migrate::forward(&mut new)?;
     let transaction = new.transaction().explain()?;
-    let size = fs::metadata(source).map_or(0, |facts| facts.len());
-    let old = Connection::open(source).ok();
-    let found = old.as_ref().map(|old| read(old, size)).unwrap_or_default();
-    let mut rescued = write(options, &transaction, found)?;
-    if let Some(old) = &old {
-        rescued.lost += results::copy(old, &transaction, last_id(old, "result", "id", size))?;
-        facts::copy(old, &transaction)?;
-    }
+    let mut source = Connection::open(source).explain()?;
+    // One look at all of it: each on its own would take and give back locks.
+    let old = source.transaction().explain()?;
+    let mut rescued = write(options, &old, &transaction, &read(&old)?)?;
+    let results = numbers(&old, "SELECT id FROM result WHERE id <= ?1 ORDER BY id")?;
+    rescued.lost += results::copy(&old, &transaction, &results)?;
+    facts::copy(&old, &transaction)?;
+    drop(old);
     text_index::follow_to_the_end(&transaction)?;
     transaction.commit().explain()?;
     new.close().map_err(|(_, error)| error).explain()?;
     Ok(rescued)
 }
 
+/// What can be read. Of entries the ids alone: their bodies may be more than there is memory for.
 #[derive(Default)]
 struct ReadableRows {
     sessions: Vec<OldSession>,
-    entries: Vec<OldEntry>,
+    entries: Vec<i64>,
     lost: u64,
 }
 
@@ -185,31 +162,26 @@ struct OldEntry {
     prepared: Prepared,
 }
 
-/// Reads row by row by its number: a damaged page hides its own rows only.
-fn read(old: &Connection, size: u64) -> ReadableRows {
+/// Reads which rows there are. One that cannot be read hides no other.
+fn read(old: &Connection) -> Result<ReadableRows> {
     let mut found = ReadableRows::default();
-    for number in 1..=last_id(old, "session", "number", size) {
+    for number in numbers(old, "SELECT number FROM session WHERE number <= ?1 ORDER BY number")? {
         found.sessions.extend(old_session(old, number).ok().flatten());
     }
-    for id in 1..=last_id(old, "entry", "id", size) {
+    for id in numbers(old, "SELECT id FROM entry WHERE id <= ?1 ORDER BY id")? {
         match old_entry(old, id) {
-            Ok(entry) => found.entries.extend(entry),
+            Ok(entry) => found.entries.extend(entry.map(|entry| entry.id)),
             Err(()) => found.lost += 1,
         }
     }
-    found
+    Ok(found)
 }
 
-fn last_id(old: &Connection, table: &str, column: &str, size: u64) -> i64 {
-    let queries = [
-        format!("SELECT max({column}) FROM {table}"),
-        format!("SELECT seq FROM sqlite_sequence WHERE name = '{table}'"),
-    ];
-    let known = queries.iter().filter_map(|sql| {
-        old.query_row(sql, [], |row| row.get::<_, Option<i64>>(0)).ok().flatten()
-    });
-    let possible = i64::try_from(size / MIN_ROW_BYTES).unwrap_or(MAX_IDS);
-    known.max().unwrap_or(possible).min(possible).min(MAX_IDS)
+/// The numbers of rows, without those that only damage can have made.
+fn numbers(old: &Connection, sql: &str) -> Result<Vec<i64>> {
+    old.prepare(sql)
+        .and_then(|mut all| all.query_map([MAX_ID], |row| row.get(0))?.collect())
+        .explain()
 }
 
 fn old_session(old: &Connection, number: i64) -> rusqlite::Result<Option<OldSession>> {
@@ -249,8 +221,13 @@ fn old_entry(old: &Connection, id: i64) -> std::result::Result<Option<OldEntry>,
     Ok(Some(OldEntry { id, session, parent, at_ms, prepared }))
 }
 
-fn write(options: &Options, new: &Connection, found: ReadableRows) -> Result<Rescued> {
-    let alive: HashSet<i64> = found.entries.iter().map(|entry| entry.id).collect();
+fn write(
+    options: &Options,
+    old: &Connection,
+    new: &Connection,
+    found: &ReadableRows,
+) -> Result<Rescued> {
+    let alive: HashSet<i64> = found.entries.iter().copied().collect();
     let mut tips = HashMap::new();
     for old in &found.sessions {
         insert_session(new, old, &alive)?;
@@ -258,16 +235,13 @@ fn write(options: &Options, new: &Connection, found: ReadableRows) -> Result<Res
     }
     let mut latest = HashMap::<i64, i64>::new();
     let entries = found.entries.len();
-    for entry in found.entries {
+    for entry in found.entries.iter().filter_map(|id| old_entry(old, *id).ok().flatten()) {
         if let std::collections::hash_map::Entry::Vacant(missing) = tips.entry(entry.session) {
             insert_lost_session(options, new, &entry)?;
             missing.insert(None);
         }
         let sound = entry.parent.filter(|parent| *parent < entry.id && alive.contains(parent));
-        let parent = match entry.parent {
-            Some(_) => sound.or_else(|| latest.get(&entry.session).copied()),
-            None => None,
-        };
+        let parent = entry.parent.and(sound.or_else(|| latest.get(&entry.session).copied()));
         latest.insert(entry.session, entry.id);
         let OldEntry { id, session, at_ms, prepared, .. } = &entry;
         session::restore(new, *session, *id, parent, *at_ms, prepared)?;
@@ -289,6 +263,7 @@ fn write(options: &Options, new: &Connection, found: ReadableRows) -> Result<Res
         sessions: u64::try_from(sessions).unwrap_or(0),
         entries: u64::try_from(entries).unwrap_or(0),
         lost: found.lost,
+        unknown: false,
     })
 }
 

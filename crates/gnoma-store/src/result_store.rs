@@ -55,8 +55,7 @@ impl Store {
         let work = move |connection: &Connection, packed: results::Packed| {
             results::put(connection, &me, &session, &packed, now_ms)
         };
-        let answer = self.writer().ask_prepared(Durability::Process, prepare, work).await;
-        self.heed(answer)
+        self.change_prepared(Durability::Process, prepare, work).await
     }
 
     /// Reads from a large result.

@@ -66,7 +66,7 @@ fn bounded(mut text: String, max_bytes: usize) -> String {
     if bytes > max_bytes {
         text.truncate(text.floor_char_boundary(max_bytes));
         text.push_str(&format!(
-            "\n[cut here: the result has {} MB, and at most {} MB of one are kept]",
+            "\n[cut here: the result has {} MB, of which {} MB are saved]",
             bytes.div_ceil(MEGABYTE),
             max_bytes / MEGABYTE
         ));
@@ -107,7 +107,7 @@ pub(crate) fn put(
     let known = session_row::find(connection, session)?;
     lock::refuse_if_held(connection, me, known.number, now_ms)?;
     let number = last_number(connection, &known)?.checked_add(1).ok_or_else(|| {
-        let sentence = "this session can keep no more large results; continue in a new one";
+        let sentence = "this session cannot save more large results; continue in a new session";
         StoreError::new(StoreErrorKind::Io, sentence)
     })?;
     insert(connection, known.number, number, packed)?;
@@ -221,8 +221,7 @@ pub(crate) fn read(
         Some(number) => find(connection, &known, number)?,
         None => None,
     };
-    let (result, total) =
-        found.ok_or_else(|| not_found(format_args!("result `{id}` in this session")))?;
+    let (result, total) = found.map_or_else(|| Err(missing(connection, &known, id)), Ok)?;
     let total_bytes =
         u64::try_from(total).map_err(|_| damaged(&format!("result {result} has no size")))?;
     let Some(from) = i64::try_from(from).ok().filter(|from| *from < total) else {
@@ -235,6 +234,21 @@ pub(crate) fn read(
     let end = start.saturating_add(whole(begin + text.len()));
     let next = if end < total && !text.is_empty() { u64::try_from(end).ok() } else { None };
     Ok(ResultSlice { text: text.to_owned(), next, total_bytes })
+}
+
+/// Why the index leads to no result of this handle.
+fn missing(connection: &Connection, known: &SessionRow, id: &ResultId) -> StoreError {
+    let is_there = connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM result NOT INDEXED WHERE session = ?1 AND number = ?2)",
+        )
+        .and_then(|mut ask| ask.query_row(params![known.number, number_of(id)], |row| row.get(0)))
+        .explain();
+    match is_there {
+        Ok(true) => damaged(&format!("its index lacks result `{id}`")),
+        Ok(false) => not_found(format_args!("result `{id}` in this session")),
+        Err(error) => error,
+    }
 }
 
 fn number_of(id: &ResultId) -> Option<i64> {

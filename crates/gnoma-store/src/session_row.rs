@@ -1,9 +1,12 @@
 //! The row of a session, and which entries belong to it.
+//!
+//! Ids are looked up by an index. Where it has none, the rows themselves are asked: a damaged index
+//! must not make a session that is there look like one that never was.
 
-use gnoma_core::store::{EntryId, SessionId};
+use gnoma_core::store::{EntryId, SessionId, StoreError};
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::error::{Explain, Result, not_found};
+use crate::error::{Explain, Result, damaged, not_found};
 
 /// A session's row, as far as adding to it needs.
 pub(crate) struct SessionRow {
@@ -36,7 +39,22 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Result<SessionRow
             .optional()
         })
         .explain()?
-        .ok_or_else(|| not_found(format_args!("session `{id}`")))
+        .map_or_else(|| Err(missing(connection, id)), Ok)
+}
+
+/// Why the index leads to no session of this id.
+pub(crate) fn missing(connection: &Connection, id: &SessionId) -> StoreError {
+    let is_there = connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM session NOT INDEXED WHERE id = ?1 AND deleted = 0)",
+        )
+        .and_then(|mut ask| ask.query_row([id.as_str()], |row| row.get(0)))
+        .explain();
+    match is_there {
+        Ok(true) => damaged(&format!("its index lacks session `{id}`")),
+        Ok(false) => not_found(format_args!("session `{id}`")),
+        Err(error) => error,
+    }
 }
 
 /// Checks that `entry` is the session's own or of the past it shares.

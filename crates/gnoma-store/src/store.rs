@@ -1,12 +1,10 @@
 //! The store itself: one writing thread, two reading ones, and the port on top of them. Sessions of one
-//! process share the threads; what may be written and what is held is each store's own.
+//! process share the threads; what may be written and what is held is each store's own. Opening and
+//! healing are [`crate::database`]'s.
 
 use std::{
-    path::{Path, PathBuf},
-    sync::{
-        Arc, OnceLock, Weak,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
+    path::Path,
+    sync::{Arc, Weak, atomic::Ordering},
 };
 
 use gnoma_core::store::{
@@ -17,49 +15,26 @@ use rusqlite::Connection;
 
 use crate::{
     add_import::{self, ImportOutcome},
+    database::Database,
     db,
     entry::Prepared,
-    error::{Explain, Result},
+    error::Result,
     files,
     import::Imported,
     lock::{self, Identity},
-    open,
     options::Options,
     path, recover, redact,
-    rescue::Rescued,
+    rescued::Rescued,
     retention::{self, Pruned, Retention},
     search, session, session_row, text_index,
-    upkeep::Keeper,
-    users::User,
-    worker::Worker,
 };
-
-/// A slow search leaves one thread for the rest.
-const READERS: usize = 2;
 
 /// Pieces of the index a search waits for; a store that is behind by more is searched as it is.
 const MOST_PIECES: usize = 10_000;
 
-/// An open SQLite file, for all stores of a process on it.
-struct Database {
-    readers: [OnceLock<Worker>; READERS],
-    next_reader: AtomicUsize,
-    writer: Worker,
-    /// Something was deleted since the log was last freed of it.
-    deleted: Arc<AtomicBool>,
-    path: PathBuf,
-    /// Which file it is.
-    opened: Option<(u64, u64)>,
-    /// Tells its stores from those of others, with their numbers.
-    token: String,
-    next_store: AtomicU64,
-    /// Keeps others from replacing the database; goes after all that use it.
-    _user: User,
-}
-
 /// Sessions of one project in one SQLite file. What it holds, it lets go of when it is dropped.
 pub struct Store {
-    database: Arc<Database>,
+    pub(crate) database: Arc<Database>,
     pub(crate) identity: Arc<Identity>,
     pub(crate) options: Arc<Options>,
 }
@@ -87,10 +62,7 @@ impl OpenDatabase {
     #[must_use]
     pub fn store(&self, options: Options) -> Option<Store> {
         let database = self.0.upgrade()?;
-        let is_same = options.path() == database.path
-            && files::identity(&database.path) == database.opened
-            && !files::beside(&database.path, files::DOUBT).exists();
-        is_same.then(|| Store::on(database, options))
+        (database.is_as_opened(&options.path())).then(|| Store::on(database, options))
     }
 }
 
@@ -109,30 +81,21 @@ impl Store {
     /// When the place cannot be written to, is full or locked for too long, or when the file is
     /// foreign or a newer gnoma's; such a file is left as it is.
     pub fn open(options: Options) -> Result<Opened> {
-        let (connection, rescued, user) = open::open(&options)?;
-        let path = options.path();
-        let token =
-            connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).explain()?;
-        let deleted = Arc::new(AtomicBool::new(false));
-        let opened = files::identity(&path);
-        let writer = Worker::writing(connection, Keeper::new(path.clone(), Arc::clone(&deleted)))?;
-        let database = Database {
-            readers: Default::default(),
-            next_reader: AtomicUsize::new(0),
-            writer,
-            deleted,
-            path,
-            opened,
-            token,
-            next_store: AtomicU64::new(0),
-            _user: user,
-        };
+        let (database, rescued) = Database::open(&options)?;
         Ok(Opened { store: Self::on(Arc::new(database), options), rescued })
     }
 
+    /// Opens what is there to be read, where nothing can be written: in a home that is read-only or full.
+    /// Whatever would change something fails with [`StoreErrorKind::ReadOnly`].
+    ///
+    /// # Errors
+    /// When there is no database, or it cannot be read as it is.
+    pub fn open_to_read(options: Options) -> Result<Self> {
+        Database::open_to_read(&options).map(|database| Self::on(Arc::new(database), options))
+    }
+
     fn on(database: Arc<Database>, options: Options) -> Self {
-        let number = database.next_store.fetch_add(1, Ordering::Relaxed);
-        let identity = Identity::of_this_process(format!("{}-{number}", database.token));
+        let identity = Identity::of_this_process(database.next_token());
         Self { database, identity: Arc::new(identity), options: Arc::new(options) }
     }
 
@@ -145,7 +108,7 @@ impl Store {
     /// The database's file.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.database.path
+        self.database.path()
     }
 
     /// Forgets the oldest sessions until `retention` is kept. Sessions in use stay.
@@ -170,46 +133,32 @@ impl Store {
         let work = move |connection: &Connection, ready: add_import::Ready| {
             add_import::add(connection, &me, &project, ready, at_ms)
         };
-        let answer = self.writer().ask_prepared(Durability::Disk, prepare, work).await;
+        // Too much to have twice: damage that is met here is healed by whoever meets it next.
+        let open = self.database.current().await;
+        let answer = open.writer()?.ask_prepared(Durability::Disk, prepare, work).await;
         self.heed(answer)
     }
 
     /// Reads the whole database and says whether it is sound. When it is not, the next
-    /// [`open`](Self::open) sets it aside.
+    /// [`open`](Self::open) recovers it.
     ///
     /// # Errors
     /// When it is damaged.
     pub async fn check(&self) -> Result<()> {
-        self.look(db::check).await
+        self.heed(self.database.current().await.look(db::check).await)
     }
 
-    /// The thread that changes the database.
-    pub(crate) fn writer(&self) -> &Worker {
-        &self.database.writer
-    }
-
+    /// Looks at the database; where it is damaged, at what was recovered of it.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+        work: impl Fn(&Connection) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
-        let answer = self.reader()?.ask(work).await;
-        self.heed(answer)
-    }
-
-    /// The reading threads take turns; each is made when it is first needed.
-    fn reader(&self) -> Result<&Worker> {
-        let turn = self.database.next_reader.fetch_add(1, Ordering::Relaxed);
-        let Some(worker) = self.database.readers.get(turn % READERS) else {
-            return Ok(&self.database.writer);
-        };
-        if let Some(worker) = worker.get() {
-            return Ok(worker);
-        }
-        let (path, options) = (self.database.path.clone(), Arc::clone(&self.options));
-        let made = Worker::reading(move || {
-            db::connect(&path, options.patience, db::journal_for(&options))
-        })?;
-        Ok(worker.get_or_init(|| made))
+        let work = Arc::new(work);
+        self.healing(|| {
+            let work = Arc::clone(&work);
+            async move { self.database.current().await.look(move |open| work(open)).await }
+        })
+        .await
     }
 
     /// Brings the index up to date. Where that cannot be done, what is indexed is searched.
@@ -226,28 +175,73 @@ impl Store {
 
     async fn change<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+        work: impl Fn(&Connection) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
-        let answer = self.writer().ask(work).await;
-        self.heed(answer)
+        let work = move |connection: &Connection, ()| work(connection);
+        self.change_prepared(Durability::Process, || Ok(()), work).await
+    }
+
+    /// Changes the database in a transaction that survives what `durability` says; where it is damaged,
+    /// what was recovered of it. `prepare` needs no database.
+    pub(crate) async fn change_prepared<I: Send + 'static, T: Send + 'static>(
+        &self,
+        durability: Durability,
+        prepare: impl Fn() -> Result<I> + Send + Sync + 'static,
+        work: impl Fn(&Connection, I) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<T> {
+        let (prepare, work) = (Arc::new(prepare), Arc::new(work));
+        self.healing(|| {
+            let (prepare, work) = (Arc::clone(&prepare), Arc::clone(&work));
+            async move {
+                let open = self.database.current().await;
+                let work = move |connection: &Connection, prepared| work(connection, prepared);
+                open.writer()?.ask_prepared(durability, move || prepare(), work).await
+            }
+        })
+        .await
+    }
+
+    /// Does something with the database; when it meets damage, once more with what was recovered.
+    async fn healing<T, A: Future<Output = Result<T>>>(
+        &self,
+        attempt: impl Fn() -> A,
+    ) -> Result<T> {
+        let seen = self.database.generation();
+        let answer = attempt().await;
+        if !is_damage(&answer) {
+            return answer;
+        }
+        match Database::heal(&self.database, &self.options, seen).await {
+            Ok(rescued) => {
+                if let Some(rescued) = rescued {
+                    (self.options.recovered)(rescued);
+                }
+                self.heed(attempt().await)
+            }
+            // The damage is what is to be told, unless somebody else is in the way of healing it.
+            Err(error) if error.kind == StoreErrorKind::Busy => Err(error),
+            Err(_) => self.heed(answer),
+        }
     }
 
     /// Remembers damage for the next start.
-    pub(crate) fn heed<T>(&self, answer: Result<T>) -> Result<T> {
-        if let Err(error) = &answer
-            && error.kind == StoreErrorKind::Damaged
-        {
-            files::doubt(&self.database.path);
+    fn heed<T>(&self, answer: Result<T>) -> Result<T> {
+        if is_damage(&answer) {
+            files::doubt(self.database.path());
         }
         answer
     }
+}
+
+fn is_damage<T>(answer: &Result<T>) -> bool {
+    matches!(answer, Err(error) if error.kind == StoreErrorKind::Damaged)
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
         let me = Arc::clone(&self.identity);
         // A hold that stays behind is taken over when this process is gone.
-        drop(self.writer().tell(move |connection| lock::release_all(connection, &me)));
+        self.database.tell(move |connection| lock::release_all(connection, &me));
     }
 }
 
@@ -257,7 +251,7 @@ impl SessionStore for Store {
         Box::pin(self.change(move |connection| {
             let title = new.title.as_deref().map(|title| redact::words(&*options.redact, title));
             let project = redact::words(&*options.redact, &options.project);
-            session::begin(connection, &project, &NewSession { title, ..new })
+            session::begin(connection, &project, &NewSession { title, ..new.clone() })
         }))
     }
 
@@ -270,8 +264,7 @@ impl SessionStore for Store {
             let work = move |connection: &Connection, prepared: Prepared| {
                 session::append(connection, &me, &session, parent, at_ms, &prepared)
             };
-            let answer = self.writer().ask_prepared(durability, prepare, work).await;
-            self.heed(answer)
+            self.change_prepared(durability, prepare, work).await
         })
     }
 
@@ -313,7 +306,7 @@ impl SessionStore for Store {
     }
 
     fn delete(&self, session: SessionId) -> Stored<'_, ()> {
-        let (me, deleted) = (Arc::clone(&self.identity), Arc::clone(&self.database.deleted));
+        let (me, deleted) = (Arc::clone(&self.identity), self.database.deleted());
         let now_ms = (self.options.clock)();
         Box::pin(self.change(move |connection| {
             retention::forget(connection, &me, &session, now_ms)?;

@@ -1,6 +1,7 @@
 //! What the writing thread of a store does besides its jobs.
 
 use std::{
+    cell::Cell,
     path::PathBuf,
     sync::{
         Arc,
@@ -8,10 +9,11 @@ use std::{
     },
 };
 
+use gnoma_core::store::StoreErrorKind;
 use rusqlite::Connection;
 
 use crate::{
-    erase,
+    db, erase,
     error::Result,
     files,
     log::{self, Log},
@@ -30,6 +32,8 @@ pub(crate) struct Keeper {
     log: Log,
     /// Something was deleted that the log may still hold.
     deleted: Arc<AtomicBool>,
+    /// The table of sessions was read with its indexes.
+    is_checked: Cell<bool>,
 }
 
 impl Keeper {
@@ -37,7 +41,18 @@ impl Keeper {
     /// without a trace.
     pub(crate) fn new(path: PathBuf, deleted: Arc<AtomicBool>) -> Self {
         let (opened, log) = (files::identity(&path), Log::of(&path));
-        Self { path, opened, log, deleted }
+        Self { path, opened, log, deleted, is_checked: Cell::new(false) }
+    }
+
+    /// Once in a run: an index that leaves out a session hides it and nothing else tells. What is wrong is
+    /// recovered at the next start.
+    fn check_sessions(&self, connection: &Connection) {
+        if !self.is_checked.replace(true)
+            && let Err(error) = db::check_table(connection, "session")
+            && error.kind == StoreErrorKind::Damaged
+        {
+            files::doubt(&self.path);
+        }
     }
 
     /// Does a piece of taking what was deleted out of the index, the free pages and at last the log;
@@ -77,6 +92,7 @@ impl Upkeep for Keeper {
         if self.erase_deleted(connection)? {
             return Ok(true);
         }
+        self.check_sessions(connection);
         // A full disk is no reason to leave the rest.
         drop(self.log.make_room(connection));
         if text_index::is_behind(connection)? {

@@ -28,7 +28,7 @@ impl User {
     pub(crate) fn join(database: &Path) -> Result<Self> {
         let path = files::beside(database, "users");
         let file =
-            files::private_file(&path).map_err(|error| from_io("cannot make", &path, &error))?;
+            files::private_file(&path).map_err(|error| from_io("cannot create", &path, &error))?;
         let user = Self { file };
         user.share();
         Ok(user)
@@ -40,7 +40,7 @@ impl User {
             return Err(StoreError::new(
                 StoreErrorKind::Busy,
                 "the session database is damaged, and another gnoma has it open; close the other \
-                 gnoma and start again, so that what is readable can be recovered",
+                 gnoma and restart this one to recover what is readable",
             ));
         }
         let done = work();

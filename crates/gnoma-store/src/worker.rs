@@ -56,7 +56,7 @@ impl Worker {
         let (queue, jobs) = mpsc::channel();
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || body(jobs));
         let thread = thread.map_err(|error| {
-            let sentence = format!("no thread for the session store: {error}");
+            let sentence = format!("cannot start the session store: {error}");
             StoreError::new(StoreErrorKind::Io, sentence)
         })?;
         let places = Arc::new(Semaphore::new(QUEUE_JOBS));

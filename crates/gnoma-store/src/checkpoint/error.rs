@@ -22,7 +22,7 @@ pub enum Error {
         source: io::Error,
     },
     /// No checkpoint has this id.
-    #[error("there is no checkpoint `{0}` of this folder")]
+    #[error("no checkpoint `{0}` of this folder")]
     Unknown(String),
     /// Something stored is not what was stored.
     #[error("the checkpoint store is damaged: {0}; nothing was written from it")]
@@ -32,21 +32,21 @@ pub enum Error {
     Newer(PathBuf),
     /// A folder of the store is not the person's own.
     #[error(
-        "`{}` is a link, or belongs or is open to others: checkpoints are not kept there",
+        "`{}` is a link, or belongs or is open to others: checkpoints are not saved there",
         .0.display()
     )]
     Foreign(PathBuf),
     /// What somebody else changed would be overwritten.
-    #[error("{} changed otherwise than by the session and would be overwritten", names(.paths))]
+    #[error("{} changed outside the session and would be overwritten", names(.paths))]
     Conflict {
         /// Which, relative to the workspace.
         paths: Vec<PathBuf>,
     },
     /// There are not so many states to go back to.
-    #[error("cannot go back so far: {}", states(*.0, "before the files as they are"))]
+    #[error("cannot rewind that far: {}", states(*.0, "before the current files"))]
     NothingBefore(usize),
     /// There are not so many rewinds to take back.
-    #[error("cannot redo so much: {}", states(*.0, "that was rewound"))]
+    #[error("cannot redo that many: {}", states(*.0, "that was rewound"))]
     NothingAfter(usize),
     /// The caller asked to stop.
     #[error("stopped before the checkpoint was complete")]

@@ -17,7 +17,7 @@ pub enum Why {
     Mounted,
     /// Folders nested too deeply.
     TooDeep,
-    /// It was written to while it was read; what was kept may be a mixture.
+    /// It changed while it was read; what was kept may be a mixture.
     Unsteady,
     /// A folder whose contents a tool makes, and makes again.
     Rebuilt,
@@ -48,12 +48,12 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unreadable => "cannot be read",
-            Self::Special => "is neither file, folder nor link",
+            Self::Special => "is not a file, folder or link",
             Self::Ignored => "is large and ignored by version control",
             Self::TooLarge => "is above the size limit",
             Self::Mounted => "is on another file system",
-            Self::TooDeep => "lies too deep",
-            Self::Unsteady => "was written to while it was read",
+            Self::TooDeep => "is nested too deeply",
+            Self::Unsteady => "changed while it was read",
             Self::Rebuilt => "is made by a tool, which can make it again",
         })
     }

@@ -31,7 +31,7 @@ pub(super) struct FileNode {
     pub(super) size: u64,
     /// The stamp cannot show the next change.
     pub(super) is_racy: bool,
-    /// It was written to while it was read.
+    /// It changed while it was read.
     pub(super) is_unsteady: bool,
 }
 

@@ -24,12 +24,12 @@ pub(super) fn blocks(record: &Record) -> Vec<Block<'_>> {
             vec![Block::Note(format!("{verdict} {call}: {reason}"))]
         }
         Record::Summary { text, .. } => {
-            vec![Block::Verbatim { label: "summary of what was said before".to_owned(), text }]
+            vec![Block::Verbatim { label: "summary of the conversation so far".to_owned(), text }]
         }
         Record::Interrupted { calls } => {
-            vec![Block::Note(format!("the program ended while {} calls were running", calls.len()))]
+            vec![Block::Note(format!("gnoma exited while {} calls were running", calls.len()))]
         }
-        Record::Rewound { .. } => vec![Block::Note("taken back to here".to_owned())],
+        Record::Rewound { .. } => vec![Block::Note("rewound to here".to_owned())],
         Record::Title { text } => vec![Block::Note(format!("title: {text}"))],
         Record::Checked { arm, by, passed, evidence } => {
             let verdict = if *passed { "holds" } else { "does not hold" };

@@ -47,7 +47,7 @@ fn exported(session: &Value, messages: &[Value]) -> Result<Imported> {
 fn stored(path: &Path, session: &Value) -> Result<Imported> {
     let id = plain(text(session, "id"))?;
     let Some(storage) = path.ancestors().nth(3) else {
-        return Err(refused(format_args!("`{}` lies in no storage folder", path.display())));
+        return Err(refused(format_args!("`{}` is not in a storage folder", path.display())));
     };
     let mut reader = OpenCodeReader::new(session);
     let mut budget = Budget::new();

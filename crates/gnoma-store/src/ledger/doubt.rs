@@ -27,9 +27,9 @@ const NOTE: &str = "doubt";
 const TURN: &str = "turn:";
 
 /// What is to be said and done.
-pub(super) const WORDS: &str = "not everything that was spent could be recovered, so calls under a limit on \
-     money are refused; look at `gnoma router pools`, then go on with what is counted there by \
-     `gnoma router pools --accept-loss`, or take the caps away for now";
+pub(super) const WORDS: &str = "not all spending could be recovered, so calls under a cap on money are refused; \
+     check `gnoma router pools`, then accept what it counts with `gnoma router pools --accept-loss`, or \
+     remove the caps for now";
 
 /// Whether a row of the notes is this one.
 pub(super) fn is_note(row: &FoundRow) -> bool {
@@ -83,6 +83,6 @@ pub(super) fn refuse(connection: &Connection, ask: &Ask) -> Result<()> {
     if !is_shut {
         return Ok(());
     }
-    let sentence = format!("the ledger of what is spent was damaged: {WORDS}");
+    let sentence = format!("the spending ledger was damaged: {WORDS}");
     Err(StoreError::new(StoreErrorKind::Io, sentence))
 }

@@ -214,7 +214,7 @@ impl Ledger for SqliteLedger {
                 Ok(fresh) => fresh
                     .arrive()
                     .map(Reserved::Held)
-                    .ok_or_else(|| words::failure(StoreErrorKind::Io, "a reservation got lost")),
+                    .ok_or_else(|| words::failure(StoreErrorKind::Io, "a reservation was lost")),
                 Err(full) => Ok(Reserved::Full(full)),
             }
         })

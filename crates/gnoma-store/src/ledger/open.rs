@@ -53,17 +53,17 @@ impl fmt::Display for SetAside {
         match self.newer {
             Some(version) => write!(
                 f,
-                "the ledger of what is spent was written by a newer gnoma (version {version}, this \
+                "the spending ledger was written by a newer gnoma (version {version}, this \
                  one knows {})",
                 STEPS.len()
             )?,
-            None => f.write_str("the ledger of what is spent was damaged")?,
+            None => f.write_str("the spending ledger was damaged")?,
         }
         match self.complete {
-            true => f.write_str("; everything that was spent was recovered")?,
+            true => f.write_str("; all spending was recovered")?,
             false => write!(f, "; {}", doubt::WORDS)?,
         }
-        write!(f, "; the old file is kept as `{}`", self.path.display())
+        write!(f, "; the old file is saved as `{}`", self.path.display())
     }
 }
 
@@ -114,7 +114,7 @@ fn begin_anew(path: &Path, aside: &Path, patience: Duration) -> Result<(Connecti
         Ok(connection) => connection,
         Err(Trouble::Other(error)) => return Err(error),
         Err(Trouble::Damaged | Trouble::Newer(_)) => {
-            return Err(failure(StoreErrorKind::Io, "a new file is not what was written"));
+            return Err(failure(StoreErrorKind::Io, "a new file does not hold what was written"));
         }
     };
     doubt::note(&connection)?;
@@ -293,7 +293,7 @@ fn foreign(path: &Path) -> StoreError {
     StoreError::new(
         StoreErrorKind::Foreign,
         format!(
-            "`{}` is not a ledger of gnoma; it was left as it is: move it away",
+            "`{}` is not a gnoma ledger and was left unchanged; move it elsewhere",
             path.display()
         ),
     )

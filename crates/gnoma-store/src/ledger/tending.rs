@@ -46,7 +46,7 @@ impl Upkeep for Tending {
         match &self.file {
             Some(file) if files::identity(&file.path) != file.opened => Err(StoreError::new(
                 StoreErrorKind::NotFound,
-                "the ledger of what is spent was moved or replaced while it was open; start gnoma \
+                "the spending ledger was moved or replaced while it was open; start gnoma \
                  again",
             )),
             Some(_) | None => Ok(()),

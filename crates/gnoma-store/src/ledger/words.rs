@@ -5,7 +5,7 @@ use gnoma_core::store::{StoreError, StoreErrorKind};
 use crate::error::{self, Result};
 
 /// How every sentence of the ledger begins.
-const SUBJECT: &str = "the ledger of what is spent";
+const SUBJECT: &str = "the spending ledger";
 
 /// Shortens `.map_err(|error| from_sqlite(&error))`.
 pub(super) trait InWords<T> {
@@ -39,7 +39,7 @@ pub(super) fn failure(kind: StoreErrorKind, cause: &str) -> StoreError {
              holds is recovered"
         ),
         StoreErrorKind::Busy => {
-            format!("{SUBJECT} was kept busy by other gnoma processes for too long; try again")
+            format!("{SUBJECT} is busy with other gnoma processes; try again")
         }
         StoreErrorKind::Held { .. }
         | StoreErrorKind::NotFound

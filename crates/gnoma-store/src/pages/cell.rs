@@ -190,39 +190,62 @@ fn value(kind: i64, bytes: &[u8]) -> Option<(FoundValue, usize)> {
     Some((value, length))
 }
 
-/// Numbers of a page's rows rise. One that does not fit gets the number that its neighbours leave, where
-/// that is one; else the row goes. Says whether all fitted.
+/// Numbers of a page's rows rise. Those that do not fit the longest rising row of numbers get the ones
+/// that their neighbours leave, where there are just as many; else the rows go. Says whether all fitted.
 pub(super) fn put_in_order(rows: &mut Vec<FoundRow>) -> bool {
-    let found: Vec<Option<i64>> = rows.iter().map(|row| row.rowid).collect();
-    let mut last: Option<i64> = None;
-    let mut at = 0;
-    let mut fitted = true;
+    let numbers: Vec<i64> = rows.iter().filter_map(|row| row.rowid).collect();
+    if numbers.len() != rows.len() {
+        return false;
+    }
+    if numbers.is_sorted_by(|one, next| one < next) {
+        return true;
+    }
+    let fits = longest_rise(&numbers);
+    let mut given: Vec<Option<i64>> =
+        numbers.iter().zip(&fits).map(|(number, fits)| fits.then_some(*number)).collect();
+    let fitting: Vec<usize> = (0..fits.len()).filter(|at| fits.get(*at) == Some(&true)).collect();
+    for (before, after) in fitting.iter().zip(fitting.iter().skip(1)) {
+        let (Some(low), Some(high)) = (numbers.get(*before), numbers.get(*after)) else { continue };
+        let between = high.checked_sub(*low).and_then(|gap| usize::try_from(gap).ok());
+        if between != Some(after - before) {
+            continue;
+        }
+        let places = given.iter_mut().take(*after).skip(before + 1);
+        for (place, number) in places.zip(low + 1..) {
+            *place = Some(number);
+        }
+    }
+    let mut given = given.into_iter();
     rows.retain_mut(|row| {
-        let next = found.get(at + 1).copied().flatten();
-        let after = found.get(at + 2).copied().flatten();
-        at += 1;
-        let Some(rowid) = row.rowid else { return true };
-        // Where the next is out of line itself, the one behind it is asked.
-        let next = match (next, after) {
-            (Some(next), Some(after)) if next >= after => Some(after),
-            (next, _) => next,
-        };
-        let fits = last.is_none_or(|last| last < rowid) && next.is_none_or(|next| rowid < next);
-        if fits {
-            last = Some(rowid);
-            return true;
-        }
-        fitted = false;
-        match last.zip(next) {
-            Some((last_id, next)) if next.checked_sub(last_id) == Some(2) => {
-                row.rowid = Some(last_id + 1);
-                last = row.rowid;
-                true
-            }
-            _ => false,
-        }
+        row.rowid = given.next().flatten();
+        row.rowid.is_some()
     });
-    fitted
+    false
+}
+
+/// Which of the numbers are part of a longest row of them that rises.
+fn longest_rise(numbers: &[i64]) -> Vec<bool> {
+    // For each length, the place of the least number that such a row ends with.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(numbers.len());
+    for (at, number) in numbers.iter().enumerate() {
+        let length =
+            ends.partition_point(|end| numbers.get(*end).is_some_and(|last| last < number));
+        before.push(length.checked_sub(1).and_then(|shorter| ends.get(shorter).copied()));
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut rises = vec![false; numbers.len()];
+    let mut next = ends.last().copied();
+    while let Some(at) = next {
+        if let Some(rises) = rises.get_mut(at) {
+            *rises = true;
+        }
+        next = before.get(at).copied().flatten();
+    }
+    rises
 }
 
 fn varint(bytes: &[u8], at: &mut usize) -> Option<i64> {
@@ -248,4 +271,27 @@ pub(super) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
 
 pub(super) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ordered(numbers: &[i64]) -> (Vec<i64>, bool) {
+        let row = |rowid: &i64| FoundRow { rowid: Some(*rowid), values: Vec::new() };
+        let mut rows: Vec<_> = numbers.iter().map(row).collect();
+        let fitted = put_in_order(&mut rows);
+        (rows.iter().filter_map(|row| row.rowid).collect(), fitted)
+    }
+
+    #[test]
+    fn a_number_out_of_line_is_the_one_that_its_neighbours_leave() {
+        assert_eq!(ordered(&[4, 5, 9]), (vec![4, 5, 9], true));
+        for wrong in [0, 4, 6, 900, -3] {
+            assert_eq!(ordered(&[4, 5, wrong, 7, 8]).0, [4, 5, 6, 7, 8], "{wrong}");
+        }
+        assert_eq!(ordered(&[4, 90, 80, 7, 8]), (vec![4, 5, 6, 7, 8], false));
+        assert_eq!(ordered(&[4, 90, 8, 9]), (vec![4, 8, 9], false), "5, 6 or 7");
+        assert_eq!(ordered(&[90, 4, 5]), (vec![4, 5], false));
+    }
 }

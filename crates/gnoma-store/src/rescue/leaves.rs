@@ -5,7 +5,7 @@
 //! What was deleted stays so: pages that are not in use are left out, and within a page SQLite overwrites
 //! what it deletes.
 
-use std::{collections::HashSet, path::Path};
+use std::path::Path;
 
 use rusqlite::{Connection, params_from_iter};
 
@@ -25,6 +25,7 @@ CREATE TABLE entry(id INTEGER PRIMARY KEY, session, parent, at_ms, body);
 CREATE TABLE result(id INTEGER PRIMARY KEY, session, number, entry, bytes);
 CREATE TABLE piece(id INTEGER PRIMARY KEY, result, start, body);
 CREATE INDEX piece_of_result ON piece(result, start);
+CREATE TABLE sequence(id INTEGER PRIMARY KEY, last);
 CREATE TABLE hold(session INTEGER PRIMARY KEY, token, pid, host, boot, space, started, since_ms,
   seen_ms);
 CREATE TABLE origin(session INTEGER PRIMARY KEY, source);
@@ -61,6 +62,7 @@ fn table_of(row: &FoundRow) -> Option<KnownTable> {
             Some(("hold", 9))
         }
         [Null, Text(_)] => Some(("origin", 2)),
+        [Text(table), Int(_)] if table == "entry" => Some(("sequence", 2)),
         _ => None,
     }
 }
@@ -77,11 +79,18 @@ pub(crate) fn holds_ours(path: &Path) -> bool {
     })
 }
 
-/// Writes all rows of `damaged` to a new file at `to`; the number of entries that others speak of and
-/// that are not among them.
-pub(super) fn collect(damaged: &Path, to: &Path) -> Result<u64> {
+/// What is known of the rows that were not found.
+pub(super) struct NotFound {
+    /// Entries that others speak of and that are not there.
+    pub(super) entries: u64,
+    /// Pages could not be read, and nobody can say what they held.
+    pub(super) unknown: bool,
+}
+
+/// Writes all rows of `damaged` to a new file at `to`; what is missing.
+pub(super) fn collect(damaged: &Path, to: &Path) -> Result<NotFound> {
     let pages = Pages::open(damaged).map_err(|error| from_io("cannot read", damaged, &error))?;
-    private_file(to).map_err(|error| from_io("cannot make", to, &error))?;
+    private_file(to).map_err(|error| from_io("cannot create", to, &error))?;
     let new = Connection::open(to).explain()?;
     new.pragma_update(None, "synchronous", "OFF").explain()?;
     new.execute_batch(TABLES).explain()?;
@@ -92,49 +101,99 @@ pub(super) fn collect(damaged: &Path, to: &Path) -> Result<u64> {
         Some(PageUse::Free) => free.contains(&number),
         Some(PageUse::Tree) | None => false,
     };
-    let mut broken = Vec::new();
+    let (mut broken, mut with_loose) = (Vec::new(), Vec::new());
     for number in (1..=pages.count()).filter(|number| !is_given_up(*number)) {
-        let node = pages.node(number).unwrap_or_default();
+        let mut node = pages.node(number).unwrap_or_default();
         if !node.whole {
-            broken.push(number);
+            broken.push((number, node.rows.len()));
+        }
+        if !take_loose(&mut node.rows).is_empty() {
+            with_loose.push(number);
         }
         insert_all(&transaction, &node.rows)?;
     }
-    // What is found without its page's pointers never takes the place of what they lead to.
-    for number in broken {
-        insert_all(&transaction, &pages.search(number, &|row| table_of(row).is_some()))?;
+    // Read once more: rows may be long, and pages are many.
+    for number in with_loose {
+        insert_loose(&transaction, take_loose(&mut pages.node(number).unwrap_or_default().rows))?;
     }
-    let missing = missing(&transaction)?;
+    let mut unknown = pages.is_cut();
+    // What is found without its page's pointers never takes the place of what they lead to.
+    for (number, by_pointers) in broken {
+        let rows = pages.search(number, &|row| table_of(row).is_some());
+        // Page 1 holds the schema alone, which is known.
+        unknown |= number > 1 && pages.may_lack(number, by_pointers + rows.len());
+        insert_all(&transaction, &rows)?;
+    }
+    let entries = missing(&transaction)?;
     transaction.commit().explain()?;
-    Ok(missing)
+    Ok(NotFound { entries, unknown })
 }
 
-fn insert_all(new: &Connection, rows: &[FoundRow]) -> Result<()> {
+/// A row at a page's edge, and the number that it has if it is not its own: the one next to its
+/// neighbour's.
+struct LooseRow {
+    row: FoundRow,
+    or_else: Option<i64>,
+}
+
+/// Takes the first and the last row of a page where there is a gap before their neighbour: a wrong number
+/// there is in line all the same, and may be that of a row elsewhere.
+fn take_loose(rows: &mut Vec<FoundRow>) -> Vec<LooseRow> {
+    let numbers: Vec<Option<i64>> = rows.iter().map(|row| row.rowid).collect();
+    let mut loose = Vec::new();
+    if let [.., Some(before), Some(last)] = numbers.as_slice()
+        && before.checked_add(1) != Some(*last)
+    {
+        let or_else = before.checked_add(1);
+        loose.extend(rows.pop().map(|row| LooseRow { row, or_else }));
+    }
+    if let [Some(first), Some(next), ..] = numbers.as_slice()
+        && first.checked_add(1) != Some(*next)
+        && rows.len() > 1
+    {
+        let or_else = next.checked_sub(1);
+        loose.push(LooseRow { row: rows.remove(0), or_else });
+    }
+    loose
+}
+
+/// Inserts rows whose number nobody else has; the rest with the other number that they may have.
+fn insert_loose(new: &Connection, loose: Vec<LooseRow>) -> Result<()> {
+    for LooseRow { row, or_else } in loose {
+        if insert_all(new, std::slice::from_ref(&row))? == 0 {
+            insert_all(new, &[FoundRow { rowid: or_else, ..row }])?;
+        }
+    }
+    Ok(())
+}
+
+/// How many rows were added: those of tables that are known, and whose numbers nobody has.
+fn insert_all(new: &Connection, rows: &[FoundRow]) -> Result<usize> {
+    let mut added = 0;
     for row in rows {
         let Some((table, columns)) = table_of(row) else { continue };
         let number = FoundValue::Int(row.rowid.unwrap_or_default());
         let values = std::iter::once(&number).chain(row.values.iter().skip(1)).take(columns);
         let places = vec!["?"; columns].join(", ");
-        new.prepare_cached(&format!("INSERT OR IGNORE INTO {table} VALUES ({places})"))
+        added += new
+            .prepare_cached(&format!("INSERT OR IGNORE INTO {table} VALUES ({places})"))
             .and_then(|mut insert| insert.execute(params_from_iter(values)))
             .explain()?;
     }
-    Ok(())
+    Ok(added)
 }
 
-/// Entries that others come after, and that are not there.
+/// Entries that others come after, and that are not there. A wrong byte may name one that never was:
+/// only what can have been counts.
 fn missing(new: &Connection) -> Result<u64> {
-    let mut named = new
-        .prepare(
-            "SELECT parent FROM entry \
-             WHERE parent IS NOT NULL AND parent NOT IN (SELECT id FROM entry) \
-             UNION SELECT tip FROM session \
-             WHERE tip IS NOT NULL AND tip NOT IN (SELECT id FROM entry)",
-        )
-        .explain()?;
-    let named = named
-        .query_map([], |row| row.get(0))
-        .and_then(Iterator::collect::<rusqlite::Result<HashSet<i64>>>)
-        .explain()?;
-    Ok(u64::try_from(named.len()).unwrap_or(u64::MAX))
+    new.query_row(
+        "SELECT count(*) FROM (SELECT parent AS id FROM entry WHERE parent BETWEEN 1 AND id - 1 \
+         UNION SELECT tip FROM session WHERE deleted = 0 \
+         AND tip BETWEEN 1 AND (SELECT max(last) FROM sequence)) \
+         WHERE id NOT IN (SELECT id FROM entry)",
+        [],
+        |row| row.get(0),
+    )
+    .explain()
+    .map(|count: i64| u64::try_from(count).unwrap_or(0))
 }

@@ -28,7 +28,7 @@ impl OldResult {
 }
 
 /// Copies what is whole and still has a place; the number of results that are lost.
-pub(super) fn copy(old: &Connection, new: &Connection, last: i64) -> Result<u64> {
+pub(super) fn copy(old: &Connection, new: &Connection, ids: &[i64]) -> Result<u64> {
     let mut lost = 0;
     // Older databases have no such table.
     let Ok(mut find) =
@@ -36,7 +36,7 @@ pub(super) fn copy(old: &Connection, new: &Connection, last: i64) -> Result<u64>
     else {
         return Ok(lost);
     };
-    for id in 1..=last {
+    for id in ids {
         let found = match find.query_row([id], OldResult::read) {
             Ok(found) => found,
             Err(rusqlite::Error::QueryReturnedNoRows) => continue,

@@ -2,47 +2,23 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
+    sync::{Arc, Mutex},
 };
 
-use gnoma_core::store::{SessionStore, StoreErrorKind};
-use gnoma_store::Store;
+use gnoma_core::store::{SessionStore, StoreError, StoreErrorKind};
+use gnoma_store::{Options, Recovered, Store};
 
-use crate::support::{
-    append, begin, fold, is_legal, load, log_of, open, options, try_open, turn, wait,
+use crate::{
+    harm::{Dice, PAGE, place, sound},
+    support::{
+        ALL, append, begin, is_legal, load, log_of, open, options, says, try_open, turn, wait,
+    },
 };
 
 const SESSIONS: usize = 12;
 const TURNS: usize = 12;
 const ROUNDS: u64 = 40;
-
-/// A sound database's bytes.
-fn sound() -> Vec<u8> {
-    let home = tempfile::tempdir().unwrap();
-    let store = open(home.path());
-    for number in 0..SESSIONS {
-        let session = begin(&store, i64::try_from(number).unwrap());
-        for record in (0..TURNS).flat_map(turn) {
-            append(&store, &session, record);
-        }
-    }
-    let path = store.path().to_owned();
-    drop(store);
-    fold(&path);
-    fs::read(path).unwrap()
-}
-
-/// A row of numbers that is always the same.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % u64::try_from(end).unwrap()).unwrap()
-    }
-}
 
 fn damage(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
@@ -67,31 +43,24 @@ fn damage(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-fn place(folder: &Path, bytes: &[u8]) -> PathBuf {
-    let path = options(folder).path();
-    fs::write(&path, bytes).unwrap();
-    path
-}
-
 /// Reads and writes all there is; the kind of the first error.
 fn use_all(store: &Store) -> Result<usize, StoreErrorKind> {
     let mut entries = 0;
     for facts in wait(store.list(1000)).map_err(|error| error.kind)? {
         wait(store.hold(facts.id.clone(), 0)).map_err(|error| error.kind)?;
-        let page = wait(store.load(facts.id, crate::support::ALL)).map_err(|error| error.kind)?;
+        let page = wait(store.load(facts.id, ALL)).map_err(|error| error.kind)?;
         entries += page.entries.len();
     }
     wait(store.search("answer".into(), 100)).map_err(|error| error.kind)?;
-    wait(store.check()).map_err(|error| error.kind)?;
     Ok(entries)
 }
 
 #[test]
 fn no_damage_panics_overwrites_or_stays() {
-    let sound = sound();
+    let whole = sound(SESSIONS, TURNS);
     let mut dice = Dice(0x5eed_5eed);
     for round in 0..ROUNDS {
-        let bytes = damage(&sound, &mut dice);
+        let bytes = damage(&whole, &mut dice);
         let home = tempfile::tempdir().unwrap();
         let path = place(home.path(), &bytes);
         let opened = match try_open(home.path()) {
@@ -106,13 +75,13 @@ fn no_damage_panics_overwrites_or_stays() {
         if let Some(rescued) = &opened.rescued {
             assert!(fs::read(&rescued.aside).unwrap() == bytes, "round {round}");
         }
-        let used = use_all(&opened.store);
+        use_all(&opened.store).unwrap();
+        let checked = wait(opened.store.check());
         drop(opened);
-        let Err(kind) = used else { continue };
-        assert_eq!(kind, StoreErrorKind::Damaged, "round {round}");
         let again = try_open(home.path()).unwrap();
-        assert!(again.rescued.is_some(), "round {round}");
+        assert_eq!(again.rescued.is_some(), checked.is_err(), "round {round}");
         use_all(&again.store).unwrap();
+        wait(again.store.check()).unwrap();
     }
 }
 
@@ -124,32 +93,65 @@ fn a_replaced_database_is_no_longer_written() {
     fs::rename(store.path(), home.path().join("elsewhere")).unwrap();
     let other = open(home.path());
     begin(&other, 1);
-    let late = wait(store.append(crate::support::entry(&session, crate::support::says("late"))));
+    let late = wait(store.append(crate::support::entry(&session, says("late"))));
     assert_eq!(late.unwrap_err().kind, StoreErrorKind::NotFound);
 }
 
 #[test]
-fn what_a_broken_page_does_not_hold_is_recovered() {
-    let mut bytes = sound();
-    let middle = bytes.len() / 2 / 4096 * 4096;
-    bytes[middle..middle + 4096].fill(0xa5);
+fn damage_that_is_met_while_reading_is_healed_in_the_same_run() {
+    let mut bytes = sound(SESSIONS, TURNS);
+    let middle = bytes.len() / 2 / PAGE * PAGE;
+    bytes[middle..middle + PAGE].fill(0xa5);
     let home = tempfile::tempdir().unwrap();
     place(home.path(), &bytes);
-    let first = try_open(home.path()).unwrap();
-    assert!(wait(first.store.check()).is_err());
-    drop(first);
-    let second = try_open(home.path()).unwrap();
-    let rescued = second.rescued.unwrap();
-    let before = u64::try_from(SESSIONS * TURNS * turn(0).len()).unwrap();
-    assert!(rescued.entries * 10 > before * 8, "{rescued}");
-    for facts in wait(second.store.list(100)).unwrap() {
-        assert!(is_legal(&load(&second.store, &facts.id).entries));
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    let recovered: Arc<Recovered> = Arc::new(move |rescued| hears.lock().unwrap().push(rescued));
+    let opened = Store::open(Options { recovered, ..options(home.path()) }).unwrap();
+    assert_eq!(opened.rescued, None, "what is broken lies deep");
+    let store = Arc::new(opened.store);
+    let sibling = store.database().store(options(home.path())).unwrap();
+    for facts in wait(store.list(100)).unwrap() {
+        assert!(is_legal(&load(&store, &facts.id).entries));
+        append(&store, &facts.id, says("and on"));
+        wait(sibling.load(facts.id, ALL)).unwrap();
     }
+    wait(store.check()).unwrap();
+    let heard = heard.lock().unwrap();
+    let [rescued] = heard.as_slice() else { panic!("{heard:?}") };
+    let before = u64::try_from(SESSIONS * TURNS * turn(0).len()).unwrap();
+    assert!(rescued.entries * 10 > before * 9 && rescued.lost > 0, "{rescued}");
+    assert!(fs::read(&rescued.aside).unwrap() == bytes);
+    drop((store, sibling));
+    assert_eq!(try_open(home.path()).unwrap().rescued, None);
+}
+
+#[test]
+fn damage_is_left_alone_while_another_process_has_the_database_open() {
+    let mut bytes = sound(SESSIONS, TURNS);
+    let middle = bytes.len() / 2 / PAGE * PAGE;
+    bytes[middle..middle + PAGE].fill(0xa5);
+    let home = tempfile::tempdir().unwrap();
+    let path = place(home.path(), &bytes);
+    let store = try_open(home.path()).unwrap().store;
+    let users = fs::File::open(format!("{}.users", path.display())).unwrap();
+    rustix::fs::flock(&users, rustix::fs::FlockOperation::LockShared).unwrap();
+    let read = || -> Result<(), StoreError> {
+        for facts in wait(store.list(100))? {
+            wait(store.load(facts.id, ALL))?;
+        }
+        Ok(())
+    };
+    let refused = read().unwrap_err();
+    assert_eq!(refused.kind, StoreErrorKind::Busy);
+    assert!(refused.sentence.contains("another gnoma has it open"), "{refused}");
+    drop(users);
+    read().unwrap();
 }
 
 #[test]
 fn a_rescue_cut_short_is_finished_or_begun_anew() {
-    let bytes = sound();
+    let bytes = sound(SESSIONS, TURNS);
     let home = tempfile::tempdir().unwrap();
     let path = options(home.path()).path();
     let beside = |ending: &str| PathBuf::from(format!("{}.{ending}", path.display()));
@@ -188,7 +190,8 @@ fn a_log_without_its_database_is_nobody_elses() {
 
     fs::remove_file(&path).unwrap();
     fs::write(log_of(&path), log).unwrap();
-    fs::write(PathBuf::from(format!("{}.rescued", path.display())), sound()).unwrap();
+    fs::write(PathBuf::from(format!("{}.rescued", path.display())), sound(SESSIONS, TURNS))
+        .unwrap();
     let adopted = open(home.path());
     assert_eq!(wait(adopted.list(100)).unwrap().len(), SESSIONS);
     wait(adopted.check()).unwrap();
@@ -196,7 +199,7 @@ fn a_log_without_its_database_is_nobody_elses() {
 
 #[test]
 fn a_broken_header_costs_nothing() {
-    let mut bytes = sound();
+    let mut bytes = sound(SESSIONS, TURNS);
     bytes[..60].fill(0xff);
     let home = tempfile::tempdir().unwrap();
     place(home.path(), &bytes);
@@ -214,7 +217,7 @@ fn foreign_and_newer_files_are_left_untouched() {
         .unwrap()
         .execute_batch("CREATE TABLE recipes(name TEXT); PRAGMA user_version = 3;")
         .unwrap();
-    let mut newer = sound();
+    let mut newer = sound(SESSIONS, TURNS);
     newer[60..64].copy_from_slice(&99_u32.to_be_bytes());
     let cases = [
         (fs::read(other).unwrap(), StoreErrorKind::Foreign),

@@ -21,6 +21,8 @@ mod damage;
 #[cfg(test)]
 mod flips;
 #[cfg(test)]
+mod harm;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod ledger;
@@ -34,6 +36,8 @@ mod places;
 mod redaction;
 #[cfg(test)]
 mod results;
+#[cfg(test)]
+mod salvage;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]

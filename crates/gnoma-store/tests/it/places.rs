@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::store::{Durability, NewEntry, ResultStore, SessionStore, StoreErrorKind};
+use gnoma_core::store::{
+    Durability, NewEntry, ResultStore, SessionId, SessionStore, StoreErrorKind,
+};
 use gnoma_store::{Journal, Store};
 
 use crate::support::{append, begin, entry, load, log_of, open, options, says, try_open, wait};
@@ -106,6 +108,9 @@ fn full_disk_child() {
     let error = wait(results.put(noise)).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Full, "{error:?}");
     assert_eq!(load(&store, &session).entries.len(), kept);
+    let only_reads = Store::open_to_read(options(home.path())).unwrap();
+    assert_eq!(load(&only_reads, &session).entries.len(), kept);
+    drop(only_reads);
     assert_eq!(wait(store.search("nothing".into(), 9)).unwrap(), []);
     // Long enough for a pause, in which there is no room to be made.
     thread::sleep(Duration::from_millis(400));
@@ -116,6 +121,39 @@ fn full_disk_child() {
     assert_eq!(load(&store, &session).entries.len(), kept + 1);
     assert_eq!(wait(store.search("room again".into(), 9)).unwrap().len(), 1);
     wait(store.check()).unwrap();
+}
+
+#[test]
+fn a_recovery_without_room_leaves_all_as_it_was() {
+    with_own_mounts("places::no_room_child");
+}
+
+#[test]
+fn no_room_child() {
+    if !has_own_mounts() {
+        return;
+    }
+    let mut bytes = crate::harm::sound(20, 60);
+    bytes[..100].fill(0xff);
+    let home = tempfile::tempdir().unwrap();
+    mount(&format!("size={}k", bytes.len() * 5 / 2 / 1024), home.path());
+    let path = crate::harm::place(home.path(), &bytes);
+    let ballast = home.path().join("ballast");
+    for ballast_bytes in [bytes.len(), bytes.len() / 2, bytes.len() / 8] {
+        fs::write(&ballast, vec![1; ballast_bytes]).unwrap();
+        let Err(error) = try_open(home.path()) else { panic!("{ballast_bytes}: there was room") };
+        assert_eq!(error.kind, StoreErrorKind::Full, "{error:?}");
+        assert!(fs::read(&path).unwrap() == bytes, "{ballast_bytes}");
+        let files =
+            fs::read_dir(home.path()).unwrap().map(|file| file.unwrap().metadata().unwrap());
+        let used: u64 = files.map(|facts| facts.len()).sum();
+        let most = u64::try_from(bytes.len() + ballast_bytes).unwrap();
+        assert_eq!(used, most, "nothing of the attempt takes room");
+    }
+    fs::remove_file(ballast).unwrap();
+    mount_again("size=64m", home.path());
+    let rescued = try_open(home.path()).unwrap().rescued.unwrap();
+    assert_eq!((rescued.sessions, rescued.lost), (20, 0), "{rescued}");
 }
 
 #[test]
@@ -141,8 +179,25 @@ fn read_only_child() {
     assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error:?}");
     let Err(error) = try_open(&home.path().join("new")) else { panic!("a folder was made") };
     assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error:?}");
+    reads_and_cannot_write(home.path(), &session);
     mount_again("rw", home.path());
     assert_eq!(load(&open(home.path()), &session).entries.len(), 1);
+}
+
+/// What was stored last is in the log alone.
+fn reads_and_cannot_write(home: &Path, session: &SessionId) {
+    let store = Store::open_to_read(options(home)).unwrap();
+    assert_eq!(wait(store.list(9)).unwrap().len(), 1);
+    assert_eq!(load(&store, session).entries.len(), 1);
+    assert!(wait(store.search("kept".into(), 9)).is_ok());
+    wait(store.check()).unwrap();
+    let refused = [
+        wait(store.append(entry(session, says("more")))).unwrap_err(),
+        wait(store.hold(session.clone(), 0)).unwrap_err(),
+    ];
+    for error in refused {
+        assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error:?}");
+    }
 }
 
 fn mount_again(mode: &str, folder: &Path) {

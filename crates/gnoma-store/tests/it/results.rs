@@ -1,12 +1,16 @@
 //! Large results: kept beside the session, read in slices, shared with forks.
 
-use std::{borrow::Cow, fs, path::Path, sync::Arc};
+use std::{
+    borrow::Cow,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use gnoma_core::store::{
     EntryId, ResultId, ResultSlice, ResultStore, SessionId, SessionStore, StoreError,
     StoreErrorKind,
 };
-use gnoma_store::Store;
+use gnoma_store::{Options, Recovered, Store};
 use proptest::prelude::*;
 
 use crate::support::{append, begin, open, options, says, turn, wait};
@@ -190,15 +194,14 @@ fn whole_results_survive_a_rescue_and_broken_ones_are_counted() {
     let damaged = rusqlite::Connection::open(&path).unwrap();
     damaged.execute("DELETE FROM piece WHERE result = 2 AND start > 0", []).unwrap();
     drop(damaged);
-    let store = Arc::new(open(home.path()));
-    let error = read(&store, &session, "r2", 900_000, 9).unwrap_err();
-    assert_eq!(error.kind, StoreErrorKind::Damaged);
-    drop(store);
-
-    assert!(fs::exists(format!("{}.doubt", path.display())).unwrap());
-    let opened = crate::support::try_open(home.path()).unwrap();
-    assert_eq!(opened.rescued.unwrap().lost, 1);
+    let heard = Arc::new(Mutex::new(None));
+    let hears = Arc::clone(&heard);
+    let recovered: Arc<Recovered> = Arc::new(move |rescued| *hears.lock().unwrap() = Some(rescued));
+    let opened = Store::open(Options { recovered, ..options(home.path()) }).unwrap();
     let store = Arc::new(opened.store);
+    let error = read(&store, &session, "r2", 900_000, 9).unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::NotFound);
+    assert_eq!(heard.lock().unwrap().as_ref().map(|rescued| rescued.lost), Some(1));
     assert_eq!(read(&store, &session, "r1", 0, 99).unwrap().text, "the first");
     assert_eq!(read(&store, &session, "r2", 0, 99).unwrap_err().kind, StoreErrorKind::NotFound);
     assert!(!wait(store.search("output".into(), 5)).unwrap().is_empty());

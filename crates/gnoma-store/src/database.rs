@@ -1,0 +1,239 @@
+//! An open SQLite file, for all stores of a process on it: one writing thread and two reading ones.
+//!
+//! A file that turns out to be damaged is healed while it is open: all that use it end first, then it is
+//! recovered as at a start, and the threads go on with what was recovered. That needs the file for this
+//! process alone. A database that can only be read is never healed.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use gnoma_core::store::{StoreError, StoreErrorKind};
+use rusqlite::Connection;
+use tokio::sync::{RwLock, RwLockReadGuard, oneshot};
+
+use crate::{
+    db,
+    error::{Explain, Result},
+    files,
+    job::closed,
+    open,
+    options::Options,
+    rescued::Rescued,
+    upkeep::Keeper,
+    users::User,
+    worker::Worker,
+};
+
+/// A slow search leaves one thread for the rest.
+const READERS: usize = 2;
+
+/// Times that a process heals a database; one that is damaged again and again lies on a broken disk.
+const MAX_HEALS: u64 = 3;
+
+/// An open SQLite file.
+pub(crate) struct Database {
+    /// Locked alone while it is healed.
+    current: RwLock<Current>,
+    /// How often it was tried to heal it.
+    heals: AtomicU64,
+    /// How often that brought another file.
+    generation: AtomicU64,
+    /// Something was deleted since the log was last freed of it.
+    deleted: Arc<AtomicBool>,
+    path: PathBuf,
+    /// Tells its stores from those of others, with their numbers.
+    token: String,
+    next_store: AtomicU64,
+    /// Keeps others from replacing the database; goes after all that use it. None where it can only be
+    /// read.
+    user: Option<User>,
+}
+
+impl Database {
+    /// Opens the database that `options` name for writing, making or recovering it where needed.
+    pub(crate) fn open(options: &Options) -> Result<(Self, Option<Rescued>)> {
+        let (connection, rescued, user) = open::open(options)?;
+        Ok((Self::with(options, connection, Some(user))?, rescued))
+    }
+
+    /// Opens the one that is there for reading alone.
+    pub(crate) fn open_to_read(options: &Options) -> Result<Self> {
+        Self::with(options, open::to_read(options)?, None)
+    }
+
+    fn with(options: &Options, connection: Connection, user: Option<User>) -> Result<Self> {
+        let token =
+            connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).explain()?;
+        let (path, deleted) = (options.path(), Arc::new(AtomicBool::new(false)));
+        let current = Current::with(options, connection, &deleted, user.is_none())?;
+        Ok(Self {
+            current: RwLock::new(current),
+            heals: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
+            deleted,
+            path,
+            token,
+            next_store: AtomicU64::new(0),
+            user,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn deleted(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.deleted)
+    }
+
+    /// Another store's name.
+    pub(crate) fn next_token(&self) -> String {
+        let number = self.next_store.fetch_add(1, Ordering::Relaxed);
+        format!("{}-{number}", self.token)
+    }
+
+    /// Whether it is the sound file at `path` still, for all that is known.
+    pub(crate) fn is_as_opened(&self, path: &Path) -> bool {
+        let opened = self.current.try_read().ok().and_then(|current| current.opened);
+        path == self.path
+            && opened.is_some()
+            && files::identity(&self.path) == opened
+            && !files::beside(&self.path, files::DOUBT).exists()
+    }
+
+    /// The threads, for as long as nobody heals the database.
+    pub(crate) async fn current(&self) -> RwLockReadGuard<'_, Current> {
+        self.current.read().await
+    }
+
+    /// Has the writing thread do something for which nobody waits.
+    pub(crate) fn tell(&self, work: impl FnOnce(&Connection) -> Result<()> + Send + 'static) {
+        if let Ok(current) = self.current.try_read()
+            && let Ok(writer) = current.writer()
+        {
+            drop(writer.tell(work));
+        }
+    }
+
+    /// How often another file took its place; for [`heal`](Self::heal).
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::SeqCst)
+    }
+
+    /// Recovers what is readable of the file that somebody met damage in, and goes on with that. `seen` is
+    /// the generation then: where it was healed since, there is nothing to do. On a thread of its own,
+    /// which ends with that.
+    pub(crate) async fn heal(
+        database: &Arc<Self>,
+        options: &Arc<Options>,
+        seen: u64,
+    ) -> Result<Option<Rescued>> {
+        let (done, healed) = oneshot::channel();
+        let (database, options) = (Arc::clone(database), Arc::clone(options));
+        let work = move || {
+            // Nobody may wait any more: it is healed all the same.
+            drop(done.send(database.heal_now(&options, seen)));
+        };
+        let thread = thread::Builder::new().name("gnoma-store-healing".to_owned()).spawn(work);
+        thread.map_err(|error| {
+            let sentence = format!("cannot start recovering the session database: {error}");
+            StoreError::new(StoreErrorKind::Io, sentence)
+        })?;
+        healed.await.map_err(|_| closed())?
+    }
+
+    fn heal_now(&self, options: &Options, seen: u64) -> Result<Option<Rescued>> {
+        let Some(user) = &self.user else { return Err(closed()) };
+        let mut current = self.current.blocking_write();
+        if self.generation() != seen {
+            return Ok(None);
+        }
+        if self.heals.fetch_add(1, Ordering::SeqCst) >= MAX_HEALS {
+            return Err(closed());
+        }
+        // All that have the file open end here.
+        *current = Current::default();
+        let healed = open::anew(options, user);
+        let (connection, rescued) = match healed {
+            Ok((connection, rescued)) => (Ok(connection), Ok(Some(rescued))),
+            Err(error) => (open::as_it_is(options), Err(error)),
+        };
+        *current = Current::with(options, connection?, &self.deleted, false)?;
+        if rescued.is_ok() {
+            self.generation.fetch_add(1, Ordering::SeqCst);
+        }
+        rescued
+    }
+}
+
+/// The threads on a file.
+#[derive(Default)]
+pub(crate) struct Current {
+    readers: [OnceLock<Worker>; READERS],
+    next_reader: AtomicUsize,
+    /// None where the file could not be opened again.
+    writer: Option<Worker>,
+    /// Which file it is.
+    opened: Option<(u64, u64)>,
+    options: Option<Arc<Options>>,
+    only_reads: bool,
+}
+
+impl Current {
+    fn with(
+        options: &Options,
+        connection: Connection,
+        deleted: &Arc<AtomicBool>,
+        only_reads: bool,
+    ) -> Result<Self> {
+        let path = options.path();
+        let opened = files::identity(&path);
+        let writer = Worker::writing(connection, Keeper::new(path, Arc::clone(deleted)))?;
+        Ok(Self {
+            writer: Some(writer),
+            opened,
+            options: Some(Arc::new(options.clone())),
+            only_reads,
+            ..Self::default()
+        })
+    }
+
+    /// The thread that changes the database.
+    pub(crate) fn writer(&self) -> Result<&Worker> {
+        self.writer.as_ref().ok_or_else(closed)
+    }
+
+    /// Looks at the database on a reading thread.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.reader()?.ask(work).await
+    }
+
+    /// The reading threads take turns; each is made when it is first needed.
+    fn reader(&self) -> Result<&Worker> {
+        let turn = self.next_reader.fetch_add(1, Ordering::Relaxed);
+        let (Some(worker), Some(options)) = (self.readers.get(turn % READERS), &self.options)
+        else {
+            return self.writer();
+        };
+        if let Some(worker) = worker.get() {
+            return Ok(worker);
+        }
+        let (options, only_reads) = (Arc::clone(options), self.only_reads);
+        let made = Worker::reading(move || {
+            if only_reads {
+                return open::to_read(&options);
+            }
+            db::connect(&options.path(), options.patience, db::journal_for(&options))
+        })?;
+        Ok(worker.get_or_init(|| made))
+    }
+}

@@ -388,7 +388,14 @@ impl Writer {
         let parent = self.last.map_or(self.first, Parent::After);
         let is_message = matches!(record, Record::Message(_));
         let new = NewEntry { session, parent, at_ms, record, durability };
-        let before = self.last.replace(self.store.append(new).await?);
+        let entry = match self.store.append(new.clone()).await {
+            // The last entry was lost to damage and the rest recovered: it goes on from there.
+            Err(error) if error.kind == StoreErrorKind::NotFound && self.last.is_some() => {
+                self.store.append(NewEntry { parent: Parent::Tip, ..new }).await?
+            }
+            appended => appended?,
+        };
+        let before = self.last.replace(entry);
         if is_message {
             self.before.push_back(before);
             if self.before.len() > MAX_TAIL_MESSAGES {

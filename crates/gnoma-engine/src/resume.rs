@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
     CallId, Message, Role, ToolCall, ToolResult,
-    store::{Entry, Record},
+    store::{Entry, EntryId, Record},
 };
 
 use crate::prompt;
@@ -21,6 +21,20 @@ use crate::prompt;
 #[must_use]
 pub fn history(entries: &[Entry]) -> Vec<Arc<Message>> {
     made(entries).finish()
+}
+
+/// The last entry that a summary among `entries` stands in for; the [`history`] needs none up to it.
+#[must_use]
+pub fn told_up_to(entries: &[Entry]) -> Option<EntryId> {
+    last_summary(entries).map(|(_, up_to)| up_to)
+}
+
+/// The text of the last summary, and the last entry that it stands in for.
+fn last_summary(entries: &[Entry]) -> Option<(&str, EntryId)> {
+    entries.iter().rev().find_map(|entry| match &entry.record {
+        Record::Summary { text, up_to } => Some((text.as_str(), (*up_to).min(entry.id))),
+        _ => None,
+    })
 }
 
 /// How large the beginning of a conversation is, as its provider counted.
@@ -57,10 +71,9 @@ pub fn measured(entries: &[Entry]) -> Option<Measured> {
 
 fn made(entries: &[Entry]) -> History {
     let mut history = History::default();
-    let up_to = entries.iter().rev().find_map(|entry| {
-        let Record::Summary { text, up_to } = &entry.record else { return None };
+    let up_to = last_summary(entries).map(|(text, up_to)| {
         history.say(prompt::summary(text));
-        Some((*up_to).min(entry.id))
+        up_to
     });
     for entry in entries.iter().filter(|entry| up_to.is_none_or(|up_to| entry.id > up_to)) {
         if let Record::Message(message) = &entry.record {
@@ -131,7 +144,7 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{Content, RawJson, Usage, store::EntryId};
+    use gnoma_core::{Content, RawJson, Usage};
     use proptest::prelude::*;
 
     use super::*;
@@ -206,6 +219,20 @@ mod tests {
             prop_assert!(known.is_none_or(|known| known.messages <= history(&entries).len()));
             let (a, b) = (cut.0.index(entries.len() + 1), cut.1.index(entries.len() + 1));
             prop_assert!(is_legal(&history(&entries[a.min(b)..a.max(b)])));
+        }
+
+        #[test]
+        fn what_a_summary_stands_for_need_not_be_read(
+            records in prop::collection::vec(record(), 0..24),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let entries = entries(records);
+            let end = &entries[cut.index(entries.len() + 1)..];
+            let is_enough = end.first().is_some_and(|first| Some(first.id) <= told_up_to(end));
+            if is_enough {
+                prop_assert_eq!(history(end), history(&entries));
+                prop_assert_eq!(measured(end), measured(&entries));
+            }
         }
 
         #[test]

@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use gnoma_core::store::{
-    Entry, EntryId, PageRequest, SessionFacts, SessionId, SessionStore, StoreErrorKind,
+    Entry, EntryId, PageRequest, SessionFacts, SessionId, SessionStore, StoreError, StoreErrorKind,
 };
+use gnoma_engine::resume;
 use gnoma_store::{Opened, Store};
 
 use crate::{HostError, Project, Result, clock::Clock, places::Places};
 
 /// Entries and bytes read at once.
 const PAGE: PageRequest = PageRequest { tip: None, max_entries: 10_000, max_bytes: 64 << 20 };
+/// Entries read first where the end of a session may be all that is needed, and how many times as many
+/// are read next.
+const FIRST_ENTRIES: usize = 64;
+const PAGE_GROWTH: usize = 4;
 /// Sessions that a beginning is looked up in; retention keeps far fewer.
 const MAX_SESSIONS: usize = 100_000;
 /// Sessions that are named where a beginning fits several.
@@ -48,15 +53,26 @@ impl Past {
         Self::find(project)?.ok_or_else(|| nothing_kept(&project.places))
     }
 
-    /// Opens the store, or makes it.
+    /// Opens the store, or makes it. One in a home that is read-only or full can be read all the same.
     ///
     /// # Errors
     /// It cannot be opened.
     pub fn make(Project { places, firewall, notices, shared, .. }: &Project) -> Result<Self> {
-        let Opened { store, rescued } = shared.store(places.store(firewall))?;
-        if let Some(rescued) = rescued {
-            notices.warning(rescued);
-        }
+        let options = places.store(firewall, notices);
+        let store = match shared.store(options.clone()) {
+            Ok(Opened { store, rescued }) => {
+                if let Some(rescued) = rescued {
+                    notices.warning(rescued);
+                }
+                store
+            }
+            Err(error) if cannot_write(&error.kind) => {
+                let Ok(store) = Store::open_to_read(options) else { return Err(error.into()) };
+                notices.warning(format_args!("saved sessions are opened read-only: {error}"));
+                store
+            }
+            Err(error) => return Err(error.into()),
+        };
         Ok(Self { store: Arc::new(store), places: places.clone(), clock: shared.clock().clone() })
     }
 
@@ -117,6 +133,13 @@ impl Past {
         }
     }
 
+    /// The end of a session's path, oldest first: at least what a conversation is made of
+    /// ([`resume::history`]). Of a compacted session that is what came after the last summary, however
+    /// long the rest is.
+    pub async fn recent(&self, id: &SessionId) -> Result<Vec<Entry>> {
+        Ok(recent(&self.store, id).await?)
+    }
+
     /// The pages that make up a session, oldest first, each to be loaded on its own. What is added
     /// from now on is in none.
     pub async fn pages(&self, id: &SessionId) -> Result<Vec<PageRequest>> {
@@ -152,6 +175,29 @@ impl Past {
     }
 }
 
+async fn recent(store: &Store, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
+    let mut pages = Vec::new();
+    let mut first_needed = None;
+    let mut request = PageRequest { max_entries: FIRST_ENTRIES, ..PAGE };
+    loop {
+        let page = store.load(id.clone(), request).await?;
+        first_needed = first_needed.or_else(|| resume::told_up_to(&page.entries));
+        let is_enough = page.entries.first().is_some_and(|first| Some(first.id) <= first_needed);
+        pages.push(page.entries);
+        // Ids fall from page to page, so this ends.
+        if is_enough || page.earlier.is_none() {
+            return Ok(pages.into_iter().rev().flatten().collect());
+        }
+        let max_entries = (request.max_entries * PAGE_GROWTH).min(PAGE.max_entries);
+        request = PageRequest { tip: page.earlier, max_entries, ..PAGE };
+    }
+}
+
+/// Whether sessions can be read where this went wrong.
+pub(crate) fn cannot_write(kind: &StoreErrorKind) -> bool {
+    matches!(kind, StoreErrorKind::ReadOnly | StoreErrorKind::Full)
+}
+
 fn unknown(beginning: &str) -> HostError {
     HostError::usage(format!(
         "no session `{beginning}` in this project; `gnoma sessions list` lists them"
@@ -173,4 +219,49 @@ pub fn refuse_in_incognito(project: &Project, command: &str) -> Result<()> {
     Err(HostError::usage(format!(
         "`gnoma {command}` does not work in incognito mode, which saves nothing"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use gnoma_core::{
+        Message,
+        store::{Durability, NewEntry, NewSession, Parent, Record},
+    };
+    use gnoma_store::Options;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_summary_stands_for_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options::new(folder.path(), "/p", Arc::new(|_, text| Cow::Borrowed(text)));
+        let store = Store::open(options).unwrap().store;
+        let new = NewSession { id: None, at_ms: 0, title: None };
+        let id = store.begin(new).await.unwrap();
+        let add = async |record| {
+            let (session, parent, durability) = (id.clone(), Parent::Tip, Durability::Process);
+            let entry = NewEntry { session, parent, at_ms: 0, record, durability };
+            store.append(entry).await.unwrap()
+        };
+        let says = |text: String| Record::Message(Arc::new(Message::user_text(text)));
+        let mut last = None;
+        for number in 0..400 {
+            last = Some(add(says(format!("{number}"))).await);
+        }
+        assert_eq!(recent(&store, &id).await.unwrap().len(), 400, "all of it is told");
+        add(Record::Summary { text: "counting".into(), up_to: last.unwrap() }).await;
+        for (more, at_most) in [(10, 64), (100, 64 * 5)] {
+            for number in 0..more {
+                add(says(format!("after {number}"))).await;
+            }
+            let path = PageRequest { tip: None, max_entries: 9999, max_bytes: usize::MAX };
+            let whole = store.load(id.clone(), path).await.unwrap().entries;
+            let read = recent(&store, &id).await.unwrap();
+            assert!(read.len() <= at_most && whole.len() > 400, "{}", read.len());
+            assert_eq!(resume::history(&read), resume::history(&whole));
+            assert_eq!(resume::history(&read).len(), whole.len() - 400, "{more}");
+        }
+    }
 }

@@ -18,7 +18,7 @@ use gnoma_store::{
     checkpoint::{self, Vault, Workspace},
 };
 
-use crate::{Folders as _, HostError, Result, lowering::KeepingSettings};
+use crate::{Folders as _, HostError, Notices, Result, lowering::KeepingSettings};
 
 /// The folder within the state folder.
 const FOLDER: &str = "kept";
@@ -92,10 +92,14 @@ impl Places {
         }
     }
 
-    /// How the sessions are stored; no secret is.
-    pub fn store(&self, firewall: &Arc<Firewall>) -> Options {
+    /// How the sessions are stored; no secret is. What is recovered while they are in use is told.
+    pub fn store(&self, firewall: &Arc<Firewall>, notices: &Notices) -> Options {
         let project = self.project.display().to_string();
-        Options::new(self.sessions.clone(), project, redaction(Arc::clone(firewall)))
+        let notices = notices.clone();
+        Options {
+            recovered: Arc::new(move |rescued| notices.warning(rescued)),
+            ..Options::new(self.sessions.clone(), project, redaction(Arc::clone(firewall)))
+        }
     }
 
     /// The database of this project.

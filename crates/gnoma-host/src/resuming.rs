@@ -6,11 +6,14 @@ use anyhow::Context as _;
 use gnoma_core::{
     Message, Usage,
     protocol::Start,
-    store::{Entry, Holder, Record, SessionId, SessionStore as _, StoreErrorKind},
+    store::{Entry, HoldReport, Holder, Record, SessionId, SessionStore as _, StoreErrorKind},
 };
 use gnoma_engine::resume;
 
-use crate::{HostError, HostErrorKind, Project, Result, clock, past::Past};
+use crate::{
+    HostError, HostErrorKind, Project, Result, clock,
+    past::{Past, cannot_write},
+};
 
 /// A session in hand, and what was said in it.
 pub struct Continued {
@@ -65,14 +68,17 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     };
     may_continue(project)?;
     let past = Past::open(project)?;
-    let mut id = past.session(named).await?.id;
+    let mut facts = past.session(named).await?;
     if fork {
-        id = past.fork(&id, None).await?;
+        facts = past.store.facts(past.fork(&facts.id, None).await?).await?;
     }
+    let id = facts.id;
     let taken = past.store.hold(id.clone(), project.now_ms()).await;
     let taken = match taken.map_err(|error| (error.kind.clone(), error)) {
         Ok(taken) => taken,
         Err((StoreErrorKind::Held { by }, _)) => return Err(held(&id, &by, project.now_ms())),
+        // What is said in it is asked all the same; that it is not saved is told when it is not.
+        Err((kind, _)) if cannot_write(&kind) => HoldReport::default(),
         Err((_, error)) => return Err(error).context(format!("cannot continue `{id}`"))?,
     };
     if !taken.interrupted.is_empty() {
@@ -87,8 +93,16 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
             "gnoma exited while {count} calls of this session waited for approval; they did not run, and the model is told"
         ));
     }
-    let path = past.path(&id, None).await?;
-    let (history, used) = (resume::history(&path), Used::of(&path));
+    // What a copy shares with its source is counted there.
+    let path = match facts.forked_from {
+        Some(_) => past.path(&id, None).await?,
+        None => past.recent(&id).await?,
+    };
+    let mut used = Used::of(&path);
+    if facts.forked_from.is_none() {
+        used.all = facts.usage;
+    }
+    let history = resume::history(&path);
     let measured = resume::measured(&path);
     Ok(Some(Continued { past, id, history, used, measured }))
 }

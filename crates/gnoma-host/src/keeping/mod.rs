@@ -47,7 +47,7 @@ impl Kept {
             return Self { clock, ..Self::default() };
         }
         let open = || {
-            let (options, notices) = (places.store(firewall), Notices::clone(notices));
+            let (options, notices) = (places.store(firewall, notices), Notices::clone(notices));
             let shared = shared.clone();
             Late::opening(move || {
                 let opened = shared.store(options.clone())?;

@@ -227,15 +227,21 @@ async fn a_read_only_home_stops_no_turn() {
 
 /// The program with a disk of so many kilobytes for its state, in a mount namespace of its own.
 fn on_small_disk(world: &World, kilobytes: u32, args: &[&str]) -> Command {
+    let mut command = with_small_disk(world, kilobytes, "exec \"$@\"");
+    command.args(args);
+    command
+}
+
+/// A script with a disk of so many kilobytes at `$0` for the program's state; `$1` is the program.
+fn with_small_disk(world: &World, kilobytes: u32, script: &str) -> Command {
     let state = world.home.path().join("state");
     fs::create_dir_all(&state).unwrap();
-    let script = format!("mount -t tmpfs -o size={kilobytes}k none \"$0\" && exec \"$@\"");
+    let script = format!("mount -t tmpfs -o size={kilobytes}k none \"$0\" && {script}");
     let mut command = Command::new("unshare");
     command
         .args(["--map-root-user", "--mount", "sh", "-c", &script])
         .arg(&state)
         .arg(env!("CARGO_BIN_EXE_gnoma"))
-        .args(args)
         .current_dir(world.project.path())
         .env_clear()
         .env("TZ", "UTC")
@@ -265,6 +271,31 @@ async fn a_full_disk_stops_no_turn() {
         assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{kilobytes} kB: {run:?}");
         assert_eq!(world.read("a"), "1");
         assert!(run.err.contains("warning"), "{kilobytes} kB: the person is told: {run:?}");
+    }
+}
+
+/// What was said goes on, and is not saved; that is told.
+#[tokio::test]
+async fn sessions_on_a_disk_that_cannot_be_written_are_read_and_go_on() {
+    for shut in ["mount -o remount,ro \"$0\"", "cat /dev/zero > \"$0/large\" 2> /dev/null; true"] {
+        let world = World::new([says("the first answer"), says("the second answer")]);
+        let script = format!(
+            "\"$1\" first && {{ {shut}; }} && \"$1\" sessions list && \"$1\" sessions show && \
+             \"$1\" --continue second"
+        );
+        let Ok(child) = with_small_disk(&world, 4096, &script).spawn() else {
+            return println!("not run: `unshare` does not exist here");
+        };
+        let run = finish(child).await;
+        if run.err.contains("unshare:") || run.err.contains("mount:") {
+            return println!("not run: this machine lets nobody mount: {}", run.err);
+        }
+        assert_eq!(run.code, Some(0), "{shut}: {run:?}");
+        assert!(run.out.contains("first") && run.out.ends_with("the second answer\n"), "{run:?}");
+        assert_eq!(run.out.matches("the first answer").count(), 2, "said and shown: {run:?}");
+        let asked = world.last_request();
+        assert_eq!(asked.len(), 3, "{shut}: {asked:?}");
+        assert!(run.err.contains("cannot be saved"), "{shut}: {run:?}");
     }
 }
 

@@ -319,3 +319,22 @@ async fn a_checkpoint_that_is_gone_is_said_to_be_and_the_conversation_goes_back_
     let run = world.run(&["rewind", "--conversation"]).await;
     assert_eq!((run.code, world.read("a.txt").as_str()), (Some(0), "two\n"), "{run:?}");
 }
+
+/// To a clock that is ahead all checkpoints are too old.
+#[tokio::test]
+async fn checkpoints_of_the_session_that_goes_on_stay_whatever_the_clock_says() {
+    let files = ["a", "b", "c"];
+    let world = World::new(files.into_iter().flat_map(|file| [writes(file, "1"), says("done")]));
+    world.configure("[checkpoints]\nmax_age = \"1s\"\n");
+    let there = || files.map(|file| exists(world.project.path(), file));
+    for (number, file) in files.into_iter().enumerate() {
+        let goes_on: &[&str] = if number == 0 { &[] } else { &["--continue"] };
+        let run = world.run(&[&FREE[..], goes_on, &[file]].concat()).await;
+        assert!(run.code == Some(0) && exists(world.project.path(), file), "{run:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+        // Checkpoints are looked through once a day.
+        std::fs::remove_file(world.kept().join("tidied")).unwrap();
+    }
+    let run = world.run(&["rewind", "2"]).await;
+    assert_eq!((run.code, there()), (Some(0), [true, false, false]), "{run:?}");
+}

@@ -159,3 +159,35 @@ async fn ten_programs_at_once_pass_a_cap_by_no_more_than_their_calls_in_flight()
     assert_eq!(set_aside, None);
     check(&ledger, &bill, PROGRAMS as u64).await;
 }
+
+/// A ledger of which nothing is left: caps stay shut until a person says that they may begin at nothing.
+#[tokio::test]
+async fn what_was_spent_and_is_lost_shuts_caps_until_it_is_accepted() {
+    let (server, _bill) = vendor();
+    let world = capped(server);
+    let turn = async || world.run(&["read it line by line"]).await;
+    let first = turn().await;
+    assert_eq!(first.code, Some(0), "{first:?}");
+    let pools = world.json(&["router", "pools", "--json"]).await;
+    assert_eq!(pools["money_missing"], false, "{pools}");
+    let ledger = world.home.path().join(".local/state/gnoma/ledger.db");
+    std::fs::write(&ledger, "no database at all\n".repeat(900)).unwrap();
+    drop(std::fs::remove_file(ledger.with_extension("db-wal")));
+
+    let asked = world.server.requests().len();
+    let refused = turn().await;
+    assert!(refused.code != Some(0) && refused.err.contains("--accept-loss"), "{refused:?}");
+    assert_eq!(world.server.requests().len(), asked);
+    let pools = world.run(&["router", "pools"]).await;
+    assert!(pools.out.contains("gnoma router pools --accept-loss"), "{pools:?}");
+    let pools = world.json(&["router", "pools", "--json"]).await;
+    assert_eq!(pools["money_missing"], true, "{pools}");
+    let accepted = world.run(&["router", "pools", "--accept-loss"]).await;
+    assert_eq!(accepted.code, Some(0), "{accepted:?}");
+    let pools = world.json(&["router", "pools", "--json"]).await;
+    assert_eq!(pools["money_missing"], false, "{pools}");
+    let after = turn().await;
+    assert_eq!(after.code, Some(0), "{after:?}");
+    let again = world.run(&["router", "pools", "--accept-loss"]).await;
+    assert!(again.err.contains("nothing is missing"), "{again:?}");
+}

@@ -17,6 +17,8 @@ use crate::{
 
 const NONE: &str =
     "no limits are set or known; set some with `[router.caps]` and `[rate_limits.NAME]`\n";
+const MONEY_MISSING: &str = "\nnot all spending could be recovered from a damaged ledger, so calls under a cap on money \
+     are refused; to accept what is counted above: gnoma router pools --accept-loss\n";
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: i64 = 60_000;
 
@@ -24,12 +26,15 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
     let ready = preview::ready(project, None).await?;
     let levels = preview::levels(project, &ready.routes).await;
     let (rests, now_ms) = (ready.routes.rests(), clock::now_ms());
+    let money_missing = routing::has_ledger(project)
+        && routing::ledger(project).lacks_money().await.unwrap_or(false);
     if json {
         let rests: Vec<_> = rests.iter().map(|rest| facts(rest, now_ms)).collect();
         return print_json(&json!({
             "limits": levels,
             "told": told(&ready.routes),
             "resting": rests,
+            "money_missing": money_missing,
         }));
     }
     let mut text = if levels.is_empty() {
@@ -42,6 +47,9 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
         let rows = rests.iter().map(|rest| resting(rest, now_ms));
         text.push('\n');
         text.push_str(&table::lines(["resting", "time left", "because it failed"], rows));
+    }
+    if money_missing {
+        text.push_str(MONEY_MISSING);
     }
     show(&text)
 }
@@ -67,8 +75,8 @@ pub(super) async fn accept_loss(project: &Project) -> Result<()> {
     let ledger = routing::ledger(project);
     let accepted = ledger.accept_loss().await.map_err(|error| anyhow::anyhow!(error.sentence))?;
     report::say(match accepted {
-        true => "what is counted below is what limits hold against from now on",
-        false => "nothing is missing: no ledger was damaged, or that was accepted before",
+        true => "limits count what is listed below from now on",
+        false => "nothing is missing: no ledger was damaged, or you accepted the loss before",
     });
     Ok(())
 }

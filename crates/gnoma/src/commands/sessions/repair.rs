@@ -38,7 +38,8 @@ impl Done {
     fn to_json(&self) -> serde_json::Value {
         let rescued = self.rescued.as_ref().map(|rescued| {
             json!({"aside": rescued.aside, "sessions": rescued.sessions,
-                "entries": rescued.entries, "lost": rescued.lost})
+                "entries": rescued.entries, "lost": rescued.lost,
+                "unknown": rescued.unknown})
         });
         json!({"rescued": rescued, "sessions": self.sessions, "entries": self.entries,
             "interrupted_calls": self.closed, "in_use": self.in_use})
@@ -66,11 +67,12 @@ impl Done {
 
 /// Opens the store and reads all of the file; a damaged one is set aside and opened anew.
 async fn open(project: &Project) -> Result<(Past, Option<Rescued>)> {
-    let Opened { store, rescued } = Store::open(project.places.store(&project.firewall))?;
+    let options = project.places.store(&project.firewall, &project.notices);
+    let Opened { store, rescued } = Store::open(options.clone())?;
     let (store, rescued) = match store.check().await {
         Err(error) if error.kind == StoreErrorKind::Damaged && rescued.is_none() => {
             drop(store);
-            let again = Store::open(project.places.store(&project.firewall))?;
+            let again = Store::open(options)?;
             (again.store, again.rescued)
         }
         checked => {

@@ -53,10 +53,7 @@ impl fmt::Display for Value {
             // Unlike `Display`, `Debug` keeps the point of a whole number.
             Self::Number(number) => write!(f, "{number:?}"),
             Self::Bool(truth) => write!(f, "{truth}"),
-            Self::Duration(time) if time.subsec_millis() == 0 => {
-                write!(f, "\"{}s\"", time.as_secs())
-            }
-            Self::Duration(time) => write!(f, "\"{}ms\"", time.as_millis()),
+            Self::Duration(time) => write!(f, "\"{}\"", shown_duration(*time)),
             Self::Bytes(count) => write!(f, "{count}"),
             Self::List(texts) => {
                 let texts: Vec<_> = texts.iter().map(|text| quote(text)).collect();
@@ -77,7 +74,22 @@ fn masked(secret: &Secret<String>) -> String {
     format!("***{end}")
 }
 
-/// Reads a time such as `30s`, `1m30s`, `1.5h`, `90d`, `250ms`; a number alone is seconds.
+/// A time in the largest unit that it is a whole number of, as [`parse_duration`] reads it.
+fn shown_duration(time: Duration) -> String {
+    const MINUTE_S: u64 = 60;
+    const HOUR_S: u64 = 60 * MINUTE_S;
+    const DAY_S: u64 = 24 * HOUR_S;
+    match time.as_secs() {
+        _ if time.subsec_millis() != 0 => format!("{}ms", time.as_millis()),
+        DAY_S => "1 day".to_owned(),
+        seconds if seconds > 0 && seconds % DAY_S == 0 => format!("{} days", seconds / DAY_S),
+        seconds if seconds > 0 && seconds % HOUR_S == 0 => format!("{}h", seconds / HOUR_S),
+        seconds if seconds > 0 && seconds % MINUTE_S == 0 => format!("{}m", seconds / MINUTE_S),
+        seconds => format!("{seconds}s"),
+    }
+}
+
+/// Reads a time such as `30s`, `1m30s`, `1.5h`, `30 days`, `250ms`; a number alone is seconds.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -89,14 +101,14 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
         let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, next) = after.split_at(end);
         seconds += number
-            * match unit {
+            * match unit.trim() {
                 "ms" => 0.001,
-                "s" => 1.0,
+                "s" | "sec" | "second" | "seconds" => 1.0,
                 // A number without a unit stands alone.
                 "" if rest.len() == text.trim().len() => 1.0,
-                "m" => 60.0,
-                "h" => 3600.0,
-                "d" => 86400.0,
+                "m" | "min" | "minute" | "minutes" => 60.0,
+                "h" | "hour" | "hours" => 3600.0,
+                "d" | "day" | "days" => 86400.0,
                 _ => return None,
             };
         rest = next;
@@ -148,8 +160,28 @@ mod tests {
         assert_eq!(seconds("1.5h"), Some(5400.0));
         assert_eq!(seconds("2d"), Some(172_800.0));
         assert_eq!(seconds("250ms"), Some(0.25));
+        assert_eq!(seconds("30 days"), Some(2_592_000.0));
+        assert_eq!(seconds("1 hour 30 min"), Some(5400.0));
         for wrong in ["", "s", "1x", "-1s", "1m30", "1..5s", "99999999h"] {
             assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_are_shown_in_the_largest_unit_and_read_back() {
+        for (ms, shown) in [
+            (0, "0s"),
+            (250, "250ms"),
+            (30_000, "30s"),
+            (90_000, "90s"),
+            (300_000, "5m"),
+            (7_200_000, "2h"),
+            (86_400_000, "1 day"),
+            (2_592_000_000, "30 days"),
+        ] {
+            let time = Duration::from_millis(ms);
+            assert_eq!(shown_duration(time), shown);
+            assert_eq!(parse_duration(shown), Some(time));
         }
     }
 

@@ -13,6 +13,7 @@ mod checkpoint;
 mod compact;
 pub mod detect;
 pub mod gate;
+mod gauge;
 mod keeper;
 pub mod keeping;
 mod large_results;
@@ -30,6 +31,7 @@ mod turn;
 pub use crate::{
     arm::Arm,
     gate::GatePlace,
+    gauge::Gauge,
     keeping::{Keeping, Unkept},
     rights::Rights,
     routing::Routes,

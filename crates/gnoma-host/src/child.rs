@@ -6,7 +6,7 @@ use gnoma_core::{
     Command, ModelRef,
     protocol::{Detach, Overrides, SessionSpec, Start},
 };
-use gnoma_engine::{Arm, Handle, Routes, Session as Engine};
+use gnoma_engine::{Arm, Gauge, Handle, Routes, Session as Engine};
 use gnoma_guard::permission::Permissions;
 
 use crate::{HostError, Notices, Project, Result, guarding, live::ChildOpening, session, wire};
@@ -84,6 +84,7 @@ pub(crate) fn engine(
     project: &Project,
     wanted: ChildOpening,
     routes: &Arc<Routes>,
+    gauge: Arc<Gauge>,
 ) -> Result<(Handle, Option<ModelRef>)> {
     let arm = arm(routes, &project.spec.overrides)?;
     let ChildOpening { id, scope, rights, spawner, .. } = wanted;
@@ -91,6 +92,7 @@ pub(crate) fn engine(
     options.id = id.to_string();
     options.mode = project.spec.overrides.mode.unwrap_or_else(|| rights.mode());
     options.permissions = Permissions::default();
+    options.gauge = gauge;
     (options.scope, options.above, options.spawner) = (Some(scope), Some(rights), Some(spawner));
     let engine = Engine::spawn(options);
     if arm.is_some() {

@@ -13,6 +13,7 @@ mod error;
 pub mod export;
 pub mod facts;
 pub mod files;
+mod first_start;
 pub mod guarding;
 pub mod instructions;
 pub mod keeping;

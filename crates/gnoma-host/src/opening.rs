@@ -9,7 +9,7 @@ use gnoma_core::{
     store::SessionId,
     tool::{BoxFuture, Spawner},
 };
-use gnoma_engine::Session as Engine;
+use gnoma_engine::{Gauge, Session as Engine};
 
 use crate::{
     Project, Result,
@@ -129,9 +129,8 @@ fn ready(
     let is_new = session.is_none() && stored.is_none();
     let new_id = || SessionId::new(project.shared.clock().session_id());
     let id = session.or_else(|| stored.clone()).unwrap_or_else(new_id);
-    let project = Arc::new(project);
-    let routes = KnownRoutes::default();
-    let info = facts::info(&project, used);
+    let (routes, gauge) = (KnownRoutes::default(), Arc::<Gauge>::default());
+    let (info, project) = (facts::info(&project, used), Arc::new(project));
     let making = Making {
         project: Arc::clone(&project),
         id: id.clone(),
@@ -141,6 +140,7 @@ fn ready(
         measured,
         begun: kept.begun(),
         routes: Arc::clone(&routes),
+        gauge: Arc::clone(&gauge),
         model: info.model.clone(),
         spawner,
     };
@@ -150,10 +150,10 @@ fn ready(
         continued: stored,
         model: info.model.clone(),
         routes,
+        gauge,
         kept: Mutex::new(Some(kept)),
     };
-    let services = Arc::new(services);
-    let opening = Box::pin(std::future::pending());
+    let (opening, services) = (Box::pin(std::future::pending()), Arc::new(services));
     OpenableSession { prepared: Prepared { id, info, messages, opening, services }, making }
 }
 
@@ -167,6 +167,7 @@ struct Making {
     measured: Option<gnoma_engine::resume::Measured>,
     begun: crate::keeping::Begun,
     routes: KnownRoutes,
+    gauge: Arc<Gauge>,
     model: Option<String>,
     spawner: Arc<dyn Spawner>,
 }
@@ -188,6 +189,7 @@ impl Making {
         options.history = self.messages;
         options.spawner = Some(self.spawner);
         options.measured = self.measured;
+        options.gauge = self.gauge;
         let model = self.model;
         let opened = Opened {
             engine: Engine::spawn(options),

@@ -21,8 +21,9 @@ pub struct Point {
     pub prompt: String,
     /// When it was said, in milliseconds since 1970.
     pub at_ms: Option<i64>,
-    /// How many files have changed since.
-    pub files: usize,
+    /// How many files have changed since; `None` where that is not known, such as where the turn has
+    /// no checkpoint.
+    pub files: Option<usize>,
 }
 
 /// The places of a session, the newest first.
@@ -45,7 +46,7 @@ pub async fn points(project: &Project, session: &SessionId) -> Result<Vec<Point>
             turns,
             prompt: turn.words,
             at_ms: said.map(|said| said.at_ms),
-            files: changes.map_or(0, |changes| changes.len()),
+            files: changes.map(|changes| changes.len()),
         }
     };
     Ok((1..).zip(newest_first).map(point).collect())

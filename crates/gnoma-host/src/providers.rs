@@ -16,17 +16,6 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 /// How long it may take where somebody asks whether it answers.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How a provider is reached that is tried and added.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// With the key in this variable of the environment.
-    Variable(String),
-    /// At this address, without a key.
-    Address(String),
-    /// With a key that was entered.
-    Key(Secret<String>),
-}
-
 /// A provider that is to be set up, as a person describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewProvider {
@@ -178,33 +167,6 @@ async fn listed(project: &Project, provider: &Provider, name: &str) -> Result<Ve
     Ok(models.map_err(silent)??.into_iter().map(|model| model.id).collect())
 }
 
-/// Asks a provider that is not set up yet for its models; gives how many it has.
-///
-/// # Errors
-/// It does not answer, or refuses. No secret is in the reason.
-pub async fn try_provider(project: &Project, name: &str, reach: &Reach) -> Result<usize> {
-    let mut provider = project.routing.provider.clone();
-    let keys = &mut provider.api_keys;
-    match reach {
-        Reach::Variable(variable) => {
-            let key = project.environment().get(variable).unwrap_or_default().to_owned();
-            keys.insert(name.to_owned(), Secret::new(key));
-        }
-        Reach::Address(address) => {
-            provider.endpoints.insert(name.to_owned(), address.clone());
-        }
-        Reach::Key(key) => {
-            keys.insert(name.to_owned(), key.clone());
-        }
-    }
-    let listed = listed(project, &provider, name).await;
-    let models = listed.map_err(|error| HostError {
-        cause: project.firewall.text(&error.cause).into_owned(),
-        ..error
-    })?;
-    Ok(models.len())
-}
-
 /// Asks a provider that is not set up yet for its models.
 ///
 /// # Errors
@@ -260,23 +222,4 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
     }
     let folder = project.environment().config_dir();
     setting::write_provider(&folder, name, &changes).map_err(HostError::usage)
-}
-
-/// Adds a provider to the person's own settings and makes it the one that is asked by default; returns
-/// a sentence that says where.
-///
-/// # Errors
-/// The file cannot be changed.
-pub fn add_provider(project: &Project, name: &str, reach: &Reach) -> Result<String> {
-    let folder = project.environment().config_dir();
-    let by_variable;
-    let reached_by = match reach {
-        Reach::Variable(variable) => {
-            by_variable = format!("${{{variable}}}");
-            ("api_keys", by_variable.as_str())
-        }
-        Reach::Address(address) => ("endpoints", address.as_str()),
-        Reach::Key(key) => ("api_keys", key.expose().as_str()),
-    };
-    setting::add_provider(&folder, name, reached_by).map_err(HostError::usage)
 }

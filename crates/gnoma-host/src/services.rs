@@ -9,14 +9,12 @@ use std::{
 use crate::{
     Folders as _, HostError, Project, Result, changes, child, export,
     export::Format,
-    facts, instructions,
+    facts, first_start, instructions,
     keeping::{Begun, Kept},
     live::{Change, Changed, ChildOpening, Opened, Prepared, Services},
     off_loop::off_loop,
     past::Past,
-    points, providers,
-    providers::Reach,
-    redo,
+    points, providers, redo,
     resuming::Used,
     rewind::{self, Outcome, Part, Rewind, Target},
     rule, sessions, setting,
@@ -27,17 +25,15 @@ use gnoma_config::{
     trust,
 };
 use gnoma_core::{
-    Secret,
     info::Choice,
     protocol::{
-        ConnectBy, Connection, Reply, Request, RequestError, RewindPoint, SessionSpec, Setting,
-        Start, Switch, Topic,
+        Reply, Request, RequestError, RewindPoint, SessionSpec, Setting, Start, Switch, Topic,
     },
     session::Scope,
     store::{ResultId, ResultStore as _, SessionId},
     tool::BoxFuture,
 };
-use gnoma_engine::{Arm, Routes};
+use gnoma_engine::{Arm, Gauge, Routes};
 
 /// Most models that are offered.
 const MAX_MODELS: usize = 500;
@@ -59,6 +55,8 @@ pub(crate) struct ProjectServices {
     /// The model that is asked first, as far as that is known.
     pub(crate) model: Option<String>,
     pub(crate) routes: KnownRoutes,
+    /// What its model is sent.
+    pub(crate) gauge: Arc<Gauge>,
     pub(crate) kept: Mutex<Option<Kept>>,
 }
 
@@ -69,6 +67,7 @@ impl Services for ProjectServices {
             stored: self.stored(),
             model: self.model.clone(),
             routes: Arc::clone(&self.routes),
+            gauge: Arc::clone(&self.gauge),
         };
         Box::pin(async { Ok(off_loop(|| asked.answer(request)).await?) })
     }
@@ -122,7 +121,8 @@ fn prepared_child(
     let project = Arc::new(child::project(parent, &wanted.spec, wanted.notices.clone())?);
     let mut info = facts::info(&project, Used::default());
     let (id, spec) = (wanted.id.clone(), project.spec.clone());
-    let (engine, arm) = child::engine(&project, wanted, known)?;
+    let gauge = Arc::<Gauge>::default();
+    let (engine, arm) = child::engine(&project, wanted, known, Arc::clone(&gauge))?;
     info.model = arm.map(|arm| arm.to_string()).or(info.model);
     let (all, current) = (Arc::clone(known), info.model.clone());
     let models = Box::new(move || choices(&all, current.as_deref()));
@@ -133,6 +133,7 @@ fn prepared_child(
         begun: Begun::default(),
         continued: None,
         routes: Arc::clone(routes),
+        gauge,
         kept: Mutex::default(),
     };
     let opening = Box::pin(std::future::ready(Ok(opened)));
@@ -146,6 +147,7 @@ struct Asked {
     stored: Option<SessionId>,
     model: Option<String>,
     routes: KnownRoutes,
+    gauge: Arc<Gauge>,
 }
 
 impl Asked {
@@ -178,18 +180,17 @@ impl Asked {
             Request::Models { ask } => Reply::Choices(self.models(ask).await),
             Request::Providers => Reply::Choices(providers_of(project)),
             Request::Profiles => Reply::Choices(profiles(project)),
-            Request::TryProvider(Connection { provider, by }) => {
-                let count = providers::try_provider(project, &provider, &reach(by)).await?;
-                Reply::Text(format!("connected to `{provider}`: {count} models"))
+            Request::TryProvider(connection) => {
+                Reply::Text(first_start::try_provider(project, connection).await?)
             }
-            Request::AddProvider(Connection { provider, by }) => {
-                Reply::Text(providers::add_provider(project, &provider, &reach(by))?)
+            Request::AddProvider(connection) => {
+                Reply::Text(first_start::add_provider(project, connection)?)
             }
             Request::Settings => Reply::Settings(settings(project)),
             Request::SetSetting { key, value } => {
                 Reply::Text(setting::set_setting(project, &key, &value)?)
             }
-            Request::Explain(topic) => Reply::Text(self.explain(topic)),
+            Request::Explain(topic) => self.explain(topic),
             _ => return Err(HostError::usage("unknown request")),
         })
     }
@@ -256,7 +257,7 @@ impl Asked {
         models
     }
 
-    fn explain(&self, topic: Topic) -> String {
+    fn explain(&self, topic: Topic) -> Reply {
         let Project { spec, .. } = &*self.project;
         match topic {
             Topic::Routing => {
@@ -264,15 +265,14 @@ impl Asked {
                 let origin = self.project.explain("provider.default").map(|set| set.origin);
                 let origin =
                     origin.map_or_else(String::new, |origin| format!(" (set by {origin})"));
-                format!("every call goes to {model}{origin}; change it with /model or /provider")
+                let text = format!(
+                    "Every call goes to {model}{origin}. Change it with /model or /provider"
+                );
+                Reply::Text(text)
             }
             Topic::Context => {
                 let found = instructions::find(&spec.folder, &spec.environment.config_dir());
-                let bytes = found.text.len();
-                let answer = self.project.routing.provider.max_tokens;
-                format!(
-                    "instructions of the project: {bytes} bytes\nkept free for an answer: {answer} tokens"
-                )
+                Reply::Window(self.gauge.read(found.text.trim_end()))
             }
         }
     }
@@ -341,14 +341,6 @@ fn values_of(key: &str) -> Vec<String> {
         Some(Kind::Bool) => ["true", "false"].map(str::to_owned).to_vec(),
         Some(Kind::Word(words)) => words.iter().map(|word| (*word).to_owned()).collect(),
         _ => Vec::new(),
-    }
-}
-
-fn reach(by: ConnectBy) -> Reach {
-    match by {
-        ConnectBy::Variable(variable) => Reach::Variable(variable),
-        ConnectBy::Address(address) => Reach::Address(address),
-        ConnectBy::Key(key) => Reach::Key(Secret::new(key.0)),
     }
 }
 
@@ -430,13 +422,15 @@ fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
             .to_owned();
         }
         Switch::New => (spec.start, keeps_messages) = (Start::New, false),
-        Switch::Stored(id) => {
-            let newest = Start::Newest { fork: false };
-            spec.start = id.map_or(newest, |id| Start::Stored { id, fork: false });
-            keeps_messages = false;
-        }
+        Switch::Stored(id) => (spec.start, keeps_messages) = (stored(id, false), false),
+        Switch::Copy(id) => (spec.start, keeps_messages) = (stored(id, true), false),
     }
     Changed { spec, keeps_messages, told }
+}
+
+/// A start from the stored session of that id, or the newest.
+fn stored(id: Option<String>, fork: bool) -> Start {
+    id.map_or(Start::Newest { fork }, |id| Start::Stored { id, fork })
 }
 
 /// What a session of a project is opened with to go on as the stored one of that id.

@@ -43,6 +43,7 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
         keeping: Keeping::default(),
         scope: None,
         above: None,
+        gauge: Arc::default(),
         spawner: None,
     })
 }

@@ -62,22 +62,6 @@ pub fn set(config_dir: &Path, key: &str, value: &str) -> Result<String, String> 
     Ok(format!("`{key}` is set in {shown}"))
 }
 
-/// Makes a provider the one that is asked, with what it takes to reach it: the key or the address.
-///
-/// # Errors
-/// A sentence with the cause and what to do; nothing is set then.
-pub(crate) fn add_provider(
-    config_dir: &Path,
-    name: &str,
-    (table, value): (&str, &str),
-) -> Result<String, String> {
-    let changes = [
-        Change::set(&["provider", table, name], value),
-        Change::set(&["provider", "default"], name),
-    ];
-    write_provider(config_dir, name, &changes)
-}
-
 /// Makes the changes that add a provider, all or none.
 ///
 /// # Errors
@@ -146,12 +130,19 @@ mod tests {
     #[test]
     fn a_provider_is_added_whole() {
         let folder = tempfile::tempdir().unwrap();
-        add_provider(folder.path(), "my.server", ("endpoints", "http://gpu/v1")).unwrap();
+        let add = |name: &str, address: &str| {
+            let changes = [
+                Change::set(&["provider", "endpoints", name], address),
+                Change::set(&["provider", "default"], name),
+            ];
+            write_provider(folder.path(), name, &changes)
+        };
+        add("my.server", "http://gpu/v1").unwrap();
         let text = fs::read_to_string(paths::user_file(folder.path())).unwrap();
         let table: Table = toml::from_str(&text).unwrap();
         assert_eq!(table["provider"]["default"].as_str(), Some("my.server"));
         assert_eq!(table["provider"]["endpoints"]["my.server"].as_str(), Some("http://gpu/v1"));
-        add_provider(folder.path(), "gpu", ("endpoints", "nowhere")).unwrap_err();
+        add("gpu", "nowhere").unwrap_err();
         assert_eq!(fs::read_to_string(paths::user_file(folder.path())).unwrap(), text);
     }
 }

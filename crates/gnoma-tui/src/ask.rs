@@ -2,7 +2,7 @@
 
 use gnoma_core::{
     CallId, Content,
-    protocol::{Connection, Reply, Request, RequestError},
+    protocol::{Connection, Reply, Request, RequestError, Switch},
     session::{PermissionMode, Scope},
 };
 
@@ -40,6 +40,8 @@ pub enum Purpose {
         keeps_conversation: bool,
         /// Said once it is done, unless the host says something.
         note: &'static str,
+        /// What is offered where the session is open elsewhere.
+        copy: Option<Switch>,
     },
     /// The past of the conversation is shown.
     Past,

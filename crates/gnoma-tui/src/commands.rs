@@ -129,7 +129,9 @@ pub(crate) fn run(state: &mut State, line: &str) {
 /// What is said when a session has gone on in another way, unless the host says something.
 pub(crate) fn switch_note(request: &Request, has_past: bool) -> &'static str {
     match request {
-        Request::Fork => "This is a copy. The original session is unchanged",
+        Request::Fork | Request::Switch(Switch::Copy(_)) => {
+            "This is a copy. The original session is unchanged"
+        }
         Request::Switch(Switch::Incognito(true)) if has_past => {
             "Nothing is saved from here on. The model still remembers the conversation so far"
         }
@@ -146,6 +148,7 @@ pub(crate) fn show(state: &mut State, sought: Sought, reply: Reply, argument: &s
     match (sought, reply) {
         (Sought::Changes, Reply::Text(diff)) => diff::show(state, &diff),
         (Sought::Explanation, Reply::Text(text)) => state.tell(&text),
+        (Sought::Window, Reply::Window(used)) => context::show(state, used),
         (Sought::Conversations, Reply::Stored(sessions)) => {
             resume::show(state, sessions, argument);
         }

@@ -1,14 +1,24 @@
 //! The first start: no provider is configured, so one is chosen from what was found, tried and
-//! stored. A key that is entered is never shown. What is tried and stored is done elsewhere.
+//! stored. What does not work is corrected on the spot. A key that is entered is never shown. What is
+//! tried and stored is done elsewhere.
+
+mod draft;
+mod entry;
+mod offers;
 
 use gnoma_core::{
     Secret,
-    protocol::{ConnectBy, Connection, FoundProviders, TypedKey},
+    protocol::{ConnectBy, Connection, FoundProviders},
 };
 
+use self::{
+    draft::ProviderDraft,
+    entry::InputLine,
+    offers::{AZURE_ADDRESS, Choice, LocalServer, SERVER_ADDRESS},
+};
 use crate::{
     keymap::Action,
-    picker::{Picked, Picker, Row, cut},
+    picker::{Picked, Picker, cut},
     text::{Ink, Line, Span, Style},
 };
 
@@ -16,8 +26,17 @@ use crate::{
 pub const LOOKED_FOR: &str =
     "gnoma found no API key in the environment, and no Ollama or llama.cpp on this machine";
 
-/// Bytes of a key.
-const MAX_KEY_BYTES: usize = 4_096;
+/// How a key is set up where what is typed would be seen.
+const HOW_TO_HIDE: &str = "To enter a key without showing it, quit with q and Ctrl+D and run \
+    `gnoma providers add NAME`";
+/// Bytes of a line that asks for a correction.
+const MAX_LINE_BYTES: usize = 20;
+/// How a correction is asked for.
+const ADDRESS_KEY: char = 'a';
+const KEY_KEY: char = 'k';
+const PLAIN_KEY: char = 'h';
+/// Where lines are written instead of keys, this one goes back.
+const BACK_LINE: &str = "q";
 
 /// What a key did to the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,22 +57,21 @@ pub enum SetupStep {
     Left,
 }
 
-/// What can be chosen at the beginning.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Choice {
-    Ready(Connection),
-    /// A key for this provider is to be entered.
-    Enter(String),
-    Demo,
-}
-
 #[derive(Clone, Debug)]
 enum Stage {
     Choosing,
-    Entering {
-        provider: String,
-        key: Secret<String>,
+    Address {
+        draft: ProviderDraft,
+        entry: InputLine,
+        /// What is wrong with what was entered before.
+        trouble: &'static str,
     },
+    Key {
+        draft: ProviderDraft,
+        entry: InputLine,
+    },
+    /// How to start a server is told.
+    Starting(LocalServer),
     Trying(Connection),
     /// It does not work.
     Failed {
@@ -78,88 +96,77 @@ pub struct Setup {
     choices: Vec<Choice>,
     list: Picker,
     stage: Stage,
+    /// Names that another server cannot have.
+    taken: Vec<String>,
+    /// Lines are written instead of keys, and what is typed is seen.
+    by_line: bool,
+    /// The line that is being written, where a stage has no entry.
+    line: String,
 }
 
 impl Setup {
     /// A start from what was found; `by_line` for those who write lines and hear what comes of them.
     #[must_use]
     pub fn new(found: &FoundProviders, by_line: bool) -> Self {
-        let offers = offers(found);
-        let rows = offers.iter().map(|(row, _)| row.clone()).collect();
+        let (rows, choices) = offers::offers(found, by_line).into_iter().unzip();
         Self {
-            choices: offers.into_iter().map(|(_, choice)| choice).collect(),
+            choices,
             list: Picker::new("Set up a provider", rows).by_line(by_line),
             stage: Stage::Choosing,
+            taken: found.providers.clone(),
+            by_line,
+            line: String::new(),
         }
     }
 
     /// What is typed now is a key and must not be shown or kept.
     #[must_use]
     pub fn is_secret(&self) -> bool {
-        matches!(self.stage, Stage::Entering { .. })
+        matches!(&self.stage, Stage::Key { .. })
     }
 
     /// Does what a key asks for.
     pub fn act(&mut self, action: Action) -> SetupStep {
-        match &mut self.stage {
-            Stage::Choosing => match self.list.act(action) {
+        if matches!(self.stage, Stage::Choosing) {
+            return match self.list.act(action) {
                 Picked::Open => SetupStep::Open,
                 Picked::Told(lines) => SetupStep::Told(lines),
                 Picked::Nothing => SetupStep::Left,
                 Picked::Row(row) => self.take(row),
-            },
-            Stage::Entering { provider, key } => match action {
-                Action::Accept if !key.expose().trim().is_empty() => {
-                    let by = ConnectBy::Key(TypedKey(key.expose().trim().to_owned()));
-                    let provider = std::mem::take(provider);
-                    self.attempt(Connection { provider, by })
+            };
+        }
+        match action {
+            Action::Close | Action::Stop | Action::Interrupt => self.back(),
+            Action::Accept if self.by_line => self.accept_line(),
+            Action::Accept => self.accept(),
+            _ => {
+                if let Stage::Address { entry, .. } | Stage::Key { entry, .. } = &mut self.stage {
+                    entry.act(action);
                 }
-                Action::DeleteLeft => {
-                    let mut shorter = key.expose().clone();
-                    shorter.pop();
-                    *key = Secret::new(shorter);
-                    SetupStep::Open
-                }
-                Action::DeleteToLineStart => {
-                    *key = Secret::new(String::new());
-                    SetupStep::Open
-                }
-                Action::Close | Action::Stop | Action::Interrupt => self.back(),
-                _ => SetupStep::Open,
-            },
-            Stage::Trying(_) if is_left(action) => self.back(),
-            Stage::Trying(_) => SetupStep::Open,
-            Stage::Failed { connection, .. } => match action {
-                Action::Accept => {
-                    let again = connection.clone();
-                    self.attempt(again)
-                }
-                Action::Close | Action::Stop | Action::Interrupt => self.back(),
-                _ => SetupStep::Open,
-            },
-            Stage::Works { connection, .. } | Stage::Unkept { connection, .. } => match action {
-                Action::Accept => SetupStep::Keep(connection.clone()),
-                Action::Close | Action::Stop | Action::Interrupt => self.back(),
-                _ => SetupStep::Open,
-            },
+                SetupStep::Open
+            }
         }
     }
 
-    /// Takes what was typed or pasted.
-    pub fn type_text(&mut self, text: &str) {
+    /// Takes a character that was typed: a part of what is entered, or a correction's key.
+    pub fn type_char(&mut self, c: char) -> SetupStep {
+        let asks =
+            !matches!(self.stage, Stage::Choosing | Stage::Address { .. } | Stage::Key { .. });
+        match (asks, self.by_line) {
+            (false, _) => self.paste(c.encode_utf8(&mut [0; 4])),
+            (true, true) if self.line.len() < MAX_LINE_BYTES => self.line.push(c),
+            (true, true) => (),
+            (true, false) => return self.correct(c),
+        }
+        SetupStep::Open
+    }
+
+    /// Takes what was pasted, where something is entered.
+    pub fn paste(&mut self, text: &str) {
         match &mut self.stage {
             Stage::Choosing => self.list.type_text(text),
-            Stage::Entering { key, .. } => {
-                let mut longer = key.expose().clone();
-                longer.extend(text.chars().filter(|c| !c.is_control() && !c.is_whitespace()));
-                if longer.len() <= MAX_KEY_BYTES {
-                    *key = Secret::new(longer);
-                }
-            }
-            Stage::Trying(_)
-            | Stage::Failed { .. }
-            | Stage::Works { .. }
-            | Stage::Unkept { .. } => {}
+            Stage::Address { entry, .. } | Stage::Key { entry, .. } => entry.insert(text),
+            _ => (),
         }
     }
 
@@ -196,15 +203,150 @@ impl Setup {
     }
 
     fn take(&mut self, row: usize) -> SetupStep {
+        let named =
+            |provider| ProviderDraft { provider: Some(provider), ..ProviderDraft::default() };
         match self.choices.get(row).cloned() {
             None => SetupStep::Open,
             Some(Choice::Demo) => SetupStep::Demo,
             Some(Choice::Ready(connection)) => self.attempt(connection),
-            Some(Choice::Enter(provider)) => {
-                self.stage = Stage::Entering { provider, key: Secret::new(String::new()) };
+            Some(Choice::Key(provider)) => self.ask_key(named(provider)),
+            Some(Choice::AddressAndKey(provider)) => self.ask_address(named(provider)),
+            Some(Choice::Other) => self
+                .ask_address(ProviderDraft { key_is_optional: true, ..ProviderDraft::default() }),
+            Some(Choice::Local(server)) => {
+                self.stage = Stage::Starting(server);
                 SetupStep::Open
             }
+            Some(Choice::Elsewhere) => {
+                SetupStep::Told(vec![Line::new(HOW_TO_HIDE, Style::default())])
+            }
         }
+    }
+
+    fn ask_address(&mut self, draft: ProviderDraft) -> SetupStep {
+        let entry =
+            InputLine::shown(draft.address.as_deref().filter(|_| !self.by_line).unwrap_or(""));
+        self.stage = Stage::Address { draft, entry, trouble: "" };
+        SetupStep::Open
+    }
+
+    fn ask_key(&mut self, draft: ProviderDraft) -> SetupStep {
+        self.stage = Stage::Key { draft, entry: InputLine::hidden() };
+        SetupStep::Open
+    }
+
+    /// Enter, at the end of a line or alone.
+    fn accept(&mut self) -> SetupStep {
+        match &mut self.stage {
+            Stage::Choosing | Stage::Trying(_) => SetupStep::Open,
+            Stage::Address { draft, entry, trouble } => {
+                let text = Some(entry.text()).filter(|text| !text.is_empty());
+                let Some(address) = text.or(draft.address.as_deref()).and_then(offers::meant)
+                else {
+                    *trouble = "an address looks like this: ";
+                    return SetupStep::Open;
+                };
+                let mut draft = std::mem::take(draft);
+                draft.address = Some(address);
+                self.address_known(draft)
+            }
+            Stage::Key { draft, entry } => {
+                if entry.text().is_empty() && !draft.key_is_optional {
+                    return SetupStep::Open;
+                }
+                let mut draft = std::mem::take(draft);
+                let key = entry.text().to_owned();
+                draft.key = (!key.is_empty()).then(|| Secret::new(key));
+                let connection = draft.connection(&self.taken);
+                self.attempt(connection)
+            }
+            Stage::Starting(server) => {
+                let by = ConnectBy::Address(server.address.to_owned());
+                let provider = server.provider.to_owned();
+                self.attempt(Connection { provider, by })
+            }
+            Stage::Failed { connection, .. } => {
+                let again = connection.clone();
+                self.attempt(again)
+            }
+            Stage::Works { connection, .. } | Stage::Unkept { connection, .. } => {
+                SetupStep::Keep(connection.clone())
+            }
+        }
+    }
+
+    /// A key is asked for next, unless it is known, cannot be wanted or would be seen.
+    fn address_known(&mut self, draft: ProviderDraft) -> SetupStep {
+        let is_local = draft.provider.as_deref().is_some_and(draft::is_keyless);
+        if draft.key.is_none() && !is_local && !self.by_line {
+            return self.ask_key(draft);
+        }
+        let connection = draft.connection(&self.taken);
+        self.attempt(connection)
+    }
+
+    /// A whole line where a stage has none of its own: what it asks for.
+    fn accept_line(&mut self) -> SetupStep {
+        let line = std::mem::take(&mut self.line);
+        let entered = match &self.stage {
+            Stage::Address { entry, .. } => entry.text(),
+            _ => line.trim(),
+        };
+        if entered == BACK_LINE {
+            return self.back();
+        }
+        match (entered.chars().next(), &self.stage) {
+            (None, _) | (_, Stage::Address { .. }) => self.accept(),
+            (Some(c), _) => self.correct(c),
+        }
+    }
+
+    /// Corrects what did not work, as the key of a correction asks.
+    fn correct(&mut self, key: char) -> SetupStep {
+        let mut draft = match &self.stage {
+            Stage::Failed { connection, .. } => ProviderDraft::of(connection),
+            Stage::Starting(server) => ProviderDraft {
+                provider: Some(server.provider.to_owned()),
+                address: Some(server.address.to_owned()),
+                ..ProviderDraft::default()
+            },
+            _ => return SetupStep::Open,
+        };
+        let corrections = self.corrections();
+        match key {
+            _ if corrections.iter().all(|(known, _)| *known != key) => SetupStep::Open,
+            ADDRESS_KEY => self.ask_address(draft),
+            PLAIN_KEY => {
+                draft.address = draft.address.as_deref().and_then(offers::without_tls);
+                let connection = draft.connection(&self.taken);
+                self.attempt(connection)
+            }
+            _ => self.ask_key(draft),
+        }
+    }
+
+    /// What can be corrected now, and by which key.
+    fn corrections(&self) -> Vec<(char, &'static str)> {
+        let mut corrections = Vec::new();
+        match &self.stage {
+            Stage::Starting(_) => corrections.push((ADDRESS_KEY, "change the address")),
+            Stage::Failed { connection, why } => {
+                let draft = ProviderDraft::of(connection);
+                let address = draft.address.as_deref();
+                // Offered only where the server was found to speak no TLS.
+                if why.contains("http://") && address.and_then(offers::without_tls).is_some() {
+                    corrections.push((PLAIN_KEY, "use http://"));
+                }
+                if address.is_some() {
+                    corrections.push((ADDRESS_KEY, "change the address"));
+                }
+                if !self.by_line && !draft::is_keyless(&connection.provider) {
+                    corrections.push((KEY_KEY, "enter another key"));
+                }
+            }
+            _ => (),
+        }
+        corrections
     }
 
     fn attempt(&mut self, connection: Connection) -> SetupStep {
@@ -220,48 +362,87 @@ impl Setup {
     /// The start in at most `height` lines, and the column of the cursor in the first of them.
     #[must_use]
     pub fn lines(&self, width: usize, height: usize) -> (Vec<Line>, Option<usize>) {
-        let (text, hint) = match &self.stage {
+        let (text, cursor) = match &self.stage {
             Stage::Choosing => {
                 let (lines, cursor) = self.list.lines(width, height);
                 return (lines, Some(cursor));
             }
-            Stage::Entering { provider, key } => return entering(provider, key, width, height),
-            Stage::Trying(connection) => (plain(format!("trying {}…", connection.provider)), ""),
-            Stage::Failed { why, .. } => (
-                Line::from([Span::new("✗ ", Style::of(Ink::Bad)), plain_span(why)]),
-                "Enter retry · Esc back",
-            ),
-            Stage::Works { answer, connection } => (
-                Line::from([
-                    Span::new("✓ ", Style::of(Ink::Good)),
-                    plain_span(&format!("{} works: {answer}", connection.provider)),
-                ]),
-                "Enter save and start · Esc back",
-            ),
-            Stage::Unkept { why, .. } => (
-                Line::from([Span::new("✗ ", Style::of(Ink::Bad)), plain_span(why)]),
-                "Enter save again · Esc back",
-            ),
+            Stage::Address { entry, .. } | Stage::Key { entry, .. } => {
+                let (line, cursor) = entry.line(&self.title(), width);
+                (vec![line], Some(cursor))
+            }
+            Stage::Starting(server) => {
+                (server.steps.iter().map(|step| plain((*step).to_owned())).collect(), None)
+            }
+            Stage::Trying(connection) => {
+                (vec![plain(format!("trying {}…", connection.provider))], None)
+            }
+            Stage::Works { answer, connection } => {
+                let text = format!("{} works: {answer}", connection.provider);
+                (vec![marked("✓ ", Ink::Good, text)], None)
+            }
+            Stage::Failed { why, .. } | Stage::Unkept { why, .. } => {
+                (vec![marked("✗ ", Ink::Bad, why.clone())], None)
+            }
         };
-        let mut lines = text.wrap(width, &Line::new("  ", Style::default()));
+        let indent = Line::new("  ", Style::default());
+        let mut lines: Vec<Line> =
+            text.into_iter().flat_map(|line| line.wrap(width, &indent)).collect();
         lines.truncate(height.saturating_sub(1).max(1));
         if height > lines.len() {
-            lines.push(cut(Line::new(hint, Style::of(Ink::Dim)), width));
+            lines.push(cut(Line::new(self.hint(), Style::of(Ink::Dim)), width));
         }
-        (lines, None)
+        (lines, cursor)
+    }
+
+    /// What is entered.
+    fn title(&self) -> String {
+        match &self.stage {
+            Stage::Address { draft, .. } => match &draft.provider {
+                Some(provider) => format!("address of {provider}"),
+                None => "address of the server".to_owned(),
+            },
+            Stage::Key { draft, .. } => match &draft.provider {
+                Some(provider) => format!("key for {provider}"),
+                None => "key".to_owned(),
+            },
+            _ => String::new(),
+        }
+    }
+
+    /// What can be done now.
+    fn hint(&self) -> String {
+        match &self.stage {
+            Stage::Choosing => String::new(),
+            Stage::Address { draft, trouble, .. } => {
+                let is_azure = draft.provider.as_deref() == Some(offers::WITHOUT_ADDRESS);
+                let example = if is_azure { AZURE_ADDRESS } else { SERVER_ADDRESS };
+                let lead = if trouble.is_empty() { "such as " } else { trouble };
+                format!("{lead}{example} · Enter next · Esc back")
+            }
+            Stage::Key { draft, .. } if draft.key_is_optional => {
+                "type or paste it (hidden), or leave it empty · Enter test · Esc back".to_owned()
+            }
+            Stage::Key { .. } => "type or paste it (hidden) · Enter test · Esc back".to_owned(),
+            Stage::Trying(_) => "Esc back".to_owned(),
+            Stage::Starting(_) => self.hint_with("Enter test"),
+            Stage::Failed { .. } => self.hint_with("Enter retry"),
+            Stage::Works { .. } => "Enter save and start · Esc back".to_owned(),
+            Stage::Unkept { .. } => "Enter save again · Esc back".to_owned(),
+        }
+    }
+
+    fn hint_with(&self, enter: &str) -> String {
+        let corrections = self.corrections();
+        let named = corrections.iter().map(|(key, what)| format!(" · {key} {what}"));
+        let back = if self.by_line { BACK_LINE } else { "Esc" };
+        format!("{enter}{} · {back} back", named.collect::<String>())
     }
 
     /// What there is to choose from, while there is; for those who hear it.
     #[must_use]
     pub fn read_out(&self) -> Vec<Line> {
-        match self.stage {
-            Stage::Choosing => self.list.read_out(),
-            Stage::Entering { .. }
-            | Stage::Trying(_)
-            | Stage::Failed { .. }
-            | Stage::Works { .. }
-            | Stage::Unkept { .. } => Vec::new(),
-        }
+        if matches!(self.stage, Stage::Choosing) { self.list.read_out() } else { Vec::new() }
     }
 
     /// Where it stands, in one line; for those who hear it.
@@ -269,74 +450,32 @@ impl Setup {
     pub fn spoken(&self) -> String {
         match &self.stage {
             Stage::Choosing => self.list.spoken(),
-            Stage::Entering { provider, .. } => format!("enter the key for {provider}"),
+            Stage::Address { .. } => format!("enter the {}, {}", self.title(), self.hint()),
+            Stage::Key { .. } => format!("enter the {}", self.title()),
+            Stage::Starting(server) => {
+                let steps: Vec<&str> = server.steps.iter().map(|step| step.trim()).collect();
+                format!("{} {}", steps.join(" "), self.hint())
+            }
             Stage::Trying(connection) => format!("trying {}", connection.provider),
-            Stage::Failed { why, .. } | Stage::Unkept { why, .. } => why.clone(),
+            Stage::Failed { why, .. } => format!("{why}. {}", self.hint()),
+            Stage::Unkept { why, .. } => why.clone(),
             Stage::Works { answer, .. } => format!("it works: {answer}. Press Enter to save it"),
         }
     }
-}
-
-/// A key that goes back.
-fn is_left(action: Action) -> bool {
-    matches!(action, Action::Close | Action::Stop | Action::Interrupt)
-}
-
-fn offers(found: &FoundProviders) -> Vec<(Row, Choice)> {
-    let mut offers = Vec::new();
-    for key in &found.keys {
-        let by = ConnectBy::Variable(key.variable.clone());
-        let ready = Choice::Ready(Connection { provider: key.provider.clone(), by });
-        offers.push((Row::new(&key.provider, format!("the key in {}", key.variable)), ready));
-    }
-    for server in &found.servers {
-        let about = format!("{} · {} models", server.address, server.models);
-        let by = ConnectBy::Address(server.address.clone());
-        let ready = Choice::Ready(Connection { provider: server.provider.clone(), by });
-        offers.push((Row::new(&server.provider, about), ready));
-    }
-    for provider in &found.providers {
-        offers.push((Row::new(provider, "enter a key"), Choice::Enter(provider.clone())));
-    }
-    offers.push((
-        Row::new("demo", "no provider needed: a scripted turn shows how it works"),
-        Choice::Demo,
-    ));
-    offers
-}
-
-fn entering(
-    provider: &str,
-    key: &Secret<String>,
-    width: usize,
-    height: usize,
-) -> (Vec<Line>, Option<usize>) {
-    // Only that there is something is shown, not how much.
-    let dots = if key.expose().is_empty() { "" } else { "••••••••" };
-    let line = Line::from([
-        Span::new(format!("key for {provider} › "), Style::of(Ink::Accent).bold()),
-        Span::new(dots, Style::default()),
-    ]);
-    let line = cut(line, width);
-    let cursor = line.width().min(width.saturating_sub(1));
-    let hint = Line::new("type or paste it (hidden) · Enter test · Esc back", Style::of(Ink::Dim));
-    let mut lines = vec![line, cut(hint, width)];
-    lines.truncate(height.max(1));
-    (lines, Some(cursor))
 }
 
 fn plain(text: String) -> Line {
     Line::new(text, Style::default())
 }
 
-fn plain_span(text: &str) -> Span {
-    Span::new(text.to_owned(), Style::default())
+fn marked(mark: &'static str, ink: Ink, text: String) -> Line {
+    Line::from([Span::new(mark, Style::of(ink)), Span::new(text, Style::default())])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnoma_core::protocol::{FoundKey, FoundServer};
+    use gnoma_core::protocol::{FoundKey, FoundServer, TypedKey};
 
     fn found() -> FoundProviders {
         FoundProviders {
@@ -349,12 +488,12 @@ mod tests {
                 address: "http://localhost:11434".into(),
                 models: 3,
             }],
-            providers: vec!["openai".into()],
+            providers: vec!["openai".into(), "azure".into()],
         }
     }
 
     fn shown(setup: &Setup) -> String {
-        setup.lines(60, 10).0.iter().map(|line| line.plain() + "\n").collect()
+        setup.lines(100, 14).0.iter().map(|line| line.plain() + "\n").collect()
     }
 
     #[test]
@@ -374,9 +513,9 @@ mod tests {
     #[test]
     fn a_key_that_is_entered_is_never_shown() {
         let mut setup = Setup::new(&found(), false);
-        setup.type_text("openai");
+        setup.paste("openai");
         setup.act(Action::Accept);
-        setup.type_text("made-up-key\n");
+        setup.paste("made-up-key\n");
         assert!(setup.is_secret());
         assert!(!shown(&setup).contains("made"));
         assert!(!format!("{setup:?}").contains("made"));
@@ -390,8 +529,103 @@ mod tests {
     }
 
     #[test]
+    fn another_server_needs_an_address_and_maybe_a_key() {
+        let mut setup = Setup::new(&found(), false);
+        setup.paste("another");
+        setup.act(Action::Accept);
+        setup.paste("ftp://gpu");
+        assert_eq!(setup.act(Action::Accept), SetupStep::Open);
+        assert!(shown(&setup).contains("an address looks like this: http://localhost:8000/v1"));
+        setup.act(Action::DeleteToLineStart);
+        setup.paste("https://gpu:8000/v1/chat/completions");
+        assert_eq!(setup.act(Action::Accept), SetupStep::Open);
+        assert!(shown(&setup).contains("or leave it empty"));
+        let SetupStep::Try(connection) = setup.act(Action::Accept) else {
+            panic!("nothing is tried")
+        };
+        assert_eq!(connection.provider, "gpu");
+        assert_eq!(connection.by, ConnectBy::Address("https://gpu:8000/v1".to_owned()));
+    }
+
+    #[test]
+    fn what_fails_is_corrected_on_the_spot() {
+        let mut setup = Setup::new(&found(), false);
+        setup.paste("azure");
+        setup.act(Action::Accept);
+        setup.paste("https://gpu:8000");
+        setup.act(Action::Accept);
+        setup.paste("wrong-key");
+        let SetupStep::Try(first) = setup.act(Action::Accept) else { panic!("nothing is tried") };
+        setup.tried(&first, Err("no TLS: write http:// in place of https://".to_owned()));
+        assert!(shown(&setup).contains("h use http:// · a change the address · k enter another"));
+        let SetupStep::Try(plain) = setup.type_char('h') else { panic!("nothing is tried") };
+        let with = |key: &str| ConnectBy::AddressAndKey {
+            address: "http://gpu:8000".to_owned(),
+            key: TypedKey(key.to_owned()),
+        };
+        assert_eq!((plain.provider.as_str(), &plain.by), ("azure", &with("wrong-key")));
+        setup.tried(&first, Ok("late".to_owned()));
+        setup.tried(&plain, Err("the key was refused".to_owned()));
+        assert_eq!(setup.type_char('h'), SetupStep::Open, "it is http:// already");
+        assert_eq!(setup.type_char('k'), SetupStep::Open);
+        setup.paste("right-key");
+        let SetupStep::Try(right) = setup.act(Action::Accept) else { panic!("nothing is tried") };
+        assert_eq!(right.by, with("right-key"));
+        setup.tried(&right, Err("not found".to_owned()));
+        setup.type_char('a');
+        assert!(shown(&setup).starts_with("address of azure › http://gpu:8000\n"));
+        setup.paste("/openai/v1");
+        let SetupStep::Try(last) = setup.act(Action::Accept) else { panic!("nothing is tried") };
+        let ConnectBy::AddressAndKey { address, key } = last.by else { panic!("the key is gone") };
+        assert_eq!((address.as_str(), key.0.as_str()), ("http://gpu:8000/openai/v1", "right-key"));
+    }
+
+    #[test]
+    fn a_server_that_is_not_running_comes_with_how_to_start_it() {
+        let mut setup = Setup::new(&found(), false);
+        setup.paste("llamacpp");
+        setup.act(Action::Accept);
+        assert!(shown(&setup).contains("llama-server -m MODEL.gguf --jinja"));
+        let SetupStep::Try(connection) = setup.act(Action::Accept) else {
+            panic!("nothing is tried")
+        };
+        assert_eq!(connection.by, ConnectBy::Address("http://localhost:8080/v1".to_owned()));
+        setup.tried(&connection, Err("cannot connect".to_owned()));
+        assert!(shown(&setup).contains("a change the address"), "and no key: {}", shown(&setup));
+        assert!(!shown(&setup).contains("another key"));
+        setup.act(Action::Close);
+        assert!(shown(&setup).contains("Set up a provider"));
+    }
+
+    #[test]
+    fn lines_enter_addresses_and_never_keys() {
+        let mut setup = Setup::new(
+            &FoundProviders { providers: vec!["openai".into()], ..Default::default() },
+            true,
+        );
+        let line = |setup: &mut Setup, line: &str| {
+            line.chars().for_each(|c| assert_eq!(setup.type_char(c), SetupStep::Open));
+            setup.act(Action::Accept)
+        };
+        assert!(matches!(line(&mut setup, "hosted provider"), SetupStep::Told(_)));
+        line(&mut setup, "another server");
+        let SetupStep::Try(first) = line(&mut setup, "https://gpu:8000") else {
+            panic!("nothing is tried")
+        };
+        setup.tried(&first, Err("write http:// in place of https://".to_owned()));
+        assert!(setup.spoken().contains("h use http:// · a change the address · q back"));
+        let SetupStep::Try(plain) = line(&mut setup, "h") else { panic!("nothing is tried") };
+        assert_eq!(plain.by, ConnectBy::Address("http://gpu:8000".to_owned()));
+        setup.tried(&plain, Err("no".to_owned()));
+        line(&mut setup, "a");
+        assert_eq!(line(&mut setup, "q"), SetupStep::Open);
+        assert!(!setup.read_out().is_empty(), "it is back at the list");
+    }
+
+    #[test]
     fn the_demo_needs_nothing() {
         let mut setup = Setup::new(&FoundProviders::default(), false);
+        setup.paste("demo");
         assert_eq!(setup.act(Action::Accept), SetupStep::Demo);
         assert_eq!(
             Setup::new(&FoundProviders::default(), false).act(Action::Close),

@@ -1,6 +1,8 @@
 //! What is known about the session, in the line at the bottom and in detail. Pure: counts in, lines
 //! out.
 
+mod window;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use gnoma_core::{Usage, protocol::SessionView, session::PermissionMode};
@@ -9,6 +11,8 @@ use crate::{
     picker::cut,
     text::{Ink, Line, Span, Style},
 };
+
+pub use self::window::window;
 
 /// Stands between two parts.
 const SEPARATOR: &str = " · ";
@@ -414,24 +418,6 @@ fn amount(usage: Usage, cost: Option<Cost>) -> String {
         text.push_str(&format!(", {cost}"));
     }
     text
-}
-
-/// What fills the window, and what of it was in the provider's cache.
-#[must_use]
-pub fn window(facts: &Facts, counts: &Counts) -> Vec<Line> {
-    let round = counts.round;
-    vec![
-        fact("context", context(facts, counts)),
-        fact(
-            "last call",
-            format!(
-                "{} new, {} cached, {} out",
-                short(round.prompt().saturating_sub(round.cache_read)),
-                short(round.cache_read),
-                short(round.output)
-            ),
-        ),
-    ]
 }
 
 fn context(facts: &Facts, counts: &Counts) -> String {

@@ -155,7 +155,9 @@ impl Kind {
             Self::Duration { least_s } => {
                 let days = MAX_DURATION.as_secs() / (24 * 60 * 60);
                 let range = format!("from {least_s} s to {days} days");
-                format!("a time {range}: a number of seconds, or text such as \"30s\" or \"1m30s\"")
+                format!(
+                    "a time {range}: a number of seconds, or text such as \"30s\", \"1m30s\" or \"30 days\""
+                )
             }
             Self::Bytes => {
                 "a size: a number of bytes, or text such as \"1MB\" or \"64KiB\"".to_owned()

@@ -42,7 +42,7 @@ fn wrong_types_in_all_files_are_told_at_once() {
     3 | temperature = 9
       |               ^
 
-    error: `tools.bash_timeout` wants a time from 1 s to 366 days: a number of seconds, or text such as "30s" or "1m30s", not `soon`
+    error: `tools.bash_timeout` wants a time from 1 s to 366 days: a number of seconds, or text such as "30s", "1m30s" or "30 days", not `soon`
       --> ~/config/config.toml:6:18
       |
     6 |   bash_timeout = "soon"

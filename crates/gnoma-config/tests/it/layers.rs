@@ -30,11 +30,11 @@ fn without_any_file_everything_has_its_built_in_value() {
     insta::assert_snapshot!(Home::new().origins(), @r#"
     checkpoints.enabled = true  # default
     checkpoints.ignored_max_file = 1048576  # default
-    checkpoints.max_age = "2592000s"  # default
+    checkpoints.max_age = "30 days"  # default
     checkpoints.max_file = 536870912  # default
     checkpoints.max_size = 4294967296  # default
     network.connect_timeout = "10s"  # default
-    network.idle_timeout = "300s"  # default
+    network.idle_timeout = "5m"  # default
     permission.confirm_bypass = false  # default
     permission.mode = "auto"  # default
     privacy.incognito = false  # default
@@ -82,11 +82,11 @@ fn every_layer_is_named_where_it_set_a_value() {
     insta::assert_snapshot!(home.origins(), @r#"
     checkpoints.enabled = true  # default
     checkpoints.ignored_max_file = 1048576  # default
-    checkpoints.max_age = "2592000s"  # default
+    checkpoints.max_age = "30 days"  # default
     checkpoints.max_file = 536870912  # default
     checkpoints.max_size = 4294967296  # default
     network.connect_timeout = "10s"  # default
-    network.idle_timeout = "300s"  # default
+    network.idle_timeout = "5m"  # default
     permission.confirm_bypass = false  # default
     permission.mode = "plan"  # flag: command line, permission.mode
     privacy.incognito = false  # default

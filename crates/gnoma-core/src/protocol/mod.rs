@@ -25,7 +25,7 @@ pub use self::{
     recent::Recent,
     request::{
         ClientMessage, ConnectBy, Connection, LiveSession, Reply, Request, RequestError,
-        RequestErrorKind, RequestId, RewindPoint, Setting, Switch, Topic, TypedKey,
+        RequestErrorKind, RequestId, RewindPoint, Setting, Switch, Topic, TypedKey, WindowUse,
     },
     running::{DraftedCall, Question, RunningCall, RunningTurn},
     spec::{Detach, Environment, Overrides, SessionSpec, Start},

@@ -248,6 +248,9 @@ pub enum Switch {
     New,
     /// A stored conversation; without an id the newest.
     Stored(Option<String>),
+    /// A copy of a stored conversation, such as of one that is open elsewhere; without an id of the
+    /// newest.
+    Copy(Option<String>),
 }
 
 /// What can be explained.
@@ -282,6 +285,13 @@ pub enum ConnectBy {
     Address(String),
     /// With a key that was typed.
     Key(TypedKey),
+    /// At this address, with a key that was typed.
+    AddressAndKey {
+        /// The address.
+        address: String,
+        /// The key.
+        key: TypedKey,
+    },
 }
 
 /// A key as a person typed it, on its way to where it is stored. Debugging output does not show it.
@@ -340,6 +350,8 @@ pub enum Reply {
     Choices(Vec<Choice>),
     /// All settings.
     Settings(Vec<Setting>),
+    /// What fills the context window.
+    Window(WindowUse),
     /// What the session took.
     Usage {
         /// Tokens of all calls.
@@ -375,8 +387,24 @@ pub struct RewindPoint {
     pub prompt: String,
     /// When that was, in milliseconds since 1970.
     pub at_ms: i64,
-    /// How many files have changed since.
-    pub files: usize,
+    /// How many files have changed since; `None` where that is not known.
+    pub files: Option<usize>,
+}
+
+/// What fills the context window, in tokens as they are estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WindowUse {
+    /// gnoma's own instructions.
+    pub system: u64,
+    /// Descriptions of the tools.
+    pub tools: u64,
+    /// The project's instructions.
+    pub instructions: u64,
+    /// What was said.
+    pub history: u64,
+    /// What tools returned.
+    pub results: u64,
 }
 
 /// A setting.

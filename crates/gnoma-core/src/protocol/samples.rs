@@ -40,7 +40,8 @@ kinds!(Request: Open List Watch Shutdown Attach Detach KeepRunning Status Send E
     Close SetMode KeepRule Trust Pin Rate Compact Rewind Redo Points Changes Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider Settings
     SetSetting Usage Explain);
-kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Usage);
+kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Window
+    Usage);
 kinds!(ProcessEvent: Opened Changed Closed Lagged Stopping);
 
 fn call(number: u8) -> ToolCall {
@@ -225,8 +226,13 @@ pub(super) fn requests() -> Vec<Request> {
         Request::Providers,
         Request::Profiles,
         Request::Switch(Switch::Stored(Some("abc".into()))),
+        Request::Switch(Switch::Copy(None)),
         Request::TryProvider(connection(ConnectBy::Address("http://127.0.0.1:1".into()))),
         Request::AddProvider(connection(ConnectBy::Key(TypedKey("k".into())))),
+        Request::AddProvider(connection(ConnectBy::AddressAndKey {
+            address: "http://127.0.0.1:1".into(),
+            key: TypedKey("k".into()),
+        })),
         Request::Settings,
         Request::SetSetting { key: "a.b".into(), value: "1".into() },
         Request::Usage,
@@ -278,6 +284,7 @@ pub(super) fn replies() -> Vec<Reply> {
         Reply::Output { text: "text".into(), next: Some(9), total_bytes: 100 },
         Reply::Choices(vec![choice()]),
         Reply::Settings(vec![Setting { key: "a.b".into(), ..Setting::default() }]),
+        Reply::Window(WindowUse { system: 1, tools: 2, ..WindowUse::default() }),
         Reply::Usage { usage: usage(), micro_usd: 12 },
     ]
 }

@@ -136,6 +136,12 @@ impl SessionView {
                 self.last_call = *round;
                 self.usage += *round;
             }
+            Event::TurnEnded { usage, .. } => {
+                // What calls took that were stopped is told with the end alone.
+                let told = self.turn.as_ref().map_or_else(Usage::default, |turn| turn.usage);
+                self.usage += *usage;
+                self.usage -= told;
+            }
             Event::Cost { session_micro_usd, .. } => self.micro_usd = *session_micro_usd,
             Event::Compacted { .. } => self.last_call = Usage::default(),
             _ => (),

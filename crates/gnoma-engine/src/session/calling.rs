@@ -66,6 +66,7 @@ impl Session {
             messages: self.turn.history().len(),
             shares,
             is_over: false,
+            is_dropped: false,
             silence,
         });
         self.tell_notices().await
@@ -148,6 +149,7 @@ impl Session {
         if let Some(call) = &mut self.spending.call
             && !std::mem::replace(&mut call.is_over, true)
         {
+            call.is_dropped = true;
             self.router.routes.abandoned(&call.arm);
         }
     }
@@ -177,9 +179,11 @@ impl Session {
         } else {
             ToolChoice::Auto
         };
+        let system = self.prompts.system(tier);
+        self.gauge.set(Arc::clone(&system), Arc::clone(&tools), messages.clone());
         ModelRequest {
             model: Arc::clone(&arm.model),
-            system: self.prompts.system(tier),
+            system,
             messages,
             tools,
             tool_choice,

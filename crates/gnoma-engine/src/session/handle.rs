@@ -12,8 +12,8 @@ use gnoma_router::pool::Scope;
 use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{
-    gate::GatePlace, keeping::Keeping, resume::Measured, rights::Rights, routing::Routes,
-    turn::Limits,
+    gate::GatePlace, gauge::Gauge, keeping::Keeping, resume::Measured, rights::Rights,
+    routing::Routes, turn::Limits,
 };
 
 /// What a session is made of.
@@ -49,6 +49,8 @@ pub struct Options {
     pub scope: Option<Scope>,
     /// What the session that started it may do, where another one did: it may no more.
     pub above: Option<Rights>,
+    /// Shows what its model is sent.
+    pub gauge: Arc<Gauge>,
     /// Who can start other sessions for its tools.
     pub spawner: Option<Arc<dyn Spawner>>,
 }

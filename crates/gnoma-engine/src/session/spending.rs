@@ -34,6 +34,8 @@ pub(super) struct Call {
     pub(super) shares: Option<Shares>,
     /// It was answered to its end, or its failure is noted.
     pub(super) is_over: bool,
+    /// It was given up in the middle of its answer.
+    pub(super) is_dropped: bool,
     /// How long nothing has come of it, where that is limited.
     pub(super) silence: Option<Silence>,
 }

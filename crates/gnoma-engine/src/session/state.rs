@@ -30,6 +30,7 @@ use super::{
 };
 use crate::{
     gate::Gate,
+    gauge::Gauge,
     keeper::Keeper,
     prompt,
     rights::Rights,
@@ -109,6 +110,8 @@ pub struct Session {
     pub(super) router: Router,
     pub(super) spending: Spending,
     pub(super) prompts: Prompts,
+    /// What was sent last.
+    pub(super) gauge: Arc<Gauge>,
     pub(super) gate: Gate,
     pub(super) judging: Judging,
     pub(super) firewall: Arc<Firewall>,
@@ -147,11 +150,14 @@ impl Session {
     ) -> Self {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
-        let Options { scope, above, spawner, .. } = options;
+        let Options { scope, above, spawner, gauge, .. } = options;
+        let mut prompts = Prompts { make: system, made: HashMap::new(), example: None };
         let rights = Rights::new(mode, permissions, above);
         let measured = options.measured;
         let scope = scope.unwrap_or_else(|| Scope::new(id));
         let tools = Toolset::new(tools);
+        let specs = Arc::clone(tools.specs(Tier::Full));
+        gauge.set(prompts.system(Tier::Full), specs, history.clone());
         let router = Router::new(routes, scope);
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         Self {
@@ -160,7 +166,8 @@ impl Session {
             pending: PendingRequests::new(spawner, Arc::clone(&router.scope)),
             router,
             spending: Spending::new(&history, measured),
-            prompts: Prompts { make: system, made: HashMap::new(), example: None },
+            prompts,
+            gauge,
             gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
             judging: Judging::default(),
             keeper: Keeper::new(keeping, &firewall, &limits, history.len()),

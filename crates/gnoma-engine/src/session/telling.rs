@@ -10,15 +10,17 @@ use crate::compact;
 
 impl Session {
     /// Tells an event of the turn, and does what it means for the session.
-    pub(super) async fn emit(&mut self, event: Event) -> Result<(), Gone> {
+    pub(super) async fn emit(&mut self, mut event: Event) -> Result<(), Gone> {
         let mut used: Option<Usage> = None;
-        match &event {
+        match &mut event {
             Event::ToolCallDrafted { name, .. } if self.tools.may_write(name) => {
                 self.keeper.prepare();
             }
             Event::ToolEnded { call, .. } => self.gate.forget(&call.id),
             Event::Compacted { .. } => self.retold(),
-            Event::TurnEnded { outcome, .. } => self.turn_is_over(outcome).await?,
+            Event::TurnEnded { outcome, usage, .. } => {
+                *usage += self.turn_is_over(outcome).await?;
+            }
             Event::Usage { round, .. } => used = Some(*round),
             _ => (),
         }
@@ -56,15 +58,18 @@ impl Session {
         self.router.retold(tokens);
     }
 
-    /// A turn has ended: its plan waits for what the person thinks of it.
-    async fn turn_is_over(&mut self, outcome: &Outcome) -> Result<(), Gone> {
+    /// A turn has ended: its plan waits for what the person thinks of it. Gives what a call took that was
+    /// stopped with it.
+    async fn turn_is_over(&mut self, outcome: &Outcome) -> Result<Usage, Gone> {
         self.drop_call();
+        let stopped = self.spending.call.as_ref().filter(|call| call.is_dropped);
+        let taken = stopped.map_or_else(Usage::default, |call| call.meter.all());
         let rest = self.settle_rest();
         self.tell_costs(rest).await?;
         if let Some(plan) = self.router.end_turn(outcome, self.turn.handling()) {
             self.share_out(&plan);
             self.router.put_away(plan);
         }
-        Ok(())
+        Ok(taken)
     }
 }

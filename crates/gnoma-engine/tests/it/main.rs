@@ -126,6 +126,7 @@ fn spawn_measured(
         keeping,
         scope: None,
         above: None,
+        gauge: Default::default(),
         spawner: None,
     })
 }
@@ -384,4 +385,20 @@ async fn a_front_end_that_does_not_read_slows_the_model_down() {
         waiting += 1;
     }
     assert!(waiting < 400, "{waiting} events were piled up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_stopped_counts_what_its_call_took() {
+    let says = StreamEvent::TextDelta { slot: 0, text: "half of an answer".into() };
+    let mut run = start(vec![Answer::of(vec![Ok(says)]).hanging()], vec![], false);
+    run.say("go");
+    run.until(|event| matches!(event, Event::Text { .. })).await;
+    assert!(run.handle.tell(Command::Cancel));
+    let events = run.until_idle().await;
+    let used = |event: &Event| match event {
+        Event::TurnEnded { usage, .. } => Some(*usage),
+        _ => None,
+    };
+    let used = events.iter().find_map(used).unwrap();
+    assert!(used.input > 0 && used.output > 0, "{used:?}");
 }

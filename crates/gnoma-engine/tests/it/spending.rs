@@ -213,6 +213,7 @@ fn spawn_arms<const N: usize>(
         keeping: Keeping::default(),
         scope: Some(scope),
         above: None,
+        gauge: Default::default(),
         spawner: None,
     })
 }

@@ -26,7 +26,10 @@ pub(super) fn is_change(request: &Request) -> bool {
 pub(super) fn is_for_another(request: &Request) -> bool {
     matches!(
         request,
-        Request::Fork | Request::Switch(Switch::New | Switch::Stored(_) | Switch::Profile(_))
+        Request::Fork
+            | Request::Switch(
+                Switch::New | Switch::Stored(_) | Switch::Copy(_) | Switch::Profile(_)
+            )
     )
 }
 

@@ -171,6 +171,7 @@ impl World {
             keeping: Keeping::default(),
             scope: parts.scope,
             above: parts.above,
+            gauge: Arc::default(),
             spawner: Some(parts.spawner),
         })
     }

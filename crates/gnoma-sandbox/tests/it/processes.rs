@@ -29,7 +29,7 @@ fn processes_outside_cannot_be_touched() {
     cell.holds(&format!("$P act call ptrace 0x4206 {number} 0 0"));
     cell.holds(&format!("$P act read-memory {number}"));
     cell.holds(&format!("$P act call prlimit64 {number} 7 0 x:00"));
-    cell.holds(&format!("renice -n 5 {number}"));
+    cell.holds(&format!("renice -n 19 {number}"));
     cell.holds(&format!("$P act call pidfd_open {number} 0"));
     assert!(victim.is_alive());
 }

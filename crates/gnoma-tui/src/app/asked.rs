@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use gnoma_core::protocol::{Connection, Reply, Request, RequestError};
+use gnoma_core::protocol::{Connection, Reply, Request, RequestError, RequestErrorKind, Switch};
 
 use super::{
     State,
-    layer::Layer,
+    layer::{Layer, LayerChoice},
     parts::{LookUp, Sought},
 };
 use crate::{
@@ -43,8 +43,12 @@ impl State {
         if !matches!(request, Request::Rewind { conversation: true, .. }) {
             self.session.rewound = None;
         }
+        let copy = match &request {
+            Request::Switch(Switch::Stored(id)) => Some(Switch::Copy(id.clone())),
+            _ => None,
+        };
         self.session.is_switching = true;
-        self.request(request, Purpose::Switch { keeps_conversation, note });
+        self.request(request, Purpose::Switch { keeps_conversation, note, copy });
     }
 
     /// Gives up what is looked up. Says whether something was.
@@ -82,7 +86,12 @@ impl State {
                 commands::models_listed(self, known);
                 self.hint(words(&error));
             }
-            (Purpose::Switch { keeps_conversation, note }, result) => {
+            (Purpose::Switch { copy: Some(copy), .. }, Err(error))
+                if error.kind == RequestErrorKind::Held =>
+            {
+                self.offer_copy(copy, &error);
+            }
+            (Purpose::Switch { keeps_conversation, note, .. }, result) => {
                 self.switched(keeps_conversation, note, result);
             }
             (Purpose::Past, result) => self.past_read(result),
@@ -116,6 +125,13 @@ impl State {
             Err(error) => self.warn(&words(&error)),
         }
         self.type_again();
+    }
+
+    /// The session is open elsewhere: asks whether a copy of it will do.
+    fn offer_copy(&mut self, copy: Switch, error: &RequestError) {
+        self.session.is_switching = false;
+        let question = format!("{}. Continue in a copy?", error.cause);
+        self.confirm(&question, LayerChoice::Switch(Request::Switch(copy)));
     }
 
     fn switched(&mut self, keeps: bool, note: &str, result: Result<Reply, RequestError>) {

@@ -224,7 +224,7 @@ impl State {
             Some(Layer::Search(search)) => {
                 text.chars().filter(|c| !c.is_control()).for_each(|c| search.add(c));
             }
-            Some(Layer::Setup(setup)) => setup.type_text(&text),
+            Some(Layer::Setup(setup)) => setup.paste(&text),
             // A question of yes or no has no use for it, and it must not be lost.
             Some(Layer::Confirm { .. }) | None => self.written_paste(text),
         }

@@ -54,7 +54,9 @@ impl State {
             return;
         }
         self.forget_turn();
-        if !mem::replace(&mut self.session.is_closed, true) {
+        let was_open = !mem::replace(&mut self.session.is_closed, true);
+        // Where no provider is set up yet, the first start says what to do.
+        if was_open && self.setup.found.is_none() {
             self.warn("Session closed. Use /resume to reopen it; your draft is saved");
         }
     }

@@ -10,7 +10,7 @@ use gnoma_core::{
     CallId, Content, Event, Message, RawJson, StopReason, ToolCall, Usage,
     protocol::{
         Choice, Envelope, Epoch, FoundProviders, Reply, Request, RequestError, RequestErrorKind,
-        RewindPoint, SessionInfo, SessionView, Setting,
+        RewindPoint, SessionInfo, SessionView, Setting, Topic, WindowUse,
     },
     session::{Outcome, PermissionAnswer, Scope, SessionState},
     store::SessionId,
@@ -48,6 +48,7 @@ fn reply(request: &Request) -> Result<Reply, RequestError> {
         Request::Export { .. } | Request::KeepRule { scope: Scope::Project, .. } => refused(),
         Request::KeepRule { rule, .. } if rule.contains(' ') => refused(),
         Request::KeepRule { .. } => text("here"),
+        Request::Explain(Topic::Context) => Ok(Reply::Window(WindowUse::default())),
         Request::Changes | Request::Explain(_) | Request::TryProvider(_) => text("because"),
         _ => Ok(Reply::Done),
     }

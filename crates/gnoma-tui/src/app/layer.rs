@@ -69,11 +69,7 @@ pub(crate) enum Goal {
 impl Layer {
     /// The first start. Where the terminal shows what is typed, no key can be entered.
     pub(super) fn setup(found: &FoundProviders, is_shown: bool) -> Self {
-        let mut found = found.clone();
-        if is_shown {
-            found.providers.clear();
-        }
-        Self::Setup(Setup::new(&found, is_shown))
+        Self::Setup(Setup::new(found, is_shown))
     }
 
     pub(crate) fn field(title: &str, text: &str, goal: Goal) -> Self {

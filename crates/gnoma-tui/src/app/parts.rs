@@ -174,6 +174,7 @@ pub(crate) enum Sought {
     Profiles,
     Providers,
     Settings,
+    Window,
 }
 
 impl Sought {
@@ -186,7 +187,7 @@ impl Sought {
             | Self::Profiles
             | Self::Providers
             | Self::Settings => true,
-            Self::Changes | Self::Explanation => false,
+            Self::Changes | Self::Explanation | Self::Window => false,
         }
     }
 
@@ -196,6 +197,7 @@ impl Sought {
             Self::Changes => "changes",
             Self::Conversations => "conversations",
             Self::Explanation => "reasons",
+            Self::Window => "the context window",
             Self::Models => "models",
             Self::Points => "places to go back to",
             Self::Profiles => "profiles",

@@ -54,7 +54,9 @@ impl State {
             return self.run_command();
         }
         let draft = self.take_written();
-        self.send(draft);
+        // A terminal that edits lines itself shows what was typed; it is not read out again.
+        let is_seen = self.accessible && is_one_line;
+        self.send_shown(draft, !is_seen);
     }
 
     /// Keeps what was written until the turn is over.
@@ -154,6 +156,11 @@ impl State {
 
     /// Sends a text to the session: it begins a turn, or steers the one that runs.
     pub(crate) fn send(&mut self, draft: Draft) {
+        self.send_shown(draft, true);
+    }
+
+    /// Sends a text, which is `shown` in the conversation unless it is seen already.
+    fn send_shown(&mut self, draft: Draft, shown: bool) {
         if self.waits_for_command() {
             self.release_queue();
             return self.queue.waiting.push_back(draft.into());
@@ -174,7 +181,9 @@ impl State {
         if self.running.is_some() {
             return self.queue.steers.push_back(sent);
         }
-        self.transcript.person(&shown::whole(&sent.draft));
+        if shown {
+            self.transcript.person(&shown::whole(&sent.draft));
+        }
         self.queue.begun.push_back(sent);
         let since = self.now;
         self.running =
@@ -375,6 +384,9 @@ impl State {
             None => {
                 let name = line.split_whitespace().next().unwrap_or_default();
                 self.hint(format!("Unknown command {name}. Type /help for a list"));
+            }
+            Some((command, argument)) if command.arguments.is_empty() && !argument.is_empty() => {
+                self.hint(format!("/{} takes no arguments", command.name));
             }
             Some((command, argument)) => {
                 self.take_written();

@@ -20,10 +20,7 @@ impl State {
     pub(super) fn setup_key(&mut self, mut setup: Setup, key: Key) {
         let step = match (self.list_action(key), key.typed()) {
             (Some(action), _) => setup.act(action),
-            (None, Some(c)) => {
-                setup.type_text(c.encode_utf8(&mut [0; 4]));
-                SetupStep::Open
-            }
+            (None, Some(c)) => setup.type_char(c),
             (None, None) => SetupStep::Open,
         };
         self.setup_step(setup, step);

@@ -22,6 +22,8 @@ use crate::{
 const MAX_EDITOR_ROWS: usize = 10;
 /// Rows of a list, where there is room for them.
 const MAX_LIST_ROWS: usize = 14;
+/// Rows of the first start: all that it offers is seen at once.
+const MAX_SETUP_ROWS: usize = 16;
 /// Rows for what waits.
 const MAX_WAITING_ROWS: usize = 4;
 /// In fewer columns nothing can be read.
@@ -141,7 +143,7 @@ impl State {
                 Part { lines, cursor: in_first(column), ..Part::default() }
             }
             Layer::Setup(setup) => {
-                let (lines, column) = setup.lines(width, room.min(MAX_LIST_ROWS));
+                let (lines, column) = setup.lines(width, room.min(MAX_SETUP_ROWS));
                 Part { lines, cursor: column.and_then(in_first), ..Part::default() }
             }
             Layer::Search(search) => {

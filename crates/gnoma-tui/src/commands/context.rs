@@ -1,6 +1,6 @@
 //! `/context`: what fills the context window.
 
-use gnoma_core::protocol::{Request, Topic};
+use gnoma_core::protocol::{Request, Topic, WindowUse};
 
 use super::slash::Slash;
 use crate::{
@@ -17,7 +17,11 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    let lines = status::window(&state.facts, &state.counts);
+    state.look_up(Sought::Window, Request::Explain(Topic::Context), "");
+}
+
+pub(super) fn show(state: &mut State, used: WindowUse) {
+    let bar = !state.is_accessible();
+    let lines = status::window(&state.facts, &state.counts, used, bar);
     state.say_titled("Context window", lines);
-    state.look_up(Sought::Explanation, Request::Explain(Topic::Context), "");
 }

@@ -42,9 +42,10 @@ pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) 
     let row = |point: RewindPoint| {
         let when = state.ago(point.at_ms);
         let files = match point.files {
-            0 => "no files changed since".to_owned(),
-            1 => "1 file changed since".to_owned(),
-            files => format!("{files} files changed since"),
+            None => "changed files unknown".to_owned(),
+            Some(0) => "no files changed since".to_owned(),
+            Some(1) => "1 file changed since".to_owned(),
+            Some(files) => format!("{files} files changed since"),
         };
         let choice = LayerChoice::Rewind { turns: point.turns, prompt: point.prompt.clone() };
         (Row::new(point.prompt, format!("{when} · {files}")), choice)

@@ -179,10 +179,8 @@ impl Link {
         self.spec.as_ref()?;
         match request {
             Request::Switch(Switch::New) => Some(Start::New),
-            Request::Switch(Switch::Stored(None)) => Some(Start::Newest { fork: false }),
-            Request::Switch(Switch::Stored(Some(id))) => {
-                Some(Start::Stored { id: id.clone(), fork: false })
-            }
+            Request::Switch(Switch::Stored(id)) => Some(stored(id, false)),
+            Request::Switch(Switch::Copy(id)) => Some(stored(id, true)),
             _ => None,
         }
     }
@@ -307,5 +305,12 @@ impl Link {
         }
         self.connecting = self.connector.as_mut().map(|connect| connect());
         self.inputs.push_back(Input::Disconnected { returns: self.connecting.is_some() });
+    }
+}
+
+fn stored(id: &Option<String>, fork: bool) -> Start {
+    match id.clone() {
+        Some(id) => Start::Stored { id, fork },
+        None => Start::Newest { fork },
     }
 }

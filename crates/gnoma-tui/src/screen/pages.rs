@@ -52,7 +52,7 @@ impl Pages {
             }
             let fits = line.width() <= size.width;
             let rows =
-                if fits { vec![line.clone()] } else { line.wrap(size.width, &Line::default()) };
+                if fits { vec![line.clone()] } else { line.wrap(size.width, &indent(line, size)) };
             above.extend(rows.into_iter().rev());
         }
         above.truncate(room);
@@ -62,6 +62,13 @@ impl Pages {
         above.resize(size.height, Line::default());
         (above, count)
     }
+}
+
+/// The blanks that a line begins with, for the rows that it takes on a narrower screen.
+fn indent(line: &Line, size: Size) -> Line {
+    let text = line.plain();
+    let blanks = text.len() - text.trim_start_matches(' ').len();
+    Line::new(" ".repeat(blanks.min(size.width / 2)), Style::default())
 }
 
 fn mark(below: usize, width: usize) -> Line {

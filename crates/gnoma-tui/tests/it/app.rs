@@ -19,7 +19,7 @@ use gnoma_core::{
     protocol::{
         Choice, ConnectBy, Envelope, Epoch, FoundKey, FoundProviders, FoundServer, Reply, Request,
         RequestError, RequestErrorKind, RewindPoint, SessionInfo, SessionView, Setting, Switch,
-        TypedKey,
+        Topic, TypedKey, WindowUse,
     },
     session::{Inquiry, Outcome, PermissionAnswer, PermissionMode, Routing, Scope, SessionState},
     store::{SessionFacts, SessionId},
@@ -71,7 +71,7 @@ fn reply(request: &Request, log: &Log) -> Result<Reply, RequestError> {
         }
         Request::Points => {
             let prompt = "Fix the parser".to_owned();
-            Ok(Reply::Points(vec![RewindPoint { turns: 1, prompt, at_ms: 0, files: 2 }]))
+            Ok(Reply::Points(vec![RewindPoint { turns: 1, prompt, at_ms: 0, files: Some(2) }]))
         }
         Request::Settings => {
             let row = |key: &str, value: &str, origin: &str, choices: &[&str]| Setting {
@@ -107,6 +107,13 @@ fn reply(request: &Request, log: &Log) -> Result<Reply, RequestError> {
             note(format!("keep {rule}"));
             text(&format!("`{rule}` is kept"))
         }
+        Request::Explain(Topic::Context) => Ok(Reply::Window(WindowUse {
+            system: 500,
+            tools: 2_000,
+            instructions: 0,
+            history: 3_000,
+            results: 4_500,
+        })),
         Request::Explain(topic) => text(&format!("about {topic:?}")),
         Request::TryProvider(connection) => {
             note(format!("test {}", connection.provider));
@@ -114,9 +121,10 @@ fn reply(request: &Request, log: &Log) -> Result<Reply, RequestError> {
         }
         Request::AddProvider(connection) => {
             let by = match &connection.by {
-                ConnectBy::Key(TypedKey(by)) | ConnectBy::Variable(by) | ConnectBy::Address(by) => {
-                    by
-                }
+                ConnectBy::Key(TypedKey(by))
+                | ConnectBy::Variable(by)
+                | ConnectBy::Address(by)
+                | ConnectBy::AddressAndKey { key: TypedKey(by), .. } => by,
             };
             note(format!("keep {} {by}", connection.provider));
             text("saved")

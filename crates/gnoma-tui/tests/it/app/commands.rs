@@ -313,10 +313,15 @@ fn commands_tell_what_is_known() {
       about Routing
 
     Context window
-      context        10k of 200k tokens (5%)
+      █▓■▪··············································
+      used           10k of 200k tokens (5%)
+      █ system       500 (<1%)
+      ▓ tools        2.0k (1%)
+      ▒ instructions 0
+      ■ conversation 3.2k (1%)
+      ▪ tool results 4.5k (2%)
+      · free         189k (94%)
       last call      1.0k new, 9.0k cached, 200 out
-
-      about Context
     ");
 }
 
@@ -373,4 +378,26 @@ fn a_program_that_needs_the_terminal_gets_it() {
     let mut scene = Scene::new();
     scene.send("!vim notes.txt");
     assert!(scene.took().contains(&Effect::HandOver(Some("vim notes.txt".to_owned()))));
+}
+
+#[test]
+fn a_session_that_is_open_elsewhere_is_continued_in_a_copy_if_wanted() {
+    let mut scene = Scene::new();
+    scene.slow().send("/resume last");
+    let Ask { request, purpose } = scene.late.pop_back().expect("something was asked");
+    assert_eq!(request, Request::Switch(Switch::Stored(None)));
+    let held = RequestError::new(RequestErrorKind::Held, "session `s9` is open in process 7");
+    scene.input(Input::Reply { purpose, result: Err(held) });
+    assert!(scene.live().contains("is open in process 7. Continue in a copy? (y/n)"));
+    scene.effects.clear();
+    scene.keys("y");
+    assert_eq!(scene.next(), Some(Request::Switch(Switch::Copy(None))));
+}
+
+#[test]
+fn a_command_without_arguments_says_so() {
+    let mut scene = Scene::new();
+    scene.send("/status now");
+    assert!(scene.live().contains("/status takes no arguments"), "{}", scene.live());
+    assert_eq!(scene.written(), "/status now", "to be corrected");
 }

@@ -26,10 +26,12 @@ fn the_first_start_chooses_tries_and_stores() {
     insta::assert_snapshot!(scene.live(), @r"
 
     Set up a provider › ▏
-    ›   anthropic  the key in ANTHROPIC_API_KEY
-        ollama     http://localhost:11434 · 3 models
-        openai     enter a key
-        demo       no provider needed: a scripted turn shows how it works
+    ›   anthropic       the key in ANTHROPIC_API_KEY
+        ollama          http://localhost:11434 · 3 models
+        openai          enter a key
+        llamacpp        on this machine: how to start it
+        another server  OpenAI-compatible: its address, and a key if it needs one
+        demo            no provider needed: a scripted turn shows how it works
     Enter select · Esc close · type to narrow
 
     auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
@@ -284,4 +286,14 @@ fn a_conversation_that_goes_on_is_not_greeted() {
     let result = Ok(Reply::History { first: 0, messages: vec![user("before")] });
     scene.input(Input::Reply { purpose, result });
     assert!(!scene.live().contains("ask something"), "{}", scene.live());
+}
+
+#[test]
+fn what_a_line_terminal_has_shown_is_not_read_out_again() {
+    let mut scene = Scene::with(|options| options.accessible = true);
+    scene.send("what is this").replies();
+    assert_eq!(scene.sent(), ["what is this"]);
+    scene.event(Event::State(SessionState::Active)).appended("what is this");
+    assert!(!scene.said().contains("what is this"), "{}", scene.said());
+    scene.send("and that").ends(complete(), &[]);
 }

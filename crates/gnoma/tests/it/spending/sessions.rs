@@ -118,6 +118,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         keeping: Keeping::default(),
         scope: None,
         above: None,
+        gauge: Arc::default(),
         spawner: None,
     })
 }

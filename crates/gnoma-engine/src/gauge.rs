@@ -1,0 +1,89 @@
+//! What a model was sent last, for whoever wants to see what fills its window. Kept by reference and
+//! measured only when somebody asks.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gnoma_core::{Content, Message, protocol::WindowUse, tool::ToolSpec};
+
+use crate::{compact, tokens};
+
+/// Tokens of a tool's frame besides its words.
+const TOOL_FRAME_TOKENS: usize = 8;
+
+/// What a session sent last. Before its first call it is what it would send.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    sent: Mutex<Sent>,
+}
+
+#[derive(Debug, Default)]
+struct Sent {
+    system: Arc<str>,
+    tools: Arc<[Arc<ToolSpec>]>,
+    messages: Vec<Arc<Message>>,
+}
+
+impl Gauge {
+    /// Remembers what is sent.
+    pub fn set(&self, system: Arc<str>, tools: Arc<[Arc<ToolSpec>]>, messages: Vec<Arc<Message>>) {
+        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) =
+            Sent { system, tools, messages };
+    }
+
+    /// Roughly how many tokens each part takes; `instructions` is the part of the system prompt that
+    /// is the project's.
+    #[must_use]
+    pub fn read(&self, instructions: &str) -> WindowUse {
+        let (system, tools, messages) = {
+            let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+            (Arc::clone(&sent.system), Arc::clone(&sent.tools), sent.messages.clone())
+        };
+        let of_tool = |spec: &Arc<ToolSpec>| {
+            let words = [&*spec.name, &*spec.description, spec.parameters.get()];
+            words.map(tokens::estimate).iter().sum::<usize>() + TOOL_FRAME_TOKENS
+        };
+        let whole = tokens::estimate(&system);
+        let instructions =
+            if system.contains(instructions) { tokens::estimate(instructions) } else { 0 };
+        let is_result = |message: &&Arc<Message>| {
+            message.content().iter().any(|part| matches!(part, Content::ToolResult(_)))
+        };
+        let (results, said): (Vec<_>, Vec<_>) = messages.iter().partition(is_result);
+        let sum = |messages: Vec<&Arc<Message>>| {
+            let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::clone).collect();
+            compact::estimate(&messages)
+        };
+        WindowUse {
+            system: whole.saturating_sub(instructions) as u64,
+            tools: tools.iter().map(of_tool).sum::<usize>() as u64,
+            instructions: instructions as u64,
+            history: sum(said),
+            results: sum(results),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{CallId, RawJson, ToolCall, ToolResult};
+
+    use super::*;
+
+    #[test]
+    fn every_part_is_counted_once() {
+        let gauge = Gauge::default();
+        assert_eq!(gauge.read(""), WindowUse::default());
+        let call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::parse("{}").unwrap());
+        let result = ToolResult::text(&call, "word ".repeat(100), false);
+        let messages =
+            vec![Message::user_text("one two three"), Message::results(vec![result]).unwrap()];
+        let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+        gauge.set("Be brief.\nUse tabs here.".into(), Arc::default(), messages);
+        let used = gauge.read("Use tabs here.");
+        assert_eq!((used.history, used.tools), (3, 0));
+        assert!(
+            used.results >= 100 && used.instructions == tokens::estimate("Use tabs here.") as u64
+        );
+        assert_eq!(gauge.read("").system, used.system + used.instructions);
+    }
+}

@@ -1,0 +1,53 @@
+//! What the terminal's first start asks for: a provider is tried and added.
+
+use gnoma_core::{
+    Secret,
+    protocol::{ConnectBy, Connection, TypedKey},
+};
+
+use crate::{
+    HostError, Project, Result,
+    providers::{self, KeySource, NewProvider},
+};
+
+/// Asks a provider for its models; says what it has.
+///
+/// # Errors
+/// It does not answer, refuses or has no model. No secret is in the reason.
+pub(crate) async fn try_provider(project: &Project, connection: Connection) -> Result<String> {
+    let new = described(connection);
+    works(&new.name, &providers::try_new(project, &new).await?)
+}
+
+/// Adds a provider to the person's own settings; returns a sentence that says where.
+///
+/// # Errors
+/// The file cannot be changed.
+pub(crate) fn add_provider(project: &Project, connection: Connection) -> Result<String> {
+    providers::add_new(project, &described(connection))
+}
+
+/// A provider as the first start describes it; it is asked from now on.
+fn described(Connection { provider, by }: Connection) -> NewProvider {
+    let typed = |key: TypedKey| KeySource::Entered(Secret::new(key.0));
+    let (address, key) = match by {
+        ConnectBy::Variable(variable) => (None, KeySource::Variable(variable)),
+        ConnectBy::Address(address) => (Some(address), KeySource::None),
+        ConnectBy::Key(key) => (None, typed(key)),
+        ConnectBy::AddressAndKey { address, key } => (Some(address), typed(key)),
+    };
+    NewProvider { name: provider, address, protocol: None, key, is_default: true }
+}
+
+/// What a provider that is tried has. One that runs without a model answers and can do nothing.
+fn works(name: &str, models: &[String]) -> Result<String> {
+    match models.len() {
+        0 if name == "ollama" => Err(HostError {
+            remedy: Some("`ollama pull qwen3:8b` downloads one".to_owned()),
+            ..HostError::failure("Ollama runs, but has no model")
+        }),
+        0 => Err(HostError::failure(format!("`{name}` answers, but lists no model"))),
+        1 => Ok("1 model".to_owned()),
+        count => Ok(format!("{count} models")),
+    }
+}

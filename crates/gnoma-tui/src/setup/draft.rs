@@ -1,0 +1,55 @@
+//! A provider as far as it was described.
+
+use gnoma_core::{
+    Secret,
+    protocol::{ConnectBy, Connection, TypedKey},
+};
+
+use super::offers::{LOCAL_SERVERS, name_of};
+
+/// A provider that is being described.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ProviderDraft {
+    /// Its name; without one, it is named after its address.
+    pub provider: Option<String>,
+    /// Its address, where it was entered or has to be.
+    pub address: Option<String>,
+    /// Its key, once it was entered.
+    pub key: Option<Secret<String>>,
+    /// It may do without a key.
+    pub key_is_optional: bool,
+}
+
+impl ProviderDraft {
+    /// What was tried, to be corrected.
+    pub(super) fn of(connection: &Connection) -> Self {
+        let provider = Some(connection.provider.clone());
+        let secret = |key: &TypedKey| Some(Secret::new(key.0.clone()));
+        let (address, key) = match &connection.by {
+            ConnectBy::Variable(_) => (None, None),
+            ConnectBy::Key(key) => (None, secret(key)),
+            ConnectBy::Address(address) => (Some(address.clone()), None),
+            ConnectBy::AddressAndKey { address, key } => (Some(address.clone()), secret(key)),
+        };
+        Self { provider, key, key_is_optional: address.is_some(), address }
+    }
+
+    /// What is to be tried; a server without a name gets one that none of `taken` has.
+    pub(super) fn connection(self, taken: &[String]) -> Connection {
+        let Self { provider, address, key, .. } = self;
+        let of_address = || name_of(address.as_deref().unwrap_or_default(), taken);
+        let provider = provider.unwrap_or_else(of_address);
+        let key = key.map(|key| TypedKey(key.expose().clone()));
+        let by = match (address, key) {
+            (Some(address), Some(key)) => ConnectBy::AddressAndKey { address, key },
+            (Some(address), None) => ConnectBy::Address(address),
+            (None, key) => ConnectBy::Key(key.unwrap_or_else(|| TypedKey(String::new()))),
+        };
+        Connection { provider, by }
+    }
+}
+
+/// Whether a provider is a server that wants no key.
+pub(super) fn is_keyless(provider: &str) -> bool {
+    LOCAL_SERVERS.iter().any(|local| local.provider == provider)
+}

@@ -8,6 +8,7 @@ mod announce;
 mod calls;
 mod check;
 mod claim;
+mod denial;
 mod repetition;
 mod runner;
 
@@ -15,6 +16,7 @@ pub use announce::announces;
 pub use calls::{PatchSpiral, Repeat, SameCall};
 pub use check::RedCheck;
 pub use claim::claims_success;
+pub use denial::denies_change;
 pub use repetition::Repetition;
 
 /// Shorter answers say too little to be judged.

@@ -55,7 +55,6 @@ const TASKS: [Task; 2] = [
         &[
             ("fs.read", r#"{"path":"m.py"}"#, "1\tdef double(x): return x + 1"),
             ("fs.edit", r#"{"path":"m.py","old_string":"x + 1","new_string":"x * 2"}"#, "edited"),
-            ("bash", r#"{"command":"python3 m.py"}"#, "ok"),
         ],
         "double() now returns x * 2.",
     ),
@@ -63,7 +62,8 @@ const TASKS: [Task; 2] = [
 
 /// Finished tasks, for models with a small window: they do what they see more than what they are
 /// told. They stand before the conversation as messages, so that the server shows the calls in the
-/// form this model knows; shown as text in the prompt, such models imitate the text.
+/// form this model knows; shown as text in the prompt, such models imitate the text. The last ends with
+/// the edit: a call that stood behind it would be made over and over.
 #[must_use]
 pub fn example() -> Vec<Arc<Message>> {
     TASKS.iter().flat_map(finished).map(Arc::new).collect()
@@ -214,6 +214,12 @@ pub(crate) fn unchanged(path: &str) -> String {
     )
 }
 
+pub(crate) fn changed(path: &str) -> String {
+    format!(
+        "`{path}` is changed: your edit of it succeeded. Answer the user again, and say what you changed."
+    )
+}
+
 pub(crate) fn red_check(command: &str) -> String {
     format!(
         "The last run of `{command}` failed and it has not passed since. Fix the cause and run it \
@@ -235,7 +241,7 @@ mod tests {
     #[test]
     fn every_call_of_the_example_is_answered() {
         let messages = example();
-        assert_eq!(messages.len(), 8 + 4);
+        assert_eq!(messages.len(), 6 + 4);
         for pair in messages.windows(2) {
             let calls: Vec<_> = pair[0].tool_calls().map(|call| &call.id).collect();
             let answers: Vec<_> = pair[1].tool_results().map(|result| &result.call_id).collect();

@@ -166,7 +166,8 @@ impl Session {
         let mut messages = [self.prompts.example(tier), summary, rest].concat();
         let tools = match (arm.tools, self.router.is_looking()) {
             (false, _) => Arc::default(),
-            (true, false) => Arc::clone(self.tools.specs(tier)),
+            (true, false) if self.turn.needs_read() => self.tools.reading(tier),
+            (true, false) => self.tools.without(tier, self.turn.withheld()),
             (true, true) => {
                 messages.push(Arc::new(Message::user_text(prompt::note(several::LOOK))));
                 self.tools.reading(tier)
@@ -174,7 +175,9 @@ impl Session {
         };
         let tool_choice = if !self.turn.may_use_tools() || tools.is_empty() {
             ToolChoice::None
-        } else if tier == Tier::Lean && round == 1 && prompt::asks_for_work(self.turn.history()) {
+        } else if self.turn.needs_read()
+            || (tier == Tier::Lean && round == 1 && prompt::asks_for_work(self.turn.history()))
+        {
             ToolChoice::Required
         } else {
             ToolChoice::Auto

@@ -61,6 +61,16 @@ impl Toolset {
         }
     }
 
+    /// All but the one of that name.
+    pub(super) fn without(&self, tier: Tier, name: Option<&str>) -> Arc<[Arc<ToolSpec>]> {
+        match name {
+            None => Arc::clone(self.specs(tier)),
+            Some(name) => {
+                self.specs(tier).iter().filter(|spec| spec.name != name).cloned().collect()
+            }
+        }
+    }
+
     /// Those that only read.
     pub(super) fn reading(&self, tier: Tier) -> Arc<[Arc<ToolSpec>]> {
         let reads = |spec: &&Arc<ToolSpec>| spec.access == Access::Read;

@@ -213,6 +213,9 @@ impl Turn {
         if let Some(what) = self.stuck.take() {
             return self.end(Outcome::Stuck { what }, fx);
         }
+        if let Some(note) = self.watch.reads_first() {
+            self.notes.push(note);
+        }
         if let Some(what) = self.watch.stuck() {
             let text = format!("{what}; asking the model for its answer");
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));

@@ -187,6 +187,16 @@ impl Turn {
         self.stuck.is_none()
     }
 
+    /// Whether the call that was just wanted has to read something first.
+    pub(crate) fn needs_read(&self) -> bool {
+        self.watch.needs_read()
+    }
+
+    /// A tool that the call that was just wanted does not get.
+    pub(crate) fn withheld(&self) -> Option<&str> {
+        self.watch.withheld()
+    }
+
     /// Who answers the call that was just wanted, and whether it is a small model: of its answer
     /// only the first tool call counts, because it writes several with invented results in between.
     pub(crate) fn answered_by(&mut self, origin: ModelRef, small_model: bool) {

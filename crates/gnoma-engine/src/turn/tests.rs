@@ -585,6 +585,83 @@ fn a_change_that_failed_is_not_said_to_be_done() {
     assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })));
 }
 
+/// A turn of a small model, and what becomes of one call of it.
+fn small() -> Turn {
+    let mut turn = started(Limits::default());
+    turn.answered_by(ModelRef { provider: "p".into(), model: "m".into() }, true);
+    turn
+}
+
+fn runs_call(turn: &mut Turn, id: &str, name: &str, arguments: &str, outcome: ToolOutcome) {
+    feed(turn, call(0, id, name, arguments));
+    let over = Input::ToolDone(CallId::new(id), outcome, 1);
+    feed(turn, [stop(StopReason::ToolUse), allow(id), over]);
+}
+
+fn edited() -> ToolOutcome {
+    let output = ToolOutput { diff: Some("+x".into()), ..ToolOutput::text("edited") };
+    ToolOutcome::Done(output)
+}
+
+#[test]
+fn a_small_model_does_not_get_a_tool_that_it_has_called_twice_alike() {
+    let mut turn = small();
+    for (id, withheld) in [("a", None), ("b", Some("bash"))] {
+        runs_call(&mut turn, id, "bash", "{\"command\":\"python3 m.py\"}", ToolOutcome::done("ok"));
+        assert_eq!(turn.withheld(), withheld);
+        assert!(turn.may_use_tools());
+    }
+    runs_call(&mut turn, "c", "read", "{\"path\":\"m.py\"}", ToolOutcome::done("x"));
+    assert_eq!(turn.withheld(), None, "it is back");
+    runs_call(&mut turn, "d", "bash", "{\"command\":\"python3 m.py\"}", ToolOutcome::done("ok"));
+    assert!(!turn.may_use_tools(), "the third is the last");
+}
+
+#[test]
+fn a_small_model_whose_change_failed_reads_before_it_ends() {
+    let mut turn = small();
+    runs_call(&mut turn, "a", "edit", "{\"path\":\"m.py\"}", ToolOutcome::failed("no match"));
+    assert!(!turn.needs_read());
+    let fx = feed(&mut turn, [text("I could not do it."), stop(StopReason::EndTurn)]);
+    assert_eq!(outcome(&fx), None, "it does not end");
+    assert!(turn.needs_read());
+    runs_call(&mut turn, "b", "read", "{\"path\":\"m.py\"}", ToolOutcome::done("x + 1"));
+    assert!(!turn.needs_read());
+    runs_call(&mut turn, "c", "edit", "{\"path\":\"m.py\"}", edited());
+    let fx = feed(&mut turn, [text("It returns x * 2 now."), stop(StopReason::EndTurn)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })));
+}
+
+#[test]
+fn a_small_model_that_repeats_a_change_that_fails_reads_and_keeps_its_tools() {
+    let mut turn = small();
+    for (id, needs_read) in [("a", false), ("b", true), ("c", true)] {
+        runs_call(&mut turn, id, "edit", "{\"path\":\"m.py\"}", ToolOutcome::failed("no match"));
+        assert_eq!((turn.needs_read(), turn.withheld()), (needs_read, None));
+    }
+    assert!(turn.may_use_tools() && turn.needs_read());
+    let note = turn.history().last().unwrap().text_content();
+    assert!(note.starts_with("[system] `m.py` is not changed"), "{note}");
+    runs_call(&mut turn, "d", "read", "{\"path\":\"m.py\"}", ToolOutcome::done("x + 1"));
+    runs_call(&mut turn, "e", "edit", "{\"path\":\"m.py\"}", ToolOutcome::failed("no match"));
+    assert!(!turn.may_use_tools(), "once is enough");
+}
+
+#[test]
+fn a_change_that_was_made_is_not_denied() {
+    for is_small in [true, false] {
+        let mut turn = if is_small { small() } else { started(Limits::default()) };
+        runs_call(&mut turn, "a", "edit", "{\"path\":\"calc.py\"}", edited());
+        let denies = || [text("I did not change anything."), stop(StopReason::EndTurn)];
+        let fx = feed(&mut turn, denies());
+        assert_eq!(outcome(&fx), None);
+        let note = turn.history().last().unwrap().text_content();
+        assert!(note.starts_with("[system] `calc.py` is changed"), "{note}");
+        let fx = feed(&mut turn, denies());
+        assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })), "once is enough");
+    }
+}
+
 fn states(fx: &Effects) -> Vec<SessionState> {
     let state = |effect: &Effect| match effect {
         Effect::Emit(Event::State(state)) => Some(*state),

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::{
     detect::{
-        PatchSpiral, RedCheck, Repeat, Repetition, SameCall, announces, claims_success, greets,
+        PatchSpiral, RedCheck, Repeat, Repetition, SameCall, announces, claims_success,
+        denies_change, greets,
     },
     prompt,
     routing::signals::Handling,
@@ -18,6 +19,8 @@ use crate::{
 const TELL_REPEATS: u32 = 2;
 /// At this many, the model may only answer any more.
 const STOP_REPEATS: u32 = 4;
+/// The same for a small model, which has been kept from the tool once by then.
+const STOP_SMALL_REPEATS: u32 = 3;
 
 /// How often a small model may see a command succeed after its changes before it must answer.
 const MAX_GREENS: u32 = 2;
@@ -50,6 +53,15 @@ pub(super) struct Watch {
     has_edited: bool,
     /// The file of the last change that failed, until a change succeeds.
     unchanged: Option<String>,
+    /// The model was told that this change failed.
+    told_unchanged: bool,
+    /// The file of the last change that was made in this turn.
+    changed: Option<String>,
+    told_changed: bool,
+    /// A small model has to read before anything else.
+    needs_read: bool,
+    /// A tool that a small model does not get in the next round: it has called it twice alike.
+    withheld: Option<String>,
     /// How often a command succeeded after a change.
     greens: u32,
     /// The model is a small one, which does not know when it is done.
@@ -87,6 +99,7 @@ impl Watch {
         outcome: &ToolOutcome,
     ) -> Vec<Advice> {
         self.has_run_tools = true;
+        self.withheld = None;
         self.handling.ended(call, spec, outcome);
         let mut advice = Vec::new();
         let (output, ok) = match outcome {
@@ -100,12 +113,17 @@ impl Watch {
         }
         advice.extend(self.green(output));
         let access = spec.map_or(Access::Execute, |spec| spec.access);
+        self.needs_read &= access != Access::Read;
         if access == Access::Edit
             && let Some(path) = touched_path(call, spec)
         {
             if self.spiral.record(&path, ok) {
                 advice.push(Advice::NextRound(prompt::patch_spiral(&path)));
             }
+            if ok && output.diff.is_some() {
+                self.changed = Some(path.clone());
+            }
+            self.told_unchanged &= !ok && self.unchanged.as_ref() == Some(&path);
             self.unchanged = (!ok).then_some(path);
         }
         if access == Access::Edit && output.diff.is_some() {
@@ -118,13 +136,20 @@ impl Watch {
 
     /// What to say to a call that was made before and had the same result, refusals included.
     fn repeated(&mut self, call: &ToolCall, result: &str) -> Option<Advice> {
+        let most = if self.small_model { STOP_SMALL_REPEATS } else { STOP_REPEATS };
         match self.same_call.seen(&call.name, call.arguments.get(), result) {
-            Repeat::Again(times) if times >= STOP_REPEATS => {
+            Repeat::Again(times) if times >= most => {
                 self.stuck =
                     Some(format!("`{}` was called {times} times with the same result", call.name));
                 None
             }
             Repeat::Again(times) if times >= TELL_REPEATS => {
+                // A change that fails twice alike was copied wrongly; anything else is known by now.
+                if self.unchanged.is_some() {
+                    self.needs_read = true;
+                } else {
+                    self.withheld = Some(call.name.clone());
+                }
                 Some(Advice::InResult(prompt::repeated(times)))
             }
             Repeat::New | Repeat::Again(_) => None,
@@ -150,6 +175,28 @@ impl Watch {
         self.stuck.take()
     }
 
+    /// What a small model that goes in circles is told in place of being made to answer: after a change
+    /// that failed, it has to read first.
+    pub(super) fn reads_first(&mut self) -> Option<String> {
+        let path =
+            self.unchanged.as_deref().filter(|_| self.small_model && self.stuck.is_some())?;
+        if std::mem::replace(&mut self.told_unchanged, true) {
+            return None;
+        }
+        (self.stuck, self.needs_read) = (None, true);
+        Some(prompt::unchanged(path))
+    }
+
+    /// Whether the next call has to be one that reads.
+    pub(super) fn needs_read(&self) -> bool {
+        self.small_model && self.needs_read
+    }
+
+    /// A tool that is not offered in the next round.
+    pub(super) fn withheld(&self) -> Option<&str> {
+        self.withheld.as_deref().filter(|_| self.small_model)
+    }
+
     /// What to hold against an answer that ends the turn, if anything.
     pub(super) fn contradicts(&mut self, text: &str) -> Option<String> {
         if self.has_run_tools && greets(text) {
@@ -158,15 +205,27 @@ impl Watch {
         if !self.has_run_tools && self.corrections == 0 && announces(text) {
             return Some(prompt::ACT.to_owned());
         }
-        // Reading a long answer takes as long as receiving a part of it.
-        if self.unchanged.is_some()
-            && (self.small_model || claims_success(text))
-            && let Some(path) = self.unchanged.take()
-        {
-            return Some(prompt::unchanged(&path));
+        if let Some(note) = self.contradicts_change(text) {
+            return Some(note);
         }
         let note = prompt::red_check(self.red_claim(text)?);
         (!std::mem::replace(&mut self.told_red, true)).then_some(note)
+    }
+
+    /// What to hold against an answer that does not fit the last change.
+    fn contradicts_change(&mut self, text: &str) -> Option<String> {
+        // Reading a long answer takes as long as receiving a part of it.
+        if let Some(path) = &self.unchanged {
+            let is_doubtful = self.small_model || claims_success(text);
+            if !is_doubtful || std::mem::replace(&mut self.told_unchanged, true) {
+                return None;
+            }
+            self.needs_read = self.small_model;
+            return Some(prompt::unchanged(path));
+        }
+        let path = self.changed.as_deref().filter(|path| denies_change(text, path))?;
+        let note = prompt::changed(path);
+        (!std::mem::replace(&mut self.told_changed, true)).then_some(note)
     }
 
     /// The command that is red although `text` claims success.

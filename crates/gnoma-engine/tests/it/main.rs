@@ -10,6 +10,7 @@ mod keeping;
 mod routing;
 mod shared;
 mod silence;
+mod small;
 mod spending;
 mod tools;
 

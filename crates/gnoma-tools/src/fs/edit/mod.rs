@@ -31,6 +31,8 @@ use nearest::Nearest;
 
 /// Edits one call may make.
 const MAX_EDITS: usize = 100;
+/// Bytes of a file that is shown whole in place of the nearest lines.
+const MAX_SHOWN_BYTES: usize = 6_000;
 /// Characters of a nearest line that are shown.
 const MAX_LINE_CHARS: usize = 300;
 
@@ -172,8 +174,14 @@ impl PlannedEdit {
                 target.name
             )));
         }
-        let applied = apply(&old, edits)
-            .map_err(|error| refused(&explain(&error, &target.name, edits.len())))?;
+        let applied = apply(&old, edits).map_err(|error| {
+            let why = explain(&error, &target.name, edits.len());
+            let is_guess = matches!(error.cause, Cause::NotFound { .. });
+            match whole(&old).filter(|_| is_guess && knowledge == Familiarity::Unseen) {
+                Some(lines) => refused(&unread(&target.name, edits.len(), &error, &lines)),
+                None => refused(&why),
+            }
+        })?;
         if applied.content == old {
             return Err(refused(&format!("the edit leaves `{}` as it is", target.name)));
         }
@@ -252,6 +260,26 @@ fn ambiguous(count: usize, lines: &[usize], looseness: Option<fold::MatchToleran
         Some(_) => "copy it exactly as it is in the file, with lines around it",
     };
     format!("`old_string` matches {count} times{how}, at lines {lines}{more}: {remedy}")
+}
+
+/// The lines of a small text with their numbers; `None` for anything else.
+fn whole(content: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(content).ok()?;
+    if text.is_empty() || text.len() > MAX_SHOWN_BYTES {
+        return None;
+    }
+    let line = |(number, line): (usize, &str)| format!("{number}\t{line}\n");
+    Some((1..).zip(text.lines()).map(line).collect())
+}
+
+/// A text that was guessed is not in a file that was never read: the file is shown.
+fn unread(name: &str, count: usize, error: &EditError, lines: &str) -> String {
+    let which = which(error.edit, count);
+    format!(
+        "{which}`old_string` is not in `{name}`, which was not read yet. It reads (copy without the \
+         line numbers):\n{}",
+        lines.trim_end_matches('\n')
+    )
 }
 
 fn not_found(name: &str, nearest: Option<&Nearest>, new_at: Option<usize>) -> String {

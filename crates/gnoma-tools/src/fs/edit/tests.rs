@@ -68,6 +68,7 @@ async fn refusals_say_what_to_do() {
     let twice = edit("a.txt", "alpha beta", "x").await;
     let expected = "nothing was changed: `old_string` matches 2 times, at lines 1, 3: add lines around it to make it unique, or set `replace_all`";
     assert_eq!(twice, expected);
+    bench.done("fs.read", json!({"path": "a.txt"})).await;
     let near = edit("a.txt", "gamma delta", "x").await;
     assert!(near.ends_with("1\talpha beta\n2\tgamma\n3\talpha beta"), "{near}");
     assert!(edit("a.txt", "zzz yyy", "x").await.contains("nothing there is like it"));
@@ -195,4 +196,21 @@ async fn edits_side_by_side_lose_nothing() {
     assert_eq!(bench.get("a"), done.as_bytes());
     assert_eq!(bench.get("b"), done.as_bytes());
     assert_eq!(bench.names("."), ["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_guess_at_a_file_that_was_not_read_is_answered_with_the_file() {
+    let bench = Bench::new();
+    bench.put("m.py", "def double(x):\n    return x + 1\n");
+    let guess =
+        || json!({"path": "m.py", "old_string": "return 2 + x", "new_string": "return x * 2"});
+    let refusal = bench.failed("fs.edit", guess()).await;
+    let whole = "1\tdef double(x):\n2\t    return x + 1";
+    assert!(refusal.contains("was not read yet") && refusal.ends_with(whole), "{refusal}");
+    bench.done("fs.read", json!({"path": "m.py"})).await;
+    let refusal = bench.failed("fs.edit", guess()).await;
+    assert!(refusal.contains("nearest text"), "it is known by now: {refusal}");
+    bench.put("long", "a line of words\n".repeat(1_000));
+    let long = json!({"path": "long", "old_string": "no such", "new_string": "x"});
+    assert!(bench.failed("fs.edit", long).await.len() < 1_000, "a long file is not shown");
 }

@@ -3,6 +3,7 @@
 
 use std::{
     io::Read,
+    os::unix::process::CommandExt as _,
     process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
@@ -11,7 +12,7 @@ use std::{
 
 use gnoma_config::settings::Provider;
 use gnoma_core::{Secret, protocol::Environment};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::Notices;
 
@@ -42,6 +43,14 @@ pub(crate) fn fill(provider: &mut Provider, environment: &Environment, notices: 
 /// # Errors
 /// Why there is none; follows the name of the command.
 pub(crate) fn key(command: &str, environment: &Environment) -> Result<Secret<String>, String> {
+    key_within(PATIENCE, command, environment)
+}
+
+fn key_within(
+    patience: Duration,
+    command: &str,
+    environment: &Environment,
+) -> Result<Secret<String>, String> {
     let mut child = Command::new("sh")
         .args(["-c", command])
         .env_clear()
@@ -49,14 +58,16 @@ pub(crate) fn key(command: &str, environment: &Environment) -> Result<Secret<Str
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // Its own, so that all that it starts can be ended with it.
+        .process_group(0)
         .spawn()
         .map_err(|error| format!("cannot be started: {error}"))?;
     let pid = Pid::from_child(&child);
     let (said, hears) = mpsc::channel();
     thread::spawn(move || said.send((printed(&mut child), child.wait())));
-    let Ok(((out, complaint), status)) = hears.recv_timeout(PATIENCE) else {
-        kill_process(pid, Signal::KILL).ok();
-        return Err(format!("took longer than {} s", PATIENCE.as_secs()));
+    let Ok(((out, complaint), status)) = hears.recv_timeout(patience) else {
+        kill_process_group(pid, Signal::KILL).ok();
+        return Err(format!("took longer than {} s", patience.as_secs()));
     };
     let status = status.map_err(|error| format!("was lost: {error}"))?;
     if !status.success() {
@@ -94,6 +105,25 @@ mod tests {
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let key = key(command, &Environment::new(variables.into()));
         key.map(|key| key.expose().clone())
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_ends_with_all_that_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("number");
+        let command = format!("sleep 100 & echo $! > {}; wait", file.display());
+        let environment =
+            Environment::new([("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into());
+        let late = key_within(Duration::from_secs(1), &command, &environment).unwrap_err();
+        assert_eq!(late, "took longer than 1 s");
+        let number = std::fs::read_to_string(&file).unwrap();
+        let place = format!("/proc/{}/stat", number.trim());
+        let runs = || std::fs::read_to_string(&place).is_ok_and(|stat| !stat.contains(") Z "));
+        let end = std::time::Instant::now() + Duration::from_secs(10);
+        while runs() {
+            assert!(std::time::Instant::now() < end, "{number} still runs");
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     #[test]

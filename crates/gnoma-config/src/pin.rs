@@ -1,8 +1,9 @@
 //! What trust in a folder is pinned to: the content of all that could act on its behalf.
 //!
-//! That is the project's `.gnoma/config.toml`, every file in the folders of `.gnoma` that hold hooks,
-//! skills, plugins, agents and commands, and every file of the project that the configuration names,
-//! in a command or an argument. One changed byte, one more or one less file is another pin.
+//! That is the project's `.gnoma/config.toml`, the settings of other programs that gnoma reads, every file
+//! in the folders of `.gnoma`, `.claude`, `.agents` and `.codex` that hold hooks, skills, plugins, agents
+//! and commands, and every file of the project that one of these settings names, in a command or an
+//! argument. One changed byte, one more or one less file is another pin.
 //!
 //! Not covered: what those programs read or start themselves.
 
@@ -15,7 +16,19 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-/// Folders in `.gnoma` whose files act.
+/// Settings of other programs that act here, too.
+const SETTINGS: [&str; 5] = [
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/hooks.json",
+    ".codex/config.toml",
+    ".mcp.json",
+];
+/// Folders of a project that hold what acts.
+const HOLDING: [&str; 4] = [".agents", ".claude", ".codex", ".gnoma"];
+/// Most bytes of settings that are searched for names of files.
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+/// Folders in those whose files act.
 const ACTING: [&str; 5] = ["agents", "commands", "hooks", "plugins", "skills"];
 /// Most files that are looked at; a folder with more has no pin.
 const MAX_FILES: usize = 2000;
@@ -28,6 +41,15 @@ const MAX_FOLDERS: usize = 32;
 /// What commands are cut at when they are searched for names of files.
 const SEPARATORS: [char; 17] =
     ['"', '\'', '`', ';', '&', '|', '<', '>', '(', ')', '{', '}', '=', ',', ':', '$', '\\'];
+
+/// The files of the project in `folder` that could act on its behalf, seen from there; its configuration
+/// has this `content`.
+///
+/// # Errors
+/// There are too many to look at.
+pub fn acting(folder: &Path, content: &[u8]) -> io::Result<Vec<PathBuf>> {
+    Ok(acting_files(folder, content)?.into_iter().collect())
+}
 
 /// The pin of the project in `folder` whose configuration has this `content`.
 ///
@@ -65,10 +87,20 @@ fn too_much() -> io::Error {
 /// The files that act, seen from `folder`, sorted.
 fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> {
     let mut files = BTreeSet::new();
-    for name in ACTING {
-        below(folder, &Path::new(".gnoma").join(name), 0, &mut files)?;
+    for (holding, name) in HOLDING.iter().flat_map(|holding| ACTING.map(|name| (holding, name))) {
+        below(folder, &Path::new(holding).join(name), 0, &mut files)?;
     }
-    let words = words(content);
+    let mut words = words(content);
+    for name in SETTINGS {
+        if folder.join(name).is_file() {
+            words.extend(words_of_file(&folder.join(name))?);
+            add(PathBuf::from(name), &mut files)?;
+        }
+    }
+    // A variable may stand for the folder.
+    let below_first = |word: &String| word.split_once('/').map(|(_, rest)| rest.to_owned());
+    let shorter: Vec<String> = words.iter().filter_map(below_first).collect();
+    words.extend(shorter.into_iter().filter(|word| !word.is_empty()));
     let named: Vec<_> = words.iter().map(|word| inside(folder, word)).collect();
     // A command may enter a folder before it names a file.
     let folders = named.iter().filter(|name| folder.join(name).is_dir()).take(MAX_FOLDERS);
@@ -97,6 +129,11 @@ fn words(content: &[u8]) -> BTreeSet<String> {
         Ok(table) => collect(&toml::Value::Table(table), &mut texts),
         Err(_) => texts.push(text.into_owned()),
     }
+    cut(texts)
+}
+
+/// Texts, whole and cut into words.
+fn cut(texts: Vec<String>) -> BTreeSet<String> {
     let is_between = |c: char| c.is_whitespace() || SEPARATORS.contains(&c);
     let mut words: BTreeSet<String> = texts
         .iter()
@@ -106,6 +143,27 @@ fn words(content: &[u8]) -> BTreeSet<String> {
         .collect();
     words.extend(texts);
     words
+}
+
+/// The same of settings in a file of their own, which may be JSON.
+fn words_of_file(path: &Path) -> io::Result<BTreeSet<String>> {
+    let mut content = Vec::new();
+    File::open(path)?.take(MAX_SETTINGS_BYTES).read_to_end(&mut content)?;
+    let Ok(value) = serde_json::from_slice(&content) else { return Ok(words(&content)) };
+    let mut texts = Vec::new();
+    collect_json(&value, &mut texts);
+    Ok(cut(texts))
+}
+
+fn collect_json(value: &serde_json::Value, texts: &mut Vec<String>) {
+    match value {
+        serde_json::Value::String(text) => texts.push(text.clone()),
+        serde_json::Value::Array(items) => items.iter().for_each(|item| collect_json(item, texts)),
+        serde_json::Value::Object(fields) => {
+            fields.values().for_each(|item| collect_json(item, texts));
+        }
+        serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => (),
+    }
 }
 
 fn collect(value: &toml::Value, texts: &mut Vec<String>) {

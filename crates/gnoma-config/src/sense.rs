@@ -18,8 +18,7 @@ pub(crate) fn check(layers: &Merged, report: &mut Report) {
 }
 
 /// Sections that are read and do nothing yet, and what that means to whoever relies on them.
-const UNBUILT: [(&str, &str); 4] = [
-    ("hooks", "does nothing: gnoma runs no hooks yet, so what they would block is not blocked"),
+const UNBUILT: [(&str, &str); 3] = [
     ("mcp_servers", "does nothing: gnoma starts no MCP servers yet, so their tools are missing"),
     ("plugins", "does nothing: gnoma loads no plugins yet"),
     ("cli_agents", "does nothing: gnoma starts no other agents yet"),

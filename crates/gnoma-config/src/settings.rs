@@ -4,6 +4,7 @@
 //! Only what the program uses today has a type. Everything else is checked by the schema and waits.
 
 mod arms;
+mod hooks;
 mod network;
 mod router;
 mod rules;
@@ -19,6 +20,7 @@ pub(crate) use self::rules::RULES;
 use self::section::Section;
 pub use self::{
     arms::{ArmSettings, RateLimits, Slm, SlmBackend},
+    hooks::HookSetting,
     network::Network,
     router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
     rules::RoutingRule,
@@ -54,6 +56,8 @@ pub struct Settings {
     pub slm: Slm,
     /// Waiting for servers.
     pub network: Network,
+    /// Programs that are run at points of a session's life.
+    pub hooks: Vec<HookSetting>,
 }
 
 /// Who is asked, and how. The maps are by provider.
@@ -348,6 +352,7 @@ impl Settings {
             arms: tables(layers, "arms", ArmSettings::from_section),
             slm: Slm::from_section(&Section::at(layers, "slm")),
             network: Network::from_layers(layers),
+            hooks: hooks::all(layers),
         }
     }
 }

@@ -35,6 +35,23 @@ pub struct SessionInfo {
     pub vim: bool,
     /// No provider is configured; this is what one could be made of.
     pub found: Option<FoundProviders>,
+    /// What can be written behind a slash at the start of a message: commands and skills.
+    pub commands: Vec<CommandInfo>,
+}
+
+/// A command or skill that a message can begin with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct CommandInfo {
+    /// What is written behind the slash.
+    pub name: String,
+    /// What is written behind the name, such as `[issue]`.
+    pub hint: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// Who brought it along: `bundled`, `user` or `project`.
+    pub origin: String,
 }
 
 /// Something of which one can be chosen by its name.

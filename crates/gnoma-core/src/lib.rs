@@ -11,6 +11,7 @@ pub mod error;
 pub mod info;
 pub mod json;
 pub mod ledger;
+pub mod lifecycle;
 pub mod message;
 pub mod places;
 pub mod price;

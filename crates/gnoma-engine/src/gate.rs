@@ -229,6 +229,40 @@ impl Judge {
         (Verdict::Ask { reason, preview, always: offered }, Some(admitted))
     }
 
+    /// As [`Self::decide`], but where the call would run unasked a person is asked first; why.
+    pub(crate) fn ask(
+        &self,
+        spec: &ToolSpec,
+        written: &ToolCall,
+        why: &str,
+        preview: impl FnOnce(&ToolCall, &Grant) -> Option<String>,
+    ) -> (Verdict, Option<Admitted>) {
+        let (verdict, admitted) = self.decide(spec, written, |_, _| None);
+        match (verdict, admitted) {
+            (Verdict::Allow { .. }, Some(admitted)) if self.interactive => {
+                let shown = |text: String| self.firewall.text(&text).into_owned();
+                let preview = preview(admitted.call.expose(), &admitted.grant).map(shown);
+                let reason = why.to_owned();
+                let admitted = Admitted { always: Vec::new(), ..admitted };
+                (Verdict::Ask { reason, preview, always: None }, Some(admitted))
+            }
+            (Verdict::Allow { .. }, _) => {
+                (Verdict::Deny { reason: unanswered(why, self.mode) }, None)
+            }
+            (verdict, admitted) => (verdict, admitted),
+        }
+    }
+
+    /// Whether a call is one of those that these names and rules allow.
+    pub(crate) fn is_within(&self, tools: &[String], spec: &ToolSpec, call: &ToolCall) -> bool {
+        if tools.contains(&spec.name) {
+            return true;
+        }
+        let parse = |text: &String| Rule::parse(RuleAction::Allow, text, Origin::Session).ok();
+        let rules: Vec<Rule> = tools.iter().filter_map(parse).collect();
+        Permissions::new(rules).speaks_of(&self.world(), spec, call)
+    }
+
     /// To whom the call could show the secret that it holds, if to anybody.
     fn shows(&self, spec: &ToolSpec, grant: &Grant) -> Option<&'static str> {
         const SENT: &str = "it could send one of your secrets over the network";

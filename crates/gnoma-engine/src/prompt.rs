@@ -18,6 +18,8 @@ pub struct PromptPlace<'a> {
     pub shell: &'a str,
     /// The project's own instructions; may be empty.
     pub instructions: &'a str,
+    /// The skills that can be loaded; may be empty.
+    pub skills: &'a str,
 }
 
 const FULL: &str = "\
@@ -96,6 +98,10 @@ pub fn system(tier: Tier, place: PromptPlace<'_>) -> String {
     if !place.instructions.is_empty() {
         text.push_str("\n\nProject instructions:\n");
         text.push_str(place.instructions);
+    }
+    if !place.skills.is_empty() && tier == Tier::Full {
+        text.push_str("\n\n");
+        text.push_str(place.skills);
     }
     text
 }

@@ -2,3 +2,16 @@
 //!
 //! The engine knows points in a session's life at which something may be said; what is said there, and
 //! which tools are on offer, comes from here. Nothing in this crate decides what is allowed.
+
+pub mod agents;
+pub mod commands;
+mod extensions;
+mod front_matter;
+pub mod hooks;
+mod names;
+mod nested;
+mod places;
+pub mod skills;
+
+pub use extensions::{Extensions, SlashName, named};
+pub use places::{BroughtBy, ExtendPlaces};

@@ -88,8 +88,7 @@ pub(crate) fn engine(
 ) -> Result<(Handle, Option<ModelRef>)> {
     let arm = arm(routes, &project.spec.overrides)?;
     let ChildOpening { id, scope, rights, spawner, .. } = wanted;
-    let mut options = session::options(project, Arc::clone(routes))?;
-    options.id = id.to_string();
+    let mut options = session::options(project, id.to_string(), Arc::clone(routes))?;
     options.mode = project.spec.overrides.mode.unwrap_or_else(|| rights.mode());
     options.permissions = Permissions::default();
     options.gauge = gauge;

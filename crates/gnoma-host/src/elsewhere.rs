@@ -12,21 +12,17 @@ use serde_json::Value;
 const MAX_BYTES: u64 = 256 << 10;
 
 /// Files of other agents, and the sections of them that gnoma does not act on.
-const FILES: [(&str, &[&str]); 4] = [
-    (".claude/settings.json", &["hooks", "permissions", "sandbox"]),
-    (".claude/settings.local.json", &["hooks", "permissions", "sandbox"]),
+const FILES: [(&str, &[&str]); 3] = [
+    (".claude/settings.json", &["permissions", "sandbox"]),
+    (".claude/settings.local.json", &["permissions", "sandbox"]),
     (".mcp.json", &["mcpServers"]),
-    (".codex/hooks.json", &["hooks"]),
 ];
 
 /// Files and folders that count as soon as they hold anything.
-const PLACES: [(&str, &str); 6] = [
+const PLACES: [(&str, &str); 3] = [
     (".codex/config.toml", "settings of another agent, with its limits and servers"),
-    (".gnoma/hooks", "hooks"),
     (".gnoma/plugins", "plugins"),
     (".gnoma/agents", "agents"),
-    (".gnoma/commands", "commands"),
-    (".gnoma/skills", "skills"),
 ];
 
 /// One sentence for each configured control below `root` that does nothing.
@@ -89,20 +85,20 @@ mod tests {
         assert_eq!(idle(root.path()), [""; 0]);
         put(".claude/settings.json", r#"{"model": "x", "hooks": {}, "permissions": {}}"#);
         put(".mcp.json", r#"{"mcpServers": {}}"#);
-        fs::create_dir_all(root.path().join(".gnoma/hooks")).unwrap();
+        fs::create_dir_all(root.path().join(".gnoma/plugins")).unwrap();
         assert_eq!(idle(root.path()), [""; 0]);
-        put(".claude/settings.json", r#"{"hooks": {"PreToolUse": [{"command": "c4nary"}]}}"#);
-        put(".claude/settings.local.json", "{ not JSON, \"hooks\"");
+        put(".claude/settings.json", r#"{"permissions": {"deny": ["c4nary"]}}"#);
+        put(".claude/settings.local.json", "{ not JSON, \"sandbox\"");
         put(".mcp.json", r#"{"mcpServers": {"x": {"command": "c4nary"}}}"#);
         put(".codex/config.toml", "notify = ['c4nary']");
-        put(".gnoma/hooks/pre", "c4nary");
+        put(".gnoma/plugins/pre", "c4nary");
         let said = idle(root.path()).join("\n");
         for part in [
-            "settings.json` has `hooks`",
+            "settings.json` has `permissions`",
             "settings.local.json",
             "`mcpServers`",
             ".codex",
-            ".gnoma/hooks",
+            ".gnoma/plugins",
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }

@@ -6,7 +6,7 @@ use gnoma_config::settings::Provider;
 use gnoma_core::{info::SessionInfo, protocol::SessionSpec, session::PermissionMode};
 use gnoma_llm::KNOWN;
 
-use crate::{Folders as _, Project, files::read, resuming::Used};
+use crate::{Folders as _, Project, extensions, files::read, resuming::Used};
 
 /// Most bytes of the file that names the branch.
 const MAX_HEAD_BYTES: u64 = 4096;
@@ -69,6 +69,7 @@ pub(crate) fn info(project: &Project, used: Used) -> SessionInfo {
         theme: set("tui.theme"),
         vim: set("tui.vim") == "true",
         found: None,
+        commands: extensions::commands(project),
     }
 }
 

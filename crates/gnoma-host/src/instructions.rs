@@ -1,88 +1,168 @@
-//! The project's own instructions for assistants: `AGENTS.md`, else `CLAUDE.md`, from the project's
-//! root down to the working folder; the nearest comes last and so weighs most.
+//! What people write down for assistants: `AGENTS.md`, `CLAUDE.md` and what it imports, `.claude/rules`, of
+//! the person and of the project, from its root down to the working folder. The nearest comes last and
+//! so weighs most.
 
-use std::{io::Read as _, path::Path};
+mod reading;
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use gnoma_config::project_root;
-use gnoma_core::cut;
 
-/// Most that is taken of all files together.
-const MAX_BYTES: usize = 32 << 10;
+use self::reading::InstructionReader;
+pub use self::reading::{InstructionPart, Instructions};
 
-/// What was found, and whether something did not fit.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Instructions {
-    /// The texts, each under the name of its file.
-    pub text: String,
-    /// Something was left out at the end.
-    pub cut: bool,
-}
+/// Names of which the first that is there counts, in each folder.
+const NAMES: [&str; 3] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
+/// Read besides, where no `AGENTS.md` is.
+const LOCAL: &str = "CLAUDE.local.md";
+/// The folder of rules, in the home and in the project.
+const RULES: &str = ".claude/rules";
 
 /// Reads the instructions that hold in `cwd`.
-pub fn find(cwd: &Path, config_dir: &Path) -> Instructions {
+#[must_use]
+pub fn find(cwd: &Path, config_dir: &Path, home: Option<&Path>) -> Instructions {
     let root = project_root(cwd, config_dir).unwrap_or_else(|| cwd.to_owned());
     let Ok(real_root) = root.canonicalize() else { return Instructions::default() };
+    let mut reader = InstructionReader::new(home);
+    users(&mut reader, config_dir, home);
     let mut folders: Vec<_> =
         cwd.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
     folders.reverse();
-    let mut found = Instructions::default();
-    for folder in folders {
-        let names = ["AGENTS.md", "CLAUDE.md"];
-        let file =
-            names.iter().find_map(|name| Some((*name, read(&folder.join(name), &real_root)?)));
-        if let Some((name, text)) = file {
-            let place = folder.strip_prefix(&root).unwrap_or(folder).join(name);
-            found.text.push_str(&format!("--- {}\n{}\n", place.display(), text.trim_end()));
+    for (depth, folder) in folders.into_iter().enumerate() {
+        // Where the home is the project, its rules were read as the person's.
+        if depth == 0 && home != Some(folder) {
+            for path in files_of(&folder.join(RULES)) {
+                reader.read(&path, Some((&root, &real_root)));
+            }
+        }
+        let own = |name: &str| folder.join(name);
+        let first = NAMES.iter().find(|name| own(name).is_file());
+        let Some(first) = first else { continue };
+        reader.read(&own(first), Some((&root, &real_root)));
+        if *first == "CLAUDE.md" && own(LOCAL).is_file() {
+            reader.read(&own(LOCAL), Some((&root, &real_root)));
         }
     }
-    found.cut = found.text.len() > MAX_BYTES;
-    if found.cut {
-        found.text.truncate(cut::head(&found.text, MAX_BYTES).len());
-    }
-    found
+    reader.done()
 }
 
-/// A repository is not believed: a link must not bring in a file from outside, and what is no file
-/// might never end.
-fn read(path: &Path, real_root: &Path) -> Option<String> {
-    let real = path.canonicalize().ok()?;
-    if !real.starts_with(real_root) || !real.is_file() {
-        return None;
+/// The person's own.
+fn users(reader: &mut InstructionReader<'_>, config_dir: &Path, home: Option<&Path>) {
+    let own = config_dir.join("AGENTS.md");
+    if own.is_file() {
+        return reader.read(&own, None);
     }
-    let file = std::fs::File::open(real).ok()?;
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    (!text.trim().is_empty()).then_some(text)
+    let Some(home) = home else { return };
+    let theirs = home.join(".claude/CLAUDE.md");
+    if theirs.is_file() {
+        reader.read(&theirs, None);
+    }
+    for path in files_of(&home.join(RULES)) {
+        reader.read(&path, None);
+    }
+}
+
+/// Markdown files of a folder, sorted.
+fn files_of(folder: &Path) -> BTreeSet<PathBuf> {
+    /// Most entries that are looked at.
+    const MOST: usize = 200;
+    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST).flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{reading::MAX_FILE_BYTES, *};
 
-    #[test]
-    fn the_nearest_comes_last_and_too_much_is_cut() {
+    fn found(cwd: &Path) -> Instructions {
+        find(cwd, Path::new("/nowhere"), None)
+    }
+
+    fn project() -> tempfile::TempDir {
         let project = tempfile::tempdir().unwrap();
-        let inner = project.path().join("a/b");
-        std::fs::create_dir_all(&inner).unwrap();
         std::fs::create_dir(project.path().join(".git")).unwrap();
-        std::fs::write(project.path().join("AGENTS.md"), "root rules").unwrap();
-        std::fs::write(project.path().join("CLAUDE.md"), "not read").unwrap();
-        std::fs::write(inner.join("CLAUDE.md"), "inner rules").unwrap();
-        let found = find(&inner, Path::new("/nowhere"));
-        assert_eq!(found.text, "--- AGENTS.md\nroot rules\n--- a/b/CLAUDE.md\ninner rules\n");
-        std::fs::write(inner.join("CLAUDE.md"), "x".repeat(MAX_BYTES)).unwrap();
-        assert!(find(&inner, Path::new("/nowhere")).cut);
+        project
+    }
+
+    fn put(project: &tempfile::TempDir, name: &str, text: &str) {
+        let path = project.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
 
     #[test]
-    fn a_link_does_not_bring_in_what_lies_outside() {
+    fn the_nearest_comes_last_and_too_much_is_cut_and_told() {
+        let project = project();
+        let inner = project.path().join("a/b");
+        put(&project, "AGENTS.md", "root rules");
+        put(&project, "CLAUDE.md", "not read");
+        put(&project, "a/b/CLAUDE.md", "inner rules");
+        let text = "--- AGENTS.md\nroot rules\n--- a/b/CLAUDE.md\ninner rules\n";
+        assert_eq!(found(&inner).text(), text);
+        put(&project, "a/AGENTS.md", "one");
+        put(&project, "a/AGENTS.override.md", "other");
+        assert!(found(&inner).text().contains("--- a/AGENTS.override.md\nother\n"));
+        put(&project, "a/b/CLAUDE.md", &"x".repeat(MAX_FILE_BYTES + 1));
+        let cut = found(&inner);
+        assert_eq!(cut.parts.last().unwrap().text.len(), MAX_FILE_BYTES);
+        assert!(cut.warnings[0].contains("a/b/CLAUDE.md"), "{:?}", cut.warnings);
+        put(&project, "AGENTS.md", &"y".repeat(MAX_FILE_BYTES));
+        put(&project, "a/AGENTS.override.md", "z");
+        let cut = found(&inner);
+        assert!(cut.text().ends_with("x\n"), "the nearest is whole");
+        assert!(cut.warnings.iter().any(|text| text.contains("`AGENTS.md`")), "{:?}", cut.warnings);
+    }
+
+    #[test]
+    fn imports_rules_and_the_persons_own_are_read() {
+        let (project, home) = (project(), tempfile::tempdir().unwrap());
+        put(
+            &project,
+            "CLAUDE.md",
+            "see @docs/a.md and `@docs/code.md`\n```\n@docs/b.md\n```\nme@x.org",
+        );
+        put(&project, "CLAUDE.local.md", "local");
+        put(&project, "docs/a.md", "imported @b.md @../CLAUDE.md");
+        put(&project, "docs/b.md", "deeper");
+        put(&project, "docs/code.md", "not this");
+        put(&project, ".claude/rules/r.md", "---\npaths: src/**\n---\na rule");
+        put(&home, ".claude/CLAUDE.md", "mine @~/notes.md");
+        put(&home, "notes.md", "noted");
+        let found = find(project.path(), Path::new("/nowhere"), Some(home.path()));
+        let places: Vec<_> = found.parts.iter().map(|part| &*part.place).collect();
+        let wanted = [
+            "~/.claude/CLAUDE.md",
+            "~/notes.md",
+            ".claude/rules/r.md",
+            "CLAUDE.md",
+            "docs/a.md",
+            "docs/b.md",
+            "CLAUDE.local.md",
+        ];
+        assert_eq!(places, wanted);
+        assert!(found.text().contains("(for files: src/**)\na rule"), "{}", found.text());
+        assert_eq!(found.warnings, [""; 0]);
+    }
+
+    #[test]
+    fn what_lies_outside_is_not_brought_in() {
         let outside = tempfile::tempdir().unwrap();
         let secret = outside.path().join("id_rsa");
         std::fs::write(&secret, "PRIVATE KEY").unwrap();
-        let project = tempfile::tempdir().unwrap();
+        let project = project();
         std::os::unix::fs::symlink(&secret, project.path().join("AGENTS.md")).unwrap();
-        std::os::unix::fs::symlink("/dev/zero", project.path().join("CLAUDE.md")).unwrap();
-        assert_eq!(find(project.path(), Path::new("/nowhere")), Instructions::default());
+        let found1 = found(project.path());
+        assert!(found1.parts.is_empty() && found1.warnings.len() == 1, "{found1:?}");
+        std::fs::remove_file(project.path().join("AGENTS.md")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", project.path().join("CLAUDE.local.md")).unwrap();
+        put(&project, "CLAUDE.md", &format!("@{} @.env @nobody/here.md", secret.display()));
+        put(&project, ".env", "KEY=1");
+        let found2 = found(project.path());
+        assert_eq!(found2.parts.len(), 1);
+        assert_eq!(found2.warnings.len(), 2, "{:?}", found2.warnings);
     }
 }

@@ -11,6 +11,7 @@ mod elsewhere;
 mod environment;
 mod error;
 pub mod export;
+pub mod extensions;
 pub mod facts;
 pub mod files;
 mod first_start;

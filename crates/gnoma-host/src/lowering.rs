@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use gnoma_config::{
     Explained, FileTrust, Loaded, Settings,
     settings::{
-        ArmSettings, Checkpoints, Network, Permission, Privacy, Provider, RateLimits, Router,
-        SandboxSettings, Security, Session, Slm, Tools,
+        ArmSettings, Checkpoints, HookSetting, Network, Permission, Privacy, Provider, RateLimits,
+        Router, SandboxSettings, Security, Session, Slm, Tools,
     },
 };
 
@@ -22,6 +22,8 @@ pub struct Lowered {
     pub keeping: KeepingSettings,
     /// Limits of tools.
     pub tools: Tools,
+    /// Programs that are run at points of a session's life.
+    pub hooks: Vec<HookSetting>,
     /// Every value with its origin, for people.
     pub values: Vec<Explained>,
 }
@@ -74,13 +76,15 @@ pub struct KeepingSettings {
 impl From<Loaded> for Lowered {
     fn from(Loaded { settings, values, profile, project, .. }: Loaded) -> Self {
         let Settings { provider, permission, security, privacy, sandbox, tools, .. } = settings;
-        let Settings { session, checkpoints, router, rate_limits, arms, slm, network, .. } =
-            settings;
+        let Settings {
+            session, checkpoints, router, rate_limits, arms, slm, network, hooks, ..
+        } = settings;
         Self {
             routing: RoutingSettings { provider, network, router, arms, slm, rate_limits, privacy },
             guard: GuardSettings { permission, security, sandbox, trust: project },
             keeping: KeepingSettings { privacy, session, checkpoints, profile },
             tools,
+            hooks,
             values,
         }
     }

@@ -14,14 +14,14 @@ use gnoma_engine::{Gauge, Session as Engine};
 use crate::{
     Project, Result,
     clock::Clock,
-    facts,
+    extensions, facts,
     keeping::Kept,
     live::{Beside, Opened, Opener, Opening, Prepared},
     off_loop::off_loop,
     providers,
     resuming::{self, Continued, Used},
     routing,
-    services::{KnownRoutes, ProjectServices, choices},
+    services::{KnownAdditions, KnownRoutes, ProjectServices, choices},
     session,
     shared::Shared,
 };
@@ -129,8 +129,10 @@ fn ready(
     let is_new = session.is_none() && stored.is_none();
     let new_id = || SessionId::new(project.shared.clock().session_id());
     let id = session.or_else(|| stored.clone()).unwrap_or_else(new_id);
+    let project = Arc::new(project);
+    extensions::tell(&project);
     let (routes, gauge) = (KnownRoutes::default(), Arc::<Gauge>::default());
-    let (info, project) = (facts::info(&project, used), Arc::new(project));
+    let (added, info) = (KnownAdditions::default(), facts::info(&project, used));
     let making = Making {
         project: Arc::clone(&project),
         id: id.clone(),
@@ -141,6 +143,7 @@ fn ready(
         begun: kept.begun(),
         routes: Arc::clone(&routes),
         gauge: Arc::clone(&gauge),
+        added: KnownAdditions::clone(&added),
         model: info.model.clone(),
         spawner,
     };
@@ -151,6 +154,7 @@ fn ready(
         model: info.model.clone(),
         routes,
         gauge,
+        added,
         kept: Mutex::new(Some(kept)),
     };
     let (opening, services) = (Box::pin(std::future::pending()), Arc::new(services));
@@ -168,6 +172,7 @@ struct Making {
     begun: crate::keeping::Begun,
     routes: KnownRoutes,
     gauge: Arc<Gauge>,
+    added: KnownAdditions,
     model: Option<String>,
     spawner: Arc<dyn Spawner>,
 }
@@ -182,8 +187,11 @@ impl Making {
         let _is_first = self.routes.set(Arc::clone(&routes));
         let discovery = grows.then(|| ready.discover()).flatten();
         let nothing = || -> Box<dyn Beside> { Box::new(()) };
-        let mut options = session::options(&self.project, Arc::clone(&routes))?;
-        options.id = self.id.to_string();
+        let mut options =
+            session::options(&self.project, self.id.to_string(), Arc::clone(&routes))?;
+        if let Some(added) = &options.lifecycle {
+            let _is_first = self.added.set(Arc::clone(added));
+        }
         options.keeping = self.keeping;
         options.tools.extend(self.tools);
         options.history = self.messages;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnoma_config::{
     Explained,
-    settings::{Sandbox, Tools},
+    settings::{HookSetting, Sandbox, Tools},
 };
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_guard::firewall::Firewall;
@@ -30,6 +30,8 @@ pub struct Project {
     pub keeping: KeepingSettings,
     /// Limits of their tools.
     pub tools: Tools,
+    /// Programs that are run at points of a session's life.
+    pub hooks: Arc<[HookSetting]>,
     /// Every setting with its origin.
     pub values: Arc<[Explained]>,
     /// What keeps secrets in.
@@ -64,7 +66,7 @@ impl Project {
         notices: Notices,
         shared: Shared,
     ) -> Result<Self> {
-        let Lowered { routing, guard, keeping, tools, values } = lowered;
+        let Lowered { routing, guard, keeping, tools, hooks, values } = lowered;
         let (keys, random) = (&routing.provider.api_keys, shared.clock().random());
         let firewall = guarding::firewall(&guard, keys, &spec.environment, random)?;
         let places = Places::of(&keeping, &spec.environment, &spec.folder);
@@ -74,6 +76,7 @@ impl Project {
             guard: Arc::new(guard),
             keeping,
             tools,
+            hooks: hooks.into(),
             values: values.into(),
             firewall,
             places,

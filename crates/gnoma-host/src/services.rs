@@ -9,7 +9,7 @@ use std::{
 use crate::{
     Folders as _, HostError, Project, Result, changes, child, export,
     export::Format,
-    facts, first_start, instructions,
+    extensions, facts, first_start,
     keeping::{Begun, Kept},
     live::{Change, Changed, ChildOpening, Opened, Prepared, Services},
     off_loop::off_loop,
@@ -20,12 +20,13 @@ use crate::{
     rule, sessions, setting,
 };
 use gnoma_config::{
-    paths, profile, project_root,
+    paths, pin, profile, project_root,
     schema::{Kind, ROWS},
     trust,
 };
 use gnoma_core::{
     info::Choice,
+    lifecycle::Lifecycle,
     protocol::{
         Reply, Request, RequestError, RewindPoint, SessionSpec, Setting, Start, Switch, Topic,
     },
@@ -46,6 +47,9 @@ const NOTHING_KEPT: &str = "this session is not saved, so it cannot be rewound";
 /// The models that a session can choose from, once they are known.
 pub(crate) type KnownRoutes = Arc<OnceLock<Arc<Routes>>>;
 
+/// What people added to a session, once it is open.
+pub(crate) type KnownAdditions = Arc<OnceLock<Arc<dyn Lifecycle>>>;
+
 /// The services of one session.
 pub(crate) struct ProjectServices {
     pub(crate) project: Arc<Project>,
@@ -57,6 +61,7 @@ pub(crate) struct ProjectServices {
     pub(crate) routes: KnownRoutes,
     /// What its model is sent.
     pub(crate) gauge: Arc<Gauge>,
+    pub(crate) added: KnownAdditions,
     pub(crate) kept: Mutex<Option<Kept>>,
 }
 
@@ -68,6 +73,7 @@ impl Services for ProjectServices {
             model: self.model.clone(),
             routes: Arc::clone(&self.routes),
             gauge: Arc::clone(&self.gauge),
+            added: Arc::clone(&self.added),
         };
         Box::pin(async { Ok(off_loop(|| asked.answer(request)).await?) })
     }
@@ -134,6 +140,7 @@ fn prepared_child(
         continued: None,
         routes: Arc::clone(routes),
         gauge,
+        added: KnownAdditions::default(),
         kept: Mutex::default(),
     };
     let opening = Box::pin(std::future::ready(Ok(opened)));
@@ -148,6 +155,7 @@ struct Asked {
     model: Option<String>,
     routes: KnownRoutes,
     gauge: Arc<Gauge>,
+    added: KnownAdditions,
 }
 
 impl Asked {
@@ -258,7 +266,6 @@ impl Asked {
     }
 
     fn explain(&self, topic: Topic) -> Reply {
-        let Project { spec, .. } = &*self.project;
         match topic {
             Topic::Routing => {
                 let model = self.model.as_deref().unwrap_or("the first available");
@@ -270,9 +277,16 @@ impl Asked {
                 );
                 Reply::Text(text)
             }
+            Topic::Hooks => {
+                let added = self.added.get();
+                let mut told = added.map(|added| added.hooks_told()).unwrap_or_default();
+                told.extend(extensions::idle_hooks(&self.project));
+                Reply::Text(if told.is_empty() { "no hooks".to_owned() } else { told.join("\n") })
+            }
             Topic::Context => {
-                let found = instructions::find(&spec.folder, &spec.environment.config_dir());
-                Reply::Window(self.gauge.read(found.text.trim_end()))
+                let found = extensions::instructions(&self.project.spec);
+                let used = self.gauge.read(found.text().trim_end());
+                Reply::Window { used, sources: extensions::context(&self.project) }
             }
         }
     }
@@ -293,10 +307,13 @@ fn trust(project: &Project) -> Result<String> {
     let root = project_root(folder, &environment.config_dir()).unwrap_or_else(|| folder.clone());
     let unread = |error: &dyn std::fmt::Display| HostError::failure(error.to_string());
     let content = paths::read(&paths::project_file(&root)).map_err(|error| unread(&error))?;
-    let Some(content) = content else {
+    let is_set = content.is_some();
+    let content = content.unwrap_or_default();
+    let acting = pin::acting(&root, &content).map_err(|error| unread(&error))?;
+    if !is_set && acting.is_empty() {
         let text = format!("{} has no settings that need trust", root.display());
         return Err(HostError::usage(text));
-    };
+    }
     let store = trust::Store::open(&environment.state_dir());
     let mut store = store.map_err(|error| unread(&error))?;
     store.trust(&root, &content).map_err(|error| unread(&error))?;

@@ -5,14 +5,15 @@ use std::{path::Path, sync::Arc};
 use gnoma_config::settings::Tools;
 use gnoma_core::tool::Tier;
 use gnoma_engine::{Keeping, Limits, Routes, prompt, session};
+use gnoma_extend::Extensions;
 
-use crate::{Folders as _, Project, Result, guarding, instructions};
+use crate::{Project, Result, extensions, guarding};
 
-/// The options of a session over these models, of which nothing is kept yet.
+/// The options of the session `id` over these models, of which nothing is kept yet.
 ///
 /// # Errors
 /// The rules about permissions cannot be used.
-pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Options> {
+pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<session::Options> {
     let Project { spec, guard, places, shared, .. } = project;
     let (network, clock) = (&project.routing.network, shared.clock());
     let limits = Limits {
@@ -27,12 +28,17 @@ pub fn options(project: &Project, routes: Arc<Routes>) -> Result<session::Option
     for torn in trials.iter().flat_map(|trials| trials.recover()) {
         project.notices.warning(torn);
     }
+    let hooks = extensions::hooks(project, &id);
+    let extensions = Arc::new(Extensions::read(extensions::places(project), hooks));
+    let mut all_tools = offered(project, trials.clone());
+    all_tools.extend(extensions.tools());
     Ok(session::Options {
-        id: clock.session_id(),
-        place: guarding::place(guard, places, spec, trials.clone()),
-        tools: offered(project, trials),
+        id,
+        place: guarding::place(guard, places, spec, trials),
+        tools: all_tools,
         routes,
-        system: system_prompt(project),
+        system: system_prompt(project, extensions.prompt()),
+        lifecycle: Some(extensions),
         mode: guard.permission.mode,
         permissions: guarding::permissions(guard)?,
         firewall: Arc::clone(&project.firewall),
@@ -87,14 +93,16 @@ fn shell(tools: &Tools) -> &str {
 
 type SystemPrompt = Box<dyn Fn(Tier) -> String + Send + Sync>;
 
-fn system_prompt(Project { spec, tools, notices, .. }: &Project) -> SystemPrompt {
+fn system_prompt(project: &Project, skills: String) -> SystemPrompt {
+    let Project { spec, tools, notices, .. } = project;
     if let Some(system) = spec.system.clone() {
         return Box::new(move |_| system.clone());
     }
-    let instructions = instructions::find(&spec.folder, &spec.environment.config_dir());
-    if instructions.cut {
-        notices.warning("the project's AGENTS.md files are too long; their end was cut off");
+    let instructions = extensions::instructions(spec);
+    for warning in &instructions.warnings {
+        notices.warning(warning);
     }
+    let instructions = instructions.text();
     let cwd = spec.folder.display().to_string();
     let shell = Path::new(shell(tools))
         .file_name()
@@ -104,7 +112,8 @@ fn system_prompt(Project { spec, tools, notices, .. }: &Project) -> SystemPrompt
             cwd: &cwd,
             os: std::env::consts::OS,
             shell: &shell,
-            instructions: instructions.text.trim_end(),
+            instructions: instructions.trim_end(),
+            skills: &skills,
         };
         prompt::system(tier, place)
     })

@@ -14,6 +14,7 @@ mod export;
 mod fork;
 mod good;
 mod help;
+mod hooks;
 mod incognito;
 mod init;
 mod keys;
@@ -58,6 +59,7 @@ pub(crate) const ALL: &[&Slash] = &[
     &theme::COMMAND,
     &vim::COMMAND,
     &keys::COMMAND,
+    &hooks::COMMAND,
     &init::COMMAND,
     &clear::COMMAND,
     &resume::COMMAND,
@@ -148,7 +150,9 @@ pub(crate) fn show(state: &mut State, sought: Sought, reply: Reply, argument: &s
     match (sought, reply) {
         (Sought::Changes, Reply::Text(diff)) => diff::show(state, &diff),
         (Sought::Explanation, Reply::Text(text)) => state.tell(&text),
-        (Sought::Window, Reply::Window(used)) => context::show(state, used),
+        (Sought::Window, Reply::Window { used, sources }) => {
+            context::show(state, used, &sources);
+        }
         (Sought::Conversations, Reply::Stored(sessions)) => {
             resume::show(state, sessions, argument);
         }

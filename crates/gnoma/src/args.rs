@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 mod config;
+mod extend;
 mod mistaken;
 mod past;
 mod router;
@@ -16,6 +17,7 @@ use gnoma_core::session::PermissionMode;
 
 pub(crate) use self::{
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
+    extend::{AgentsSub, SkillsSub},
     mistaken::advice,
     past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
     router::{RouteArgs, RouterSub},
@@ -210,6 +212,20 @@ pub(crate) enum Sub {
         #[arg(long, conflicts_with_all = ["folder", "revoke"])]
         list: bool,
     },
+    /// List, show and check skills.
+    Skills {
+        /// What to do.
+        #[command(subcommand)]
+        what: SkillsSub,
+    },
+    /// List definitions of sub-agents. Nothing starts them yet.
+    Agents {
+        /// What to do.
+        #[command(subcommand)]
+        what: AgentsSub,
+    },
+    /// List all extensions found: where they are from, and whether they are used.
+    Extensions,
     /// Check text for secrets and hidden characters, and commands for danger, as sessions do.
     Guard {
         /// What to check.

@@ -104,7 +104,8 @@ async fn turn(around: &ProcessEnvironment, project: &Path) -> anyhow::Result<Exi
     };
     let project = Project::with(spec, loaded.into(), report::notices(), Shared::default())?;
     let arm = Arm::new(Connection::new(Arc::new(script), true), "script");
-    let options = session::options(&project, routing::single(arm))?;
+    let options =
+        session::options(&project, gnoma_host::clock::session_id(), routing::single(arm))?;
     let front = Front::new(OutputFormat::Text, around, Arc::clone(&project.firewall));
     let host = Host::new(Scripted(Mutex::new(Some(options))));
     let session = Attached::open(&host, &mut project.spec.clone(), around).await?;

@@ -89,8 +89,21 @@ const MAX_SECONDS: i64 = 86_400;
 
 /// The built-in themes of the terminal. Older files name others, which mean the first.
 pub const THEMES: [&str; 6] = ["gnoma", "terminal", "forest", "ember", "mono", "clear"];
-const HOOK_EVENTS: [&str; 6] =
-    ["pre_tool_use", "post_tool_use", "session_start", "session_end", "pre_compact", "stop"];
+const HOOK_EVENTS: [&str; 13] = [
+    "session_start",
+    "session_end",
+    "user_prompt_submit",
+    "pre_tool_use",
+    "post_tool_use",
+    "post_tool_use_failure",
+    "permission_request",
+    "permission_denied",
+    "pre_compact",
+    "post_compact",
+    "stop",
+    "notification",
+    "model_switch",
+];
 const SLM_BACKENDS: [&str; 6] =
     ["auto", "ollama", "llamacpp", "llamafile", "openaicompat", "disabled"];
 const SAFELIST: [Cow<'static, str>; 4] = [
@@ -408,6 +421,8 @@ pub static ROWS: &[Row] = &[
     Row::new("hooks.[].exec", Verbatim, "shell line or prompt").guarded(Trusted).required(),
     Row::new("hooks.[].timeout", time(0), "longest run").guarded(Trusted),
     Row::new("hooks.[].fail_open", Bool, "go on when it fails").guarded(Trusted),
+    Row::new("hooks.[].fail", Word(&["open", "closed"]), "whether it blocks when it fails")
+        .guarded(Trusted),
     Row::new("hooks.[].tool_pattern", Verbatim, "glob of tool names").guarded(Trusted),
     Row::new("mcp_servers.[name].name", Text, "name in tool names").guarded(Trusted).required(),
     Row::new("mcp_servers.[name].command", Text, "program").guarded(Trusted).required(),

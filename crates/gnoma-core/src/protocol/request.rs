@@ -262,6 +262,8 @@ pub enum Topic {
     Routing,
     /// What fills the context window.
     Context,
+    /// The hooks, and how they ran last.
+    Hooks,
 }
 
 /// A connection to be tried and stored.
@@ -351,7 +353,12 @@ pub enum Reply {
     /// All settings.
     Settings(Vec<Setting>),
     /// What fills the context window.
-    Window(WindowUse),
+    Window {
+        /// Its parts.
+        used: WindowUse,
+        /// Where the instructions come from, a line each.
+        sources: String,
+    },
     /// What the session took.
     Usage {
         /// Tokens of all calls.

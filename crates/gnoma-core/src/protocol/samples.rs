@@ -284,7 +284,10 @@ pub(super) fn replies() -> Vec<Reply> {
         Reply::Output { text: "text".into(), next: Some(9), total_bytes: 100 },
         Reply::Choices(vec![choice()]),
         Reply::Settings(vec![Setting { key: "a.b".into(), ..Setting::default() }]),
-        Reply::Window(WindowUse { system: 1, tools: 2, ..WindowUse::default() }),
+        Reply::Window {
+            used: WindowUse { system: 1, tools: 2, ..WindowUse::default() },
+            sources: "AGENTS.md".into(),
+        },
         Reply::Usage { usage: usage(), micro_usd: 12 },
     ]
 }

@@ -3,7 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gnoma_core::{ErrorKind, Event, Message, ModelRef, ProviderError, session::NoticeLevel};
+use gnoma_core::{
+    ErrorKind, Event, Message, ModelRef, ProviderError,
+    lifecycle::{Point, PointKind},
+    session::NoticeLevel,
+};
 
 use super::state::{Awaited, Gone, Session};
 use crate::{
@@ -61,8 +65,16 @@ impl Session {
         if tellers.is_empty() {
             return Err(NotCompacted::NobodyToAsk);
         }
-        let (past, account) = (Past { messages: past, focus }, self.account());
+        let before = self.added.listening(PointKind::BeforeCompaction);
+        let mode = self.gate.rights.mode();
+        let (past, account) = (Past { messages: past, focus: focus.clone() }, self.account());
         self.wait_for(async move {
+            if let Some(before) = before {
+                let point = Point::BeforeCompaction { is_asked: whatever_it_wins, focus };
+                if let Some(why) = before.at(point, mode).await.block {
+                    return Awaited::Summary(Err(why), Vec::new());
+                }
+            }
             let (words, shares) = asked(&tellers, &past, &account).await;
             Awaited::Summary(words, shares)
         });

@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use gnoma_core::{
     Command, Event, Message, Tool,
+    lifecycle::Lifecycle,
     session::PermissionMode,
     tool::{Spawner, Tier},
 };
@@ -53,6 +54,8 @@ pub struct Options {
     pub gauge: Arc<Gauge>,
     /// Who can start other sessions for its tools.
     pub spawner: Option<Arc<dyn Spawner>>,
+    /// What people added: hooks, commands, skills.
+    pub lifecycle: Option<Arc<dyn Lifecycle>>,
 }
 
 impl fmt::Debug for Options {

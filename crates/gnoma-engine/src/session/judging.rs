@@ -3,13 +3,22 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{Event, ToolCall, ToolCx, message::CallId, session::NoticeLevel, tool::Access};
+use gnoma_core::{
+    Event, Tool, ToolCall, ToolCx,
+    lifecycle::PointAnswer,
+    message::CallId,
+    session::NoticeLevel,
+    tool::{Access, Grant},
+};
+use tokio::task::spawn_blocking;
 
 use super::{
+    added::Before,
     state::{Gone, Session},
-    verdicts::Judged,
+    verdicts::{Decision, Judged, Said},
 };
 use crate::{
+    gate::Judge,
     routing::several,
     turn::{Input, Verdict},
 };
@@ -22,9 +31,15 @@ impl Session {
 
     /// A verdict is there; the next call is judged.
     pub(super) async fn judged(&mut self, judged: Judged) -> Result<(), Gone> {
-        let Judged { call, verdict, admitted } = judged;
+        let Judged { call, decision: Decision { verdict, admitted, said } } = judged;
         if let Some(admitted) = admitted {
             self.gate.admit(call.clone(), admitted);
+        }
+        self.inbox.extend(said.amended.map(Input::Amended));
+        self.inbox.extend(said.context.into_iter().map(Input::Noted));
+        self.inbox.extend(said.stop.map(Input::StopAfter));
+        if let Verdict::Deny { reason } = &verdict {
+            self.tell_refused(&call, reason);
         }
         self.inbox.push_back(Input::Judged(call, verdict));
         self.judge_next();
@@ -45,12 +60,20 @@ impl Session {
                 continue;
             }
             self.judging.current = Some(call.id.clone());
-            let (judge, cx) = (self.gate.judge(), self.tool_cx());
-            self.judging.under_way.spawn_blocking(move || {
-                judge.decide(tool.spec(), &call, |call, grant| {
-                    tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
-                })
-            });
+            let deciding = Deciding {
+                judge: self.gate.judge(),
+                tool,
+                cx: self.tool_cx(),
+                held_to: self.added.held_to(),
+            };
+            match self.before_calls() {
+                None => {
+                    self.judging.under_way.spawn_blocking(move || deciding.decide(&call, None));
+                }
+                Some(before) => {
+                    self.judging.under_way.spawn(decided(before, deciding, call));
+                }
+            }
         }
     }
 
@@ -72,4 +95,66 @@ impl Session {
             Err(text) => self.emit(Event::Notice { level: NoticeLevel::Warning, text }).await,
         }
     }
+}
+
+/// A call that is about to be decided.
+struct Deciding {
+    judge: Judge,
+    tool: Arc<dyn Tool>,
+    cx: ToolCx,
+    held_to: Option<Arc<[String]>>,
+}
+
+impl Deciding {
+    /// Decides about a call; `ask`: a person has to be asked in any case, and why.
+    fn decide(self, call: &ToolCall, ask: Option<String>) -> Decision {
+        let Self { judge, tool, cx, held_to } = self;
+        if let Some(tools) = held_to
+            && !judge.is_within(&tools, tool.spec(), call)
+        {
+            let reason = format!(
+                "what is being used (a command or skill) allows only these tools: {}",
+                tools.join(", ")
+            );
+            return denied(reason);
+        }
+        let preview = |call: &ToolCall, grant: &Grant| {
+            tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
+        };
+        let (verdict, admitted) = match ask {
+            None => judge.decide(tool.spec(), call, preview),
+            Some(why) => judge.ask(tool.spec(), call, &why, preview),
+        };
+        Decision { verdict, admitted, said: Said::default() }
+    }
+}
+
+fn denied(reason: String) -> Decision {
+    Decision { verdict: Verdict::Deny { reason }, admitted: None, said: Said::default() }
+}
+
+/// Decides about a call once hooks have had their say. What they changed is judged like any call; what
+/// they forbid is not judged at all.
+async fn decided(before: Before, deciding: Deciding, mut call: ToolCall) -> Decision {
+    let answer = before.said(&call).await;
+    let PointAnswer { block, ask, arguments, context, stop, .. } = answer;
+    let amended = arguments.map(|arguments| {
+        call.arguments = arguments;
+        call.clone()
+    });
+    let said = Said { amended, context, stop };
+    if let Some(reason) = block {
+        return Decision { said, ..denied(reason) };
+    }
+    let judged = call.clone();
+    let decision = spawn_blocking(move || deciding.decide(&judged, ask)).await;
+    let mut decision = decision.unwrap_or_else(|_panic| {
+        denied("whoever judged it crashed; this is a bug in gnoma".to_owned())
+    });
+    if let Verdict::Ask { reason, .. } = &decision.verdict
+        && let Some(reason) = before.refused(&call, reason).await
+    {
+        decision = denied(reason);
+    }
+    Decision { said, ..decision }
 }

@@ -35,7 +35,7 @@ enum Woke {
     /// A call has run, or its task was stopped.
     Ended(Result<Ended, JoinError>),
     /// A call was judged.
-    Judged(Judged),
+    Judged(Box<Judged>),
     /// Work beside the conversation has something to tell.
     Aside(Aside),
     /// A running tool wants something.
@@ -73,6 +73,7 @@ impl Session {
         }
         self.stream = None;
         self.running.shutdown().await;
+        self.end_additions().await;
         if let Some(why) = self.end_spending().await {
             let _gone = self.complain(why).await;
         }
@@ -85,6 +86,7 @@ impl Session {
 
     async fn run(&mut self, started: Event) -> Result<(), Gone> {
         self.emit(started).await?;
+        self.begin_additions();
         while self.orders.is_some() || !self.turn.is_idle() {
             let woke = self.next().await;
             self.handle(woke).await?;
@@ -99,7 +101,7 @@ impl Session {
             biased;
             order = ordered(&mut self.orders) => Woke::Order(order),
             Some(ended) = self.running.join_next() => Woke::Ended(ended),
-            judged = self.judging.next() => Woke::Judged(judged),
+            judged = self.judging.next() => Woke::Judged(Box::new(judged)),
             Some(aside) = self.keeper.asides.recv() => Woke::Aside(aside),
             request = self.pending.next() => Woke::Requested(request),
             Some(progress) = self.progress.1.recv() => Woke::Progress(progress),
@@ -127,7 +129,7 @@ impl Session {
                 self.ended(ended).await
             }
             Woke::Ended(Err(_stopped)) => Ok(()),
-            Woke::Judged(judged) => self.judged(judged).await,
+            Woke::Judged(judged) => self.judged(*judged).await,
             Woke::Aside(aside) => self.emit(notice(aside)).await,
             Woke::Requested(request) => self.requested(request).await,
             Woke::Progress(progress) => self.progressed(progress).await,
@@ -188,6 +190,8 @@ impl Session {
             Awaited::Summary(words, shares) => self.summarized(words, shares).await?,
             Awaited::Conferred(way, shares) => self.conferred(way.ok(), &shares).await?,
             Awaited::Reviewed(reviewed) => self.reviewed(reviewed).await?,
+            Awaited::Prepared(prepared) => self.is_prepared(prepared),
+            Awaited::Stopping(answer) => self.inbox.push_back(Input::MayStop(answer)),
         }
         self.follow().await
     }
@@ -225,6 +229,10 @@ impl Session {
 
     async fn perform(&mut self, effect: Effect) -> Result<(), Gone> {
         match effect {
+            Effect::Prepare(text) => self.prepare(text),
+            Effect::BeforeStop { is_again, last_words } => {
+                self.before_stop(is_again, last_words);
+            }
             Effect::Route => self.route().await?,
             Effect::Reserve { round, may_compact } => self.reserve(round, may_compact).await?,
             Effect::CallModel { round, attempt } => self.call_model(round, attempt).await?,

@@ -7,6 +7,8 @@
 //! What happens next is decided in `turn`, and who is asked in `routing`. Each file here performs one
 //! kind of effect.
 
+mod added;
+mod additions;
 mod asking;
 mod calling;
 mod checking;

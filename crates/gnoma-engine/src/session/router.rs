@@ -9,12 +9,15 @@ use std::{collections::HashMap, sync::Arc};
 use gnoma_core::{ErrorKind, ModelRef, ProviderError, ledger::Level, session::Outcome};
 use gnoma_router::{pool::Scope, rules::Concern};
 
-use crate::routing::{
-    OWN,
-    desk::Routes,
-    offers::{ChoiceContext, Warm},
-    plan::RoutePlan,
-    signals::Handling,
+use crate::{
+    arm::Arm,
+    routing::{
+        OWN,
+        desk::Routes,
+        offers::{ChoiceContext, Warm},
+        plan::RoutePlan,
+        signals::Handling,
+    },
 };
 
 /// Who is asked by name.
@@ -37,6 +40,8 @@ pub(super) struct Router {
     /// When this process took the session up, in milliseconds since 1970: it numbers its own turns.
     began_ms: i64,
     pub(super) pin: Pin,
+    /// The arm that the turn under way asks, where what was said wants one.
+    pub(super) turn_pin: Option<ModelRef>,
     /// Prompts that may be warm.
     pub(super) warm: HashMap<ModelRef, Warm>,
     /// Where the limits stand.
@@ -58,6 +63,7 @@ impl Router {
             turns: 0,
             began_ms,
             pin: Pin::AsConfigured,
+            turn_pin: None,
             warm: HashMap::new(),
             levels: Vec::new(),
             concern,
@@ -107,7 +113,22 @@ impl Router {
         }
     }
 
+    /// Has the turn that is about to begin ask the model of this name, where there is one: `provider/model`,
+    /// the model, or a word of its name.
+    pub(super) fn pin_turn(&mut self, wanted: &str) -> bool {
+        let names: Vec<ModelRef> = self.routes.arms().iter().map(Arm::name).collect();
+        let exact = |name: &&ModelRef| name.model == wanted || name.to_string() == wanted;
+        let by_word =
+            |name: &&ModelRef| name.model.split(['-', '_', '.', ':', '/']).any(|it| it == wanted);
+        let found = names.iter().find(exact).or_else(|| names.iter().find(by_word)).cloned();
+        self.turn_pin = found;
+        self.turn_pin.is_some()
+    }
+
     pub(super) fn pinned(&self) -> Option<&ModelRef> {
+        if self.turn_pin.is_some() {
+            return self.turn_pin.as_ref();
+        }
         match &self.pin {
             Pin::AsConfigured => self.routes.options.pinned.as_ref(),
             Pin::Nobody => None,

@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Content, ErrorKind, Event, Message, ModelRef, ProviderError, Role, ledger::Level,
+    Content, ErrorKind, Event, Message, ModelRef, ProviderError, Role,
+    ledger::Level,
+    lifecycle::{Point, PointKind},
     session::NoticeLevel,
 };
 use tokio::time::timeout;
@@ -179,6 +181,8 @@ impl Session {
                 (NoticeLevel::Info, "each turn is routed from the next one on".to_owned())
             }
             Some(name) if self.router.routes.arm(&name).is_some() => {
+                let to = name.to_string();
+                self.tell_point(PointKind::ModelSwitched, || Point::ModelSwitched { to });
                 let text = format!("{name} is asked from the next turn on");
                 self.router.pin = Pin::Arm(name);
                 (NoticeLevel::Info, text)

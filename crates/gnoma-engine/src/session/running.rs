@@ -3,11 +3,14 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use gnoma_core::{Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, message::CallId, tool::ToolKind};
+use gnoma_core::{Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, tool::ToolKind};
 use gnoma_guard::firewall::Firewall;
 use tokio::time::Instant;
 
-use super::state::{Ended, Gone, Session};
+use super::{
+    added::After,
+    state::{Ended, Gone, Session},
+};
 use crate::{
     checkpoint::{self, Files},
     large_results::LargeResults,
@@ -18,7 +21,8 @@ use crate::{
 impl Session {
     /// A call has run. When the sandbox stopped it, a person may let it run outside.
     pub(super) async fn ended(&mut self, ended: Ended) -> Result<(), Gone> {
-        let Ended { call, outcome, duration_ms, is_check } = ended;
+        let Ended { call, outcome, duration_ms, is_check, stop } = ended;
+        self.inbox.extend(stop.map(Input::StopAfter));
         if !is_check {
             self.observe(&outcome);
         }
@@ -73,11 +77,9 @@ impl Session {
         let large_results = large_results.filter(|_| tool.spec().kind != ToolKind::ReadsResults);
         let hides = (!call.used().is_empty()).then(|| Arc::clone(&self.firewall));
         let call = call.expose().clone();
-        let run = Run { tool, call, cx, keep_before, large_results, hides };
-        self.running.spawn(async move {
-            let (call, outcome, duration_ms) = run.go().await;
-            Ended { call, outcome, duration_ms, is_check }
-        });
+        let after = self.after_call(written);
+        let run = Run { tool, call, cx, keep_before, large_results, hides, after, is_check };
+        self.running.spawn(run.go());
     }
 
     /// A call that may have changed files without a diff to show for it is about to run.
@@ -100,13 +102,16 @@ struct Run {
     large_results: Option<(Arc<LargeResults>, Arc<ToolSpec>)>,
     /// Hides what its tool says of the secrets that it was handed.
     hides: Option<Arc<Firewall>>,
+    /// Who has something to say once it has run.
+    after: Option<After>,
+    is_check: bool,
 }
 
 impl Run {
-    async fn go(self) -> (CallId, ToolOutcome, u64) {
-        let Self { tool, call, cx, keep_before, large_results, hides } = self;
-        let (id, name) = (call.id.clone(), call.name.clone());
-        let mut started = Instant::now();
+    async fn go(self) -> Ended {
+        let Self { tool, call, cx, keep_before, large_results, hides, after, is_check } = self;
+        let (id, name, stopped) = (call.id.clone(), call.name.clone(), cx.stop.clone());
+        let (mut started, mut duration_ms, mut stop) = (Instant::now(), 0, None);
         let work = async {
             if let Some((files, label)) = keep_before {
                 tokio::select! {
@@ -122,6 +127,13 @@ impl Run {
             if let Some(firewall) = hides {
                 outcome = firewall.outcome(outcome);
             }
+            duration_ms = millis(started.elapsed());
+            if let Some(after) = after {
+                let said = after.said(outcome.clone(), duration_ms);
+                if let Some(said) = stopped.run_until_cancelled(said).await {
+                    (outcome, stop) = said;
+                }
+            }
             match large_results {
                 Some((large_results, reader)) => {
                     large_results.put_away(&reader.name, outcome).await
@@ -132,7 +144,7 @@ impl Run {
         let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_panic| {
             ToolOutcome::failed(format!("`{name}` broke down inside; its work may be half done"))
         });
-        (id, outcome, millis(started.elapsed()))
+        Ended { call: id, outcome, duration_ms, is_check, stop }
     }
 }
 

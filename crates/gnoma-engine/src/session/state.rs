@@ -10,6 +10,7 @@ use std::{
 use gnoma_core::{
     Event, EventStream, Message, ProviderError, ToolCx, ToolOutcome, ToolSpec,
     ledger::Level,
+    lifecycle::{PointAnswer, Prepared},
     message::CallId,
     store::StoreError,
     tool::{BoxFuture, Grant, Progress, Tier},
@@ -20,6 +21,7 @@ use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    additions::Additions,
     handle::{Options, Order},
     pending::PendingRequests,
     room::Found,
@@ -51,6 +53,8 @@ pub(super) struct Ended {
     pub(super) duration_ms: u64,
     /// It was a check of the project.
     pub(super) is_check: bool,
+    /// The turn ends after it: why.
+    pub(super) stop: Option<String>,
 }
 
 /// What the turn waits for, beside the model and the tools. One thing at a time.
@@ -66,6 +70,10 @@ pub(super) enum Awaited {
     Conferred(Result<String, ProviderError>, Shares),
     /// Somebody has looked at the work.
     Reviewed(Reviewed),
+    /// What a person said is ready.
+    Prepared(Box<Prepared>),
+    /// Whether the turn may end.
+    Stopping(Box<PointAnswer>),
 }
 
 /// What a review found.
@@ -114,6 +122,7 @@ pub struct Session {
     pub(super) gauge: Arc<Gauge>,
     pub(super) gate: Gate,
     pub(super) judging: Judging,
+    pub(super) added: Additions,
     pub(super) firewall: Arc<Firewall>,
     pub(super) keeper: Keeper,
     /// The tool by which the model that was called last can read large results back; where it has it,
@@ -150,14 +159,17 @@ impl Session {
     ) -> Self {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
-        let Options { scope, above, spawner, gauge, .. } = options;
+        let Options { scope, above, spawner, measured, gauge, lifecycle, .. } = options;
         let mut prompts = Prompts { make: system, made: HashMap::new(), example: None };
         let rights = Rights::new(mode, permissions, above);
-        let measured = options.measured;
         let scope = scope.unwrap_or_else(|| Scope::new(id));
         let tools = Toolset::new(tools);
         let specs = Arc::clone(tools.specs(Tier::Full));
         gauge.set(prompts.system(Tier::Full), specs, history.clone());
+        let added = Additions::new(lifecycle);
+        let spending = Spending::new(&history, measured);
+        let keeper = Keeper::new(keeping, &firewall, &limits, history.len());
+        let turn = Turn::new(history, &tools.full, limits).stopping_at(added.stops());
         let router = Router::new(routes, scope);
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         Self {
@@ -165,13 +177,14 @@ impl Session {
             roots: roots.into(),
             pending: PendingRequests::new(spawner, Arc::clone(&router.scope)),
             router,
-            spending: Spending::new(&history, measured),
+            spending,
             prompts,
             gauge,
             gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
             judging: Judging::default(),
-            keeper: Keeper::new(keeping, &firewall, &limits, history.len()),
-            turn: Turn::new(history, &tools.full, limits),
+            keeper,
+            turn,
+            added,
             tools,
             firewall,
             reads_results: None,

@@ -24,6 +24,7 @@ impl Session {
             Event::Usage { round, .. } => used = Some(*round),
             _ => (),
         }
+        self.tell_points(&event);
         self.tell(event).await?;
         match used {
             Some(usage) => self.count(usage).await,

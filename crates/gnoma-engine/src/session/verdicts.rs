@@ -7,35 +7,56 @@ use tokio::task::JoinSet;
 
 use crate::{gate::Admitted, turn::Verdict};
 
+/// What was decided about a call, and what was said before.
+pub(super) struct Decision {
+    pub(super) verdict: Verdict,
+    pub(super) admitted: Option<Admitted>,
+    pub(super) said: Said,
+}
+
+/// What hooks said about a call before it was judged.
+#[derive(Default)]
+pub(super) struct Said {
+    /// The call with other arguments.
+    pub(super) amended: Option<ToolCall>,
+    /// For the model.
+    pub(super) context: Vec<String>,
+    /// The turn ends after it: why.
+    pub(super) stop: Option<String>,
+}
+
 /// Calls that wait to be judged, at most those of one answer. Dropped, nobody hears of them any more.
 #[derive(Default)]
 pub(super) struct Judging {
     pub(super) queue: VecDeque<ToolCall>,
     pub(super) current: Option<CallId>,
     /// On a thread of its own; at most one.
-    pub(super) under_way: JoinSet<(Verdict, Option<Admitted>)>,
+    pub(super) under_way: JoinSet<Decision>,
 }
 
 /// A call that was judged.
 pub(super) struct Judged {
     pub(super) call: CallId,
-    pub(super) verdict: Verdict,
-    /// What may run, unless the verdict is no.
-    pub(super) admitted: Option<Admitted>,
+    /// With what was decided.
+    pub(super) decision: Decision,
 }
 
 impl Judging {
     /// The next verdict. Where nothing is judged: never. Safe to drop.
     pub(super) async fn next(&mut self) -> Judged {
         let Some(call) = self.current.clone() else { return std::future::pending().await };
-        let (verdict, admitted) = match self.under_way.join_next().await {
+        let decision = match self.under_way.join_next().await {
             Some(Ok(judged)) => judged,
             Some(Err(_)) | None => {
                 let reason = "whoever judged it crashed; this is a bug in gnoma".to_owned();
-                (Verdict::Deny { reason }, None)
+                Decision {
+                    verdict: Verdict::Deny { reason },
+                    admitted: None,
+                    said: Said::default(),
+                }
             }
         };
         self.current = None;
-        Judged { call, verdict, admitted }
+        Judged { call, decision }
     }
 }

@@ -161,7 +161,7 @@ impl Turn {
         if !self.queued.is_empty() {
             return self.call_model(fx);
         }
-        self.end(Outcome::Complete { stop }, fx)
+        self.may_end(stop, text, fx)
     }
 
     /// Puts the model right in the next round, if that has not been tried too often.

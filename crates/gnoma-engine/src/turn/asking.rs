@@ -29,10 +29,10 @@ impl Turn {
         self.watch = Watch::default();
         self.notes.clear();
         self.stuck = None;
+        self.added.stop_after = None;
+        self.added.is_kept_going = false;
         self.enter(SessionState::Active, fx);
-        self.append(message, fx);
-        fx.push(Effect::Route);
-        Phase::Routing
+        self.prepare(Vec::new(), [message].into(), true, fx)
     }
 
     pub(super) fn routed(
@@ -54,25 +54,30 @@ impl Turn {
         if !self.has_rounds() {
             return self.end(Outcome::RoundLimit { rounds: self.rounds }, fx);
         }
-        self.rounds += 1;
-        self.has_compacted = false;
-        self.deliver(fx);
-        self.reserve(1, fx)
+        if self.queued.iter().any(|message| self.is_prepared_first(message)) {
+            let said = mem::take(&mut self.queued);
+            return self.prepare(Vec::new(), said.into(), false, fx);
+        }
+        let said = mem::take(&mut self.queued);
+        self.next_round(said, fx)
     }
 
-    /// Corrections and what people said meanwhile land between results and the next call.
-    fn deliver(&mut self, fx: &mut Effects) {
+    /// The next round, which begins with corrections and with what people said meanwhile.
+    pub(super) fn next_round(&mut self, said: Vec<Message>, fx: &mut Effects) -> Phase {
+        self.rounds += 1;
+        self.has_compacted = false;
         if !self.notes.is_empty() {
             let notes = mem::take(&mut self.notes);
             self.append(Message::user_text(prompt::note(&notes.join("\n"))), fx);
         }
-        if self.queued.is_empty() {
-            return;
-        }
-        for message in mem::take(&mut self.queued) {
+        let is_heard = !said.is_empty();
+        for message in said {
             self.append(message, fx);
         }
-        self.tell_queue(fx);
+        if is_heard {
+            self.tell_queue(fx);
+        }
+        self.reserve(1, fx)
     }
 
     /// Replaces what waits. A message that was delivered before its edit came is not said again.

@@ -182,6 +182,14 @@ impl Batch {
         })
     }
 
+    /// A call that is being judged runs with other arguments.
+    pub(super) fn amend(&mut self, call: ToolCall) {
+        let entry = self.index.get(&call.id).and_then(|at| self.entries.get_mut(*at));
+        if let Some(entry) = entry.filter(|entry| matches!(entry.state, EntryState::Judging)) {
+            entry.call = call;
+        }
+    }
+
     /// Whether the call is being judged.
     pub(super) fn is_judged(&self, id: &CallId) -> bool {
         matches!(self.state(id), Some(EntryState::Judging))

@@ -41,6 +41,10 @@ impl Turn {
         fx: &mut Effects,
     ) -> Option<ToolOutcome> {
         match fact {
+            Input::Amended(call) => {
+                batch.amend(call);
+                None
+            }
             Input::Judged(id, verdict) => self.judged(batch, &id, verdict, fx),
             Input::Answered(id, answer) => match batch.question(&id) {
                 Some(question) => self.decided(batch, &id, question, answer, fx),
@@ -210,6 +214,9 @@ impl Turn {
             return Phase::Tools(batch);
         }
         self.append_results(batch, fx);
+        if let Some(outcome) = self.is_stopped_after(fx) {
+            return self.end(outcome, fx);
+        }
         if let Some(what) = self.stuck.take() {
             return self.end(Outcome::Stuck { what }, fx);
         }

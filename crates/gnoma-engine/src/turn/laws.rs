@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gnoma_core::{
     Content, ErrorKind, ProviderError, StopReason, StreamEvent, ToolOutcome,
+    lifecycle::{PointAnswer, Prepared, PromptPart},
     session::{Outcome, PermissionAnswer as Reply, Scope},
     tool::{CommandReport, ToolOutput},
 };
@@ -62,14 +63,21 @@ struct Walk {
     seen: BTreeMap<&'static str, u64>,
 }
 
+fn stop_wish() -> Effect {
+    Effect::BeforeStop { is_again: false, last_words: String::new() }
+}
+
 fn failure(kind: ErrorKind) -> ProviderError {
     ProviderError::new(kind, "p", "why")
 }
 
 impl Walk {
-    fn new(dice: Dice, seen: BTreeMap<&'static str, u64>) -> Self {
+    fn new(mut dice: Dice, seen: BTreeMap<&'static str, u64>) -> Self {
+        let is_added = dice.one_in(3);
+        let stops = Stops { prompts: is_added, commands: is_added, end: is_added };
+        let turn = turn(Limits { rounds: 6, ..Limits::default() }).stopping_at(stops);
         Self {
-            turn: turn(Limits { rounds: 6, ..Limits::default() }),
+            turn,
             dice,
             state: SessionState::Idle,
             waits: None,
@@ -129,8 +137,13 @@ impl Walk {
             Effect::Confer,
             Effect::Check(Outcome::Cancelled),
             Effect::Conclude(Finding::nobody("")),
+            Effect::Prepare(String::new()),
+            stop_wish(),
         ];
-        match self.dice.below(13) {
+        match self.dice.below(16) {
+            13 => Input::Noted("n".into()),
+            14 => Input::StopAfter("w".into()),
+            15 => Input::Amended(ToolCall::new(call, "bash", gnoma_core::RawJson::empty_object())),
             0 | 1 => Input::Say(Message::user_text("p")),
             2 => Input::Compact { focus: String::new() },
             12 => {
@@ -177,6 +190,13 @@ impl Walk {
             (Effect::Compact { .. }, _) => {
                 Input::Compacted(Ok(if self.dice.one_in(3) { " " } else { "s" }.into()))
             }
+            (Effect::Prepare(_), dice) => {
+                Input::Prepared(Box::new(self.prepared(dice)), "bash".into())
+            }
+            (Effect::BeforeStop { .. }, dice) => Input::MayStop(Box::new(PointAnswer {
+                block: (dice == 0).then(|| "go on".into()),
+                ..PointAnswer::default()
+            })),
             (Effect::Confer, _) => Input::Conferred { note: "go".into() },
             (Effect::Check(_), 0) => Input::Checked(Checked::Deliver),
             (Effect::Check(_), 1 | 2) => Input::Prove(Checks {
@@ -187,6 +207,16 @@ impl Walk {
             (Effect::Check(_) | Effect::Review, _) => Input::Found(Finding::nobody("w")),
             (_, 0) => Input::Checked(Checked::Again { note: "no".into() }),
             (_, _) => Input::Checked(Checked::Deliver),
+        }
+    }
+
+    fn prepared(&mut self, dice: u64) -> Prepared {
+        let command = || PromptPart::Command("ls".into());
+        Prepared {
+            block: (dice == 0).then(|| "no".into()),
+            parts: (dice > 1).then(|| vec![command(), PromptPart::Text(" x ".into()), command()]),
+            context: self.dice.one_in(2).then(|| "c".into()).into_iter().collect(),
+            ..Prepared::default()
         }
     }
 
@@ -256,6 +286,8 @@ impl Walk {
     fn feed(&mut self, input: Input) -> Effects {
         let is_settled = match &input {
             Input::Routed(_)
+            | Input::Prepared(..)
+            | Input::MayStop(_)
             | Input::Reserved(_)
             | Input::Moved { .. }
             | Input::Stayed(_)
@@ -332,6 +364,8 @@ impl Walk {
             Effect::CancelSleep => self.sleeps = false,
             Effect::Emit(event) => self.hear(event),
             wish @ (Effect::Route
+            | Effect::Prepare(_)
+            | Effect::BeforeStop { .. }
             | Effect::Reserve { .. }
             | Effect::FailOver { .. }
             | Effect::Compact { .. }
@@ -438,6 +472,8 @@ fn answers(input: &Input, wish: &Effect) -> bool {
         Effect::FailOver { .. } => matches!(input, Input::Moved { .. } | Input::Stayed(_)),
         Effect::Compact { .. } => matches!(input, Input::Compacted(_)),
         Effect::Confer => matches!(input, Input::Conferred { .. }),
+        Effect::Prepare(_) => matches!(input, Input::Prepared(..)),
+        Effect::BeforeStop { .. } => matches!(input, Input::MayStop(_)),
         _ => matches!(input, Input::Prove(_) | Input::Found(_) | Input::Checked(_)),
     }
 }
@@ -449,6 +485,8 @@ fn name_of(wish: &Effect) -> &'static str {
         Effect::Check(_) => "look",
         Effect::Review => "review",
         Effect::Conclude(_) => "conclude",
+        Effect::Prepare(_) => "prepare",
+        Effect::BeforeStop { .. } => "stop",
         _ => "other",
     }
 }
@@ -491,6 +529,8 @@ fn any_order_of_facts_keeps_the_laws() {
         "backoff",
         "taken back",
         "continued",
+        "prepare",
+        "stop",
     ];
     for what in every_phase {
         let times = seen.get(what).copied().unwrap_or(0);

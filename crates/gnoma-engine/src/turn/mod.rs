@@ -35,6 +35,8 @@ mod checking;
 mod compacting;
 mod limits;
 mod phase;
+mod preparing;
+mod prompting;
 mod proof;
 mod protocol;
 mod stopping;
@@ -53,6 +55,7 @@ use gnoma_core::{
 };
 
 pub use self::limits::Limits;
+pub(crate) use self::prompting::Stops;
 pub(crate) use self::protocol::{
     Checked, Checks, Delivery, Effect, Input, NotCompacted, Room, Verdict,
 };
@@ -104,6 +107,18 @@ pub(crate) struct Turn {
     notes: Vec<String>,
     /// What was repeated until only an answer is wanted any more.
     stuck: Option<String>,
+    added: Added,
+}
+
+/// What people added to the session, as far as the machine knows of it.
+#[derive(Debug, Default)]
+struct Added {
+    /// Where it stops for that.
+    stops: Stops,
+    /// The turn ends after the calls of this answer: why.
+    stop_after: Option<String>,
+    /// The model was told to go on when it wanted to stop.
+    is_kept_going: bool,
 }
 
 pub(crate) type Effects = Vec<Effect>;
@@ -142,7 +157,14 @@ impl Turn {
             watch: Watch::default(),
             notes: Vec::new(),
             stuck: None,
+            added: Added::default(),
         }
+    }
+
+    /// The same, stopping there for what people added.
+    pub(crate) fn stopping_at(mut self, stops: Stops) -> Self {
+        self.added.stops = stops;
+        self
     }
 
     /// These tools are on offer from the next turn on.
@@ -219,6 +241,7 @@ impl Turn {
         match &self.phase {
             Phase::Tools(batch) | Phase::Stopping(batch) => batch.open_call(id),
             Phase::Proving(_, proof) => proof.batch.open_call(id),
+            Phase::Preparing(preparing) => preparing.batch()?.open_call(id),
             _ => None,
         }
     }
@@ -291,6 +314,29 @@ impl Turn {
             }
             (Phase::Checking(outcome), Input::Found(finding)) => self.found(outcome, finding, fx),
             (Phase::Checking(outcome), Input::Prove(checks)) => self.prove(outcome, checks, fx),
+            (phase, fact) => self.step_of_added(phase, fact, fx),
+        }
+    }
+
+    /// What follows from a fact about what people added.
+    fn step_of_added(&mut self, phase: Phase, fact: Input, fx: &mut Effects) -> Phase {
+        match (phase, fact) {
+            (Phase::Preparing(preparing), Input::Prepared(prepared, shell))
+                if preparing.filling.is_none() =>
+            {
+                self.prepared(preparing, *prepared, shell, fx)
+            }
+            (Phase::AskingStop(outcome), Input::MayStop(answer)) => {
+                self.stops(outcome, *answer, fx)
+            }
+            (phase, Input::Noted(text)) => {
+                self.notes.push(text);
+                phase
+            }
+            (phase, Input::StopAfter(why)) => {
+                self.added.stop_after = Some(why);
+                phase
+            }
             (phase, fact) => self.step_of_call(phase, fact, fx),
         }
     }
@@ -301,6 +347,13 @@ impl Turn {
             (Phase::Tools(mut batch), fact) => {
                 self.on_call(&mut batch, fact, fx);
                 self.advance(batch, fx)
+            }
+            (Phase::Preparing(mut preparing), fact) if preparing.filling.is_some() => {
+                let batch = preparing.filling.as_mut().map(|filling| &mut filling.batch);
+                match batch.and_then(|batch| self.on_call(batch, fact, fx)) {
+                    Some(ended) => self.filled(preparing, ended, fx),
+                    None => Phase::Preparing(preparing),
+                }
             }
             (Phase::Proving(outcome, mut proof), fact) => {
                 match self.on_call(&mut proof.batch, fact, fx) {

@@ -2,13 +2,15 @@
 
 use gnoma_core::{ProviderError, session::Outcome};
 
-use super::{answer::AnswerDraft, batch::Batch, proof::Proof};
+use super::{answer::AnswerDraft, batch::Batch, prompting::Preparing, proof::Proof};
 use crate::compact::Cut;
 
 #[derive(Debug, Default)]
 pub(super) enum Phase {
     #[default]
     Idle,
+    /// What was said is made ready.
+    Preparing(Box<Preparing>),
     /// An arm is chosen.
     Routing,
     /// Room is made for a call.
@@ -29,6 +31,8 @@ pub(super) enum Phase {
     Checking(Outcome),
     /// The project's checks run.
     Proving(Outcome, Proof),
+    /// Whether the turn may end so is asked.
+    AskingStop(Outcome),
     /// The turn is cancelled; running calls are given time to stop.
     Stopping(Batch),
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gnoma_core::{
     Content, Event, Message, ModelRef, ProviderError, StreamEvent, ToolCall, ToolOutcome,
+    lifecycle::{PointAnswer, Prepared},
     message::CallId,
     session::{Outcome, PermissionAnswer},
 };
@@ -108,6 +109,16 @@ pub(crate) enum Input {
     Close,
     /// Everything that belongs to the session has ended.
     Closed,
+    /// What was said is made ready; and the tool that runs commands.
+    Prepared(Box<Prepared>, String),
+    /// Whether the turn may end.
+    MayStop(Box<PointAnswer>),
+    /// A call runs with other arguments.
+    Amended(ToolCall),
+    /// The model is told this with the next round.
+    Noted(String),
+    /// The turn ends after the calls of this answer: why.
+    StopAfter(String),
     /// An arm was chosen for the turn, or none can be asked.
     Routed(Result<Delivery, ProviderError>),
     /// Whether there is room for the call.
@@ -161,6 +172,15 @@ pub(crate) enum Input {
 /// Effects; the driver performs them in order and answers with an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
+    /// Make ready what was said; [`Input::Prepared`].
+    Prepare(String),
+    /// Ask whether the turn may end; [`Input::MayStop`].
+    BeforeStop {
+        /// The model was told to go on before, in this turn.
+        is_again: bool,
+        /// Its last words.
+        last_words: String,
+    },
     /// Choose an arm for the turn; [`Input::Routed`].
     Route,
     /// Make room for a call; [`Input::Reserved`].

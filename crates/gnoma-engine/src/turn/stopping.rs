@@ -27,6 +27,15 @@ impl Turn {
             Phase::Tools(batch) | Phase::Proving(_, Proof { batch, .. }) => {
                 return self.stop_calls(batch, fx);
             }
+            Phase::Preparing(preparing) => {
+                let (batch, said) = preparing.given_up();
+                // What did not reach the model comes back.
+                self.queued.splice(0..0, said);
+                if let Some(batch) = batch {
+                    return self.stop_calls(batch, fx);
+                }
+                fx.push(Effect::StopWaiting);
+            }
             Phase::Compacting { cause: Cause::Asked, .. } => {
                 fx.push(Effect::StopWaiting);
                 return self.stop_compacting(fx);
@@ -44,6 +53,7 @@ impl Turn {
             | Phase::Reserving { .. }
             | Phase::Compacting { .. }
             | Phase::Conferring
+            | Phase::AskingStop(_)
             | Phase::Checking(_) => fx.push(Effect::StopWaiting),
         }
         self.finish(Outcome::Cancelled, fx)

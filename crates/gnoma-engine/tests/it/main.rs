@@ -129,6 +129,7 @@ fn spawn_measured(
         above: None,
         gauge: Default::default(),
         spawner: None,
+        lifecycle: None,
     })
 }
 

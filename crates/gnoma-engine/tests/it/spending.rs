@@ -215,6 +215,7 @@ fn spawn_arms<const N: usize>(
         above: None,
         gauge: Default::default(),
         spawner: None,
+        lifecycle: None,
     })
 }
 

@@ -7,6 +7,7 @@
 //! make sure that what was judged is what is opened.
 
 mod command;
+mod cover;
 mod deed;
 mod explain;
 mod file;

@@ -173,6 +173,7 @@ impl World {
             above: parts.above,
             gauge: Arc::default(),
             spawner: Some(parts.spawner),
+            lifecycle: None,
         })
     }
 

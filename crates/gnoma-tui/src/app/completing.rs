@@ -1,5 +1,7 @@
 //! The drop-down below the editor: files behind `@`, commands behind `/`.
 
+use gnoma_core::protocol::CommandInfo;
+
 use super::{
     State,
     completion::{Completion, Hit, MAX_ROWS},
@@ -34,13 +36,19 @@ impl State {
         self.writing.completion.hits = match &query {
             None => Vec::new(),
             Some(query) if query.kind == CompletionKind::Command => {
-                ranked(&query.text, commands::names(), commands::about)
+                let own: Vec<String> = self.own_commands().map(|own| own.name.clone()).collect();
+                let names: Vec<&str> = commands::names()
+                    .iter()
+                    .copied()
+                    .chain(own.iter().map(String::as_str))
+                    .collect();
+                ranked(&query.text, &names, |name| self.about_command(name))
             }
             Some(query) => {
                 if !std::mem::replace(&mut self.writing.completion.is_listed, true) {
                     self.effects.push(Effect::List);
                 }
-                ranked(&query.text, &self.writing.completion.files, |_| "")
+                ranked(&query.text, &self.writing.completion.files, |_| String::new())
             }
         };
         if query.is_none() {
@@ -84,6 +92,22 @@ impl State {
         true
     }
 
+    /// The commands that are not gnoma's own.
+    pub(crate) fn own_commands(&self) -> impl Iterator<Item = &CommandInfo> {
+        let all = self.session.view.info.commands.iter();
+        all.filter(|own| commands::about(&own.name).is_empty())
+    }
+
+    /// What a command does, and what is written behind it.
+    fn about_command(&self, name: &str) -> String {
+        let own = self.own_commands().find(|own| own.name == name);
+        match own {
+            None => commands::about(name).to_owned(),
+            Some(own) if own.hint.is_empty() => own.about.clone(),
+            Some(own) => format!("{} · {}", own.hint, own.about),
+        }
+    }
+
     fn completes_command(&self) -> bool {
         self.writing
             .completion
@@ -112,7 +136,7 @@ impl State {
     }
 }
 
-fn ranked<S: AsRef<str>>(query: &str, names: &[S], about: fn(&str) -> &'static str) -> Vec<Hit> {
+fn ranked<S: AsRef<str>>(query: &str, names: &[S], about: impl Fn(&str) -> String) -> Vec<Hit> {
     let best = fuzzy::rank(query, names, MAX_HITS).into_iter();
     let hit = |name: &str| Hit { name: name.to_owned(), about: about(name) };
     best.filter_map(|index| names.get(index)).map(|name| hit(name.as_ref())).collect()

@@ -13,7 +13,7 @@ pub(super) const MAX_ROWS: usize = 6;
 pub(super) struct Hit {
     pub(super) name: String,
     /// What it is, in a few words; may be empty.
-    pub(super) about: &'static str,
+    pub(super) about: String,
 }
 
 /// What can be completed now.

@@ -48,7 +48,9 @@ fn reply(request: &Request) -> Result<Reply, RequestError> {
         Request::Export { .. } | Request::KeepRule { scope: Scope::Project, .. } => refused(),
         Request::KeepRule { rule, .. } if rule.contains(' ') => refused(),
         Request::KeepRule { .. } => text("here"),
-        Request::Explain(Topic::Context) => Ok(Reply::Window(WindowUse::default())),
+        Request::Explain(Topic::Context) => {
+            Ok(Reply::Window { used: WindowUse::default(), sources: String::new() })
+        }
         Request::Changes | Request::Explain(_) | Request::TryProvider(_) => text("because"),
         _ => Ok(Reply::Done),
     }

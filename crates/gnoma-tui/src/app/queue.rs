@@ -150,7 +150,7 @@ impl Queue {
 }
 
 /// Whether a message can be the one that was sent, with secrets taken out of it since: its first or its
-/// last word is the same, unless it has no other.
+/// last word is the same, unless it has no other. A command of people's own becomes any text.
 fn is_like(sent: &[Content], message: &[Content]) -> bool {
     let text = |content: &[Content]| {
         let texts = content.iter().filter_map(|part| match part {
@@ -160,6 +160,9 @@ fn is_like(sent: &[Content], message: &[Content]) -> bool {
         texts.collect::<String>()
     };
     let (sent, message) = (text(sent), text(message));
+    if sent.starts_with('/') {
+        return true;
+    }
     let ends = |text: &str| {
         let mut words = text.split_whitespace();
         let first = words.next().map(str::to_owned);

@@ -383,6 +383,10 @@ impl State {
         match commands::find(&line) {
             None => {
                 let name = line.split_whitespace().next().unwrap_or_default();
+                if self.own_commands().any(|own| name.strip_prefix('/') == Some(&own.name)) {
+                    let draft = self.take_written();
+                    return self.send(draft);
+                }
                 self.hint(format!("Unknown command {name}. Type /help for a list"));
             }
             Some((command, argument)) if command.arguments.is_empty() && !argument.is_empty() => {

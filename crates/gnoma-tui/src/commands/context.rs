@@ -6,6 +6,7 @@ use super::slash::Slash;
 use crate::{
     app::{Sought, State},
     status,
+    text::{Ink, Line, Style},
 };
 
 pub(super) const COMMAND: Slash = Slash {
@@ -20,8 +21,9 @@ fn run(state: &mut State, _argument: &str) {
     state.look_up(Sought::Window, Request::Explain(Topic::Context), "");
 }
 
-pub(super) fn show(state: &mut State, used: WindowUse) {
+pub(super) fn show(state: &mut State, used: WindowUse, sources: &str) {
     let bar = !state.is_accessible();
-    let lines = status::window(&state.facts, &state.counts, used, bar);
+    let mut lines = status::window(&state.facts, &state.counts, used, bar);
+    lines.extend(sources.lines().map(|line| Line::new(line.to_owned(), Style::of(Ink::Dim))));
     state.say_titled("Context window", lines);
 }

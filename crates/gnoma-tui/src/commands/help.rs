@@ -25,6 +25,11 @@ pub(super) fn show(state: &mut State, commands: &[&Slash]) {
     });
     let mut lines: Vec<Line> = SIGNS.iter().map(|(name, about)| row(name, about)).collect();
     lines.extend(commands);
+    let own = state.own_commands().map(|own| {
+        let name = format!("/{} {}", own.name, own.hint);
+        row(&name, &own.about)
+    });
+    lines.extend(own);
     state.say(lines);
 }
 

@@ -107,13 +107,16 @@ fn reply(request: &Request, log: &Log) -> Result<Reply, RequestError> {
             note(format!("keep {rule}"));
             text(&format!("`{rule}` is kept"))
         }
-        Request::Explain(Topic::Context) => Ok(Reply::Window(WindowUse {
-            system: 500,
-            tools: 2_000,
-            instructions: 0,
-            history: 3_000,
-            results: 4_500,
-        })),
+        Request::Explain(Topic::Context) => Ok(Reply::Window {
+            used: WindowUse {
+                system: 500,
+                tools: 2_000,
+                instructions: 0,
+                history: 3_000,
+                results: 4_500,
+            },
+            sources: String::new(),
+        }),
         Request::Explain(topic) => text(&format!("about {topic:?}")),
         Request::TryProvider(connection) => {
             note(format!("test {}", connection.provider));

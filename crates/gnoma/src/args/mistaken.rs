@@ -39,18 +39,12 @@ const RESERVED: &[(&[&str], &str)] = &[
          for models go into AGENTS.md, and `gnoma \"write an AGENTS.md for this project\"` makes one",
     ),
     (
-        &[
-            "mcp",
-            "plugin",
-            "plugins",
-            "extension",
-            "extensions",
-            "agents",
-            "skills",
-            "hooks",
-            "acp",
-        ],
+        &["mcp", "plugin", "plugins", "acp"],
         "this version has no such extensions. `gnoma --help` lists what there is",
+    ),
+    (
+        &["extension", "hooks", "hook", "skill", "agent", "commands"],
+        "`gnoma extensions` lists hooks, skills, commands and agents",
     ),
     (&["model", "arms", "list-models"], "`gnoma models` lists models, `--model NAME` chooses one"),
     (&["add"], "`gnoma providers add` sets a provider up"),
@@ -111,7 +105,6 @@ const SLASHED: &[&str] = &[
     "provider",
     "login",
     "logout",
-    "init",
     "config",
     "clear",
     "compact",
@@ -136,7 +129,6 @@ const SLASHED: &[&str] = &[
     "export",
     "fork",
     "detach",
-    "review",
     "doctor",
     "agents",
 ];
@@ -152,8 +144,10 @@ pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<Str
     if first.is_empty() || first.contains(char::is_whitespace) {
         return None;
     }
+    // Commands of people's own begin with a slash, too.
+    let is_slashed = first.starts_with('/');
     let why = slashed(first)
-        .or_else(|| misspelt(first, rest))
+        .or_else(|| if is_slashed { None } else { misspelt(first, rest) })
         .or_else(|| reserved(first, rest))
         .or_else(|| named(first, rest, cwd))?;
     Some(format!("{why}\n{AS_A_PROMPT}: `gnoma -- {}`", shown(&args.words)))
@@ -351,6 +345,8 @@ mod tests {
             "gnoma|provide|an|example",
             "gnoma|demonstrate|it",
             "gnoma|/usr/bin/frobnicate",
+            "gnoma|/review|the|parser",
+            "gnoma|/redoo",
             "gnoma|--|version",
             "gnoma|--|models",
             "gnoma|-p|version",

@@ -6,13 +6,20 @@ use anyhow::Result;
 use gnoma_config::settings::Sandbox;
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_host::{
-    Folders as _, Places,
+    Folders as _, Places, Project, Shared,
     lowering::{KeepingSettings, Lowered},
 };
 use gnoma_sandbox::{Strength, Support};
 
-use super::common::{print, settings, unbuilt};
-use crate::{args::TurnArgs, environment::ProcessEnvironment, report::Exit};
+use super::{
+    common::{print, settings, unbuilt},
+    extend,
+};
+use crate::{
+    args::TurnArgs,
+    environment::ProcessEnvironment,
+    report::{self, Exit},
+};
 
 /// Programs that tools use when they are there, and what for.
 const PROGRAMS: [(&str, &str); 2] =
@@ -21,7 +28,10 @@ const PROGRAMS: [(&str, &str); 2] =
 pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let (spec, loaded) = settings(args, around)?;
     let unbuilt = unbuilt(&spec, &loaded);
-    let Lowered { guard, keeping, .. } = loaded.into();
+    let lowered = Lowered::from(loaded);
+    let project =
+        Project::with(spec.clone(), lowered.clone(), report::notices(), Shared::default())?;
+    let Lowered { guard, keeping, .. } = lowered;
     let trials = gnoma_host::guarding::trials(&guard, &spec);
     let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
@@ -32,6 +42,7 @@ pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> 
         let note = "commands that may change something run first where nothing comes of it";
         line(&mut text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
     }
+    added(&project, &mut text);
     idle(&unbuilt, &mut text);
     privacy(keeping.privacy.incognito, &mut text);
     kept(&keeping, &environment, &folder, &mut text);
@@ -89,6 +100,15 @@ fn unasked(strength: Strength) -> (bool, &'static str) {
             false,
             "is held by nothing but the judgement of each command; `--permission default` asks before all",
         ),
+    }
+}
+
+/// Says what people added.
+fn added(project: &Project, text: &mut String) {
+    let (found, faults) = extend::summary(project);
+    let _infallible = writeln!(text, "\nextensions\n  ✓ {found}");
+    for fault in faults {
+        let _infallible = writeln!(text, "  ✗ {fault}");
     }
 }
 

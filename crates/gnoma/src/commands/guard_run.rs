@@ -126,7 +126,7 @@ impl Bench {
             Connection::new(Arc::new(ScriptedModel::default()), false),
             "none",
         )));
-        let tools = session::options(&project, unused)?.tools;
+        let tools = session::options(&project, gnoma_host::clock::session_id(), unused)?.tools;
         let trials = guarding::trials(&project.guard, &project.spec);
         Ok(Self { project, mode, tools, trials })
     }
@@ -135,7 +135,11 @@ impl Bench {
         let before = self.files();
         let model = Arc::new(ScriptedModel::calling(command)?);
         let arm = Arm::new(Connection::new(Arc::clone(&model) as _, false), "scripted");
-        let mut options = session::options(&self.project, Arc::new(Routes::single(arm)))?;
+        let mut options = session::options(
+            &self.project,
+            gnoma_host::clock::session_id(),
+            Arc::new(Routes::single(arm)),
+        )?;
         options.tools.clone_from(&self.tools);
         options.place = self.place();
         options.mode = self.mode;

@@ -7,6 +7,7 @@ mod changes;
 mod common;
 mod config;
 mod doctor;
+mod extend;
 mod guard;
 mod guard_run;
 mod man;
@@ -28,7 +29,7 @@ use gnoma_host::HostError;
 
 use self::common::print;
 use crate::{
-    args::{Args, ProvidersSub, Sub, advice},
+    args::{AgentsSub, Args, ProvidersSub, Sub, advice},
     demo,
     environment::ProcessEnvironment,
     report::Exit,
@@ -52,6 +53,9 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Trust { folder, revoke, list }) => {
             trust::run(folder, revoke, list, &turn, around)
         }
+        Some(Sub::Skills { what }) => extend::skills(&what, &turn, around),
+        Some(Sub::Agents { what: AgentsSub::List }) => extend::agents(&turn, around),
+        Some(Sub::Extensions) => extend::all(&turn, around),
         Some(Sub::Guard { what }) => guard::run(&what, &turn, around).await,
         Some(Sub::Sessions { what }) => sessions::run(what, &turn, around).await,
         Some(Sub::Rewind(how)) => rewind::run(&how, &turn, around).await,

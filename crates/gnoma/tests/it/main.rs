@@ -2,6 +2,8 @@
 
 // `cfg(test)` tells the lints that helpers are tests, too.
 #[cfg(test)]
+mod extend;
+#[cfg(test)]
 mod failover;
 #[cfg(test)]
 mod faults;
@@ -9,6 +11,8 @@ mod faults;
 mod firewall;
 #[cfg(test)]
 mod guard;
+#[cfg(test)]
+mod hooks;
 #[cfg(test)]
 mod incognito;
 #[cfg(test)]

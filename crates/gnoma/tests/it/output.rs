@@ -113,26 +113,29 @@ async fn text_steers_no_terminal_behind_a_pipe_either() {
 async fn what_is_configured_and_does_nothing_is_said_at_every_start() {
     let world = World::new([says("hello")]);
     world.configure(
-        "[[hooks]]\nevent = \"pre_tool_use\"\nexec = \"./block-it\"\n\
+        "[[hooks]]\nevent = \"stop\"\ntype = \"agent\"\nexec = \"block it\"\n\
          [[mcp_servers]]\nname = \"files\"\ncommand = \"serve\"\n",
     );
     let project = world.project.path();
     std::fs::create_dir_all(project.join(".claude")).unwrap();
-    std::fs::write(project.join(".claude/settings.json"), r#"{"hooks":{"Stop":[{"x":1}]}}"#)
+    std::fs::write(project.join(".claude/settings.json"), r#"{"hooks":{"Stop":[{"hooks":[{"command":"x"}]}],"Made":[]},"permissions":{"deny":["x"]}}"#)
         .unwrap();
     std::fs::write(project.join(".mcp.json"), r#"{"mcpServers":{"x":{}}}"#).unwrap();
-    let said = [
-        "gnoma runs no hooks yet",
-        "gnoma starts no MCP servers yet",
-        "settings.json` has `hooks`",
-        "`mcpServers`",
-    ];
+    let said =
+        ["gnoma starts no MCP servers yet", "settings.json` has `permissions`", "`mcpServers`"];
     for (args, on_out) in [(&["talk"][..], false), (&["doctor"], true), (&["config", "show"], true)]
     {
         let run = world.run(args).await;
         for said in said {
             assert!(run.err.contains(said), "{args:?}, {said}: {run:?}");
             assert!(!on_out || run.out.contains(said), "{args:?}, {said}: {run:?}");
+        }
+    }
+    for (args, on_out) in [(&["talk"][..], false), (&["doctor"], true)] {
+        let run = world.run(args).await;
+        let text = if on_out { run.out } else { run.err };
+        for said in ["kind `agent`", "no event `Made`", "hooks along (1)"] {
+            assert!(text.contains(said), "{args:?}, {said}: {text}");
         }
     }
 }

@@ -120,6 +120,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         above: None,
         gauge: Arc::default(),
         spawner: None,
+        lifecycle: None,
     })
 }
 

@@ -1,0 +1,60 @@
+//! Hooks of gnoma's own settings.
+
+use std::time::Duration;
+
+use super::section::Section;
+use crate::{
+    finding::{Origin, Place},
+    layer::Merged,
+};
+
+/// The list of hooks.
+const HOOKS: &str = "hooks";
+
+/// A hook: a program that is run at a point of a session's life.
+#[derive(Clone, Debug)]
+pub struct HookSetting {
+    /// Name in messages; may be empty.
+    pub name: String,
+    /// When it runs.
+    pub event: String,
+    /// `command`, `prompt` or `agent`.
+    pub kind: String,
+    /// The shell line or the prompt.
+    pub exec: String,
+    /// Longest run.
+    pub timeout: Option<Duration>,
+    /// It goes on where the program fails.
+    pub fails_open: bool,
+    /// Glob of tool names; may be empty.
+    pub tools: String,
+    /// Whose it is.
+    pub origin: Origin,
+    /// Where it was written: its first field.
+    pub place: Place,
+}
+
+/// All hooks, the user's first.
+pub(super) fn all(layers: &Merged) -> Vec<HookSetting> {
+    let list = Section::at(layers, HOOKS);
+    let hook = |index| {
+        let hook = list.item(index);
+        let first = layers.first_within(hook.path())?;
+        let fails_open = match hook.text("fail").as_deref() {
+            Some(word) => word != "closed",
+            None => hook.switch("fail_open").unwrap_or(true),
+        };
+        Some(HookSetting {
+            name: hook.text("name").unwrap_or_default(),
+            event: hook.text("event")?,
+            kind: hook.text("type").unwrap_or_else(|| "command".to_owned()),
+            exec: hook.text("exec")?,
+            timeout: hook.duration("timeout").filter(|time| !time.is_zero()),
+            fails_open,
+            tools: hook.text("tool_pattern").unwrap_or_default(),
+            origin: first.origin,
+            place: first.place.clone(),
+        })
+    };
+    (0..layers.list_length(HOOKS)).filter_map(hook).collect()
+}

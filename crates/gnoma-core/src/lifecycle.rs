@@ -1,0 +1,234 @@
+//! Points in a session's life at which something that people added has its say: hooks, commands, skills.
+//!
+//! The engine says where a session stands and takes an answer; who answers, and how, it does not know.
+//! An answer can hold something back, make it stricter or add words. Nothing in it permits anything: a
+//! call whose arguments were changed is judged like any other.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    json::RawJson,
+    message::ToolCall,
+    session::PermissionMode,
+    tool::{BoxFuture, ToolOutcome},
+};
+
+/// A point in a session's life.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Point {
+    /// The session begins. The answer's words go along with the first message.
+    SessionStart {
+        /// It goes on with what was said before.
+        is_resumed: bool,
+    },
+    /// The session has ended.
+    SessionEnd,
+    /// A person has said something; a block drops it.
+    Prompt {
+        /// As it was written.
+        text: String,
+    },
+    /// A call is about to be judged; a block refuses it.
+    BeforeTool {
+        /// The call as the model wrote it.
+        call: ToolCall,
+    },
+    /// A call has run.
+    AfterTool {
+        /// The call.
+        call: ToolCall,
+        /// What came of it.
+        outcome: Arc<ToolOutcome>,
+        /// How long it ran.
+        duration_ms: u64,
+    },
+    /// A person is about to be asked about a call; a block refuses it.
+    PermissionAsked {
+        /// The call.
+        call: ToolCall,
+        /// Why they are.
+        reason: String,
+    },
+    /// A call was refused. Nothing is done with the answer.
+    PermissionDenied {
+        /// The call.
+        call: ToolCall,
+        /// Why.
+        reason: String,
+    },
+    /// The conversation is about to be compacted; a block leaves it as it is.
+    BeforeCompaction {
+        /// A person asked for it; else the window is full.
+        is_asked: bool,
+        /// What the summary should dwell on.
+        focus: String,
+    },
+    /// The conversation was compacted. Nothing is done with the answer.
+    AfterCompaction {
+        /// The summary.
+        summary: String,
+    },
+    /// The model is done; a block tells it to go on.
+    BeforeStop {
+        /// It was told to go on before, in this turn.
+        is_again: bool,
+        /// Its last words.
+        last_words: String,
+    },
+    /// Something waits for a person. Nothing is done with the answer.
+    Notification {
+        /// What, in one line.
+        text: String,
+    },
+    /// Another model was chosen. Nothing is done with the answer.
+    ModelSwitched {
+        /// The model; empty where gnoma chooses.
+        to: String,
+    },
+}
+
+/// The points by their names alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PointKind {
+    /// See [`Point::SessionStart`].
+    SessionStart,
+    /// See [`Point::SessionEnd`].
+    SessionEnd,
+    /// See [`Point::Prompt`].
+    Prompt,
+    /// See [`Point::BeforeTool`].
+    BeforeTool,
+    /// See [`Point::AfterTool`], where the call worked.
+    AfterTool,
+    /// See [`Point::AfterTool`], where it did not.
+    ToolFailed,
+    /// See [`Point::PermissionAsked`].
+    PermissionAsked,
+    /// See [`Point::PermissionDenied`].
+    PermissionDenied,
+    /// See [`Point::BeforeCompaction`].
+    BeforeCompaction,
+    /// See [`Point::AfterCompaction`].
+    AfterCompaction,
+    /// See [`Point::BeforeStop`].
+    BeforeStop,
+    /// See [`Point::Notification`].
+    Notification,
+    /// See [`Point::ModelSwitched`].
+    ModelSwitched,
+}
+
+impl Point {
+    /// Which one it is.
+    #[must_use]
+    pub fn kind(&self) -> PointKind {
+        match self {
+            Self::SessionStart { .. } => PointKind::SessionStart,
+            Self::SessionEnd => PointKind::SessionEnd,
+            Self::Prompt { .. } => PointKind::Prompt,
+            Self::BeforeTool { .. } => PointKind::BeforeTool,
+            Self::AfterTool { outcome, .. } => match **outcome {
+                ToolOutcome::Done(_) => PointKind::AfterTool,
+                ToolOutcome::Failed(_) | ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => {
+                    PointKind::ToolFailed
+                }
+            },
+            Self::PermissionAsked { .. } => PointKind::PermissionAsked,
+            Self::PermissionDenied { .. } => PointKind::PermissionDenied,
+            Self::BeforeCompaction { .. } => PointKind::BeforeCompaction,
+            Self::AfterCompaction { .. } => PointKind::AfterCompaction,
+            Self::BeforeStop { .. } => PointKind::BeforeStop,
+            Self::Notification { .. } => PointKind::Notification,
+            Self::ModelSwitched { .. } => PointKind::ModelSwitched,
+        }
+    }
+
+    /// The call that it is about.
+    #[must_use]
+    pub fn call(&self) -> Option<&ToolCall> {
+        match self {
+            Self::BeforeTool { call }
+            | Self::AfterTool { call, .. }
+            | Self::PermissionAsked { call, .. }
+            | Self::PermissionDenied { call, .. } => Some(call),
+            Self::SessionStart { .. }
+            | Self::SessionEnd
+            | Self::Prompt { .. }
+            | Self::BeforeCompaction { .. }
+            | Self::AfterCompaction { .. }
+            | Self::BeforeStop { .. }
+            | Self::Notification { .. }
+            | Self::ModelSwitched { .. } => None,
+        }
+    }
+}
+
+/// What was said at a point. The default changes nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PointAnswer {
+    /// What was about to happen does not; why. After a tool it has run all the same, and the model is
+    /// told.
+    pub block: Option<String>,
+    /// Before a tool: a person is asked also where none would be; why.
+    pub ask: Option<String>,
+    /// Before a tool: it runs with these arguments, if that is allowed.
+    pub arguments: Option<RawJson>,
+    /// After a tool: the model reads this in place of what the tool said.
+    pub output: Option<String>,
+    /// For the model.
+    pub context: Vec<String>,
+    /// The turn ends after the calls of this answer; why.
+    pub stop: Option<String>,
+    /// For people.
+    pub notices: Vec<String>,
+}
+
+/// A piece of what a person said, as it is made ready for the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PromptPart {
+    /// Words.
+    Text(String),
+    /// A shell command, judged like any other; what it prints takes its place.
+    Command(String),
+}
+
+/// What becomes of something that a person said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// It does not reach the model; why.
+    pub block: Option<String>,
+    /// What takes the place of its words; `None` where they stay.
+    pub parts: Option<Vec<PromptPart>>,
+    /// For the model, besides.
+    pub context: Vec<String>,
+    /// The turn is held to these tools, besides all that holds anyway: names or globs of tools, or rules
+    /// such as `bash(git *)`.
+    pub tools: Option<Vec<String>>,
+    /// The model that is wanted for it.
+    pub model: Option<String>,
+    /// For people.
+    pub notices: Vec<String>,
+}
+
+/// What was added to a session, as the session sees it.
+pub trait Lifecycle: Send + Sync + fmt::Debug {
+    /// Whether anybody has something to say at such a point. Where not, nobody is asked and nothing
+    /// is spent.
+    fn listens(&self, kind: PointKind) -> bool;
+
+    /// Has everybody say what they have to say. Dropping the future ends what it has started.
+    fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer>;
+
+    /// Prepares what a person said. Dropping the future ends what it has started.
+    fn prepare(&self, text: String, mode: PermissionMode) -> BoxFuture<'static, Prepared>;
+
+    /// What the tools of the running turn are held to besides, where something that was used in it
+    /// says so; see [`Prepared::tools`].
+    fn held_to(&self) -> Option<Arc<[String]>>;
+
+    /// The hooks with where they come from and how they ran last, a line each, for people.
+    fn hooks_told(&self) -> Vec<String>;
+
+    /// A turn has ended, and with it what held for it.
+    fn turn_ended(&self);
+}

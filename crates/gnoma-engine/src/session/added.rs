@@ -1,0 +1,231 @@
+//! What people added to the session: asked at points of its life, in tasks beside the loop.
+
+use std::{sync::Arc, time::Duration};
+
+use gnoma_core::{
+    Event, ToolCall, ToolOutcome,
+    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
+    message::{CallId, ResultPart},
+    session::{NoticeLevel, PermissionMode},
+    tool::{ToolEvent, ToolKind, ToolOutput, ToolSession},
+};
+use tokio::{sync::oneshot, time::timeout};
+
+use super::state::{Awaited, Session};
+use crate::turn::Input;
+
+/// Points that may be told beside the conversation at once; more are not told.
+const MAX_BESIDE: usize = 32;
+/// How long the end of a session waits for what is said at it.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+impl Session {
+    /// The session begins: whoever has something to say is asked beside it.
+    pub(super) fn begin_additions(&mut self) {
+        let is_resumed = !self.turn.history().is_empty();
+        let Some(lifecycle) = self.added.listening(PointKind::SessionStart) else { return };
+        let (answer, started) = oneshot::channel();
+        let said = lifecycle.at(Point::SessionStart { is_resumed }, self.gate.rights.mode());
+        self.added.beside.spawn(async move {
+            let _gone = answer.send(said.await);
+        });
+        self.added.started = Some(started);
+    }
+
+    /// The session has ended.
+    pub(super) async fn end_additions(&mut self) {
+        self.added.beside.shutdown().await;
+        if let Some(lifecycle) = self.added.listening(PointKind::SessionEnd) {
+            let said = lifecycle.at(Point::SessionEnd, self.gate.rights.mode());
+            for text in timeout(LAST_WORDS, said).await.unwrap_or_default().notices {
+                let _gone = self.notify(NoticeLevel::Warning, text).await;
+            }
+        }
+    }
+
+    /// Makes ready what a person said.
+    pub(super) fn prepare(&mut self, text: String) {
+        let Some(lifecycle) = self.added.lifecycle.clone() else {
+            return self.inbox.push_back(Input::Prepared(Box::default(), String::new()));
+        };
+        let mode = self.gate.rights.mode();
+        let started = self.added.started.take();
+        self.wait_for(async move {
+            let started = match started {
+                Some(started) => started.await.unwrap_or_default(),
+                None => PointAnswer::default(),
+            };
+            let mut prepared = lifecycle.prepare(text, mode).await;
+            prepared.context.splice(0..0, started.context);
+            prepared.notices.splice(0..0, started.notices);
+            Awaited::Prepared(Box::new(prepared))
+        });
+    }
+
+    /// It is ready.
+    pub(super) fn is_prepared(&mut self, mut prepared: Box<Prepared>) {
+        if let Some(model) = prepared.model.take()
+            && !self.router.pin_turn(&model)
+        {
+            let text = format!("`{model}` is none of this session's models; another one answers");
+            prepared.notices.push(text);
+        }
+        let shell = self.tools.full.iter().find(|spec| spec.kind == ToolKind::Shell);
+        let shell = shell.map(|spec| spec.name.clone()).unwrap_or_default();
+        self.inbox.push_back(Input::Prepared(prepared, shell));
+    }
+
+    /// The model wants to stop.
+    pub(super) fn before_stop(&mut self, is_again: bool, last_words: String) {
+        let Some(lifecycle) = self.added.listening(PointKind::BeforeStop) else {
+            return self.inbox.push_back(Input::MayStop(Box::default()));
+        };
+        let mode = self.gate.rights.mode();
+        self.wait_for(async move {
+            let point = Point::BeforeStop { is_again, last_words };
+            Awaited::Stopping(Box::new(lifecycle.at(point, mode).await))
+        });
+    }
+
+    /// Tells of a point beside the conversation; what is answered changes nothing.
+    pub(super) fn tell_point(&mut self, kind: PointKind, point: impl FnOnce() -> Point) {
+        let Some(lifecycle) = self.added.listening(kind) else { return };
+        while self.added.beside.try_join_next().is_some() {}
+        if self.added.beside.len() >= MAX_BESIDE {
+            return;
+        }
+        let (said, port) = (lifecycle.at(point(), self.gate.rights.mode()), self.wishes.port());
+        self.added.beside.spawn(async move {
+            tell(&*port, said.await.notices);
+        });
+    }
+
+    /// Tells of what an event of the turn means.
+    pub(super) fn tell_points(&mut self, event: &Event) {
+        match event {
+            Event::PermissionAsked { call, .. } => {
+                let text = format!("gnoma needs approval for {}", call.name);
+                self.tell_point(PointKind::Notification, || Point::Notification { text });
+            }
+            Event::Compacted { summary, .. } => {
+                let summary = summary.clone();
+                self.tell_point(PointKind::AfterCompaction, || Point::AfterCompaction { summary });
+            }
+            Event::TurnEnded { .. } => {
+                self.router.turn_pin = None;
+                self.added.turn_ended();
+            }
+            _ => (),
+        }
+    }
+}
+
+/// Tells people what came up.
+fn tell(port: &dyn ToolSession, notices: Vec<String>) {
+    for text in notices {
+        let level = NoticeLevel::Warning;
+        port.emit(CallId::new(""), ToolEvent::Notice { level, text });
+    }
+}
+
+/// Who looks at a call before it is judged.
+pub(super) struct Before {
+    pub(super) hooks: Option<Arc<dyn Lifecycle>>,
+    pub(super) asked: Option<Arc<dyn Lifecycle>>,
+    pub(super) mode: PermissionMode,
+    pub(super) port: Arc<dyn ToolSession>,
+}
+
+impl Before {
+    /// What is said before a call is judged.
+    pub(super) async fn said(&self, call: &ToolCall) -> PointAnswer {
+        let Some(hooks) = &self.hooks else { return PointAnswer::default() };
+        let point = Point::BeforeTool { call: call.clone() };
+        let mut answer = hooks.at(point, self.mode).await;
+        tell(&*self.port, std::mem::take(&mut answer.notices));
+        answer
+    }
+
+    /// Why a call is refused that a person would be asked about.
+    pub(super) async fn refused(&self, call: &ToolCall, reason: &str) -> Option<String> {
+        let asked = self.asked.as_ref()?;
+        let point = Point::PermissionAsked { call: call.clone(), reason: reason.to_owned() };
+        let mut answer = asked.at(point, self.mode).await;
+        tell(&*self.port, std::mem::take(&mut answer.notices));
+        answer.block
+    }
+}
+
+/// Who looks at a call after it has run.
+pub(super) struct After {
+    pub(super) lifecycle: Arc<dyn Lifecycle>,
+    pub(super) mode: PermissionMode,
+    pub(super) port: Arc<dyn ToolSession>,
+    /// The call as the model wrote it.
+    pub(super) call: ToolCall,
+}
+
+impl After {
+    /// What the model reads of the call, and why the turn ends after it, where it does.
+    pub(super) async fn said(
+        self,
+        outcome: ToolOutcome,
+        duration_ms: u64,
+    ) -> (ToolOutcome, Option<String>) {
+        let outcome = Arc::new(outcome);
+        let point =
+            Point::AfterTool { call: self.call, outcome: Arc::clone(&outcome), duration_ms };
+        if !self.lifecycle.listens(point.kind()) {
+            drop(point);
+            return (Arc::unwrap_or_clone(outcome), None);
+        }
+        let PointAnswer { block, output, context, stop, notices, .. } =
+            self.lifecycle.at(point, self.mode).await;
+        let outcome = Arc::unwrap_or_clone(outcome);
+        tell(&*self.port, notices);
+        let more = block.into_iter().chain(context).collect();
+        (with(outcome, output, more), stop)
+    }
+}
+
+/// An outcome that says something else, or more.
+fn with(mut outcome: ToolOutcome, instead: Option<String>, more: Vec<String>) -> ToolOutcome {
+    let put = |output: &mut ToolOutput| {
+        if let Some(text) = instead {
+            output.parts = vec![ResultPart::Text { text }];
+        }
+        output.parts.extend(more.into_iter().map(|text| ResultPart::Text { text }));
+    };
+    match &mut outcome {
+        ToolOutcome::Done(output) | ToolOutcome::Failed(output) => put(output),
+        ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => (),
+    }
+    outcome
+}
+
+impl Session {
+    /// Who looks at calls before they are judged, where somebody does.
+    pub(super) fn before_calls(&self) -> Option<Before> {
+        let hooks = self.added.listening(PointKind::BeforeTool);
+        let asked = self.added.listening(PointKind::PermissionAsked);
+        let (mode, port) = (self.gate.rights.mode(), self.wishes.port());
+        (hooks.is_some() || asked.is_some()).then_some(Before { hooks, asked, mode, port })
+    }
+
+    /// Who looks at a call after it has run, where somebody does.
+    pub(super) fn after_call(&self, call: &ToolCall) -> Option<After> {
+        let either = |kind| self.added.listening(kind);
+        let lifecycle = either(PointKind::AfterTool).or_else(|| either(PointKind::ToolFailed))?;
+        let (mode, port) = (self.gate.rights.mode(), self.wishes.port());
+        Some(After { lifecycle, mode, port, call: call.clone() })
+    }
+
+    /// A call was refused.
+    pub(super) fn tell_refused(&mut self, call: &CallId, reason: &str) {
+        if let Some(call) = self.turn.call(call).cloned() {
+            let reason = reason.to_owned();
+            let point = || Point::PermissionDenied { call, reason };
+            self.tell_point(PointKind::PermissionDenied, point);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What people added to a session: who is asked, and what is under way.
+
+use std::sync::Arc;
+
+use gnoma_core::lifecycle::{Lifecycle, PointAnswer, PointKind};
+use tokio::{sync::oneshot, task::JoinSet};
+
+use crate::turn::Stops;
+
+/// What people added, and what is under way for it.
+#[derive(Default)]
+pub(super) struct Additions {
+    pub(super) lifecycle: Option<Arc<dyn Lifecycle>>,
+    /// What was said as the session began.
+    pub(super) started: Option<oneshot::Receiver<PointAnswer>>,
+    /// Points that are told beside the conversation. Dropped, they are told no further.
+    pub(super) beside: JoinSet<()>,
+}
+
+impl Additions {
+    pub(super) fn new(lifecycle: Option<Arc<dyn Lifecycle>>) -> Self {
+        Self { lifecycle, ..Self::default() }
+    }
+
+    /// Where the turn machine stops for them.
+    pub(super) fn stops(&self) -> Stops {
+        let listens = |kind| self.listening(kind).is_some();
+        Stops {
+            prompts: listens(PointKind::Prompt) || listens(PointKind::SessionStart),
+            commands: self.lifecycle.is_some(),
+            end: listens(PointKind::BeforeStop),
+        }
+    }
+
+    /// Who has something to say at such a point.
+    pub(super) fn listening(&self, kind: PointKind) -> Option<Arc<dyn Lifecycle>> {
+        self.lifecycle.clone().filter(|lifecycle| lifecycle.listens(kind))
+    }
+
+    /// What the tools of the turn are held to.
+    pub(super) fn held_to(&self) -> Option<Arc<[String]>> {
+        self.lifecycle.as_ref()?.held_to()
+    }
+
+    pub(super) fn turn_ended(&self) {
+        if let Some(lifecycle) = &self.lifecycle {
+            lifecycle.turn_ended();
+        }
+    }
+}

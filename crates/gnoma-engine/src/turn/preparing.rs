@@ -1,0 +1,222 @@
+//! What a person said, on its way to the model: hooks have their say, commands become their text, and
+//! the shell commands in that are judged, asked for and run like any other.
+
+use std::collections::VecDeque;
+
+use gnoma_core::{
+    CallId, Content, Event, Message, RawJson, ResultPart, Role, StopReason, ToolCall, ToolOutcome,
+    lifecycle::{PointAnswer, Prepared, PromptPart},
+    session::{NoticeLevel, Outcome},
+};
+use serde_json::json;
+
+use super::{
+    Effects, Turn,
+    batch::Batch,
+    phase::Phase,
+    prompting::{Filling, Preparing},
+    protocol::Effect,
+};
+use crate::prompt;
+
+impl Turn {
+    pub(super) fn is_prepared_first(&self, message: &Message) -> bool {
+        let begins_with_slash = || message.text_content().starts_with('/');
+        self.added.stops.prompts || (self.added.stops.commands && begins_with_slash())
+    }
+
+    /// Prepares what has to be, then begins the turn with all of it or goes on to the next round.
+    pub(super) fn prepare(
+        &mut self,
+        mut ready: Vec<Message>,
+        mut left: VecDeque<Message>,
+        begins: bool,
+        fx: &mut Effects,
+    ) -> Phase {
+        while let Some(current) = left.pop_front() {
+            if self.is_prepared_first(&current) {
+                fx.push(Effect::Prepare(current.text_content()));
+                let preparing = Preparing { ready, current, left, filling: None, begins };
+                return Phase::Preparing(Box::new(preparing));
+            }
+            ready.push(current);
+        }
+        if begins { self.begin_with(ready, fx) } else { self.go_on_with(ready, fx) }
+    }
+
+    fn begin_with(&mut self, ready: Vec<Message>, fx: &mut Effects) -> Phase {
+        if ready.is_empty() {
+            self.rounds = 0;
+            return self.finish(Outcome::Complete { stop: StopReason::EndTurn }, fx);
+        }
+        for message in ready {
+            self.append(message, fx);
+        }
+        fx.push(Effect::Route);
+        Phase::Routing
+    }
+
+    fn go_on_with(&mut self, ready: Vec<Message>, fx: &mut Effects) -> Phase {
+        let is_answered = self.history.last().is_some_and(|last| last.role() == Role::Assistant);
+        if ready.is_empty() {
+            self.tell_queue(fx);
+        }
+        if ready.is_empty() && self.notes.is_empty() && is_answered {
+            if !self.queued.is_empty() {
+                return self.call_model(fx);
+            }
+            return self.end(Outcome::Complete { stop: StopReason::EndTurn }, fx);
+        }
+        self.next_round(ready, fx)
+    }
+
+    /// A message was prepared: what stands in it is run, and the next one is prepared.
+    pub(super) fn prepared(
+        &mut self,
+        mut preparing: Box<Preparing>,
+        prepared: Prepared,
+        shell: String,
+        fx: &mut Effects,
+    ) -> Phase {
+        let Prepared { block, parts, context, notices, tools: _, model: _ } = prepared;
+        for text in notices {
+            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+        }
+        if let Some(why) = block {
+            let (level, text) = (NoticeLevel::Warning, format!("not sent to the model: {why}"));
+            fx.push(Effect::Emit(Event::Notice { level, text }));
+            let Preparing { ready, left, begins, .. } = *preparing;
+            return self.prepare(ready, left, begins, fx);
+        }
+        let Some(parts) = parts else {
+            let mut content = preparing.current.content().to_vec();
+            content.extend(added(&context));
+            return self.is_ready(*preparing, content, fx);
+        };
+        preparing.filling = None;
+        self.fill(*preparing, (parts, context, shell), fx)
+    }
+
+    /// Runs the next shell command in a message; where there is none, the message is ready.
+    fn fill(
+        &mut self,
+        mut preparing: Preparing,
+        (mut parts, context, shell): (Vec<PromptPart>, Vec<String>, String),
+        fx: &mut Effects,
+    ) -> Phase {
+        for at in 0..parts.len() {
+            let Some(PromptPart::Command(command)) = parts.get(at) else { continue };
+            self.checks += 1;
+            let id = CallId::new(format!("gnoma-prompt-{}-{}", self.turns, self.checks));
+            let arguments = RawJson::of(&json!({ "command": command }));
+            if let Ok(arguments) = arguments
+                && !shell.is_empty()
+            {
+                let mut batch = Batch::of_check(ToolCall::new(id, &*shell, arguments));
+                if let Some(call) = batch.startable().pop() {
+                    fx.push(Effect::Judge(call));
+                    preparing.filling = Some(Filling { parts, context, shell, at, batch });
+                    return Phase::Preparing(Box::new(preparing));
+                }
+            }
+            if let Some(part) = parts.get_mut(at) {
+                *part = PromptPart::Text("[not run: there is no shell here]".to_owned());
+            }
+        }
+        let text: String = parts.iter().map(words).collect();
+        let others = preparing.current.content().iter();
+        let others = others.filter(|content| !matches!(content, Content::Text(_))).cloned();
+        let mut content: Vec<Content> = others.collect();
+        if !text.trim().is_empty() {
+            content.insert(0, Content::text(text));
+        }
+        content.extend(added(&context));
+        self.is_ready(preparing, content, fx)
+    }
+
+    fn is_ready(&mut self, preparing: Preparing, content: Vec<Content>, fx: &mut Effects) -> Phase {
+        let Preparing { mut ready, left, begins, .. } = preparing;
+        ready.extend(Message::user(content).ok());
+        self.prepare(ready, left, begins, fx)
+    }
+
+    /// A shell command in a message has run, or was refused.
+    pub(super) fn filled(
+        &mut self,
+        mut preparing: Box<Preparing>,
+        ended: ToolOutcome,
+        fx: &mut Effects,
+    ) -> Phase {
+        let Some(filling) = preparing.filling.take() else { return Phase::Preparing(preparing) };
+        let Filling { mut parts, context, shell, at, .. } = filling;
+        if let Some(part) = parts.get_mut(at) {
+            *part = PromptPart::Text(said_by(ended));
+        }
+        self.fill(*preparing, (parts, context, shell), fx)
+    }
+
+    /// The model is done; somebody may want it to go on.
+    pub(super) fn may_end(
+        &mut self,
+        stop: StopReason,
+        last_words: String,
+        fx: &mut Effects,
+    ) -> Phase {
+        let outcome = Outcome::Complete { stop };
+        if !self.added.stops.end || !matches!(stop, StopReason::EndTurn | StopReason::StopSequence)
+        {
+            return self.end(outcome, fx);
+        }
+        fx.push(Effect::BeforeStop { is_again: self.added.is_kept_going, last_words });
+        Phase::AskingStop(outcome)
+    }
+
+    /// Whether it may stop.
+    pub(super) fn stops(
+        &mut self,
+        outcome: Outcome,
+        answer: PointAnswer,
+        fx: &mut Effects,
+    ) -> Phase {
+        for text in answer.notices {
+            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+        }
+        match answer.block {
+            Some(why) if answer.stop.is_none() => {
+                self.added.is_kept_going = true;
+                self.notes.push(why);
+                self.call_model(fx)
+            }
+            Some(_) | None if !self.queued.is_empty() => self.call_model(fx),
+            Some(_) | None => self.end(outcome, fx),
+        }
+    }
+
+    /// Ends the turn where a hook wants it ended after these calls.
+    pub(super) fn is_stopped_after(&mut self, fx: &mut Effects) -> Option<Outcome> {
+        let why = self.added.stop_after.take()?;
+        let text = format!("a hook ended the turn: {why}");
+        fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+        Some(Outcome::Complete { stop: StopReason::Other })
+    }
+}
+
+fn words(part: &PromptPart) -> &str {
+    match part {
+        PromptPart::Text(text) => text,
+        PromptPart::Command(_) => "",
+    }
+}
+
+fn added(context: &[String]) -> Option<Content> {
+    (!context.is_empty()).then(|| Content::text(prompt::note(&context.join("\n"))))
+}
+
+fn said_by(outcome: ToolOutcome) -> String {
+    let call = ToolCall::new(CallId::new(""), "", RawJson::empty_object());
+    let parts = outcome.into_result(&call).parts.into_iter().filter_map(|part| match part {
+        ResultPart::Text { text } => Some(text),
+        ResultPart::Image(_) => None,
+    });
+    parts.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}

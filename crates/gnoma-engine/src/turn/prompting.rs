@@ -1,0 +1,53 @@
+//! What a person said while it is made ready, and where the machine stops for what people added.
+
+use std::collections::VecDeque;
+
+use gnoma_core::{Message, lifecycle::PromptPart};
+
+use super::batch::Batch;
+
+/// Where the machine stops for what people added.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stops {
+    /// All that a person says is prepared.
+    pub(crate) prompts: bool,
+    /// What begins with a slash is prepared.
+    pub(crate) commands: bool,
+    /// Somebody is asked before the model may stop.
+    pub(crate) end: bool,
+}
+
+/// Messages that are made ready, one after the other.
+#[derive(Debug)]
+pub(super) struct Preparing {
+    pub(super) ready: Vec<Message>,
+    pub(super) current: Message,
+    pub(super) left: VecDeque<Message>,
+    pub(super) filling: Option<Filling>,
+    /// The turn begins with them.
+    pub(super) begins: bool,
+}
+
+/// The shell command in a message that is under way.
+#[derive(Debug)]
+pub(super) struct Filling {
+    pub(super) parts: Vec<PromptPart>,
+    pub(super) context: Vec<String>,
+    pub(super) shell: String,
+    pub(super) at: usize,
+    pub(super) batch: Batch,
+}
+
+impl Preparing {
+    /// The shell command that is judged, asked for or run.
+    pub(super) fn batch(&self) -> Option<&Batch> {
+        self.filling.as_ref().map(|filling| &filling.batch)
+    }
+
+    /// The call that runs, and what was said and has not reached the history.
+    pub(super) fn given_up(self) -> (Option<Batch>, Vec<Message>) {
+        let Self { ready, current, left, filling, begins: _ } = self;
+        let said = ready.into_iter().chain([current]).chain(left).collect();
+        (filling.map(|filling| filling.batch), said)
+    }
+}

@@ -1,0 +1,71 @@
+//! Definitions of sub-agents: Markdown files with a prompt. They are read and listed; nothing starts
+//! them yet.
+
+use std::path::PathBuf;
+
+use crate::{
+    front_matter::FrontMatter,
+    names,
+    places::{BroughtBy, ExtendPlaces, read_text},
+};
+
+/// Most definitions of one folder.
+const MAX_AGENTS: usize = 500;
+
+/// A sub-agent that somebody has defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentFile {
+    /// What it is called.
+    pub name: String,
+    /// Who brought it along.
+    pub by: BroughtBy,
+    /// Its file.
+    pub path: PathBuf,
+    /// What it is for.
+    pub description: String,
+    /// The tools that it may use.
+    pub tools: Option<Vec<String>>,
+    /// The model that it wants.
+    pub model: Option<String>,
+}
+
+/// All definitions, the weightiest of each name, sorted by name; and what could not be read.
+#[must_use]
+pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
+    let (mut found, mut faults) = (Vec::new(), Vec::new());
+    for (by, folder) in places.folders("agents", true) {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().take(MAX_AGENTS).flatten();
+        let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+        files.sort();
+        for path in files {
+            if !places.is_inside(by, &path) {
+                faults.push(format!("{} leads out of the project", places.shown(&path)));
+                continue;
+            }
+            match read_text(&path).and_then(|text| agent(by, path.clone(), &text)) {
+                Ok(agent) => found.push(agent),
+                Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
+            }
+        }
+    }
+    found.reverse();
+    found.sort_by(|one: &AgentFile, other| one.name.cmp(&other.name));
+    found.dedup_by(|later, earlier| later.name == earlier.name);
+    (found, faults)
+}
+
+fn agent(by: BroughtBy, path: PathBuf, text: &str) -> Result<AgentFile, String> {
+    let (fields, _) = FrontMatter::split(text).ok_or("it has no fields (`---`)")?;
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let name = fields.text("name").or(stem).unwrap_or_default();
+    let description = fields.text("description").ok_or("it has no description")?;
+    Ok(AgentFile {
+        name,
+        by,
+        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
+        tools: fields.text("tools").map(|tools| names::allowed(&tools)),
+        model: fields.text("model"),
+        path,
+    })
+}

@@ -1,0 +1,231 @@
+//! A command's text with what was written behind its name, as the model will read it.
+//!
+//! Pure but for the files that the text mentions, which are handed in. What is written behind a name
+//! never becomes a command or a mention of its own: only what the file says is looked at for those.
+
+use gnoma_core::lifecycle::PromptPart;
+
+/// Reads a file that a text mentions; an error says why it is not put in, and says nothing where there
+/// is no such file.
+type Include<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
+
+/// The words of arguments; quotes hold words together.
+#[must_use]
+pub fn words(arguments: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = arguments.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if quote != Some('\'') => word.get_or_insert_default().extend(chars.next()),
+            '"' | '\'' if quote.is_none() => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            _ if quote == Some(c) => quote = None,
+            c if c.is_whitespace() && quote.is_none() => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// What is said in place of the command. Faults are for people.
+pub fn expand(
+    body: &str,
+    arguments: &str,
+    include: &mut Include<'_>,
+) -> (Vec<PromptPart>, Vec<String>) {
+    let mut filling = Filling { arguments, words: words(arguments), is_used: false };
+    let (mut parts, mut faults, mut files) = (Vec::new(), Vec::new(), Vec::new());
+    let mut text = String::new();
+    let mut rest = body;
+    while let Some((before, piece, after)) = next_piece(rest) {
+        text.push_str(&filling.fill(before));
+        match piece {
+            BodyPiece::Command(command) => {
+                parts.push(PromptPart::Text(std::mem::take(&mut text)));
+                parts.push(PromptPart::Command(filling.fill(command)));
+            }
+            BodyPiece::File(path) => {
+                let path = filling.fill(path);
+                text.push('@');
+                text.push_str(&path);
+                match include(&path) {
+                    Ok(content) => files.push((path, content)),
+                    // What is no file was not meant as one.
+                    Err(why) if why.is_empty() => (),
+                    Err(why) => faults.push(format!("`@{path}` is not put in: {why}")),
+                }
+            }
+        }
+        rest = after;
+    }
+    text.push_str(&filling.fill(rest));
+    if !filling.is_used && !arguments.is_empty() {
+        text.truncate(text.trim_end().len());
+        text.push_str("\n\nARGUMENTS: ");
+        text.push_str(arguments);
+    }
+    for (path, content) in files {
+        text.truncate(text.trim_end().len());
+        text.push_str(&format!("\n\n<file path=\"{path}\">\n{}\n</file>", content.trim_end()));
+    }
+    parts.push(PromptPart::Text(text));
+    parts.retain(|part| !matches!(part, PromptPart::Text(text) if text.is_empty()));
+    (parts, faults)
+}
+
+enum BodyPiece<'t> {
+    Command(&'t str),
+    File(&'t str),
+}
+
+/// The next shell command or mention: what stands before it, it, and what stands behind it.
+fn next_piece(text: &str) -> Option<(&str, BodyPiece<'_>, &str)> {
+    for (at, c) in text.char_indices() {
+        let (before, here) = text.split_at(at);
+        if !before.chars().next_back().is_none_or(char::is_whitespace) {
+            continue;
+        }
+        if c == '!'
+            && let Some(command) = here.strip_prefix("!`")
+            && let Some(end) = command.find('`').filter(|end| *end > 0)
+        {
+            let (command, after) = command.split_at(end);
+            return Some((before, BodyPiece::Command(command), after.get(1..).unwrap_or_default()));
+        }
+        if c == '@'
+            && let Some(path) = mention(here)
+        {
+            return Some((before, BodyPiece::File(path), here.get(1 + path.len()..)?));
+        }
+    }
+    None
+}
+
+/// The path of a mention, without the sign that ends a sentence.
+fn mention(here: &str) -> Option<&str> {
+    let rest = here.strip_prefix('@')?;
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let path = rest.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '`']);
+    // What has neither a dot nor a slash is more likely somebody's name.
+    let is_path = path.contains(['.', '/', '$']) && !path.contains(['@', '`', '"']);
+    is_path.then_some(path)
+}
+
+struct Filling<'a> {
+    arguments: &'a str,
+    words: Vec<String>,
+    is_used: bool,
+}
+
+impl Filling<'_> {
+    /// The text with what was written in the places of its placeholders. Positions count from zero;
+    /// one without a value stays as it is.
+    fn fill(&mut self, text: &str) -> String {
+        let mut result = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            let (before, here) = rest.split_at(at);
+            result.push_str(before);
+            let (value, length) = self.placeholder(here);
+            result.push_str(value.as_deref().unwrap_or_else(|| here.get(..length).unwrap_or("$")));
+            rest = here.get(length..).unwrap_or_default();
+        }
+        result.push_str(rest);
+        result
+    }
+
+    /// What stands for the placeholder at the beginning of a text, and how long that is.
+    fn placeholder(&mut self, here: &str) -> (Option<String>, usize) {
+        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let after = here.get(1..).unwrap_or_default();
+        if let Some(rest) = after.strip_prefix("ARGUMENTS") {
+            let length = here.len() - rest.len();
+            if let Some(inside) = rest.strip_prefix('[') {
+                let count = digits(inside);
+                let number = inside.get(..count).unwrap_or_default();
+                if count > 0 && inside.get(count..).is_some_and(|end| end.starts_with(']')) {
+                    return (self.word(number), length + count + 2);
+                }
+            }
+            self.is_used = true;
+            return (Some(self.arguments.to_owned()), length);
+        }
+        match digits(after) {
+            0 => (None, 1),
+            count => (self.word(after.get(..count).unwrap_or_default()), 1 + count),
+        }
+    }
+
+    fn word(&mut self, number: &str) -> Option<String> {
+        self.is_used = true;
+        number.parse::<usize>().ok().and_then(|at| self.words.get(at)).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(body: &str, arguments: &str) -> Vec<PromptPart> {
+        let mut include = |path: &str| match path {
+            "a.txt" => Ok("inside\n".to_owned()),
+            _ => Err("no".to_owned()),
+        };
+        expand(body, arguments, &mut include).0
+    }
+
+    fn text(body: &str, arguments: &str) -> String {
+        match &*said(body, arguments) {
+            [PromptPart::Text(text)] => text.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn arguments_take_the_places_that_the_text_has_for_them() {
+        assert_eq!(text("all: $ARGUMENTS.", "a b"), "all: a b.");
+        assert_eq!(text("$0 then $1", "'a b' c"), "a b then c");
+        assert_eq!(text("$ARGUMENTS[0], $ARGUMENTS[1]", "x y"), "x, y");
+        assert_eq!(text("$0 $2 $ARGUMENTS[9]", "x"), "x $2 $ARGUMENTS[9]");
+        assert_eq!(text("costs $ here", ""), "costs $ here");
+        assert_eq!(text("do it\n", "now please"), "do it\n\nARGUMENTS: now please");
+        assert_eq!(text("do it\n", ""), "do it\n");
+        assert_eq!(text("$ARGUMENTS", "$0 !`x` @a.txt"), "$0 !`x` @a.txt");
+    }
+
+    #[test]
+    fn commands_run_only_where_they_stand_apart() {
+        let command = |text: &str| PromptPart::Command(text.to_owned());
+        let words = |text: &str| PromptPart::Text(text.to_owned());
+        assert_eq!(said("!`date`", ""), [command("date")]);
+        assert_eq!(said("a !`ls $0` b", "x"), [words("a "), command("ls x"), words(" b")]);
+        assert_eq!(text("out=!`date`", ""), "out=!`date`");
+        assert_eq!(text("wow! `date` !``", ""), "wow! `date` !``");
+    }
+
+    #[test]
+    fn files_are_put_in() {
+        let said = text("look at @a.txt, me@a.txt and @nobody.", "");
+        assert_eq!(
+            said,
+            "look at @a.txt, me@a.txt and @nobody.\n\n<file path=\"a.txt\">\ninside\n</file>"
+        );
+        let (_, faults) = expand("@b.txt", "", &mut |_| Err("it is not there".to_owned()));
+        assert_eq!(faults, ["`@b.txt` is not put in: it is not there"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_written_behind_a_name_never_becomes_a_command(
+            body in "[a-z !`$0@.\n]{0,40}", arguments in "[a-z!`@$ ]{0,20}",
+        ) {
+            let plain = said(&body, "").iter().filter(|it| matches!(it, PromptPart::Command(_))).count();
+            let with = said(&body, &arguments);
+            let with = with.iter().filter(|it| matches!(it, PromptPart::Command(_))).count();
+            proptest::prop_assert_eq!(plain, with);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Commands of people's own: Markdown files whose text is said in place of `/name`.
+
+mod expand;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+pub use self::expand::{expand, words};
+use crate::{
+    front_matter::FrontMatter,
+    names,
+    places::{BroughtBy, ExtendPlaces, read_text},
+};
+
+/// Most commands of all places together.
+const MAX_COMMANDS: usize = 500;
+/// How deep folders of commands may lie in each other.
+const MAX_DEPTH: usize = 6;
+/// Most entries of a folder that are looked at.
+const MAX_ENTRIES: usize = 2_000;
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CustomCommand {
+    /// What is written behind the slash: `name`, or `folder:name`.
+    pub name: String,
+    /// Who brought it along.
+    pub by: BroughtBy,
+    /// Its file.
+    pub path: PathBuf,
+    /// What it does, in a line.
+    pub description: String,
+    /// What is written behind its name, such as `[issue]`.
+    pub hint: String,
+    /// The tools that its turn is held to.
+    pub tools: Option<Vec<String>>,
+    /// The model that it wants.
+    pub model: Option<String>,
+    /// What is said.
+    pub body: String,
+}
+
+/// All commands, the weightiest of each name, sorted by name; and what could not be read.
+#[must_use]
+pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
+    let (mut found, mut faults) = (Vec::new(), Vec::new());
+    for (by, folder) in places.folders("commands", false) {
+        let mut files = Vec::new();
+        below(&folder, "", 0, &mut files);
+        for (name, path) in files {
+            if !places.is_inside(by, &path) {
+                faults.push(format!("{} leads out of the project", places.shown(&path)));
+                continue;
+            }
+            match read_text(&path) {
+                Ok(text) => found.push(command(name, by, path, &text)),
+                Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
+            }
+        }
+    }
+    // Of one name the last holds; the sort is stable.
+    found.reverse();
+    found.sort_by(|one: &CustomCommand, other| one.name.cmp(&other.name));
+    found.dedup_by(|later, earlier| later.name == earlier.name);
+    if found.len() > MAX_COMMANDS {
+        faults.push(format!("there are more than {MAX_COMMANDS} commands; the rest is left out"));
+        found.truncate(MAX_COMMANDS);
+    }
+    (found, faults)
+}
+
+fn command(name: String, by: BroughtBy, path: PathBuf, text: &str) -> CustomCommand {
+    let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
+    let first = || body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let description = fields.text("description");
+    let description = description.unwrap_or_else(|| first().trim_start_matches('#').trim().into());
+    CustomCommand {
+        name,
+        by,
+        path,
+        description: one_line(&description),
+        hint: one_line(&fields.text("argument-hint").unwrap_or_default()),
+        tools: fields.text("allowed-tools").map(|tools| names::allowed(&tools)),
+        model: fields.text("model"),
+        body: body.trim_start_matches(['\n', '\r']).to_owned(),
+    }
+}
+
+/// Longest description that is shown.
+const MAX_SHOWN: usize = 200;
+
+fn one_line(text: &str) -> String {
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(MAX_SHOWN).collect()
+}
+
+/// The Markdown files below a folder with their names, sorted.
+fn below(folder: &Path, prefix: &str, depth: usize, files: &mut Vec<(String, PathBuf)>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> =
+        entries.take(MAX_ENTRIES).filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    for path in paths {
+        let is_folder = path.is_dir();
+        let part = if is_folder { path.file_name() } else { path.file_stem() };
+        let Some(part) = part.and_then(|part| part.to_str()).filter(|part| is_name(part)) else {
+            continue;
+        };
+        let name = if prefix.is_empty() { part.to_owned() } else { format!("{prefix}:{part}") };
+        if is_folder && depth < MAX_DEPTH {
+            below(&path, &name, depth + 1, files);
+        } else if !is_folder && path.extension().is_some_and(|extension| extension == "md") {
+            files.push((name, path));
+        }
+    }
+}
+
+/// Whether it can be written behind a slash.
+fn is_name(part: &str) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !part.is_empty() && part.len() <= 64 && !part.starts_with('.') && part.chars().all(fits)
+}
+
+/// The command that a text names, and what stands behind the name.
+#[must_use]
+pub fn named(text: &str) -> Option<(&str, &str)> {
+    let rest = text.trim_start().strip_prefix('/')?;
+    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let is_command = !name.is_empty() && name.split(':').all(is_name);
+    is_command.then(|| (name, arguments.trim()))
+}

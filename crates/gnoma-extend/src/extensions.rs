@@ -1,0 +1,267 @@
+//! What was added to one session, as its engine sees it.
+
+use std::{
+    fmt,
+    path::Path,
+    sync::{Arc, PoisonError},
+};
+
+use gnoma_core::{
+    Tool,
+    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, PromptPart},
+    places::secret,
+    session::PermissionMode,
+    tool::BoxFuture,
+};
+use tokio::task::spawn_blocking;
+
+use crate::{
+    commands::{self, CustomCommand},
+    hooks::{HookLook, Hooks},
+    nested::{self, Told},
+    places::{BroughtBy, ExtendPlaces, read_text},
+    skills::{self, Skill, SkillTool, tool::HeldTo},
+};
+
+/// The extensions of a session.
+pub struct Extensions {
+    places: Arc<ExtendPlaces>,
+    /// The skills that a model may use, as they were when the session began.
+    skills: Arc<[Skill]>,
+    held_to: HeldTo,
+    hooks: Arc<Hooks>,
+    /// Instructions of deeper folders that were told.
+    told: Told,
+}
+
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extensions").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+/// What can be written behind a slash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlashName {
+    /// The name.
+    pub name: String,
+    /// What is written behind it.
+    pub hint: String,
+    /// What it does.
+    pub about: String,
+    /// Who brought it along.
+    pub by: BroughtBy,
+}
+
+impl Extensions {
+    /// Reads what lies in these places.
+    #[must_use]
+    pub fn read(places: ExtendPlaces, hooks: Hooks) -> Self {
+        let is_offered = |skill: &Skill| {
+            !skill.is_for_people && (skill.by != BroughtBy::Project || places.is_trusted)
+        };
+        let skills = skills::skills(&places).0.into_iter().filter(is_offered).collect();
+        Self {
+            places: Arc::new(places),
+            skills,
+            held_to: HeldTo::default(),
+            hooks: Arc::new(hooks),
+            told: Told::default(),
+        }
+    }
+
+    /// The hooks.
+    #[must_use]
+    pub fn hooks(&self) -> &Arc<Hooks> {
+        &self.hooks
+    }
+
+    /// The tools that they add.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        if self.skills.is_empty() {
+            return Vec::new();
+        }
+        vec![Arc::new(SkillTool::new(Arc::clone(&self.skills), Arc::clone(&self.held_to)))]
+    }
+
+    /// What they add to the system prompt; may be empty.
+    #[must_use]
+    pub fn prompt(&self) -> String {
+        skills::listed(self.skills.iter())
+    }
+}
+
+/// All that can be written behind a slash, sorted by name. A skill takes the place of a command.
+#[must_use]
+pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
+    let skills = skills::skills(places).0.into_iter().map(|skill| SlashName {
+        name: skill.name,
+        hint: skill.hint,
+        about: skill.description,
+        by: skill.by,
+    });
+    let commands = commands::commands(places).0.into_iter().map(|command| SlashName {
+        name: command.name,
+        hint: command.hint,
+        about: command.description,
+        by: command.by,
+    });
+    let mut all: Vec<SlashName> = skills.chain(commands).collect();
+    all.sort_by(|one, other| one.name.cmp(&other.name).then(other.by.cmp(&one.by)));
+    all.dedup_by(|later, earlier| later.name == earlier.name);
+    all
+}
+
+/// What a name behind a slash stands for.
+struct Meaning {
+    by: BroughtBy,
+    body: String,
+    tools: Option<Vec<String>>,
+    model: Option<String>,
+    refusal: Option<String>,
+}
+
+impl From<CustomCommand> for Meaning {
+    fn from(command: CustomCommand) -> Self {
+        let CustomCommand { by, body, tools, model, .. } = command;
+        Self { by, body, tools, model, refusal: None }
+    }
+}
+
+impl From<Skill> for Meaning {
+    fn from(skill: Skill) -> Self {
+        let is_batch = skill.by == BroughtBy::Bundled && skill.name == "batch";
+        let refusal = is_batch.then(|| skill.body.clone());
+        let body = skills::tool::text(&skill, "");
+        let Skill { by, tools, model, .. } = skill;
+        Self { by, body, tools, model, refusal }
+    }
+}
+
+/// What the name means that stands behind a slash.
+fn meaning(places: &ExtendPlaces, name: &str) -> Option<Meaning> {
+    let skill = skills::skills(places).0.into_iter().find(|skill| skill.name == name);
+    let command = commands::commands(places).0.into_iter().find(|command| command.name == name);
+    match (skill, command) {
+        (Some(skill), Some(command)) if command.by > skill.by => Some(command.into()),
+        (Some(skill), _) => Some(skill.into()),
+        (None, command) => command.map(Meaning::from),
+    }
+}
+
+/// What is said in place of a text that names a command or a skill; `None` where it names none.
+fn expanded(places: &ExtendPlaces, text: &str) -> Option<Prepared> {
+    let (name, arguments) = commands::named(text)?;
+    let meaning = meaning(places, name)?;
+    if let Some(why) = meaning.refusal {
+        return Some(Prepared { block: Some(why), ..Prepared::default() });
+    }
+    let mut include = |path: &str| included(places, path);
+    let (mut parts, mut notices) = commands::expand(&meaning.body, arguments, &mut include);
+    if meaning.by == BroughtBy::Project && !places.is_trusted {
+        let is_held = hold_back(&mut parts);
+        if is_held {
+            notices.push(format!(
+                "the shell commands of `/{name}` were not run: this project is not trusted (`gnoma trust`)"
+            ));
+        }
+    }
+    let Meaning { tools, model, .. } = meaning;
+    let model = model.filter(|model| model != "inherit");
+    Some(Prepared { parts: Some(parts), tools, model, notices, ..Prepared::default() })
+}
+
+/// Takes the shell commands out; says whether there were any.
+fn hold_back(parts: &mut [PromptPart]) -> bool {
+    let mut is_held = false;
+    for part in parts {
+        if let PromptPart::Command(command) = part {
+            *part = PromptPart::Text(format!("[not run, the project is not trusted: {command}]"));
+            is_held = true;
+        }
+    }
+    is_held
+}
+
+/// The text of a file that a command mentions: of one in the folders of the session that holds no
+/// secrets by its name.
+fn included(places: &ExtendPlaces, path: &str) -> Result<String, String> {
+    let named = match (path.strip_prefix("~/"), &places.home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => places.cwd.join(path),
+    };
+    let real = named.canonicalize().map_err(|_| String::new())?;
+    if !places.roots.iter().any(|root| real.starts_with(root)) {
+        return Err("it lies outside of the folders that the session works in".to_owned());
+    }
+    if secret(Path::new(&real)).is_some() {
+        return Err("it may hold secrets".to_owned());
+    }
+    read_text(&real)
+}
+
+impl Lifecycle for Extensions {
+    fn listens(&self, kind: PointKind) -> bool {
+        // What holds for a folder is told when a file there was touched.
+        kind == PointKind::AfterTool || self.hooks.listens(kind)
+    }
+
+    fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
+        let touched = match &point {
+            Point::AfterTool { call, .. } => nested::touched(&self.places, call),
+            _ => None,
+        };
+        let said = self.hooks.at(point, mode);
+        let Some(file) = touched else { return Box::pin(said) };
+        let (places, told) = (Arc::clone(&self.places), Arc::clone(&self.told));
+        Box::pin(async move {
+            let more = spawn_blocking(move || nested::untold(&places, &told, &file)).await;
+            let mut answer = said.await;
+            answer.context.extend(more.unwrap_or_default());
+            answer
+        })
+    }
+
+    fn prepare(&self, text: String, mode: PermissionMode) -> BoxFuture<'static, Prepared> {
+        let (places, held_to) = (Arc::clone(&self.places), Arc::clone(&self.held_to));
+        let hooks = Arc::clone(&self.hooks);
+        Box::pin(async move {
+            let said = if hooks.listens(PointKind::Prompt) {
+                hooks.at(Point::Prompt { text: text.clone() }, mode).await
+            } else {
+                PointAnswer::default()
+            };
+            if said.block.is_some() {
+                let PointAnswer { block, notices, .. } = said;
+                return Prepared { block, notices, ..Prepared::default() };
+            }
+            let expanded = spawn_blocking(move || expanded(&places, &text)).await;
+            let mut prepared = expanded.ok().flatten().unwrap_or_default();
+            skills::tool::hold(&held_to, prepared.tools.as_deref());
+            prepared.context.extend(said.context);
+            prepared.notices.extend(said.notices);
+            prepared
+        })
+    }
+
+    fn held_to(&self) -> Option<Arc<[String]>> {
+        self.held_to.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn hooks_told(&self) -> Vec<String> {
+        let line = |look: HookLook| {
+            let last = match look.last {
+                Some((took_ms, how)) => format!("last run: {how}, {took_ms} ms"),
+                None => "has not run".to_owned(),
+            };
+            let origin = self.places.shown(&look.origin);
+            format!("{}: {} ({}, {origin}); {last}", look.event, look.command, look.by)
+        };
+        self.hooks.looks().into_iter().map(line).collect()
+    }
+
+    fn turn_ended(&self) {
+        *self.held_to.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}

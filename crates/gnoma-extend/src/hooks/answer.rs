@@ -1,0 +1,208 @@
+//! What a hook's exit code and output mean. Pure.
+
+use gnoma_core::{
+    RawJson, ToolCall,
+    lifecycle::{Point, PointAnswer, PointKind},
+};
+use serde_json::Value;
+
+use super::{
+    hook::{Hook, HookContract},
+    input::own_arguments,
+};
+
+/// Most of a hook's words that go on, in characters.
+const MAX_WORDS: usize = 10_000;
+
+/// How a hook's program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HookEnd {
+    /// With this exit code.
+    Code(i32),
+    /// It took too long and was ended.
+    TimedOut,
+    /// By a signal, or it could not be started; why.
+    Failed(String),
+}
+
+/// What became of one hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HookRun {
+    pub(crate) end: HookEnd,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// What it means.
+pub(crate) fn read(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
+    let answer = match (&run.end, hook.contract) {
+        (HookEnd::Code(0), HookContract::Claude) => fine(hook, point, &run.stdout),
+        (HookEnd::Code(2), HookContract::Claude) => blocked(point, words(&run.stderr)),
+        (HookEnd::Code(code @ (0..=2)), HookContract::Own) => own(point, *code, run),
+        (end, _) => return failed(hook, end, run),
+    };
+    answer
+}
+
+/// A program that fails is shown, and blocks only where the hook says so.
+fn failed(hook: &Hook, end: &HookEnd, run: &HookRun) -> PointAnswer {
+    let how = match end {
+        HookEnd::Code(code) => format!("ended with exit code {code}"),
+        HookEnd::TimedOut => format!("took longer than {} s", hook.timeout.as_secs_f32()),
+        HookEnd::Failed(why) => why.clone(),
+    };
+    let said = words(&run.stderr).lines().next().unwrap_or_default().to_owned();
+    let said = if said.is_empty() { said } else { format!(": {said}") };
+    let text = format!("the {} hook `{}` {how}{said}", hook.event, shortened(&hook.name));
+    let block = hook.fails_closed.then(|| text.clone());
+    PointAnswer { block, notices: vec![text], ..PointAnswer::default() }
+}
+
+fn shortened(text: &str) -> String {
+    const MOST: usize = 80;
+    if text.chars().count() <= MOST {
+        return text.to_owned();
+    }
+    format!("{}…", text.chars().take(MOST).collect::<String>())
+}
+
+fn words(text: &str) -> String {
+    text.trim().chars().take(MAX_WORDS).collect()
+}
+
+fn blocked(point: &Point, why: String) -> PointAnswer {
+    let why = if why.is_empty() { "a hook blocked it".to_owned() } else { why };
+    let mut answer = PointAnswer::default();
+    match point.kind() {
+        PointKind::SessionStart
+        | PointKind::SessionEnd
+        | PointKind::AfterCompaction
+        | PointKind::Notification
+        | PointKind::PermissionDenied
+        | PointKind::ModelSwitched => answer.notices.push(why),
+        PointKind::Prompt
+        | PointKind::BeforeTool
+        | PointKind::AfterTool
+        | PointKind::ToolFailed
+        | PointKind::PermissionAsked
+        | PointKind::BeforeCompaction
+        | PointKind::BeforeStop => answer.block = Some(why),
+    }
+    answer
+}
+
+/// Its words are context at two points; JSON says more.
+fn fine(hook: &Hook, point: &Point, stdout: &str) -> PointAnswer {
+    let text = stdout.trim();
+    if text.starts_with('{') {
+        // Broken JSON is harmless.
+        return match serde_json::from_str::<Value>(text) {
+            Ok(value) => json(hook, point, &value),
+            Err(_) => PointAnswer::default(),
+        };
+    }
+    let is_heard = matches!(point.kind(), PointKind::SessionStart | PointKind::Prompt);
+    let context = (is_heard && !text.is_empty()).then(|| words(text));
+    PointAnswer { context: context.into_iter().collect(), ..PointAnswer::default() }
+}
+
+fn json(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
+    let text = |value: &Value, name: &str| {
+        let text = value.get(name).and_then(Value::as_str);
+        text.map(words).filter(|text| !text.is_empty())
+    };
+    let mut answer = PointAnswer::default();
+    answer.notices.extend(text(value, "systemMessage"));
+    if value.get("continue").and_then(Value::as_bool) == Some(false) {
+        let why = text(value, "stopReason").unwrap_or_else(|| "no reason was given".to_owned());
+        if matches!(point.kind(), PointKind::Prompt) {
+            answer.block = Some(why);
+        } else {
+            answer.stop = Some(why);
+        }
+    }
+    let reason = text(value, "reason");
+    if text(value, "decision").as_deref() == Some("block") {
+        let block = blocked(point, reason.unwrap_or_default());
+        answer.block = answer.block.or(block.block);
+        answer.notices.extend(block.notices);
+    }
+    let Some(specific) = value.get("hookSpecificOutput") else { return answer };
+    let is_meant = text(specific, "hookEventName").is_none_or(|event| event == hook.event);
+    if !is_meant {
+        return answer;
+    }
+    answer.context.extend(text(specific, "additionalContext"));
+    answer.output = specific.get("updatedToolOutput").map(|output| match output {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    let why = text(specific, "permissionDecisionReason");
+    match text(specific, "permissionDecision").as_deref() {
+        Some("deny") => {
+            answer.block = Some(why.unwrap_or_else(|| "a hook denied it".to_owned()));
+        }
+        Some("ask" | "defer") => {
+            answer.ask = Some(why.unwrap_or_else(|| "a hook wants it asked for".to_owned()));
+        }
+        // What is allowed is not wider for it.
+        _ => (),
+    }
+    if let Some(decision) = specific.get("decision")
+        && text(decision, "behavior").as_deref() == Some("deny")
+    {
+        let why = text(decision, "message");
+        answer.block = Some(why.unwrap_or_else(|| "a hook denied it".to_owned()));
+    }
+    if let (Some(changed), Point::BeforeTool { call }) = (specific.get("updatedInput"), point) {
+        answer.arguments = arguments(call, changed);
+    }
+    answer
+}
+
+fn arguments(call: &ToolCall, changed: &Value) -> Option<RawJson> {
+    changed.is_object().then(|| RawJson::of(&own_arguments(call, changed.clone())).ok())?
+}
+
+/// gnoma's own contract: 0 allows, 1 abstains, 2 denies, and JSON weighs more than the code.
+fn own(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
+    let value: Value = serde_json::from_str(run.stdout.trim()).unwrap_or_default();
+    let action = value.get("action").and_then(Value::as_str);
+    let denies = action.map_or(code == 2, |action| action == "deny");
+    let mut answer = PointAnswer::default();
+    if denies && !matches!(point.kind(), PointKind::AfterTool) {
+        answer = blocked(point, words(&run.stderr));
+    }
+    match (point, value.get("transformed")) {
+        (_, None | Some(Value::Null)) => (),
+        (Point::BeforeTool { call }, Some(changed)) => {
+            answer.arguments = arguments(call, changed);
+        }
+        (Point::AfterTool { .. }, Some(Value::String(text))) => answer.output = Some(text.clone()),
+        (Point::AfterTool { .. }, Some(other)) => {
+            let output = other.get("output").and_then(Value::as_str);
+            answer.output = Some(output.map_or_else(|| other.to_string(), str::to_owned));
+        }
+        _ => (),
+    }
+    answer
+}
+
+/// All answers of a point as one: what blocks beats what asks, and that beats what allows.
+pub(crate) fn together(answers: impl IntoIterator<Item = PointAnswer>) -> PointAnswer {
+    let mut all = PointAnswer::default();
+    for answer in answers {
+        let PointAnswer { block, ask, arguments, output, context, stop, notices } = answer;
+        all.block = match (all.block.take(), block) {
+            (Some(one), Some(other)) => Some(format!("{one}\n{other}")),
+            (one, other) => one.or(other),
+        };
+        all.ask = all.ask.or(ask);
+        all.arguments = arguments.or(all.arguments);
+        all.output = output.or(all.output);
+        all.stop = all.stop.or(stop);
+        all.context.extend(context);
+        all.notices.extend(notices);
+    }
+    all
+}

@@ -1,0 +1,150 @@
+//! Hooks as other programs keep them: `{"hooks": {"Event": [{"matcher": "…", "hooks": [{…}]}]}}`.
+
+use std::{path::PathBuf, time::Duration};
+
+use gnoma_core::lifecycle::PointKind;
+use serde_json::Value;
+
+use super::{
+    hook::{Hook, HookContract, USUAL_TIMEOUT},
+    matcher::Matcher,
+};
+use crate::places::{BroughtBy, ExtendPlaces, read_text};
+
+/// Most hooks of all files together.
+const MAX_HOOKS: usize = 200;
+/// Longest time that a hook can be given.
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// The events of other programs that gnoma has.
+const EVENTS: [(&str, PointKind); 13] = [
+    ("SessionStart", PointKind::SessionStart),
+    ("SessionEnd", PointKind::SessionEnd),
+    ("UserPromptSubmit", PointKind::Prompt),
+    ("PreToolUse", PointKind::BeforeTool),
+    ("PostToolUse", PointKind::AfterTool),
+    ("PostToolUseFailure", PointKind::ToolFailed),
+    ("PermissionRequest", PointKind::PermissionAsked),
+    ("PermissionDenied", PointKind::PermissionDenied),
+    ("PreCompact", PointKind::BeforeCompaction),
+    ("PostCompact", PointKind::AfterCompaction),
+    ("Stop", PointKind::BeforeStop),
+    ("Notification", PointKind::Notification),
+    ("PostModelSwitch", PointKind::ModelSwitched),
+];
+
+/// What was found in files.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The hooks.
+    pub hooks: Vec<Hook>,
+    /// What is there and does nothing, or cannot be read, a sentence each.
+    pub faults: Vec<String>,
+}
+
+/// Reads the hooks of other programs' files: the person's, then the project's.
+#[must_use]
+pub fn read(places: &ExtendPlaces) -> Found {
+    let mut found = Found::default();
+    let mut files = Vec::new();
+    if let Some(home) = &places.home {
+        files.push((BroughtBy::User, home.join(".claude/settings.json")));
+        files.push((BroughtBy::User, home.join(".codex/hooks.json")));
+    }
+    if places.home.as_deref() != Some(&*places.project) {
+        for name in [".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json"] {
+            files.push((BroughtBy::Project, places.project.join(name)));
+        }
+    }
+    codex_settings(places, &mut found);
+    for (by, path) in files {
+        if path.is_file() {
+            file(places, by, path, &mut found);
+        }
+    }
+    found
+}
+
+/// Hooks in Codex's other file are not read; that is said.
+fn codex_settings(places: &ExtendPlaces, found: &mut Found) {
+    let home = places.home.iter().map(|home| home.join(".codex/config.toml"));
+    for path in home.chain([places.project.join(".codex/config.toml")]) {
+        let text = read_text(&path).unwrap_or_default();
+        if text.lines().any(|line| line.starts_with("[hooks") || line.starts_with("[[hooks")) {
+            let shown = places.shown(&path);
+            found.faults.push(format!(
+                "the hooks in {shown} do not run: gnoma reads those in `hooks.json` beside it"
+            ));
+        }
+    }
+}
+
+fn file(places: &ExtendPlaces, by: BroughtBy, path: PathBuf, found: &mut Found) {
+    let shown = places.shown(&path);
+    if !places.is_inside(by, &path) {
+        return found.faults.push(format!("{shown} leads out of the project"));
+    }
+    let value = read_text(&path).and_then(|text| {
+        serde_json::from_str::<Value>(&text).map_err(|error| format!("it is no JSON: {error}"))
+    });
+    let value = match value {
+        Ok(value) => value,
+        Err(why) => return found.faults.push(format!("the hooks of {shown} are not read: {why}")),
+    };
+    if value.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
+        return found.faults.push(format!("{shown} switches its hooks off"));
+    }
+    let Some(events) = value.get("hooks").and_then(Value::as_object) else { return };
+    for (event, groups) in events {
+        let Some((_, point)) = EVENTS.iter().find(|(name, _)| name == event) else {
+            found
+                .faults
+                .push(format!("{shown}: gnoma has no event `{event}`, so its hooks never run"));
+            continue;
+        };
+        for group in groups.as_array().into_iter().flatten() {
+            let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or_default();
+            for entry in group.get("hooks").and_then(Value::as_array).into_iter().flatten() {
+                if found.hooks.len() == MAX_HOOKS {
+                    return found.faults.push(format!("{shown}: more than {MAX_HOOKS} hooks"));
+                }
+                match hook(event, *point, matcher, entry) {
+                    Ok(hook) => found.hooks.push(Hook { by, origin: path.clone(), ..hook }),
+                    Err(why) => found.faults.push(format!("{shown}: a hook for {event} {why}")),
+                }
+            }
+        }
+    }
+}
+
+fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<Hook, String> {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str);
+    match text("type").unwrap_or("command") {
+        "command" => (),
+        "agent" => return Err("needs a sub-agent, which gnoma does not have yet".to_owned()),
+        other => return Err(format!("is of the kind `{other}`, which gnoma does not run")),
+    }
+    let command = text("command").filter(|command| !command.trim().is_empty());
+    let command = command.ok_or("has no command")?.to_owned();
+    let read = Matcher::read(matcher);
+    if matches!(read, Matcher::Broken) {
+        return Err(format!("has a matcher that is no regular expression: `{matcher}`"));
+    }
+    let timeout = entry.get("timeout").and_then(Value::as_f64).filter(|seconds| *seconds > 0.0);
+    let timeout = timeout.map_or(USUAL_TIMEOUT, |seconds| {
+        Duration::try_from_secs_f64(seconds).unwrap_or(MAX_TIMEOUT).min(MAX_TIMEOUT)
+    });
+    Ok(Hook {
+        name: command.clone(),
+        point,
+        event: event.to_owned(),
+        matcher: read,
+        command,
+        timeout,
+        contract: HookContract::Claude,
+        is_async: entry.get("async").and_then(Value::as_bool).unwrap_or(false),
+        fails_closed: text("fail") == Some("closed"),
+        by: BroughtBy::User,
+        origin: PathBuf::new(),
+    })
+}

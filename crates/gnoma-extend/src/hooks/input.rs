@@ -1,0 +1,157 @@
+//! What a hook reads on its standard input.
+
+use gnoma_core::{
+    ToolCall, ToolOutcome, lifecycle::Point, message::ResultPart, session::PermissionMode,
+};
+use serde_json::{Map, Value, json};
+
+use super::hook::{Hook, HookContract};
+use crate::names::theirs;
+
+/// What holds for all points of a session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HookSession {
+    pub(crate) id: String,
+    pub(crate) cwd: String,
+}
+
+/// The facts of a point, as the hook's contract has them.
+pub(crate) fn input(
+    hook: &Hook,
+    point: &Point,
+    mode: PermissionMode,
+    session: &HookSession,
+) -> Value {
+    match hook.contract {
+        HookContract::Claude => claude(hook, point, mode, session),
+        HookContract::Own => own(hook, point, session),
+    }
+}
+
+fn claude(hook: &Hook, point: &Point, mode: PermissionMode, session: &HookSession) -> Value {
+    let mut fields = Map::new();
+    let mut put = |name: &str, value: Value| {
+        fields.insert(name.to_owned(), value);
+    };
+    put("session_id", json!(session.id));
+    put("transcript_path", json!(""));
+    put("cwd", json!(session.cwd));
+    put("permission_mode", json!(mode_name(mode)));
+    put("hook_event_name", json!(hook.event));
+    if let Some(call) = point.call() {
+        put("tool_name", json!(theirs(&call.name)));
+        put("tool_input", tool_input(call));
+        put("tool_use_id", json!(call.id.as_str()));
+    }
+    match point {
+        Point::SessionStart { is_resumed } => {
+            put("source", json!(if *is_resumed { "resume" } else { "startup" }));
+        }
+        Point::SessionEnd => put("reason", json!("other")),
+        Point::Prompt { text } => put("prompt", json!(text)),
+        Point::AfterTool { outcome, duration_ms, .. } => {
+            let (text, failed) = said(outcome);
+            if failed {
+                put("error", json!(text));
+            } else {
+                put("tool_response", json!({ "content": text, "stdout": text, "success": true }));
+            }
+            put("duration_ms", json!(duration_ms));
+        }
+        Point::BeforeCompaction { is_asked, focus } => {
+            put("trigger", json!(if *is_asked { "manual" } else { "auto" }));
+            put("custom_instructions", json!(focus));
+        }
+        Point::AfterCompaction { summary } => put("compact_summary", json!(summary)),
+        Point::BeforeStop { is_again, last_words } => {
+            put("stop_hook_active", json!(is_again));
+            put("last_assistant_message", json!(last_words));
+            put("background_tasks", json!([]));
+        }
+        Point::Notification { text } => {
+            put("message", json!(text));
+            put("notification_type", json!("permission_prompt"));
+        }
+        Point::ModelSwitched { to } => put("model", json!(to)),
+        Point::PermissionAsked { reason, .. } | Point::PermissionDenied { reason, .. } => {
+            put("reason", json!(reason));
+        }
+        Point::BeforeTool { .. } => (),
+    }
+    Value::Object(fields)
+}
+
+fn own(hook: &Hook, point: &Point, session: &HookSession) -> Value {
+    let arguments = |call: &ToolCall| call.arguments.read::<Value>().unwrap_or_default();
+    match point {
+        Point::BeforeTool { call } => {
+            json!({"event": hook.event, "tool": call.name, "args": arguments(call)})
+        }
+        Point::AfterTool { call, outcome, .. } => json!({
+            "event": hook.event, "tool": call.name, "args": arguments(call),
+            "result": {"output": said(outcome).0, "metadata": {}},
+        }),
+        Point::BeforeStop { .. } => json!({"event": hook.event, "reason": "end_turn"}),
+        Point::Prompt { text } => json!({"event": hook.event, "prompt": text}),
+        Point::Notification { text } => json!({"event": hook.event, "message": text}),
+        Point::PermissionAsked { call, reason } | Point::PermissionDenied { call, reason } => {
+            json!({
+                "event": hook.event, "tool": call.name, "args": arguments(call), "reason": reason,
+            })
+        }
+        Point::ModelSwitched { to } => json!({"event": hook.event, "model": to}),
+        _ => json!({"event": hook.event, "session_id": session.id}),
+    }
+}
+
+/// The arguments as the other program names them, so that scripts find what they look for.
+pub(crate) fn tool_input(call: &ToolCall) -> Value {
+    let mut value: Value = call.arguments.read().unwrap_or_default();
+    if call.name.starts_with("fs.")
+        && let Some(fields) = value.as_object_mut()
+    {
+        if matches!(&*call.name, "fs.read" | "fs.write" | "fs.edit")
+            && let Some(path) = fields.remove("path")
+        {
+            fields.insert("file_path".to_owned(), path);
+        }
+    }
+    value
+}
+
+/// Arguments that a hook changed, as our tool names them.
+pub(crate) fn own_arguments(call: &ToolCall, mut changed: Value) -> Value {
+    if matches!(&*call.name, "fs.read" | "fs.write" | "fs.edit")
+        && let Some(fields) = changed.as_object_mut()
+        && let Some(path) = fields.remove("file_path")
+    {
+        fields.insert("path".to_owned(), path);
+    }
+    changed
+}
+
+/// What a tool said, and whether it failed.
+fn said(outcome: &ToolOutcome) -> (String, bool) {
+    let text = |parts: &[ResultPart]| {
+        let texts = parts.iter().filter_map(|part| match part {
+            ResultPart::Text { text } => Some(text.as_str()),
+            ResultPart::Image(_) => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    match outcome {
+        ToolOutcome::Done(output) => (text(&output.parts), false),
+        ToolOutcome::Failed(output) => (text(&output.parts), true),
+        ToolOutcome::Denied(why) => (why.clone(), true),
+        ToolOutcome::Interrupted(so_far) => (so_far.clone(), true),
+    }
+}
+
+fn mode_name(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::AcceptEdits => "acceptEdits",
+        PermissionMode::Bypass => "bypassPermissions",
+        PermissionMode::Plan => "plan",
+        PermissionMode::Default | PermissionMode::Auto | PermissionMode::Deny => "default",
+    }
+}

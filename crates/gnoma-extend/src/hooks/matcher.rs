@@ -1,0 +1,97 @@
+//! For which tools a hook runs, as it was written beside it.
+
+use regex_automata::meta::Regex;
+
+use crate::names::theirs;
+
+/// A hook's condition.
+#[derive(Clone, Debug)]
+pub(crate) enum Matcher {
+    /// None.
+    All,
+    /// One of these names, exactly.
+    Names(Vec<String>),
+    /// A regular expression, anywhere in the name.
+    Regex(Box<Regex>),
+    /// A glob of gnoma's own names.
+    Glob(String),
+    /// It cannot be read, so that it fits nothing.
+    Broken,
+}
+
+impl Matcher {
+    /// As other programs read it: `*` and nothing are all; letters, `|` and commas are lists of names; with
+    /// any other sign it is a regular expression.
+    pub(crate) fn read(text: &str) -> Self {
+        let text = text.trim();
+        if text.is_empty() || text == "*" {
+            return Self::All;
+        }
+        let is_plain =
+            |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '|' | ',' | ' ' | '.');
+        if text.chars().all(is_plain) {
+            let names = text.split(['|', ',']).map(|name| name.trim().to_owned());
+            return Self::Names(names.filter(|name| !name.is_empty()).collect());
+        }
+        Regex::new(text).map_or(Self::Broken, |regex| Self::Regex(Box::new(regex)))
+    }
+
+    /// A glob of tool names; nothing is all.
+    pub(crate) fn glob(text: &str) -> Self {
+        if text.is_empty() || text == "*" { Self::All } else { Self::Glob(text.to_owned()) }
+    }
+
+    /// Whether the hook is for what is called so: a tool by our name, or any other word.
+    pub(crate) fn fits(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Names(names) => names.iter().any(|it| is_named(it, name)),
+            Self::Regex(regex) => regex.is_match(theirs(name)),
+            Self::Glob(glob) => glob.split('|').any(|glob| fits(glob.as_bytes(), name.as_bytes())),
+            Self::Broken => false,
+        }
+    }
+}
+
+/// Whether a tool is meant: by its other name, where it has one, else by ours.
+fn is_named(written: &str, name: &str) -> bool {
+    // `bash` is not `Bash` to programs that write so; ours with a dot can only be ours.
+    written == theirs(name) || (written == name && name.contains('.'))
+}
+
+/// Whether a glob of `*` and `?` fits.
+fn fits(glob: &[u8], name: &[u8]) -> bool {
+    match (glob.split_first(), name.split_first()) {
+        (None, None) => true,
+        (Some((b'*', rest)), _) if fits(rest, name) => true,
+        (Some((b'*', _)), Some((_, after))) => fits(glob, after),
+        (Some((b'?', rest)), Some((_, after))) => fits(rest, after),
+        (Some((one, rest)), Some((other, after))) if one == other => fits(rest, after),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matchers_are_read_as_measured() {
+        let fits = |matcher: &str, tool: &str| Matcher::read(matcher).fits(tool);
+        for all in ["", "*", " "] {
+            assert!(fits(all, "bash") && fits(all, "fs.read"));
+        }
+        assert!(fits("Bash", "bash") && fits("Edit|Write", "fs.write"));
+        assert!(
+            fits("Bash, Write", "fs.write") && fits("^Ba.*", "bash") && fits("fs.edit", "fs.edit")
+        );
+        assert!(
+            !fits("Bas", "bash")
+                && !fits("bash", "bash")
+                && !fits("BASH", "bash")
+                && !fits("Read", "fs.write")
+        );
+        assert!(fits("mcp__.*__write", "mcp__a__write") && !fits("(", "bash"));
+        assert!(Matcher::glob("fs.*").fits("fs.edit") && !Matcher::glob("fs.*").fits("bash"));
+    }
+}

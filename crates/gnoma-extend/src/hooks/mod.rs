@@ -1,0 +1,21 @@
+//! Hooks: programs of people's own that are run at points of a session's life and have their say.
+//!
+//! Read from gnoma's settings and from the files of two other programs, whose contract they keep: facts
+//! as JSON on standard input; exit code 2 blocks, any other failure does not unless the hook says so;
+//! JSON on standard output says more. All hooks of a point run side by side, and the strictest answer
+//! holds.
+
+mod answer;
+mod files;
+mod hook;
+mod input;
+mod matcher;
+mod run;
+mod set;
+
+pub use self::{
+    files::{Found, read},
+    hook::{Hook, HookContract, OWN_TIMEOUT, OwnHook},
+    run::{HookRunner, HookWalls},
+    set::{HookLook, Hooks},
+};

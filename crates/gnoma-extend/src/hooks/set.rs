@@ -1,0 +1,196 @@
+//! The hooks of one session: which run at a point, side by side, and what they say together.
+
+use std::{
+    collections::HashSet,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gnoma_core::{
+    lifecycle::{Point, PointAnswer, PointKind},
+    session::PermissionMode,
+};
+use tokio::{task::JoinSet, time::Instant};
+
+use super::{
+    answer::{self, HookEnd},
+    hook::Hook,
+    input::{self, HookSession},
+    run::HookRunner,
+};
+use crate::places::BroughtBy;
+
+/// Most hooks that run beside the session at once.
+const MAX_BESIDE: usize = 16;
+
+/// The hooks of one session.
+#[derive(Debug, Default)]
+pub struct Hooks {
+    hooks: Vec<Arc<Hook>>,
+    points: HashSet<PointKind>,
+    runner: Option<Arc<HookRunner>>,
+    session: Arc<HookSession>,
+    last: Arc<Mutex<Vec<Option<(u64, String)>>>>,
+    /// Those that nobody waits for.
+    beside: Mutex<JoinSet<()>>,
+}
+
+/// A hook as it is shown.
+#[derive(Clone, Debug)]
+pub struct HookLook {
+    /// The event, as it was written.
+    pub event: String,
+    /// The shell line.
+    pub command: String,
+    /// Who brought it along.
+    pub by: BroughtBy,
+    /// Where it was written.
+    pub origin: PathBuf,
+    /// How long it ran last, in milliseconds, and how it ended.
+    pub last: Option<(u64, String)>,
+}
+
+impl Hooks {
+    /// Hooks that are run by `runner`.
+    #[must_use]
+    pub fn new(hooks: Vec<Hook>, runner: HookRunner, session: String, cwd: String) -> Self {
+        let last = Arc::new(Mutex::new(vec![None; hooks.len()]));
+        Self {
+            points: hooks.iter().map(|hook| hook.point).collect(),
+            hooks: hooks.into_iter().map(Arc::new).collect(),
+            runner: Some(Arc::new(runner)),
+            session: Arc::new(HookSession { id: session, cwd }),
+            last,
+            beside: Mutex::default(),
+        }
+    }
+
+    /// Whether any hook runs at such a point.
+    #[must_use]
+    pub fn listens(&self, kind: PointKind) -> bool {
+        let has_beside = || self.hooks.iter().any(|hook| hook.is_async);
+        self.points.contains(&kind) || (kind == PointKind::SessionEnd && has_beside())
+    }
+
+    /// All of them, with what came of their last run.
+    #[must_use]
+    pub fn looks(&self) -> Vec<HookLook> {
+        let last = locked(&self.last);
+        let look = |(at, hook): (usize, &Arc<Hook>)| HookLook {
+            event: hook.event.clone(),
+            command: hook.command.clone(),
+            by: hook.by,
+            origin: hook.origin.clone(),
+            last: last.get(at).cloned().flatten(),
+        };
+        self.hooks.iter().enumerate().map(look).collect()
+    }
+
+    /// Runs the hooks of a point, and puts their answers together.
+    pub fn at(
+        &self,
+        point: Point,
+        mode: PermissionMode,
+    ) -> impl Future<Output = PointAnswer> + Send + 'static + use<> {
+        let fitting: Vec<(usize, Arc<Hook>)> =
+            self.fitting(&point).map(|(at, hook)| (at, Arc::clone(hook))).collect();
+        let (runner, last) = (self.runner.clone(), Arc::clone(&self.last));
+        let is_end = matches!(point, Point::SessionEnd);
+        let mut running = JoinSet::new();
+        if let Some(runner) = runner.clone().filter(|_| !fitting.is_empty()) {
+            let point = Arc::new(point);
+            for (at, hook) in fitting {
+                let input = input::input(&hook, &point, mode, &self.session).to_string();
+                let run = one(
+                    at,
+                    hook,
+                    Arc::clone(&point),
+                    input,
+                    Arc::clone(&runner),
+                    Arc::clone(&last),
+                );
+                if run.0 {
+                    let mut beside = locked(&self.beside);
+                    while beside.try_join_next().is_some() {}
+                    if beside.len() < MAX_BESIDE {
+                        let work = run.1;
+                        beside.spawn(async move { drop(work.await) });
+                    }
+                } else {
+                    running.spawn(run.1);
+                }
+            }
+        }
+        // Those that nobody waited for have a moment at the end.
+        let mut late =
+            if is_end { std::mem::take(&mut *locked(&self.beside)) } else { JoinSet::new() };
+        async move {
+            while late.join_next().await.is_some() {}
+            let mut answers = Vec::new();
+            while let Some(answer) = running.join_next().await {
+                answers.extend(answer.ok());
+            }
+            // Their order is the order they were written in, whichever ended first.
+            answers.sort_by_key(|(at, _)| *at);
+            if let Some(runner) = runner {
+                runner.get_ready();
+            }
+            answer::together(answers.into_iter().map(|(_, answer)| answer))
+        }
+    }
+
+    fn fitting(&self, point: &Point) -> impl Iterator<Item = (usize, &Arc<Hook>)> {
+        let kind = point.kind();
+        let name = match point {
+            Point::SessionStart { is_resumed: true } => "resume".to_owned(),
+            Point::SessionStart { is_resumed: false } => "startup".to_owned(),
+            Point::BeforeCompaction { is_asked, .. } => {
+                if *is_asked { "manual" } else { "auto" }.to_owned()
+            }
+            Point::Notification { .. } => "permission_prompt".to_owned(),
+            point => point.call().map(|call| call.name.clone()).unwrap_or_default(),
+        };
+        let mut lines = HashSet::new();
+        let all = self.hooks.iter().enumerate();
+        let fits = move |hook: &Hook| {
+            let is_free =
+                matches!(kind, PointKind::Prompt | PointKind::BeforeStop | PointKind::SessionEnd);
+            hook.point == kind && (is_free || hook.matcher.fits(&name))
+        };
+        // The same line written twice runs once.
+        all.filter(move |(_, hook)| fits(hook) && lines.insert(hook.command.clone()))
+    }
+}
+
+type Answered = (usize, PointAnswer);
+
+/// One hook's run; whether nobody waits for it.
+fn one(
+    at: usize,
+    hook: Arc<Hook>,
+    point: Arc<Point>,
+    input: String,
+    runner: Arc<HookRunner>,
+    last: Arc<Mutex<Vec<Option<(u64, String)>>>>,
+) -> (bool, impl Future<Output = Answered> + Send + 'static) {
+    let is_async = hook.is_async;
+    let work = async move {
+        let started = Instant::now();
+        let run = runner.run(hook.command.clone(), input, hook.timeout).await;
+        let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let how = match &run.end {
+            HookEnd::Code(code) => format!("exit code {code}"),
+            HookEnd::TimedOut => "timed out".to_owned(),
+            HookEnd::Failed(why) => why.clone(),
+        };
+        if let Some(place) = locked(&last).get_mut(at) {
+            *place = Some((took, how));
+        }
+        (at, answer::read(&hook, &point, &run))
+    };
+    (is_async, work)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,110 @@
+//! Where extensions are looked for, and how far a project's are believed.
+
+use std::{
+    fmt, fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+/// Most bytes of one file of text.
+pub(crate) const MAX_FILE_BYTES: u64 = 256 << 10;
+
+/// The folders that extensions are looked for in.
+#[derive(Clone, Debug, Default)]
+pub struct ExtendPlaces {
+    /// The person's home.
+    pub home: Option<PathBuf>,
+    /// The person's own settings of gnoma.
+    pub config_dir: PathBuf,
+    /// The project's folder, links resolved.
+    pub project: PathBuf,
+    /// Where the session works, links resolved.
+    pub cwd: PathBuf,
+    /// All folders that the session works in, links resolved.
+    pub roots: Vec<PathBuf>,
+    /// The person stands behind what the project brings along.
+    pub is_trusted: bool,
+}
+
+/// Who brought an extension along. Later ones take the place of earlier ones of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BroughtBy {
+    /// gnoma itself.
+    Bundled,
+    /// The person.
+    User,
+    /// The project.
+    Project,
+}
+
+impl fmt::Display for BroughtBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bundled => "bundled",
+            Self::User => "user",
+            Self::Project => "project",
+        })
+    }
+}
+
+impl ExtendPlaces {
+    /// The folders in which one kind of extension lies, `kind` as in `.claude/KIND`; the weightiest last.
+    /// `shared`: also those of the location that several programs share.
+    pub(crate) fn folders(&self, kind: &str, shared: bool) -> Vec<(BroughtBy, PathBuf)> {
+        let mut all = Vec::new();
+        if let Some(home) = &self.home {
+            all.push((BroughtBy::User, home.join(".claude").join(kind)));
+            if shared {
+                all.push((BroughtBy::User, home.join(".agents").join(kind)));
+            }
+        }
+        all.push((BroughtBy::User, self.config_dir.join(kind)));
+        // Where the home is the project, what lies in it is the person's.
+        if self.home.as_deref().is_some_and(|home| home == self.project) {
+            return all;
+        }
+        // What lies here is what trust in the project is pinned to; deeper folders are not.
+        all.push((BroughtBy::Project, self.project.join(".claude").join(kind)));
+        if shared {
+            all.push((BroughtBy::Project, self.project.join(".agents").join(kind)));
+        }
+        all.push((BroughtBy::Project, self.project.join(".gnoma").join(kind)));
+        all
+    }
+
+    /// Whether a project's file lies in the project, whatever links lead to it.
+    pub(crate) fn is_inside(&self, by: BroughtBy, path: &Path) -> bool {
+        by != BroughtBy::Project
+            || path.canonicalize().is_ok_and(|real| real.starts_with(&self.project))
+    }
+
+    /// A path for people.
+    #[must_use]
+    pub fn shown(&self, path: &Path) -> String {
+        if let Ok(below) = path.strip_prefix(&self.project) {
+            return below.display().to_string();
+        }
+        match self.home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
+            Some(below) => format!("~/{}", below.display()),
+            None => path.display().to_string(),
+        }
+    }
+}
+
+/// The text of a file, as far as it is one of reasonable size.
+///
+/// # Errors
+/// Why there is none, for people.
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+    let file = fs::File::open(path).map_err(|error| error.to_string())?;
+    let facts = file.metadata().map_err(|error| error.to_string())?;
+    if !facts.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    if facts.len() > MAX_FILE_BYTES {
+        return Err(format!("it is larger than {} KiB", MAX_FILE_BYTES >> 10));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+}

@@ -1,0 +1,73 @@
+//! Skills that gnoma brings along. Only people use them: a model is not told of them, so that they cost
+//! nothing.
+
+use std::path::PathBuf;
+
+use super::skill::Skill;
+use crate::places::BroughtBy;
+
+const INIT: &str = "\
+Write AGENTS.md at the root of this project: what an assistant who has never seen it has to know to \
+work in it. Look before you write: the README, the build files, the settings of checks and of CI, how \
+the folders are laid out and how the tests are made. If AGENTS.md, CLAUDE.md or notes for other \
+assistants are there already, keep what is true of them and fix what is not.
+
+It holds, and no more than 100 lines:
+- what the project is, in a sentence or two
+- the commands that build it, check it, run it, run all tests and run one test
+- where things are: the folders and files that matter, and what depends on what
+- conventions that cannot be guessed from a single file, and traps
+
+Only what you have seen in this project: no general advice, no lists of every file. A command that \
+you have not seen written down or run is left out.";
+
+const REVIEW: &str = "\
+Review the changes named below; where nothing is named, those that are not committed yet, and where \
+there are none, the last commit. Change nothing.
+
+Read the whole diff first, then what surrounds each change: callers, tests, the types it relies on. \
+Look for what would break or hurt: wrong results, unhandled cases, lost data, races, leaks of secrets, \
+holes in security, missing tests for what changed. Style counts only where the project writes it down.
+
+Report what you found, the worst first, each as path:line, what is wrong, when it shows, and a fix in \
+a sentence. Leave out what you are not sure of, or say that you are not. If there is nothing, say so.";
+
+const COMMIT: &str = "\
+Commit the work that is in this working tree.
+
+Look at `git status`, the diff, and the last ten messages of the log. Leave out what does not belong \
+together, what holds secrets, and files that were built. Where the changes are several, make several \
+commits. Write messages as this project's log does: what the change does, and why where that cannot be \
+seen. Commit no other files, do not push, do not amend, and do not skip hooks. Then show the log of \
+what you committed.";
+
+/// Said instead of `/batch`.
+pub(crate) const NO_BATCH: &str = "`/batch` splits work over sub-agents, which gnoma does not have yet; ask for the parts one by one";
+
+/// All of them.
+pub(super) fn skills() -> Vec<Skill> {
+    let skill = |name: &str, hint: &str, description: &str, body: &str| Skill {
+        name: name.to_owned(),
+        by: BroughtBy::Bundled,
+        path: PathBuf::new(),
+        has_folder: false,
+        description: description.to_owned(),
+        hint: hint.to_owned(),
+        tools: None,
+        model: None,
+        is_for_people: true,
+        body: body.to_owned(),
+        warnings: Vec::new(),
+    };
+    vec![
+        skill("batch", "", "not there yet: it needs sub-agents", NO_BATCH),
+        skill("commit", "[what]", "commit the work in the working tree", COMMIT),
+        skill(
+            "init",
+            "[what matters]",
+            "write AGENTS.md, the project's notes for assistants",
+            INIT,
+        ),
+        skill("review", "[what]", "review changes and change nothing", REVIEW),
+    ]
+}

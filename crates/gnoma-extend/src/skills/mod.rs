@@ -1,0 +1,145 @@
+//! Skills: folders with a `SKILL.md` that says when they are for something, and how it is done.
+//!
+//! A model knows their names and descriptions, reads the text when it uses one, and their files when the
+//! text names them. Also read: single Markdown files, as earlier versions of gnoma had them.
+
+mod bundled;
+mod skill;
+pub(crate) mod tool;
+mod validate;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+pub use self::{
+    skill::Skill,
+    tool::SkillTool,
+    validate::{Checked, check},
+};
+use crate::{
+    front_matter::FrontMatter,
+    names,
+    places::{BroughtBy, ExtendPlaces, read_text},
+};
+
+/// Most skills of all places together.
+const MAX_SKILLS: usize = 500;
+/// Most entries of a folder that are looked at.
+const MAX_ENTRIES: usize = 2_000;
+/// How deep folders with skills may lie in each other.
+const MAX_DEPTH: usize = 4;
+/// Most bytes of the list in the system prompt.
+const MAX_LIST_BYTES: usize = 6_000;
+/// Longest description in that list, in characters.
+const MAX_LISTED_CHARS: usize = 400;
+
+/// All skills, the weightiest of each name, sorted by name; and what could not be read.
+#[must_use]
+pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
+    let (mut found, mut faults) = (bundled::skills(), Vec::new());
+    for (by, folder) in places.folders("skills", true) {
+        let mut files = Vec::new();
+        below(&folder, 0, &mut files);
+        for path in files {
+            if !places.is_inside(by, &path) {
+                faults.push(format!("{} leads out of the project", places.shown(&path)));
+                continue;
+            }
+            match read_text(&path).and_then(|text| skill(by, &path, &text)) {
+                Ok(skill) => found.push(skill),
+                Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
+            }
+        }
+    }
+    // Of one name the last holds; the sort is stable.
+    found.reverse();
+    found.sort_by(|one: &Skill, other| one.name.cmp(&other.name));
+    found.dedup_by(|later, earlier| later.name == earlier.name);
+    if found.len() > MAX_SKILLS {
+        faults.push(format!("there are more than {MAX_SKILLS} skills; the rest is left out"));
+        found.truncate(MAX_SKILLS);
+    }
+    (found, faults)
+}
+
+/// The files of skills below a folder, sorted.
+fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> =
+        entries.take(MAX_ENTRIES).filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            match validate::file_in(&path) {
+                Some(file) => files.push(file),
+                None if depth < MAX_DEPTH => below(&path, depth + 1, files),
+                None => (),
+            }
+        } else if depth == 0 && path.extension().is_some_and(|extension| extension == "md") {
+            files.push(path);
+        }
+    }
+}
+
+/// Reads a skill as well as it can be read.
+fn skill(by: BroughtBy, path: &Path, text: &str) -> Result<Skill, String> {
+    let has_folder = path.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case("skill"));
+    let (fields, body) =
+        FrontMatter::split(text).ok_or("it has no fields (`---`) with a description")?;
+    let called = if has_folder { path.parent() } else { Some(path) };
+    let called = called.and_then(if has_folder { Path::file_name } else { Path::file_stem });
+    let called = called.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut warnings = fields.faults.clone();
+    warnings.extend(fields.lenient.iter().cloned());
+    let name = fields.text("name").unwrap_or_else(|| called.clone());
+    if has_folder && name != called {
+        warnings.push(format!("it is called `{name}`, but its folder `{called}`, which counts"));
+    }
+    let mut description = fields.text("description").ok_or("it has no description")?;
+    if let Some(when) = fields.text("whenToUse").or_else(|| fields.text("when_to_use")) {
+        description = format!("{description} {when}");
+    }
+    let tools = fields.text("allowed-tools").or_else(|| fields.text("allowedTools"));
+    Ok(Skill {
+        name: if has_folder { called } else { name },
+        by,
+        path: path.to_owned(),
+        has_folder,
+        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
+        hint: fields.text("argument-hint").unwrap_or_default(),
+        tools: tools.map(|tools| names::allowed(&tools)),
+        model: fields.text("model"),
+        is_for_people: fields.is_true("disable-model-invocation"),
+        body: body.trim_start_matches(['\n', '\r']).to_owned(),
+        warnings,
+    })
+}
+
+/// What the system prompt says about the skills that a model may use; empty where there are none.
+#[must_use]
+pub fn listed<'s>(skills: impl IntoIterator<Item = &'s Skill>) -> String {
+    let mut text = String::new();
+    let mut left_out = 0;
+    for skill in skills {
+        let description: String = skill.description.chars().take(MAX_LISTED_CHARS).collect();
+        let line = format!("- {}: {description}\n", skill.name);
+        if text.len() + line.len() > MAX_LIST_BYTES {
+            left_out += 1;
+        } else {
+            text.push_str(&line);
+        }
+    }
+    if left_out > 0 {
+        text.push_str(&format!("- and {left_out} more, which the tool `skill` lists\n"));
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!(
+        "Skills, which say how things are done here. When a task fits one, load it with the tool `skill` \
+         before you begin:\n{}",
+        text.trim_end()
+    )
+}

@@ -1,0 +1,40 @@
+//! What a skill is.
+
+use std::path::{Path, PathBuf};
+
+use crate::places::BroughtBy;
+
+/// A skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skill {
+    /// What it is called: its folder's name.
+    pub name: String,
+    /// Who brought it along.
+    pub by: BroughtBy,
+    /// Its file; empty for a bundled one.
+    pub path: PathBuf,
+    /// Whether it is a folder, whose files can be read.
+    pub has_folder: bool,
+    /// What it is for.
+    pub description: String,
+    /// What is written behind its name.
+    pub hint: String,
+    /// The tools that its turn is held to.
+    pub tools: Option<Vec<String>>,
+    /// The model that it wants.
+    pub model: Option<String>,
+    /// Only a person uses it.
+    pub is_for_people: bool,
+    /// How it is done.
+    pub body: String,
+    /// What is wrong with it and does not stop it.
+    pub warnings: Vec<String>,
+}
+
+impl Skill {
+    /// Its folder, where it has one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.path.parent().filter(|_| self.has_folder)
+    }
+}

@@ -1,0 +1,179 @@
+//! The tool by which a model loads a skill, and reads the files that the skill names.
+
+use std::{
+    fmt,
+    path::{Component, Path},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use gnoma_core::{
+    RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    lifecycle::PromptPart,
+    tool::{Access, BoxFuture, Tier, ToolKind},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::skill::Skill;
+use crate::{commands::expand, places::read_text};
+
+/// Most files of a skill that are named.
+const MAX_FILES: usize = 50;
+
+/// What the skills that were loaded in a turn hold its tools to.
+pub(crate) type HeldTo = Arc<Mutex<Option<Arc<[String]>>>>;
+
+/// The tool `skill`.
+pub struct SkillTool {
+    spec: ToolSpec,
+    skills: Arc<[Skill]>,
+    held_to: HeldTo,
+}
+
+impl fmt::Debug for SkillTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SkillTool").field("skills", &self.skills.len()).finish_non_exhaustive()
+    }
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    name: String,
+    #[serde(default)]
+    file: Option<String>,
+    #[serde(default)]
+    arguments: String,
+}
+
+impl SkillTool {
+    pub(crate) fn new(skills: Arc<[Skill]>, held_to: HeldTo) -> Self {
+        let parameters = RawJson::of(&json!({
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "The skill."},
+                "file": {"type": "string", "description": "One of the skill's files, to read it."},
+                "arguments": {"type": "string", "description": "What to use it for."},
+            },
+            "required": ["name"],
+        }));
+        let spec = ToolSpec {
+            name: "skill".to_owned(),
+            description:
+                "Loads a skill: how something is done here. With `file`, reads a file of it."
+                    .to_owned(),
+            parameters: parameters.unwrap_or_else(|_| RawJson::empty_object()),
+            access: Access::Read,
+            touches: Arc::default(),
+            kind: ToolKind::Other,
+            tier: Tier::Full,
+        };
+        Self { spec, skills, held_to }
+    }
+}
+
+impl Tool for SkillTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, _cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let arguments = match call.arguments.read::<Arguments>() {
+            Ok(arguments) => arguments,
+            Err(_) => return Box::pin(async { ToolOutcome::failed("`name` is needed") }),
+        };
+        let found = self.skills.iter().find(|skill| skill.name == arguments.name).cloned();
+        let Some(skill) = found else {
+            let names: Vec<&str> = self.skills.iter().map(|skill| &*skill.name).collect();
+            let text =
+                format!("there is no skill `{}`; there are {}", arguments.name, names.join(", "));
+            return Box::pin(async { ToolOutcome::failed(text) });
+        };
+        if arguments.file.is_none() {
+            hold(&self.held_to, skill.tools.as_deref());
+        }
+        Box::pin(async move {
+            let work = move || match &arguments.file {
+                None => Ok(text(&skill, &arguments.arguments)),
+                Some(file) => file_of(&skill, file),
+            };
+            match tokio::task::spawn_blocking(work).await {
+                Ok(Ok(text)) => ToolOutcome::done(text),
+                Ok(Err(why)) => ToolOutcome::failed(why),
+                Err(_) => ToolOutcome::failed("the skill could not be read"),
+            }
+        })
+    }
+}
+
+/// Holds the turn to the tools of a skill. Those of several skills hold together.
+pub(crate) fn hold(held_to: &HeldTo, tools: Option<&[String]>) {
+    let Some(tools) = tools else { return };
+    let mut held = held_to.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all: Vec<String> = held.as_deref().unwrap_or_default().to_vec();
+    all.extend(tools.iter().filter(|tool| !all.contains(tool)).cloned().collect::<Vec<_>>());
+    // What was loaded must be readable to its end.
+    if !all.iter().any(|tool| tool == "skill") {
+        all.push("skill".to_owned());
+    }
+    *held = Some(all.into());
+}
+
+/// What a model reads when it loads a skill.
+pub(crate) fn text(skill: &Skill, arguments: &str) -> String {
+    let mut text = filled(&skill.body, arguments);
+    let files = skill.folder().map(files).unwrap_or_default();
+    if !files.is_empty() {
+        text = format!(
+            "{}\n\nFiles of this skill, read with `file`: {}",
+            text.trim_end(),
+            files.join(", ")
+        );
+    }
+    text
+}
+
+/// A skill's text with what it is used for. What it would have run for a person stays as it is.
+fn filled(body: &str, arguments: &str) -> String {
+    if arguments.is_empty() {
+        return body.to_owned();
+    }
+    let (parts, _) = expand(body, arguments, &mut |_| Err(String::new()));
+    let text = |part: PromptPart| match part {
+        PromptPart::Text(text) => text,
+        PromptPart::Command(command) => format!("!`{command}`"),
+    };
+    parts.into_iter().map(text).collect()
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let (mut all, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(next) = folders.pop().filter(|_| all.len() < MAX_FILES) {
+        for entry in std::fs::read_dir(next).into_iter().flatten().take(MAX_FILES).flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if let Ok(name) = path.strip_prefix(folder)
+                && !name.as_os_str().eq_ignore_ascii_case("skill.md")
+            {
+                all.push(name.display().to_string());
+            }
+        }
+    }
+    all.sort();
+    all.truncate(MAX_FILES);
+    all
+}
+
+/// A file of the skill's own folder, and of no other.
+fn file_of(skill: &Skill, file: &str) -> Result<String, String> {
+    let folder = skill.folder().ok_or("this skill has no files")?;
+    let path = Path::new(file);
+    let stays =
+        path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let real = folder.join(path).canonicalize().map_err(|error| format!("`{file}`: {error}"))?;
+    let base = folder.canonicalize().map_err(|error| error.to_string())?;
+    if !stays || !real.starts_with(&base) {
+        return Err(format!("`{file}` is not in the folder of this skill"));
+    }
+    read_text(&real).map_err(|why| format!("`{file}`: {why}"))
+}

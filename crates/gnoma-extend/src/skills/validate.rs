@@ -1,0 +1,180 @@
+//! Whether a folder is a skill by the letter of the specification (agentskills.io). What gnoma reads
+//! all the same is a problem here; sessions only warn of it.
+
+use std::path::{Path, PathBuf};
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::{
+    front_matter::{FieldValue, FrontMatter},
+    places::read_text,
+};
+
+/// The fields that the specification knows.
+const FIELDS: [&str; 6] =
+    ["allowed-tools", "compatibility", "description", "license", "metadata", "name"];
+const MAX_NAME: usize = 64;
+const MAX_DESCRIPTION: usize = 1024;
+const MAX_COMPATIBILITY: usize = 500;
+
+/// What was found in a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Why it is no valid skill, a sentence each; empty where it is.
+    pub problems: Vec<String>,
+}
+
+/// The file of a skill in a folder.
+pub(crate) fn file_in(folder: &Path) -> Option<PathBuf> {
+    ["SKILL.md", "skill.md"].iter().map(|name| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Checks a folder.
+#[must_use]
+pub fn check(folder: &Path) -> Checked {
+    Checked { problems: problems(folder).unwrap_or_else(|problem| vec![problem]) }
+}
+
+fn problems(folder: &Path) -> Result<Vec<String>, String> {
+    if !folder.exists() {
+        return Err("there is no such folder".to_owned());
+    }
+    if !folder.is_dir() {
+        return Err("it is no folder".to_owned());
+    }
+    let file = file_in(folder).ok_or("it has no `SKILL.md`")?;
+    let text = read_text(&file)?;
+    let split = FrontMatter::split(&text);
+    let (fields, _) =
+        split.ok_or("its `SKILL.md` does not begin with fields between `---` lines")?;
+    let mut problems = fields.faults.clone();
+    problems.extend(fields.lenient.iter().cloned());
+    let unknown: Vec<&str> = fields
+        .fields
+        .iter()
+        .map(|(name, _)| &**name)
+        .filter(|name| !FIELDS.contains(name))
+        .collect();
+    if !unknown.is_empty() {
+        let names = unknown.join(", ");
+        problems.push(format!("fields that the specification does not know: {names}"));
+    }
+    name(&fields, folder, &mut problems);
+    match required(&fields, "description") {
+        Err(problem) => problems.push(problem),
+        Ok(text) => longest("description", text, MAX_DESCRIPTION, &mut problems),
+    }
+    match fields.get("compatibility") {
+        None => (),
+        Some(FieldValue::Text(text)) => {
+            longest("compatibility", text, MAX_COMPATIBILITY, &mut problems);
+        }
+        Some(_) => problems.push("`compatibility` is no text".to_owned()),
+    }
+    Ok(problems)
+}
+
+fn required<'f>(fields: &'f FrontMatter, name: &str) -> Result<&'f str, String> {
+    let value = fields.get(name).ok_or_else(|| format!("it has no `{name}`"))?;
+    let text = match value {
+        FieldValue::Text(text) => Some(text.as_str()).filter(|text| !text.trim().is_empty()),
+        FieldValue::List(_) | FieldValue::Map(_) => None,
+    };
+    text.ok_or_else(|| format!("its `{name}` is no text"))
+}
+
+fn longest(name: &str, text: &str, most: usize, problems: &mut Vec<String>) {
+    let length = text.chars().count();
+    if length > most {
+        problems.push(format!("its `{name}` has {length} characters; {most} are allowed"));
+    }
+}
+
+fn name(fields: &FrontMatter, folder: &Path, problems: &mut Vec<String>) {
+    let name: String = match required(fields, "name") {
+        Ok(name) => name.trim().nfkc().collect(),
+        Err(problem) => return problems.push(problem),
+    };
+    longest("name", &name, MAX_NAME, problems);
+    if name != name.to_lowercase() {
+        problems.push(format!("its name `{name}` has capital letters"));
+    }
+    if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
+        problems.push(format!("its name `{name}` has a hyphen at an end, or two in a row"));
+    }
+    if !name.chars().all(|c| c.is_alphanumeric() || c == '-') {
+        problems.push(format!("its name `{name}` has more than letters, digits and hyphens"));
+    }
+    let resolved = folder.canonicalize();
+    let folder = resolved.as_deref().unwrap_or(folder).file_name().unwrap_or_default();
+    let called: String = folder.to_string_lossy().nfkc().collect();
+    if called != name {
+        problems.push(format!("its folder is called `{called}` and not `{name}`"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(folder: &str, text: &str) -> Vec<String> {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join(folder);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("SKILL.md"), text).unwrap();
+        check(&folder).problems
+    }
+
+    /// Folders, their files behind `---`, and whether the reference (skills-ref 0.1.1) takes them.
+    const REFERENCE: [(&str, &str, bool); 28] = [
+        ("ok", "name: ok\ndescription: Does it.\n---\nbody", true),
+        (
+            "full",
+            "name: full\ndescription: d\nlicense: MIT\ncompatibility: Needs git\n\
+             allowed-tools: Bash(git:*) Read\nmetadata:\n  author: me\n  version: \"1.0\"\n---\n",
+            true,
+        ),
+        ("Upper", "name: Upper\ndescription: d\n---\n", false),
+        ("a--b", "name: a--b\ndescription: d\n---\n", false),
+        ("-a", "name: -a\ndescription: d\n---\n", false),
+        ("a_b", "name: a_b\ndescription: d\n---\n", false),
+        ("nodesc", "name: nodesc\n---\n", false),
+        ("emptydesc", "name: emptydesc\ndescription:\n---\n", false),
+        ("noname", "description: d\n---\n", false),
+        ("mismatch", "name: other\ndescription: d\n---\n", false),
+        ("extra", "name: extra\ndescription: d\nmodel: x\n---\n", false),
+        ("colon", "name: colon\ndescription: one: two\n---\n", false),
+        ("quoted", "name: quoted\ndescription: \"one: two\"\n---\n", true),
+        ("flow", "name: flow\ndescription: [d]\n---\n", false),
+        ("dup", "name: dup\nname: dup\ndescription: d\n---\n", false),
+        ("unclosed", "name: unclosed\ndescription: d\n", false),
+        ("folded", "name: folded\ndescription: >\n  one\n  two\n---\n", true),
+        ("literal", "name: literal\ndescription: |\n  one\n  two\n---\n", true),
+        ("comment", "# c\nname: comment\ndescription: d # e\n---\n", true),
+        ("größe", "name: größe\ndescription: d\n---\n", true),
+        ("multiline", "name: multiline\ndescription: one\n  two\n---\n", true),
+        ("list", "name: list\ndescription: d\nallowed-tools:\n  - Read\n---\n", true),
+        ("num1", "name: num1\ndescription: 5\n---\n", true),
+        ("brokenquote", "name: brokenquote\ndescription: \"abc\n---\n", false),
+        ("tag", "name: tag\ndescription: !!str x\n---\n", false),
+        ("desc0", "name: desc0\ndescription: {1024}\n---\n", true),
+        ("desc1", "name: desc1\ndescription: {1025}\n---\n", false),
+        ("compat", "name: compat\ndescription: d\ncompatibility: {501}\n---\n", false),
+    ];
+
+    #[test]
+    fn folders_are_taken_or_refused_as_by_the_reference() {
+        for (folder, text, is_valid) in REFERENCE {
+            let mut text = format!("---\n{text}");
+            for length in [1024, 1025, 501] {
+                text = text.replace(&format!("{{{length}}}"), &"x".repeat(length));
+            }
+            let problems = checked(folder, &text);
+            assert_eq!(problems.is_empty(), is_valid, "{folder}: {problems:?}");
+        }
+        assert_eq!(checked("a", "# no fields").len(), 1);
+        assert_eq!(check(Path::new("/nowhere/at/all")).problems.len(), 1);
+        let empty = tempfile::tempdir().unwrap();
+        assert!(check(empty.path()).problems[0].contains("SKILL.md"));
+    }
+}

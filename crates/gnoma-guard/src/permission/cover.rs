@@ -1,0 +1,38 @@
+//! Whether rules speak of a call as a whole. Says nothing of whether it may run: what holds a call to a
+//! list of commands asks here, and judges it besides.
+
+use gnoma_core::{ToolCall, ToolSpec, session::PermissionMode, tool::Touches};
+use gnoma_shell::StartContext;
+use serde_json::Value;
+
+use super::{Permissions, RuleAction, Subject, Verdict, World};
+
+impl Permissions {
+    /// Whether each part of a call is one that a rule allows by name: each simple command in a shell
+    /// line, by its words alone, or what a file tool is given.
+    #[must_use]
+    pub fn speaks_of(&self, world: &World<'_>, tool: &ToolSpec, call: &ToolCall) -> bool {
+        let command = tool.touches.iter().find_map(|touches| match touches {
+            Touches::Command(argument) => Some(argument),
+            Touches::Path(_) | Touches::Url(_) | Touches::Action(..) => None,
+        });
+        let Some(argument) = command else {
+            let verdict = self.judge(PermissionMode::Deny, world, tool, call);
+            return matches!(verdict, Verdict::Allow { .. });
+        };
+        let arguments: Value = call.arguments.read().unwrap_or_default();
+        let text = arguments.get(&**argument).and_then(Value::as_str).unwrap_or_default();
+        let home = world.home.map(std::path::Path::to_path_buf);
+        let start = StartContext { cwd: world.cwd.to_path_buf(), home };
+        let analysis = gnoma_shell::analyse(text, &start);
+        let is_named = |words: &[Option<String>]| {
+            self.rules().iter().any(|rule| match (&rule.subject, rule.action) {
+                (Subject::Command(allowed), RuleAction::Allow) => allowed.covers(words),
+                _ => false,
+            })
+        };
+        analysis.unparsed.is_none()
+            && !analysis.commands.is_empty()
+            && analysis.commands.iter().all(|command| is_named(&command.words))
+    }
+}

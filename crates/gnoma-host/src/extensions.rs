@@ -1,0 +1,217 @@
+//! What people added to a project: where it lies, and whether it is believed.
+
+use std::ffi::OsString;
+
+use gnoma_config::{
+    FileTrust, Origin, paths, project_root, settings::SandboxNetwork, trust::Store,
+};
+use gnoma_core::{
+    info::CommandInfo,
+    places::{WriteProtection, held},
+    protocol::SessionSpec,
+};
+use gnoma_extend::{
+    BroughtBy, ExtendPlaces, Extensions, SlashName,
+    hooks::{self, Found, Hook, HookRunner, HookWalls, Hooks, OwnHook},
+};
+use gnoma_sandbox::{Strength, Support, Walls, is_scrubbed};
+
+use crate::{
+    Folders as _, Project, guarding,
+    instructions::{self, Instructions},
+};
+
+/// How a project stands whose files act on its behalf.
+#[must_use]
+pub fn trust(spec: &SessionSpec) -> FileTrust {
+    let SessionSpec { folder, environment, .. } = spec;
+    let root = project_root(folder, &environment.config_dir()).unwrap_or_else(|| folder.clone());
+    let content = match paths::read(&paths::project_file(&root)) {
+        Ok(content) => content.unwrap_or_default(),
+        Err(_) => return FileTrust::Unknown,
+    };
+    let store = Store::open(&environment.state_dir());
+    store.map_or(FileTrust::Unknown, |store| store.standing(&root, &content))
+}
+
+/// Where the extensions of a project are looked for.
+#[must_use]
+pub fn places(Project { spec, .. }: &Project) -> ExtendPlaces {
+    let SessionSpec { folder, more_folders, environment, .. } = spec;
+    let config_dir = environment.config_dir();
+    let root = project_root(folder, &config_dir).unwrap_or_else(|| folder.clone());
+    ExtendPlaces {
+        home: environment.home(),
+        project: root.canonicalize().unwrap_or(root),
+        cwd: folder.clone(),
+        roots: std::iter::once(folder).chain(more_folders).cloned().collect(),
+        is_trusted: trust(spec) == FileTrust::Trusted,
+        config_dir,
+    }
+}
+
+/// The hooks that run in a session of the project.
+pub(crate) fn hooks(project: &Project, session: &str) -> Hooks {
+    let (all, _) = all_hooks(project, &places(project));
+    if all.is_empty() {
+        return Hooks::default();
+    }
+    let cwd = project.spec.folder.display().to_string();
+    Hooks::new(all, runner(project), session.to_owned(), cwd)
+}
+
+/// What is configured as a hook and does not run, a sentence each.
+pub(crate) fn idle_hooks(project: &Project) -> Vec<String> {
+    found_hooks(project).1
+}
+
+/// The hooks that run in sessions of the project, and what is configured and does not, a sentence each.
+#[must_use]
+pub fn found_hooks(project: &Project) -> (Vec<Hook>, Vec<String>) {
+    all_hooks(project, &places(project))
+}
+
+/// The hooks that run, and what does not run of what is configured, a sentence each.
+fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String>) {
+    let Found { hooks: mut all, mut faults } = hooks::read(places);
+    let waiting = all.iter().filter(|hook| hook.by == BroughtBy::Project).count();
+    if waiting > 0 && !places.is_trusted {
+        all.retain(|hook| hook.by != BroughtBy::Project);
+        faults.push(format!(
+            "this project brings hooks along ({waiting}) that do not run before you trust it, so what they \
+             would block is not blocked: `gnoma trust` shows what it would let act"
+        ));
+    }
+    for setting in project.hooks.iter() {
+        if setting.kind != "command" {
+            faults.push(format!(
+                "a hook for `{}` is of the kind `{}`, which gnoma does not run yet",
+                setting.event, setting.kind
+            ));
+            continue;
+        }
+        let by = match setting.origin {
+            Origin::Project => BroughtBy::Project,
+            _ => BroughtBy::User,
+        };
+        let hook = OwnHook {
+            name: setting.name.clone(),
+            event: setting.event.clone(),
+            exec: setting.exec.clone(),
+            timeout: setting.timeout,
+            fails_open: setting.fails_open,
+            tools: setting.tools.clone(),
+            by,
+            origin: setting.place.to_string().into(),
+        };
+        all.extend(hook.hook());
+    }
+    (all, faults)
+}
+
+/// What runs hooks: behind walls that let them write where commands may, and use the network unless it
+/// is closed to all.
+fn runner(project: &Project) -> HookRunner {
+    let Project { spec, guard, places: kept, .. } = project;
+    let mut variables: Vec<(OsString, OsString)> = spec
+        .environment
+        .variables()
+        .iter()
+        .filter(|(name, _)| !is_scrubbed(name))
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    let root = places(project).project;
+    variables.push(("CLAUDE_PROJECT_DIR".into(), root.clone().into()));
+    variables.push(("GNOMA_PROJECT_DIR".into(), root.into()));
+    let cwd = spec.folder.clone();
+    let gnoma_tools::Sandbox::Walled { launcher, policy, required, .. } =
+        guarding::sandbox(guard, kept, spec, None)
+    else {
+        return HookRunner::new(None, variables, cwd);
+    };
+    let support = Support::detect();
+    match support.strength {
+        Strength::Full => (),
+        weak if required => {
+            let why = format!("was not run: {weak}, and `sandbox.mode` is `required`");
+            return HookRunner::refusing(why);
+        }
+        Strength::Partial => (),
+        Strength::None => return HookRunner::new(None, variables, cwd),
+    }
+    let mut policy = *policy;
+    let roots: Vec<_> = std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
+    for root in &roots {
+        policy.protected.extend(held(WriteProtection::Always).map(|name| root.join(name)));
+    }
+    policy.writable.retain(|path| path.symlink_metadata().is_ok());
+    policy.writable.extend(roots);
+    policy.network = guard.sandbox.network != SandboxNetwork::Never;
+    policy.umask = spec.umask;
+    let walls = Walls::new(launcher, &support).with_environment(variables.clone());
+    HookRunner::new(Some(HookWalls { walls, policy }), variables, cwd)
+}
+
+/// What can be written behind a slash.
+pub(crate) fn commands(project: &Project) -> Vec<CommandInfo> {
+    let info = |SlashName { name, hint, about, by }: SlashName| CommandInfo {
+        name,
+        hint,
+        about,
+        origin: by.to_string(),
+    };
+    gnoma_extend::named(&places(project)).into_iter().map(info).collect()
+}
+
+/// Says what is wrong with what was found, and what waits for trust.
+pub(crate) fn tell(project: &Project) {
+    let places = places(project);
+    let (skills, skill_faults) = gnoma_extend::skills::skills(&places);
+    let (_, command_faults) = gnoma_extend::commands::commands(&places);
+    for fault in skill_faults.into_iter().chain(command_faults) {
+        project.notices.warning(format!("left out: {fault}"));
+    }
+    for fault in all_hooks(project, &places).1 {
+        project.notices.warning(fault);
+    }
+    let waits = |by: &BroughtBy| *by == BroughtBy::Project && !places.is_trusted;
+    let count = skills.iter().filter(|skill| waits(&skill.by) && !skill.is_for_people).count();
+    if count > 0 {
+        let plural = if count == 1 { "a skill" } else { "skills" };
+        project.notices.warning(format!(
+            "this project brings {plural} along ({count}) that models are not told of before you trust it: \
+             `gnoma trust` shows what it would let act"
+        ));
+    }
+}
+
+/// The instructions that hold where a session works.
+pub(crate) fn instructions(spec: &SessionSpec) -> Instructions {
+    let SessionSpec { folder, environment, .. } = spec;
+    instructions::find(folder, &environment.config_dir(), environment.home().as_deref())
+}
+
+/// What is sent with every request besides the conversation: each with its tokens and where it is from.
+pub(crate) fn context(project: &Project) -> String {
+    let found = instructions(&project.spec);
+    let mut text = String::new();
+    for part in &found.parts {
+        let whose = if part.is_users { "yours" } else { "the project's" };
+        text.push_str(&format!("{} ({whose}): about {} tokens\n", part.place, part.tokens()));
+    }
+    if found.parts.is_empty() {
+        text.push_str("no instructions (AGENTS.md, CLAUDE.md, .claude/rules)\n");
+    }
+    let prompt = Extensions::read(places(project), Hooks::default()).prompt();
+    if !prompt.is_empty() {
+        let count = prompt.lines().count() - 1;
+        text.push_str(&format!(
+            "{count} skills, by name: about {} tokens\n",
+            prompt.len().div_ceil(4)
+        ));
+    }
+    for warning in found.warnings {
+        text.push_str(&format!("warning: {warning}\n"));
+    }
+    text
+}

@@ -1,0 +1,234 @@
+//! Reading files of instructions with what they import. A repository is not believed: nothing brings in a
+//! file from outside of it, and what is no file might never end.
+
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::{cut, places::secret};
+
+/// Most that is taken of one file.
+pub(super) const MAX_FILE_BYTES: usize = 32 << 10;
+/// Most that is taken of all files together.
+const MAX_BYTES: usize = 64 << 10;
+/// Bytes that are taken for one token where nobody has counted.
+const BYTES_A_TOKEN: usize = 4;
+/// How deep imports may lie in each other.
+const MAX_DEPTH: usize = 5;
+/// Most files of all.
+const MAX_FILES: usize = 100;
+
+/// One file of instructions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstructionPart {
+    /// Its name for people: seen from the project, or with `~`.
+    pub place: String,
+    /// It is the person's own and not the project's.
+    pub is_users: bool,
+    /// What it says.
+    pub text: String,
+}
+
+impl InstructionPart {
+    /// About how many tokens it takes.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.text.len().div_ceil(BYTES_A_TOKEN)
+    }
+}
+
+/// What was found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Instructions {
+    /// The files, the weightiest last.
+    pub parts: Vec<InstructionPart>,
+    /// What was left out and why, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl Instructions {
+    /// The texts, each under the name of its file.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let part =
+            |part: &InstructionPart| format!("--- {}\n{}\n", part.place, part.text.trim_end());
+        self.parts.iter().map(part).collect()
+    }
+}
+
+/// The project's folder as it is named, and as it is without links.
+type Project<'p> = (&'p Path, &'p Path);
+
+pub(super) struct InstructionReader<'h> {
+    home: Option<&'h Path>,
+    found: Instructions,
+    seen: HashSet<PathBuf>,
+}
+
+impl<'h> InstructionReader<'h> {
+    pub(super) fn new(home: Option<&'h Path>) -> Self {
+        Self { home, found: Instructions::default(), seen: HashSet::new() }
+    }
+
+    /// Reads a file and what it imports. `project`: the file is that project's; else the person's.
+    pub(super) fn read(&mut self, path: &Path, project: Option<Project<'_>>) {
+        self.read_at(path, project, 0);
+    }
+
+    fn read_at(&mut self, path: &Path, project: Option<Project<'_>>, depth: usize) {
+        let place = self.place(path, project);
+        let Ok(real) = path.canonicalize() else { return };
+        if !real.is_file() || self.seen.len() == MAX_FILES || !self.seen.insert(real.clone()) {
+            return;
+        }
+        if project.is_some_and(|(_, root)| !real.starts_with(root)) {
+            return self.warn(format!("`{place}` is left out: it leads out of the project"));
+        }
+        if depth > 0 && secret(&real).is_some() {
+            return self.warn(format!("`{place}` is left out: it may hold secrets"));
+        }
+        let Some((text, is_cut)) = taken(&real) else { return };
+        if is_cut {
+            let most = MAX_FILE_BYTES >> 10;
+            self.warn(format!("`{place}` is longer than {most} KiB; its end was cut off"));
+        }
+        let imports = if depth < MAX_DEPTH { imports(&text) } else { Vec::new() };
+        let part = InstructionPart { place, is_users: project.is_none(), text: body(&text) };
+        if !part.text.trim().is_empty() {
+            self.found.parts.push(part);
+        }
+        for import in imports {
+            if let Some(path) = self.imported(&import, path, project) {
+                self.read_at(&path, project, depth + 1);
+            }
+        }
+    }
+
+    /// The file that an import names, where there is one. A project cannot name the person's.
+    fn imported(
+        &mut self,
+        import: &str,
+        from: &Path,
+        project: Option<Project<'_>>,
+    ) -> Option<PathBuf> {
+        let named = match (import.strip_prefix("~/"), self.home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => from.parent()?.join(import),
+        };
+        named.is_file().then_some(named).filter(|named| {
+            let is_own = project.is_none_or(|(_, root)| {
+                named.canonicalize().is_ok_and(|real| real.starts_with(root))
+            });
+            if !is_own {
+                let text = format!("`@{import}` is not imported: it lies outside of the project");
+                self.found.warnings.push(text);
+            }
+            is_own
+        })
+    }
+
+    fn place(&self, path: &Path, project: Option<Project<'_>>) -> String {
+        // Without the `..` of an import.
+        let real = path.canonicalize();
+        let seen = |path: &Path| {
+            let below = project.and_then(|(root, real)| {
+                path.strip_prefix(root).or_else(|_| path.strip_prefix(real)).ok()
+            });
+            below.map(|below| below.display().to_string())
+        };
+        let named =
+            if path.components().any(|part| part.as_os_str() == "..") { None } else { seen(path) };
+        let shown = named.or_else(|| seen(real.as_deref().ok()?));
+        if let Some(shown) = shown {
+            return shown;
+        }
+        match self.home.and_then(|home| path.strip_prefix(home).ok()) {
+            Some(below) => format!("~/{}", below.display()),
+            None => path.display().to_string(),
+        }
+    }
+
+    fn warn(&mut self, text: String) {
+        self.found.warnings.push(text);
+    }
+
+    /// All that was found, as far as it fits: what is farthest goes first.
+    pub(super) fn done(mut self) -> Instructions {
+        let mut left = MAX_BYTES;
+        for part in self.found.parts.iter_mut().rev() {
+            if part.text.len() > left {
+                part.text.truncate(cut::head(&part.text, left).len());
+                self.found.warnings.push(format!(
+                    "instructions are longer than {} KiB together; the end of `{}` was cut off",
+                    MAX_BYTES >> 10,
+                    part.place
+                ));
+            }
+            left -= part.text.len();
+        }
+        self.found.parts.retain(|part| !part.text.is_empty());
+        self.found
+    }
+}
+
+/// The beginning of a file, and whether there is more.
+fn taken(real: &Path) -> Option<(String, bool)> {
+    let mut bytes = Vec::new();
+    File::open(real).ok()?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    let is_cut = text.len() > MAX_FILE_BYTES;
+    if is_cut {
+        text.truncate(cut::head(&text, MAX_FILE_BYTES).len());
+    }
+    Some((text, is_cut))
+}
+
+/// What a file says, without the fields before it; of those the paths are told that it is for.
+fn body(text: &str) -> String {
+    let Some((fields, rest)) =
+        text.strip_prefix("---\n").and_then(|inner| inner.split_once("\n---\n"))
+    else {
+        return text.to_owned();
+    };
+    let mut paths = Vec::new();
+    let mut is_list = false;
+    for line in fields.lines() {
+        if let Some(value) = line.strip_prefix("paths:") {
+            is_list = value.trim().is_empty();
+            paths.extend((!is_list).then(|| value.trim().trim_matches(['"', '\'']).to_owned()));
+        } else if let Some(item) = line.trim().strip_prefix("- ").filter(|_| is_list) {
+            paths.push(item.trim().trim_matches(['"', '\'']).to_owned());
+        } else {
+            is_list = false;
+        }
+    }
+    if paths.is_empty() {
+        rest.to_owned()
+    } else {
+        format!("(for files: {})\n{rest}", paths.join(", "))
+    }
+}
+
+/// The paths behind `@` that stand apart and in no code.
+fn imports(text: &str) -> Vec<String> {
+    let (mut all, mut is_code) = (Vec::new(), false);
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
+            is_code = !is_code;
+            continue;
+        }
+        if is_code {
+            continue;
+        }
+        // Every other piece between backticks is code.
+        for words in line.split('`').step_by(2) {
+            let paths = words.split_whitespace().filter_map(|word| word.strip_prefix('@'));
+            let paths = paths.map(|path| path.trim_end_matches([',', ';', ':', ')', '.']));
+            all.extend(paths.filter(|path| path.contains(['.', '/'])).map(str::to_owned));
+        }
+    }
+    all
+}

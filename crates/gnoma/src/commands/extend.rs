@@ -1,0 +1,184 @@
+//! `gnoma skills`, `gnoma agents` and `gnoma extensions`: what people added, from where, and what becomes of
+//! it.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use gnoma_extend::{
+    BroughtBy, ExtendPlaces,
+    agents::agents as find_agents,
+    commands::commands as find_commands,
+    skills::{check, skills as find_skills},
+};
+use gnoma_host::{HostError, Project, extensions};
+
+use super::common::{print, project};
+use crate::{
+    args::{SkillsSub, TurnArgs},
+    environment::ProcessEnvironment,
+    report::{self, Exit},
+    table,
+};
+
+pub(super) fn skills(
+    what: &SkillsSub,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    if let SkillsSub::Validate { folders } = what
+        && !folders.is_empty()
+    {
+        return validate(folders);
+    }
+    let places = extensions::places(&project(args, around)?);
+    let (all, faults) = find_skills(&places);
+    match what {
+        SkillsSub::List => {
+            faults.iter().for_each(|fault| report::say(format_args!("warning: {fault}")));
+            let rows = all.iter().map(|skill| {
+                let use_of = if skill.is_for_people {
+                    "by /name"
+                } else {
+                    state(&places, skill.by).unwrap_or("by models")
+                };
+                [
+                    skill.name.clone(),
+                    skill.by.to_string(),
+                    use_of.to_owned(),
+                    skill.description.clone(),
+                ]
+            });
+            print(&table::lines(["skill", "from", "used", "what it is for"], rows))
+        }
+        SkillsSub::Show { name } => {
+            let missing = || HostError::usage(format!("there is no skill `{name}`"));
+            let skill = all.iter().find(|skill| skill.name == *name).ok_or_else(missing)?;
+            for warning in &skill.warnings {
+                report::say(format_args!("warning: {warning}"));
+            }
+            let from = match skill.by {
+                BroughtBy::Bundled => "bundled".to_owned(),
+                BroughtBy::User | BroughtBy::Project => places.shown(&skill.path),
+            };
+            let mut head = format!("{}: {}\nfrom {from}\n", skill.name, skill.description);
+            if let Some(tools) = &skill.tools {
+                head.push_str(&format!("held to the tools {}\n", tools.join(", ")));
+            }
+            print(&format!("{head}\n{}\n", skill.body.trim_end()))
+        }
+        SkillsSub::Validate { .. } => {
+            let folders = all.iter().filter_map(|skill| Some(skill.folder()?.to_owned()));
+            validate(&folders.collect::<Vec<_>>())
+        }
+    }
+}
+
+fn validate(folders: &[PathBuf]) -> Result<Exit> {
+    let (mut text, mut is_valid) = (String::new(), true);
+    for folder in folders {
+        let problems = check(folder).problems;
+        let shown = folder.display();
+        if problems.is_empty() {
+            text.push_str(&format!("{shown}: valid\n"));
+        } else {
+            is_valid = false;
+            text.push_str(&format!("{shown}: not valid\n"));
+            text.extend(problems.iter().map(|problem| format!("  - {problem}\n")));
+        }
+    }
+    print(&text)?;
+    Ok(if is_valid { Exit::Done } else { Exit::Failed })
+}
+
+/// Why something of a project is not used, where it is not.
+fn state(places: &ExtendPlaces, by: BroughtBy) -> Option<&'static str> {
+    (by == BroughtBy::Project && !places.is_trusted).then_some("needs `gnoma trust`")
+}
+
+pub(super) fn agents(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    let places = extensions::places(&project(args, around)?);
+    let (all, faults) = find_agents(&places);
+    faults.iter().for_each(|fault| report::say(format_args!("warning: {fault}")));
+    if all.is_empty() {
+        report::say("no definitions of sub-agents are found here");
+    }
+    let rows = all.iter().map(|agent| {
+        [
+            agent.name.clone(),
+            agent.by.to_string(),
+            places.shown(&agent.path),
+            agent.description.clone(),
+        ]
+    });
+    let heads = ["agent (not started yet)", "from", "file", "what it is for"];
+    print(&table::lines(heads, rows))
+}
+
+pub(super) fn all(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    print(&overview(&project(args, around)?))
+}
+
+/// How much is found, and what does not work of it, for `gnoma doctor`.
+pub(super) fn summary(project: &Project) -> (String, Vec<String>) {
+    let places = extensions::places(project);
+    let (hooks, idle) = extensions::found_hooks(project);
+    let (skills, skill_faults) = find_skills(&places);
+    let (commands, command_faults) = find_commands(&places);
+    let (agents, agent_faults) = find_agents(&places);
+    let waits = |by: BroughtBy| state(&places, by).is_some();
+    let waiting = skills.iter().filter(|skill| waits(skill.by)).count();
+    let mut text = format!(
+        "{} hooks, {} skills, {} commands, {} agents (`gnoma extensions` lists them)",
+        hooks.len(),
+        skills.len(),
+        commands.len(),
+        agents.len()
+    );
+    if waiting > 0 {
+        text.push_str(&format!("; {waiting} skills wait for `gnoma trust`"));
+    }
+    let faults = [idle, skill_faults, command_faults, agent_faults];
+    (text, faults.into_iter().flatten().collect())
+}
+
+/// All that is found, a line each.
+pub(super) fn overview(project: &Project) -> String {
+    let places = extensions::places(project);
+    let mut rows: Vec<[String; 4]> = Vec::new();
+    let mut row = |kind: &str, name: &str, from: String, used: &str| {
+        rows.push([kind.to_owned(), name.to_owned(), used.to_owned(), from]);
+    };
+    let (hooks, idle) = extensions::found_hooks(project);
+    for hook in hooks {
+        row(
+            "hook",
+            &hook.event,
+            format!("{}: {}", places.shown(&hook.origin), hook.command),
+            "yes",
+        );
+    }
+    let (skills, skill_faults) = find_skills(&places);
+    for skill in &skills {
+        let from = match skill.by {
+            BroughtBy::Bundled => "bundled".to_owned(),
+            BroughtBy::User | BroughtBy::Project => places.shown(&skill.path),
+        };
+        let used = if skill.is_for_people { "by /name" } else { "yes" };
+        row("skill", &skill.name, from, state(&places, skill.by).unwrap_or(used));
+    }
+    let (commands, command_faults) = find_commands(&places);
+    for command in &commands {
+        let is_hidden =
+            skills.iter().any(|skill| skill.name == command.name && skill.by >= command.by);
+        let used = if is_hidden { "no: a skill has its name" } else { "by /name" };
+        row("command", &command.name, places.shown(&command.path), used);
+    }
+    let (agents, agent_faults) = find_agents(&places);
+    for agent in &agents {
+        row("agent", &agent.name, places.shown(&agent.path), "no: none are started yet");
+    }
+    let mut text = table::lines(["kind", "name", "used", "from"], rows);
+    let faults = [idle, skill_faults, command_faults, agent_faults];
+    text.extend(faults.iter().flatten().map(|fault| format!("✗ {fault}\n")));
+    text
+}

@@ -1,0 +1,223 @@
+//! What people add: commands and skills, judged by what the model was sent.
+
+use gnoma_core::StopReason;
+use gnoma_testkit::{Reply, Script, Server, Wire};
+
+use crate::support::{World, calls, says};
+
+impl World {
+    /// Writes a file of the project, with its folders.
+    pub(crate) fn put(&self, name: &str, text: &str) {
+        let path = self.project.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Writes a file of the home, with its folders.
+    pub(crate) fn put_home(&self, name: &str, text: &str) {
+        let path = self.home.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// What the last message said that the model was sent.
+    pub(crate) fn said(&self) -> String {
+        self.last_request().last().unwrap().1.clone()
+    }
+
+    /// Everything that was sent, as one text.
+    pub(crate) fn sent(&self) -> String {
+        let requests = self.server.requests();
+        requests.iter().map(|request| format!("{}\n", request.json())).collect()
+    }
+}
+
+/// A world whose provider speaks another wire.
+pub(crate) fn world_of(protocol: &str, replies: Vec<Reply>) -> World {
+    let world = World::with(Server::queue(replies).unwrap());
+    world.configure(&format!("[provider.protocols]\ntest = \"{protocol}\"\n"));
+    world
+}
+
+#[tokio::test]
+async fn commands_become_their_text_with_arguments_shell_output_and_files() {
+    let world = World::new([says("a"), says("b"), says("c"), says("d"), says("e")]);
+    world.put(".claude/commands/fix.md", "---\ndescription: fix it\n---\nFix $0 in $1, not $2.");
+    world.put(".claude/commands/git/log.md", "Look: !`echo f0und` and out=!`date`. @notes.txt");
+    world.put(".gnoma/commands/plain.md", "Do the thing.\n");
+    world.put_home(".claude/commands/mine.md", "Mine: $ARGUMENTS.");
+    world.put_home(".config/gnoma/commands/fix.md", "not this one");
+    world.put("notes.txt", "remember the milk");
+    world.run(&["trust"]).await;
+    world.run(&["/fix 'the bug' main.rs"]).await;
+    assert_eq!(world.said(), "Fix the bug in main.rs, not $2.");
+    world.run(&["/git:log"]).await;
+    let said = world.said();
+    assert!(said.starts_with("Look: f0und"), "{said}");
+    assert!(said.contains("out=!`date`") && said.contains("remember the milk"), "{said}");
+    world.run(&["/plain", "now", "please"]).await;
+    assert_eq!(world.said(), "Do the thing.\n\nARGUMENTS: now please");
+    world.run(&["/mine a b"]).await;
+    assert_eq!(world.said(), "Mine: a b.");
+    world.run(&["/nobody knows this"]).await;
+    assert_eq!(world.said(), "/nobody knows this");
+}
+
+#[tokio::test]
+async fn what_a_command_may_not_run_is_not_run_and_files_outside_stay_out() {
+    let world = World::new([says("a"), says("b")]);
+    world.put_home(".claude/commands/rm.md", "x !`rm -rf keep` y @../secret.txt @.env");
+    world.put(".env", "c4nary");
+    world.put("keep/file", "");
+    world.run(&["--permission", "deny", "/rm"]).await;
+    let said = world.said();
+    assert!(said.starts_with("x permission denied") && said.contains("y @../secret.txt"), "{said}");
+    assert!(!said.contains("c4nary"));
+    assert!(crate::support::exists(world.project.path(), "keep/file"));
+}
+
+#[tokio::test]
+async fn commands_hold_their_turn_to_their_tools() {
+    let world = World::new([
+        calls("fs_write", r#"{"path":"a.txt","content":"x"}"#),
+        calls("bash", r#"{"command":"echo not this; echo f0und"}"#),
+        calls("bash", r#"{"command":"echo f0und"}"#),
+        says("done"),
+    ]);
+    world
+        .put_home(".claude/commands/look.md", "---\nallowed-tools: Read, Bash(echo f0und)\n---\nx");
+    let run = world.run(&["--permission", "bypass", "/look"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(!crate::support::exists(world.project.path(), "a.txt"));
+    let results: Vec<String> = world
+        .last_request()
+        .into_iter()
+        .filter(|(role, _)| role == "tool")
+        .map(|it| it.1)
+        .collect();
+    assert!(
+        results[0].contains("allows only these tools: fs.read, bash(echo f0und)"),
+        "{results:?}"
+    );
+    assert!(results[1].contains("allows only"), "{results:?}");
+    assert!(results[2].contains("f0und") && !results[2].contains("allows only"), "{results:?}");
+}
+
+#[tokio::test]
+async fn an_untrusted_project_runs_nothing_and_offers_no_skills() {
+    let world = World::new([says("a"), says("b"), says("c")]);
+    world.put(".claude/commands/x.md", "see !`echo run > ran.txt`");
+    world.put(
+        ".claude/skills/pdf/SKILL.md",
+        "---\nname: pdf\ndescription: Reads a c4nary.\n---\nDo.",
+    );
+    let run = world.run(&["--permission", "bypass", "/x"]).await;
+    assert!(world.said().contains("[not run, the project is not trusted"), "{}", world.said());
+    assert!(!crate::support::exists(world.project.path(), "ran.txt"));
+    assert!(run.err.contains("gnoma trust") && run.err.contains("a skill along (1)"), "{run:?}");
+    assert!(!world.sent().contains("c4nary"));
+    let trusted = world.run(&["trust"]).await;
+    assert!(trusted.out.contains(".claude/skills/pdf/SKILL.md"), "{trusted:?}");
+    world.run(&["hello"]).await;
+    assert!(world.sent().contains("c4nary"));
+    // One changed byte takes the trust back.
+    world.put(
+        ".claude/skills/pdf/SKILL.md",
+        "---\nname: pdf\ndescription: Reads a c4nary!\n---\nDo.",
+    );
+    let run = world.run(&["hello"]).await;
+    assert!(run.err.contains("gnoma trust"), "{run:?}");
+    assert_eq!(world.sent().matches("c4nary").count(), 1);
+}
+
+#[tokio::test]
+async fn skills_are_offered_loaded_and_said_on_other_wires() {
+    for (wire, protocol) in [(Wire::Anthropic, "anthropic"), (Wire::Responses, "responses")] {
+        let call = |arguments: &str| {
+            let script = Script::text([""; 0]).call("call_a", "skill", arguments);
+            wire.stream(&script.stop(StopReason::ToolUse))
+        };
+        let done = || wire.stream(&Script::text(["done"]).stop(StopReason::EndTurn));
+        let replies = vec![
+            call(r#"{"name":"pdf"}"#),
+            call(r#"{"name":"pdf","file":"ref/a.md"}"#),
+            call(r#"{"name":"pdf","file":"../other.md"}"#),
+            done(),
+            done(),
+        ];
+        let world = world_of(protocol, replies);
+        world.put_home(
+            ".claude/skills/pdf/SKILL.md",
+            "---\nname: pdf\ndescription: Reads what1s in a PDF.\n---\nFirst d0 this.",
+        );
+        world.put_home(".claude/skills/pdf/ref/a.md", "deta1ls");
+        world.put_home(".claude/skills/other.md", "---\nname: o\ndescription: x\n---\nouts1de");
+        world.put_home(
+            ".claude/skills/mine/SKILL.md",
+            "---\nname: mine\ndescription: h1dden\ndisable-model-invocation: true\n---\nm1ne $0",
+        );
+        let run = world.run(&["read it"]).await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let first = world.server.requests()[0].json().to_string();
+        assert!(first.contains("what1s") && !first.contains("d0 this"), "{first}");
+        assert!(!first.contains("h1dden"), "{first}");
+        let sent = world.sent();
+        assert!(sent.contains("First d0 this") && sent.contains("deta1ls"), "{sent}");
+        assert!(!sent.contains("outs1de"), "{sent}");
+        world.run(&["/mine here"]).await;
+        assert!(world.sent().contains("m1ne here"), "{}", world.sent());
+    }
+}
+
+#[tokio::test]
+async fn bundled_skills_are_there_and_batch_is_refused_with_a_sentence() {
+    let world = World::new([says("a")]);
+    world.run(&["/review the parser"]).await;
+    assert!(world.said().contains("ARGUMENTS: the parser"), "{}", world.said());
+    let run = world.run(&["/batch all"]).await;
+    assert!(run.err.contains("sub-agents"), "{run:?}");
+    assert_eq!(world.server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn instructions_are_read_with_imports_and_those_of_a_folder_when_it_is_touched() {
+    let world = World::new([
+        calls("fs_read", r#"{"path":"sub/deep/a.txt"}"#),
+        calls("fs_read", r#"{"path":"sub/deep/a.txt","offset":1}"#),
+        says("done"),
+    ]);
+    world.put("CLAUDE.md", "r00t @docs/more.md");
+    world.put("docs/more.md", "imp0rted");
+    world.put(".claude/rules/a.md", "rul3");
+    world.put_home(".claude/CLAUDE.md", "m1ne");
+    world.put("sub/AGENTS.md", "n3sted");
+    world.put("sub/deep/a.txt", "text");
+    world.run(&["look"]).await;
+    let first = world.server.requests()[0].json().to_string();
+    for part in ["r00t", "imp0rted", "rul3", "m1ne"] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    assert!(!first.contains("n3sted"));
+    let last = world.server.requests()[2].json().to_string();
+    assert_eq!(last.matches("n3sted").count(), 1, "{last}");
+}
+
+#[tokio::test]
+async fn skills_are_listed_shown_and_checked() {
+    let world = World::new([]);
+    world.put(".claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: d\nmodel: x\n---\nb0dy");
+    world.put(".claude/agents/a.md", "---\nname: helper\ndescription: helps\n---\np");
+    let list = world.run(&["skills", "list"]).await;
+    assert!(list.out.contains("pdf") && list.out.contains("needs `gnoma trust`"), "{list:?}");
+    let show = world.run(&["skills", "show", "pdf"]).await;
+    assert!(show.out.contains("b0dy"), "{show:?}");
+    let check = world.run(&["skills", "validate", ".claude/skills/pdf"]).await;
+    assert_eq!(check.code, Some(1), "{check:?}");
+    assert!(check.out.contains("model"), "{check:?}");
+    let agents = world.run(&["agents", "list"]).await;
+    assert!(agents.out.contains("helper"), "{agents:?}");
+    let all = world.run(&["extensions"]).await;
+    assert!(all.out.contains("review") && all.out.contains("helper"), "{all:?}");
+    let doctor = world.run(&["doctor"]).await;
+    assert!(doctor.out.contains("1 skills wait for `gnoma trust`"), "{doctor:?}");
+}

@@ -1,0 +1,291 @@
+//! Hooks, judged by what they did and what the model was sent.
+
+use gnoma_core::StopReason;
+use gnoma_testkit::{Script, Wire};
+use serde_json::{Value, json};
+
+use crate::{
+    extend::world_of,
+    support::{World, calls, exists, says},
+};
+
+/// Claude's settings with hooks `(event, matcher, command)`.
+fn settings(hooks: &[(&str, &str, &str)]) -> String {
+    let mut all = json!({});
+    for (event, matcher, command) in hooks {
+        let entry = json!({"matcher": matcher, "hooks": [{"type": "command", "command": command}]});
+        match all[event].as_array_mut() {
+            Some(entries) => entries.push(entry),
+            None => all[event] = json!([entry]),
+        }
+    }
+    json!({ "hooks": all }).to_string()
+}
+
+fn world(hooks: &[(&str, &str, &str)], replies: Vec<gnoma_testkit::Reply>) -> World {
+    let world = World::new(replies);
+    world.put_home(".claude/settings.json", &settings(hooks));
+    world
+}
+
+fn writes(path: &str) -> gnoma_testkit::Reply {
+    calls("fs_write", &json!({"path": path, "content": "x"}).to_string())
+}
+
+const EDITS: [&str; 2] = ["--permission", "accept_edits"];
+
+async fn go(world: &World, prompt: &str) -> crate::support::Run {
+    world.run(&[EDITS[0], EDITS[1], prompt]).await
+}
+
+#[tokio::test]
+async fn exit_code_2_alone_blocks_and_its_words_reach_the_model() {
+    for (code, blocks) in [(2, true), (1, false), (127, false), (0, false)] {
+        let line = format!("echo n0pe >&2; exit {code}");
+        let world = world(&[("PreToolUse", "Write", &line)], vec![writes("a.txt"), says("done")]);
+        let run = go(&world, "go").await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert_eq!(exists(world.project.path(), "a.txt"), !blocks, "{code}");
+        assert_eq!(world.sent().contains("n0pe"), blocks, "{code}");
+        // What fails is shown.
+        assert_eq!(run.err.contains("exit code"), code == 1 || code == 127, "{code}: {}", run.err);
+    }
+}
+
+#[tokio::test]
+async fn the_facts_are_those_that_scripts_look_for() {
+    let log = "cat > seen.json; echo \"$CLAUDE_PROJECT_DIR\" > dir.txt";
+    let world = world(&[("PreToolUse", "Edit|Write", log)], vec![writes("a.txt"), says("done")]);
+    go(&world, "go").await;
+    let seen: Value = serde_json::from_str(&world.read("seen.json")).unwrap();
+    assert_eq!(seen["hook_event_name"], "PreToolUse");
+    assert_eq!(seen["tool_name"], "Write");
+    assert_eq!(seen["tool_input"], json!({"content": "x", "file_path": "a.txt"}));
+    assert_eq!(seen["permission_mode"], "acceptEdits");
+    let project = world.project.path().canonicalize().unwrap();
+    assert_eq!(seen["cwd"], project.to_str().unwrap());
+    assert!(seen["session_id"].as_str().is_some_and(|id| !id.is_empty()));
+    assert_eq!(world.read("dir.txt").trim(), project.to_str().unwrap());
+}
+
+#[tokio::test]
+async fn json_denies_and_beats_what_allows_on_other_wires() {
+    let allow = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'"#;
+    let deny = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"n0pe"}}'"#;
+    let old = r#"echo '{"decision":"block","reason":"n0pe"}'"#;
+    for (wire, protocol) in [(Wire::Anthropic, "anthropic"), (Wire::Google, "google")] {
+        for second in [deny, old] {
+            let script =
+                Script::text([""; 0]).call("c", "fs_write", r#"{"path":"a.txt","content":"x"}"#);
+            let replies = vec![
+                wire.stream(&script.stop(StopReason::ToolUse)),
+                wire.stream(&Script::text(["done"]).stop(StopReason::EndTurn)),
+            ];
+            let world = world_of(protocol, replies);
+            let hooks = [("PreToolUse", "*", allow), ("PreToolUse", "^Wri", second)];
+            world.put_home(".claude/settings.json", &settings(&hooks));
+            let run = go(&world, "go").await;
+            assert!(!exists(world.project.path(), "a.txt"), "{run:?}");
+            assert!(world.sent().contains("n0pe"), "{run:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_hook_never_widens_what_is_allowed() {
+    let allow = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'"#;
+    let world = world(&[("PreToolUse", "", allow)], vec![writes("a.txt"), says("done")]);
+    world.run(&["--permission", "deny", "go"]).await;
+    assert!(!exists(world.project.path(), "a.txt"));
+}
+
+#[tokio::test]
+async fn changed_arguments_are_judged_again() {
+    let to = |path: &str| {
+        format!(
+            r#"echo '{{"hookSpecificOutput":{{"hookEventName":"PreToolUse","updatedInput":{{"file_path":"{path}","content":"y"}}}}}}'"#
+        )
+    };
+    let world1 =
+        world(&[("PreToolUse", "Write", &to("b.txt"))], vec![writes("a.txt"), says("done")]);
+    go(&world1, "go").await;
+    assert_eq!(world1.read("b.txt"), "y");
+    assert!(!exists(world1.project.path(), "a.txt"));
+    let outside = tempfile::tempdir().unwrap();
+    let path = outside.path().join("c.txt");
+    let world2 = world(
+        &[("PreToolUse", "Write", &to(path.to_str().unwrap()))],
+        vec![writes("a.txt"), says("done")],
+    );
+    go(&world2, "go").await;
+    assert!(!path.exists() && !exists(world2.project.path(), "a.txt"));
+}
+
+#[tokio::test]
+async fn after_a_tool_words_are_added_or_take_the_place_of_its_own() {
+    let world1 = world(
+        &[
+            ("PostToolUse", "Write", "echo lint: b4d >&2; exit 2"),
+            ("PostToolUse", "Write", "echo unh3ard"),
+        ],
+        vec![writes("a.txt"), says("done")],
+    );
+    go(&world1, "go").await;
+    assert!(exists(world1.project.path(), "a.txt"));
+    assert!(world1.sent().contains("lint: b4d") && !world1.sent().contains("unh3ard"));
+    let output = r#"echo '{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":"inst3ad","additionalContext":"m0re"}}'"#;
+    let world2 = world(
+        &[("PostToolUse", "Read", output)],
+        vec![calls("fs_read", r#"{"path":"a.txt"}"#), says("done")],
+    );
+    world2.write("a.txt", "or1ginal");
+    go(&world2, "go").await;
+    let sent = world2.sent();
+    assert!(
+        sent.contains("inst3ad") && sent.contains("m0re") && !sent.contains("or1ginal"),
+        "{sent}"
+    );
+}
+
+#[tokio::test]
+async fn prompts_get_context_or_are_held_back() {
+    let world1 = world(
+        &[
+            ("SessionStart", "startup", "echo fr0m-start"),
+            ("UserPromptSubmit", "", "echo fr0m-prompt"),
+        ],
+        vec![says("done")],
+    );
+    go(&world1, "hello").await;
+    let sent = world1.sent();
+    assert!(sent.contains("fr0m-start") && sent.contains("fr0m-prompt") && sent.contains("hello"));
+    let world2 = world(
+        &[("UserPromptSubmit", "", "grep -q s3cret && { echo no >&2; exit 2; }; exit 0")],
+        vec![says("done")],
+    );
+    let run = go(&world2, "a s3cret").await;
+    assert_eq!((run.code, world2.server.requests().len()), (Some(0), 0), "{run:?}");
+    assert!(run.err.contains("not sent to the model: no"), "{run:?}");
+    go(&world2, "fine").await;
+    assert_eq!(world2.server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_model_goes_on_where_a_hook_does_not_let_it_stop() {
+    let line = "cat > stop.json; grep -q '\"stop_hook_active\":true' stop.json || { echo d0-more >&2; exit 2; }";
+    let world = world(&[("Stop", "", line)], vec![says("one"), says("two")]);
+    let run = go(&world, "go").await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(world.server.requests().len(), 2);
+    assert!(world.said().contains("d0-more"), "{}", world.said());
+    let seen: Value = serde_json::from_str(&world.read("stop.json")).unwrap();
+    assert_eq!(seen["last_assistant_message"], "two");
+}
+
+#[tokio::test]
+async fn continue_false_ends_the_turn_after_the_call_has_run() {
+    let line = r#"echo '{"continue":false,"stopReason":"en0ugh"}'"#;
+    let world = world(&[("PreToolUse", "Write", line)], vec![writes("a.txt"), says("never")]);
+    let run = go(&world, "go").await;
+    assert!(exists(world.project.path(), "a.txt"));
+    assert_eq!(world.server.requests().len(), 1);
+    assert!(run.err.contains("en0ugh"), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_projects_hooks_wait_for_trust_and_one_changed_byte_takes_it_back() {
+    let world = World::new((0..4).map(|_| says("a")));
+    let hook = "sh $CLAUDE_PROJECT_DIR/scripts/hook.sh";
+    world.put(".claude/settings.json", &settings(&[("SessionStart", "", hook)]));
+    world.put("scripts/hook.sh", "echo ran >> ran.txt");
+    let run = world.run(&["hi"]).await;
+    assert!(run.err.contains("hooks along (1)") && run.err.contains("gnoma trust"), "{run:?}");
+    assert!(!exists(world.project.path(), "ran.txt"));
+    let trusted = world.run(&["trust"]).await;
+    assert!(trusted.out.contains("scripts/hook.sh"), "{trusted:?}");
+    let run = world.run(&["hi"]).await;
+    assert_eq!(world.read("ran.txt"), "ran\n", "{run:?}");
+    world.put("scripts/hook.sh", "echo run >> ran.txt");
+    world.run(&["hi"]).await;
+    assert_eq!(world.read("ran.txt"), "ran\n");
+}
+
+#[tokio::test]
+async fn own_hooks_are_run_and_fail_closed_where_they_say_so() {
+    let world = World::new([
+        writes("a.txt"),
+        says("x"),
+        writes("b.txt"),
+        says("x"),
+        writes("c.txt"),
+        says("x"),
+    ]);
+    let hook = |more: &str| {
+        format!(
+            "[[hooks]]\nname = \"mine\"\nevent = \"pre_tool_use\"\ntool_pattern = \"fs.*\"\n{more}\n"
+        )
+    };
+    world.configure(&hook("exec = \"exit 2\""));
+    go(&world, "go").await;
+    assert!(!exists(world.project.path(), "a.txt"));
+    world.configure(&hook("exec = \"no-such-program\"\nfail = \"closed\""));
+    let run = go(&world, "go").await;
+    assert!(!exists(world.project.path(), "b.txt") && run.err.contains("`mine`"), "{run:?}");
+    world.configure(&hook("exec = \"echo '{\\\"action\\\":\\\"allow\\\",\\\"transformed\\\":{\\\"path\\\":\\\"d.txt\\\",\\\"content\\\":\\\"t\\\"}}'\""));
+    let run = go(&world, "go").await;
+    assert!(exists(world.project.path(), "d.txt"), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_hook_that_takes_too_long_is_ended_and_does_not_block() {
+    let world = World::new([writes("a.txt"), says("done")]);
+    let entry = json!({"type": "command", "command": "sleep 30", "timeout": 0.3});
+    let hooks = json!({"hooks": {"PreToolUse": [{"hooks": [entry]}], "Nonsense": [{"hooks": []}]}});
+    world.put_home(".claude/settings.json", &hooks.to_string());
+    let run = go(&world, "go").await;
+    assert!(exists(world.project.path(), "a.txt") && run.err.contains("took longer"), "{run:?}");
+    assert!(run.err.contains("no event `Nonsense`"), "{run:?}");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_an_async_hook_and_it_still_ends_its_work() {
+    let world = World::new([writes("a.txt"), says("done")]);
+    let entry =
+        json!({"type": "command", "command": "sleep 1; echo l4te > late.txt", "async": true});
+    let hooks = json!({"hooks": {"PreToolUse": [{"hooks": [entry]}]}});
+    world.put_home(".claude/settings.json", &hooks.to_string());
+    let run = go(&world, "go").await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(world.read("late.txt"), "l4te\n");
+}
+
+/// What a no-op hook before each call adds to it, where a model takes a moment for each answer. Prints it
+/// and asserts nothing; without the variable it does nothing:
+///
+///     GNOMA_MEASURE=1 cargo test -p gnoma --test it -- --nocapture a_hook_that_does_nothing
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a measurement is asked for from outside")]
+#[expect(clippy::print_stdout, reason = "it prints figures")]
+async fn a_hook_that_does_nothing_costs_little() {
+    const CALLS: u32 = 20;
+    if std::env::var("GNOMA_MEASURE").is_err() {
+        return;
+    }
+    for thinking in [0, 300] {
+        let mut took = Vec::new();
+        for hooks in [&[][..], &[("PreToolUse", "", "exit 0")], &[]] {
+            let wait = std::time::Duration::from_millis(thinking);
+            let read =
+                |at: u32| calls("fs_read", &json!({"path": format!("{at}.txt")}).to_string());
+            let replies = (0..CALLS).map(read).chain([says("done")]).map(|reply| reply.after(wait));
+            let world = world(hooks, replies.collect());
+            (0..CALLS).for_each(|at| world.write(&format!("{at}.txt"), "x"));
+            let since = std::time::Instant::now();
+            let run = go(&world, "go").await;
+            assert_eq!(world.server.requests().len(), CALLS as usize + 1, "{run:?}");
+            took.push(since.elapsed());
+        }
+        let added = took[1].saturating_sub(took[0].min(took[2])) / CALLS;
+        println!("thinking {thinking} ms: a no-op hook adds {added:?} to a call ({took:?})");
+    }
+}

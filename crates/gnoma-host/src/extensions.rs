@@ -1,6 +1,6 @@
 //! What people added to a project: where it lies, and whether it is believed.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
 
 use gnoma_config::{
     FileTrust, Origin, paths, project_root, settings::SandboxNetwork, trust::Store,
@@ -14,12 +14,15 @@ use gnoma_extend::{
     BroughtBy, ExtendPlaces, Extensions, SlashName,
     hooks::{self, Found, Hook, HookRunner, HookWalls, Hooks, OwnHook},
 };
-use gnoma_sandbox::{Strength, Support, Walls, is_scrubbed};
+use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls, is_scrubbed};
 
 use crate::{
     Folders as _, Project, guarding,
     instructions::{self, Instructions},
 };
+
+/// The folder within the state folder where what is handed to hooks lies while they run.
+const HOOKS: &str = "hooks";
 
 /// How a project stands whose files act on its behalf.
 #[must_use]
@@ -124,10 +127,12 @@ fn runner(project: &Project) -> HookRunner {
     variables.push(("CLAUDE_PROJECT_DIR".into(), root.clone().into()));
     variables.push(("GNOMA_PROJECT_DIR".into(), root.into()));
     let cwd = spec.folder.clone();
+    let state = spec.environment.state_dir();
+    let folder = state.join(HOOKS);
     let gnoma_tools::Sandbox::Walled { launcher, policy, required, .. } =
         guarding::sandbox(guard, kept, spec, None)
     else {
-        return HookRunner::new(None, variables, cwd);
+        return HookRunner::new(None, variables, cwd, folder);
     };
     let support = Support::detect();
     match support.strength {
@@ -137,7 +142,7 @@ fn runner(project: &Project) -> HookRunner {
             return HookRunner::refusing(why);
         }
         Strength::Partial => (),
-        Strength::None => return HookRunner::new(None, variables, cwd),
+        Strength::None => return HookRunner::new(None, variables, cwd, folder),
     }
     let mut policy = *policy;
     let roots: Vec<_> = std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
@@ -146,10 +151,27 @@ fn runner(project: &Project) -> HookRunner {
     }
     policy.writable.retain(|path| path.symlink_metadata().is_ok());
     policy.writable.extend(roots);
+    if std::fs::create_dir_all(&folder).is_ok() {
+        open_to(&folder, &state, &mut policy);
+    }
     policy.network = guard.sandbox.network != SandboxNetwork::Never;
     policy.umask = spec.umask;
     let walls = Walls::new(launcher, &support).with_environment(variables.clone());
-    HookRunner::new(Some(HookWalls { walls, policy }), variables, cwd)
+    HookRunner::new(Some(HookWalls { walls, policy }), variables, cwd, folder)
+}
+
+/// Hides and holds what lies in the state folder now, but for what is handed to hooks: of all commands
+/// they alone find that.
+fn open_to(folder: &Path, state: &Path, policy: &mut Policy) {
+    policy.writable.push(folder.to_owned());
+    let others = std::fs::read_dir(state).into_iter().flatten().flatten();
+    let others: Vec<_> = others.map(|entry| entry.path()).filter(|path| path != folder).collect();
+    policy.protected.retain(|path| path != state);
+    policy.protected.extend(others.iter().cloned());
+    if let Readable::Except(hidden) = &mut policy.readable {
+        hidden.retain(|path| path != state);
+        hidden.extend(others);
+    }
 }
 
 /// What can be written behind a slash.

@@ -1,34 +1,37 @@
-//! Runs one hook's program: inside walls, with its facts on standard input, for so long and no longer.
+//! Runs hooks' programs: inside walls, with their facts on standard input, for so long and no longer.
 //!
-//! A launcher stands ready for the next one, so that walls need not be waited for. What is dropped is
-//! ended, with all that it has started.
+//! Walls take longer to build than most hooks to run, so one shell inside them is started with the first
+//! hook, and starts all others on orders. It ends with its owner. Where a hook takes too long, it is
+//! left, and ended with all that it has started once nobody waits for it any more.
 
 use std::{
+    collections::HashMap,
     ffi::OsString,
-    fs::File,
-    io::Write as _,
+    fs::{self, File},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use gnoma_sandbox::{Policy, Walls};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _},
-    process::{Child, Command},
+    io::{AsyncBufReadExt as _, BufReader},
+    process::{Child, ChildStdout, Command},
+    sync::oneshot,
+    task::JoinSet,
     time::timeout,
 };
 
 use super::answer::{HookEnd, HookRun};
 
-/// Most that is read of what a hook says, in bytes; the rest is thrown away.
+/// Most that is read of what a hook says, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
-/// Most bytes of an order to a launcher that stands ready: a pipe takes so many at once.
-const MAX_ORDER_BYTES: usize = 48 * 1024;
-/// How long output is read on after the hook has ended, where something else still holds it open.
-const DRAIN: Duration = Duration::from_millis(100);
+/// Starts a hook for each number that it reads, and says how it ended.
+const LOOP: &str = "while IFS= read -r id; do d=\"$0/$id\"; \
+    { /bin/sh \"$d/run\" <\"$d/in\" >\"$d/out\" 2>\"$d/err\"; echo \"$id $?\"; } & done; wait";
 
 /// What stands around hooks.
 #[derive(Debug)]
@@ -45,18 +48,33 @@ pub struct HookRunner {
     walls: Option<HookWalls>,
     variables: Vec<(OsString, OsString)>,
     cwd: PathBuf,
-    spare: Mutex<Option<Spare>>,
+    /// Where what is handed to hooks lies while they run. Commands of a model must not reach it.
+    folder: PathBuf,
+    worker: Mutex<Option<Arc<HookWorker>>>,
     /// Why no hook can be run, where none can.
     refusal: Option<String>,
 }
 
-/// A launcher that waits for its hook.
+/// The shell that starts hooks.
 #[derive(Debug)]
-struct Spare {
-    child: Child,
+struct HookWorker {
+    orders: Mutex<HookOrders>,
+    waiting: Ended,
+    /// Where it finds what it is to run.
+    folder: tempfile::TempDir,
+    _reading: JoinSet<()>,
     _group: HookGroup,
-    runtime: tokio::runtime::Id,
+    _child: Child,
 }
+
+#[derive(Debug)]
+struct HookOrders {
+    input: File,
+    next: u64,
+}
+
+/// Who waits for the exit code of which hook; nothing once the shell is gone.
+type Ended = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<i32>>>>>;
 
 /// A process group, killed when dropped.
 #[derive(Debug)]
@@ -79,48 +97,23 @@ impl Drop for HookGroup {
 }
 
 impl HookRunner {
-    /// Runs hooks in `cwd` with these variables, inside `walls` where there are any.
+    /// Runs hooks in `cwd` with these variables, inside `walls` where there are any. What is handed to
+    /// them lies in `folder`, which commands of a model must not reach.
     #[must_use]
     pub fn new(
         walls: Option<HookWalls>,
         variables: Vec<(OsString, OsString)>,
         cwd: PathBuf,
+        folder: PathBuf,
     ) -> Self {
-        Self { walls, variables, cwd, spare: Mutex::new(None), refusal: None }
+        Self { walls, variables, cwd, folder, worker: Mutex::new(None), refusal: None }
     }
 
     /// One that runs nothing, and says why.
     #[must_use]
     pub fn refusing(why: String) -> Self {
-        let none = Self::new(None, Vec::new(), PathBuf::new());
+        let none = Self::new(None, Vec::new(), PathBuf::new(), PathBuf::new());
         Self { refusal: Some(why), ..none }
-    }
-
-    /// Gets a launcher ready for the next hook.
-    pub(crate) fn get_ready(&self) {
-        let Some(walls) = &self.walls else { return };
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.is_some() {
-            return;
-        }
-        let Some(launcher) = walls.walls.spare(&walls.policy) else { return };
-        let mut launcher = Command::from(launcher);
-        self.equip(&mut launcher, Stdio::piped());
-        if let Ok(child) = launcher.spawn() {
-            let group = HookGroup::led_by(&child);
-            let runtime = tokio::runtime::Handle::current().id();
-            *spare = Some(Spare { child, _group: group, runtime });
-        }
-    }
-
-    fn equip(&self, command: &mut Command, stdin: Stdio) {
-        command
-            .current_dir(&self.cwd)
-            .stdin(stdin)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
     }
 
     /// Runs a shell line with `input` on its standard input.
@@ -130,113 +123,148 @@ impl HookRunner {
         input: String,
         most: Duration,
     ) -> HookRun {
-        if let Some(why) = &self.refusal {
-            return failed(why.clone());
+        let begun = match &self.refusal {
+            Some(why) => Err(why.clone()),
+            None => self.worker().and_then(|worker| {
+                let (id, ended) = worker.begin(&line, &input)?;
+                Ok((worker, id, ended))
+            }),
+        };
+        let (worker, id, ended) = match begun {
+            Ok(begun) => begun,
+            Err(why) => {
+                let (stdout, stderr) = (String::new(), String::new());
+                return HookRun { end: HookEnd::Failed(why), stdout, stderr };
+            }
+        };
+        let end = match timeout(most, ended).await {
+            Ok(Ok(code)) => HookEnd::Code(code),
+            Ok(Err(_gone)) => {
+                self.leave(&worker);
+                HookEnd::Failed("was killed".to_owned())
+            }
+            Err(_) => {
+                self.leave(&worker);
+                HookEnd::TimedOut
+            }
+        };
+        worker.said(id, end)
+    }
+
+    /// The shell that starts hooks; the first one starts it.
+    fn worker(&self) -> Result<Arc<HookWorker>, String> {
+        let mut worker = locked(&self.worker);
+        if let Some(running) = worker.as_ref().filter(|running| locked(&running.waiting).is_some())
+        {
+            return Ok(Arc::clone(running));
         }
-        match self.started(&line, &input).await {
-            Err(why) => failed(why),
-            // The file with the facts is there until the hook has ended.
-            Ok((child, group, _facts)) => ended(child, group, most).await,
+        let started = HookWorker::start(&self.folder, |folder| self.shell(folder));
+        let started = started.map_err(|error| format!("could not be started: {error}"))?;
+        Ok(Arc::clone(worker.insert(Arc::new(started))))
+    }
+
+    /// No other hook is started by it.
+    fn leave(&self, left: &Arc<HookWorker>) {
+        let mut worker = locked(&self.worker);
+        if worker.as_ref().is_some_and(|running| Arc::ptr_eq(running, left)) {
+            *worker = None;
         }
     }
 
-    async fn started(
-        &self,
-        line: &str,
-        input: &str,
-    ) -> Result<(Child, HookGroup, Option<tempfile::NamedTempFile>), String> {
-        let why = |error: std::io::Error| format!("could not be started: {error}");
-        let facts = facts(input).map_err(why)?;
-        let script = format!("exec <'{}'\n{line}", facts.path().display());
-        if let Some((child, group)) = self.ordered(&script) {
-            return Ok((child, group, Some(facts)));
-        }
+    fn shell(&self, folder: &Path) -> Command {
+        let folder = folder.as_os_str();
+        let arguments = ["-c".as_ref(), LOOP.as_ref(), folder];
         let mut command = match &self.walls {
-            Some(walls) => {
-                Command::from(walls.walls.command("/bin/sh", ["-c", &script], &walls.policy))
-            }
+            Some(walls) => Command::from(walls.walls.command("/bin/sh", arguments, &walls.policy)),
             None => {
                 let mut plain = Command::new("/bin/sh");
-                plain.arg("-c").arg(&script).env_clear().envs(self.variables.iter().cloned());
+                plain.args(arguments).env_clear().envs(self.variables.iter().cloned());
                 plain
             }
         };
-        self.equip(&mut command, Stdio::null());
-        let child = command.spawn().map_err(why)?;
-        let group = HookGroup::led_by(&child);
-        Ok((child, group, Some(facts)))
+        command.current_dir(&self.cwd);
+        command
+    }
+}
+
+impl HookWorker {
+    fn start(below: &Path, shell: impl FnOnce(&Path) -> Command) -> io::Result<Self> {
+        fs::create_dir_all(below)?;
+        let folder = tempfile::Builder::new().prefix("run-").tempdir_in(below)?;
+        let mut child = shell(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("it has no input"));
+        };
+        let waiting: Ended = Arc::new(Mutex::new(Some(HashMap::new())));
+        let mut reading = JoinSet::new();
+        reading.spawn(hear(output, Arc::clone(&waiting)));
+        Ok(Self {
+            orders: Mutex::new(HookOrders { input: input.into_owned_fd()?.into(), next: 0 }),
+            waiting,
+            folder,
+            _reading: reading,
+            _group: HookGroup::led_by(&child),
+            _child: child,
+        })
     }
 
-    /// Has the launcher that stands ready run it, where one does.
-    fn ordered(&self, script: &str) -> Option<(Child, HookGroup)> {
-        let walls = self.walls.as_ref()?;
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let Spare { mut child, _group: group, runtime } = spare;
-        if runtime != tokio::runtime::Handle::current().id()
-            || !matches!(child.try_wait(), Ok(None))
+    /// Has it start a hook.
+    fn begin(&self, line: &str, input: &str) -> Result<(u64, oneshot::Receiver<i32>), String> {
+        let why = |error: io::Error| format!("could not be started: {error}");
+        let mut orders = locked(&self.orders);
+        let id = orders.next;
+        orders.next += 1;
+        let folder = self.folder.path().join(id.to_string());
+        fs::create_dir(&folder).map_err(why)?;
+        fs::write(folder.join("run"), line).map_err(why)?;
+        fs::write(folder.join("in"), input).map_err(why)?;
+        let (ended, code) = oneshot::channel();
+        if let Some(waiting) = locked(&self.waiting).as_mut() {
+            waiting.insert(id, ended);
+        }
+        orders.input.write_all(format!("{id}\n").as_bytes()).map_err(why)?;
+        Ok((id, code))
+    }
+
+    /// What a hook has said.
+    fn said(&self, id: u64, end: HookEnd) -> HookRun {
+        let folder = self.folder.path().join(id.to_string());
+        let run =
+            HookRun { end, stdout: text(&folder.join("out")), stderr: text(&folder.join("err")) };
+        // What is left there goes with the worker.
+        fs::remove_dir_all(&folder).ok();
+        run
+    }
+}
+
+/// Hears how hooks ended, until the shell is gone.
+async fn hear(output: ChildStdout, waiting: Ended) {
+    let mut lines = BufReader::new(output).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let Some((id, code)) = line.split_once(' ') else { continue };
+        if let (Ok(id), Ok(code)) = (id.parse(), code.trim().parse::<i32>())
+            && let Some(ended) = locked(&waiting).as_mut().and_then(|waiting| waiting.remove(&id))
         {
-            return None;
+            let _nobody_waits = ended.send(code);
         }
-        let order =
-            walls.walls.order("/bin/sh", ["-c", script], Path::new(&self.cwd), &walls.policy)?;
-        if order.len() > MAX_ORDER_BYTES {
-            return None;
-        }
-        let input = child.stdin.take()?.into_owned_fd().ok()?;
-        // A part of an order is none.
-        let written = File::from(input).write(&order).ok()?;
-        (written == order.len()).then_some((child, group))
     }
+    *locked(&waiting) = None;
 }
 
-/// The facts in a file that only its owner reads.
-fn facts(input: &str) -> std::io::Result<tempfile::NamedTempFile> {
-    let mut file = tempfile::Builder::new().prefix("gnoma-hook-").tempfile_in("/tmp")?;
-    file.write_all(input.as_bytes())?;
-    Ok(file)
+fn text(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(path) {
+        let _broken = file.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn failed(why: String) -> HookRun {
-    HookRun { end: HookEnd::Failed(why), stdout: String::new(), stderr: String::new() }
-}
-
-async fn ended(mut child: Child, group: HookGroup, most: Duration) -> HookRun {
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let end = {
-        let reading = async {
-            tokio::join!(take(out, &mut stdout), take(err, &mut stderr));
-        };
-        tokio::pin!(reading);
-        let work = async {
-            let mut is_read = false;
-            let status = loop {
-                tokio::select! {
-                    () = &mut reading, if !is_read => is_read = true,
-                    status = child.wait() => break status,
-                }
-            };
-            if !is_read {
-                let _held_open = timeout(DRAIN, &mut reading).await;
-            }
-            status
-        };
-        match timeout(most, work).await {
-            Err(_) => HookEnd::TimedOut,
-            Ok(Err(error)) => HookEnd::Failed(error.to_string()),
-            Ok(Ok(status)) => status
-                .code()
-                .map_or_else(|| HookEnd::Failed("was killed".to_owned()), HookEnd::Code),
-        }
-    };
-    drop(group);
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    HookRun { end, stdout: text(stdout), stderr: text(stderr) }
-}
-
-/// Reads as much as is wanted, and then lets the rest pass.
-async fn take(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
-    let Some(mut from) = from else { return };
-    let _broken = (&mut from).take(MAX_OUTPUT_BYTES).read_to_end(into).await;
-    let _rest = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

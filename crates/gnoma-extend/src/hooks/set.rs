@@ -94,21 +94,15 @@ impl Hooks {
     ) -> impl Future<Output = PointAnswer> + Send + 'static + use<> {
         let fitting: Vec<(usize, Arc<Hook>)> =
             self.fitting(&point).map(|(at, hook)| (at, Arc::clone(hook))).collect();
-        let (runner, last) = (self.runner.clone(), Arc::clone(&self.last));
+        let (runner, last) = (&self.runner, Arc::clone(&self.last));
         let is_end = matches!(point, Point::SessionEnd);
         let mut running = JoinSet::new();
-        if let Some(runner) = runner.clone().filter(|_| !fitting.is_empty()) {
+        if let Some(runner) = runner.as_ref().filter(|_| !fitting.is_empty()) {
             let point = Arc::new(point);
             for (at, hook) in fitting {
                 let input = input::input(&hook, &point, mode, &self.session).to_string();
-                let run = one(
-                    at,
-                    hook,
-                    Arc::clone(&point),
-                    input,
-                    Arc::clone(&runner),
-                    Arc::clone(&last),
-                );
+                let run =
+                    one(at, hook, Arc::clone(&point), input, Arc::clone(runner), Arc::clone(&last));
                 if run.0 {
                     let mut beside = locked(&self.beside);
                     while beside.try_join_next().is_some() {}
@@ -132,9 +126,6 @@ impl Hooks {
             }
             // Their order is the order they were written in, whichever ended first.
             answers.sort_by_key(|(at, _)| *at);
-            if let Some(runner) = runner {
-                runner.get_ready();
-            }
             answer::together(answers.into_iter().map(|(_, answer)| answer))
         }
     }

@@ -35,6 +35,6 @@ pub use crate::{
     keeping::{Keeping, Unkept},
     rights::Rights,
     routing::Routes,
-    session::{Handle, Options, Session},
+    session::{Handle, Options, Session, ToolUpdates},
     turn::Limits,
 };

@@ -158,6 +158,7 @@ impl Session {
     pub(super) fn request(&mut self, arm: &Arm, round: u32) -> ModelRequest {
         // Calls of an earlier round that never ran are over.
         self.gate.clear();
+        self.add_next_tools();
         let tier = arm.tier();
         self.turn.answered_by(arm.name(), tier == Tier::Lean);
         self.reads_results = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();

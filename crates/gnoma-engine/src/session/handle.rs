@@ -70,6 +70,20 @@ pub(super) enum Order {
     Tools(Vec<Arc<dyn Tool>>),
 }
 
+/// A way to give a session other tools, for who finds them while it lives.
+#[derive(Clone, Debug)]
+pub struct ToolUpdates(mpsc::WeakSender<Order>);
+
+impl ToolUpdates {
+    /// As [`Handle::tools_changed`], once the session keeps up. False when it is closed.
+    pub async fn send(&self, tools: Vec<Arc<dyn Tool>>) -> bool {
+        match self.0.upgrade() {
+            Some(orders) => orders.send(Order::Tools(tools)).await.is_ok(),
+            None => false,
+        }
+    }
+}
+
 /// A front end's end of a session.
 #[derive(Debug)]
 pub struct Handle {
@@ -85,11 +99,18 @@ impl Handle {
         self.orders.try_send(Order::Command(command)).is_ok()
     }
 
-    /// From the next turn on these are the session's tools. Those that stay keep their order and those
+    /// These are the session's tools: those that come are on offer from the next call of a model on, and
+    /// those that go stay until the turn ends. Those that stay keep their order and those
     /// that come follow them, whatever their order here; of two with one name the first counts. False
     /// when the session is closed or does not keep up.
     pub fn tools_changed(&self, tools: Vec<Arc<dyn Tool>>) -> bool {
         self.orders.try_send(Order::Tools(tools)).is_ok()
+    }
+
+    /// A way to do the same for who does not hold the handle. It does not keep the session open.
+    #[must_use]
+    pub fn tool_updates(&self) -> ToolUpdates {
+        ToolUpdates(self.orders.downgrade())
     }
 
     /// What the session may do, for the sessions that it starts.

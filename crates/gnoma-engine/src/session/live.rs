@@ -227,6 +227,14 @@ impl Session {
         }
     }
 
+    /// Within a turn, before a model is asked again, tools that came are on offer; those that are to go
+    /// stay until it ends.
+    pub(super) fn add_next_tools(&mut self) {
+        if self.tools.add_next() {
+            self.turn.offer(&self.tools.full);
+        }
+    }
+
     async fn perform(&mut self, effect: Effect) -> Result<(), Gone> {
         match effect {
             Effect::Prepare(text) => self.prepare(text),

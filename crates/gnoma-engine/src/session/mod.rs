@@ -34,6 +34,6 @@ mod toolset;
 mod verdicts;
 
 pub use self::{
-    handle::{Handle, Options},
+    handle::{Handle, Options, ToolUpdates},
     state::Session,
 };

@@ -54,6 +54,29 @@ impl Toolset {
         kept(lean, &mut self.lean);
     }
 
+    /// Those of the next turn that are not there yet come behind those that are. Says whether there were
+    /// any.
+    pub(super) fn add_next(&mut self) -> bool {
+        let Some(next) = &self.next else { return false };
+        let is_new = |tool: &&Arc<dyn Tool>| !self.by_name.contains_key(&tool.spec().name);
+        let new: Vec<_> = next.iter().filter(is_new).cloned().collect();
+        if new.is_empty() {
+            return false;
+        }
+        let mut full = self.full.to_vec();
+        let mut lean = self.lean.to_vec();
+        for tool in new {
+            let spec = Arc::new(tool.spec().clone());
+            if spec.tier == Tier::Lean {
+                lean.push(Arc::clone(&spec));
+            }
+            self.by_name.insert(spec.name.clone(), tool);
+            full.push(spec);
+        }
+        (self.full, self.lean) = (full.into(), lean.into());
+        true
+    }
+
     pub(super) fn specs(&self, tier: Tier) -> &Arc<[Arc<ToolSpec>]> {
         match tier {
             Tier::Full => &self.full,

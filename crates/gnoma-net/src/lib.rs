@@ -176,6 +176,15 @@ impl Http {
         Self { options, clients: Arc::default() }
     }
 
+    /// The client for that address, for libraries that speak a protocol of their own over it. Time-outs,
+    /// proxies, certificate roots and redirects are as here.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub fn raw(&self, url: &str) -> Result<reqwest::Client, NetError> {
+        self.client(url).cloned()
+    }
+
     fn client(&self, url: &str) -> Result<&reqwest::Client, NetError> {
         let client = if is_on_this_machine(url) {
             self.clients

@@ -48,6 +48,7 @@ mod support;
 mod umask;
 mod walled;
 mod walls;
+mod with_parent;
 #[cfg(target_os = "linux")]
 mod words;
 
@@ -58,3 +59,4 @@ pub use support::{Strength, Support, WallPart};
 pub use umask::set_umask;
 pub use walled::walled;
 pub use walls::Walls;
+pub use with_parent::end_with_parent;

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use gnoma_core::Tool;
 
 pub use ask::ask;
+pub use bash::protected;
 pub use fs::resolve;
 pub use options::{ReadingPlaces, Sandbox, ToolOptions};
 pub use read_result::read_result;

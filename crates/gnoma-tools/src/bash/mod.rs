@@ -60,6 +60,15 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(Bash::new(Arc::clone(&shared))), Arc::new(JobTool::new(shared))]
 }
 
+/// What no program that works in these folders may change without a verdict that names it: what decides
+/// over later runs of other programs, in the folders and in repositories below them.
+#[must_use]
+pub fn protected(roots: &[std::path::PathBuf]) -> Vec<std::path::PathBuf> {
+    let mut protected: Vec<_> = roots.iter().flat_map(|root| survey::held_below(root)).collect();
+    protected.extend(survey::Survey::of(roots).held);
+    protected
+}
+
 /// The tool.
 struct Bash {
     spec: ToolSpec,

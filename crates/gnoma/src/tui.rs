@@ -105,12 +105,27 @@ impl SessionWindow<'_> {
         // A line in between would tear the picture.
         report::hold();
         let ended = stage.play(&mut link, &mut state, &mut effects).await;
-        drop(link);
+        let layout = layout(full_screen, around);
+        // A window that is killed or whose terminal is closed leaves its session where it is.
+        match &ended {
+            Ok(ending) if is_served && is_wanted(*ending, layout) => link.leave().await,
+            Ok(_) | Err(_) => drop(link),
+        }
         last.await;
         shells.end_lent();
         drop(stage);
         farewell(&state);
-        Ok(exit(ended?, layout(full_screen, around)))
+        Ok(exit(ended?, layout))
+    }
+}
+
+/// Whether it was the person at the window who ended it.
+fn is_wanted(ending: Ending, layout: Layout) -> bool {
+    match ending {
+        Ending::Quit => true,
+        // The end of the input, which a terminal that was closed has as well.
+        Ending::InputEnded => layout == Layout::Plain && terminal::takes_words(),
+        Ending::Signal(_) => false,
     }
 }
 

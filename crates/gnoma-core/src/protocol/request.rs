@@ -53,9 +53,10 @@ pub enum Request {
         /// The last event that the client knows; `None` at first.
         from: Option<Position>,
     },
-    /// Be told no more.
+    /// Leave the session: be told no more. Whoever leaves last ends it, unless it is to go on. A
+    /// connection that breaks is no leaving.
     Detach,
-    /// Set what becomes of the session when its last subscriber has gone.
+    /// Set what becomes of the session when its last subscriber has left.
     KeepRunning {
         /// It goes on; else it ends.
         keep: bool,

@@ -34,7 +34,7 @@ pub struct SessionSpec {
     pub start: Start,
     /// Somebody can answer questions.
     pub interactive: bool,
-    /// What becomes of the session when its last subscriber has gone.
+    /// What becomes of the session when its last subscriber has left.
     pub detach: Detach,
 }
 
@@ -79,7 +79,8 @@ pub enum Start {
     },
 }
 
-/// What becomes of a session when its last subscriber has gone.
+/// What becomes of a session when its last subscriber has left ([`Request::Detach`](super::Request)).
+/// One whose connection breaks has not: the session goes on, and ends only where nothing was said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

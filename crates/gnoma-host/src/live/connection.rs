@@ -163,7 +163,10 @@ impl Connection {
         match (session, request) {
             (None, request) => self.answer_for_process(id, request, is_kept),
             // Also from a session that has ended.
-            (Some(session), Request::Detach) if self.attached.remove(&session).is_some() => {
+            (Some(session), Request::Detach) if self.attached.contains_key(&session) => {
+                if let Some(subscription) = self.attached.remove(&session) {
+                    subscription.leave();
+                }
                 Some(Ok(Reply::Done))
             }
             (Some(session), request) => match self.shared.session(&session) {

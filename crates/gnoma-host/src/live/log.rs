@@ -42,6 +42,8 @@ struct State {
     wakers: Vec<Arc<Notify>>,
     /// Woken when a subscriber comes or goes.
     attendance: Arc<Notify>,
+    /// Whoever went last left on purpose.
+    is_left: bool,
 }
 
 /// What a subscriber is given.
@@ -59,6 +61,8 @@ pub struct Subscription {
     /// The last event that the subscriber knows; `None` before the first snapshot.
     at: Option<Position>,
     waker: Arc<Notify>,
+    /// It goes on purpose: its connection did not break.
+    leaves: bool,
 }
 
 impl EventLog {
@@ -78,6 +82,7 @@ impl EventLog {
             most_kept: MAX_KEPT,
             wakers: Vec::new(),
             attendance: Arc::default(),
+            is_left: false,
         })))
     }
 
@@ -155,6 +160,13 @@ impl EventLog {
         wakers.is_empty() && !is_at_work && view.status().questions == 0
     }
 
+    /// Nobody subscribes, and whoever went last said so: its connection did not break.
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        let state = self.state();
+        state.is_left && state.wakers.is_empty()
+    }
+
     /// Woken when a subscriber comes or goes.
     #[must_use]
     pub fn attendance(&self) -> Arc<Notify> {
@@ -170,7 +182,7 @@ impl EventLog {
         state.attendance.notify_one();
         waker.notify_one();
         drop(state);
-        Subscription { log: self.clone(), at: from, waker: Arc::clone(waker) }
+        Subscription { log: self.clone(), at: from, waker: Arc::clone(waker), leaves: false }
     }
 }
 
@@ -214,6 +226,11 @@ impl Subscription {
         &self.log
     }
 
+    /// Gives the place up on purpose, which [`EventLog::is_left`] tells from a connection that breaks.
+    pub fn leave(mut self) {
+        self.leaves = true;
+    }
+
     /// What comes next, if it is there already.
     pub fn ready(&mut self) -> Option<Delivery> {
         let delivery = self.log.state().after(self.at)?;
@@ -230,6 +247,7 @@ impl Drop for Subscription {
         let mut state = self.log.state();
         let own = state.wakers.iter().position(|waker| Arc::ptr_eq(waker, &self.waker));
         own.map(|place| state.wakers.swap_remove(place));
+        state.is_left = self.leaves;
         state.attendance.notify_one();
     }
 }

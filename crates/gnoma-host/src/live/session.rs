@@ -35,8 +35,8 @@ use crate::Notices;
 const MAX_WAITING: usize = 64;
 /// Requests that are answered beside the conversation at once.
 const MAX_WORK: usize = 16;
-/// How long a session waits for its first subscriber.
-const FIRST_SUBSCRIBER: Duration = Duration::from_secs(60);
+/// How long a session that nothing was said in waits for a subscriber.
+const SUBSCRIBER_PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) type Notice = (NoticeLevel, String);
 
@@ -79,8 +79,10 @@ pub(super) struct Actor {
     answered: HashSet<CallId>,
     /// Requests that are being answered beside the conversation.
     work: JoinSet<()>,
-    /// When a session that nobody sees ends.
+    /// When it is looked at whether a session that nobody sees should end.
     deserted: Option<Instant>,
+    /// Somebody subscribed once.
+    was_seen: bool,
     /// It ends once what is being changed is changed.
     is_closing: bool,
 }
@@ -110,7 +112,8 @@ impl Actor {
             waiting: Vec::new(),
             answered: HashSet::new(),
             work: JoinSet::new(),
-            deserted: (detach == Detach::Close).then(|| Instant::now() + FIRST_SUBSCRIBER),
+            deserted: (detach == Detach::Close).then(|| Instant::now() + SUBSCRIBER_PATIENCE),
+            was_seen: false,
             is_closing: false,
         }
     }
@@ -148,8 +151,9 @@ impl Actor {
                 replier.reply(Ok(Reply::Done));
                 return self.close();
             }
-            Woke::Job(job) => self.take(job),
-            Woke::Close | Woke::Deserted => return self.close(),
+            Woke::Job(job) => return self.take(job),
+            Woke::Close => return self.close(),
+            Woke::Deserted => return self.close_unless_used(),
             Woke::Opened(Ok(opened)) => {
                 self.opened(opened);
                 // Changed as it was wanted, the engine lets go of what it holds.
@@ -167,7 +171,7 @@ impl Actor {
             Woke::Event(Some(event)) => self.told(event),
             Woke::Event(None) => return Break(()),
             Woke::Notice((level, text)) => self.push(Event::Notice { level, text }),
-            Woke::Attendance => self.count_subscribers(),
+            Woke::Attendance => return self.count_subscribers(),
             Woke::Worked => (),
         }
         Continue(())
@@ -287,22 +291,43 @@ impl Actor {
         }
     }
 
-    fn count_subscribers(&mut self) {
-        let is_needed = self.detach == Detach::Keep || self.log.subscribers() > 0;
-        self.deserted =
-            if is_needed { None } else { Some(self.deserted.unwrap_or_else(Instant::now)) };
+    /// Whoever leaves last takes the session along. One whose connection breaks does not: it may come
+    /// back, and the work goes on.
+    fn count_subscribers(&mut self) -> std::ops::ControlFlow<()> {
         self.tell_change();
+        let is_seen = self.log.subscribers() > 0;
+        self.was_seen |= is_seen;
+        if is_seen || self.detach == Detach::Keep {
+            self.deserted = None;
+        } else if self.log.is_left() {
+            return self.close();
+        } else {
+            self.deserted.get_or_insert_with(|| Instant::now() + SUBSCRIBER_PATIENCE);
+        }
+        std::ops::ControlFlow::Continue(())
     }
 
-    fn take(&mut self, Job { request, replier }: Job) {
+    /// Nobody has come for some time: ends the session, unless it works, waits for a person, or has a
+    /// conversation that somebody may come back to.
+    fn close_unless_used(&mut self) -> std::ops::ControlFlow<()> {
+        let (messages, is_at_rest) =
+            self.log.with_view(|view| (view.messages, view.turn.is_none()));
+        if is_at_rest && (messages == 0 || !self.was_seen) {
+            return self.close();
+        }
+        self.deserted = (!is_at_rest).then(|| Instant::now() + SUBSCRIBER_PATIENCE);
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn take(&mut self, Job { request, replier }: Job) -> std::ops::ControlFlow<()> {
         match request {
             Request::Answer { ref call, .. } if !self.is_asked(call) => {
                 replier.reply(Err(not_asked()));
             }
             Request::KeepRunning { keep } => {
                 self.detach = if keep { Detach::Keep } else { Detach::Close };
-                self.count_subscribers();
                 replier.reply(Ok(Reply::Done));
+                return self.count_subscribers();
             }
             request => match command(request) {
                 Ok(command) => replier.reply(self.command(command)),
@@ -310,6 +335,7 @@ impl Actor {
                 Err(request) => self.answer_beside(request, replier),
             },
         }
+        std::ops::ControlFlow::Continue(())
     }
 
     fn is_asked(&self, call: &CallId) -> bool {

@@ -50,12 +50,39 @@ async fn the_last_subscriber_takes_the_session_along_or_leaves_it() {
         one.ask(Some(&session), Request::Detach).await.unwrap();
         tokio::time::sleep(LONG).await;
         assert_eq!(host.sessions()[0].subscribers, 1);
-        drop(other);
+        other.ask(Some(&session), Request::Detach).await.unwrap();
         tokio::time::sleep(LONG).await;
         assert_eq!(host.sessions().len(), usize::from(detach == Detach::Keep));
         let tidied = world.tidied.load(Ordering::SeqCst);
         assert_eq!(tidied, u64::from(detach == Detach::Close));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_breaks_is_no_leaving() {
+    let (world, _) = World::of(vec![Answer::silence()]);
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    let (works, unused) =
+        (window.open(SessionSpec::default()).await, window.open(SessionSpec::default()).await);
+    window.attach(&works).await;
+    window.attach(&unused).await;
+    window.ask(Some(&works), say("go")).await.unwrap();
+    window.until_state(&works, SessionState::Active).await;
+    drop(window);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let living = host.sessions();
+    assert_eq!(living.len(), 2, "it may come back");
+    assert!(living.iter().any(|session| session.status.state == SessionState::Active));
+    tokio::time::sleep(LONG).await;
+    let living = host.sessions();
+    assert_eq!(living.len(), 1, "nothing was said in the other: {living:?}");
+    assert_eq!(living[0].status.session, works, "what was said can be come back to");
+    let mut last = Window::new(&host, "w");
+    last.attach(&works).await;
+    last.ask(Some(&works), Request::Detach).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(host.sessions().is_empty(), "it was left");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
     pin::Pin,
+    time::Duration,
 };
 
 use gnoma_core::{
@@ -16,6 +17,7 @@ use gnoma_core::{
     session::SessionState,
     store::SessionId,
 };
+use tokio::time::timeout;
 
 use crate::{
     ask::{Ask, Purpose},
@@ -26,6 +28,8 @@ use crate::{
 const MAX_HELD: usize = 64;
 /// Requests whose replies are waited for; one more is refused.
 const MAX_ASKED: usize = 1_024;
+/// How long a host may take to know that the window leaves.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Gives a new connection in place of one that has ended, once there is one.
 pub type Connector = Box<dyn FnMut() -> Pin<Box<dyn Future<Output = Client>>>>;
@@ -159,6 +163,21 @@ impl Link {
         self.reach = Attachment::OnItsWay;
         self.inputs.push_back(Input::Connected);
         self.attach();
+    }
+
+    /// Leaves the session for good, and waits a moment for the host to know: the last window to leave
+    /// takes the session along, and one that is merely gone does not.
+    pub async fn leave(mut self) {
+        let Some(client) = &mut self.client else { return };
+        let Ok(asked) = client.request(Some(&self.session), Request::Detach) else { return };
+        let told = async {
+            while let Some(message) = client.next().await {
+                if matches!(message, ServerMessage::Reply { id, .. } if id == asked) {
+                    return;
+                }
+            }
+        };
+        let _silent = timeout(LEAVE_PATIENCE, told).await;
     }
 
     fn open(&mut self, start: Start) {

@@ -155,6 +155,33 @@ async fn two_windows_show_the_same_and_either_may_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_window_that_is_killed_leaves_its_session_at_work() {
+    for signal in [Signal::KILL, Signal::HUP] {
+        let world = World::new([counts()]);
+        let _served = Served::starts(&world, &[]);
+        let person = Person::ready(&world, &[]);
+        person.types("count\r");
+        person.waits_for("3 sheep");
+        person.signals(signal);
+        waits_until("session without a window", &world, |all| {
+            all.len() == 1 && all[0]["subscribers"] == 0
+        })
+        .await;
+        // Longer than anything that was sent before takes to be seen.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(sessions(&world).await[0]["status"]["state"], "active", "{signal:?}");
+        drop(person);
+        let person = Person::starts(&world, &["attach"]);
+        person.waits_for("30 sheep");
+        person.types("\x1b");
+        person.waits_for("stopped; work done");
+        // Whoever leaves takes it along, as without a server.
+        person.leaves();
+        waits_until("end of the session", &world, <[Value]>::is_empty).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_window_that_is_stopped_holds_up_nobody() {
     let world = World::new([slowly("many words ", 60), says("The end.")]);
     let _served = Served::starts(&world, &[]);

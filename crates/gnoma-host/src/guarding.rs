@@ -203,7 +203,7 @@ pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials
     let runtime = runtime.filter(|folder| folder.is_absolute());
     folders.extend(runtime.map(|folder| folder.join("gnoma").join(TRIALS).join(&key)));
     let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
-    let updated = loaded.settings.sandbox.build_output.clone();
+    let updated = settings.sandbox.build_output.clone();
     let trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders);
     Some(Arc::new(trials.updating(updated)))
 }

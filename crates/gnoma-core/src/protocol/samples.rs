@@ -129,6 +129,7 @@ pub(super) fn events() -> Vec<Event> {
             always: Some("bash(ls)".into()),
             inquiry: Some(Inquiry { choices: vec!["one".into()] }),
             during: Some(id()),
+            parts: vec!["a.txt".into()],
         },
         Event::PermissionDecided { call: id(), allowed: false, reason: why() },
         Event::ToolStarted { call: call(1) },

@@ -94,7 +94,7 @@ impl Session {
         if self.added.beside.len() >= MAX_BESIDE {
             return;
         }
-        let (said, port) = (lifecycle.at(point(), self.gate.rights.mode()), self.wishes.port());
+        let (said, port) = (lifecycle.at(point(), self.gate.rights.mode()), self.pending.port());
         self.added.beside.spawn(async move {
             tell(&*port, said.await.notices);
         });
@@ -208,7 +208,7 @@ impl Session {
     pub(super) fn before_calls(&self) -> Option<Before> {
         let hooks = self.added.listening(PointKind::BeforeTool);
         let asked = self.added.listening(PointKind::PermissionAsked);
-        let (mode, port) = (self.gate.rights.mode(), self.wishes.port());
+        let (mode, port) = (self.gate.rights.mode(), self.pending.port());
         (hooks.is_some() || asked.is_some()).then_some(Before { hooks, asked, mode, port })
     }
 
@@ -216,7 +216,7 @@ impl Session {
     pub(super) fn after_call(&self, call: &ToolCall) -> Option<After> {
         let either = |kind| self.added.listening(kind);
         let lifecycle = either(PointKind::AfterTool).or_else(|| either(PointKind::ToolFailed))?;
-        let (mode, port) = (self.gate.rights.mode(), self.wishes.port());
+        let (mode, port) = (self.gate.rights.mode(), self.pending.port());
         Some(After { lifecycle, mode, port, call: call.clone() })
     }
 

@@ -65,7 +65,7 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
 #[must_use]
 pub fn protected(roots: &[std::path::PathBuf]) -> Vec<std::path::PathBuf> {
     let mut protected: Vec<_> = roots.iter().flat_map(|root| survey::held_below(root)).collect();
-    protected.extend(survey::Survey::of(roots).held);
+    protected.extend(survey::Survey::of(roots, &mut survey::SurveyMemory::default()).held);
     protected
 }
 

@@ -458,6 +458,7 @@ fn a_question_in_the_middle_of_a_call_leaves_nothing_behind() {
             always: None,
             inquiry: None,
             during: Some(bash.id.clone()),
+            parts: Vec::new(),
         },
         Event::PermissionDecided { call: question.id, allowed: true, reason: "you".into() },
         ended(&bash, "", false, 3),

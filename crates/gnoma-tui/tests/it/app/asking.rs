@@ -285,6 +285,7 @@ fn a_question_of_the_models_offers_its_answers_and_takes_others() {
         always: None,
         inquiry: Some(Inquiry { choices: vec!["SQLite".to_owned(), "Postgres".to_owned()] }),
         during: Some(CallId::new("c1")),
+        parts: Vec::new(),
     };
     let said = |text: &str| PermissionAnswer::Text { text: text.to_owned() };
     let none = || PermissionAnswer::Deny { reason: String::new() };

@@ -34,11 +34,11 @@ const MARKS: [&str; 7] =
 pub(crate) struct RepositoriesOnDisk {
     /// Where programs are looked for.
     path: String,
-    secrets: Mutex<HashMap<PathBuf, (Stamp, Arc<[PathBuf]>)>>,
+    secrets: Mutex<HashMap<PathBuf, (HistoryStamp, Arc<[PathBuf]>)>>,
 }
 
 /// When [`MARKS`] were last changed.
-type Stamp = Vec<Option<SystemTime>>;
+type HistoryStamp = Vec<Option<SystemTime>>;
 
 impl RepositoriesOnDisk {
     /// With the folders in which programs are looked for.
@@ -70,7 +70,7 @@ impl Repositories for RepositoriesOnDisk {
     fn secrets(&self, folder: &Path) -> Arc<[PathBuf]> {
         let Some(found) = FoundRepository::around(folder) else { return Arc::default() };
         let stamp = stamp(&found);
-        let known = |secrets: &HashMap<PathBuf, (Stamp, Arc<[PathBuf]>)>| {
+        let known = |secrets: &HashMap<PathBuf, (HistoryStamp, Arc<[PathBuf]>)>| {
             let (then, secrets) = secrets.get(&found.git)?;
             (*then == stamp).then(|| Arc::clone(secrets))
         };
@@ -97,7 +97,7 @@ fn program_of(found: &FoundRepository) -> Option<String> {
     hooks.join(HOOK).exists().then(|| format!("the hook `{HOOK}`"))
 }
 
-fn stamp(found: &FoundRepository) -> Stamp {
+fn stamp(found: &FoundRepository) -> HistoryStamp {
     let time = |path: PathBuf| fs::metadata(path).and_then(|facts| facts.modified()).ok();
     let places = [&found.git, &found.common].into_iter();
     places.flat_map(|place| MARKS.map(|mark| time(place.join(mark)))).collect()

@@ -29,9 +29,12 @@ use super::answer::{HookEnd, HookRun};
 
 /// Most that is read of what a hook says, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
-/// Starts a hook for each number that it reads, and says how it ended.
-const LOOP: &str = "while IFS= read -r id; do d=\"$0/$id\"; \
-    { /bin/sh \"$d/run\" <\"$d/in\" >\"$d/out\" 2>\"$d/err\"; echo \"$id $?\"; } & done; wait";
+/// Starts a hook for each number that it reads, and says how it ended. A file that cannot be opened must
+/// not pass for a hook that blocks, as it would by the shell's own exit code.
+const LOOP: &str = "while IFS= read -r id; do d=\"$0/$id\"; { \
+    if true <\"$d/in\" >\"$d/out\" 2>\"$d/err\"; \
+    then /bin/sh \"$d/run\" <\"$d/in\" >\"$d/out\" 2>\"$d/err\"; echo \"$id $?\"; \
+    else echo \"$id 126\"; fi; } & done; wait";
 
 /// What stands around hooks.
 #[derive(Debug)]

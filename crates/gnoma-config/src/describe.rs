@@ -28,7 +28,7 @@ pub enum Described {
 /// There is no such key: a sentence that says so, with the key that was probably meant.
 pub fn describe(key: &str) -> Result<Described, String> {
     let parsed = Key::parse(key).map_err(|_| {
-        format!("`{}` is not a key; one looks like `tui.theme`", key.escape_debug())
+        format!("`{}` is not a key; keys look like `tui.theme`", key.escape_debug())
     })?;
     let names: Vec<String> = parsed.iter().map(|name| name.get().to_owned()).collect();
     let path = names.iter().fold(KeyPath::default(), |path, name| path.with(name));

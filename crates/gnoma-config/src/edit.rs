@@ -55,7 +55,7 @@ pub enum EditError {
         message: String,
     },
     /// There is no such way to write a key.
-    #[error("that is not a key; one looks like `tui.theme`")]
+    #[error("that is not a key; keys look like `tui.theme`")]
     NoKey,
     /// The key leads through something that holds no keys.
     #[error("`{key}` is set to a value, so nothing can be set below it; make it a table first")]
@@ -65,7 +65,7 @@ pub enum EditError {
     },
     /// The key leads through a list of tables, and does not say which of them is meant.
     #[error(
-        "`{key}` is a list, and which entry is meant cannot be told; change the entry in the file"
+        "`{key}` is a list, and it is not clear which entry you mean; change the entry in the file"
     )]
     IsList {
         /// The list.

@@ -52,7 +52,9 @@ fn variable<'a>(inside: &'a str, env: &'a Environment) -> Result<&'a str, Expand
         return Err(ExpandError::Malformed("has a variable inside the default of another"));
     }
     if !is_variable_name(name) {
-        return Err(ExpandError::Malformed("has `${…}` around something that is no variable name"));
+        return Err(ExpandError::Malformed(
+            "has `${…}` around something that is not a variable name",
+        ));
     }
     let value = env.get(name).filter(|value| !value.is_empty()).map(String::as_str);
     value.or(default).ok_or_else(|| ExpandError::Missing(name.to_owned()))

@@ -234,7 +234,7 @@ impl Report {
     pub(crate) fn finish(mut self) -> Result<Vec<Finding>, ConfigError> {
         let has_errors = self.error_count() > 0;
         if let Some(last) = self.findings.last().filter(|_| self.left_out > 0) {
-            let message = format!("{} more findings are not listed", self.left_out);
+            let message = format!("{} more are not listed", self.left_out);
             self.findings.push(Finding::new(Severity::Warning, last.place.clone(), message));
         }
         if has_errors {

@@ -35,7 +35,7 @@ pub(crate) fn ignored(key: &KeyPath, why: &str, standing: FileTrust, place: Plac
     };
     Finding::new(Severity::Warning, place, format!("is ignored {why}: {folder}"))
         .about(key)
-        .hint("read the file; if you stand behind it, run `gnoma trust` in that folder")
+        .hint("read the file; if you trust it, run `gnoma trust` in that folder")
 }
 
 /// Takes out of a project's `layer` what it may not set over `below`, and says so.
@@ -112,10 +112,10 @@ fn is_allowed(path: &KeyPath, entry: &Entry, layer: &Layer, below: &Merged) -> b
 fn reason(path: &KeyPath) -> &'static str {
     match guard_of(path) {
         Guard::Open | Guard::Trusted => {
-            "because it could run a program, redirect what is sent, spend money or weaken a protection"
+            "because it could run a program, redirect traffic, spend money or weaken a protection"
         }
         Guard::NotLooser | Guard::NeverMore | Guard::OnlyDeny => {
-            "because it permits more than you do"
+            "because it allows more than you do"
         }
     }
 }

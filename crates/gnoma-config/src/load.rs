@@ -197,7 +197,7 @@ impl Loader<'_> {
     fn without_default_profile(&mut self, mut layer: Layer) -> Layer {
         let key = KeyPath::dotted(DEFAULT_PROFILE);
         if let Some(entry) = layer.remove(&key) {
-            let message = "is ignored: the profile has been chosen before this file is read";
+            let message = "is ignored: the profile is chosen before this file is read";
             let finding = Finding::new(Severity::Warning, entry.place, message).about(&key);
             self.report.add(finding.hint("set it in your own config.toml, or give --profile NAME"));
         }
@@ -219,7 +219,7 @@ impl Loader<'_> {
             let KnownKey::Key(row) = schema::lookup(key) else { continue };
             let Some(instead) = row.instead else { continue };
             if row.default_value().as_ref() != Some(&entry.value) {
-                let message = "has no effect: nothing reads this setting any more";
+                let message = "has no effect: this setting is no longer used";
                 let finding = Finding::new(Severity::Warning, entry.place.clone(), message);
                 self.report.add(finding.about(key).hint(instead));
             }

@@ -71,7 +71,7 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     };
     // A pipe would block, a device would never end.
     if !kind.is_file() {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut content = Vec::new();
     File::open(path)?.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut content)?;

@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
 
     fn visit_table(&mut self, path: &KeyPath, node: &Node) {
         let Tree::Table(fields) = &node.tree else {
-            let message = format!("wants a table of settings, not {}", node.tree.type_name());
+            let message = format!("must be a table of settings, not {}", node.tree.type_name());
             return self.error(path, &node.span, message.into());
         };
         for field in fields {
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
 
     fn visit_list(&mut self, identity: Option<&'static str>, path: &KeyPath, node: &Node) {
         let Tree::List(items) = &node.tree else {
-            let message = format!("wants a list of tables, not {}", node.tree.type_name());
+            let message = format!("must be a list of tables, not {}", node.tree.type_name());
             let hint = format!("write each entry under a header `[[{path}]]`");
             return self.error(path, &node.span, Refusal { message, hint: Some(hint) });
         };
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         let path = list.with(name);
         let next = self.layer.range(path.clone()..).next();
         if next.is_some_and(|(known, _)| known.is_within(&path)) {
-            let message = "is there twice in this file".to_owned();
+            let message = "is set twice in this file".to_owned();
             let hint = Some("keep one of them".to_owned());
             return self.error(&path, &item.span, Refusal { message, hint });
         }

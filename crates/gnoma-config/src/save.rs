@@ -48,7 +48,7 @@ pub enum SaveError {
     #[error("it is not UTF-8 text; fix it or move it away first")]
     NotText,
     /// It is a link out of its folder.
-    #[error("it is a link to {}, outside its folder; change that file, or put a file in the link's place", .to.display())]
+    #[error("it is a link to {}, outside its folder; change that file, or replace the link with a file", .to.display())]
     Link {
         /// What it leads to.
         to: PathBuf,
@@ -60,10 +60,10 @@ pub enum SaveError {
     #[error("{}", .0.sentences())]
     Invalid(ConfigError),
     /// With the change it would be larger than what is read.
-    #[error("it would be larger than {MAX_CONFIG_BYTES} bytes; take something out of it first")]
+    #[error("it would be larger than {MAX_CONFIG_BYTES} bytes; remove something first")]
     TooLarge,
     /// Somebody else changed it at the same time.
-    #[error("it was changed by another program at the same moment; try again")]
+    #[error("another program changed it at the same time; retry")]
     ChangedMeanwhile,
     /// It cannot be written.
     #[error("it cannot be written: {0}")]
@@ -176,7 +176,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         let refused = set(&file, "provider.max_tokens", "many").unwrap_err().to_string();
-        assert!(refused.contains("`provider.max_tokens` wants"), "{refused}");
+        assert!(refused.contains("`provider.max_tokens` must be"), "{refused}");
         assert!(!file.exists());
         for (text, why) in
             [(&b"[a"[..], "line 1"), (b"\xff", "UTF-8"), (b"tui = 1\n", "`tui` is set")]

@@ -30,7 +30,7 @@ fn unbuilt(layers: &Merged, report: &mut Report) {
         let section = KeyPath::dotted(section);
         if let Some(first) = layers.first_within(&section) {
             let finding = Finding::new(Severity::Warning, first.place.clone(), message);
-            let hint = "take it out, or go on without it; CHANGELOG.md says when it is built";
+            let hint = "remove it, or go on without it; CHANGELOG.md says when it is built";
             report.add(finding.about(section).hint(hint).idle());
         }
     }
@@ -42,9 +42,9 @@ fn idle_rules(layers: &Merged, report: &mut Report) {
         let rule = list.with_index(index);
         let decides = DECIDING.iter().any(|field| layers.entries().contains_key(&rule.with(field)));
         if let Some(first) = layers.first_within(&rule).filter(|_| !decides) {
-            let message = "decides nothing: it says when, but not what";
+            let message = "has no effect: it says when, but not what";
             let finding = Finding::new(Severity::Warning, first.place.clone(), message);
-            let hint = format!("give it one of {}, or take it out", DECIDING.join(", "));
+            let hint = format!("give it one of {}, or remove it", DECIDING.join(", "));
             report.add(finding.about(rule).hint(hint));
         }
     }
@@ -55,7 +55,7 @@ fn blind_cascade(layers: &Merged, report: &mut Report) {
     let is = |key, word| layers.text(key).as_deref() == Some(word);
     let is_blind = is("router.strategy", "cascade") && is("router.verify", "off");
     if let Some(entry) = layers.entries().get(&strategy).filter(|_| is_blind) {
-        let message = "never goes on to a second arm: nobody checks what the first one did";
+        let message = "never tries a second arm: nothing checks what the first one did";
         let finding = Finding::new(Severity::Warning, entry.place.clone(), message);
         let hint = "set `router.verify` to auto, or `router.strategy` to single";
         report.add(finding.about(strategy).hint(hint));

@@ -36,7 +36,7 @@ pub enum TrustError {
         path: PathBuf,
     },
     /// Others could have written the store.
-    #[error("`{}` can be written by others; if that is a mistake, `chmod 600` it", path.display())]
+    #[error("`{}` can be written by other users; if that is a mistake, run `chmod 600` on it", path.display())]
     Exposed {
         /// The store's file.
         path: PathBuf,

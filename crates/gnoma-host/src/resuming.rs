@@ -127,7 +127,7 @@ fn held(id: &SessionId, by: &Holder, now_ms: i64) -> HostError {
     let remedy = format!("close it there, or continue in a copy: gnoma --resume {id} --fork \"…\"");
     HostError {
         kind: HostErrorKind::Held,
-        cause: format!("session `{id}` is open in {by} (since {since})"),
+        cause: format!("session `{id}` is open in {by} (opened {since})"),
         remedy: Some(remedy),
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn broken_record(
     error: &serde_json::Error,
     data: &str,
 ) -> ProviderError {
-    let text = format!("broken record in the answer ({error}): {}", quote(data));
+    let text = format!("invalid record in the answer ({error}): {}", quote(data));
     // Where JSON is whole and says something else, another server speaks.
     let kind = if error.is_data() { ErrorKind::Protocol } else { ErrorKind::Garbled };
     ProviderError { kind, ..protocol(profile, text) }
@@ -75,7 +75,7 @@ pub(crate) fn protocol(profile: &Profile, message: impl Into<String>) -> Provide
 
 /// The server points elsewhere, where the key would go too.
 pub(crate) fn redirected(profile: &Profile, status: u16, location: &str) -> ProviderError {
-    let message = format!("the server redirects to `{location}`, which is not followed");
+    let message = format!("the server redirects to `{location}`; gnoma does not follow redirects");
     ProviderError { status: Some(status), ..protocol(profile, message) }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     let mut out = ProviderError::new(kind, &profile.name, error.to_string());
     out.hint = match error.kind {
         NetErrorKind::Connect if error.is_plain => Some(format!(
-            "The server does not speak TLS: write http:// in place of https:// in \
+            "The server does not speak TLS: use http:// instead of https:// in \
              `provider.endpoints.{}` ({}).",
             profile.name, profile.base_url
         )),
@@ -113,8 +113,7 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
             Some(format!("Check `provider.endpoints.{}` and the key.", profile.name))
         }
         NetErrorKind::Timeout => Some(
-            "A longer `network.idle_timeout` helps where a model thinks or reads for long."
-                .to_owned(),
+            "Raise `network.idle_timeout` if the model needs longer to think or read.".to_owned(),
         ),
         NetErrorKind::Broken => None,
     };
@@ -151,17 +150,17 @@ fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {
             profile.key_variable
         ),
         ErrorKind::NotFound => {
-            format!("`gnoma providers` lists the models of `{name}`; the address asked was {}.", profile.base_url)
+            format!("`gnoma providers` lists the models of `{name}`. The address is {}.", profile.base_url)
         }
         ErrorKind::ContextTooLong => {
             "Start a new conversation, ask for less at once, or choose a model with a larger window.".to_owned()
         }
         ErrorKind::Quota => format!("Top up or raise the limit at `{name}`, or use another provider."),
         ErrorKind::RateLimited | ErrorKind::Overloaded => {
-            "Try again later, or use another provider with --provider.".to_owned()
+            "Retry later, or use another provider with --provider.".to_owned()
         }
         ErrorKind::ServerError => format!(
-            "The failure is inside `{name}`. Try again later, or use another provider with --provider."
+            "The error is on the side of `{name}`. Retry later, or use another provider with --provider."
         ),
         ErrorKind::BadRequest
         | ErrorKind::Unreachable

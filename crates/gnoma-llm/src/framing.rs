@@ -82,7 +82,7 @@ impl Framer {
                     whole: false,
                 })),
                 Ok(None) => Ok(None),
-                Err(_) => Err("a record of the answer is longer than gnoma takes".to_owned()),
+                Err(_) => Err("a record of the answer is longer than gnoma accepts".to_owned()),
             },
             Some(FramingForm::Objects(splitter)) => match splitter.next() {
                 Ok(Some(object)) => Ok(Some(Record {
@@ -91,9 +91,11 @@ impl Framer {
                     whole: true,
                 })),
                 Ok(None) => Ok(None),
-                Err(SplitError::TooLong) => Err("the answer is longer than gnoma takes".to_owned()),
+                Err(SplitError::TooLong) => {
+                    Err("the answer is longer than gnoma accepts".to_owned())
+                }
                 Err(SplitError::Unexpected(byte)) => Err(format!(
-                    "the answer is no JSON: `{}` stands where an object should",
+                    "the answer is not JSON: expected an object, found `{}`",
                     byte.escape_ascii()
                 )),
             },

@@ -61,7 +61,7 @@ impl Replay {
         let mut rounds = Vec::new();
         for round in serde_json::Deserializer::from_str(&json).into_iter::<Round>() {
             let round = round.map_err(|error| {
-                format!("answer {} of the script is broken: {error}", rounds.len() + 1)
+                format!("answer {} of the script is invalid: {error}", rounds.len() + 1)
             })?;
             rounds.push(round);
         }
@@ -86,7 +86,7 @@ impl Replay {
     }
 
     fn over(&self) -> ProviderError {
-        let message = format!("the script is over after {} answers", self.rounds.len());
+        let message = format!("the script ended after {} answers", self.rounds.len());
         ProviderError::new(ErrorKind::BadRequest, &self.name, message).with_hint(
             "A script answers only what it was written for; use a real provider to go on.",
         )
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(second.content, [gnoma_core::Content::text("Done.")]);
         assert_eq!(second.stop, Some(StopReason::EndTurn));
         let over = ask(&replay, 2).await.unwrap_err();
-        assert_eq!(over.to_string(), "demo: request refused: the script is over after 2 answers");
+        assert_eq!(over.to_string(), "demo: request refused: the script ended after 2 answers");
     }
 
     #[tokio::test]
@@ -230,7 +230,7 @@ mod tests {
     fn a_broken_script_says_where() {
         let error = Replay::from_script("demo", "{}\n{\"txt\": 1}").unwrap_err();
         assert!(
-            error.starts_with("answer 2 of the script is broken: unknown field `txt`"),
+            error.starts_with("answer 2 of the script is invalid: unknown field `txt`"),
             "{error}"
         );
     }

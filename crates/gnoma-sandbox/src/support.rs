@@ -36,9 +36,9 @@ pub enum Strength {
 impl fmt::Display for Strength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::None => "there is no sandbox on this machine",
-            Self::Partial => "the sandbox holds in part",
-            Self::Full => "the sandbox holds",
+            Self::None => "no sandbox is available on this machine",
+            Self::Partial => "the sandbox works in part",
+            Self::Full => "the sandbox works",
         })
     }
 }
@@ -112,22 +112,18 @@ impl Support {
 
 #[cfg(target_os = "linux")]
 fn namespaces_part(namespaces: Result<(), NoNamespaces>) -> WallPart {
-    const LOST: &str = "Without them protected files in the workspace are put back after a command \
-        instead of being read-only, modes and times of files outside can be changed, processes can \
-        be seen, no sockets can be used (so no local servers), and what a command starts and \
-        detaches may outlive it until gnoma ends.";
+    const LOST: &str = "Without them, protected files in the workspace are restored after a command instead of being read-only, a command can change modes and times of files outside and see other processes, it cannot use sockets (so no local servers), and what it starts in the background may run until gnoma exits.";
     let note = match namespaces {
-        Ok(()) => "files, processes and network of a command are its own".to_owned(),
+        Ok(()) => "each command has its own files, processes and network".to_owned(),
         Err(NoNamespaces::Refused) => format!(
             "the system refuses user namespaces (a container, or `user.max_user_namespaces` is 0). \
              {LOST}"
         ),
         Err(NoNamespaces::Useless) => format!(
-            "user namespaces come without rights, as under AppArmor on Ubuntu; a profile for gnoma \
-             with `userns,` or `kernel.apparmor_restrict_unprivileged_userns=0` gives them back. \
+            "user namespaces have no rights, as under AppArmor on Ubuntu; to allow them, add a profile for gnoma with `userns,` or set `kernel.apparmor_restrict_unprivileged_userns=0`. \
              {LOST}"
         ),
-        Err(NoNamespaces::Unknown) => format!("namespaces could not be tried. {LOST}"),
+        Err(NoNamespaces::Unknown) => format!("namespaces could not be tested. {LOST}"),
     };
     WallPart { name: NAMESPACES, holds: namespaces.is_ok(), note }
 }
@@ -146,16 +142,15 @@ const TRUNCATION: u32 = 3;
 fn landlock_part(version: Option<u32>) -> WallPart {
     let note = match version {
         None => {
-            "the kernel has no Landlock, or it is switched off (`lsm=` on the kernel's command \
-            line). Namespaces alone keep files and network apart."
+            "the kernel has no Landlock, or it is turned off (`lsm=` on the kernel's command line). Only namespaces isolate files and network."
                 .to_owned()
         }
         Some(version) => {
             let missing = match version {
                 SIGNALS.. => "",
-                CONNECTIONS.. => ": signals and abstract sockets are left to namespaces",
-                TRUNCATION.. => ": connections, signals and abstract sockets are left to others",
-                _ => ": files outside can be emptied unless namespaces hold",
+                CONNECTIONS.. => ": only namespaces isolate signals and abstract sockets",
+                TRUNCATION.. => ": only other layers isolate connections, signals and abstract sockets",
+                _ => ": without namespaces, files outside can be emptied",
             };
             format!("version {version}{missing}")
         }
@@ -166,9 +161,9 @@ fn landlock_part(version: Option<u32>) -> WallPart {
 #[cfg(target_os = "linux")]
 fn filter_part(holds: bool) -> WallPart {
     let note = if holds {
-        "dangerous system calls and foreign sockets are refused"
+        "dangerous system calls and other kinds of sockets are blocked"
     } else {
-        "the kernel cannot filter system calls (`CONFIG_SECCOMP_FILTER`), so nothing else would hold"
+        "the kernel cannot filter system calls (`CONFIG_SECCOMP_FILTER`), without which the rest could be bypassed"
     };
     WallPart { name: "seccomp", holds, note: note.to_owned() }
 }
@@ -182,7 +177,7 @@ fn detected() -> bool {
 impl Support {
     fn of(holds: bool) -> Self {
         let note = if holds {
-            "files and network of a command are walled".to_owned()
+            "files and network of a command are restricted".to_owned()
         } else {
             format!("`{}` is not there", crate::seatbelt::PROGRAM)
         };
@@ -230,7 +225,7 @@ mod tests {
         let support = Support::of(found);
         let missing: Vec<_> = support.parts.iter().filter(|part| !part.holds).collect();
         assert_eq!(missing.len(), 1);
-        assert!(missing[0].note.contains("put back after"));
+        assert!(missing[0].note.contains("restored after"));
         assert!(support.parts[1].note.contains("version 3"));
     }
 }

@@ -29,7 +29,7 @@ const SIGNS: [(&[&str], &str); 6] = [
             "socket: operation not permitted",
             "error sending request for url",
         ],
-        "the network, which the sandbox does not grant",
+        "network access, which the sandbox does not allow",
     ),
     (
         &["read-only file system", "erofs", "readonly filesystem"],
@@ -50,7 +50,7 @@ const SIGNS: [(&[&str], &str); 6] = [
     ),
     (
         &["resource temporarily unavailable", "cannot fork", "eagain"],
-        "more processes than the sandbox permits",
+        "more processes than the sandbox allows",
     ),
 ];
 
@@ -73,7 +73,7 @@ pub fn walled(stderr_tail: &str, exit_code: Option<i32>) -> Option<String> {
 }
 
 fn sentence(what: &str) -> String {
-    format!("The sandbox probably stopped this: {what}.")
+    format!("The sandbox probably blocked this: {what}.")
 }
 
 /// Whether the sign stands there as words of its own: `eperm` is not in `whiteperm`.

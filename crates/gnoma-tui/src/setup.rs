@@ -556,7 +556,7 @@ mod tests {
         setup.act(Action::Accept);
         setup.paste("wrong-key");
         let SetupStep::Try(first) = setup.act(Action::Accept) else { panic!("nothing is tried") };
-        setup.tried(&first, Err("no TLS: write http:// in place of https://".to_owned()));
+        setup.tried(&first, Err("no TLS: use http:// instead of https://".to_owned()));
         assert!(shown(&setup).contains("h use http:// · a change the address · k enter another"));
         let SetupStep::Try(plain) = setup.type_char('h') else { panic!("nothing is tried") };
         let with = |key: &str| ConnectBy::AddressAndKey {
@@ -612,7 +612,7 @@ mod tests {
         let SetupStep::Try(first) = line(&mut setup, "https://gpu:8000") else {
             panic!("nothing is tried")
         };
-        setup.tried(&first, Err("write http:// in place of https://".to_owned()));
+        setup.tried(&first, Err("use http:// instead of https://".to_owned()));
         assert!(setup.spoken().contains("h use http:// · a change the address · q back"));
         let SetupStep::Try(plain) = line(&mut setup, "h") else { panic!("nothing is tried") };
         assert_eq!(plain.by, ConnectBy::Address("http://gpu:8000".to_owned()));

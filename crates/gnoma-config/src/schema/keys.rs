@@ -115,96 +115,96 @@ const SAFELIST: [Cow<'static, str>; 4] = [
 
 /// All known keys.
 pub static ROWS: &[Row] = &[
-    Row::new("default_profile", Text, "profile used when `--profile` names none"),
+    Row::new("default_profile", Text, "profile used without `--profile`"),
     // Provider
-    Row::new("provider.default", Text, "provider asked when `--provider` names none")
+    Row::new("provider.default", Text, "provider used without `--provider`")
         .guarded(Trusted),
-    Row::new("provider.model", Text, "model asked when `--model` names none"),
-    Row::new("provider.max_tokens", count(1), "most tokens of one answer")
+    Row::new("provider.model", Text, "model used without `--model`"),
+    Row::new("provider.max_tokens", count(1), "maximum tokens of one answer")
         .or(|| Value::Integer(8192)),
     Row::new("provider.temperature", number(0.0, 2.0), "sampling temperature"),
     Row::new("provider.effort", Word(&EFFORTS), "how hard the model thinks"),
-    Row::new("provider.api_keys.*", Secret, "key of a provider").guarded(Trusted),
+    Row::new("provider.api_keys.*", Secret, "API key of a provider").guarded(Trusted),
     Row::new(
         "provider.key_commands.*",
         Form(&COMMAND),
-        "command that prints the key of a provider, such as `pass show mistral`; run at the start where no other key is set",
+        "command that prints the key of a provider, such as `pass show mistral`; runs at the start if no other key is set, and cannot ask at the terminal",
     )
     .guarded(Trusted),
     Row::new("provider.endpoints.*", Url, "address of a provider").guarded(Trusted),
-    Row::new("provider.protocols.*", Word(&PROTOCOLS), "wire an endpoint speaks").guarded(Trusted),
-    Row::new("provider.context.*", count(1), "window of a provider's model, in tokens")
+    Row::new("provider.protocols.*", Word(&PROTOCOLS), "protocol that an endpoint speaks").guarded(Trusted),
+    Row::new("provider.context.*", count(1), "context window of a provider's models, in tokens")
         .guarded(Trusted),
     Row::new(
         "provider.models.*",
         Forms(&MODEL),
-        "models of a provider that tasks may go to; without it those the catalogue suggests",
+        "models of a provider that tasks may be sent to; by default those that the catalogue suggests",
     )
     .guarded(Trusted),
     // Permission
-    Row::new("permission.mode", Word(&MODES), "how much is asked before tools run")
+    Row::new("permission.mode", Word(&MODES), "permission mode: what needs approval before tools run")
         .or(|| word("auto"))
         .guarded(NotLooser),
-    Row::new("permission.confirm_bypass", Bool, "let mode bypass also do what is always asked for")
+    Row::new("permission.confirm_bypass", Bool, "let mode bypass also run what otherwise always needs approval")
         .or(NO)
         .guarded(Trusted),
     Row::new(
         "permission.rules.[].rule",
         Verbatim,
-        "what the rule is about, such as `bash(cargo test *)` or `fs.write(src/**)`",
+        "what the rule applies to, such as `bash(cargo test *)` or `fs.write(src/**)`",
     )
     .guarded(OnlyDeny),
-    Row::new("permission.rules.[].tool", Verbatim, "in place of `rule`: glob of tool names")
+    Row::new("permission.rules.[].tool", Verbatim, "instead of `rule`: glob of tool names")
         .guarded(OnlyDeny),
     Row::new("permission.rules.[].pattern", Verbatim, "with `tool`: text in the arguments")
         .guarded(OnlyDeny),
-    Row::new("permission.rules.[].action", Word(&["allow", "ask", "deny"]), "what the rule says")
+    Row::new("permission.rules.[].action", Word(&["allow", "ask", "deny"]), "what the rule does")
         .guarded(OnlyDeny)
         .required(),
     // Tools
-    Row::new("tools.bash_timeout", time(1), "longest run of a shell command").or(|| seconds(30)),
+    Row::new("tools.bash_timeout", time(1), "time limit of a shell command").or(|| seconds(30)),
     Row::new("tools.max_file_size", Bytes, "largest file the file tools read")
         .or(|| Value::Bytes(1 << 20)),
-    Row::new("tools.max_rounds", count(1), "most model calls in a turn").or(|| Value::Integer(50)),
+    Row::new("tools.max_rounds", count(1), "maximum model calls in a turn").or(|| Value::Integer(50)),
     Row::new("tools.shell", Text, "program that runs shell commands").guarded(Trusted),
     // Sessions and checkpoints: a project must not have its user's past thrown away.
-    Row::new("session.keep", Bool, "keep what is said, so that it can be continued")
+    Row::new("session.keep", Bool, "save sessions, so that they can be continued")
         .or(YES)
         .guarded(Trusted),
-    Row::new("session.max_keep", count(1), "sessions kept for a project; the oldest go")
+    Row::new("session.max_keep", count(1), "maximum sessions saved for a project; the oldest are deleted")
         .or(|| Value::Integer(1000))
         .guarded(Trusted),
-    Row::new("session.max_age", time(1), "sessions not added to for longer go").guarded(Trusted),
-    Row::new("session.max_size", Bytes, "the oldest sessions of a project go until it has no more")
+    Row::new("session.max_age", time(1), "sessions unchanged for longer are deleted").guarded(Trusted),
+    Row::new("session.max_size", Bytes, "maximum size of a project's sessions; the oldest are deleted")
         .or(|| Value::Bytes(1 << 30))
         .guarded(Trusted),
-    Row::new("session.folder", Text, "folder that sessions and checkpoints are kept in")
+    Row::new("session.folder", Text, "folder where sessions and checkpoints are saved")
         .guarded(Trusted),
-    Row::new("checkpoints.enabled", Bool, "keep files before they are changed, for `gnoma rewind`")
+    Row::new("checkpoints.enabled", Bool, "save files before they are changed, for `gnoma rewind`")
         .or(YES)
         .guarded(Trusted),
-    Row::new("checkpoints.max_size", Bytes, "the oldest checkpoints go until all have no more")
+    Row::new("checkpoints.max_size", Bytes, "maximum size of all checkpoints; the oldest are deleted")
         .or(|| Value::Bytes(4 << 30))
         .guarded(Trusted),
-    Row::new("checkpoints.max_age", time(1), "older checkpoints go")
+    Row::new("checkpoints.max_age", time(1), "older checkpoints are deleted")
         .or(|| seconds(30 * 24 * 60 * 60))
         .guarded(Trusted),
-    Row::new("checkpoints.max_file", Bytes, "largest file that is kept")
+    Row::new("checkpoints.max_file", Bytes, "largest file that is saved")
         .or(|| Value::Bytes(512 << 20))
         .guarded(Trusted),
     Row::new("checkpoints.ignored_max_file", Bytes, "the same for files that git ignores")
         .or(|| Value::Bytes(1 << 20))
         .guarded(Trusted),
     // Router: a project must not send things elsewhere, and must not have more spent.
-    Row::new("router.mode", Word(&["auto", "off"]), "route each turn, or ask one model only")
+    Row::new("router.mode", Word(&["auto", "off"]), "choose a model for each turn, or use one model only")
         .or(|| word("auto"))
         .guarded(Trusted),
     // Ten minutes of a person at $60 an hour, and the worth at which routing was measured.
-    Row::new("router.value", DOLLARS, "dollars a right result of a normal task is worth")
+    Row::new("router.value", DOLLARS, "what a correct result of a normal task is worth, in dollars")
         .or(|| Value::Number(10.0))
         .guarded(Trusted),
     // Routing was measured without it, and an arm nobody has timed would look quick.
-    Row::new("router.waiting", DOLLARS, "dollars an hour of waiting is worth")
+    Row::new("router.waiting", DOLLARS, "what an hour of waiting is worth, in dollars")
         .or(|| Value::Number(0.0))
         .guarded(Trusted),
     Row::new("router.priority", Word(&PRIORITIES), "how much tasks matter")
@@ -216,45 +216,45 @@ pub static ROWS: &[Row] = &[
     Row::new(
         "router.max_attempts",
         Kind::Integer { least: 1, most: MAX_ATTEMPTS },
-        "most attempts at a task",
+        "maximum attempts at a task",
     )
     .or(|| Value::Integer(3))
     .guarded(Trusted),
     Row::new("router.verify", Word(&VERIFIERS), "who checks an attempt before it is delivered")
         .or(|| word("auto"))
         .guarded(Trusted),
-    Row::new("router.checks", Forms(&COMMAND), "commands that prove the project right")
+    Row::new("router.checks", Forms(&COMMAND), "commands that check the project, such as its tests")
         .guarded(Trusted),
-    Row::new("router.failover", Bool, "go on with another arm when one fails")
+    Row::new("router.failover", Bool, "continue with another arm when one fails")
         .or(YES)
         .guarded(Trusted),
     Row::new("router.learn", Bool, "learn from how tasks end").or(YES).guarded(Trusted),
     Row::new(
         "router.discovery_interval",
         time(0),
-        "time between looks for local models; 0: at the start only",
+        "how often to look for local models while a session is used; 0: only at the start",
     )
     .or(|| seconds(30))
     .guarded(Trusted),
     Row::new(
         "router.catalogue",
         Text,
-        "file with models and prices that go over the built-in ones",
+        "file with models and prices that override the built-in ones",
     )
     .guarded(Trusted),
     Row::new(
         "router.force_two_stage",
         Bool,
-        "offer the short list of tools whatever the model's window",
+        "always offer the short list of tools, whatever the model's window",
     )
     .or(NO),
-    Row::new("router.caps.turn", DOLLARS, "most dollars for a turn").guarded(NeverMore),
-    Row::new("router.caps.session", DOLLARS, "most dollars for a session").guarded(NeverMore),
-    Row::new("router.caps.day", DOLLARS, "most dollars a day (UTC)").guarded(NeverMore),
-    Row::new("router.caps.month", DOLLARS, "most dollars a month (UTC)").guarded(NeverMore),
-    Row::new("router.caps.project_day", DOLLARS, "most dollars a day for a project")
+    Row::new("router.caps.turn", DOLLARS, "spending cap for a turn, in dollars").guarded(NeverMore),
+    Row::new("router.caps.session", DOLLARS, "spending cap for a session, in dollars").guarded(NeverMore),
+    Row::new("router.caps.day", DOLLARS, "spending cap per day (UTC), in dollars").guarded(NeverMore),
+    Row::new("router.caps.month", DOLLARS, "spending cap per month (UTC), in dollars").guarded(NeverMore),
+    Row::new("router.caps.project_day", DOLLARS, "spending cap per day for a project, in dollars")
         .guarded(NeverMore),
-    Row::new("router.caps.project_month", DOLLARS, "most dollars a month for a project")
+    Row::new("router.caps.project_month", DOLLARS, "spending cap per month for a project, in dollars")
         .guarded(NeverMore),
     Row::new("router.roles.small", Form(&ARM), "arm for small things, such as titles")
         .guarded(Trusted),
@@ -263,78 +263,75 @@ pub static ROWS: &[Row] = &[
     Row::new("router.roles.reviewer", Form(&ARM), "arm that reviews what others did")
         .guarded(Trusted),
     Row::new("router.rules.[].name", Text, "name in messages"),
-    Row::new("router.rules.[].task", Words(&TASKS), "types of tasks it holds for"),
-    Row::new("router.rules.[].path", Forms(&GLOB), "globs of files, one of which is concerned"),
-    Row::new("router.rules.[].hours", Form(&HOURS), "hours of the day it holds, local time"),
+    Row::new("router.rules.[].task", Words(&TASKS), "types of tasks it applies to"),
+    Row::new("router.rules.[].path", Forms(&GLOB), "globs of files, one of which the task concerns"),
+    Row::new("router.rules.[].hours", Form(&HOURS), "hours of the day when it applies, local time"),
     Row::new("router.rules.[].days", Words(&DAYS), "days of the week on which those hours begin"),
     Row::new("router.rules.[].complexity", Form(&SHARE), "how hard the task seems, in percent"),
     Row::new("router.rules.[].pin", Form(&ARMS), "the only arms").guarded(Trusted),
-    Row::new("router.rules.[].forbid", Forms(&ARMS), "arms that are not asked"),
-    Row::new("router.rules.[].prefer", Forms(&ARMS), "arms that are rather asked").guarded(Trusted),
+    Row::new("router.rules.[].forbid", Forms(&ARMS), "arms that are not used"),
+    Row::new("router.rules.[].prefer", Forms(&ARMS), "arms that are preferred").guarded(Trusted),
     Row::new(
         "router.rules.[].prefer_by",
         Kind::Integer { least: 0, most: 100 },
-        "by how many percent of a task's worth they may be the worse choice; 10 if not said",
+        "by how many percent of a task's worth they may be the worse choice; default 10",
     )
     .guarded(Trusted),
-    Row::new("router.rules.[].max_cost", DOLLARS, "most dollars a task is expected to cost"),
+    Row::new("router.rules.[].max_cost", DOLLARS, "maximum expected cost of a task, in dollars"),
     Row::new(
         "router.rules.[].max_seconds",
         Kind::Integer { least: 1, most: MAX_SECONDS },
-        "most seconds an answer is expected to take",
+        "maximum expected time of an answer, in seconds",
     ),
     // Network
-    Row::new("network.connect_timeout", time(1), "longest wait for a connection")
+    Row::new("network.connect_timeout", time(1), "time limit for connecting")
         .or(|| seconds(10)),
     Row::new("network.idle_timeout", time(1), "longest silence within an answer")
         .or(|| seconds(300)),
     Row::new(
         "network.first_byte_timeout",
         time(1),
-        "longest silence before an answer begins; 120s, or `network.idle_timeout` where that is less, \
-         if not said",
+        "longest silence before an answer begins; default 120s, or `network.idle_timeout` if that is less",
     ),
     Row::new(
         "network.local_first_byte_timeout",
         time(1),
-        "the same for servers of your own, which may load a model first; `network.idle_timeout` if not \
-         said",
+        "the same for servers of your own, which may load a model first; default `network.idle_timeout`",
     ),
     // Rate limits; a 0 lifts a built-in limit, but 0 dollars a day or month are none to spend.
     Row::new("rate_limits.*.tier", Text, "name of the plan"),
-    Row::new("rate_limits.*.rps", AMOUNT, "requests a second"),
-    Row::new("rate_limits.*.rpm", count(0), "requests a minute"),
-    Row::new("rate_limits.*.rpd", count(0), "requests a day"),
-    Row::new("rate_limits.*.tpm", count(0), "tokens a minute"),
-    Row::new("rate_limits.*.itpm", count(0), "tokens read a minute"),
-    Row::new("rate_limits.*.otpm", count(0), "tokens written a minute"),
-    Row::new("rate_limits.*.tokens_month", LARGE, "tokens a month").guarded(Trusted),
-    Row::new("rate_limits.*.spend_day", DOLLARS, "most dollars a day (UTC)").guarded(NeverMore),
-    Row::new("rate_limits.*.spend_month", DOLLARS, "most dollars a month (UTC)").guarded(NeverMore),
-    Row::new("rate_limits.*.spend_cap", AMOUNT, "older name of `spend_month`; 0 is no limit")
+    Row::new("rate_limits.*.rps", AMOUNT, "requests per second"),
+    Row::new("rate_limits.*.rpm", count(0), "requests per minute"),
+    Row::new("rate_limits.*.rpd", count(0), "requests per day"),
+    Row::new("rate_limits.*.tpm", count(0), "tokens per minute"),
+    Row::new("rate_limits.*.itpm", count(0), "input tokens per minute"),
+    Row::new("rate_limits.*.otpm", count(0), "output tokens per minute"),
+    Row::new("rate_limits.*.tokens_month", LARGE, "tokens per month").guarded(Trusted),
+    Row::new("rate_limits.*.spend_day", DOLLARS, "spending cap per day (UTC), in dollars").guarded(NeverMore),
+    Row::new("rate_limits.*.spend_month", DOLLARS, "spending cap per month (UTC), in dollars").guarded(NeverMore),
+    Row::new("rate_limits.*.spend_cap", AMOUNT, "old name of `spend_month`; 0 means no limit")
         .guarded(Trusted),
-    Row::new("rate_limits.*.custom", count(0), "units of the plan that one request takes")
+    Row::new("rate_limits.*.custom", count(0), "units of the plan that one request uses")
         .guarded(Trusted),
-    Row::new("rate_limits.*.custom_month", LARGE, "units of the plan a month").guarded(Trusted),
+    Row::new("rate_limits.*.custom_month", LARGE, "units of the plan per month").guarded(Trusted),
     // Security
     Row::new(
         "security.entropy_threshold",
         number(0.0, 8.0),
-        "kept for older files; likely secrets are told by how they read",
+        "for older files only; likely secrets are recognised by how they read",
     )
     .or(|| Value::Number(4.5))
     .without_effect(
-        "`security.redact_high_entropy = false` lets likely secrets pass, `[[security.actions]]` \
-         with `rule = \"high-entropy\"` says what else is done about them",
+        "`security.redact_high_entropy = false` sends likely secrets, `[[security.actions]]` with `rule = \"high-entropy\"` says what else is done about them",
     )
     .guarded(Trusted),
-    Row::new("security.redact_high_entropy", Bool, "take out likely secrets that no rule names")
+    Row::new("security.redact_high_entropy", Bool, "redact likely secrets that match no rule")
         .or(YES)
         .guarded(Trusted),
     Row::new(
         "security.entropy_safelist",
         List,
-        "kept for older files; hashes, UUIDs and addresses are none",
+        "for older files only; hashes, UUIDs and addresses are never secrets",
     )
     .or(|| Value::List(Cow::Borrowed(&SAFELIST)))
     .without_effect(
@@ -342,37 +339,37 @@ pub static ROWS: &[Row] = &[
          `security.allow`",
     )
     .guarded(Trusted),
-    Row::new("security.patterns.[].name", Text, "name of a secret's form").guarded(Trusted),
-    Row::new("security.patterns.[].regex", Verbatim, "regular expression of the form")
+    Row::new("security.patterns.[].name", Text, "name of a kind of secret").guarded(Trusted),
+    Row::new("security.patterns.[].regex", Verbatim, "regular expression that matches it")
         .guarded(Trusted)
         .required(),
     Row::new("security.patterns.[].action", Word(&["redact", "block", "warn"]), "what is done")
         .guarded(Trusted),
     Row::new("security.actions.[].rule", Verbatim, "glob of rules, such as `aws-*`")
         .guarded(Trusted),
-    Row::new("security.actions.[].provider", Verbatim, "provider it holds for, or `local`")
+    Row::new("security.actions.[].provider", Verbatim, "provider it applies to, or `local`")
         .guarded(Trusted),
-    Row::new("security.actions.[].path", Verbatim, "glob of files it holds for").guarded(Trusted),
-    Row::new("security.actions.[].action", Word(&ACTIONS), "what is done with a secret found")
+    Row::new("security.actions.[].path", Verbatim, "glob of files it applies to").guarded(Trusted),
+    Row::new("security.actions.[].action", Word(&ACTIONS), "what to do with a secret that is found")
         .guarded(Trusted)
         .required(),
-    Row::new("security.allow", List, "secrets that may pass, each as `sha256:…` of it")
+    Row::new("security.allow", List, "secrets that may be sent, each as its `sha256:…`")
         .guarded(Trusted),
     // Privacy and walls
-    Row::new("privacy.incognito", Bool, "keep nothing of what is said or done")
+    Row::new("privacy.incognito", Bool, "save nothing of what is said or done")
         .or(NO)
         .guarded(Trusted),
-    Row::new("privacy.local_only", Bool, "incognito asks models on this machine only")
+    Row::new("privacy.local_only", Bool, "incognito uses only models on this machine")
         .or(NO)
         .guarded(Trusted),
-    Row::new("sandbox.mode", Word(&SANDBOX), "walls around commands")
+    Row::new("sandbox.mode", Word(&SANDBOX), "sandbox for commands")
         .or(|| word("auto"))
         .guarded(Trusted),
-    Row::new("sandbox.network", Word(&NETWORK), "who gets through them to the network")
+    Row::new("sandbox.network", Word(&NETWORK), "who gets network access from it")
         .or(|| word("asked"))
         .guarded(Trusted),
-    Row::new("sandbox.writable", List, "more folders commands may write in").guarded(Trusted),
-    Row::new("sandbox.readable", List, "more that commands may read which run unasked")
+    Row::new("sandbox.writable", List, "more folders that commands may write to").guarded(Trusted),
+    Row::new("sandbox.readable", List, "more that commands may read when they run without approval")
         .guarded(Trusted),
     Row::new("sandbox.build_output", List, "folders of build output that trials update in place")
         .guarded(Trusted),
@@ -382,35 +379,35 @@ pub static ROWS: &[Row] = &[
     Row::new("slm.model", Text, "its name"),
     Row::new("slm.base_url", Url, "its address").guarded(Trusted),
     Row::new("slm.model_url", Url, "where it is downloaded from").guarded(Trusted),
-    Row::new("slm.data_dir", Text, "folder it is kept in and started from").guarded(Trusted),
+    Row::new("slm.data_dir", Text, "folder where it is saved and started").guarded(Trusted),
     Row::new("slm.expected_sha256", Text, "hash of the download").guarded(Trusted),
-    Row::new("slm.startup_timeout", time(0), "longest wait for its start").or(|| seconds(5)),
+    Row::new("slm.startup_timeout", time(0), "time limit for its start").or(|| seconds(5)),
     // Arms: an entry replaces the one below whole, and prices decide when a cap is reached.
     Row::new("arms.[id].id", Form(&ARM), "provider and model, as `provider/model`")
         .guarded(Trusted)
         .required(),
-    Row::new("arms.[id].enabled", Bool, "tasks may go to it; true where nothing is said")
+    Row::new("arms.[id].enabled", Bool, "tasks may be sent to it; default true")
         .guarded(Trusted),
     Row::new("arms.[id].strengths", Words(&TASKS), "task types it is good at").guarded(Trusted),
     Row::new("arms.[id].cost_weight", number(0.0, 1.0), "how much its price counts")
         .guarded(Trusted),
-    Row::new("arms.[id].input_price", DOLLARS, "dollars for a million tokens read")
+    Row::new("arms.[id].input_price", DOLLARS, "dollars per million input tokens")
         .guarded(Trusted),
-    Row::new("arms.[id].output_price", DOLLARS, "dollars for a million tokens written")
+    Row::new("arms.[id].output_price", DOLLARS, "dollars per million output tokens")
         .guarded(Trusted),
     Row::new("arms.[id].cache_read_price", DOLLARS, "the same for tokens read from its cache")
         .guarded(Trusted),
     Row::new("arms.[id].cache_write_price", DOLLARS, "the same for tokens written to its cache")
         .guarded(Trusted),
     Row::new("arms.[id].context", count(1), "its window, in tokens").guarded(Trusted),
-    Row::new("arms.[id].max_output", count(1), "most tokens it writes").guarded(Trusted),
+    Row::new("arms.[id].max_output", count(1), "maximum output tokens").guarded(Trusted),
     Row::new("arms.[id].tools", Bool, "it calls tools").guarded(Trusted),
     Row::new("arms.[id].vision", Bool, "it sees pictures").guarded(Trusted),
     Row::new("arms.[id].thinking", Bool, "it can think before it answers").guarded(Trusted),
     Row::new(
         "arms.[id].pools",
         Forms(&POOL),
-        "names under `rate_limits` that it draws on besides its provider's",
+        "entries of `rate_limits` that apply to it besides its provider's",
     )
     .guarded(Trusted),
     // Programs: agents, hooks, servers, plugins
@@ -420,7 +417,7 @@ pub static ROWS: &[Row] = &[
     Row::new("hooks.[].type", Word(&["command", "prompt", "agent"]), "what it is").guarded(Trusted),
     Row::new("hooks.[].exec", Verbatim, "shell line or prompt").guarded(Trusted).required(),
     Row::new("hooks.[].timeout", time(0), "longest run").guarded(Trusted),
-    Row::new("hooks.[].fail_open", Bool, "go on when it fails").guarded(Trusted),
+    Row::new("hooks.[].fail_open", Bool, "continue when it fails").guarded(Trusted),
     Row::new("hooks.[].fail", Word(&["open", "closed"]), "whether it blocks when it fails")
         .guarded(Trusted),
     Row::new("hooks.[].tool_pattern", Verbatim, "glob of tool names").guarded(Trusted),
@@ -429,7 +426,7 @@ pub static ROWS: &[Row] = &[
     Row::new("mcp_servers.[name].args", List, "its arguments").guarded(Trusted),
     Row::new("mcp_servers.[name].env.*", Secret, "its environment").guarded(Trusted),
     Row::new("mcp_servers.[name].timeout", time(0), "longest call").guarded(Trusted),
-    Row::new("mcp_servers.[name].replace_default.*", Text, "built-in tool that one replaces")
+    Row::new("mcp_servers.[name].replace_default.*", Text, "built-in tool that it replaces")
         .guarded(Trusted),
     Row::new("mcp_servers.[name].tool_policy.*.path_args", List, "arguments that are paths")
         .guarded(Trusted),

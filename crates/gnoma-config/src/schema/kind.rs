@@ -128,7 +128,7 @@ impl Kind {
             (_, Ok(Value::Text(text))) => Ok(text),
             (Tree::Text(text), Err(Refusal { hint, .. })) => {
                 let text = text.escape_debug();
-                let message = format!("wants {}, not one with `{text}` in it", self.wanted());
+                let message = format!("must be {}, not one with `{text}` in it", self.wanted());
                 Err(Refusal { message, hint })
             }
             (_, Ok(_) | Err(_)) => Err(self.refuse(&Tree::List(Vec::new()))),
@@ -138,7 +138,7 @@ impl Kind {
     }
 
     fn refuse(self, tree: &Tree) -> Refusal {
-        format!("wants {}, not {}", self.wanted(), self.found(tree)).into()
+        format!("must be {}, not {}", self.wanted(), self.found(tree)).into()
     }
 
     /// What is wanted, in words.
@@ -229,7 +229,7 @@ fn read_url(text: &str) -> Result<Value, Refusal> {
     }
     if host.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\')
     {
-        return Err(format!("wants {}", Kind::Url.wanted()).into());
+        return Err(format!("must be {}", Kind::Url.wanted()).into());
     }
     Ok(Value::Text(text.to_owned().into()))
 }

@@ -30,19 +30,19 @@ fn wrong_types_in_all_files_are_told_at_once() {
         )
         .project("[permission]\nmode = \"plain\"\n[[hooks]]\nevent = \"stop\"\n[hooks.0]\n");
     insta::assert_snapshot!(home.words(), @r#"
-    error: `provider.max_tokens` wants a whole number from 1 to 4294967295, not text
+    error: `provider.max_tokens` must be a whole number from 1 to 4294967295, not text
       --> ~/config/config.toml:2:14
       |
     2 | max_tokens = "many"
       |              ^^^^^^
 
-    error: `provider.temperature` wants a number from 0 to 2, not `9`
+    error: `provider.temperature` must be a number from 0 to 2, not `9`
       --> ~/config/config.toml:3:15
       |
     3 | temperature = 9
       |               ^
 
-    error: `tools.bash_timeout` wants a time from 1 s to 366 days: a number of seconds, or text such as "30s", "1m30s" or "30 days", not `soon`
+    error: `tools.bash_timeout` must be a time from 1 s to 366 days: a number of seconds, or text such as "30s", "1m30s" or "30 days", not `soon`
       --> ~/config/config.toml:6:18
       |
     6 |   bash_timeout = "soon"
@@ -62,27 +62,27 @@ fn wrong_types_in_all_files_are_told_at_once() {
       |        ^
     hint: known here are name, event, type, exec, timeout, fail_open, fail, tool_pattern
 
-    warning: `hooks.0` is ignored because it could run a program, redirect what is sent, spend money or weaken a protection: this folder is not trusted
+    warning: `hooks.0` is ignored because it could run a program, redirect traffic, spend money or weaken a protection: this folder is not trusted
       --> ~/project/.gnoma/config.toml:4:9
-    hint: read the file; if you stand behind it, run `gnoma trust` in that folder
+    hint: read the file; if you trust it, run `gnoma trust` in that folder
     "#);
     let home =
         Home::new().user("tools = 3\narms = { id = \"x\" }\nrouter.force_two_stage = 1979-05-27\n");
     insta::assert_snapshot!(home.words(), @r#"
-    error: `tools` wants a table of settings, not a whole number
+    error: `tools` must be a table of settings, not a whole number
       --> ~/config/config.toml:1:9
       |
     1 | tools = 3
       |         ^
 
-    error: `arms` wants a list of tables, not a table
+    error: `arms` must be a list of tables, not a table
       --> ~/config/config.toml:2:8
       |
     2 | arms = { id = "x" }
       |        ^^^^^^^^^^^^
     hint: write each entry under a header `[[arms]]`
 
-    error: `router.force_two_stage` wants true or false, not a date
+    error: `router.force_two_stage` must be true or false, not a date
       --> ~/config/config.toml:3:26
       |
     3 | router.force_two_stage = 1979-05-27
@@ -160,7 +160,7 @@ fn entries_of_lists_must_be_whole_and_single() {
         "[[arms]]\nid = \"a/b\"\n[[arms]]\nid = \"a/b\"\n[[mcp_servers]]\ncommand = \"x\"\n[[permission.rules]]\ntool = \"bash\"\n",
     );
     insta::assert_snapshot!(home.words(), @r#"
-    error: `arms."a/b"` is there twice in this file
+    error: `arms."a/b"` is set twice in this file
       --> ~/config/config.toml:3:1
       |
     3 | [[arms]]
@@ -189,17 +189,17 @@ fn variables_and_flags_are_named_in_errors() {
         .flag("provider.modle", "x")
         .flag("permission.mode", Value::Integer(3));
     insta::assert_snapshot!(home.words(), @r#"
-    error: `provider.endpoints.openai` wants an address such as "http://localhost:8080/v1"
+    error: `provider.endpoints.openai` must be an address such as "http://localhost:8080/v1"
       --> environment variable OPENAI_BASE_URL
 
-    error: `provider.max_tokens` wants a whole number from 1 to 4294967295, not text
+    error: `provider.max_tokens` must be a whole number from 1 to 4294967295, not text
       --> command line, provider.max_tokens
 
     error: `provider.modle` cannot be set: there is no such key
       --> command line, provider.modle
     hint: did you mean `provider.model`?
 
-    error: `permission.mode` wants one of default, accept_edits, auto, plan, deny, bypass, not a whole number
+    error: `permission.mode` must be one of default, accept_edits, auto, plan, deny, bypass, not a whole number
       --> command line, permission.mode
     "#);
 }
@@ -208,7 +208,7 @@ fn variables_and_flags_are_named_in_errors() {
 fn unreadable_files_are_errors() {
     let home = Home::new().write("config/config.toml/inside", "");
     insta::assert_snapshot!(home.words(), @r#"
-    error: this file cannot be read: it is no plain file
+    error: this file cannot be read: it is not a regular file
       --> ~/config/config.toml
     "#);
     let home = Home::new();
@@ -240,7 +240,7 @@ fn a_flood_of_findings_is_cut() {
     let home = Home::new().user(&format!("{lines}tools = 1\n"));
     let words = home.words();
     assert_eq!(words.matches("warning:").count() + words.matches("error:").count(), 20);
-    assert!(words.starts_with("error: `tools` wants a table"), "{words}");
+    assert!(words.starts_with("error: `tools` must be a table"), "{words}");
     assert!(words.ends_with("and 31 more"), "{words}");
 }
 

@@ -56,7 +56,7 @@ fn what_cannot_be_chosen_is_told_with_what_can() {
 fn only_the_users_own_file_chooses_a_profile() {
     let home = Home::new().profile("").project("default_profile = \"evil\"\n");
     insta::assert_snapshot!(home.words(), @r#"
-    warning: `default_profile` is ignored: the profile has been chosen before this file is read
+    warning: `default_profile` is ignored: the profile is chosen before this file is read
       --> ~/project/.gnoma/config.toml:1:19
     hint: set it in your own config.toml, or give --profile NAME
     "#);

@@ -245,98 +245,98 @@ mistral = [3]
       |            ^^^^^^^^^^
     hint: did you mean `cascade`?
 
-    error: `router.max_attempts` wants a whole number from 1 to 10, not `0`
+    error: `router.max_attempts` must be a whole number from 1 to 10, not `0`
       --> ~/config/config.toml:4:16
       |
     4 | max_attempts = 0
       |                ^
 
-    error: `router.value` wants a number from 0 to 1000000, not `-1`
+    error: `router.value` must be a number from 0 to 1000000, not `-1`
       --> ~/config/config.toml:5:9
       |
     5 | value = -1
       |         ^^
 
-    error: `router.waiting` wants a number from 0 to 1000000, not `NaN`
+    error: `router.waiting` must be a number from 0 to 1000000, not `NaN`
       --> ~/config/config.toml:6:11
       |
     6 | waiting = nan
       |           ^^^
 
-    error: `router.checks` wants a list, each entry a command such as "cargo test", not one with `` in it
+    error: `router.checks` must be a list, each entry a command such as "cargo test", not one with `` in it
       --> ~/config/config.toml:7:10
       |
     7 | checks = [""]
       |          ^^^^
 
-    error: `router.caps.month` wants a number from 0 to 1000000, not `1000000000`
+    error: `router.caps.month` must be a number from 0 to 1000000, not `1000000000`
       --> ~/config/config.toml:9:14
       |
     9 | caps.month = 1e9
       |              ^^^
 
-    error: `router.roles.small` wants a provider and a model such as "mistral/devstral-small", not `qwen`
+    error: `router.roles.small` must be a provider and a model such as "mistral/devstral-small", not `qwen`
       --> ~/config/config.toml:10:15
        |
     10 | roles.small = "qwen"
        |               ^^^^^^
 
-    error: `router.rules.0.task` wants a list, each entry one of boilerplate, generation, refactor, review, unit_test, planning, orchestration, security_review, debug, explain, not one with `debugg` in it
+    error: `router.rules.0.task` must be a list, each entry one of boilerplate, generation, refactor, review, unit_test, planning, orchestration, security_review, debug, explain, not one with `debugg` in it
       --> ~/config/config.toml:14:8
        |
     14 | task = ["debugg"]
        |        ^^^^^^^^^^
     hint: did you mean `debug`?
 
-    error: `router.rules.0.hours` wants hours of a day such as "09:00-17:00", not `9-17`
+    error: `router.rules.0.hours` must be hours of a day such as "09:00-17:00", not `9-17`
       --> ~/config/config.toml:15:9
        |
     15 | hours = "9-17"
        |         ^^^^^^
 
-    error: `router.rules.0.days` wants a list, each entry one of mon, tue, wed, thu, fri, sat, sun, not one with `monday` in it
+    error: `router.rules.0.days` must be a list, each entry one of mon, tue, wed, thu, fri, sat, sun, not one with `monday` in it
       --> ~/config/config.toml:16:8
        |
     16 | days = ["monday"]
        |        ^^^^^^^^^^
 
-    error: `router.rules.0.complexity` wants a range within 0 to 100 such as "40-100", not `0.4-1`
+    error: `router.rules.0.complexity` must be a range within 0 to 100 such as "40-100", not `0.4-1`
       --> ~/config/config.toml:17:14
        |
     17 | complexity = "0.4-1"
        |              ^^^^^^^
 
-    error: `router.rules.0.pin` wants a provider and a model, `*` for any, such as "openai/*", not `openai`
+    error: `router.rules.0.pin` must be a provider and a model, `*` for any, such as "openai/*", not `openai`
       --> ~/config/config.toml:18:7
        |
     18 | pin = "openai"
        |       ^^^^^^^^
 
-    error: `router.rules.0.forbid` wants a list, each entry a provider and a model, `*` for any, such as "openai/*", not one with `openai` in it
+    error: `router.rules.0.forbid` must be a list, each entry a provider and a model, `*` for any, such as "openai/*", not one with `openai` in it
       --> ~/config/config.toml:19:10
        |
     19 | forbid = ["openai"]
        |          ^^^^^^^^^^
 
-    error: `router.rules.0.prefer` wants a list, each entry a provider and a model, `*` for any, such as "openai/*", not text
+    error: `router.rules.0.prefer` must be a list, each entry a provider and a model, `*` for any, such as "openai/*", not text
       --> ~/config/config.toml:20:10
        |
     20 | prefer = "openai/*"
        |          ^^^^^^^^^^
 
-    error: `router.rules.0.max_cost` wants a number from 0 to 1000000, not text
+    error: `router.rules.0.max_cost` must be a number from 0 to 1000000, not text
       --> ~/config/config.toml:21:12
        |
     21 | max_cost = "cheap"
        |            ^^^^^^^
 
-    error: `arms.large.id` wants a provider and a model such as "mistral/devstral-small", not `large`
+    error: `arms.large.id` must be a provider and a model such as "mistral/devstral-small", not `large`
       --> ~/config/config.toml:27:6
        |
     27 | id = "large"
        |      ^^^^^^^
 
-    error: `provider.models.mistral` wants a list, each entry a model such as "devstral-small", not a list with something else in it
+    error: `provider.models.mistral` must be a list, each entry a model such as "devstral-small", not a list with something else in it
       --> ~/config/config.toml:30:11
        |
     30 | mistral = [3]
@@ -356,9 +356,9 @@ mistral = [3]
        |       ^^^^^^
     hint: known here are small, planner, editor, reviewer
 
-    warning: `router.rules.1` decides nothing: it says when, but not what
+    warning: `router.rules.1` has no effect: it says when, but not what
       --> ~/config/config.toml:24:8
-    hint: give it one of pin, forbid, prefer, max_cost, max_seconds, or take it out
+    hint: give it one of pin, forbid, prefer, max_cost, max_seconds, or remove it
     "#);
 }
 
@@ -368,11 +368,11 @@ fn what_does_nothing_is_told() {
         "[router]\nstrategy = \"cascade\"\nverify = \"off\"\n[[router.rules]]\nname = \"nights\"\nhours = \"22:00-06:00\"\n",
     );
     insta::assert_snapshot!(home.words(), @r#"
-    warning: `router.rules.0` decides nothing: it says when, but not what
+    warning: `router.rules.0` has no effect: it says when, but not what
       --> ~/config/config.toml:5:8
-    hint: give it one of pin, forbid, prefer, max_cost, max_seconds, or take it out
+    hint: give it one of pin, forbid, prefer, max_cost, max_seconds, or remove it
 
-    warning: `router.strategy` never goes on to a second arm: nobody checks what the first one did
+    warning: `router.strategy` never tries a second arm: nothing checks what the first one did
       --> ~/config/config.toml:2:12
     hint: set `router.verify` to auto, or `router.strategy` to single
     "#);
@@ -401,21 +401,21 @@ input_price = 0
 "#,
     );
     insta::assert_snapshot!(home.words(), @r#"
-    warning: `router.value` is ignored because it could run a program, redirect what is sent, spend money or weaken a protection: this folder is not trusted
+    warning: `router.value` is ignored because it could run a program, redirect traffic, spend money or weaken a protection: this folder is not trusted
       --> ~/project/.gnoma/config.toml:3:9
-    hint: read the file; if you stand behind it, run `gnoma trust` in that folder
+    hint: read the file; if you trust it, run `gnoma trust` in that folder
 
     warning: `router.caps.day` is ignored because it is more than you allow: a project can only lower it
       --> ~/project/.gnoma/config.toml:5:16
     hint: set it in your own config.toml
 
-    warning: `router.rules.1` is ignored because it could run a program, redirect what is sent, spend money or weaken a protection: this folder is not trusted
+    warning: `router.rules.1` is ignored because it could run a program, redirect traffic, spend money or weaken a protection: this folder is not trusted
       --> ~/project/.gnoma/config.toml:12:8
-    hint: read the file; if you stand behind it, run `gnoma trust` in that folder
+    hint: read the file; if you trust it, run `gnoma trust` in that folder
 
-    warning: `arms."openai/gpt"` is ignored because it could run a program, redirect what is sent, spend money or weaken a protection: this folder is not trusted
+    warning: `arms."openai/gpt"` is ignored because it could run a program, redirect traffic, spend money or weaken a protection: this folder is not trusted
       --> ~/project/.gnoma/config.toml:16:6
-    hint: read the file; if you stand behind it, run `gnoma trust` in that folder
+    hint: read the file; if you trust it, run `gnoma trust` in that folder
     "#);
     let router = home.load().settings.router;
     assert!(router.force_two_stage);

@@ -51,23 +51,23 @@ fn an_untrusted_project_sets_only_what_is_harmless() {
        |
     22 | theme = "${**************}"
        |         ^^^^^^^^^^^^^^^^^^^
-    hint: read the file; if you stand behind it, run `gnoma trust` in that folder
+    hint: read the file; if you trust it, run `gnoma trust` in that folder
 
-    warning: `provider.endpoints.openai` is ignored because it could run a program, redirect what is sent, spend money or weaken a protection: this folder is not trusted
+    warning: `provider.endpoints.openai` is ignored because it could run a program, redirect traffic, spend money or weaken a protection: this folder is not trusted
       --> ~/project/.gnoma/config.toml:4:20
-    hint: read the file; if you stand behind it, run `gnoma trust` in that folder
+    hint: read the file; if you trust it, run `gnoma trust` in that folder
 
-    warning: `permission.mode` is ignored because it permits more than you do: this folder is not trusted
+    warning: `permission.mode` is ignored because it allows more than you do: this folder is not trusted
       --> ~/project/.gnoma/config.toml:7:8
-    hint: read the file; if you stand behind it, run `gnoma trust` in that folder
+    hint: read the file; if you trust it, run `gnoma trust` in that folder
 
-    warning: `permission.rules.0` is ignored because it permits more than you do: this folder is not trusted
+    warning: `permission.rules.0` is ignored because it allows more than you do: this folder is not trusted
       --> ~/project/.gnoma/config.toml:10:8
-    hint: read the file; if you stand behind it, run `gnoma trust` in that folder
+    hint: read the file; if you trust it, run `gnoma trust` in that folder
 
-    warning: `hooks.0` is ignored because it could run a program, redirect what is sent, spend money or weaken a protection: this folder is not trusted
+    warning: `hooks.0` is ignored because it could run a program, redirect traffic, spend money or weaken a protection: this folder is not trusted
       --> ~/project/.gnoma/config.toml:18:9
-    hint: read the file; if you stand behind it, run `gnoma trust` in that folder
+    hint: read the file; if you trust it, run `gnoma trust` in that folder
     "#);
 }
 

@@ -224,9 +224,8 @@ impl Session {
             (false, false) => ("no answer", "first_byte_timeout"),
         };
         let text = format!("{what} for {} s", limit.as_secs());
-        let hint = format!(
-            "A longer `network.{key}` helps where a model loads, thinks or reads for long."
-        );
+        let hint =
+            format!("Raise `network.{key}` if the model needs longer to load, think or read.");
         let error = ProviderError::new(ErrorKind::Timeout, name.provider, text).with_hint(hint);
         self.heard(Err(error)).await
     }

@@ -291,7 +291,7 @@ impl Tool for Walled {
             if outside {
                 return ToolOutcome::done("made it");
             }
-            let walled = Some("The sandbox probably stopped this.".to_owned());
+            let walled = Some("The sandbox probably blocked this.".to_owned());
             let report = CommandReport { command: "x".into(), exit_code: Some(1), walled };
             ToolOutcome::Failed(ToolOutput {
                 report: Some(report),

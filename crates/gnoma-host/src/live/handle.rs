@@ -124,5 +124,5 @@ impl Live {
 /// Too much waits for the session.
 pub(super) fn busy() -> RequestError {
     RequestError::new(RequestErrorKind::Busy, "too many requests are waiting for the session")
-        .with_remedy("Try again in a moment.")
+        .with_remedy("Retry in a moment.")
 }

@@ -136,7 +136,7 @@ impl AnthropicDecoder {
         let mut answer: WholeAnswer<'_> = serde_json::from_str(data)
             .map_err(|error| errors::broken_record(&self.profile, &error, data))?;
         let Some(content) = answer.content.take() else {
-            return Err(errors::protocol(&self.profile, "the answer holds no message"));
+            return Err(errors::protocol(&self.profile, "the answer contains no message"));
         };
         self.start(&mut answer, out);
         for block in content {

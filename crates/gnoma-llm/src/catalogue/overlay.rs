@@ -162,7 +162,7 @@ fn parse(text: &str) -> Result<Overlay, Wrong> {
         let model = over(entry, base.as_ref(), &at)?;
         let models = overlay.models.entry(provider.clone()).or_default();
         if models.insert(id.clone(), model).is_some() {
-            return Err(Wrong::new(at, format!("`{provider}/{id}` is here twice")));
+            return Err(Wrong::new(at, format!("`{provider}/{id}` is listed twice")));
         }
     }
     Ok(overlay)
@@ -225,14 +225,14 @@ fn dollars(price: Option<Spanned<f64>>) -> Result<Option<u64>, Wrong> {
     if (0.0..=MAX_DOLLARS).contains(&dollars) {
         return Ok(Some((dollars * MICRO).round() as u64));
     }
-    let message = format!("a price is 0 to {MAX_DOLLARS} dollars per million tokens");
+    let message = format!("a price must be 0 to {MAX_DOLLARS} dollars per million tokens");
     Err(Wrong::new(price.span(), message))
 }
 
 fn tokens(count: Option<Spanned<u64>>) -> Result<Option<u64>, Wrong> {
     match count {
         Some(count) if *count.get_ref() == 0 => {
-            Err(Wrong::new(count.span(), "a limit is at least 1 token"))
+            Err(Wrong::new(count.span(), "a limit must be at least 1 token"))
         }
         other => Ok(other.map(Spanned::into_inner)),
     }
@@ -243,7 +243,7 @@ fn date(day: Option<Spanned<Datetime>>) -> Result<Option<i32>, Wrong> {
     let date = day.get_ref().date.and_then(|date| {
         day::from_parts(i32::from(date.year), i32::from(date.month), i32::from(date.day))
     });
-    let message = "a day is a date from 1970 on, such as 2026-05-01, without quotes";
+    let message = "a date must be in 1970 or later, such as 2026-05-01, without quotes";
     date.map(Some).ok_or_else(|| Wrong::new(day.span(), message))
 }
 
@@ -311,15 +311,21 @@ mod tests {
         let unknown = wrong(&format!("\n{model}conext_window = 3\n"));
         assert!(unknown.starts_with("line 5: unknown field `conext_window`"), "{unknown}");
         assert!(wrong("models = 3").starts_with("line 1: unknown field `models`"));
-        assert!(wrong(&format!("{model}input_price = -1")).starts_with("line 4: a price is 0 to"));
-        assert!(wrong(&format!("{model}input_price = nan")).starts_with("line 4: a price is 0 to"));
+        assert!(
+            wrong(&format!("{model}input_price = -1")).starts_with("line 4: a price must be 0 to")
+        );
+        assert!(
+            wrong(&format!("{model}input_price = nan")).starts_with("line 4: a price must be 0 to")
+        );
         assert!(
             wrong(&format!("{model}input_price=1\noutput_price=1\ncontext_window = 0"))
                 .starts_with("line 6: a limit")
         );
         let sound = format!("{model}input_price=1\noutput_price=1\ncontext_window=9000\n");
-        assert!(wrong(&format!("{sound}released = 10:00:00")).starts_with("line 7: a day is"));
-        assert_eq!(wrong(&format!("{sound}{sound}")), "line 7: `mine/x` is here twice");
+        assert!(
+            wrong(&format!("{sound}released = 10:00:00")).starts_with("line 7: a date must be")
+        );
+        assert_eq!(wrong(&format!("{sound}{sound}")), "line 7: `mine/x` is listed twice");
         assert!(wrong("[[model]]\nid = 'x'").contains("missing field `provider`"));
         assert!(read("").is_ok());
     }

@@ -143,7 +143,7 @@ impl<F: Flavour> Decode for CompletionsDecoder<F> {
         let mut choices = chunk.choices.unwrap_or_default().into_iter();
         let Some(choice) = choices.find(|choice| choice.index.0.unwrap_or_default() == 0) else {
             if frame.whole && self.blocks.is_empty() {
-                let message = "the answer holds no choice, so it is no chat completion";
+                let message = "the answer has no choices, so it is not a chat completion";
                 return Err(errors::protocol(&self.profile, message));
             }
             return Ok(());

@@ -126,7 +126,7 @@ impl GoogleDecoder {
 
     fn unfinished(&self) -> ProviderError {
         if self.bodies == 1 {
-            errors::protocol(&self.profile, "the answer holds no content of a model")
+            errors::protocol(&self.profile, "the answer has no content from a model")
         } else {
             errors::truncated(&self.profile)
         }

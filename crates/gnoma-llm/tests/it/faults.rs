@@ -110,8 +110,8 @@ async fn an_answer_in_another_language_is_called_so() {
     let table: [(&str, &'static [u8], ErrorKind, &str); 6] = [
         ("text/plain", b"Hello, I am a clock.\n", Protocol, "begins with `H`"),
         ("", b"\x00\x01\xFE\xFF\r\n\r\n\x80\x81", Protocol, r"begins with `\x00`"),
-        ("text/event-stream", b"data: {\"cho\n\n", Garbled, "broken record"),
-        ("application/json", b"{]}", Garbled, "broken record"),
+        ("text/event-stream", b"data: {\"cho\n\n", Garbled, "invalid record"),
+        ("application/json", b"{]}", Garbled, "invalid record"),
         ("application/json", b"", Garbled, "the answer is empty"),
         ("text/html", b"<!doctype html><title>Login</title>", Protocol, "an HTML page"),
     ];
@@ -128,10 +128,8 @@ async fn a_page_of_a_proxy_is_not_quoted() {
     for endpoint in &PROTOCOLS {
         let outcome = fails(endpoint, endpoint.wire.failure(&Failure::WebPage)).await;
         let says = "provider overloaded (HTTP 502): the server answered with an HTML page";
-        outcome.expect(
-            endpoint,
-            &Expected { kind: ErrorKind::Overloaded, says, hint: "Try again later" },
-        );
+        outcome
+            .expect(endpoint, &Expected { kind: ErrorKind::Overloaded, says, hint: "Retry later" });
     }
 }
 
@@ -163,8 +161,8 @@ async fn a_rate_limit_says_how_long_to_wait() {
 #[tokio::test]
 async fn refusals_are_told_apart() {
     let table = [
-        (Failure::Overloaded, ErrorKind::Overloaded, "Try again later"),
-        (Failure::Internal, ErrorKind::ServerError, "The failure is inside"),
+        (Failure::Overloaded, ErrorKind::Overloaded, "Retry later"),
+        (Failure::Internal, ErrorKind::ServerError, "The error is on the side of"),
         (Failure::NoModel, ErrorKind::NotFound, "gnoma providers"),
         (Failure::TooLong, ErrorKind::ContextTooLong, "larger window"),
     ];
@@ -235,7 +233,7 @@ async fn a_server_without_tls_is_told_from_one_that_is_not_there() {
     let outcome = asked(endpoint, endpoint.profile(&url)).await;
     plain.join().unwrap();
     let expected =
-        Expected { kind: ErrorKind::Unreachable, says: "cannot connect", hint: "write http://" };
+        Expected { kind: ErrorKind::Unreachable, says: "cannot connect", hint: "use http://" };
     outcome.expect(endpoint, &expected);
 }
 

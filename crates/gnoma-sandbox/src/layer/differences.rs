@@ -29,10 +29,10 @@ impl fmt::Display for Difference {
                 )
             }
             Self::ForeignOwner => {
-                f.write_str("it changes a file of an owner or group that a trial does not know")
+                f.write_str("it changes a file whose owner or group a trial run does not know")
             }
             Self::FolderRename => {
-                f.write_str("it renames a folder, which a trial cannot do at once")
+                f.write_str("it renames a folder, which a trial run cannot do in one step")
             }
             Self::SubMount(path) => {
                 write!(f, "another file system is mounted at `{}`", path.display())

@@ -64,11 +64,15 @@ impl fmt::Display for KeepError {
         };
         match self {
             Self::Conflict(paths) => {
-                write!(f, "changed by somebody else meanwhile: {}; nothing was kept", list(paths))
+                write!(
+                    f,
+                    "changed by another program in the meantime: {}; nothing was kept",
+                    list(paths)
+                )
             }
             Self::Failed(error) => write!(f, "{error}; nothing was kept"),
             Self::Torn { error, paths } => {
-                write!(f, "{error}; these could not be brought back: {}", list(paths))
+                write!(f, "{error}; these could not be restored: {}", list(paths))
             }
         }
     }

@@ -67,7 +67,7 @@ fn described(
     let name = match (&args.name, terminal) {
         (Some(name), _) => name.clone(),
         (None, Some(terminal)) => {
-            asked(terminal, &format!("Provider ({}, or a name of yours): ", names()))?
+            asked(terminal, &format!("Provider ({}, or a name of your choice): ", names()))?
         }
         (None, None) => {
             let text = format!("which provider? `gnoma providers add NAME`; known are {}", names());

@@ -22,7 +22,7 @@ pub(crate) fn run(folder: Option<&Path>, around: &ProcessEnvironment) -> Result<
     };
     let folder = around.cwd.join(folder);
     std::fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let count = write(command, &folder)?;
     report::say(format_args!("{count} pages are in {}", folder.display()));
     Ok(Exit::Done)

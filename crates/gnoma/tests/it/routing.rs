@@ -296,7 +296,7 @@ async fn a_rule_without_a_decision_is_told_once() {
     two(&world, "[[router.rules]]\nname = \"idle\"\ntask = [\"debug\"]\n");
     let run = world.run(&["route", "explain this"]).await;
     let warnings = run.err.lines().filter(|line| line.starts_with("warning:")).count();
-    assert!(warnings == 1 && run.err.contains("decides nothing"), "{run:?}");
+    assert!(warnings == 1 && run.err.contains("has no effect"), "{run:?}");
 }
 
 #[tokio::test]

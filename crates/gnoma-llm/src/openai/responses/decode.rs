@@ -200,7 +200,7 @@ impl ResponsesDecoder {
             None => ProviderError::new(
                 ErrorKind::ServerError,
                 &self.profile.name,
-                "the provider says that the answer failed, and not why",
+                "the provider says that the answer failed, but not why",
             ),
         }
     }

@@ -16,6 +16,8 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
+use crate::paths;
+
 /// Settings of other programs that act here, too.
 const SETTINGS: [&str; 5] = [
     ".claude/settings.json",
@@ -114,6 +116,18 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
     Ok(files)
 }
 
+/// A project's `.gnoma/config.toml`, empty where there is none but something else that acts; `None` where
+/// nothing does.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn content(folder: &Path) -> io::Result<Option<Vec<u8>>> {
+    if let Some(content) = paths::read(&paths::project_file(folder))? {
+        return Ok(Some(content));
+    }
+    Ok((!acting_files(folder, &[])?.is_empty()).then(Vec::new))
+}
+
 /// A name in the configuration as seen from `folder`. Joining an absolute one leads elsewhere.
 fn inside(folder: &Path, word: &str) -> PathBuf {
     let path = Path::new(word);
@@ -127,7 +141,10 @@ fn words(content: &[u8]) -> BTreeSet<String> {
     let mut texts = Vec::new();
     match text.parse::<toml::Table>() {
         Ok(table) => collect(&toml::Value::Table(table), &mut texts),
-        Err(_) => texts.push(text.into_owned()),
+        Err(_) => match serde_json::from_str(&text) {
+            Ok(json) => collect_json(&json, &mut texts),
+            Err(_) => texts.push(text.into_owned()),
+        },
     }
     cut(texts)
 }
@@ -245,6 +262,12 @@ args = ["--data=tools/data.json"]
                 last = now;
             }
         }
+        put(".mcp.json", r#"{"mcpServers": {"a": {"command": "tools\u002fother"}}}"#);
+        assert_ne!(pin(), last);
+        let named = pin();
+        put("tools/other", "one");
+        assert_ne!(pin(), named);
+        last = pin();
         put("README.md", "hello");
         put(".gnoma/sessions/1.json", "{}");
         assert_eq!(pin(), last);

@@ -18,8 +18,7 @@ pub(crate) fn check(layers: &Merged, report: &mut Report) {
 }
 
 /// Sections that are read and do nothing yet, and what that means to whoever relies on them.
-const UNBUILT: [(&str, &str); 3] = [
-    ("mcp_servers", "does nothing: gnoma starts no MCP servers yet, so their tools are missing"),
+const UNBUILT: [(&str, &str); 2] = [
     ("plugins", "does nothing: gnoma loads no plugins yet"),
     ("cli_agents", "does nothing: gnoma starts no other agents yet"),
 ];

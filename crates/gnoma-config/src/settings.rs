@@ -5,6 +5,7 @@
 
 mod arms;
 mod hooks;
+mod mcp;
 mod network;
 mod router;
 mod rules;
@@ -21,6 +22,7 @@ use self::section::Section;
 pub use self::{
     arms::{ArmSettings, RateLimits, Slm, SlmBackend},
     hooks::HookSetting,
+    mcp::McpServer,
     network::Network,
     router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
     rules::RoutingRule,
@@ -58,6 +60,8 @@ pub struct Settings {
     pub network: Network,
     /// Programs that are run at points of a session's life.
     pub hooks: Vec<HookSetting>,
+    /// Servers whose tools are on offer.
+    pub mcp_servers: Vec<McpServer>,
 }
 
 /// Who is asked, and how. The maps are by provider.
@@ -353,6 +357,7 @@ impl Settings {
             slm: Slm::from_section(&Section::at(layers, "slm")),
             network: Network::from_layers(layers),
             hooks: hooks::all(layers),
+            mcp_servers: mcp::all(layers),
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod commands;
 mod extensions;
 mod front_matter;
 pub mod hooks;
+pub mod mcp;
 mod names;
 mod nested;
 mod places;

@@ -12,10 +12,9 @@ use serde_json::Value;
 const MAX_BYTES: u64 = 256 << 10;
 
 /// Files of other agents, and the sections of them that gnoma does not act on.
-const FILES: [(&str, &[&str]); 3] = [
+const FILES: [(&str, &[&str]); 2] = [
     (".claude/settings.json", &["permissions", "sandbox"]),
     (".claude/settings.local.json", &["permissions", "sandbox"]),
-    (".mcp.json", &["mcpServers"]),
 ];
 
 /// Files and folders that count as soon as they hold anything.
@@ -84,22 +83,16 @@ mod tests {
         };
         assert_eq!(idle(root.path()), [""; 0]);
         put(".claude/settings.json", r#"{"model": "x", "hooks": {}, "permissions": {}}"#);
-        put(".mcp.json", r#"{"mcpServers": {}}"#);
         fs::create_dir_all(root.path().join(".gnoma/plugins")).unwrap();
         assert_eq!(idle(root.path()), [""; 0]);
         put(".claude/settings.json", r#"{"permissions": {"deny": ["c4nary"]}}"#);
         put(".claude/settings.local.json", "{ not JSON, \"sandbox\"");
-        put(".mcp.json", r#"{"mcpServers": {"x": {"command": "c4nary"}}}"#);
         put(".codex/config.toml", "notify = ['c4nary']");
         put(".gnoma/plugins/pre", "c4nary");
         let said = idle(root.path()).join("\n");
-        for part in [
-            "settings.json` has `permissions`",
-            "settings.local.json",
-            "`mcpServers`",
-            ".codex",
-            ".gnoma/plugins",
-        ] {
+        for part in
+            ["settings.json` has `permissions`", "settings.local.json", ".codex", ".gnoma/plugins"]
+        {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert!(!said.contains("c4nary"), "{said}");

@@ -22,6 +22,8 @@ mod key_command;
 mod ledger;
 pub mod live;
 pub mod lowering;
+pub mod mcp;
+mod mcp_edit;
 mod model_list;
 mod notices;
 mod off_loop;

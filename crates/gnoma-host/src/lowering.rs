@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use gnoma_config::{
     Explained, FileTrust, Loaded, Settings,
     settings::{
-        ArmSettings, Checkpoints, HookSetting, Network, Permission, Privacy, Provider, RateLimits,
-        Router, SandboxSettings, Security, Session, Slm, Tools,
+        ArmSettings, Checkpoints, HookSetting, McpServer, Network, Permission, Privacy, Provider,
+        RateLimits, Router, SandboxSettings, Security, Session, Slm, Tools,
     },
 };
 
@@ -24,6 +24,8 @@ pub struct Lowered {
     pub tools: Tools,
     /// Programs that are run at points of a session's life.
     pub hooks: Vec<HookSetting>,
+    /// Servers whose tools are on offer.
+    pub mcp_servers: Vec<McpServer>,
     /// Every value with its origin, for people.
     pub values: Vec<Explained>,
 }
@@ -77,7 +79,16 @@ impl From<Loaded> for Lowered {
     fn from(Loaded { settings, values, profile, project, .. }: Loaded) -> Self {
         let Settings { provider, permission, security, privacy, sandbox, tools, .. } = settings;
         let Settings {
-            session, checkpoints, router, rate_limits, arms, slm, network, hooks, ..
+            session,
+            checkpoints,
+            router,
+            rate_limits,
+            arms,
+            slm,
+            network,
+            hooks,
+            mcp_servers,
+            ..
         } = settings;
         Self {
             routing: RoutingSettings { provider, network, router, arms, slm, rate_limits, privacy },
@@ -85,6 +96,7 @@ impl From<Loaded> for Lowered {
             keeping: KeepingSettings { privacy, session, checkpoints, profile },
             tools,
             hooks,
+            mcp_servers,
             values,
         }
     }

@@ -17,6 +17,7 @@ use crate::{
     extensions, facts,
     keeping::Kept,
     live::{Beside, Opened, Opener, Opening, Prepared},
+    mcp,
     off_loop::off_loop,
     providers,
     resuming::{self, Continued, Used},
@@ -132,33 +133,38 @@ fn ready(
     let project = Arc::new(project);
     extensions::tell(&project);
     let (routes, gauge) = (KnownRoutes::default(), Arc::<Gauge>::default());
+    let servers = mcp::KnownServers::default();
     let (added, info) = (KnownAdditions::default(), facts::info(&project, used));
     let making = Making {
-        project: Arc::clone(&project),
+        project,
         id: id.clone(),
         keeping: kept.keeping(stored.clone(), is_new.then(|| id.clone())),
         tools: kept.tool().into_iter().collect(),
         messages: messages.clone(),
         measured,
         begun: kept.begun(),
-        routes: Arc::clone(&routes),
-        gauge: Arc::clone(&gauge),
-        added: KnownAdditions::clone(&added),
-        model: info.model.clone(),
-        spawner,
-    };
-    let services = ProjectServices {
-        project,
-        begun: kept.begun(),
-        continued: stored,
-        model: info.model.clone(),
         routes,
         gauge,
         added,
-        kept: Mutex::new(Some(kept)),
+        servers,
+        model: info.model.clone(),
+        spawner,
     };
-    let (opening, services) = (Box::pin(std::future::pending()), Arc::new(services));
+    let services = Arc::new(making.services(stored, kept));
+    let opening = Box::pin(std::future::pending());
     OpenableSession { prepared: Prepared { id, info, messages, opening, services }, making }
+}
+
+/// What works beside a session: the search for models of this machine, and MCP servers.
+struct BesideSession {
+    discovery: Box<dyn Beside>,
+    _servers: Option<mcp::RunningServers>,
+}
+
+impl Beside for BesideSession {
+    fn used(&self, is_used: bool) {
+        self.discovery.used(is_used);
+    }
 }
 
 /// The rest of a session's making, which may need a network.
@@ -173,11 +179,27 @@ struct Making {
     routes: KnownRoutes,
     gauge: Arc<Gauge>,
     added: KnownAdditions,
+    servers: mcp::KnownServers,
     model: Option<String>,
     spawner: Arc<dyn Spawner>,
 }
 
 impl Making {
+    /// The services of the session, of which this is the rest.
+    fn services(&self, continued: Option<SessionId>, kept: Kept) -> ProjectServices {
+        ProjectServices {
+            project: Arc::clone(&self.project),
+            begun: kept.begun(),
+            continued,
+            model: self.model.clone(),
+            routes: Arc::clone(&self.routes),
+            gauge: Arc::clone(&self.gauge),
+            added: KnownAdditions::clone(&self.added),
+            servers: Arc::clone(&self.servers),
+            kept: Mutex::new(Some(kept)),
+        }
+    }
+
     /// Makes the engine, and says who is asked first. Where it `grows`, models of servers on this machine
     /// are looked for beside it.
     async fn open(self, grows: bool) -> Result<(Opened, ModelRef)> {
@@ -198,10 +220,25 @@ impl Making {
         options.spawner = Some(self.spawner);
         options.measured = self.measured;
         options.gauge = self.gauge;
+        let asked =
+            routes.arms().iter().find(|arm| arm.name() == first).and_then(|arm| arm.context_window);
+        let servers = mcp::open(&self.project, asked).await;
+        if let Some(servers) = &servers {
+            let _is_first = self.servers.set(servers.glance());
+        }
+        let own = options.tools.clone();
+        if let Some(servers) = &servers {
+            options.tools = servers.tools(&own);
+        }
+        let engine = Engine::spawn(options);
+        let servers = servers.map(|servers| mcp::follow(servers, own, engine.tool_updates()));
         let model = self.model;
         let opened = Opened {
-            engine: Engine::spawn(options),
-            beside: discovery.map_or_else(nothing, |discovery| Box::new(discovery)),
+            engine,
+            beside: Box::new(BesideSession {
+                discovery: discovery.map_or_else(nothing, |discovery| Box::new(discovery)),
+                _servers: servers,
+            }),
             models: Box::new(move || choices(&routes, model.as_deref())),
         };
         Ok((opened, first))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnoma_config::{
     Explained,
-    settings::{HookSetting, Sandbox, Tools},
+    settings::{HookSetting, McpServer, Sandbox, Tools},
 };
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_guard::firewall::Firewall;
@@ -32,6 +32,8 @@ pub struct Project {
     pub tools: Tools,
     /// Programs that are run at points of a session's life.
     pub hooks: Arc<[HookSetting]>,
+    /// Servers whose tools are on offer.
+    pub mcp_servers: Arc<[McpServer]>,
     /// Every setting with its origin.
     pub values: Arc<[Explained]>,
     /// What keeps secrets in.
@@ -66,7 +68,7 @@ impl Project {
         notices: Notices,
         shared: Shared,
     ) -> Result<Self> {
-        let Lowered { routing, guard, keeping, tools, hooks, values } = lowered;
+        let Lowered { routing, guard, keeping, tools, hooks, mcp_servers, values } = lowered;
         let (keys, random) = (&routing.provider.api_keys, shared.clock().random());
         let firewall = guarding::firewall(&guard, keys, &spec.environment, random)?;
         let places = Places::of(&keeping, &spec.environment, &spec.folder);
@@ -77,6 +79,7 @@ impl Project {
             keeping,
             tools,
             hooks: hooks.into(),
+            mcp_servers: mcp_servers.into(),
             values: values.into(),
             firewall,
             places,

@@ -12,6 +12,7 @@ use crate::{
     extensions, facts, first_start,
     keeping::{Begun, Kept},
     live::{Change, Changed, ChildOpening, Opened, Prepared, Services},
+    mcp,
     off_loop::off_loop,
     past::Past,
     points, providers, redo,
@@ -62,6 +63,7 @@ pub(crate) struct ProjectServices {
     /// What its model is sent.
     pub(crate) gauge: Arc<Gauge>,
     pub(crate) added: KnownAdditions,
+    pub(crate) servers: mcp::KnownServers,
     pub(crate) kept: Mutex<Option<Kept>>,
 }
 
@@ -74,6 +76,7 @@ impl Services for ProjectServices {
             routes: Arc::clone(&self.routes),
             gauge: Arc::clone(&self.gauge),
             added: Arc::clone(&self.added),
+            servers: Arc::clone(&self.servers),
         };
         Box::pin(async { Ok(off_loop(|| asked.answer(request)).await?) })
     }
@@ -141,6 +144,7 @@ fn prepared_child(
         routes: Arc::clone(routes),
         gauge,
         added: KnownAdditions::default(),
+        servers: mcp::KnownServers::default(),
         kept: Mutex::default(),
     };
     let opening = Box::pin(std::future::ready(Ok(opened)));
@@ -156,6 +160,7 @@ struct Asked {
     routes: KnownRoutes,
     gauge: Arc<Gauge>,
     added: KnownAdditions,
+    servers: mcp::KnownServers,
 }
 
 impl Asked {
@@ -288,6 +293,7 @@ impl Asked {
                 let used = self.gauge.read(found.text().trim_end());
                 Reply::Window { used, sources: extensions::context(&self.project) }
             }
+            Topic::Mcp => Reply::Text(mcp::told(self.servers.get())),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use gnoma_config::settings::Tools;
+use gnoma_config::settings::{Provider, Tools};
 use gnoma_core::tool::Tier;
 use gnoma_engine::{Keeping, Limits, Routes, prompt, session};
 use gnoma_extend::Extensions;
@@ -69,13 +69,7 @@ fn tools(
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> gnoma_tools::ToolOptions {
     let variables = spec.environment.variables();
-    // By name, and by value for a variable that the configuration takes a key from.
-    let is_key = |(name, value): &(&String, &String)| {
-        let mut keys = routing.provider.api_keys.values();
-        name.ends_with("_API_KEY")
-            || name.ends_with("_AUTH_TOKEN")
-            || keys.any(|key| key.expose() == *value)
-    };
+    let is_key = |(name, value): &(&String, &String)| is_key(&routing.provider, name, value);
     gnoma_tools::ToolOptions {
         bash_timeout: tools.bash_timeout,
         max_file_bytes: tools.max_file_size,
@@ -85,6 +79,15 @@ fn tools(
         sandbox: guarding::sandbox(guard, places, spec, trials),
         umask: spec.umask,
     }
+}
+
+/// Whether a variable is a provider's key: by name, and by value for one that the configuration takes a
+/// key from.
+pub(crate) fn is_key(provider: &Provider, name: &str, value: &str) -> bool {
+    let mut keys = provider.api_keys.values();
+    name.ends_with("_API_KEY")
+        || name.ends_with("_AUTH_TOKEN")
+        || keys.any(|key| key.expose() == value)
 }
 
 fn shell(tools: &Tools) -> &str {

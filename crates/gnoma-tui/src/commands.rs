@@ -18,6 +18,7 @@ mod hooks;
 mod incognito;
 mod init;
 mod keys;
+mod mcp;
 mod model;
 mod permission;
 mod profile;
@@ -45,6 +46,7 @@ pub(crate) const ALL: &[&Slash] = &[
     &status::COMMAND,
     &usage::COMMAND,
     &context::COMMAND,
+    &mcp::COMMAND,
     &why::COMMAND,
     &route::COMMAND,
     &good::COMMAND,

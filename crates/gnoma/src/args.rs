@@ -2,6 +2,7 @@
 
 mod config;
 mod extend;
+mod mcp;
 mod mistaken;
 mod past;
 mod router;
@@ -18,6 +19,7 @@ use gnoma_core::session::PermissionMode;
 pub(crate) use self::{
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
+    mcp::{McpSub, NewServerArgs},
     mistaken::advice,
     past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
     router::{RouteArgs, RouterSub},
@@ -226,6 +228,12 @@ pub(crate) enum Sub {
     },
     /// List all extensions found: where they are from, and whether they are used.
     Extensions,
+    /// List, test, approve, add and remove MCP servers, which offer tools.
+    Mcp {
+        /// What to do.
+        #[command(subcommand)]
+        what: McpSub,
+    },
     /// Check text for secrets and hidden characters, and commands for danger, as sessions do.
     Guard {
         /// What to check.

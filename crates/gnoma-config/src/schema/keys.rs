@@ -422,10 +422,17 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new("hooks.[].tool_pattern", Verbatim, "glob of tool names").guarded(Trusted),
     Row::new("mcp_servers.[name].name", Text, "name in tool names").guarded(Trusted).required(),
-    Row::new("mcp_servers.[name].command", Text, "program").guarded(Trusted).required(),
+    Row::new("mcp_servers.[name].enabled", Bool, "it is used").guarded(Trusted),
+    Row::new("mcp_servers.[name].command", Text, "program").guarded(Trusted),
     Row::new("mcp_servers.[name].args", List, "its arguments").guarded(Trusted),
     Row::new("mcp_servers.[name].env.*", Secret, "its environment").guarded(Trusted),
-    Row::new("mcp_servers.[name].timeout", time(0), "longest call").guarded(Trusted),
+    Row::new("mcp_servers.[name].url", Url, "in place of `command`: its address").guarded(Trusted),
+    Row::new("mcp_servers.[name].headers.*", Secret, "sent with each request to the address")
+        .guarded(Trusted),
+    Row::new("mcp_servers.[name].timeout", time(0), "longest silence within a call").guarded(Trusted),
+    Row::new("mcp_servers.[name].network", Bool, "its program may use the network").guarded(Trusted),
+    Row::new("mcp_servers.[name].writable", List, "folders besides the project that it may write")
+        .guarded(Trusted),
     Row::new("mcp_servers.[name].replace_default.*", Text, "built-in tool that it replaces")
         .guarded(Trusted),
     Row::new("mcp_servers.[name].tool_policy.*.path_args", List, "arguments that are paths")

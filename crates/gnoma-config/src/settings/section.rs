@@ -46,6 +46,19 @@ impl<'a> Section<'a> {
         self.value(field).map(Value::into_texts).unwrap_or_default()
     }
 
+    /// What stands below a field, by its first name there: of `env.A` that is `A`.
+    pub(super) fn below(&self, field: &str) -> Vec<(String, Value)> {
+        let path = self.path.with(field);
+        let length = path.segments().len();
+        let entries = self.layers.entries().range(path.clone()..);
+        let inside = entries.take_while(|(inner, _)| inner.is_within(&path));
+        let named = inside.filter_map(|(inner, entry)| {
+            let name = inner.segments().get(length)?.name()?;
+            Some((name.to_owned(), entry.value.clone()))
+        });
+        named.collect()
+    }
+
     pub(super) fn arm(&self, field: &str) -> Option<ModelRef> {
         arm_named(&self.text(field)?)
     }

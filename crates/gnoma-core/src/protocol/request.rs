@@ -265,6 +265,8 @@ pub enum Topic {
     Context,
     /// The hooks, and how they ran last.
     Hooks,
+    /// The MCP servers, and how they are.
+    Mcp,
 }
 
 /// A connection to be tried and stored.

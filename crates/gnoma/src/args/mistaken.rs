@@ -39,7 +39,7 @@ const RESERVED: &[(&[&str], &str)] = &[
          for models go into AGENTS.md, and `gnoma \"write an AGENTS.md for this project\"` makes one",
     ),
     (
-        &["mcp", "plugin", "plugins", "acp"],
+        &["plugin", "plugins", "acp"],
         "this version has no such extensions. `gnoma --help` lists what there is",
     ),
     (
@@ -296,8 +296,8 @@ mod tests {
             ("gnoma|Login", "gnoma providers add"),
             ("gnoma|login|anthropic", "gnoma providers add"),
             ("gnoma|init", "AGENTS.md"),
-            ("gnoma|mcp", "no such extensions"),
-            ("gnoma|mcp|add|github", "no such extensions"),
+            ("gnoma|plugin", "no such extensions"),
+            ("gnoma|plugin|add|github", "no such extensions"),
             ("gnoma|session|list", "`gnoma sessions list`"),
             ("gnoma|sesions|list", "`gnoma sessions list`"),
             ("gnoma|sesions|lst", "`gnoma sessions list`"),

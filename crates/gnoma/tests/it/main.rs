@@ -22,6 +22,8 @@ mod life;
 #[cfg(test)]
 mod looking;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod output;
 #[cfg(test)]
 mod permission;

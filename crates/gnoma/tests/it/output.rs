@@ -112,17 +112,12 @@ async fn text_steers_no_terminal_behind_a_pipe_either() {
 #[tokio::test]
 async fn what_is_configured_and_does_nothing_is_said_at_every_start() {
     let world = World::new([says("hello")]);
-    world.configure(
-        "[[hooks]]\nevent = \"stop\"\ntype = \"agent\"\nexec = \"block it\"\n\
-         [[mcp_servers]]\nname = \"files\"\ncommand = \"serve\"\n",
-    );
+    world.configure("[[hooks]]\nevent = \"stop\"\ntype = \"agent\"\nexec = \"block it\"\n");
     let project = world.project.path();
     std::fs::create_dir_all(project.join(".claude")).unwrap();
     std::fs::write(project.join(".claude/settings.json"), r#"{"hooks":{"Stop":[{"hooks":[{"command":"x"}]}],"Made":[]},"permissions":{"deny":["x"]}}"#)
         .unwrap();
-    std::fs::write(project.join(".mcp.json"), r#"{"mcpServers":{"x":{}}}"#).unwrap();
-    let said =
-        ["gnoma starts no MCP servers yet", "settings.json` has `permissions`", "`mcpServers`"];
+    let said = ["settings.json` has `permissions`"];
     for (args, on_out) in [(&["talk"][..], false), (&["doctor"], true), (&["config", "show"], true)]
     {
         let run = world.run(args).await;

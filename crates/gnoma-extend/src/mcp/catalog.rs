@@ -1,0 +1,19 @@
+//! What tools that look through all servers know of them.
+
+use std::sync::Arc;
+
+use gnoma_core::tool::BoxFuture;
+
+use super::server::ManagedServer;
+
+/// All tools and servers of a session.
+pub(super) trait Catalog: Send + Sync {
+    /// Names and descriptions of all tools that may be offered.
+    fn described(&self) -> Vec<(String, String)>;
+
+    /// Puts tools on offer that were found, and waits until they are.
+    fn add(&self, names: Vec<String>) -> BoxFuture<'_, ()>;
+
+    /// The server of that name.
+    fn named(&self, name: &str) -> Option<Arc<ManagedServer>>;
+}

@@ -1,0 +1,166 @@
+//! What the conformance suite of the protocol asks of a client: connect, list, call everything. No model
+//! takes part, forms are filled with their defaults, and a redirect stands for a person's browser.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gnoma_core::RawJson;
+use gnoma_net::Http;
+use rmcp::model::ProtocolVersion;
+use serde_json::{Map, Value, json};
+
+use super::{
+    approval::Described,
+    handler::Handler,
+    live::{self, Failure, Live},
+    oauth::{self, Registered, Tokens},
+};
+
+/// Where the suite's browser would come back to.
+const REDIRECT: &str = "http://localhost:3000/callback";
+/// The document that describes the suite's client.
+const METADATA: &str = "https://conformance-test.local/client-metadata.json";
+/// How often something is tried, each time with a new authorization.
+const MAX_TRIES: usize = 4;
+/// Most authorizations of one run.
+const MAX_AUTHORIZATIONS: usize = 3;
+
+/// A scenario of the suite.
+#[derive(Clone, Debug, Default)]
+pub struct Scenario {
+    /// The server.
+    pub url: String,
+    /// What the scenario tells the client, as JSON.
+    pub context: Option<String>,
+    /// The version of the protocol that it is about.
+    pub version: Option<String>,
+}
+
+/// Plays a scenario, and says what was called.
+///
+/// # Errors
+/// The server could not be reached or did not let anybody in.
+pub async fn exercise(http: &Http, scenario: Scenario) -> Result<String, String> {
+    let context: Value = scenario
+        .context
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let text = |key: &str| context.get(key).and_then(Value::as_str).map(str::to_owned);
+    let player = Player {
+        http,
+        registered: Registered {
+            client_id: text("client_id"),
+            client_secret: text("client_secret"),
+            metadata_url: Some(METADATA.to_owned()),
+        },
+        tokens: Tokens::in_memory(),
+        authorizations: AtomicUsize::new(0),
+        scenario,
+    };
+    let (mut live, tools) = player.begun().await?;
+    let mut said = String::new();
+    for tool in &tools {
+        let arguments = given(&context, &tool.name).unwrap_or_else(|| arguments(tool));
+        for _ in 0..MAX_TRIES {
+            match live.call_plain(&tool.name, arguments.clone()).await {
+                Ok(()) => said.push_str(&format!("{}: called\n", tool.name)),
+                Err(Failure { challenge: Some(challenge), .. }) => {
+                    player.authorize(&challenge).await?;
+                    live = player.connect().await.map_err(|failure| failure.why)?;
+                    continue;
+                }
+                Err(failure) => said.push_str(&format!("{}: {}\n", tool.name, failure.why)),
+            }
+            break;
+        }
+    }
+    live.close().await;
+    Ok(said)
+}
+
+struct Player<'a> {
+    http: &'a Http,
+    scenario: Scenario,
+    registered: Registered,
+    tokens: Tokens,
+    authorizations: AtomicUsize,
+}
+
+impl Player<'_> {
+    /// A connection with its tools, authorized as often as the server wants.
+    async fn begun(&self) -> Result<(Live, Vec<Described>), String> {
+        let mut last = String::new();
+        for _ in 0..MAX_TRIES {
+            let begun = async {
+                let live = self.connect().await?;
+                let tools = live.listed_plain().await?;
+                Ok::<_, Failure>((live, tools))
+            };
+            match begun.await {
+                Ok(begun) => return Ok(begun),
+                Err(Failure { challenge: Some(challenge), why }) => {
+                    last = why;
+                    self.authorize(&challenge).await?;
+                }
+                Err(failure) => return Err(failure.why),
+            }
+        }
+        Err(last)
+    }
+
+    async fn connect(&self) -> Result<Live, Failure> {
+        let handler = Handler::filling_forms("conformance");
+        let version = self.scenario.version.as_deref();
+        let stateful =
+            version.is_some_and(|version| version < ProtocolVersion::NO_INITIALIZE.as_str());
+        live::connect_to(self.http, &self.scenario.url, &self.tokens, handler, stateful).await
+    }
+
+    /// Authorizes as a person would whose browser agrees at once.
+    async fn authorize(&self, challenge: &str) -> Result<(), String> {
+        if self.authorizations.fetch_add(1, Ordering::Relaxed) >= MAX_AUTHORIZATIONS {
+            return Err(format!("it was not content with {MAX_AUTHORIZATIONS} authorizations"));
+        }
+        let begun = oauth::begin(
+            self.http,
+            &self.scenario.url,
+            &self.tokens,
+            REDIRECT,
+            Some(challenge),
+            &self.registered,
+        );
+        let (waiting, page) = begun.await?;
+        let client = self.http.raw(&page).map_err(|error| error.to_string())?;
+        let answer = client.get(&page).send().await.map_err(|error| error.to_string())?;
+        let location = answer.headers().get(http::header::LOCATION);
+        let location = location.and_then(|location| location.to_str().ok());
+        waiting.finish(location.ok_or("the authorization page redirects nowhere")?).await
+    }
+}
+
+/// The arguments that a scenario wants a tool to be called with.
+fn given(context: &Value, tool: &str) -> Option<RawJson> {
+    let calls = context.get("toolCalls")?.as_array()?;
+    let call = calls.iter().find(|call| call.get("name").and_then(Value::as_str) == Some(tool))?;
+    RawJson::of(call.get("arguments")?).ok()
+}
+
+/// Arguments that a schema takes: those that must be there.
+fn arguments(tool: &Described) -> RawJson {
+    let schema: Value = serde_json::from_str(&tool.schema).unwrap_or_default();
+    let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut filled = Map::new();
+    for name in required.iter().filter_map(Value::as_str) {
+        let kind = fields.get(name).and_then(|field| field.get("type")).and_then(Value::as_str);
+        let value = match kind {
+            Some("number" | "integer") => json!(2),
+            Some("boolean") => json!(true),
+            Some("array") => json!([]),
+            Some("object") => json!({}),
+            Some(_) | None => json!("x"),
+        };
+        filled.insert(name.to_owned(), value);
+    }
+    RawJson::of(&filled).unwrap_or_else(|_| RawJson::empty_object())
+}

@@ -1,0 +1,277 @@
+//! Which servers there are: what the settings and `.mcp.json` files say of them.
+//!
+//! Both are lowered to a [`Definition`]. Reading variables and deciding whether a file is trusted are
+//! the caller's.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+
+use gnoma_core::Secret;
+use serde_json::Value;
+
+use super::naming;
+
+/// Who says that there is such a server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ServerOrigin {
+    /// The person's configuration.
+    Configuration,
+    /// A file of the project.
+    File(PathBuf),
+}
+
+impl fmt::Display for ServerOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Configuration => f.write_str("config.toml"),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+pub enum ServerReach {
+    /// A program that is started, and spoken to by its standard input and output.
+    Process {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment, besides what every server gets.
+        env: BTreeMap<String, Secret<String>>,
+    },
+    /// A server somewhere, spoken to by streamable HTTP.
+    Http {
+        /// Its address.
+        url: String,
+        /// What is sent with each request.
+        headers: BTreeMap<String, Secret<String>>,
+    },
+}
+
+/// A server, as it is configured.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its name: letters, digits, `-` and `_`.
+    pub name: String,
+    /// Who says so.
+    pub origin: ServerOrigin,
+    /// How it is reached.
+    pub reach: ServerReach,
+    /// Longest silence within a call; `None` for the usual.
+    pub timeout: Option<Duration>,
+    /// Its process may use the network.
+    pub network: bool,
+    /// Folders besides the workspace that its process may write.
+    pub writable: Vec<PathBuf>,
+    /// Built-in tools that its tools take the place of, by its names for them.
+    pub replaces: BTreeMap<String, String>,
+    /// Arguments that are paths, by its names for its tools.
+    pub path_args: BTreeMap<String, Vec<String>>,
+}
+
+impl Definition {
+    /// What identifies it to those who remember what its tools were: another command, address or
+    /// argument is another server. Values of variables and headers are not part of it.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let mut parts = vec![self.name.clone(), self.origin.to_string()];
+        match &self.reach {
+            ServerReach::Process { command, args, env } => {
+                parts.extend(["process".to_owned(), command.clone()]);
+                parts.extend(args.iter().cloned());
+                parts.extend(env.keys().cloned());
+            }
+            ServerReach::Http { url, .. } => parts.extend(["http".to_owned(), url.clone()]),
+        }
+        parts.join("\0")
+    }
+
+    /// How it is reached, in one line without secrets.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match &self.reach {
+            ServerReach::Process { command, args, .. } => {
+                std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ")
+            }
+            ServerReach::Http { url, .. } => {
+                url.split(['?', '#']).next().unwrap_or_default().to_owned()
+            }
+        }
+    }
+}
+
+/// What a file that names servers says.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// The servers.
+    pub servers: Vec<Definition>,
+    /// What of it cannot be used, a sentence each.
+    pub faults: Vec<String>,
+}
+
+/// Reads the text of an `.mcp.json` file: an object `mcpServers` of servers by name, each with
+/// `command`, `args` and `env`, or with `type` (`http`), `url` and `headers`. Texts may hold `${NAME}` and
+/// `${NAME:-else}`. gnoma also takes `timeout` (milliseconds), `network` and `writable`.
+#[must_use]
+pub fn read_file(path: PathBuf, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Read {
+    let shown = path.display().to_string();
+    let mut read = Read::default();
+    let document: Value = match serde_json::from_str(text) {
+        Ok(document) => document,
+        Err(error) => {
+            read.faults.push(format!("`{shown}` is no JSON: {error}"));
+            return read;
+        }
+    };
+    let Some(servers) = document.get("mcpServers").and_then(Value::as_object) else {
+        read.faults.push(format!("`{shown}` has no object `mcpServers`"));
+        return read;
+    };
+    let origin = ServerOrigin::File(path);
+    for (name, entry) in servers {
+        let entry = FileEntry { entry, variable };
+        match entry.definition(name, origin.clone()) {
+            Ok(Some(definition)) => read.servers.push(definition),
+            Ok(None) => (),
+            Err(why) => {
+                read.faults.push(format!("server `{name}` of `{shown}` is not used: {why}"));
+            }
+        }
+    }
+    read
+}
+
+/// One server of a file.
+struct FileEntry<'a> {
+    entry: &'a Value,
+    variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl FileEntry<'_> {
+    /// `None` where it is switched off.
+    fn definition(&self, name: &str, origin: ServerOrigin) -> Result<Option<Definition>, String> {
+        naming::check_server(name)?;
+        if self.entry.get("disabled").and_then(Value::as_bool) == Some(true) {
+            return Ok(None);
+        }
+        let timeout = self.entry.get("timeout").and_then(Value::as_u64).map(Duration::from_millis);
+        let writable = self.texts("writable")?.into_iter().map(PathBuf::from).collect();
+        let network = self.entry.get("network").and_then(Value::as_bool).unwrap_or(false);
+        let reach = self.reach()?;
+        Ok(Some(Definition {
+            name: name.to_owned(),
+            origin,
+            reach,
+            timeout,
+            network,
+            writable,
+            replaces: BTreeMap::new(),
+            path_args: BTreeMap::new(),
+        }))
+    }
+
+    fn reach(&self) -> Result<ServerReach, String> {
+        let kind = self.entry.get("type").and_then(Value::as_str);
+        if kind == Some("sse") {
+            return Err("its transport `sse` is an old one that gnoma does not speak".to_owned());
+        }
+        if let Some(url) = self.text("url")? {
+            let headers = self.secrets("headers")?;
+            return Ok(ServerReach::Http { url, headers });
+        }
+        let command = self.text("command")?.ok_or("it has neither `command` nor `url`")?;
+        Ok(ServerReach::Process { command, args: self.texts("args")?, env: self.secrets("env")? })
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, String> {
+        match self.entry.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => self.expanded(text).map(Some),
+            Some(_) => Err(format!("`{key}` is no text")),
+        }
+    }
+
+    fn texts(&self, key: &str) -> Result<Vec<String>, String> {
+        let Some(value) = self.entry.get(key) else { return Ok(Vec::new()) };
+        let items = value.as_array().ok_or_else(|| format!("`{key}` is no list"))?;
+        let text = |item: &Value| match item.as_str() {
+            Some(text) => self.expanded(text),
+            None => Err(format!("`{key}` holds something that is no text")),
+        };
+        items.iter().map(text).collect()
+    }
+
+    fn secrets(&self, key: &str) -> Result<BTreeMap<String, Secret<String>>, String> {
+        let Some(value) = self.entry.get(key) else { return Ok(BTreeMap::new()) };
+        let fields = value.as_object().ok_or_else(|| format!("`{key}` is no table"))?;
+        let secret = |(name, value): (&String, &Value)| match value.as_str() {
+            Some(text) => Ok((name.clone(), Secret::new(self.expanded(text)?))),
+            None => Err(format!("`{key}.{name}` is no text")),
+        };
+        fields.iter().map(secret).collect()
+    }
+
+    /// The text with its variables filled in.
+    fn expanded(&self, text: &str) -> Result<String, String> {
+        let mut whole = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            whole.push_str(before);
+            let Some((inside, after)) = after.split_once('}') else {
+                whole.push_str("${");
+                rest = after;
+                continue;
+            };
+            let (name, default) = match inside.split_once(":-") {
+                Some((name, default)) => (name, Some(default)),
+                None => (inside, None),
+            };
+            let value = (self.variable)(name).or_else(|| default.map(str::to_owned));
+            whole.push_str(&value.ok_or_else(|| format!("the variable `{name}` is not set"))?);
+            rest = after;
+        }
+        whole.push_str(rest);
+        Ok(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Read {
+        let variable = |name: &str| (name == "HOME").then(|| "/home/a".to_owned());
+        read_file(PathBuf::from(".mcp.json"), text, &variable)
+    }
+
+    #[test]
+    fn a_file_is_read_as_other_programs_write_it() {
+        let found = read(
+            r#"{"mcpServers": {
+                "files": {"command": "npx", "args": ["-y", "x", "${HOME}/notes"], "env": {"A": "${B:-b}"}},
+                "far": {"type": "http", "url": "https://x.example/mcp", "headers": {"Authorization": "Bearer t"}},
+                "off": {"command": "x", "disabled": true}
+            }}"#,
+        );
+        assert_eq!(found.faults, [""; 0]);
+        let [files, far] = &found.servers[..] else { panic!("{found:?}") };
+        assert_eq!(files.shown(), "npx -y x /home/a/notes");
+        let ServerReach::Process { env, .. } = &files.reach else { panic!() };
+        assert_eq!(env["A"].expose(), "b");
+        assert!(!files.network && far.shown() == "https://x.example/mcp");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said() {
+        let found = read(
+            r#"{"mcpServers": {"a b": {"command": "x"}, "n": {}, "v": {"command": "${NO}"}, "s": {"type": "sse", "url": "u"}}}"#,
+        );
+        assert!(found.servers.is_empty());
+        for part in ["letters, digits", "neither", "`NO` is not set", "old one"] {
+            assert!(found.faults.iter().any(|fault| fault.contains(part)), "{part}: {found:?}");
+        }
+        assert!(read("{").faults[0].contains("no JSON"));
+        assert!(read("{}").faults[0].contains("mcpServers"));
+    }
+}

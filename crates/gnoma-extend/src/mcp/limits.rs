@@ -1,0 +1,44 @@
+//! What a server gets at most. It is a program of somebody else: it may be slow, silent, flooding, or lie.
+
+use std::time::Duration;
+
+/// Longest start of a server: its process, the handshake and its lists.
+pub const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest silence within a call, unless the configuration says otherwise. Progress starts it anew.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(120);
+/// Longest call, however much progress it tells of.
+pub const MAX_CALL: Duration = Duration::from_secs(3600);
+/// How long a server that could not be started is left alone.
+pub const RETRY_AFTER: Duration = Duration::from_secs(10);
+/// How long the first request waits for servers whose tools nobody has seen yet.
+pub const FIRST_WAIT: Duration = Duration::from_secs(3);
+/// Largest message of a server, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
+/// Most bytes that a server sends while nothing is asked of it; more is a flood, which ends it.
+pub const MAX_UNASKED_BYTES: u64 = 64 << 20;
+/// Most servers of a session.
+pub const MAX_SERVERS: usize = 64;
+/// Most tools of a server that are looked at.
+pub const MAX_TOOLS: usize = 512;
+/// Most resources of a server that are listed.
+pub const MAX_RESOURCES: usize = 1000;
+/// Most pages of a list.
+pub const MAX_PAGES: usize = 64;
+/// Longest description of a tool that models are told, in bytes.
+pub const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
+/// Largest schema of a tool's arguments, in bytes. A tool with a larger one is left out.
+pub const MAX_SCHEMA_BYTES: usize = 32 << 10;
+/// Longest name of a tool, server's name included: what every provider takes.
+pub const MAX_NAME_BYTES: usize = 64;
+/// Most text of a result where the model can read the rest later, in bytes.
+pub const MAX_STORED_TEXT_BYTES: usize = 8 << 20;
+/// Most text of a result otherwise, in bytes.
+pub const MAX_TEXT_BYTES: usize = 64 << 10;
+/// Largest image of a result, in bytes of its base64.
+pub const MAX_IMAGE_BYTES: usize = 8 << 20;
+/// Most images of a result.
+pub const MAX_IMAGES: usize = 8;
+/// What is kept of what a server writes to its standard error, in bytes: the end.
+pub const MAX_STDERR_BYTES: usize = 64 << 10;
+/// Most of a file that names servers, in bytes.
+pub const MAX_FILE_BYTES: u64 = 1 << 20;

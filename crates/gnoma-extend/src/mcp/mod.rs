@@ -1,0 +1,41 @@
+//! Servers of the Model Context Protocol: programs and services whose tools a session can call.
+//!
+//! A server is somebody else's: what it says of itself, its descriptions and its answers, is hostile. It
+//! decides nothing here. Its tools are offered as `mcp__server__tool`, and each call is judged as one
+//! that may do anything. It starts when it is needed, runs in walls, ends with gnoma, and every size and
+//! wait has a limit ([`limits`]).
+//!
+//! Not here: which files are read and trusted, what walls there are (the host), and whether a call may run
+//! (the guard).
+
+mod approval;
+mod calls;
+mod catalog;
+mod conformance;
+mod definition;
+mod handler;
+pub mod limits;
+mod live;
+mod login;
+mod naming;
+mod oauth;
+mod process;
+mod question;
+mod resource;
+mod result;
+mod search;
+mod server;
+mod servers;
+mod tool;
+
+pub use self::{
+    approval::{ChangedTool, Described, ToolMemory},
+    conformance::{Scenario, exercise},
+    definition::{Definition, Read, ServerOrigin, ServerReach, read_file},
+    login::login,
+    naming::{PREFIX, check_server},
+    oauth::Tokens,
+    process::{Enclosure, Stderr, Surroundings},
+    server::{ServerFacts, ServerState, Tell},
+    servers::{Glance, Offers, ServerOptions, Servers, Standing},
+};

@@ -1,0 +1,76 @@
+//! Names of servers and tools, as models and rules write them: `mcp__server__tool`.
+
+use sha2::{Digest as _, Sha256};
+
+use super::limits::MAX_NAME_BYTES;
+
+/// What the names of all servers' tools begin with.
+pub const PREFIX: &str = "mcp__";
+/// What stands between a server and its tool.
+const BETWEEN: &str = "__";
+/// Hexadecimal digits that keep shortened names apart.
+const MARK_DIGITS: usize = 6;
+/// Longest name of a server, in bytes: its tools' names need room.
+const MAX_SERVER_BYTES: usize = 32;
+
+/// Whether a server may have this name.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_server(name: &str) -> Result<(), String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if name.is_empty() || name.len() > MAX_SERVER_BYTES || !name.bytes().all(is_plain) {
+        return Err(format!(
+            "its name must be letters, digits, `-` and `_`, at most {MAX_SERVER_BYTES}"
+        ));
+    }
+    if name.contains(BETWEEN) || name.starts_with('_') || name.ends_with('_') {
+        return Err("its name must not begin or end with `_` or hold `__`".to_owned());
+    }
+    Ok(())
+}
+
+/// The name under which a server's tool is offered. What providers do not take in names is replaced, and
+/// a mark keeps apart what would be the same after that.
+#[must_use]
+pub(super) fn tool(server: &str, tool: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    let replaced: String = tool.chars().map(plain).collect();
+    let name = format!("{PREFIX}{server}{BETWEEN}{replaced}");
+    if replaced == tool && name.len() <= MAX_NAME_BYTES {
+        return name;
+    }
+    let mark: String =
+        Sha256::digest(tool).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mark = mark.get(..MARK_DIGITS).unwrap_or_default();
+    let room = MAX_NAME_BYTES - MARK_DIGITS - 1;
+    let kept = name.get(..room.min(name.len())).unwrap_or(&name);
+    format!("{kept}_{mark}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_every_provider_takes_and_stay_apart() {
+        assert_eq!(tool("git", "git_log"), "mcp__git__git_log");
+        let long = "x".repeat(100);
+        let names = [tool("git", "a.b"), tool("git", "a/b"), tool("git", "a_b"), tool("g", &long)];
+        for name in &names {
+            assert!(name.len() <= MAX_NAME_BYTES, "{name}");
+            assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'));
+        }
+        assert_ne!(names[0], names[1]);
+        assert_ne!(names[0], names[2]);
+        assert_ne!(tool("g", &long), tool("g", &format!("{long}y")));
+    }
+
+    #[test]
+    fn a_server_cannot_take_the_place_of_another_by_its_name() {
+        for name in ["a__b", "_a", "a_", "", "a b", "a/b", "mcp__x", "ä"] {
+            assert!(check_server(name).is_err(), "{name}");
+        }
+        assert!(check_server("my-server_1").is_ok());
+    }
+}

@@ -1,0 +1,265 @@
+//! Authorization at servers that want to know who asks: OAuth as the protocol has it. What is sent, and in
+//! which order, is rmcp's; here are the door that it is sent through, the place of the tokens, and a
+//! person's browser.
+
+use std::{
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use gnoma_net::Http;
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore, OAuthHttpClient,
+    OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest, OAuthState,
+    StoredCredentials,
+};
+use sha2::{Digest as _, Sha256};
+
+/// Most redirects that are followed, all at the same origin.
+const MAX_REDIRECTS: usize = 5;
+/// Largest answer of an authorization server, in bytes.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+/// Longest wait for one.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How gnoma is called where it registers.
+const CLIENT_NAME: &str = "gnoma";
+
+/// The way to authorization servers: gnoma's own connections. No redirect leads to another origin.
+struct Door(Http);
+
+impl OAuthHttpClient for Door {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        let http = self.0.clone();
+        Box::pin(async move {
+            let follows = matches!(request.redirect_policy, OAuthHttpRedirectPolicy::Follow);
+            let (parts, body) = request.request.into_parts();
+            let mut address = parts.uri.to_string();
+            for _ in 0..=MAX_REDIRECTS {
+                let sent = http
+                    .raw(&address)?
+                    .request(parts.method.clone(), &address)
+                    .headers(parts.headers.clone())
+                    .timeout(request.timeout.unwrap_or(ANSWER_TIMEOUT).min(ANSWER_TIMEOUT))
+                    .body(body.clone())
+                    .send();
+                let response = sent.await?;
+                let next = response.headers().get(http::header::LOCATION);
+                let next = next.and_then(|next| response.url().join(next.to_str().ok()?).ok());
+                if let Some(next) = next.filter(|_| follows && response.status().is_redirection()) {
+                    if next.origin() != response.url().origin() {
+                        return Err("it redirects to another place".into());
+                    }
+                    address = next.to_string();
+                    continue;
+                }
+                let mut answer = http::Response::builder().status(response.status());
+                if let Some(headers) = answer.headers_mut() {
+                    *headers = response.headers().clone();
+                }
+                let mut all = Vec::new();
+                let mut pieces = response.bytes_stream();
+                while let Some(piece) = pieces.next().await {
+                    all.extend_from_slice(&piece?);
+                    if all.len() > MAX_ANSWER_BYTES {
+                        return Err("its answer is too large".into());
+                    }
+                }
+                return Ok(answer.body(all)?);
+            }
+            Err("it redirects in a circle".into())
+        })
+    }
+}
+
+/// Where the tokens of one server are: in memory, and in a file that only its owner can read.
+#[derive(Clone)]
+pub struct Tokens {
+    kept: Arc<Mutex<Option<StoredCredentials>>>,
+    path: Option<PathBuf>,
+}
+
+impl Tokens {
+    /// Tokens that nobody keeps.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self { kept: Arc::default(), path: None }
+    }
+
+    /// The tokens of the server at an address, in a state folder.
+    #[must_use]
+    pub fn in_state(state: &Path, url: &str) -> Self {
+        let hash: String = Sha256::digest(url).iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = state.join("mcp").join("tokens").join(format!("{hash}.json"));
+        Self { kept: Arc::default(), path: Some(path) }
+    }
+
+    /// Deletes them. Says whether there were any.
+    ///
+    /// # Errors
+    /// The file cannot be deleted.
+    pub fn forget(&self) -> io::Result<bool> {
+        let had = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take().is_some();
+        match self.path.as_ref().map(std::fs::remove_file) {
+            None => Ok(had),
+            Some(Ok(())) => Ok(true),
+            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(had),
+            Some(Err(error)) => Err(error),
+        }
+    }
+
+    /// Whether there are any.
+    #[must_use]
+    pub fn are_there(&self) -> bool {
+        self.path.as_ref().is_some_and(|path| path.exists())
+            || self.kept.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn read(&self) -> io::Result<Option<StoredCredentials>> {
+        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Ok(Some(kept));
+        }
+        let Some(path) = &self.path else { return Ok(None) };
+        match std::fs::read(path) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(&self, credentials: &StoredCredentials) -> io::Result<()> {
+        if let Some(path) = &self.path {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            private_folder(folder)?;
+            // Such a file can be read and written by its owner alone from the start.
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            serde_json::to_writer(&mut file, credentials)?;
+            file.flush()?;
+            file.as_file().sync_all()?;
+            file.persist(path)?;
+        }
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(credentials.clone());
+        Ok(())
+    }
+}
+
+fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[async_trait]
+impl CredentialStore for Tokens {
+    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        self.read().map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+    }
+
+    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
+        self.write(&credentials).map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+    }
+
+    async fn clear(&self) -> Result<(), AuthError> {
+        let cleared = self.forget().map(drop);
+        cleared.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+    }
+}
+
+/// Who a client says that it is, where that was agreed on before.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Registered {
+    pub(super) client_id: Option<String>,
+    pub(super) client_secret: Option<String>,
+    /// Where a document describes the client.
+    pub(super) metadata_url: Option<String>,
+}
+
+/// A manager for the requests to a server whose tokens are there; `None` where there are none.
+pub(super) async fn manager(
+    http: &Http,
+    url: &str,
+    tokens: &Tokens,
+) -> Result<Option<AuthorizationManager>, String> {
+    if !tokens.are_there() {
+        return Ok(None);
+    }
+    let mut manager = fresh(http, url, tokens).await?;
+    let is_known = manager.initialize_from_store().await.map_err(|error| error.to_string())?;
+    Ok(is_known.then_some(manager))
+}
+
+async fn fresh(http: &Http, url: &str, tokens: &Tokens) -> Result<AuthorizationManager, String> {
+    let door = Arc::new(Door(http.clone()));
+    let manager = AuthorizationManager::new_with_oauth_http_client(url, door).await;
+    let mut manager = manager.map_err(|error| error.to_string())?;
+    manager.set_credential_store(tokens.clone());
+    Ok(manager)
+}
+
+/// An authorization that waits for a person's browser to come back.
+pub(super) struct PendingLogin(OAuthState);
+
+/// Begins an authorization, and gives the page that a person is to open. `challenge`: what the server
+/// said when it refused.
+pub(super) async fn begin(
+    http: &Http,
+    url: &str,
+    tokens: &Tokens,
+    redirect: &str,
+    challenge: Option<&str>,
+    registered: &Registered,
+) -> Result<(PendingLogin, String), String> {
+    let mut request = AuthorizationRequest::new(redirect)
+        .with_client_name(CLIENT_NAME)
+        .with_application_type("native");
+    if let Some(challenge) = challenge {
+        request = request.with_challenge(challenge);
+    }
+    if let Some(id) = &registered.client_id {
+        request = request.with_preregistered_client(id);
+        if let Some(secret) = &registered.client_secret {
+            request = request.with_client_secret(secret);
+        }
+    }
+    if let Some(metadata) = &registered.metadata_url {
+        request = request.with_client_metadata_url(metadata);
+    }
+    let scopes = wider(tokens, challenge);
+    request = if scopes.is_empty() {
+        request.with_initial_scope_selection()
+    } else {
+        request.with_scopes(scopes)
+    };
+    let mut state = OAuthState::Unauthorized(fresh(http, url, tokens).await?);
+    state.start_authorization(request).await.map_err(|error| error.to_string())?;
+    let page = state.get_authorization_url().await.map_err(|error| error.to_string())?;
+    Ok((PendingLogin(state), page))
+}
+
+impl PendingLogin {
+    /// The browser came back to this address.
+    pub(super) async fn finish(mut self, came_back: &str) -> Result<(), String> {
+        self.0.handle_callback_url(came_back).await.map_err(|error| error.to_string())
+    }
+}
+
+/// The scopes that were granted together with those that a challenge wants besides; empty where nothing was
+/// granted yet.
+fn wider(tokens: &Tokens, challenge: Option<&str>) -> Vec<String> {
+    let Ok(Some(credentials)) = tokens.read() else { return Vec::new() };
+    let wanted =
+        challenge.and_then(|challenge| challenge.split_once("scope=\"")?.1.split_once('"'));
+    let Some((wanted, _)) = wanted else { return Vec::new() };
+    let mut scopes = credentials.granted_scopes;
+    for scope in wanted.split_whitespace().map(str::to_owned) {
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    scopes
+}

@@ -1,0 +1,239 @@
+//! A server that is a program: started in walls, with its standard error kept, and ended as a whole.
+
+use std::{
+    collections::VecDeque,
+    io,
+    path::PathBuf,
+    pin::Pin,
+    process::Stdio,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use gnoma_net::Http;
+use gnoma_sandbox::{Policy, Strength, Support, Walls};
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, ReadBuf},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    task::JoinSet,
+};
+
+use super::{
+    definition::{Definition, ServerReach},
+    limits::{MAX_STDERR_BYTES, MAX_UNASKED_BYTES},
+    oauth::Tokens,
+};
+
+/// What stands around servers that are programs.
+#[derive(Clone, Debug)]
+pub struct Enclosure {
+    /// The program that builds the walls, see [`gnoma_sandbox::launcher`].
+    pub launcher: PathBuf,
+    /// What every server may touch; what its definition declares comes on top.
+    pub policy: Policy,
+    /// Without all of the walls no server runs.
+    pub required: bool,
+    /// A definition may declare that its server uses the network.
+    pub network_on_demand: bool,
+}
+
+/// Where servers run, and how others are reached.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// Connections to those that are no programs.
+    pub http: Http,
+    /// The folder that tokens are kept in; `None` where nothing is kept.
+    pub state: Option<PathBuf>,
+    /// The folder they start in.
+    pub cwd: PathBuf,
+    /// Their environment, without what only gnoma may know.
+    pub environment: Vec<(String, String)>,
+    /// Walls; `None` where the user wants none.
+    pub enclosure: Option<Enclosure>,
+}
+
+impl Surroundings {
+    /// The tokens of the server at an address.
+    pub(super) fn tokens(&self, url: &str) -> Tokens {
+        self.state.as_ref().map_or_else(Tokens::in_memory, |state| Tokens::in_state(state, url))
+    }
+}
+
+/// A running program with its ends.
+pub(super) struct Started {
+    pub(super) process: Process,
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: Metered,
+}
+
+/// A running program. Dropped, it is killed with all that it has started.
+#[derive(Debug)]
+pub(super) struct Process {
+    // Before `child`: the group is killed while its leader still holds the number.
+    group: ProcessGroup,
+    _child: Child,
+    _walls: Option<Walls>,
+    _reading: JoinSet<()>,
+    /// What came since something was asked.
+    pub(super) unasked: Arc<AtomicU64>,
+}
+
+/// A process group, killed when dropped.
+#[derive(Debug)]
+struct ProcessGroup(Option<Pid>);
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            // The only failure is that nobody is left.
+            kill_process_group(leader, Signal::KILL).ok();
+        }
+    }
+}
+
+impl Process {
+    /// Whether it is known by a number, which it is as long as it was not waited for.
+    pub(super) fn id(&self) -> Option<i32> {
+        self.group.0.map(|pid| pid.as_raw_nonzero().get())
+    }
+}
+
+/// The end of what a server wrote to its standard error.
+#[derive(Clone, Debug, Default)]
+pub struct Stderr(Arc<Mutex<VecDeque<u8>>>);
+
+impl Stderr {
+    fn push(&self, bytes: &[u8]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(bytes);
+        let over = kept.len().saturating_sub(MAX_STDERR_BYTES);
+        kept.drain(..over);
+    }
+
+    /// Its text, as far as it is kept.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+    }
+
+    /// Its last lines that say something, in one.
+    #[must_use]
+    pub fn last_lines(&self, count: usize) -> String {
+        let text = self.text();
+        let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        lines.get(lines.len().saturating_sub(count)..).unwrap_or_default().join(" | ")
+    }
+}
+
+/// A server's standard output, which ends when too much comes unasked.
+pub(super) struct Metered {
+    inner: ChildStdout,
+    unasked: Arc<AtomicU64>,
+}
+
+impl AsyncRead for Metered {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
+        let came = (buffer.filled().len() - before) as u64;
+        if self.unasked.fetch_add(came, Ordering::Relaxed) + came > MAX_UNASKED_BYTES {
+            return Poll::Ready(Err(io::Error::other("it sends without end")));
+        }
+        read
+    }
+}
+
+/// Starts the program of `definition`.
+///
+/// # Errors
+/// Why it could not be started, for people.
+pub(super) fn start(
+    definition: &Definition,
+    around: &Surroundings,
+    stderr: &Stderr,
+) -> Result<Started, String> {
+    let ServerReach::Process { command, args, env } = &definition.reach else {
+        return Err("it is no program".to_owned());
+    };
+    let (mut program, walls) = walled(definition, around, command, args)?;
+    let variables = around.environment.iter().map(|(name, value)| (name, value.as_str()));
+    let declared = env.iter().map(|(name, value)| (name, value.expose().as_str()));
+    program
+        .env_clear()
+        .envs(variables)
+        .envs(declared)
+        .current_dir(&around.cwd)
+        .process_group(0)
+        .kill_on_drop(true)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if walls.is_none() {
+        gnoma_sandbox::end_with_parent(program.as_std_mut());
+    }
+    let mut child =
+        program.spawn().map_err(|error| format!("`{command}` could not be started: {error}"))?;
+    let ends = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
+    let ((stdin, stdout), errors) = ends.ok_or("its streams could not be connected")?;
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    let mut reading = JoinSet::new();
+    reading.spawn(keep(errors, stderr.clone()));
+    let unasked = Arc::new(AtomicU64::new(0));
+    let process = Process {
+        group: ProcessGroup(id.and_then(Pid::from_raw)),
+        _child: child,
+        _walls: walls,
+        _reading: reading,
+        unasked: Arc::clone(&unasked),
+    };
+    Ok(Started { process, stdin, stdout: Metered { inner: stdout, unasked } })
+}
+
+/// The command, behind walls where there are any.
+fn walled(
+    definition: &Definition,
+    around: &Surroundings,
+    command: &str,
+    args: &[String],
+) -> Result<(Command, Option<Walls>), String> {
+    let plain = || {
+        let mut plain = Command::new(command);
+        plain.args(args);
+        (plain, None)
+    };
+    let Some(enclosure) = &around.enclosure else { return Ok(plain()) };
+    let support = Support::detect();
+    match support.strength {
+        Strength::Full => (),
+        weak if enclosure.required => {
+            return Err(format!("{weak}, and `sandbox.mode` is `required`"));
+        }
+        Strength::Partial => (),
+        Strength::None => return Ok(plain()),
+    }
+    let mut policy = enclosure.policy.clone();
+    policy.network |= enclosure.network_on_demand && definition.network;
+    policy.writable.extend(definition.writable.iter().cloned());
+    // What a definition declares is the server's; the rest was left out before.
+    policy.scrub.clear();
+    let walls = Walls::new(enclosure.launcher.clone(), &support);
+    let command = walls.command(command, args, &policy);
+    Ok((command.into(), Some(walls)))
+}
+
+async fn keep(mut errors: ChildStderr, stderr: Stderr) {
+    const PIECE_BYTES: usize = 4096;
+    let mut piece = [0; PIECE_BYTES];
+    while let Ok(length @ 1..) = errors.read(&mut piece).await {
+        stderr.push(piece.get(..length).unwrap_or_default());
+    }
+}

@@ -1,0 +1,89 @@
+//! Reading what servers hold: files, tables, pages. One tool for all servers' resources.
+
+use std::sync::{Arc, Weak};
+
+use gnoma_core::{
+    RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    tool::{Access, BoxFuture, Tier, ToolKind},
+};
+use serde::Deserialize;
+
+use super::{catalog::Catalog, result::ResultParts};
+
+/// The tool's name.
+const NAME: &str = "mcp.resource";
+/// The schema of its arguments.
+const PARAMETERS: &str = r#"{"type":"object","properties":{"server":{"type":"string","description":"the server's name"},"uri":{"type":"string","description":"the resource; without it, the server's resources are listed"}},"required":["server"],"additionalProperties":false}"#;
+
+/// The tool that reads resources.
+pub(super) struct Resources {
+    spec: ToolSpec,
+    servers: Weak<dyn Catalog>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    server: String,
+    #[serde(default)]
+    uri: Option<String>,
+}
+
+impl Resources {
+    /// `names`: the servers that have any.
+    pub(super) fn new(servers: Weak<dyn Catalog>, names: &str) -> Self {
+        let spec = ToolSpec {
+            name: NAME.to_owned(),
+            description: format!(
+                "Reads a resource of an MCP server, or lists those that it has. A user's `@server:uri` names one: \
+                 read it. Servers: {names}"
+            ),
+            parameters: RawJson::parse(PARAMETERS).unwrap_or_else(|_| RawJson::empty_object()),
+            access: Access::Execute,
+            touches: Arc::default(),
+            kind: ToolKind::Other,
+            tier: Tier::Full,
+        };
+        Self { spec, servers }
+    }
+}
+
+impl Tool for Resources {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let servers = self.servers.upgrade();
+        Box::pin(async move {
+            let stop = cx.stop.clone();
+            let read = read(servers, &call, &cx);
+            stop.run_until_cancelled(read).await.unwrap_or(ToolOutcome::Interrupted(String::new()))
+        })
+    }
+}
+
+async fn read(servers: Option<Arc<dyn Catalog>>, call: &ToolCall, cx: &ToolCx) -> ToolOutcome {
+    let Arguments { server, uri } = match call.arguments.read() {
+        Ok(arguments) => arguments,
+        Err(error) => return ToolOutcome::failed(format!("unusable arguments: {error}")),
+    };
+    let Some(server) = servers.and_then(|servers| servers.named(&server)) else {
+        return ToolOutcome::failed(format!("there is no MCP server `{server}`"));
+    };
+    let live = match server.live().await {
+        Ok(live) => live,
+        Err(why) => return ToolOutcome::failed(why),
+    };
+    let mut parts = ResultParts::new(cx.stores_large_results);
+    match uri {
+        Some(uri) => match live.read(&uri).await {
+            Ok(contents) => contents.iter().for_each(|content| parts.resource(content)),
+            Err(why) => return ToolOutcome::failed(why),
+        },
+        None => match live.resources().await {
+            Ok(list) => list.iter().for_each(|line| parts.text(line)),
+            Err(why) => return ToolOutcome::failed(why),
+        },
+    }
+    ToolOutcome::Done(parts.finish())
+}

@@ -1,0 +1,130 @@
+//! Finding tools by words, where there are too many to offer them all.
+
+use std::sync::{Arc, Weak};
+
+use gnoma_core::{
+    RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    tool::{Access, BoxFuture, Tier, ToolKind},
+};
+use serde::Deserialize;
+
+use super::catalog::Catalog;
+
+/// The tool's name.
+pub(super) const NAME: &str = "mcp.search";
+/// Most tools that one search adds.
+const MAX_FOUND: usize = 5;
+/// Points of a word that stands in a tool's name; one in its description has one.
+const IN_NAME: usize = 3;
+
+/// The tool that finds others.
+pub(super) struct ToolSearch {
+    spec: ToolSpec,
+    servers: Weak<dyn Catalog>,
+}
+
+impl ToolSearch {
+    /// `names`: the servers', with how many tools each has.
+    pub(super) fn new(servers: Weak<dyn Catalog>, names: &str) -> Self {
+        let parameters = r#"{"type":"object","properties":{"query":{"type":"string","description":"what the tool should do, in a few words, or its name"}},"required":["query"],"additionalProperties":false}"#;
+        let spec = ToolSpec {
+            name: NAME.to_owned(),
+            description: format!(
+                "Finds tools of MCP servers by words and makes them available: tools that are found can be \
+                 called right afterwards. Servers: {names}"
+            ),
+            parameters: RawJson::parse(parameters).unwrap_or_else(|_| RawJson::empty_object()),
+            access: Access::Read,
+            touches: Arc::default(),
+            kind: ToolKind::Other,
+            tier: Tier::Full,
+        };
+        Self { spec, servers }
+    }
+}
+
+impl Tool for ToolSearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, _cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let servers = self.servers.upgrade();
+        Box::pin(async move {
+            #[derive(Deserialize)]
+            struct Arguments {
+                query: String,
+            }
+            let Some(servers) = servers else {
+                return ToolOutcome::failed("the servers have ended");
+            };
+            let query = match call.arguments.read::<Arguments>() {
+                Ok(Arguments { query }) => query,
+                Err(error) => return ToolOutcome::failed(format!("unusable arguments: {error}")),
+            };
+            let all = servers.described();
+            let found =
+                best(&query, all.iter().map(|(name, about)| (name.as_str(), about.as_str())));
+            if found.is_empty() {
+                return ToolOutcome::failed(
+                    "no tool fits; try other words for what the tool should do",
+                );
+            }
+            let text: Vec<_> = found
+                .iter()
+                .map(|name| {
+                    let about = all.iter().find(|(known, _)| known == name);
+                    format!(
+                        "{name}: {}",
+                        about.map(|(_, about)| about.as_str()).unwrap_or_default()
+                    )
+                })
+                .collect();
+            servers.add(found).await;
+            ToolOutcome::done(format!("These tools are available now:\n{}", text.join("\n")))
+        })
+    }
+}
+
+/// The names of the tools that fit best, best first.
+fn best<'a>(query: &str, tools: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let words: Vec<String> = query
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() > 1)
+        .map(str::to_lowercase)
+        .collect();
+    let mut scored: Vec<(usize, &str)> = tools
+        .map(|(name, about)| {
+            let (lower, about) = (name.to_lowercase(), about.to_lowercase());
+            let score = |word: &String| {
+                IN_NAME * usize::from(lower.contains(word.as_str()))
+                    + usize::from(about.contains(word.as_str()))
+            };
+            let whole = if lower == query.to_lowercase() { 1000 } else { 0 };
+            (words.iter().map(score).sum::<usize>() + whole, name)
+        })
+        .filter(|(score, _)| *score > 0)
+        .collect();
+    // A stable order: equally good ones stay as the servers list them.
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    scored.into_iter().take(MAX_FOUND).map(|(_, name)| name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_found_by_name_and_by_what_they_do() {
+        let tools = [
+            ("mcp__git__log", "Shows commits"),
+            ("mcp__fs__read", "Reads a file"),
+            ("mcp__fs__write", "Writes a file"),
+        ];
+        let find = |query: &str| best(query, tools.into_iter());
+        assert_eq!(find("show git commits"), ["mcp__git__log"]);
+        assert_eq!(find("file"), ["mcp__fs__read", "mcp__fs__write"]);
+        assert_eq!(find("mcp__fs__write")[0], "mcp__fs__write");
+        assert!(find("weather").is_empty());
+    }
+}

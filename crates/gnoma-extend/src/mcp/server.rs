@@ -1,0 +1,389 @@
+//! One server of a session: connected when it is needed, and again when it has ended.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use gnoma_core::{ToolCall, ToolCx, ToolOutcome};
+use rmcp::service::Subscription;
+use tokio::{
+    sync::{Mutex as Turn, watch},
+    task::JoinSet,
+    time::{Instant, timeout},
+};
+
+use super::{
+    approval::{ChangedTool, Compared, Described, KnownTools, ToolMemory},
+    calls::Running,
+    definition::Definition,
+    handler::Handler,
+    limits::{RETRY_AFTER, START_TIMEOUT},
+    live::{self, SharedLive},
+    process::{Stderr, Surroundings},
+};
+
+/// How many lines of its standard error are told with a failure.
+const TOLD_LINES: usize = 3;
+
+/// How a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerState {
+    /// Not started yet.
+    Idle,
+    /// It is being started.
+    Starting,
+    /// It is connected.
+    Ready,
+    /// It could not be connected, or has ended; why.
+    Failed(String),
+}
+
+/// What a server is known to be, and what came of its calls.
+#[derive(Clone, Debug)]
+pub struct ServerFacts {
+    /// How it is.
+    pub state: ServerState,
+    /// Its tools that may be offered.
+    pub offered: Vec<Described>,
+    /// Its tools that are withheld until they are approved.
+    pub changed: Vec<ChangedTool>,
+    /// What of its list is left out.
+    pub left_out: Vec<String>,
+    /// How many calls it has had.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// How long they took together.
+    pub took: Duration,
+    /// How long its start took.
+    pub started_in: Option<Duration>,
+    /// The number of its process.
+    pub process: Option<i32>,
+}
+
+/// Takes what is said by the way. The flag says whether it is a warning.
+pub type Tell = Arc<dyn Fn(bool, String) + Send + Sync>;
+
+/// What all servers of a session share.
+pub(super) struct Common {
+    pub(super) around: Surroundings,
+    pub(super) memory: ToolMemory,
+    pub(super) tell: Tell,
+    /// Counts how often what is offered has changed.
+    pub(super) changes: watch::Sender<u64>,
+}
+
+/// A server of a session.
+pub(super) struct ManagedServer {
+    pub(super) definition: Definition,
+    common: Arc<Common>,
+    seen: Mutex<ServerFacts>,
+    known: Mutex<KnownTools>,
+    pub(super) stderr: Stderr,
+    connection: Turn<Link>,
+}
+
+#[derive(Default)]
+struct Link {
+    live: Option<SharedLive>,
+    failed: Option<(Instant, String)>,
+    /// Follows the lists of the connection; ends with it.
+    following: JoinSet<()>,
+}
+
+impl ManagedServer {
+    pub(super) fn new(definition: Definition, common: Arc<Common>) -> Self {
+        let known = common.memory.read(&definition).unwrap_or_else(|why| {
+            (common.tell)(true, why);
+            KnownTools::default()
+        });
+        let seen = ServerFacts {
+            state: ServerState::Idle,
+            offered: known.tools.clone(),
+            changed: Vec::new(),
+            left_out: Vec::new(),
+            calls: 0,
+            failed: 0,
+            took: Duration::ZERO,
+            started_in: None,
+            process: None,
+        };
+        Self {
+            definition,
+            common,
+            seen: Mutex::new(seen),
+            known: Mutex::new(known),
+            stderr: Stderr::default(),
+            connection: Turn::default(),
+        }
+    }
+
+    /// How it is now.
+    pub(super) fn seen(&self) -> ServerFacts {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ServerFacts> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> MutexGuard<'_, KnownTools> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether its tools were seen, now or in an earlier session.
+    pub(super) fn is_known(&self) -> bool {
+        self.known().is_known()
+    }
+
+    /// Whether it has resources, as far as is known.
+    pub(super) fn has_resources(&self) -> bool {
+        self.known().has_resources
+    }
+
+    /// Whether the first request may wait for it.
+    pub(super) fn is_awaited(&self) -> bool {
+        let is_new = {
+            let known = self.known();
+            !known.is_known() && !known.was_silent
+        };
+        is_new && matches!(self.lock().state, ServerState::Idle | ServerState::Starting)
+    }
+
+    /// It was waited for in vain: next time it is not.
+    pub(super) fn was_silent(&self) {
+        let known = {
+            let mut known = self.known();
+            known.was_silent = true;
+            known.clone()
+        };
+        if let Err(why) = self.common.memory.write(&self.definition, &known) {
+            (self.common.tell)(true, why);
+        }
+    }
+
+    /// A connection: the one there is, or a new one.
+    pub(super) async fn live(self: &Arc<Self>) -> Result<SharedLive, String> {
+        let mut connection = self.connection.lock().await;
+        if let Some(live) = connection.live.as_ref().filter(|live| live.is_open()) {
+            return Ok(Arc::clone(live));
+        }
+        if let Some((at, why)) = &connection.failed
+            && at.elapsed() < RETRY_AFTER
+        {
+            return Err(why.clone());
+        }
+        *connection = Link::default();
+        self.set(ServerState::Starting);
+        match self.connect(&mut connection).await {
+            Ok(live) => Ok(live),
+            Err(why) => {
+                // Perhaps it is another one now, which speaks the other wire.
+                self.known().shakes_hands = false;
+                let why = self.explained(&why);
+                self.set(ServerState::Failed(why.clone()));
+                connection.failed = Some((Instant::now(), why.clone()));
+                Err(why)
+            }
+        }
+    }
+
+    /// Connects, and takes in what the server lists.
+    async fn connect(self: &Arc<Self>, link: &mut Link) -> Result<SharedLive, String> {
+        let began = Instant::now();
+        let handler = Handler::new(&self.definition.name);
+        let lists = handler.lists.subscribe();
+        let shakes_hands = self.known().shakes_hands;
+        let around = &self.common.around;
+        let connecting =
+            live::connect(&self.definition, around, &self.stderr, handler, shakes_hands);
+        let live = timeout(START_TIMEOUT, connecting).await.unwrap_or_else(|_late| {
+            Err(format!("it did not answer within {} s", START_TIMEOUT.as_secs()))
+        })?;
+        let live = Arc::new(live);
+        {
+            let mut seen = self.lock();
+            seen.started_in = Some(began.elapsed());
+            seen.process = live.process_id();
+            seen.left_out = live.left_out.clone();
+        }
+        self.take_in(live.tools.clone(), Some(&live));
+        self.set(ServerState::Ready);
+        let (server, of) = (Arc::downgrade(self), Arc::downgrade(&live));
+        link.following.spawn(follow(server, of, lists));
+        link.live = Some(Arc::clone(&live));
+        Ok(live)
+    }
+
+    /// A failure with what the server wrote about it.
+    fn explained(&self, why: &str) -> String {
+        let name = &self.definition.name;
+        let said = self.stderr.last_lines(TOLD_LINES);
+        let said = if said.is_empty() { said } else { format!("; it wrote: {said}") };
+        format!("the MCP server `{name}` is not available: {why}{said}")
+    }
+
+    fn set(&self, state: ServerState) {
+        self.lock().state = state;
+        self.common.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Takes in a list of its tools, and says what people must know of it.
+    pub(super) fn take(&self, listed: Vec<Described>) {
+        self.take_in(listed, None);
+    }
+
+    fn take_in(&self, listed: Vec<Described>, from: Option<&live::Live>) {
+        let name = &self.definition.name;
+        let (compared, written) = {
+            let mut known = self.known();
+            let before = known.clone();
+            if let Some(live) = from {
+                known.has_resources = live.has_resources();
+                known.shakes_hands = !live.is_stateless();
+            }
+            let compared = known.compare(name, listed);
+            let written = if *known == before {
+                Ok(())
+            } else {
+                self.common.memory.write(&self.definition, &known)
+            };
+            (compared, written)
+        };
+        if let Err(why) = written {
+            (self.common.tell)(true, why);
+        }
+        let Compared { offered, changed, new } = compared;
+        for ChangedTool { now, .. } in &changed {
+            (self.common.tell)(
+                true,
+                format!(
+                    "the MCP server `{name}` describes its tool `{}` otherwise than when it was approved, so it is \
+                     withheld; `gnoma mcp approve {name}` shows the difference and approves it",
+                    now.name
+                ),
+            );
+        }
+        if !new.is_empty() {
+            (self.common.tell)(
+                false,
+                format!("the MCP server `{name}` has new tools: {}", new.join(", ")),
+            );
+        }
+        let mut seen = self.lock();
+        (seen.offered, seen.changed) = (offered, changed);
+        drop(seen);
+        self.common.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Calls a tool by the server's name for it.
+    pub(super) async fn call(
+        self: Arc<Self>,
+        tool: String,
+        call: ToolCall,
+        cx: ToolCx,
+    ) -> ToolOutcome {
+        let stop = cx.stop.clone();
+        let live = tokio::select! {
+            biased;
+            () = stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
+            live = self.live() => live,
+        };
+        let live = match live {
+            Ok(live) => live,
+            Err(why) => return ToolOutcome::failed(why),
+        };
+        if let Some(why) = self.withheld(&tool) {
+            return ToolOutcome::failed(why);
+        }
+        let began = Instant::now();
+        let running = Running { id: call.id.clone(), cx };
+        let outcome = live.call(&tool, &call.arguments, self.definition.timeout, running).await;
+        let mut seen = self.lock();
+        seen.calls += 1;
+        seen.took += began.elapsed();
+        seen.failed += u64::from(matches!(outcome, ToolOutcome::Failed(_)));
+        drop(seen);
+        if live.is_open() { outcome } else { self.ended(outcome) }
+    }
+
+    /// The server has ended during a call.
+    fn ended(&self, outcome: ToolOutcome) -> ToolOutcome {
+        match outcome {
+            ToolOutcome::Failed(_) => {
+                let why = self.explained("it ended during the call; the next call starts it again");
+                self.set(ServerState::Failed(why.clone()));
+                ToolOutcome::failed(why)
+            }
+            other => other,
+        }
+    }
+
+    /// Why a tool must not be called, if it must not.
+    fn withheld(&self, tool: &str) -> Option<String> {
+        let name = &self.definition.name;
+        let seen = self.lock();
+        if seen.changed.iter().any(|changed| changed.now.name == tool) {
+            return Some(format!(
+                "`{tool}` of the MCP server `{name}` is described otherwise than when it was approved; the user \
+                 must approve it again with `gnoma mcp approve {name}`"
+            ));
+        }
+        let is_offered = seen.offered.iter().any(|offered| offered.name == tool);
+        (!is_offered).then(|| format!("the MCP server `{name}` no longer has a tool `{tool}`"))
+    }
+
+    /// Lists the tools as the server has them now, approved or not.
+    pub(super) async fn relisted(self: &Arc<Self>) -> Result<Vec<Described>, String> {
+        Ok(self.live().await?.listed().await?.0)
+    }
+
+    /// A person stands behind these tools.
+    pub(super) fn approve(&self, listed: &[Described]) -> Result<(), String> {
+        let known = {
+            let mut known = self.known();
+            known.approve(&self.definition.name, listed);
+            known.clone()
+        };
+        self.common.memory.write(&self.definition, &known)?;
+        self.take(listed.to_vec());
+        Ok(())
+    }
+}
+
+/// Waits for the next change that a subscription tells of; false when it has ended.
+async fn told(listening: &mut Option<Subscription>) -> bool {
+    match listening {
+        Some(subscription) => matches!(subscription.next().await, Ok(Some(_))),
+        None => std::future::pending().await,
+    }
+}
+
+/// Lists the tools anew whenever the server says that they are others.
+async fn follow(
+    server: std::sync::Weak<ManagedServer>,
+    live: std::sync::Weak<live::Live>,
+    mut lists: watch::Receiver<u64>,
+) {
+    /// Changes that come faster are taken together.
+    const SETTLE: Duration = Duration::from_millis(200);
+    let mut listening = None;
+    if let Some(live) = live.upgrade().filter(|live| live.is_stateless()) {
+        listening = live.listen().await.ok();
+    }
+    loop {
+        tokio::select! {
+            changed = lists.changed() => if changed.is_err() { return },
+            told = told(&mut listening) => if !told { listening = None; continue },
+        }
+        tokio::time::sleep(SETTLE).await;
+        lists.mark_unchanged();
+        let (Some(server), Some(live)) = (server.upgrade(), live.upgrade()) else { return };
+        // A list that does not come leaves what was there.
+        if let Ok(Ok((tools, left_out))) = timeout(START_TIMEOUT, live.listed()).await {
+            server.lock().left_out = left_out;
+            server.take(tools);
+        }
+    }
+}

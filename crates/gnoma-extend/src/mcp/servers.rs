@@ -1,0 +1,400 @@
+//! All servers of a session: which of their tools are on offer, and how they are.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use gnoma_core::{Tool, tool::BoxFuture};
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::{
+    approval::{Described, ToolMemory},
+    catalog::Catalog,
+    definition::Definition,
+    limits::{FIRST_WAIT, MAX_SERVERS},
+    naming,
+    process::Surroundings,
+    resource::Resources,
+    search::ToolSearch,
+    server::{Common, ManagedServer, ServerFacts, Tell},
+    tool::McpTool,
+};
+
+/// The share of a model's window that tools of servers may take before they are found by searching:
+/// one part in so many.
+const WINDOW_PARTS: usize = 10;
+/// Most tokens that they take however large the window is.
+const MAX_OFFERED_TOKENS: usize = 8_000;
+/// Bytes of a description or a schema that make a token, at the least.
+const BYTES_PER_TOKEN: usize = 4;
+/// Tokens that a wire puts around a tool.
+const TOKENS_AROUND: usize = 12;
+/// How long a search waits for what it found to be on offer.
+const PUBLISH_WAIT: Duration = Duration::from_secs(2);
+
+/// What the servers of a session are made of.
+pub struct ServerOptions {
+    /// The servers; of two with one name the first counts.
+    pub definitions: Vec<Definition>,
+    /// Where they run.
+    pub around: Surroundings,
+    /// What is known of their tools.
+    pub memory: ToolMemory,
+    /// Takes what is said by the way.
+    pub tell: Tell,
+    /// The window of the model that is asked, in tokens.
+    pub window: usize,
+}
+
+/// How a server is, for people.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// What is configured.
+    pub definition: Definition,
+    /// What is known of it.
+    pub seen: ServerFacts,
+    /// Tokens that its tools take where all are on offer.
+    pub tokens: usize,
+    /// The end of what it wrote to its standard error.
+    pub stderr: String,
+}
+
+/// The servers of a session. Dropped, it ends them.
+pub struct Servers {
+    shared: Arc<Shared>,
+    _starting: JoinSet<()>,
+}
+
+/// What the servers' tools know of each other.
+pub(super) struct Shared {
+    servers: Vec<Arc<ManagedServer>>,
+    common: Arc<Common>,
+    window: usize,
+    /// Names of the tools that a search has found, in that order.
+    found: Mutex<Vec<String>>,
+    /// Which change was put on offer last.
+    published: watch::Sender<u64>,
+    /// Tools of which it was said why they replace none.
+    told: Mutex<BTreeSet<String>>,
+}
+
+impl Servers {
+    /// The servers of a session. Those whose tools are known from before are started when one is called,
+    /// the others now, side by side; nothing waits for them.
+    #[must_use]
+    pub fn start(options: ServerOptions) -> Self {
+        let servers = Self::idle(options);
+        let mut starting = JoinSet::new();
+        for server in servers.shared.servers.iter().filter(|server| !server.is_known()) {
+            let (server, tell) = (Arc::clone(server), Arc::clone(&servers.shared.common.tell));
+            starting.spawn(async move {
+                if let Err(why) = server.live().await {
+                    tell(true, why);
+                }
+            });
+        }
+        Self { _starting: starting, ..servers }
+    }
+
+    /// The servers, of which none is started before it is asked something.
+    #[must_use]
+    pub fn idle(options: ServerOptions) -> Self {
+        let ServerOptions { definitions, around, memory, tell, window } = options;
+        let changes = watch::Sender::new(0);
+        let common = Arc::new(Common { around, memory, tell, changes });
+        let mut names = BTreeSet::new();
+        let mut servers = Vec::new();
+        for definition in definitions {
+            let name = &definition.name;
+            if !names.insert(name.to_lowercase()) {
+                (common.tell)(
+                    true,
+                    format!(
+                        "a second MCP server is named `{name}` (in {}); it is not used, so that none can take the \
+                     place of another",
+                        definition.origin
+                    ),
+                );
+            } else if servers.len() >= MAX_SERVERS {
+                (common.tell)(
+                    true,
+                    format!(
+                        "the MCP server `{name}` is not used: there are more than {MAX_SERVERS}"
+                    ),
+                );
+            } else {
+                servers.push(Arc::new(ManagedServer::new(definition, Arc::clone(&common))));
+            }
+        }
+        let shared = Shared {
+            servers,
+            common,
+            window,
+            found: Mutex::default(),
+            published: watch::Sender::new(0),
+            told: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared), _starting: JoinSet::new() }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shared.servers.is_empty()
+    }
+
+    /// Waits a moment for servers whose tools nobody has seen yet. One that is silent is not waited for in a
+    /// later session.
+    pub async fn first_seen(&self) {
+        let mut changes = self.shared.common.changes.subscribe();
+        let until = Instant::now() + FIRST_WAIT;
+        let waited_for = || self.shared.servers.iter().filter(|server| server.is_awaited());
+        while waited_for().next().is_some() {
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = sleep_until(until) => {
+                    waited_for().for_each(|server| server.was_silent());
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The tools that are on offer now: those of the session's `own`, some of them replaced, and the
+    /// servers'.
+    #[must_use]
+    pub fn tools(&self, own: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
+        self.shared.tools(own)
+    }
+
+    /// Follows what is on offer besides the session's `own` tools.
+    #[must_use]
+    pub fn offers(&self, own: Vec<Arc<dyn Tool>>) -> Offers {
+        let changes = self.shared.common.changes.subscribe();
+        Offers { shared: Arc::clone(&self.shared), changes, own }
+    }
+
+    /// A look at them that keeps none of them.
+    #[must_use]
+    pub fn glance(&self) -> Glance {
+        Glance(Arc::downgrade(&self.shared))
+    }
+
+    /// How the servers are.
+    #[must_use]
+    pub fn standings(&self) -> Vec<Standing> {
+        self.shared.servers.iter().map(standing).collect()
+    }
+
+    /// Connects to all of them, or to the one of that name, side by side, and says how they are then.
+    pub async fn connected(&self, name: Option<&str>) -> Vec<Standing> {
+        let chosen = self.shared.servers.iter();
+        let chosen: Vec<_> = chosen
+            .filter(|server| name.is_none_or(|name| server.definition.name == name))
+            .collect();
+        futures_util::future::join_all(chosen.iter().map(|server| server.live())).await;
+        chosen.into_iter().map(standing).collect()
+    }
+
+    /// Approves the tools of a server as it lists them now.
+    ///
+    /// # Errors
+    /// There is no such server, or it cannot be asked.
+    pub async fn approve(&self, name: &str) -> Result<(), String> {
+        let server = self.shared.servers.iter().find(|server| server.definition.name == name);
+        let server = server.ok_or_else(|| format!("there is no MCP server `{name}`"))?;
+        let listed = server.relisted().await?;
+        server.approve(&listed)
+    }
+}
+
+fn standing(server: &Arc<ManagedServer>) -> Standing {
+    let seen = server.seen();
+    let tokens = seen.offered.iter().map(tokens).sum();
+    Standing { definition: server.definition.clone(), seen, tokens, stderr: server.stderr.text() }
+}
+
+/// A look at the servers of a session, as long as it lives.
+#[derive(Clone)]
+pub struct Glance(Weak<Shared>);
+
+impl std::fmt::Debug for Glance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Glance")
+    }
+}
+
+impl Glance {
+    /// How they are.
+    #[must_use]
+    pub fn standings(&self) -> Vec<Standing> {
+        let shared = self.0.upgrade();
+        shared.iter().flat_map(|shared| &shared.servers).map(standing).collect()
+    }
+}
+
+/// Follows what is on offer.
+pub struct Offers {
+    shared: Arc<Shared>,
+    changes: watch::Receiver<u64>,
+    own: Vec<Arc<dyn Tool>>,
+}
+
+impl Offers {
+    /// The tools after the next change; `None` when there will be none. Safe to drop and call again.
+    pub async fn next(&mut self) -> Option<(u64, Vec<Arc<dyn Tool>>)> {
+        self.changes.changed().await.ok()?;
+        let change = *self.changes.borrow_and_update();
+        Some((change, self.shared.tools(&self.own)))
+    }
+
+    /// The tools of that change are on offer.
+    pub fn published(&self, change: u64) {
+        self.shared.published.send_replace(change);
+    }
+}
+
+impl Shared {
+    fn found(&self) -> MutexGuard<'_, Vec<String>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All tools, by the names under which they are offered.
+    fn all(&self) -> Vec<(String, Arc<ManagedServer>, Described)> {
+        let mut all = Vec::new();
+        for server in &self.servers {
+            for tool in server.seen().offered {
+                let name = naming::tool(&server.definition.name, &tool.name);
+                all.push((name, Arc::clone(server), tool));
+            }
+        }
+        all
+    }
+
+    fn catalog(self: &Arc<Self>) -> Weak<dyn Catalog> {
+        let shared: Weak<Self> = Arc::downgrade(self);
+        shared
+    }
+
+    /// The tool that reads resources, where there are any.
+    fn reader(self: &Arc<Self>) -> Option<Arc<dyn Tool>> {
+        let has = self.servers.iter().filter(|server| server.has_resources());
+        let names: Vec<_> = has.map(|server| server.definition.name.as_str()).collect();
+        (!names.is_empty())
+            .then(|| Arc::new(Resources::new(self.catalog(), &names.join(", "))) as Arc<dyn Tool>)
+    }
+
+    fn tools(self: &Arc<Self>, own: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
+        let mut all = self.all();
+        let mut tools = own.to_vec();
+        all.retain(|(_, server, tool)| !self.replace(&mut tools, server, tool));
+        tools.extend(self.besides(&all));
+        tools
+    }
+
+    /// Puts a tool in the place of the built-in one that it is to replace. Says whether it did.
+    fn replace(
+        &self,
+        tools: &mut [Arc<dyn Tool>],
+        server: &Arc<ManagedServer>,
+        tool: &Described,
+    ) -> bool {
+        let Some(name) = server.definition.replaces.get(&tool.name) else { return false };
+        let Some(place) = tools.iter_mut().find(|known| known.spec().name == *name) else {
+            self.complain(server, tool, &format!("there is no built-in tool `{name}`"));
+            return false;
+        };
+        match McpTool::replacing(server, tool, place.spec()) {
+            Ok(replacing) => {
+                *place = Arc::new(replacing);
+                true
+            }
+            Err(why) => {
+                self.complain(server, tool, &format!("it does not replace `{name}`: {why}"));
+                false
+            }
+        }
+    }
+
+    /// Says, once for each tool, why it replaces none.
+    fn complain(&self, server: &ManagedServer, tool: &Described, why: &str) {
+        let name = naming::tool(&server.definition.name, &tool.name);
+        let text = format!("the tool `{name}` is offered under its own name: {why}");
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(name) {
+            (self.common.tell)(true, text);
+        }
+    }
+
+    /// The servers' tools that replace none: directly, or those that a search has found.
+    fn besides(
+        self: &Arc<Self>,
+        all: &[(String, Arc<ManagedServer>, Described)],
+    ) -> Vec<Arc<dyn Tool>> {
+        let make = |server: &Arc<ManagedServer>, tool: &Described| {
+            McpTool::new(server, tool).map(|tool| Arc::new(tool) as Arc<dyn Tool>)
+        };
+        let whole: usize = all.iter().map(|(_, _, tool)| tokens(tool)).sum();
+        if whole <= (self.window / WINDOW_PARTS).min(MAX_OFFERED_TOKENS) {
+            let direct = all.iter().filter_map(|(_, server, tool)| make(server, tool));
+            return self.reader().into_iter().chain(direct).collect();
+        }
+        let search: Arc<dyn Tool> = Arc::new(ToolSearch::new(self.catalog(), &self.counted()));
+        let found = self.found().clone();
+        let found = found.iter().filter_map(|name| {
+            let (_, server, tool) = all.iter().find(|(known, _, _)| known == name)?;
+            make(server, tool)
+        });
+        std::iter::once(search).chain(self.reader()).chain(found).collect()
+    }
+
+    /// The servers with how many tools each has.
+    fn counted(&self) -> String {
+        let counted = self.servers.iter().filter_map(|server| {
+            let count = server.seen().offered.len();
+            (count > 0).then(|| format!("{} ({count} tools)", server.definition.name))
+        });
+        counted.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Catalog for Shared {
+    fn described(&self) -> Vec<(String, String)> {
+        self.all().into_iter().map(|(name, _, tool)| (name, tool.description)).collect()
+    }
+
+    fn add(&self, names: Vec<String>) -> BoxFuture<'_, ()> {
+        {
+            let mut found = self.found();
+            let new: Vec<_> = names.into_iter().filter(|name| !found.contains(name)).collect();
+            if new.is_empty() {
+                return Box::pin(std::future::ready(()));
+            }
+            found.extend(new);
+        }
+        let mut published = self.published.subscribe();
+        self.common.changes.send_modify(|count| *count += 1);
+        let change = *self.common.changes.borrow();
+        Box::pin(async move {
+            let is_published = published.wait_for(|published| *published >= change);
+            // Whoever is late offers them in the round after the next.
+            timeout(PUBLISH_WAIT, is_published).await.ok();
+        })
+    }
+
+    fn named(&self, name: &str) -> Option<Arc<ManagedServer>> {
+        self.servers.iter().find(|server| server.definition.name == name).cloned()
+    }
+}
+
+/// What a tool costs each request, about.
+fn tokens(tool: &Described) -> usize {
+    let bytes = tool.name.len() + tool.description.len() + tool.schema.len();
+    bytes.div_ceil(BYTES_PER_TOKEN) + TOKENS_AROUND
+}

@@ -1,0 +1,84 @@
+//! A server's tool, as a tool of the session.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    tool::{Access, BoxFuture, Tier, ToolKind, Touches},
+};
+
+use serde_json::Value;
+
+use super::{approval::Described, naming, server::ManagedServer};
+
+/// Stands for one tool of a server. What the server says of itself decides nothing: every call is judged as
+/// one that may do anything.
+pub(super) struct McpTool {
+    spec: ToolSpec,
+    /// The server's name for it.
+    name: String,
+    server: Arc<ManagedServer>,
+}
+
+impl McpTool {
+    /// `None` where its schema is none.
+    pub(super) fn new(server: &Arc<ManagedServer>, described: &Described) -> Option<Self> {
+        let paths = server.definition.path_args.get(&described.name);
+        let paths = paths.into_iter().flatten().map(|name| Touches::path(name.as_str()));
+        let spec = ToolSpec {
+            name: naming::tool(&server.definition.name, &described.name),
+            description: described.description.clone(),
+            parameters: RawJson::parse(described.schema.clone()).ok()?,
+            access: Access::Execute,
+            touches: paths.collect(),
+            kind: ToolKind::Other,
+            tier: Tier::Full,
+        };
+        Some(Self { spec, name: described.name.clone(), server: Arc::clone(server) })
+    }
+
+    /// The tool in the place of a built-in one: what is judged, shown and kept before a call is as there.
+    ///
+    /// # Errors
+    /// Its arguments are others, so that nobody could tell what a call touches.
+    pub(super) fn replacing(
+        server: &Arc<ManagedServer>,
+        described: &Described,
+        built_in: &ToolSpec,
+    ) -> Result<Self, String> {
+        let Some(Self { spec, name, server }) = Self::new(server, described) else {
+            return Err("the schema of its arguments is none".to_owned());
+        };
+        let schema: Value = spec.parameters.read().unwrap_or_default();
+        let missing = built_in.touches.iter().map(Touches::argument);
+        let missing = missing
+            .filter(|name| schema.pointer("/properties").and_then(|all| all.get(*name)).is_none());
+        let missing: Vec<_> = missing.collect();
+        if !missing.is_empty() && spec.touches.is_empty() {
+            return Err(format!(
+                "it has no argument `{}`; name its paths with `tool_policy.{name}.path_args`",
+                missing.join("`, `")
+            ));
+        }
+        let is_same = missing.is_empty();
+        let spec = ToolSpec {
+            name: built_in.name.clone(),
+            access: if is_same { built_in.access } else { Access::Execute },
+            touches: if is_same { Arc::clone(&built_in.touches) } else { spec.touches },
+            kind: if is_same { built_in.kind } else { ToolKind::Other },
+            tier: built_in.tier,
+            ..spec
+        };
+        Ok(Self { spec, name, server })
+    }
+}
+
+impl Tool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(Arc::clone(&self.server).call(self.name.clone(), call, cx))
+    }
+}

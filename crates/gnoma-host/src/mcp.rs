@@ -1,0 +1,259 @@
+//! Servers of the Model Context Protocol of a project: which there are, where they run, and their tools in
+//! a session.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use gnoma_config::{FileTrust, pin, settings::McpServer, trust::Store};
+use gnoma_core::Tool;
+use gnoma_engine::ToolUpdates;
+use gnoma_extend::mcp::{
+    Definition, Enclosure, Glance, ServerOptions, ServerOrigin, ServerReach, ServerState, Servers,
+    Standing, Surroundings, ToolMemory, check_server, limits::MAX_FILE_BYTES, read_file,
+};
+use gnoma_tools::Sandbox;
+use tokio::task::JoinSet;
+
+pub use crate::mcp_edit::{NewServer, add, remove};
+use crate::{Folders as _, Project, guarding, session};
+
+/// The file in a project's folder that names servers, as other programs write it.
+const FILE: &str = ".mcp.json";
+/// The window of a model that tells none, in tokens.
+const USUAL_WINDOW: usize = 32_768;
+
+/// The servers of a session, once it is open.
+pub(crate) type KnownServers = Arc<OnceLock<Glance>>;
+
+/// How the servers of a session are, for people.
+pub(crate) fn told(servers: Option<&Glance>) -> String {
+    let standings = servers.map(Glance::standings).unwrap_or_default();
+    if standings.is_empty() {
+        return "no MCP servers. `gnoma mcp add NAME -- COMMAND` adds one".to_owned();
+    }
+    standings.iter().map(|standing| told_one(standing) + "\n").collect()
+}
+
+fn told_one(Standing { definition, seen, tokens, .. }: &Standing) -> String {
+    let state = match &seen.state {
+        ServerState::Idle => "not started".to_owned(),
+        ServerState::Starting => "starting".to_owned(),
+        ServerState::Ready => "ready".to_owned(),
+        ServerState::Failed(why) => format!("failed: {why}"),
+    };
+    let calls = u32::try_from(seen.calls).unwrap_or(u32::MAX);
+    let mean = if calls == 0 { 0 } else { (seen.took / calls).as_millis() };
+    let withheld = match seen.changed.len() {
+        0 => String::new(),
+        count => format!(", {count} withheld until `gnoma mcp approve {}`", definition.name),
+    };
+    format!(
+        "{}: {state}; {} tools{withheld}, about {tokens} tokens; {calls} calls, {} failed, {mean} ms each",
+        definition.name,
+        seen.offered.len(),
+        seen.failed,
+    )
+}
+
+/// What a session holds of its servers; dropped, it ends them.
+pub(crate) struct RunningServers {
+    _servers: Servers,
+    _updating: JoinSet<()>,
+}
+
+/// The servers of a session that is being opened; `None` where none are configured.
+///
+/// `window`: that of the model that is asked first. Waits a moment for servers whose tools were never
+/// seen.
+pub(crate) async fn open(project: &Project, window: Option<u32>) -> Option<Servers> {
+    let definitions = definitions(project);
+    if definitions.is_empty() {
+        return None;
+    }
+    let servers = Servers::start(options(project, definitions, window));
+    servers.first_seen().await;
+    Some(servers)
+}
+
+/// Keeps the tools of a session as its servers have them: `own` are those besides.
+pub(crate) fn follow(
+    servers: Servers,
+    own: Vec<Arc<dyn Tool>>,
+    updates: ToolUpdates,
+) -> RunningServers {
+    let mut offers = servers.offers(own);
+    let mut updating = JoinSet::new();
+    updating.spawn(async move {
+        while let Some((change, tools)) = offers.next().await {
+            if !updates.send(tools).await {
+                return;
+            }
+            offers.published(change);
+        }
+    });
+    RunningServers { _servers: servers, _updating: updating }
+}
+
+/// The project's servers, none of them started, for who looks at them.
+#[must_use]
+pub fn idle(project: &Project) -> Servers {
+    Servers::idle(options(project, definitions(project), None))
+}
+
+/// The connections over which servers are reached that are no programs.
+#[must_use]
+pub fn http(project: &Project) -> gnoma_net::Http {
+    project.shared.http(&project.routing.network)
+}
+
+fn options(project: &Project, definitions: Vec<Definition>, window: Option<u32>) -> ServerOptions {
+    let notices = project.notices.clone();
+    let is_kept = !project.is_incognito();
+    let state = project.environment().state_dir();
+    ServerOptions {
+        definitions,
+        around: surroundings(project),
+        memory: if is_kept { ToolMemory::in_state(&state) } else { ToolMemory::default() },
+        tell: Arc::new(
+            move |is_warning, text| {
+                if is_warning { notices.warning(text) } else { notices.info(text) }
+            },
+        ),
+        window: window.and_then(|window| usize::try_from(window).ok()).unwrap_or(USUAL_WINDOW),
+    }
+}
+
+/// The servers that are configured and may be used. What may not is said.
+#[must_use]
+pub fn definitions(project: &Project) -> Vec<Definition> {
+    let mut definitions = Vec::new();
+    for server in project.mcp_servers.iter().filter(|server| server.enabled) {
+        match configured(project, server) {
+            Ok(definition) => definitions.push(definition),
+            Err(why) => {
+                project
+                    .notices
+                    .warning(format!("`mcp_servers.{}` is not used: {why}", server.name));
+            }
+        }
+    }
+    definitions.extend(of_project(project));
+    definitions
+}
+
+/// A server of the settings.
+fn configured(project: &Project, server: &McpServer) -> Result<Definition, String> {
+    check_server(&server.name)?;
+    let reach = match (&server.command, &server.url) {
+        (Some(_), Some(_)) => {
+            return Err("it has a `command` and a `url`; one is enough".to_owned());
+        }
+        (Some(command), None) => ServerReach::Process {
+            command: command.clone(),
+            args: server.args.clone(),
+            env: server.env.clone(),
+        },
+        (None, Some(url)) => {
+            ServerReach::Http { url: url.clone(), headers: server.headers.clone() }
+        }
+        (None, None) => return Err("it has neither `command` nor `url`".to_owned()),
+    };
+    Ok(Definition {
+        name: server.name.clone(),
+        origin: ServerOrigin::Configuration,
+        reach,
+        timeout: server.timeout,
+        replaces: server.replaces.clone(),
+        path_args: server.path_args.clone(),
+        network: server.network,
+        writable: server.writable.iter().map(|path| absolute(project, Path::new(path))).collect(),
+    })
+}
+
+fn absolute(project: &Project, path: &Path) -> PathBuf {
+    let home = project.environment().home().unwrap_or_default();
+    match path.strip_prefix("~") {
+        Ok(below) => home.join(below),
+        Err(_) => project.spec.folder.join(path),
+    }
+}
+
+/// The servers of the project's file, where the project is trusted.
+fn of_project(project: &Project) -> Vec<Definition> {
+    let root = &project.places.project;
+    let path = root.join(FILE);
+    let Ok(Some(text)) = read(&path) else { return Vec::new() };
+    let variable = |name: &str| project.environment().get(name).map(str::to_owned);
+    let found = read_file(path, &text, &variable);
+    if found.servers.is_empty() && found.faults.is_empty() {
+        return Vec::new();
+    }
+    let standing = standing(project, root);
+    if standing != FileTrust::Trusted {
+        let why = match standing {
+            FileTrust::Changed => "it, or what it runs, has changed since this folder was trusted",
+            FileTrust::Unknown | FileTrust::Trusted => "this folder is not trusted",
+        };
+        project.notices.warning(format!(
+            "`{FILE}` names MCP servers; none is started, because {why}. Read the file; if you stand behind it, \
+             run `gnoma trust` in that folder"
+        ));
+        return Vec::new();
+    }
+    for fault in found.faults {
+        project.notices.warning(fault);
+    }
+    let mut servers = found.servers;
+    for server in &mut servers {
+        for path in &mut server.writable {
+            *path = absolute(project, path);
+        }
+    }
+    servers
+}
+
+/// How the project stands with its user, all that acts in it included.
+fn standing(project: &Project, root: &Path) -> FileTrust {
+    let content = pin::content(root).ok().flatten();
+    let store = Store::open(&project.environment().state_dir()).ok();
+    content.zip(store).map_or(FileTrust::Unknown, |(content, store)| store.standing(root, &content))
+}
+
+fn read(path: &Path) -> std::io::Result<Option<String>> {
+    use std::io::Read as _;
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
+    Ok(Some(text))
+}
+
+/// Where the servers run: in the session's folder, with what a command of the session may touch.
+fn surroundings(project: &Project) -> Surroundings {
+    let Project { spec, guard, places, routing, .. } = project;
+    let variables = spec.environment.variables().iter().filter(|(name, value)| {
+        !gnoma_sandbox::is_scrubbed(name) && !session::is_key(&routing.provider, name, value)
+    });
+    let roots: Vec<_> = std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
+    let enclosure = match guarding::sandbox(guard, places, spec, None) {
+        Sandbox::Off => None,
+        Sandbox::Walled { launcher, mut policy, required, network_on_grant, .. } => {
+            policy.protected.extend(gnoma_tools::protected(&roots));
+            policy.writable.retain(|path| path.canonicalize().is_ok_and(|real| real == *path));
+            policy.writable.extend(roots);
+            policy.umask = spec.umask;
+            let network_on_demand = network_on_grant;
+            Some(Enclosure { launcher, policy: *policy, required, network_on_demand })
+        }
+    };
+    Surroundings {
+        state: (!project.is_incognito()).then(|| spec.environment.state_dir()),
+        http: http(project),
+        cwd: spec.folder.clone(),
+        environment: variables.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        enclosure,
+    }
+}

@@ -1,0 +1,182 @@
+//! Adding MCP servers to the person's settings, and removing them.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use gnoma_config::paths;
+use gnoma_core::Secret;
+
+use crate::{HostError, Result};
+
+/// How an entry of the list begins.
+const HEADER: &str = "[[mcp_servers]]";
+
+/// A server to be added.
+#[derive(Clone, Debug)]
+pub struct NewServer {
+    /// Its name.
+    pub name: String,
+    /// Its address, where it is no program.
+    pub url: Option<String>,
+    /// Its program and arguments.
+    pub command: Vec<String>,
+    /// Its program's variables.
+    pub env: Vec<(String, Secret<String>)>,
+    /// What is sent with each request to its address.
+    pub headers: Vec<(String, Secret<String>)>,
+    /// Its program may use the network.
+    pub network: bool,
+}
+
+/// Adds a server to the settings in a folder, and gives their file.
+///
+/// # Errors
+/// There is one of that name, or the file cannot be written.
+pub fn add(config_dir: &Path, new: &NewServer) -> Result<PathBuf> {
+    let path = paths::user_file(config_dir);
+    let text = read(&path)?;
+    if blocks(&text).iter().any(|block| named(block) == Some(&new.name)) {
+        return Err(HostError::usage(format!("there is an MCP server `{}` already", new.name)));
+    }
+    let gap = if text.is_empty() || text.ends_with("\n\n") {
+        ""
+    } else if text.ends_with('\n') {
+        "\n"
+    } else {
+        "\n\n"
+    };
+    write(&path, &format!("{text}{gap}{}", entry(new)))?;
+    Ok(path)
+}
+
+/// Removes a server from the settings in a folder, and gives their file.
+///
+/// # Errors
+/// There is none of that name, or the file cannot be written.
+pub fn remove(config_dir: &Path, name: &str) -> Result<PathBuf> {
+    let path = paths::user_file(config_dir);
+    let text = read(&path)?;
+    let all = blocks(&text);
+    if !all.iter().any(|block| named(block) == Some(name)) {
+        return Err(HostError::usage(format!("`{}` has no MCP server `{name}`", path.display())));
+    }
+    let kept: String = all.into_iter().filter(|block| named(block) != Some(name)).collect();
+    write(&path, &kept)?;
+    Ok(path)
+}
+
+/// The entry as it is written.
+fn entry(new: &NewServer) -> String {
+    let quoted = |text: &str| gnoma_config::toml::Value::from(text).to_string();
+    let mut lines = vec![HEADER.to_owned(), format!("name = {}", quoted(&new.name))];
+    match (&new.url, &new.command[..]) {
+        (Some(url), _) => lines.push(format!("url = {}", quoted(url))),
+        (None, [program, args @ ..]) => {
+            lines.push(format!("command = {}", quoted(program)));
+            let args: Vec<_> = args.iter().map(|arg| quoted(arg)).collect();
+            lines.push(format!("args = [{}]", args.join(", ")));
+        }
+        (None, []) => (),
+    }
+    if new.network {
+        lines.push("network = true".to_owned());
+    }
+    for (table, pairs) in [("env", &new.env), ("headers", &new.headers)] {
+        for (name, value) in pairs {
+            lines.push(format!("{table}.{} = {}", quoted(name), quoted(value.expose())));
+        }
+    }
+    format!("{}\n", lines.join("\n"))
+}
+
+/// The text, cut before each header of a table, so that the parts together are the whole. A table below
+/// an entry belongs to the entry.
+fn blocks(text: &str) -> Vec<&str> {
+    let mut starts = vec![0];
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with('[') && !trimmed.starts_with("[mcp_servers.") && at > 0 {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    starts.push(text.len());
+    starts.windows(2).filter_map(|pair| text.get(pair[0]..pair[1])).collect()
+}
+
+/// The name of the server whose entry this is.
+fn named(block: &str) -> Option<&str> {
+    let mut lines = block.lines().map(str::trim);
+    if lines.next()? != HEADER {
+        return None;
+    }
+    let value = lines.find_map(|line| line.strip_prefix("name")?.trim_start().strip_prefix('='))?;
+    Some(value.trim().trim_matches(['"', '\'']))
+}
+
+fn read(path: &Path) -> Result<String> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(HostError::usage(format!("cannot read `{}`: {error}", path.display()))),
+    }
+}
+
+/// Writes the file as a whole, where what it says can be used.
+fn write(path: &Path, text: &str) -> Result<()> {
+    gnoma_config::load::check(text)
+        .map_err(|error| HostError::usage(format!("nothing was written\n{error}")))?;
+    let put = || -> io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        if let Ok(before) = fs::metadata(path) {
+            file.as_file().set_permissions(before.permissions())?;
+        }
+        file.persist(path)?;
+        Ok(())
+    };
+    put().map_err(|error| HostError::usage(format!("cannot write `{}`: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(name: &str) -> NewServer {
+        NewServer {
+            name: name.to_owned(),
+            url: None,
+            command: vec!["npx".to_owned(), "-y".to_owned(), "a \"b\"".to_owned()],
+            env: vec![("K".to_owned(), Secret::new("v".to_owned()))],
+            headers: Vec::new(),
+            network: true,
+        }
+    }
+
+    #[test]
+    fn what_is_added_is_read_and_what_is_removed_leaves_no_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        fs::write(&file, "# mine\n[tools]\nmax_rounds = 3\n").unwrap();
+        let before = fs::read_to_string(&file).unwrap();
+        add(folder.path(), &new("a")).unwrap();
+        add(folder.path(), &new("b")).unwrap();
+        assert!(add(folder.path(), &new("a")).is_err());
+        let sources =
+            gnoma_config::Sources { config_dir: folder.path().into(), ..Default::default() };
+        let servers = gnoma_config::load(&sources).unwrap().settings.mcp_servers;
+        assert_eq!(servers.len(), 2);
+        assert_eq!(servers[0].args, ["-y", "a \"b\""]);
+        assert_eq!(servers[0].env["K"].expose(), "v");
+        remove(folder.path(), "a").unwrap();
+        remove(folder.path(), "b").unwrap();
+        assert!(remove(folder.path(), "b").is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap().trim(), before.trim());
+    }
+}

@@ -1,0 +1,194 @@
+//! `gnoma mcp`: the MCP servers of a project, how they are, and which there are.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use gnoma_core::Secret;
+use gnoma_extend::mcp::{self, ChangedTool, ServerOrigin, ServerState, Servers, Standing};
+use gnoma_host::{Folders as _, HostError, Project, mcp as servers};
+use serde_json::json;
+
+use super::common::{print, print_json, project};
+use crate::{
+    args::{McpSub, NewServerArgs, TurnArgs},
+    environment::ProcessEnvironment,
+    report::Exit,
+};
+
+pub(crate) async fn run(
+    what: &McpSub,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    let project = project(args, around)?;
+    match what {
+        McpSub::List { offline, json } => list(&project, *offline, *json).await,
+        McpSub::Test { name } => test(&project, name).await,
+        McpSub::Approve { name } => approve(&project, name).await,
+        McpSub::Add(new) => add(&project, new),
+        McpSub::Remove { name } => remove(&project, name),
+        McpSub::Login { name, forget } => super::mcp_login::run(&project, name, *forget).await,
+        McpSub::Conformance { url } => conformance(&project, url).await,
+    }
+}
+
+/// Connects to a server of the conformance suite and calls all that it has. Its scenario comes by the
+/// environment.
+async fn conformance(project: &Project, url: &str) -> Result<Exit> {
+    let variable = |name: &str| project.environment().get(name).map(str::to_owned);
+    let scenario = mcp::Scenario {
+        url: url.to_owned(),
+        context: variable("MCP_CONFORMANCE_CONTEXT"),
+        version: variable("MCP_CONFORMANCE_PROTOCOL_VERSION"),
+    };
+    let said = mcp::exercise(&servers::http(project), scenario).await.map_err(HostError::usage)?;
+    print(&said)
+}
+
+async fn list(project: &Project, offline: bool, as_json: bool) -> Result<Exit> {
+    let servers = servers::idle(project);
+    let standings = if offline { servers.standings() } else { servers.connected(None).await };
+    if as_json {
+        return print_json(&standings.iter().map(facts).collect());
+    }
+    if standings.is_empty() {
+        return print("no MCP servers. `gnoma mcp add NAME -- COMMAND` adds one\n");
+    }
+    let mut text = String::new();
+    for standing in &standings {
+        line(&mut text, standing);
+    }
+    print(&text)
+}
+
+fn facts(standing: &Standing) -> serde_json::Value {
+    let Standing { definition, seen, tokens, .. } = standing;
+    let why = if let ServerState::Failed(why) = &seen.state { Some(why) } else { None };
+    json!({
+        "name": definition.name,
+        "from": definition.origin.to_string(),
+        "reached_by": definition.shown(),
+        "state": word(&seen.state),
+        "error": why,
+        "tools": seen.offered.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
+        "withheld": seen.changed.iter().map(|changed| &changed.now.name).collect::<Vec<_>>(),
+        "left_out": seen.left_out,
+        "tokens": tokens,
+        "started_in_ms": seen.started_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+    })
+}
+
+fn word(state: &ServerState) -> &'static str {
+    match state {
+        ServerState::Idle => "not started",
+        ServerState::Starting => "starting",
+        ServerState::Ready => "ready",
+        ServerState::Failed(_) => "failed",
+    }
+}
+
+fn line(text: &mut String, standing: &Standing) {
+    let Standing { definition, seen, tokens, .. } = standing;
+    let took =
+        seen.started_in.map(|time| format!(" in {} ms", time.as_millis())).unwrap_or_default();
+    let _infallible = writeln!(
+        text,
+        "{}: {}{took}, {} tools, about {tokens} tokens\n  {}\n  from {}",
+        definition.name,
+        word(&seen.state),
+        seen.offered.len(),
+        definition.shown(),
+        definition.origin,
+    );
+    if let ServerState::Failed(why) = &seen.state {
+        let _infallible = writeln!(text, "  {why}");
+    }
+    for left in &seen.left_out {
+        let _infallible = writeln!(text, "  left out: {left}");
+    }
+    if !seen.changed.is_empty() {
+        let names: Vec<_> = seen.changed.iter().map(|changed| changed.now.name.as_str()).collect();
+        let (names, name) = (names.join(", "), &definition.name);
+        let _infallible =
+            writeln!(text, "  withheld because they changed: {names}; `gnoma mcp approve {name}`");
+    }
+}
+
+async fn test(project: &Project, name: &str) -> Result<Exit> {
+    let standings = servers::idle(project).connected(Some(name)).await;
+    let [standing] = &standings[..] else { return Err(unknown(name).into()) };
+    let mut text = String::new();
+    line(&mut text, standing);
+    for tool in &standing.seen.offered {
+        let about = tool.description.lines().next().unwrap_or_default();
+        let _infallible = writeln!(text, "  - {}: {about}", tool.name);
+    }
+    if !standing.stderr.trim().is_empty() {
+        let _infallible = writeln!(text, "its standard error:\n{}", standing.stderr.trim_end());
+    }
+    print(&text)?;
+    let works = matches!(standing.seen.state, ServerState::Ready);
+    Ok(if works { Exit::Done } else { Exit::Failed })
+}
+
+fn unknown(name: &str) -> HostError {
+    HostError::usage(format!("there is no MCP server `{name}`; `gnoma mcp list` lists them"))
+}
+
+async fn approve(project: &Project, name: &str) -> Result<Exit> {
+    let servers: Servers = servers::idle(project);
+    let standings = servers.connected(Some(name)).await;
+    let [standing] = &standings[..] else { return Err(unknown(name).into()) };
+    let mut text = String::new();
+    for ChangedTool { before, now } in &standing.seen.changed {
+        let before = before.as_ref().map_or("(no longer known)", |tool| tool.description.as_str());
+        let _infallible = writeln!(
+            text,
+            "{}\n  was: {before}\n  is:  {}\n  arguments: {}",
+            now.name, now.description, now.schema
+        );
+    }
+    servers.approve(name).await.map_err(HostError::usage)?;
+    let count = standing.seen.changed.len();
+    let _infallible = writeln!(text, "approved the tools of `{name}`; {count} had changed");
+    print(&text)
+}
+
+fn add(project: &Project, new: &NewServerArgs) -> Result<Exit> {
+    mcp::check_server(&new.name).map_err(HostError::usage)?;
+    let pairs = |list: &[String]| -> Result<Vec<(String, Secret<String>)>> {
+        let pair = |text: &String| {
+            let (name, value) = text.split_once('=').ok_or_else(|| {
+                HostError::usage(format!("`{text}` is not of the form NAME=VALUE"))
+            })?;
+            Ok((name.to_owned(), Secret::new(value.to_owned())))
+        };
+        list.iter().map(pair).collect()
+    };
+    let is_address = |text: &String| text.starts_with("http://") || text.starts_with("https://");
+    let wanted = servers::NewServer {
+        name: new.name.clone(),
+        url: new.command.first().filter(|first| is_address(first)).cloned(),
+        command: new.command.clone(),
+        env: pairs(&new.env)?,
+        headers: pairs(&new.header)?,
+        network: new.network,
+    };
+    let path = servers::add(&project.environment().config_dir(), &wanted)?;
+    print(&format!(
+        "added `{name}` to {}; `gnoma mcp test {name}` tries it\n",
+        path.display(),
+        name = new.name
+    ))
+}
+
+fn remove(project: &Project, name: &str) -> Result<Exit> {
+    let known = servers::definitions(project);
+    let known = known.iter().find(|definition| definition.name == name);
+    if let Some(ServerOrigin::File(path)) = known.map(|definition| &definition.origin) {
+        let text = format!("`{name}` is in {}; take it out there", path.display());
+        return Err(HostError::usage(text).into());
+    }
+    let path = servers::remove(&project.environment().config_dir(), name)?;
+    print(&format!("removed `{name}` from {}\n", path.display()))
+}

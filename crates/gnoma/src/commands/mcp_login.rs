@@ -1,0 +1,35 @@
+//! `gnoma mcp login`: a browser tells a server who asks, and the tokens are kept.
+
+use anyhow::Result;
+use gnoma_extend::mcp::{self, ServerReach, Tokens};
+use gnoma_host::{Folders as _, HostError, Project, mcp as servers};
+
+use super::common::print;
+use crate::{report::Exit, screen};
+
+pub(crate) async fn run(project: &Project, name: &str, forget: bool) -> Result<Exit> {
+    let definitions = servers::definitions(project);
+    let definition = definitions.iter().find(|definition| definition.name == name);
+    let definition =
+        definition.ok_or_else(|| HostError::usage(format!("there is no MCP server `{name}`")))?;
+    let ServerReach::Http { url, .. } = &definition.reach else {
+        let text = format!("`{name}` is a program; only servers at an address have a login");
+        return Err(HostError::usage(text).into());
+    };
+    let tokens = Tokens::in_state(&project.environment().state_dir(), url);
+    if forget {
+        let had = tokens.forget()?;
+        return print(if had {
+            "logged out; the tokens are deleted\n"
+        } else {
+            "nobody was logged in\n"
+        });
+    }
+    let show = |page: &str| {
+        let page = screen::clean(page);
+        // Whoever cannot read it cannot log in, and is told that it took too long.
+        let _unread = print(&format!("Open this page in a browser on this machine:\n  {page}\n"));
+    };
+    mcp::login(&servers::http(project), url, &tokens, &show).await.map_err(HostError::usage)?;
+    print(&format!("logged in to `{name}`\n"))
+}

@@ -343,6 +343,12 @@ pub trait Tool: Send + Sync {
     /// Runs one call. Never fails outside [`ToolOutcome`]; returns soon after `cx.stop`.
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome>;
 
+    /// Commands of its calls that go on in the background after the calls have ended, each told by one
+    /// tool only. A process that would end by itself waits for them.
+    fn background_jobs(&self) -> usize {
+        0
+    }
+
     /// What the call would change, as a unified diff, for the permission prompt. Changes nothing.
     fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<String> {
         None

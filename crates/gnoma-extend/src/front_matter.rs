@@ -166,7 +166,7 @@ fn next_line(text: &str, from: usize) -> usize {
     rest.find('\n').map_or(text.len(), |at| from + at + 1)
 }
 
-fn is_below(line: &&&str) -> bool {
+fn is_below(line: &str) -> bool {
     line.starts_with([' ', '\t']) || line.trim().is_empty() || item(line).is_some()
 }
 

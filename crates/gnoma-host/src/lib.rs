@@ -5,6 +5,7 @@
 //! working folder or the umask of the process.
 
 pub mod changes;
+mod changing;
 mod child;
 pub mod clock;
 mod elsewhere;

@@ -1,11 +1,11 @@
 //! Opens sessions of projects: settings, stores and models become an engine.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use gnoma_core::{
-    Message, ModelRef,
+    Message, ModelRef, Tool,
     info::FoundProviders,
-    protocol::RequestError,
+    protocol::{RequestError, SessionSpec},
     store::SessionId,
     tool::{BoxFuture, Spawner},
 };
@@ -60,6 +60,11 @@ impl Opener for Projects {
                 None => prepare(wanted, shared).await?,
             })
         })
+    }
+
+    fn goes_on(&self, spec: SessionSpec) -> BoxFuture<'static, Result<SessionId, RequestError>> {
+        let shared = self.shared.clone();
+        Box::pin(async { Ok(off_loop(|| resuming::meant(shared, spec)).await?) })
     }
 
     fn now_ms(&self) -> i64 {
@@ -172,7 +177,7 @@ struct Making {
     project: Arc<Project>,
     id: SessionId,
     keeping: gnoma_engine::Keeping,
-    tools: Vec<Arc<dyn gnoma_core::Tool>>,
+    tools: Vec<Arc<dyn Tool>>,
     messages: Vec<Arc<Message>>,
     measured: Option<gnoma_engine::resume::Measured>,
     begun: crate::keeping::Begun,
@@ -230,9 +235,12 @@ impl Making {
         if let Some(servers) = &servers {
             options.tools = servers.tools(&own);
         }
+        // Not held: what they run ends with the engine.
+        let tools: Vec<_> = own.iter().map(Arc::downgrade).collect();
         let engine = Engine::spawn(options);
         let servers = servers.map(|servers| mcp::follow(servers, own, engine.tool_updates()));
         let model = self.model;
+        let running = |tool: &Weak<dyn Tool>| tool.upgrade().map_or(0, |it| it.background_jobs());
         let opened = Opened {
             engine,
             beside: Box::new(BesideSession {
@@ -240,6 +248,7 @@ impl Making {
                 _servers: servers,
             }),
             models: Box::new(move || choices(&routes, model.as_deref())),
+            jobs: Arc::new(move || tools.iter().map(running).sum()),
         };
         Ok((opened, first))
     }

@@ -24,10 +24,8 @@ pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> 
     let session = past.session(session).await?.id;
     take(&past, &session).await?;
     let path = past.path(&session, None).await?;
-    let Some(back) = last_back(&past, &session, timeline::candidates(&path)).await? else {
-        let text = format!("nothing to redo in `{session}`: no rewind since the last turn");
-        return Err(HostError::usage(text));
-    };
+    let back = last_back(&past, &session, timeline::candidates(&path)).await?;
+    let back = back.ok_or_else(|| nothing(&session))?;
     let mut text = format!("session {session}: rewind undone\n");
     if let Some(files) = &back.files {
         let workspace = &workspace(project, &session)?;
@@ -46,6 +44,23 @@ pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> 
     note(&past, &session, Some(back.from), &path, None).await?;
     past.store.release(session).await?;
     Ok(Outcome::Done(text))
+}
+
+/// Whether there is something to bring back. Changes nothing.
+///
+/// # Errors
+/// There is not, or what is kept cannot be read.
+pub(crate) async fn check(project: &Project, session: &str) -> Result<()> {
+    refuse_in_incognito(project, "redo")?;
+    let past = Past::open(project)?;
+    let session = past.session(Some(session)).await?.id;
+    let path = past.path(&session, None).await?;
+    let back = last_back(&past, &session, timeline::candidates(&path)).await?;
+    back.map(drop).ok_or_else(|| nothing(&session))
+}
+
+fn nothing(session: &SessionId) -> HostError {
+    HostError::usage(format!("nothing to redo in `{session}`: no rewind since the last turn"))
 }
 
 fn undo(before: impl std::fmt::Display) -> String {

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use gnoma_core::{
     Message, Usage,
-    protocol::Start,
+    protocol::{SessionSpec, Start},
     store::{Entry, HoldReport, Holder, Record, SessionId, SessionStore as _, StoreErrorKind},
 };
 use gnoma_engine::resume;
 
 use crate::{
-    HostError, HostErrorKind, Project, Result, clock,
+    HostError, HostErrorKind, Notices, Project, Result, clock,
     past::{Past, cannot_write},
+    shared::Shared,
 };
 
 /// A session in hand, and what was said in it.
@@ -105,6 +106,20 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     let history = resume::history(&path);
     let measured = resume::measured(&path);
     Ok(Some(Continued { past, id, history, used, measured }))
+}
+
+/// The stored session that a spec names. It is not taken in hand.
+///
+/// # Errors
+/// The settings cannot be read or let none go on, or there is no such session.
+pub(crate) async fn meant(shared: Shared, spec: SessionSpec) -> Result<SessionId> {
+    let project = Project::open(spec, Notices::unheard(), shared)?;
+    may_continue(&project)?;
+    let named = match &project.spec.start {
+        Start::Stored { id, .. } => Some(id.as_str()),
+        Start::New | Start::Newest { .. } => None,
+    };
+    Ok(Past::open(&project)?.session(named).await?.id)
 }
 
 /// Whether the settings let a session be continued.

@@ -86,6 +86,24 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
     Ok(Outcome::Done(format!("{text}undo this with `gnoma redo`\n")))
 }
 
+/// Whether there is such a place to go back to, and its files can be had. Changes nothing.
+///
+/// # Errors
+/// As [`rewind`]'s, as far as they are known before.
+pub(crate) async fn check(project: &Project, how: &Rewind) -> Result<()> {
+    refuse_in_incognito(project, "rewind")?;
+    if unkept::is_meant(project, how.session.as_deref()) {
+        return Ok(());
+    }
+    let past = Past::open(project)?;
+    let session = past.session(how.session.as_deref()).await?.id;
+    let path = past.path(&session, None).await?;
+    let wants_files = how.part != Part::Conversation && project.places.workspace.is_some();
+    let workspace = if wants_files { Some(workspace(project, &session)?) } else { None };
+    let goal = Goal::of(&how.to, &path, workspace.as_ref())?;
+    workspace.as_ref().map_or(Ok(None), |workspace| goal.files(workspace)).map(drop)
+}
+
 /// Where to go back to.
 struct Goal {
     /// The entry the conversation goes on from; `None` is its start.

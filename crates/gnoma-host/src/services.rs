@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Folders as _, HostError, Project, Result, changes, child, export,
+    Folders as _, HostError, Project, Result, changes, changing, child, export,
     export::Format,
     extensions, facts, first_start,
     keeping::{Begun, Kept},
@@ -15,9 +15,8 @@ use crate::{
     mcp,
     off_loop::off_loop,
     past::Past,
-    points, providers, redo,
+    points, providers,
     resuming::Used,
-    rewind::{self, Outcome, Part, Rewind, Target},
     rule, sessions, setting,
 };
 use gnoma_config::{
@@ -28,11 +27,9 @@ use gnoma_config::{
 use gnoma_core::{
     info::Choice,
     lifecycle::Lifecycle,
-    protocol::{
-        Reply, Request, RequestError, RewindPoint, SessionSpec, Setting, Start, Switch, Topic,
-    },
+    protocol::{Reply, Request, RequestError, RewindPoint, SessionSpec, Setting, Topic},
     session::Scope,
-    store::{ResultId, ResultStore as _, SessionId},
+    store::{ResultId, ResultStore as _, SessionId, SessionStore},
     tool::BoxFuture,
 };
 use gnoma_engine::{Arm, Gauge, Routes};
@@ -43,7 +40,8 @@ const MAX_MODELS: usize = 500;
 const MAX_STORED: usize = 1_000;
 /// Most bytes of a stored result in a reply.
 const MAX_OUTPUT_BYTES: u32 = 1 << 20;
-const NOTHING_KEPT: &str = "this session is not saved, so it cannot be rewound";
+/// Most bytes of a diff in a reply.
+const MAX_DIFF_BYTES: usize = 4 << 20;
 
 /// The models that a session can choose from, once they are known.
 pub(crate) type KnownRoutes = Arc<OnceLock<Arc<Routes>>>;
@@ -72,6 +70,7 @@ impl Services for ProjectServices {
         let asked = Asked {
             project: Arc::clone(&self.project),
             stored: self.stored(),
+            store: self.store(),
             model: self.model.clone(),
             routes: Arc::clone(&self.routes),
             gauge: Arc::clone(&self.gauge),
@@ -81,9 +80,14 @@ impl Services for ProjectServices {
         Box::pin(async { Ok(off_loop(|| asked.answer(request)).await?) })
     }
 
+    fn check(&self, change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
+        let (project, stored) = (Arc::clone(&self.project), self.stored());
+        Box::pin(async { Ok(off_loop(|| changing::check(project, stored, change)).await?) })
+    }
+
     fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
         let (project, stored) = (Arc::clone(&self.project), self.stored());
-        Box::pin(async { Ok(off_loop(|| changed(project, stored, change)).await?) })
+        Box::pin(async { Ok(off_loop(|| changing::changed(project, stored, change)).await?) })
     }
 
     fn child(
@@ -98,7 +102,7 @@ impl Services for ProjectServices {
     }
 
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
-        going_on(spec, self.stored().as_ref())
+        changing::going_on(spec, self.stored().as_ref())
     }
 
     fn tidy(&self) -> BoxFuture<'static, ()> {
@@ -115,6 +119,12 @@ impl ProjectServices {
     /// The session's id in the store, once it has one.
     fn stored(&self) -> Option<SessionId> {
         self.begun.get().or(self.continued.as_ref()).cloned()
+    }
+
+    /// The store that has the session in hand.
+    fn store(&self) -> Option<Arc<dyn SessionStore>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().and_then(|kept| kept.session_store(None))
     }
 }
 
@@ -135,7 +145,7 @@ fn prepared_child(
     info.model = arm.map(|arm| arm.to_string()).or(info.model);
     let (all, current) = (Arc::clone(known), info.model.clone());
     let models = Box::new(move || choices(&all, current.as_deref()));
-    let opened = Opened { engine, beside: Box::new(()), models };
+    let opened = Opened { engine, beside: Box::new(()), models, jobs: Arc::new(|| 0) };
     let services = ProjectServices {
         model: info.model.clone(),
         project,
@@ -156,6 +166,8 @@ fn prepared_child(
 struct Asked {
     project: Arc<Project>,
     stored: Option<SessionId>,
+    /// What has the session in hand: nobody else may write to it.
+    store: Option<Arc<dyn SessionStore>>,
     model: Option<String>,
     routes: KnownRoutes,
     gauge: Arc<Gauge>,
@@ -176,8 +188,8 @@ impl Asked {
             Request::Export { path } => Reply::Text(self.export(&path).await?),
             Request::Rename { title } => {
                 let id = self.stored()?;
-                let (_, title) = sessions::rename(project, id.as_str(), &title).await?;
-                Reply::Text(title)
+                let store = self.store.as_deref().ok_or_else(not_saved)?;
+                Reply::Text(sessions::rename_open(store, id, &title, project.now_ms()).await?)
             }
             Request::Search { words, max } => {
                 Reply::Hits(sessions::search(project, &words, max).await?)
@@ -209,8 +221,7 @@ impl Asked {
     }
 
     fn stored(&self) -> Result<&SessionId> {
-        let missing = || HostError::usage("this session is not saved");
-        self.stored.as_ref().ok_or_else(missing)
+        self.stored.as_ref().ok_or_else(not_saved)
     }
 
     async fn points(&self) -> Result<Vec<RewindPoint>> {
@@ -228,7 +239,7 @@ impl Asked {
         let Some(id) = &self.stored else { return Ok(String::new()) };
         let changes = changes::changes(&self.project, Some(id.as_str()), None, true).await?;
         let about = || format!("{}\n", changes.about.join("\n"));
-        Ok(if changes.text.is_empty() { about() } else { changes.text })
+        Ok(if changes.text.is_empty() { about() } else { shortened(changes.text) })
     }
 
     async fn export(&self, path: &Path) -> Result<String> {
@@ -296,6 +307,25 @@ impl Asked {
             Topic::Mcp => Reply::Text(mcp::told(self.servers.get())),
         }
     }
+}
+
+/// What people look through of a diff, which says how much more there is.
+fn shortened(mut diff: String) -> String {
+    let bytes = diff.len();
+    if bytes > MAX_DIFF_BYTES {
+        let end = diff.floor_char_boundary(MAX_DIFF_BYTES);
+        let end = diff.get(..end).and_then(|head| head.rfind('\n')).map_or(end, |line| line + 1);
+        diff.truncate(end);
+        let more = (bytes - end).div_ceil(1 << 20);
+        diff.push_str(&format!(
+            "\n… {more} MB more are not shown; `gnoma changes` prints them all\n"
+        ));
+    }
+    diff
+}
+
+fn not_saved() -> HostError {
+    HostError::usage("this session is not saved")
 }
 
 fn keep_rule(project: &Project, rule: &str, scope: Scope, dry_run: bool) -> Result<String> {
@@ -367,104 +397,6 @@ fn values_of(key: &str) -> Vec<String> {
     }
 }
 
-/// Does what a change wants while no engine is open, and says what is opened next.
-async fn changed(
-    project: Arc<Project>,
-    stored: Option<SessionId>,
-    Change { request, spec }: Change,
-) -> Result<Changed> {
-    let going_on = going_on(spec, stored.as_ref());
-    let same = |told: String| Changed { spec: going_on.clone(), keeps_messages: true, told };
-    let missing = || HostError::usage(NOTHING_KEPT);
-    Ok(match request {
-        Request::Rewind { turns, files, conversation } => {
-            let id = stored.clone().ok_or_else(missing)?;
-            let part = match (files, conversation) {
-                (true, false) => Part::Files,
-                (false, true) => Part::Conversation,
-                (true, true) | (false, false) => Part::Both,
-            };
-            let (session, to) = (Some(id.to_string()), Target::Turns(turns));
-            let how = Rewind { session, to, part, dry_run: false, overwrite: true };
-            same(lines(rewind::rewind(&project, &how).await?))
-        }
-        Request::Redo => {
-            let id = stored.clone().ok_or_else(missing)?;
-            same(lines(redo::redo(&project, Some(id.as_str()), true).await?))
-        }
-        Request::Fork => {
-            let id = stored.clone().ok_or_else(|| {
-                HostError::usage("this session is not saved, so it cannot be copied")
-            })?;
-            let start = Start::Stored { id: id.to_string(), fork: true };
-            Changed {
-                spec: SessionSpec { start, ..going_on },
-                keeps_messages: true,
-                told: String::new(),
-            }
-        }
-        Request::Switch(switch) => switched(&project, going_on, switch),
-        _ => return Err(HostError::usage("this request does not change the session")),
-    })
-}
-
-fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
-    let mut spec = spec;
-    let mut keeps_messages = true;
-    let mut told = String::new();
-    match switch {
-        Switch::Model(name) => {
-            let providers = providers::named(&project.routing.provider);
-            let is_provider = |before: &str| providers.iter().any(|known| known == before);
-            match name.split_once('/').filter(|(before, _)| is_provider(before)) {
-                Some((provider, model)) => {
-                    spec.overrides.provider = Some(provider.to_owned());
-                    spec.overrides.model = Some(model.to_owned());
-                }
-                None => spec.overrides.model = Some(name),
-            }
-        }
-        Switch::Provider(name) => {
-            spec.overrides.provider = Some(name);
-            spec.overrides.model = None;
-        }
-        Switch::Profile(name) => {
-            spec.profile = Some(name);
-            (spec.start, keeps_messages) = (Start::New, false);
-        }
-        Switch::Incognito(incognito) => {
-            spec.overrides.incognito = Some(incognito);
-            spec.start = Start::New;
-            // What was kept may go on unseen; what was said unseen is never kept.
-            keeps_messages = incognito;
-            told = if incognito {
-                "Nothing is saved from here on. The model still remembers the conversation so far"
-            } else {
-                "Started a new conversation, which is saved. The previous one was not"
-            }
-            .to_owned();
-        }
-        Switch::New => (spec.start, keeps_messages) = (Start::New, false),
-        Switch::Stored(id) => (spec.start, keeps_messages) = (stored(id, false), false),
-        Switch::Copy(id) => (spec.start, keeps_messages) = (stored(id, true), false),
-    }
-    Changed { spec, keeps_messages, told }
-}
-
-/// A start from the stored session of that id, or the newest.
-fn stored(id: Option<String>, fork: bool) -> Start {
-    id.map_or(Start::Newest { fork }, |id| Start::Stored { id, fork })
-}
-
-/// What a session of a project is opened with to go on as the stored one of that id.
-fn going_on(spec: SessionSpec, stored: Option<&SessionId>) -> SessionSpec {
-    let start = match stored {
-        Some(id) => Start::Stored { id: id.to_string(), fork: false },
-        None => Start::New,
-    };
-    SessionSpec { start, ..spec }
-}
-
 /// The models that the session can be pinned to.
 pub(crate) fn choices(routes: &Routes, current: Option<&str>) -> Vec<Choice> {
     let choice = |arm: &Arm| {
@@ -478,11 +410,4 @@ pub(crate) fn choices(routes: &Routes, current: Option<&str>) -> Vec<Choice> {
         }
     };
     routes.arms().iter().map(choice).collect()
-}
-
-fn lines(outcome: Outcome) -> String {
-    match outcome {
-        Outcome::Done(text) => text,
-        Outcome::Conflict(paths) => rewind::named(&paths),
-    }
 }

@@ -1,6 +1,6 @@
 //! Stored sessions: which there are, finding words in them, copies and titles.
 
-use gnoma_core::store::{EntryId, Hit, SessionFacts, SessionId, SessionStore as _};
+use gnoma_core::store::{EntryId, Hit, SessionFacts, SessionId, SessionStore};
 
 use crate::{
     HostError, Project, Result,
@@ -58,13 +58,42 @@ pub async fn fork(
 /// The title is empty, there is no such session, nothing may be kept, or it cannot be written.
 pub async fn rename(project: &Project, session: &str, title: &str) -> Result<(SessionId, String)> {
     refuse_in_incognito(project, "sessions rename")?;
+    let title = own_words(title)?;
+    let past = Past::open(project)?;
+    let id = past.session(Some(session)).await?.id;
+    let title = give_title(&*past.store, &id, title, past.clock.now_ms()).await?;
+    Ok((id, title))
+}
+
+/// Gives a session that is open a title; gives the title as it is stored. `store` is the part of the
+/// database that has the session in hand: nobody else may write to it.
+///
+/// # Errors
+/// The title is empty, or it cannot be written.
+pub(crate) async fn rename_open(
+    store: &dyn SessionStore,
+    id: &SessionId,
+    title: &str,
+    now_ms: i64,
+) -> Result<String> {
+    give_title(store, id, own_words(title)?, now_ms).await
+}
+
+/// A title as a person wrote it, in one line.
+fn own_words(title: &str) -> Result<String> {
     let title = fit(plain(title).trim(), MAX_TITLE_COLUMNS);
     if title.is_empty() {
         return Err(HostError::usage("the title is empty"));
     }
-    let past = Past::open(project)?;
-    let id = past.session(Some(session)).await?.id;
-    past.store.rename(id.clone(), title, past.clock.now_ms()).await?;
-    let title = past.store.facts(id.clone()).await?.title;
-    Ok((id, title))
+    Ok(title)
+}
+
+async fn give_title(
+    store: &dyn SessionStore,
+    id: &SessionId,
+    title: String,
+    now_ms: i64,
+) -> Result<String> {
+    store.rename(id.clone(), title, now_ms).await?;
+    Ok(store.facts(id.clone()).await?.title)
 }

@@ -163,6 +163,55 @@ pub fn write(message: &impl Serialize, out: &mut Vec<u8>) {
     }
 }
 
+/// Adds a message of the server as a line that its client reads: in place of one that is too long stands
+/// what is left of it, so that the connection goes on.
+pub fn write_message(message: ServerMessage, out: &mut Vec<u8>) {
+    let before = out.len();
+    write(&message, out);
+    let bytes = out.len() - before;
+    if bytes > MAX_LINE_BYTES {
+        // Nor does the buffer keep its size.
+        out.truncate(before);
+        out.shrink_to(before);
+        write(&shortened(message, bytes), out);
+    }
+}
+
+/// What is said in place of a message that is too long for a line.
+fn shortened(message: ServerMessage, bytes: usize) -> ServerMessage {
+    match message {
+        ServerMessage::Reply { id, result: _ } => ServerMessage::Reply {
+            id,
+            result: Err(RequestError::new(
+                RequestErrorKind::Failed,
+                format!(
+                    "the answer has {} MB, and a message can have {}",
+                    bytes.div_ceil(1 << 20),
+                    MAX_LINE_BYTES >> 20
+                ),
+            )
+            .with_remedy("Ask for a smaller part of it.")),
+        },
+        // Its number stays, so that no event seems to be missing.
+        ServerMessage::Event(envelope) => {
+            let Envelope { session, epoch, parent, seq, at_ms, .. } = (*envelope).clone();
+            let event = Event::Unknown;
+            ServerMessage::Event(Envelope { session, epoch, parent, seq, at_ms, event }.into())
+        }
+        ServerMessage::Snapshot(mut view) => {
+            view.recent.clear();
+            view.models.clear();
+            if let Some(turn) = &mut view.turn {
+                turn.queue.clear();
+                turn.questions.iter_mut().for_each(|question| question.preview = None);
+                turn.calls.clear();
+            }
+            ServerMessage::Snapshot(view)
+        }
+        ServerMessage::Process(event) => ServerMessage::Process(event),
+    }
+}
+
 fn bytes(line: &Line) -> Result<&[u8], RequestError> {
     match line {
         Line::Whole(bytes) => Ok(bytes),
@@ -183,7 +232,10 @@ fn malformed(why: impl Into<String>) -> RequestError {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{protocol::Request, store::SessionId};
+    use gnoma_core::{
+        protocol::{Reply, Request, SessionView},
+        store::SessionId,
+    };
     use proptest::prelude::*;
 
     use super::*;
@@ -219,6 +271,40 @@ mod tests {
             let expected = (RequestId(0), RequestErrorKind::Malformed);
             assert_eq!((unreadable.id, unreadable.error.kind), expected, "{rubbish}");
         }
+    }
+
+    /// What a client reads of a message, and how long its line was.
+    fn read_back(sent: ServerMessage) -> ServerMessage {
+        let mut out = Vec::new();
+        write_message(sent, &mut out);
+        assert!(out.len() <= MAX_LINE_BYTES && out.ends_with(b"\n"), "{}", out.len());
+        out.pop();
+        message(&Line::Whole(out)).unwrap()
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_line_is_told_instead_of_ending_the_connection() {
+        let long = "x".repeat(MAX_LINE_BYTES);
+        let result = Ok(Reply::Text(long.clone()));
+        let reply = read_back(ServerMessage::Reply { id: RequestId(5), result });
+        let ServerMessage::Reply { id: RequestId(5), result: Err(error) } = reply else {
+            panic!("{reply:?}")
+        };
+        assert!(error.cause.contains("33 MB"), "{error}");
+
+        let (session, epoch) = (SessionId::new("s"), Default::default());
+        let event = Event::Text { text: long.clone() };
+        let envelope = Envelope { session, epoch, parent: None, seq: 4, at_ms: 5, event };
+        let event = read_back(ServerMessage::Event(envelope.into()));
+        let ServerMessage::Event(envelope) = event else { panic!("{event:?}") };
+        assert_eq!((envelope.seq, &envelope.event), (4, &Event::Unknown));
+
+        let queue = vec![vec![gnoma_core::Content::text(long)]];
+        let turn = Some(gnoma_core::protocol::RunningTurn { queue, ..Default::default() });
+        let view = SessionView { seq: 7, turn, ..SessionView::default() };
+        let snapshot = read_back(ServerMessage::Snapshot(Box::new(view)));
+        let ServerMessage::Snapshot(view) = snapshot else { panic!("{snapshot:?}") };
+        assert_eq!((view.seq, view.turn.unwrap().queue.len()), (7, 0));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 use std::{io, path::Path, time::Duration};
 
-use gnoma_core::protocol::{Client, Greeting, Hello, Peer, RequestError, VERSION};
+use gnoma_core::protocol::{
+    Client, Greeting, Hello, Peer, RequestError, RequestErrorKind, ServerMessage, VERSION,
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{
@@ -17,12 +19,12 @@ use tokio::{
 
 use crate::{
     codec,
-    line::{Line, LineReader},
+    line::{Line, LineReader, MAX_LINE_BYTES},
     server::first_line,
 };
 
 /// How long a server may take to answer the first line.
-const GREETING_PATIENCE: Duration = Duration::from_secs(10);
+const GREETING_PATIENCE: Duration = Duration::from_secs(3);
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
 
@@ -63,7 +65,7 @@ pub async fn connect(socket: &Path, program: &str, client: &str) -> Result<Clien
     let (client, Peer { requests, messages }) = Client::pair();
     let (input, output) = stream.into_split();
     let mut carrier = JoinSet::new();
-    carrier.spawn(write(output, requests));
+    carrier.spawn(write(output, requests, messages.downgrade()));
     carrier.spawn(read(input, reader, lines, messages));
     Ok(client.carried_by(carrier))
 }
@@ -71,11 +73,22 @@ pub async fn connect(socket: &Path, program: &str, client: &str) -> Result<Clien
 async fn write(
     mut output: OwnedWriteHalf,
     mut requests: mpsc::Receiver<gnoma_core::protocol::ClientMessage>,
+    messages: mpsc::WeakSender<ServerMessage>,
 ) {
     let mut out = Vec::new();
     while let Some(message) = requests.recv().await {
         out.clear();
         codec::write(&message, &mut out);
+        if out.len() > MAX_LINE_BYTES {
+            // The server would not read it, so it is answered here.
+            let cause = format!("this is more than {} MB and was not sent", MAX_LINE_BYTES >> 20);
+            let result = Err(RequestError::new(RequestErrorKind::Invalid, cause));
+            out = Vec::new();
+            // Not kept open: its end is how the client learns that the server has gone.
+            let Some(messages) = messages.upgrade() else { return };
+            let _gone = messages.send(ServerMessage::Reply { id: message.id, result }).await;
+            continue;
+        }
         if output.write_all(&out).await.is_err() {
             return;
         }
@@ -87,7 +100,7 @@ async fn read(
     mut input: OwnedReadHalf,
     mut reader: LineReader,
     mut lines: Vec<Line>,
-    messages: mpsc::Sender<gnoma_core::protocol::ServerMessage>,
+    messages: mpsc::Sender<ServerMessage>,
 ) {
     let mut buffer = vec![0; READ_BYTES];
     loop {

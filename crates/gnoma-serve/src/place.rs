@@ -10,7 +10,7 @@ use std::{
 };
 
 use rustix::fs::{FlockOperation, flock};
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 
 /// Nobody but the user may open the folder.
 const FOLDER_MODE: u32 = 0o700;
@@ -99,6 +99,13 @@ impl Place {
             && facts.uid() == rustix::process::geteuid().as_raw()
             && facts.mode() & 0o077 == 0;
         if own { Ok(()) } else { Err(PlaceError::NotOwn(self.folder.clone())) }
+    }
+
+    /// The process id of the server that listens, as the system says it; also of one that is stopped.
+    /// Must be called within a runtime.
+    pub async fn server(&self) -> Option<i32> {
+        self.check().ok()?;
+        UnixStream::connect(self.socket()).await.ok()?.peer_cred().ok()?.pid()
     }
 
     /// Makes the folder where it is missing, takes the place and listens. What a server left that died

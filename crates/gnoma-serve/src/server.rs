@@ -69,7 +69,12 @@ async fn attend(mut stream: UnixStream, server: &dyn Server) -> io::Result<()> {
         let cause = "the client has not said which version it speaks";
         return refuse(&mut stream, RequestError::new(RequestErrorKind::Malformed, cause)).await;
     };
-    let (Hello { client, .. }, version) = match codec::hello(&first?) {
+    let first = match first {
+        Ok(line) => line,
+        Err(_) if reader.is_within_line() => return refuse(&mut stream, half_a_line()).await,
+        Err(error) => return Err(error),
+    };
+    let (Hello { client, .. }, version) = match codec::hello(&first) {
         Ok(hello) => hello,
         Err(error) => return refuse(&mut stream, error).await,
     };
@@ -138,11 +143,11 @@ async fn carry(
                 None => return Ok(()),
             },
         };
-        codec::write(&message, &mut out);
+        codec::write_message(message, &mut out);
         while out.len() < WRITE_BYTES
             && let Some(message) = messages.ready()
         {
-            codec::write(&message, &mut out);
+            codec::write_message(message, &mut out);
         }
         output.write_all(&out).await?;
         out.clear();
@@ -172,10 +177,7 @@ async fn read(
             Ok(0) if reader.is_within_line() => {
                 let half = codec::Unreadable {
                     id: gnoma_core::protocol::RequestId(0),
-                    error: RequestError::new(
-                        RequestErrorKind::Malformed,
-                        "the connection ended in the middle of a line, which was not read",
-                    ),
+                    error: half_a_line(),
                 };
                 let _gone = errors.send(error(half)).await;
                 return;
@@ -184,6 +186,11 @@ async fn read(
             Ok(0) | Err(_) => return,
         }
     }
+}
+
+fn half_a_line() -> RequestError {
+    let cause = "the connection ended in the middle of a line, which was not read";
+    RequestError::new(RequestErrorKind::Malformed, cause)
 }
 
 fn error(codec::Unreadable { id, error }: codec::Unreadable) -> ServerMessage {

@@ -125,6 +125,7 @@ impl Opener for Scripted {
                 engine: Session::spawn(options),
                 beside: Box::new(()),
                 models: Box::new(Vec::new),
+                jobs: Arc::new(|| 0),
             };
             Ok(Prepared {
                 id,

@@ -35,6 +35,24 @@ pub(crate) fn client_name() -> String {
 /// # Errors
 /// One runs, and does not take this client.
 pub(crate) async fn find(around: &ProcessEnvironment) -> Result<Option<Client>> {
+    match try_find(around).await {
+        Ok(client) => Ok(client),
+        Err(ConnectError::Refused(error)) => Err(HostError::from(error).into()),
+        Err(error) => {
+            let pid = place(around).server().await;
+            let who = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
+            let remedy =
+                Some(format!("`gnoma serve --replace` ends the server{who} and takes its place"));
+            Err(HostError { remedy, ..HostError::failure(error.to_string()) }.into())
+        }
+    }
+}
+
+/// A connection to the server; `None` where none runs.
+///
+/// # Errors
+/// Why there is none although one runs.
+pub(crate) async fn try_find(around: &ProcessEnvironment) -> Result<Option<Client>, ConnectError> {
     let place = place(around);
     // Nobody else may lay a socket where one's keys would be sent.
     if place.check().is_err() {
@@ -43,8 +61,7 @@ pub(crate) async fn find(around: &ProcessEnvironment) -> Result<Option<Client>> 
     match connect(&place.socket(), &program(), &client_name()).await {
         Ok(client) => Ok(Some(client)),
         Err(ConnectError::NotRunning) => Ok(None),
-        Err(ConnectError::Refused(error)) => Err(HostError::from(error).into()),
-        Err(error @ ConnectError::Io(_)) => Err(HostError::failure(error.to_string()).into()),
+        Err(error) => Err(error),
     }
 }
 

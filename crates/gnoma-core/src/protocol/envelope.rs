@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{session::Event, store::SessionId};
+use crate::{message::Content, session::Event, store::SessionId};
 
 /// One life of a session in one process. A session that is opened again gets another epoch, and its
 /// log begins again.
@@ -74,8 +74,25 @@ pub(super) fn event_bytes(event: &Event) -> usize {
         Event::TurnEnded { undelivered, .. } => {
             undelivered.iter().map(|message| message.content_bytes()).sum()
         }
+        Event::Queued { queue } => queue.iter().flatten().map(content_bytes).sum(),
+        Event::Started { cwd, tools, .. } => {
+            cwd.len() + tools.iter().map(String::len).sum::<usize>()
+        }
+        Event::Models { models } => models.iter().map(|it| it.name.len() + it.about.len()).sum(),
         Event::Routed(routing) => routing.candidates.iter().map(String::len).sum(),
         _ => 0,
     };
     texts + REST
+}
+
+/// Bytes that a part of a message that a person sent takes.
+fn content_bytes(content: &Content) -> usize {
+    match content {
+        Content::Text(text) => text.text.len(),
+        Content::Image(image) => image.base64.len(),
+        Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => 0,
+    }
 }

@@ -383,6 +383,9 @@ pub struct LiveSession {
     pub title: String,
     /// Clients that are attached.
     pub subscribers: usize,
+    /// Commands that it runs in the background.
+    #[serde(default)]
+    pub jobs: usize,
     /// When something happened last, in milliseconds since 1970.
     pub changed_ms: i64,
 }

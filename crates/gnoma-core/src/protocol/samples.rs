@@ -247,6 +247,7 @@ fn live() -> LiveSession {
         folder: "/work".into(),
         title: "hello".into(),
         subscribers: 2,
+        jobs: 1,
         changed_ms: 99,
     }
 }

@@ -184,7 +184,7 @@ impl Session {
             ToolChoice::Auto
         };
         let system = self.prompts.system(tier);
-        self.gauge.set(Arc::clone(&system), Arc::clone(&tools), messages.clone());
+        self.prompts.gauge.set(Arc::clone(&system), Arc::clone(&tools), messages.clone());
         ModelRequest {
             model: Arc::clone(&arm.model),
             system,

@@ -91,6 +91,8 @@ pub(super) struct Prompts {
     made: HashMap<Tier, Arc<str>>,
     /// Kept, so that it is encoded once.
     example: Option<Vec<Arc<Message>>>,
+    /// What was sent last.
+    pub(super) gauge: Arc<Gauge>,
 }
 
 impl Prompts {
@@ -118,8 +120,6 @@ pub struct Session {
     pub(super) router: Router,
     pub(super) spending: Spending,
     pub(super) prompts: Prompts,
-    /// What was sent last.
-    pub(super) gauge: Arc<Gauge>,
     pub(super) gate: Gate,
     pub(super) judging: Judging,
     pub(super) added: Additions,
@@ -160,12 +160,13 @@ impl Session {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
         let Options { scope, above, spawner, measured, gauge, lifecycle, .. } = options;
-        let mut prompts = Prompts { make: system, made: HashMap::new(), example: None };
+        let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
         let rights = Rights::new(mode, permissions, above);
         let scope = scope.unwrap_or_else(|| Scope::new(id));
         let tools = Toolset::new(tools);
         let specs = Arc::clone(tools.specs(Tier::Full));
-        gauge.set(prompts.system(Tier::Full), specs, history.clone());
+        let shown = prompts.system(Tier::Full);
+        prompts.gauge.set(shown, specs, history.clone());
         let added = Additions::new(lifecycle);
         let spending = Spending::new(&history, measured);
         let keeper = Keeper::new(keeping, &firewall, &limits, history.len());
@@ -179,7 +180,6 @@ impl Session {
             router,
             spending,
             prompts,
-            gauge,
             gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
             judging: Judging::default(),
             keeper,

@@ -35,13 +35,12 @@ pub(crate) struct HookRun {
 
 /// What it means.
 pub(crate) fn read(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
-    let answer = match (&run.end, hook.contract) {
+    match (&run.end, hook.contract) {
         (HookEnd::Code(0), HookContract::Claude) => fine(hook, point, &run.stdout),
         (HookEnd::Code(2), HookContract::Claude) => blocked(point, words(&run.stderr)),
         (HookEnd::Code(code @ (0..=2)), HookContract::Own) => own(point, *code, run),
-        (end, _) => return failed(hook, end, run),
-    };
-    answer
+        (end, _) => failed(hook, end, run),
+    }
 }
 
 /// A program that fails is shown, and blocks only where the hook says so.

@@ -1,6 +1,9 @@
 //! Hooks as other programs keep them: `{"hooks": {"Event": [{"matcher": "…", "hooks": [{…}]}]}}`.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use gnoma_core::lifecycle::PointKind;
 use serde_json::Value;
@@ -59,7 +62,7 @@ pub fn read(places: &ExtendPlaces) -> Found {
     codex_settings(places, &mut found);
     for (by, path) in files {
         if path.is_file() {
-            file(places, by, path, &mut found);
+            file(places, by, &path, &mut found);
         }
     }
     found
@@ -79,12 +82,12 @@ fn codex_settings(places: &ExtendPlaces, found: &mut Found) {
     }
 }
 
-fn file(places: &ExtendPlaces, by: BroughtBy, path: PathBuf, found: &mut Found) {
-    let shown = places.shown(&path);
-    if !places.is_inside(by, &path) {
+fn file(places: &ExtendPlaces, by: BroughtBy, path: &Path, found: &mut Found) {
+    let shown = places.shown(path);
+    if !places.is_inside(by, path) {
         return found.faults.push(format!("{shown} leads out of the project"));
     }
-    let value = read_text(&path).and_then(|text| {
+    let value = read_text(path).and_then(|text| {
         serde_json::from_str::<Value>(&text).map_err(|error| format!("it is no JSON: {error}"))
     });
     let value = match value {
@@ -109,7 +112,7 @@ fn file(places: &ExtendPlaces, by: BroughtBy, path: PathBuf, found: &mut Found) 
                     return found.faults.push(format!("{shown}: more than {MAX_HOOKS} hooks"));
                 }
                 match hook(event, *point, matcher, entry) {
-                    Ok(hook) => found.hooks.push(Hook { by, origin: path.clone(), ..hook }),
+                    Ok(hook) => found.hooks.push(Hook { by, origin: path.to_owned(), ..hook }),
                     Err(why) => found.faults.push(format!("{shown}: a hook for {event} {why}")),
                 }
             }

@@ -107,14 +107,11 @@ fn own(hook: &Hook, point: &Point, session: &HookSession) -> Value {
 /// The arguments as the other program names them, so that scripts find what they look for.
 pub(crate) fn tool_input(call: &ToolCall) -> Value {
     let mut value: Value = call.arguments.read().unwrap_or_default();
-    if call.name.starts_with("fs.")
+    if matches!(&*call.name, "fs.read" | "fs.write" | "fs.edit")
         && let Some(fields) = value.as_object_mut()
+        && let Some(path) = fields.remove("path")
     {
-        if matches!(&*call.name, "fs.read" | "fs.write" | "fs.edit")
-            && let Some(path) = fields.remove("path")
-        {
-            fields.insert("file_path".to_owned(), path);
-        }
+        fields.insert("file_path".to_owned(), path);
     }
     value
 }

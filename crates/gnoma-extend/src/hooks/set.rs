@@ -23,6 +23,9 @@ use crate::places::BroughtBy;
 /// Most hooks that run beside the session at once.
 const MAX_BESIDE: usize = 16;
 
+/// How each hook ran last: its milliseconds, and its end in words.
+type LastRuns = Arc<Mutex<Vec<Option<(u64, String)>>>>;
+
 /// The hooks of one session.
 #[derive(Debug, Default)]
 pub struct Hooks {
@@ -30,7 +33,7 @@ pub struct Hooks {
     points: HashSet<PointKind>,
     runner: Option<Arc<HookRunner>>,
     session: Arc<HookSession>,
-    last: Arc<Mutex<Vec<Option<(u64, String)>>>>,
+    last: LastRuns,
     /// Those that nobody waits for.
     beside: Mutex<JoinSet<()>>,
 }
@@ -162,7 +165,7 @@ fn one(
     point: Arc<Point>,
     input: String,
     runner: Arc<HookRunner>,
-    last: Arc<Mutex<Vec<Option<(u64, String)>>>>,
+    last: LastRuns,
 ) -> (bool, impl Future<Output = Answered> + Send + 'static) {
     let is_async = hook.is_async;
     let work = async move {

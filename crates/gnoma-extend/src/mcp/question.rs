@@ -217,6 +217,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "it is written where it is asked")]
     fn asked(properties: Value, required: &[&str]) -> Elicited {
         let params = json!({"mode": "form", "message": "Tell me", "requestedSchema": {
             "type": "object", "properties": properties, "required": required

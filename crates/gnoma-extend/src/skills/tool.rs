@@ -77,9 +77,8 @@ impl Tool for SkillTool {
     }
 
     fn run(&self, call: ToolCall, _cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
-        let arguments = match call.arguments.read::<Arguments>() {
-            Ok(arguments) => arguments,
-            Err(_) => return Box::pin(async { ToolOutcome::failed("`name` is needed") }),
+        let Ok(arguments) = call.arguments.read::<Arguments>() else {
+            return Box::pin(async { ToolOutcome::failed("`name` is needed") });
         };
         let found = self.skills.iter().find(|skill| skill.name == arguments.name).cloned();
         let Some(skill) = found else {

@@ -76,10 +76,7 @@ impl Kept {
     /// called, where that is known.
     pub fn keeping(&self, continued: Option<SessionId>, id: Option<SessionId>) -> Keeping {
         let begun = self.begun();
-        let store = self.store.clone().map(|store| {
-            let store: Arc<dyn SessionStore> = Arc::new(LateStore { store, id: id.into() });
-            (store, continued)
-        });
+        let store = self.session_store(id).map(|store| (store, continued));
         let (files, clock) = (self.files.clone(), self.clock.clone());
         Keeping {
             store,
@@ -89,6 +86,12 @@ impl Kept {
             now_ms: Box::new(move || clock.now_ms()),
             ..Keeping::default()
         }
+    }
+
+    /// The store that has the session in hand. `id`: what the session that is begun first is called.
+    pub(crate) fn session_store(&self, id: Option<SessionId>) -> Option<Arc<dyn SessionStore>> {
+        let store = self.store.clone()?;
+        Some(Arc::new(LateStore { store, id: id.into() }))
     }
 
     /// The tool that reads back what was too large for the conversation.

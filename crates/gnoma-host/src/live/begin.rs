@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use gnoma_core::{
     Event,
-    protocol::{ProcessEvent, RequestError, SessionSpec},
+    protocol::{ProcessEvent, RequestError, RequestErrorKind, SessionSpec, Start},
     store::SessionId,
 };
 use gnoma_router::pool::Scope;
@@ -32,7 +32,7 @@ pub(super) async fn open(
     shared: &Arc<Shared>,
     spec: SessionSpec,
 ) -> Result<SessionId, RequestError> {
-    if let Some(living) = shared.living(&spec) {
+    if let Some(living) = living(shared, &spec).await? {
         return Ok(living);
     }
     let (notices, heard) = notices();
@@ -45,6 +45,38 @@ pub(super) async fn open(
     };
     let prepared = shared.opener.open(wanted).await?;
     start(shared, Beginning { spec, scope: None, notices, heard }, prepared)
+}
+
+/// The session that a spec wants to go on with, where it lives here already: one of the same project,
+/// and with the settings that are asked for.
+async fn living(
+    shared: &Arc<Shared>,
+    spec: &SessionSpec,
+) -> Result<Option<SessionId>, RequestError> {
+    let goes_on = match spec.start {
+        Start::New => false,
+        Start::Newest { fork } | Start::Stored { fork, .. } => !fork,
+    };
+    if !goes_on || shared.state().sessions.is_empty() {
+        return Ok(None);
+    }
+    let id = match shared.opener.goes_on(spec.clone()).await {
+        Ok(id) => id,
+        // Nothing was said in it yet, or nothing of it is kept.
+        Err(error) => return shared.unsaved(spec).map(Some).ok_or(error),
+    };
+    let Ok(live) = shared.session(&id) else { return Ok(None) };
+    let has = live.kept().spec.profile.clone();
+    match &spec.profile {
+        Some(wanted) if has.as_ref() != Some(wanted) => {
+            let has = has.unwrap_or_else(|| "none".to_owned());
+            let cause =
+                format!("session `{id}` is open in the server with another profile ({has})");
+            Err(RequestError::new(RequestErrorKind::Held, cause)
+                .with_remedy("`gnoma attach` shows it as it is."))
+        }
+        _ => Ok(Some(id)),
+    }
 }
 
 /// What a session begins with besides what was prepared for it.
@@ -82,6 +114,7 @@ pub(super) fn start(
         services,
         scope,
         rights: None,
+        jobs: None,
         outcome: None,
         is_ending: false,
     }));

@@ -58,12 +58,31 @@ pub(super) struct Again {
     pub(super) engine: Option<Opened>,
 }
 
-/// What became of a change.
-pub(super) struct Done {
-    /// The session that goes on, or why none can.
+/// How a session goes on after a change.
+pub(super) enum NextEngine {
+    /// With the engine that it had: nothing was changed.
+    AsItWas(Opened),
+    /// Opened again.
+    Again(Box<Reopened>),
+}
+
+impl NextEngine {
+    fn again(prepared: Result<Prepared, RequestError>, spec: SessionSpec) -> Self {
+        Self::Again(Box::new(Reopened { prepared, spec }))
+    }
+}
+
+/// A session that is opened again.
+pub(super) struct Reopened {
+    /// The session, or why there is none.
     pub(super) prepared: Result<Prepared, RequestError>,
     /// What it is opened with.
     pub(super) spec: SessionSpec,
+}
+
+/// What became of a change.
+pub(super) struct Done {
+    pub(super) next: NextEngine,
     /// What is answered once it goes on.
     pub(super) outcome: Outcome,
     pub(super) replier: Replier,
@@ -71,7 +90,12 @@ pub(super) struct Done {
 
 impl Again {
     pub(super) async fn change(mut self, change: Change, replier: Replier) -> Done {
-        self.close().await;
+        if let Some(engine) = self.engine.take() {
+            if let Err(error) = self.services.check(change.clone()).await {
+                return Done { next: NextEngine::AsItWas(engine), outcome: Err(error), replier };
+            }
+            close(engine).await;
+        }
         let before = change.spec.clone();
         let changed = self.services.change(change).await;
         let (spec, keeps_messages, outcome) = match changed {
@@ -85,18 +109,9 @@ impl Again {
             Err(error) if outcome.is_ok() => {
                 let spec = self.services.unchanged(before);
                 let prepared = self.open(spec.clone(), true).await;
-                Done { prepared, spec, outcome: Err(error), replier }
+                Done { next: NextEngine::again(prepared, spec), outcome: Err(error), replier }
             }
-            prepared => Done { prepared, spec, outcome, replier },
-        }
-    }
-
-    /// Ends the engine, which ends its tools and stores what it has.
-    async fn close(&mut self) {
-        if let Some(mut opened) = self.engine.take()
-            && opened.engine.tell(Command::Close)
-        {
-            while opened.engine.next().await.is_some() {}
+            prepared => Done { next: NextEngine::again(prepared, spec), outcome, replier },
         }
     }
 
@@ -116,5 +131,12 @@ impl Again {
         let opened = prepared.opening.await?;
         prepared.opening = Box::pin(async { Ok(opened) });
         Ok(prepared)
+    }
+}
+
+/// Ends an engine, which ends its tools and stores what it has.
+async fn close(mut opened: Opened) {
+    if opened.engine.tell(Command::Close) {
+        while opened.engine.next().await.is_some() {}
     }
 }

@@ -30,6 +30,8 @@ const MAX_ATTACHED: usize = 64;
 const MAX_TOLD_AT_ONCE: usize = 64;
 /// Most messages of a conversation in one reply.
 const MAX_MESSAGES: u32 = 1_000;
+/// Most bytes of them, unless a single one has more.
+const MAX_HISTORY_BYTES: usize = 4 << 20;
 
 /// The client has left.
 struct Left;
@@ -241,7 +243,8 @@ impl Connection {
                 Reply::Usage { usage, micro_usd: view.micro_usd }
             }))),
             Request::History { before, max } => {
-                let (first, messages) = log.messages(before, max.min(MAX_MESSAGES) as usize);
+                let max = max.min(MAX_MESSAGES) as usize;
+                let (first, messages) = log.page(before, max, MAX_HISTORY_BYTES);
                 Some(Ok(Reply::History { first, messages }))
             }
             Request::Open(_) | Request::List | Request::Watch | Request::Shutdown => {

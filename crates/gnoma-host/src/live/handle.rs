@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{
     log::EventLog,
-    ports::Services,
+    ports::{CountJobs, Services},
     replier::{Replier, ended},
     replies::Outcome as RequestOutcome,
 };
@@ -55,6 +55,8 @@ pub(super) struct Remembered {
     pub(super) scope: Scope,
     /// What it may do, once its engine is there.
     pub(super) rights: Option<Rights>,
+    /// Counts what runs in the background, once its engine is there.
+    pub(super) jobs: Option<CountJobs>,
     /// How its last turn ended.
     pub(super) outcome: Option<Outcome>,
     /// It starts no other sessions any more.
@@ -101,11 +103,24 @@ impl Live {
         let _gone = ended.wait_for(|ended| *ended).await;
     }
 
+    /// Commands that it runs in the background.
+    pub(super) fn jobs(&self) -> usize {
+        let jobs = self.kept().jobs.clone();
+        jobs.map_or(0, |count| count())
+    }
+
+    /// Nobody sees it, and it neither works, also in the background, nor waits for a person.
+    pub(super) fn is_idle(&self) -> bool {
+        self.log.is_idle() && self.jobs() == 0
+    }
+
     pub(super) fn facts(&self) -> LiveSession {
         let (status, changed_ms) = self.log.with_view(|view| (view.status(), view.at_ms));
+        let jobs = self.jobs();
         let kept = self.kept();
         LiveSession {
             status,
+            jobs,
             folder: kept.spec.folder.clone(),
             title: kept.title.clone().unwrap_or_else(|| self.first_words()),
             subscribers: self.log.subscribers(),

@@ -58,10 +58,17 @@ impl Host {
         self.shared.sessions()
     }
 
-    /// Whether nobody needs the process: no session is seen, at work or waiting for a person.
+    /// Whether nobody needs the process: no session is seen, at work (also in the background) or waiting
+    /// for a person.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.shared.state().sessions.values().all(|live| live.log().is_idle())
+        self.shared.state().sessions.values().all(Live::is_idle)
+    }
+
+    /// Whether a session runs commands in the background. Nobody is told when they end.
+    #[must_use]
+    pub fn has_jobs(&self) -> bool {
+        self.shared.state().sessions.values().any(|live| live.jobs() > 0)
     }
 
     /// Waits until something has happened to a session, counted from `seen`; gives the count.
@@ -96,5 +103,6 @@ impl Host {
 }
 
 fn is_at_work(session: &LiveSession) -> bool {
-    matches!(session.status.state, SessionState::Active | SessionState::Cancelling)
+    session.jobs > 0
+        || matches!(session.status.state, SessionState::Active | SessionState::Cancelling)
 }

@@ -135,6 +135,27 @@ impl EventLog {
         look(&self.state().view)
     }
 
+    /// At most `max` messages before the one of that number, and the number of the first of them: fewer
+    /// where they would have more than `max_bytes`, but always one.
+    #[must_use]
+    pub fn page(
+        &self,
+        before: Option<u64>,
+        max: usize,
+        max_bytes: usize,
+    ) -> (u64, Vec<Arc<Message>>) {
+        let (first, mut messages) = self.messages(before, max);
+        let mut bytes = 0_usize;
+        let fit = messages.iter().rev().take_while(|message| {
+            let is_last = bytes == 0;
+            bytes = bytes.saturating_add(message.content_bytes().max(1));
+            is_last || bytes <= max_bytes
+        });
+        let left_out = messages.len() - fit.count();
+        messages.drain(..left_out);
+        (first + left_out as u64, messages)
+    }
+
     /// At most `max` messages before the one of that number, and the number of the first of them.
     #[must_use]
     pub fn messages(&self, before: Option<u64>, max: usize) -> (u64, Vec<Arc<Message>>) {
@@ -337,6 +358,9 @@ mod tests {
         assert_eq!(log.messages(Some(1), 2), (0, vec![message(0)]));
         assert_eq!(log.messages(Some(9), 1), (2, vec![message(2)]));
         assert_eq!(log.messages(Some(0), 5), (0, vec![]));
+        assert_eq!(log.page(None, 9, 4), (1, vec![message(1), message(2)]));
+        assert_eq!(log.page(None, 9, 1), (2, vec![message(2)]), "one in any case");
+        assert_eq!(log.page(Some(2), 1, 99), (1, vec![message(1)]));
     }
 
     #[derive(Clone, Debug)]

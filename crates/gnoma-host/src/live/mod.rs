@@ -7,6 +7,7 @@
 mod begin;
 mod change;
 mod children;
+mod command;
 mod connection;
 mod handle;
 mod host;
@@ -20,5 +21,8 @@ mod shared;
 pub use self::{
     host::Host,
     log::{Delivery, EventLog, Subscription},
-    ports::{Beside, Change, Changed, ChildOpening, Opened, Opener, Opening, Prepared, Services},
+    ports::{
+        Beside, Change, Changed, ChildOpening, CountJobs, Opened, Opener, Opening, Prepared,
+        Services,
+    },
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gnoma_core::{
     Message,
     info::{Choice, SessionInfo},
-    protocol::{Reply, Request, RequestError, SessionSpec},
+    protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start},
     store::SessionId,
     tool::{BoxFuture, Spawner},
 };
@@ -19,6 +19,18 @@ pub trait Opener: Send + Sync + 'static {
     /// Reads what a session needs from this machine. What needs a network or a lock is left to
     /// [`Prepared::opening`].
     fn open(&self, wanted: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>>;
+
+    /// The stored session that a spec goes on with, where it goes on with one itself and not with a copy.
+    /// Takes nothing in hand: it may live in this process already.
+    fn goes_on(&self, spec: SessionSpec) -> BoxFuture<'static, Result<SessionId, RequestError>> {
+        let id = match spec.start {
+            Start::Stored { id, .. } => Ok(SessionId::new(id)),
+            Start::New | Start::Newest { .. } => {
+                Err(RequestError::new(RequestErrorKind::NotFound, "no session goes on"))
+            }
+        };
+        Box::pin(std::future::ready(id))
+    }
 
     /// Milliseconds since 1970.
     fn now_ms(&self) -> i64;
@@ -79,6 +91,8 @@ pub struct Opened {
     pub beside: Box<dyn Beside>,
     /// The models that can be chosen, as far as they are known now.
     pub models: Box<dyn Fn() -> Vec<Choice> + Send>,
+    /// How many commands its tools run in the background now.
+    pub jobs: CountJobs,
 }
 
 /// What works beside a session, and may rest while nobody uses it.
@@ -93,10 +107,19 @@ impl Beside for () {
     fn used(&self, _is_used: bool) {}
 }
 
+/// Counts the commands that a session's tools run in the background.
+pub type CountJobs = Arc<dyn Fn() -> usize + Send + Sync>;
+
 /// What a session's project can do besides the conversation. Nothing here runs on the session's loop.
 pub trait Services: Send + Sync {
     /// Answers a request that changes nothing in the engine.
     fn answer(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>>;
+
+    /// Whether a change can be done, as far as that is known while the engine is open: closing it ends
+    /// its background jobs, which a change that cannot be done should not cost.
+    fn check(&self, _change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Does what a request wants of the stored conversation and the files while no engine is open, and
     /// says what the session goes on with.
@@ -117,6 +140,7 @@ pub trait Services: Send + Sync {
 }
 
 /// A change for which a session is opened anew.
+#[derive(Clone)]
 pub struct Change {
     /// What is asked: a switch, a rewind, a redo or a fork.
     pub request: Request,

@@ -9,7 +9,7 @@ use std::{
 
 use gnoma_core::{
     CallId, Command, Event,
-    protocol::{Detach, ProcessEvent, Reply, Request, RequestError, RequestErrorKind, SessionView},
+    protocol::{Detach, ProcessEvent, Reply, Request, RequestError, SessionView},
     session::{NoticeLevel, SessionState},
     store::SessionId,
     tool::BoxFuture,
@@ -22,6 +22,7 @@ use tokio::{
 
 use super::{
     change,
+    command::{self, between_turns, closed, for_one_turn, not_asked},
     handle::{Job, Live, Remembered, busy},
     log::EventLog,
     ports::{Change, Opened, Prepared, Services},
@@ -164,8 +165,10 @@ impl Actor {
             Woke::Opened(Err(error)) => self.not_opened(&error),
             Woke::Changed(done) => {
                 self.changed(*done);
-                if self.is_closing && matches!(self.engine, Engine::Gone) {
-                    return Break(());
+                match &self.engine {
+                    Engine::Open(_) if self.is_closing => return self.close(),
+                    Engine::Gone if self.is_closing => return Break(()),
+                    _ => (),
                 }
             }
             Woke::Event(Some(event)) => self.told(event),
@@ -259,7 +262,10 @@ impl Actor {
     }
 
     fn opened(&mut self, opened: Opened) {
-        self.kept().rights = Some(opened.engine.rights());
+        let mut kept = self.kept();
+        kept.rights = Some(opened.engine.rights());
+        kept.jobs = Some(Arc::clone(&opened.jobs));
+        drop(kept);
         for command in self.waiting.drain(..) {
             opened.engine.tell(command);
         }
@@ -329,8 +335,16 @@ impl Actor {
                 replier.reply(Ok(Reply::Done));
                 return self.count_subscribers();
             }
-            request => match command(request) {
-                Ok(command) => replier.reply(self.command(command)),
+            request => match command::of(request) {
+                Ok(command) => {
+                    let models = || match &self.engine {
+                        Engine::Open(opened) => (opened.models)(),
+                        _ => Vec::new(),
+                    };
+                    let outcome = command::refuse(&command, &self.log, models)
+                        .and_then(|()| self.command(command));
+                    replier.reply(outcome);
+                }
                 Err(request) if change::is_change(&request) => self.change(request, replier),
                 Err(request) => self.answer_beside(request, replier),
             },
@@ -375,7 +389,7 @@ impl Actor {
             return replier.reply(Err(busy()));
         }
         let title = match &request {
-            Request::Rename { title } => Some((title.clone(), Arc::clone(&self.kept))),
+            Request::Rename { title } => Some((title.trim().to_owned(), Arc::clone(&self.kept))),
             _ => None,
         };
         let answer = self.services.answer(request);
@@ -403,9 +417,9 @@ impl Actor {
             self.work.spawn(change::open_another(shared, services, change, replier));
             return;
         }
-        let state = self.log.with_view(|view| view.state);
-        let is_at_work = matches!(state, SessionState::Active | SessionState::Cancelling);
-        if is_at_work || matches!(self.engine, Engine::Opening(_) | Engine::Changing(_)) {
+        if command::is_at_work(&self.log)
+            || matches!(self.engine, Engine::Opening(_) | Engine::Changing(_))
+        {
             return replier.reply(Err(between_turns()));
         }
         let engine = match std::mem::replace(&mut self.engine, Engine::Gone) {
@@ -425,14 +439,21 @@ impl Actor {
 
     /// The session goes on, changed or as it was.
     fn changed(&mut self, done: change::Done) {
-        let change::Done { prepared, spec, outcome, replier } = done;
+        let change::Done { next, outcome, replier } = done;
         let Some(shared) = self.shared.upgrade() else { return };
+        let (prepared, spec) = match next {
+            change::NextEngine::Again(again) => (again.prepared, again.spec),
+            change::NextEngine::AsItWas(opened) => {
+                self.opened(opened);
+                return replier.reply(outcome);
+            }
+        };
         match prepared {
             Ok(Prepared { info, messages, opening, services, .. }) => {
                 self.log.begin_epoch(shared.next_epoch(), messages);
                 self.services = Arc::clone(&services);
                 let mut kept = self.kept();
-                (kept.spec, kept.services, kept.rights) = (spec, services, None);
+                (kept.spec, kept.services, kept.rights, kept.jobs) = (spec, services, None, None);
                 drop(kept);
                 self.push(Event::Info(Box::new(info)));
                 self.engine = Engine::Opening(opening);
@@ -463,43 +484,9 @@ impl Engine {
     }
 }
 
-/// The engine's command for a request.
-fn command(request: Request) -> Result<Command, Request> {
-    Ok(match request {
-        Request::Send { content } => Command::Send { content },
-        Request::EditQueue { was, queue } => Command::EditQueue { was, queue },
-        Request::Answer { call, answer } => Command::Answer { call, answer },
-        Request::Cancel => Command::Cancel,
-        Request::SetMode { mode } => Command::SetMode { mode },
-        Request::Pin { arm } => Command::Pin { arm },
-        Request::Rate { good } => Command::Rate { good },
-        Request::Compact { focus } => Command::Compact { focus },
-        other => return Err(other),
-    })
-}
-
 async fn deserted(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-fn closed() -> RequestError {
-    RequestError::new(RequestErrorKind::Closed, "the session is closed")
-}
-
-fn not_asked() -> RequestError {
-    let cause = "the question was already answered, or never asked";
-    RequestError::new(RequestErrorKind::NotAsked, cause)
-}
-
-fn for_one_turn() -> RequestError {
-    let cause = "another session started this one for one turn, so it cannot be reopened";
-    RequestError::new(RequestErrorKind::Invalid, cause)
-}
-
-fn between_turns() -> RequestError {
-    RequestError::new(RequestErrorKind::Busy, "a turn is running")
-        .with_remedy("Wait for it to finish, or stop it first.")
 }

@@ -81,13 +81,16 @@ impl Shared {
         self.state().facts()
     }
 
-    /// The session that a spec wants to go on with, where it lives here already.
-    pub(super) fn living(&self, spec: &SessionSpec) -> Option<SessionId> {
-        let Start::Stored { id, fork: false } = &spec.start else { return None };
-        let state = self.state();
-        let mut found = state.sessions.keys().filter(|living| living.as_str().starts_with(id));
-        let first = found.next().filter(|_| !id.is_empty())?;
-        found.next().is_none().then(|| first.clone())
+    /// The session of exactly that id that lives here with what the spec wants, stored or not.
+    pub(super) fn unsaved(&self, spec: &SessionSpec) -> Option<SessionId> {
+        let Start::Stored { id, .. } = &spec.start else { return None };
+        let live = self.session(&SessionId::new(id.as_str())).ok()?;
+        let kept = live.kept();
+        let (has, wants) = (&kept.spec, &spec.overrides.incognito);
+        let is_meant = has.folder == spec.folder
+            && (spec.profile.is_none() || spec.profile == has.profile)
+            && (wants.is_none() || *wants == has.overrides.incognito);
+        is_meant.then(|| SessionId::new(id.as_str()))
     }
 
     pub(super) fn session(&self, id: &SessionId) -> Result<Live, RequestError> {

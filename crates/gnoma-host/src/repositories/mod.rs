@@ -34,8 +34,11 @@ const MARKS: [&str; 7] =
 pub(crate) struct RepositoriesOnDisk {
     /// Where programs are looked for.
     path: String,
-    secrets: Mutex<HashMap<PathBuf, (HistoryStamp, Arc<[PathBuf]>)>>,
+    secrets: Mutex<KnownSecrets>,
 }
+
+/// The secret files of each history, and how it stood when they were looked for.
+type KnownSecrets = HashMap<PathBuf, (HistoryStamp, Arc<[PathBuf]>)>;
 
 /// When [`MARKS`] were last changed.
 type HistoryStamp = Vec<Option<SystemTime>>;
@@ -70,7 +73,7 @@ impl Repositories for RepositoriesOnDisk {
     fn secrets(&self, folder: &Path) -> Arc<[PathBuf]> {
         let Some(found) = FoundRepository::around(folder) else { return Arc::default() };
         let stamp = stamp(&found);
-        let known = |secrets: &HashMap<PathBuf, (HistoryStamp, Arc<[PathBuf]>)>| {
+        let known = |secrets: &KnownSecrets| {
             let (then, secrets) = secrets.get(&found.git)?;
             (*then == stamp).then(|| Arc::clone(secrets))
         };

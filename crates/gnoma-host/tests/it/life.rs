@@ -167,6 +167,28 @@ async fn a_change_gives_everybody_a_snapshot_of_the_next_epoch() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_change_that_cannot_be_done_does_not_close_the_engine() {
+    let (world, _) = World::of(vec![Answer::text("one"), Answer::text("two")]);
+    let host = world.host();
+    let mut window = Window::new(&host, "w");
+    let session = window.open(kept()).await;
+    window.attach(&session).await;
+    window.ask(Some(&session), say("first")).await.unwrap();
+    window.settle(LONG).await;
+    let before = window.views[&session].clone();
+    let rewind = Request::Rewind { turns: 99, files: true, conversation: true };
+    // What is said meanwhile is not lost.
+    let asked = window.send(Some(&session), rewind);
+    window.ask(Some(&session), say("second")).await.unwrap();
+    window.settle(LONG).await;
+    let outcome = window.replies.iter().find(|(id, _)| *id == asked).unwrap().1.clone();
+    assert_eq!(kind(outcome), RequestErrorKind::Invalid);
+    let view = &window.views[&session];
+    assert_eq!((view.epoch, view.messages), (before.epoch, 4));
+    assert!(world.effects.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_a_change_fails_the_session_goes_on_as_it_was() {
     // The change itself fails, its settings cannot be read, or it cannot be opened.
     for (model, expected) in [

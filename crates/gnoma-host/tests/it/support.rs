@@ -209,11 +209,15 @@ impl World {
             let Opening { carried, spawner, .. } = wanted;
             let parts = Parts { carried, scope: None, above: None, spawner };
             let engine = self.engine(&named, &spec, parts);
-            Ok(Opened { engine, beside: Box::new(Watched(self)), models: Box::new(Vec::new) })
+            Ok(opened(engine, Watched(self)))
         });
         let info = Default::default();
         Ok(Prepared { id, info, messages, opening, services })
     }
+}
+
+fn opened(engine: gnoma_engine::Handle, beside: impl Beside + 'static) -> Opened {
+    Opened { engine, beside: Box::new(beside), models: Box::new(Vec::new), jobs: Arc::new(|| 0) }
 }
 
 /// What a session's engine is made of besides its world.
@@ -274,6 +278,18 @@ impl Services for TestServices {
         })
     }
 
+    fn check(&self, change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            match change.request {
+                Request::Rewind { turns: 99, .. } => {
+                    Err(RequestError::new(RequestErrorKind::Invalid, "there are not so many"))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
     fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
         let Change { request, mut spec } = change;
         let world = Arc::clone(&self.0);
@@ -304,7 +320,7 @@ impl Services for TestServices {
             let (scope, above) = (Some(scope), Some(rights));
             let parts = Parts { carried: Vec::new(), scope, above, spawner };
             let engine = world.engine(&id, &spec, parts);
-            let opened = Opened { engine, beside: Box::new(()), models: Box::new(Vec::new) };
+            let opened = opened(engine, ());
             let opening = Box::pin(async { Ok(opened) });
             let services = Arc::new(Self(world));
             let (info, messages) = Default::default();

@@ -31,6 +31,10 @@ impl Tool for JobTool {
         &self.spec
     }
 
+    fn background_jobs(&self) -> usize {
+        self.shared.jobs.running()
+    }
+
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {

@@ -132,6 +132,12 @@ impl Jobs {
             .collect()
     }
 
+    /// How many run.
+    pub(super) fn running(&self) -> usize {
+        let table = self.table();
+        table.jobs.values().filter(|job| lock(&job.log).state == JobState::Running).count()
+    }
+
     /// What is new since the last poll.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ pub(super) async fn run(json: bool, around: &ProcessEnvironment) -> Result<Exit>
     }
     let now_ms = clock::now_ms();
     let row = |session: &LiveSession| {
-        let LiveSession { status, folder, title, subscribers, changed_ms } = session;
+        let LiveSession { status, folder, title, subscribers, changed_ms, .. } = session;
         let when = clock::ago(*changed_ms, now_ms);
         let folder = around.environment.shortened(folder);
         let about = if title.is_empty() { folder } else { format!("{folder}: {title}") };
@@ -45,6 +45,7 @@ pub(super) async fn run(json: bool, around: &ProcessEnvironment) -> Result<Exit>
 pub(super) fn doing(session: &LiveSession) -> &'static str {
     match session.status.state {
         _ if session.status.questions > 0 => "asks",
+        SessionState::Idle if session.jobs > 0 => "job",
         SessionState::Idle => "idle",
         SessionState::Active => "works",
         SessionState::Cancelling => "stops",

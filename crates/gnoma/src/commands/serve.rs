@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
-use gnoma_core::protocol::{Client, LiveSession, Request};
+use gnoma_core::protocol::{Client, LiveSession, Request, RequestErrorKind};
 use gnoma_host::{Folders as _, HostError, live::Host, opening::Projects};
-use gnoma_serve::{Place, PlaceError, Server, serve};
-use tokio::time::{Instant, sleep, sleep_until};
+use gnoma_serve::{ConnectError, Place, PlaceError, Server, serve};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::ps::doing;
 use crate::{
@@ -19,8 +20,13 @@ use crate::{
 
 /// How long the server that is replaced may take to store everything and end.
 const REPLACE_PATIENCE: Duration = Duration::from_secs(35);
+/// How long it may take to answer that it will.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(3);
 /// Between two looks whether it has.
 const REPLACE_STEP: Duration = Duration::from_millis(50);
+
+/// Between two looks whether commands in the background have ended.
+const JOBS_STEP: Duration = Duration::from_secs(1);
 
 /// The host, for whoever connects.
 struct Serving(Host);
@@ -43,8 +49,8 @@ pub(super) async fn run(
 ) -> Result<Exit> {
     refuse_session_options(args)?;
     let place = server::place(around);
-    if replace && let Some(mut client) = server::find(around).await? {
-        server::ask(&mut client, Request::Shutdown).await.map_err(HostError::from)?;
+    if replace {
+        end_running(&place, around).await?;
     }
     let patience = if replace { REPLACE_PATIENCE } else { Duration::ZERO };
     let held = listen(&place, patience).await?;
@@ -92,6 +98,34 @@ fn refuse_session_options(args: &TurnArgs) -> Result<(), HostError> {
     }
 }
 
+/// Has the server that runs store everything and end. One that does not answer, or speaks another
+/// version, understands a signal.
+async fn end_running(place: &Place, around: &ProcessEnvironment) -> Result<()> {
+    let why = match server::try_find(around).await {
+        Ok(None) => return Ok(()),
+        Ok(Some(mut client)) => {
+            match timeout(SHUTDOWN_PATIENCE, server::ask(&mut client, Request::Shutdown)).await {
+                Ok(Ok(_)) => return Ok(()),
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "it does not answer".to_owned(),
+            }
+        }
+        // Whom it does not let in for another reason may not end it either.
+        Err(ConnectError::Refused(error)) if error.kind != RequestErrorKind::Version => {
+            return Err(HostError::from(error).into());
+        }
+        Err(error) => error.to_string(),
+    };
+    let Some(server) = place.server().await.and_then(Pid::from_raw) else { return Ok(()) };
+    let id = server.as_raw_nonzero();
+    report::say(format_args!("asking the server (process {id}) to end by a signal: {why}"));
+    let sent = kill_process(server, Signal::TERM);
+    sent.map_err(|error| HostError::failure(format!("cannot end process {id}: {error}")))?;
+    // One that was stopped obeys nothing else. Where it went on to its end already there is nobody.
+    let _gone = kill_process(server, Signal::CONT);
+    Ok(())
+}
+
 /// Takes the place, after waiting for the server that is there where it is being replaced.
 async fn listen(place: &Place, patience: Duration) -> Result<gnoma_serve::place::Held> {
     let until = Instant::now() + patience;
@@ -99,9 +133,14 @@ async fn listen(place: &Place, patience: Duration) -> Result<gnoma_serve::place:
         match place.listen() {
             Ok(held) => return Ok(held),
             Err(PlaceError::Taken { .. }) if Instant::now() < until => sleep(REPLACE_STEP).await,
-            Err(error @ PlaceError::Taken { .. }) => {
-                let remedy = Some("`gnoma serve --replace` replaces it".to_owned());
-                return Err(HostError { remedy, ..HostError::usage(error.to_string()) }.into());
+            Err(PlaceError::Taken { pid }) => {
+                let remedy = Some(if patience.is_zero() {
+                    "`gnoma serve --replace` replaces it".to_owned()
+                } else {
+                    format!("it does not end; `kill -9 {pid}` ends it, and what was stored is kept")
+                });
+                let cause = PlaceError::Taken { pid }.to_string();
+                return Err(HostError { remedy, ..HostError::usage(cause) }.into());
             }
             Err(error) => return Err(HostError::usage(error.to_string()).into()),
         }
@@ -129,6 +168,7 @@ async fn idle(host: &Host, after: Option<Duration>) {
                 since = None;
             }
             count = host.changed_since(seen) => seen = count,
+            () = sleep(JOBS_STEP), if host.has_jobs() => (),
         }
     }
 }

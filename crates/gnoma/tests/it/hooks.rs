@@ -265,7 +265,6 @@ async fn nobody_waits_for_an_async_hook_and_it_still_ends_its_work() {
 ///     GNOMA_MEASURE=1 cargo test -p gnoma --test it -- --nocapture a_hook_that_does_nothing
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "a measurement is asked for from outside")]
-#[expect(clippy::print_stdout, reason = "it prints figures")]
 async fn a_hook_that_does_nothing_costs_little() {
     const CALLS: u32 = 20;
     if std::env::var("GNOMA_MEASURE").is_err() {

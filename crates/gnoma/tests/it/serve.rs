@@ -18,6 +18,8 @@ use crate::{
     tui::{Person, slowly},
 };
 
+mod requests;
+
 const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(10);
 
@@ -48,6 +50,11 @@ impl Served {
         let mut lines = BufReader::new(served.child.stderr.take().unwrap());
         let mut line = String::new();
         lines.read_line(&mut line).unwrap();
+        // One that it takes the place of may be named first.
+        if line.contains("by a signal") {
+            line.clear();
+            lines.read_line(&mut line).unwrap();
+        }
         assert!(line.contains("server.sock"), "{line}");
         served.child.stderr = Some(lines.into_inner());
         served
@@ -292,6 +299,60 @@ async fn a_server_that_is_ended_stores_everything_and_says_what_was_running() {
     assert!(world.last_request().iter().any(|(_, text)| text.contains("3 sheep")));
 }
 
+/// Speaks as a server of a version far apart does, until it is killed. Run by the test below.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the other test says where")]
+fn a_server_of_another_version() {
+    let Some(socket) = std::env::var_os("GNOMA_TEST_SOCKET") else { return };
+    let listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
+    for stream in listener.incoming() {
+        let mut stream = BufReader::new(stream.unwrap());
+        let mut hello = String::new();
+        stream.read_line(&mut hello).ok();
+        let refusal =
+            "{\"refused\":{\"kind\":\"version\",\"cause\":\"the server speaks version 9\"}}\n";
+        stream.get_mut().write_all(refusal.as_bytes()).ok();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_another_version_is_replaced() {
+    let world = World::new([says("An answer.")]);
+    let folder = world.home.path().join("run/gnoma");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let socket = folder.join("server.sock");
+    let old = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "serve::a_server_of_another_version"])
+        .env("GNOMA_TEST_SOCKET", &socket)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut old = Served { child: old.unwrap() };
+    while UnixStream::connect(&socket).is_err() {
+        tokio::time::sleep(STEP).await;
+    }
+    let refused = world.run(&["ps"]).await;
+    assert!(refused.err.contains("speaks version 9"), "{refused:?}");
+    let _new = Served::starts(&world, &["--replace"]);
+    assert_eq!(old.ends().0, None, "a signal ended it");
+    assert!(sessions(&world).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_was_stopped_is_named_and_replaced() {
+    let world = World::new([says("An answer.")]);
+    let mut first = Served::starts(&world, &[]);
+    first.signals(Signal::STOP);
+    let begun = Instant::now();
+    let run = world.run(&["ps"]).await;
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert!(run.err.contains(&first.child.id().to_string()), "{run:?}");
+    assert!(run.err.contains("gnoma serve --replace"), "{run:?}");
+    let _second = Served::starts(&world, &["--replace"]);
+    assert_eq!(first.ends().0, Some(143), "it stored everything");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn one_server_at_a_time_and_another_takes_its_place_when_told() {
     let world = World::new([says("An answer.")]);
@@ -333,6 +394,7 @@ async fn what_cannot_be_read_gets_one_error_and_nothing_else_happens() {
     };
     let hello = "{\"version\":1,\"program\":\"test\",\"client\":\"c\"}\n";
     assert!(says(b"rubbish\n").contains("malformed"));
+    assert!(says(b"{\"version\":1,").contains("malformed"));
     assert!(says(b"{\"version\":99,\"program\":\"x\",\"client\":\"c\"}\n").contains("--replace"));
     for (line, kind) in [
         ("rubbish\n", "malformed"),

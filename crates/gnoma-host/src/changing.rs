@@ -1,0 +1,158 @@
+//! Changes for which a session is opened anew: whether they can be done, what they do to what is stored,
+//! and what the session goes on with.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    protocol::{Request, SessionSpec, Start, Switch},
+    store::SessionId,
+};
+
+use crate::{
+    HostError, Notices, Project, Result,
+    live::{Change, Changed},
+    providers, redo,
+    rewind::{self, Outcome, Part, Rewind, Target},
+    routing,
+};
+
+const NOTHING_KEPT: &str = "this session is not saved, so it cannot be rewound";
+
+/// Does what a change wants while no engine is open, and says what is opened next.
+pub(crate) async fn changed(
+    project: Arc<Project>,
+    stored: Option<SessionId>,
+    Change { request, spec }: Change,
+) -> Result<Changed> {
+    let going_on = going_on(spec, stored.as_ref());
+    let same = |told: String| Changed { spec: going_on.clone(), keeps_messages: true, told };
+    let missing = || HostError::usage(NOTHING_KEPT);
+    Ok(match request {
+        Request::Rewind { turns, files, conversation } => {
+            let id = stored.clone().ok_or_else(missing)?;
+            let how = rewinding(&id, turns, files, conversation)?;
+            same(lines(rewind::rewind(&project, &how).await?))
+        }
+        Request::Redo => {
+            let id = stored.clone().ok_or_else(missing)?;
+            same(lines(redo::redo(&project, Some(id.as_str()), true).await?))
+        }
+        Request::Fork => {
+            let id = stored.clone().ok_or_else(|| {
+                HostError::usage("this session is not saved, so it cannot be copied")
+            })?;
+            let start = Start::Stored { id: id.to_string(), fork: true };
+            Changed {
+                spec: SessionSpec { start, ..going_on },
+                keeps_messages: true,
+                told: String::new(),
+            }
+        }
+        Request::Switch(switch) => switched(&project, going_on, switch),
+        _ => return Err(HostError::usage("this request does not change the session")),
+    })
+}
+
+/// How many turns are taken back, and what of them.
+fn rewinding(id: &SessionId, turns: usize, files: bool, conversation: bool) -> Result<Rewind> {
+    let part = match (files, conversation) {
+        (true, false) => Part::Files,
+        (false, true) => Part::Conversation,
+        (true, true) => Part::Both,
+        (false, false) => {
+            return Err(HostError::usage(
+                "neither files nor conversation are to be taken back; choose one or both",
+            ));
+        }
+    };
+    let (session, to) = (Some(id.to_string()), Target::Turns(turns));
+    Ok(Rewind { session, to, part, dry_run: false, overwrite: true })
+}
+
+/// Whether a change can be done, as far as that is known while the session goes on: what fails later
+/// costs it its background jobs.
+pub(crate) async fn check(
+    project: Arc<Project>,
+    stored: Option<SessionId>,
+    Change { request, spec }: Change,
+) -> Result<()> {
+    let missing = || HostError::usage(NOTHING_KEPT);
+    match request {
+        Request::Rewind { turns, files, conversation } => {
+            let id = stored.ok_or_else(missing)?;
+            rewind::check(&project, &rewinding(&id, turns, files, conversation)?).await
+        }
+        Request::Redo => redo::check(&project, stored.ok_or_else(missing)?.as_str()).await,
+        Request::Switch(switch) => {
+            let Changed { spec, .. } = switched(&project, going_on(spec, stored.as_ref()), switch);
+            let project = Project::open(spec, Notices::unheard(), project.shared.clone())?;
+            project.refuse_whole_system()?;
+            routing::prepare(&project, &routing::Wanted::default()).await.map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
+    let mut spec = spec;
+    let mut keeps_messages = true;
+    let mut told = String::new();
+    match switch {
+        Switch::Model(name) => {
+            let providers = providers::named(&project.routing.provider);
+            let is_provider = |before: &str| providers.iter().any(|known| known == before);
+            match name.split_once('/').filter(|(before, _)| is_provider(before)) {
+                Some((provider, model)) => {
+                    spec.overrides.provider = Some(provider.to_owned());
+                    spec.overrides.model = Some(model.to_owned());
+                }
+                None => spec.overrides.model = Some(name),
+            }
+        }
+        Switch::Provider(name) => {
+            spec.overrides.provider = Some(name);
+            spec.overrides.model = None;
+        }
+        Switch::Profile(name) => {
+            spec.profile = Some(name);
+            (spec.start, keeps_messages) = (Start::New, false);
+        }
+        Switch::Incognito(incognito) => {
+            spec.overrides.incognito = Some(incognito);
+            spec.start = Start::New;
+            // What was kept may go on unseen; what was said unseen is never kept.
+            keeps_messages = incognito;
+            told = if incognito {
+                "Nothing is saved from here on. The model still remembers the conversation so far"
+            } else {
+                "Started a new conversation, which is saved. The previous one was not"
+            }
+            .to_owned();
+        }
+        Switch::New => (spec.start, keeps_messages) = (Start::New, false),
+        Switch::Stored(id) => (spec.start, keeps_messages) = (stored(id, false), false),
+        Switch::Copy(id) => (spec.start, keeps_messages) = (stored(id, true), false),
+    }
+    Changed { spec, keeps_messages, told }
+}
+
+/// A start from the stored session of that id, or the newest.
+fn stored(id: Option<String>, fork: bool) -> Start {
+    id.map_or(Start::Newest { fork }, |id| Start::Stored { id, fork })
+}
+
+/// What a session of a project is opened with to go on as the stored one of that id.
+pub(crate) fn going_on(spec: SessionSpec, stored: Option<&SessionId>) -> SessionSpec {
+    let start = match stored {
+        Some(id) => Start::Stored { id: id.to_string(), fork: false },
+        None => Start::New,
+    };
+    SessionSpec { start, ..spec }
+}
+
+fn lines(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Done(text) => text,
+        Outcome::Conflict(paths) => rewind::named(&paths),
+    }
+}

@@ -1,0 +1,149 @@
+//! Requests that are commands of the engine, and those of them that would come to nothing. Pure.
+
+use gnoma_core::{
+    Command, Content, ModelRef,
+    info::Choice,
+    protocol::{Request, RequestError, RequestErrorKind, RunningTurn},
+    session::SessionState,
+};
+
+use super::log::EventLog;
+
+/// Messages that may wait for a running turn.
+const MAX_QUEUED: usize = 64;
+/// Bytes of them: every front end is told all of them whenever one is added.
+const MAX_QUEUED_BYTES: usize = 8 << 20;
+
+/// The engine's command for a request; else the request.
+pub(super) fn of(request: Request) -> Result<Command, Request> {
+    Ok(match request {
+        Request::Send { content } => Command::Send { content },
+        Request::EditQueue { was, queue } => Command::EditQueue { was, queue },
+        Request::Answer { call, answer } => Command::Answer { call, answer },
+        Request::Cancel => Command::Cancel,
+        Request::SetMode { mode } => Command::SetMode { mode },
+        Request::Pin { arm } => Command::Pin { arm },
+        Request::Rate { good } => Command::Rate { good },
+        Request::Compact { focus } => Command::Compact { focus },
+        other => return Err(other),
+    })
+}
+
+/// Why a command would come to nothing, if it would. `models`: those that can be chosen now.
+pub(super) fn refuse(
+    command: &Command,
+    log: &EventLog,
+    models: impl Fn() -> Vec<Choice>,
+) -> Result<(), RequestError> {
+    match command {
+        Command::Send { content } if !is_sendable(content) => Err(RequestError::new(
+            RequestErrorKind::Invalid,
+            "a message has text or images and nothing else",
+        )),
+        Command::Send { content } => log.with_view(|view| has_room(view.turn.as_ref(), content)),
+        Command::Compact { .. } if is_at_work(log) => Err(between_turns()),
+        Command::Pin { arm: Some(arm) } if !is_known(&models(), arm) => {
+            let cause = format!("no model `{arm}` can be chosen");
+            Err(RequestError::new(RequestErrorKind::NotFound, cause))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a turn runs.
+pub(super) fn is_at_work(log: &EventLog) -> bool {
+    let state = log.with_view(|view| view.state);
+    matches!(state, SessionState::Active | SessionState::Cancelling)
+}
+
+/// Whether an arm is among the models that can be chosen; where none is known, any may be.
+fn is_known(models: &[Choice], arm: &ModelRef) -> bool {
+    models.is_empty() || models.iter().any(|choice| choice.arm.as_ref() == Some(arm))
+}
+
+pub(super) fn between_turns() -> RequestError {
+    RequestError::new(RequestErrorKind::Busy, "a turn is running")
+        .with_remedy("Wait for it to finish, or stop it first.")
+}
+
+pub(super) fn closed() -> RequestError {
+    RequestError::new(RequestErrorKind::Closed, "the session is closed")
+}
+
+pub(super) fn not_asked() -> RequestError {
+    let cause = "the question was already answered, or never asked";
+    RequestError::new(RequestErrorKind::NotAsked, cause)
+}
+
+pub(super) fn for_one_turn() -> RequestError {
+    let cause = "another session started this one for one turn, so it cannot be reopened";
+    RequestError::new(RequestErrorKind::Invalid, cause)
+}
+
+/// Whether a person can say that: only the model's side has anything but text and images.
+fn is_sendable(content: &[Content]) -> bool {
+    let is_said = |part: &Content| match part {
+        Content::Text(text) => !text.text.is_empty(),
+        Content::Image(_) => true,
+        Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::ToolResult(_) => false,
+    };
+    !content.is_empty() && content.iter().all(is_said)
+}
+
+/// Whether one more message can wait for the turn that runs.
+fn has_room(turn: Option<&RunningTurn>, content: &[Content]) -> Result<(), RequestError> {
+    let Some(queue) = turn.map(|turn| &turn.queue).filter(|queue| !queue.is_empty()) else {
+        return Ok(());
+    };
+    let bytes: usize = queue.iter().flatten().chain(content).map(bytes).sum();
+    if queue.len() < MAX_QUEUED && bytes <= MAX_QUEUED_BYTES {
+        return Ok(());
+    }
+    let cause = format!(
+        "{} messages wait already; at most {MAX_QUEUED} of {} MB in all can",
+        queue.len(),
+        MAX_QUEUED_BYTES >> 20
+    );
+    Err(RequestError::new(RequestErrorKind::Busy, cause)
+        .with_remedy("Wait until they are read, or take some back."))
+}
+
+fn bytes(content: &Content) -> usize {
+    match content {
+        Content::Text(text) => text.text.len(),
+        Content::Image(image) => image.base64.len(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(messages: usize, bytes: usize) -> RunningTurn {
+        let message = vec![Content::text("x".repeat(bytes))];
+        RunningTurn { queue: vec![message; messages], ..RunningTurn::default() }
+    }
+
+    #[test]
+    fn what_waits_has_a_limit_in_number_and_in_bytes() {
+        let one = [Content::text("one")];
+        assert!(has_room(None, &one).is_ok());
+        assert!(
+            has_room(Some(&turn(0, 0)), &[Content::text("x".repeat(2 * MAX_QUEUED_BYTES))]).is_ok()
+        );
+        assert!(has_room(Some(&turn(MAX_QUEUED - 1, 1)), &one).is_ok());
+        for full in [turn(MAX_QUEUED, 1), turn(1, MAX_QUEUED_BYTES)] {
+            assert_eq!(has_room(Some(&full), &one).unwrap_err().kind, RequestErrorKind::Busy);
+        }
+    }
+
+    #[test]
+    fn a_message_has_text_or_images() {
+        assert!(is_sendable(&[Content::text("one")]));
+        assert!(!is_sendable(&[]) && !is_sendable(&[Content::text("")]));
+    }
+}

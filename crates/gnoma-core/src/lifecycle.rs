@@ -90,31 +90,31 @@ pub enum Point {
 /// The points by their names alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PointKind {
-    /// See [`Point::SessionStart`].
+    /// A session begins: [`Point::SessionStart`].
     SessionStart,
-    /// See [`Point::SessionEnd`].
+    /// A session ends: [`Point::SessionEnd`].
     SessionEnd,
-    /// See [`Point::Prompt`].
+    /// A person has sent a prompt: [`Point::Prompt`].
     Prompt,
-    /// See [`Point::BeforeTool`].
+    /// A call is about to be judged: [`Point::BeforeTool`].
     BeforeTool,
-    /// See [`Point::AfterTool`], where the call worked.
+    /// A call has worked: [`Point::AfterTool`].
     AfterTool,
-    /// See [`Point::AfterTool`], where it did not.
+    /// A call has failed: [`Point::AfterTool`].
     ToolFailed,
-    /// See [`Point::PermissionAsked`].
+    /// A person is about to be asked: [`Point::PermissionAsked`].
     PermissionAsked,
-    /// See [`Point::PermissionDenied`].
+    /// A call was denied: [`Point::PermissionDenied`].
     PermissionDenied,
-    /// See [`Point::BeforeCompaction`].
+    /// The conversation is about to be compacted: [`Point::BeforeCompaction`].
     BeforeCompaction,
-    /// See [`Point::AfterCompaction`].
+    /// The conversation was compacted: [`Point::AfterCompaction`].
     AfterCompaction,
-    /// See [`Point::BeforeStop`].
+    /// The model is done: [`Point::BeforeStop`].
     BeforeStop,
-    /// See [`Point::Notification`].
+    /// Something is told to a person: [`Point::Notification`].
     Notification,
-    /// See [`Point::ModelSwitched`].
+    /// Another model is asked: [`Point::ModelSwitched`].
     ModelSwitched,
 }
 

@@ -68,7 +68,7 @@ impl fmt::Display for ModelRef {
     }
 }
 
-/// Words.
+/// A text of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Text {
@@ -233,7 +233,7 @@ impl ToolResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// Words.
+    /// A text, by anybody.
     Text(Text),
     /// A picture, from the user.
     Image(Image),

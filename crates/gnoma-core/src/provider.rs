@@ -20,9 +20,9 @@ pub enum Effort {
     None,
     /// A little.
     Low,
-    /// Some.
+    /// A medium effort: a few thousand tokens of reasoning, as the vendor has it.
     Medium,
-    /// Much.
+    /// A high effort: as much reasoning as the vendor gives for it.
     High,
 }
 

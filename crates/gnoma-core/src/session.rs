@@ -128,7 +128,7 @@ pub enum Command {
     },
     /// Say whether the last turn's work was right; the router learns from it.
     Rate {
-        /// It was.
+        /// The work was right.
         good: bool,
     },
     /// Tell what was said so far in fewer words, and go on from those. Only between turns.
@@ -449,7 +449,7 @@ pub enum Event {
     },
     /// The turn is over; the session is idle again.
     TurnEnded {
-        /// How.
+        /// How the turn ended.
         outcome: Outcome,
         /// Model calls it took.
         rounds: u32,

@@ -299,7 +299,7 @@ pub enum StoreErrorKind {
     ReadOnly,
     /// Another process writes this session.
     Held {
-        /// Which.
+        /// The process that holds it.
         by: Holder,
     },
     /// What is stored cannot be read.

@@ -47,14 +47,14 @@ pub enum StreamEvent {
     },
     /// More words.
     TextDelta {
-        /// Block.
+        /// The block of the answer that it belongs to.
         slot: Slot,
         /// The new piece.
         text: String,
     },
     /// More visible reasoning. An empty piece opens the block.
     ThinkingDelta {
-        /// Block.
+        /// The block of the answer that it belongs to.
         slot: Slot,
         /// The new piece.
         text: String,
@@ -62,28 +62,28 @@ pub enum StreamEvent {
     /// The opaque token of a text, thinking or call block; replaces an earlier one. A slot not seen
     /// before is a thinking block.
     Signature {
-        /// Block.
+        /// The block of the answer that it belongs to.
         slot: Slot,
         /// The whole token.
         signature: String,
     },
     /// The vendor's item id of a thinking or call block.
     Item {
-        /// Block.
+        /// The block of the answer that it belongs to.
         slot: Slot,
         /// The id.
         item: String,
     },
     /// A block of hidden reasoning, whole.
     Redacted {
-        /// Block.
+        /// The block of the answer that it belongs to.
         slot: Slot,
         /// The opaque data.
         data: String,
     },
     /// A call begins.
     ToolCallStart {
-        /// Block.
+        /// The block of the answer that it belongs to.
         slot: Slot,
         /// The provider's id; empty where it sends none.
         id: String,
@@ -92,14 +92,14 @@ pub enum StreamEvent {
     },
     /// More of a call's arguments.
     ToolCallDelta {
-        /// Block.
+        /// The block of the answer that it belongs to.
         slot: Slot,
         /// JSON text, cut anywhere.
         fragment: String,
     },
     /// A call's arguments are complete.
     ToolCallDone {
-        /// Block.
+        /// The block of the answer that it belongs to.
         slot: Slot,
     },
     /// Tokens so far.

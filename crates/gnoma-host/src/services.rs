@@ -284,13 +284,19 @@ impl Asked {
     fn explain(&self, topic: Topic) -> Reply {
         match topic {
             Topic::Routing => {
-                let model = self.model.as_deref().unwrap_or("the first available");
                 let origin = self.project.explain("provider.default").map(|set| set.origin);
                 let origin =
                     origin.map_or_else(String::new, |origin| format!(" (set by {origin})"));
-                let text = format!(
-                    "Every call goes to {model}{origin}. Change it with /model or /provider"
-                );
+                let text = match &self.model {
+                    Some(model) => format!(
+                        "Every call goes to {model}{origin}. Change it with /model or /provider"
+                    ),
+                    None => {
+                        "The router chooses a model for each turn. /why says how it chose, and \
+                             /model NAME pins one"
+                            .to_owned()
+                    }
+                };
                 Reply::Text(text)
             }
             Topic::Hooks => {

@@ -13,7 +13,7 @@ pub struct Network {
     pub idle_timeout: Duration,
     /// Longest silence before an answer begins.
     pub first_byte_timeout: Duration,
-    /// The same for servers of the user's own.
+    /// Longest wait for the first byte of an answer of a server of the user's own.
     pub local_first_byte_timeout: Duration,
 }
 

@@ -96,7 +96,7 @@ pub enum Verify {
     Checks,
     /// A reviewer only.
     Reviewer,
-    /// Nobody.
+    /// Nobody checks the work.
     Off,
 }
 

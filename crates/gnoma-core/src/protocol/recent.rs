@@ -20,7 +20,7 @@ pub struct Recent {
     pub seq: u64,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
-    /// What.
+    /// What happened.
     pub event: Event,
 }
 

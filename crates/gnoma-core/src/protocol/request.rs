@@ -110,7 +110,7 @@ pub enum Request {
     },
     /// Say whether the last turn's work was right.
     Rate {
-        /// It was.
+        /// The work was right.
         good: bool,
     },
     /// Put a summary in the place of the conversation so far. Only between turns.

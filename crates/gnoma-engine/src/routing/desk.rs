@@ -59,7 +59,7 @@ pub enum Verify {
     Checks,
     /// A reviewing arm only.
     Reviewer,
-    /// Nobody.
+    /// Nobody checks the work.
     Off,
 }
 

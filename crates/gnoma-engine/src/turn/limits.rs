@@ -36,7 +36,8 @@ pub struct Limits {
     pub calls_per_round: usize,
     /// Longest silence before the first sign of an answer, where the server is not this user's own.
     pub first_byte: Duration,
-    /// The same for a server of the user's own, which may have to load a model first.
+    /// Longest wait for the first byte of an answer of a server of the user's own, which may have to load a
+    /// model first.
     pub local_first_byte: Duration,
     /// Longest time within an answer in which nothing of it comes.
     pub silence: Duration,

@@ -25,7 +25,7 @@ pub fn history(entries: &[Entry]) -> Vec<Arc<Message>> {
 
 /// The last entry that a summary among `entries` stands in for; the [`history`] needs none up to it.
 #[must_use]
-pub fn told_up_to(entries: &[Entry]) -> Option<EntryId> {
+pub fn summarized_up_to(entries: &[Entry]) -> Option<EntryId> {
     last_summary(entries).map(|(_, up_to)| up_to)
 }
 
@@ -228,7 +228,7 @@ mod tests {
         ) {
             let entries = entries(records);
             let end = &entries[cut.index(entries.len() + 1)..];
-            let is_enough = end.first().is_some_and(|first| Some(first.id) <= told_up_to(end));
+            let is_enough = end.first().is_some_and(|first| Some(first.id) <= summarized_up_to(end));
             if is_enough {
                 prop_assert_eq!(history(end), history(&entries));
                 prop_assert_eq!(measured(end), measured(&entries));

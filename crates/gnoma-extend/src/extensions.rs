@@ -18,7 +18,7 @@ use tokio::task::spawn_blocking;
 use crate::{
     commands::{self, CustomCommand},
     hooks::{HookLook, Hooks},
-    nested::{self, Told},
+    nested::{self, Announced},
     places::{BroughtBy, ExtendPlaces, read_text},
     skills::{self, Skill, SkillTool, tool::HeldTo},
 };
@@ -31,7 +31,7 @@ pub struct Extensions {
     held_to: HeldTo,
     hooks: Arc<Hooks>,
     /// Instructions of deeper folders that were told.
-    told: Told,
+    told: Announced,
 }
 
 impl fmt::Debug for Extensions {
@@ -66,7 +66,7 @@ impl Extensions {
             skills,
             held_to: HeldTo::default(),
             hooks: Arc::new(hooks),
-            told: Told::default(),
+            told: Announced::default(),
         }
     }
 
@@ -216,7 +216,7 @@ impl Lifecycle for Extensions {
         let Some(file) = touched else { return Box::pin(said) };
         let (places, told) = (Arc::clone(&self.places), Arc::clone(&self.told));
         Box::pin(async move {
-            let more = spawn_blocking(move || nested::untold(&places, &told, &file)).await;
+            let more = spawn_blocking(move || nested::unannounced(&places, &told, &file)).await;
             let mut answer = said.await;
             answer.context.extend(more.unwrap_or_default());
             answer

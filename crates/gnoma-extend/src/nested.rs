@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 32 << 10;
 const MAX_FOLDERS: usize = 32;
 
 /// The files that were told.
-pub(crate) type Told = Arc<Mutex<HashSet<PathBuf>>>;
+pub(crate) type Announced = Arc<Mutex<HashSet<PathBuf>>>;
 
 /// The file that a call touches below the working folder.
 pub(crate) fn touched(places: &ExtendPlaces, call: &ToolCall) -> Option<PathBuf> {
@@ -36,7 +36,7 @@ pub(crate) fn touched(places: &ExtendPlaces, call: &ToolCall) -> Option<PathBuf>
 }
 
 /// What holds for a file and was not told yet, the farthest folder first.
-pub(crate) fn untold(places: &ExtendPlaces, told: &Told, file: &Path) -> Vec<String> {
+pub(crate) fn unannounced(places: &ExtendPlaces, told: &Announced, file: &Path) -> Vec<String> {
     let folders = file.ancestors().skip(1).take_while(|folder| *folder != places.cwd);
     let mut folders: Vec<&Path> = folders.take(MAX_FOLDERS).collect();
     folders.reverse();

@@ -8,7 +8,7 @@ use gnoma_core::{
     store::{StoreError, StoreErrorKind, Stored},
     tool::BoxFuture,
 };
-use gnoma_engine::routing::{Board, Exchange};
+use gnoma_engine::routing::{Exchange, VitalsStore};
 use gnoma_store::SqliteLedger;
 use tokio::{sync::OnceCell, task::spawn_blocking};
 
@@ -101,7 +101,7 @@ impl Ledger for LateLedger {
     }
 }
 
-impl Board for LateLedger {
+impl VitalsStore for LateLedger {
     /// What is only in memory is empty before it is opened.
     fn is_empty(&self) -> bool {
         !self.opened.initialized() && !self.path.as_ref().is_some_and(|path| path.exists())

@@ -28,15 +28,15 @@ const USUAL_WINDOW: usize = 32_768;
 pub(crate) type KnownServers = Arc<OnceLock<Glance>>;
 
 /// How the servers of a session are, for people.
-pub(crate) fn told(servers: Option<&Glance>) -> String {
+pub(crate) fn describe(servers: Option<&Glance>) -> String {
     let standings = servers.map(Glance::standings).unwrap_or_default();
     if standings.is_empty() {
         return "no MCP servers. `gnoma mcp add NAME -- COMMAND` adds one".to_owned();
     }
-    standings.iter().map(|standing| told_one(standing) + "\n").collect()
+    standings.iter().map(|standing| describe_one(standing) + "\n").collect()
 }
 
-fn told_one(Standing { definition, seen, tokens, .. }: &Standing) -> String {
+fn describe_one(Standing { definition, seen, tokens, .. }: &Standing) -> String {
     let state = match &seen.state {
         ServerState::Idle => "not started".to_owned(),
         ServerState::Starting => "starting".to_owned(),

@@ -181,7 +181,7 @@ async fn recent(store: &Store, id: &SessionId) -> Result<Vec<Entry>, StoreError>
     let mut request = PageRequest { max_entries: FIRST_ENTRIES, ..PAGE };
     loop {
         let page = store.load(id.clone(), request).await?;
-        first_needed = first_needed.or_else(|| resume::told_up_to(&page.entries));
+        first_needed = first_needed.or_else(|| resume::summarized_up_to(&page.entries));
         let is_enough = page.entries.first().is_some_and(|first| Some(first.id) <= first_needed);
         pages.push(page.entries);
         // Ids fall from page to page, so this ends.

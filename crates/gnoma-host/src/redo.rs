@@ -5,7 +5,7 @@ use gnoma_core::store::{EntryId, SessionId, SessionStore as _};
 use crate::{
     HostError, Project, Result,
     past::{Past, refuse_in_incognito},
-    restore::{Done, Going, Outcome, note, take, told, workspace},
+    restore::{Done, Going, Outcome, note, summary, take, workspace},
     timeline::{self, Back},
     unkept,
 };
@@ -31,7 +31,7 @@ pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> 
         let workspace = &workspace(project, &session)?;
         match (Going { workspace, target: files, starts: &[] }).restore(overwrite)? {
             Done::AsItWas => text.push_str("files: unchanged\n"),
-            Done::Restored(restored) => text.push_str(&told(&restored, &undo(&restored.before))),
+            Done::Restored(restored) => text.push_str(&summary(&restored, &undo(&restored.before))),
             Done::Conflict(paths) => {
                 past.store.release(session).await?;
                 return Ok(Outcome::Conflict(paths));

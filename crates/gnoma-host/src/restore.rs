@@ -154,7 +154,7 @@ pub(crate) async fn note(
 }
 
 /// What a restore did. `undo` is the command that brings back what it overwrote.
-pub(crate) fn told(restored: &Restored, undo: &str) -> String {
+pub(crate) fn summary(restored: &Restored, undo: &str) -> String {
     let Restored { before, written, removed, theirs, left, .. } = restored;
     let mut text = format!("files: {written} written, {removed} removed\n");
     if !theirs.is_empty() {

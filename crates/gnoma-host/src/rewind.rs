@@ -10,7 +10,7 @@ pub use crate::restore::{Outcome, Part, Rewind, Target, named};
 use crate::{
     HostError, Project, Result,
     past::{Past, refuse_in_incognito},
-    restore::{Done, Going, find, note, take, told, workspace},
+    restore::{Done, Going, find, note, summary, take, workspace},
     routing,
     text::{fit, one_line},
     timeline::{self, TimelineFiles},
@@ -69,7 +69,7 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
     };
     let mut text = format!("session {session}: back before {}\n", goal.what);
     match &restored {
-        Some(restored) => text.push_str(&told(restored, "gnoma redo")),
+        Some(restored) => text.push_str(&summary(restored, "gnoma redo")),
         None if workspace.is_none() => (),
         None => text.push_str("files: nothing to restore\n"),
     }

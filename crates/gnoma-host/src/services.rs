@@ -310,7 +310,7 @@ impl Asked {
                 let used = self.gauge.read(found.text().trim_end());
                 Reply::Window { used, sources: extensions::context(&self.project) }
             }
-            Topic::Mcp => Reply::Text(mcp::told(self.servers.get())),
+            Topic::Mcp => Reply::Text(mcp::describe(self.servers.get())),
         }
     }
 }

@@ -15,7 +15,7 @@ use gnoma_llm::Profile;
 use gnoma_net::Http;
 use gnoma_store::{
     OpenDatabase, Opened, Options, Store,
-    checkpoint::{self, Keeper, Vault},
+    checkpoint::{self, Checkpointer, Vault},
 };
 
 use crate::{Notices, clock::Clock, ledger::LateLedger, model_list::ModelList, wire};
@@ -38,7 +38,7 @@ struct Resources {
     /// The databases of sessions, by file.
     stores: Slots<PathBuf, OpenDatabase>,
     /// Who keeps the files of workspaces.
-    keepers: Slots<Workplace, Weak<Keeper>>,
+    checkpointers: Slots<Workplace, Weak<Checkpointer>>,
 }
 
 /// Each is locked while it is opened, so that nothing is opened twice.
@@ -59,7 +59,7 @@ fn slot<K: Hash + Eq, T>(
 }
 
 /// The files of a workspace, where they are kept and how. Who wants them kept in another way has
-/// another keeper.
+/// another checkpointer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Workplace {
     pub(crate) vault: PathBuf,
@@ -157,16 +157,17 @@ impl Shared {
     ///
     /// # Errors
     /// The vault cannot be opened.
-    pub(crate) fn keeper(&self, of: &Workplace) -> Result<Arc<Keeper>, StoreError> {
-        let slot = slot(&self.0.keepers, of.clone(), |keeper| keeper.strong_count() > 0);
+    pub(crate) fn checkpointer(&self, of: &Workplace) -> Result<Arc<Checkpointer>, StoreError> {
+        let slot =
+            slot(&self.0.checkpointers, of.clone(), |checkpointer| checkpointer.strong_count() > 0);
         let mut known = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(keeper) = known.as_ref().and_then(Weak::upgrade) {
-            return Ok(keeper);
+        if let Some(checkpointer) = known.as_ref().and_then(Weak::upgrade) {
+            return Ok(checkpointer);
         }
         let workspace = Vault::open(&of.vault, of.options.clone())?.workspace(&of.root)?;
-        let keeper = Arc::new(Keeper::start(Arc::new(workspace))?);
-        *known = Some(Arc::downgrade(&keeper));
-        Ok(keeper)
+        let checkpointer = Arc::new(Checkpointer::start(Arc::new(workspace))?);
+        *known = Some(Arc::downgrade(&checkpointer));
+        Ok(checkpointer)
     }
 
     /// The ledger in that file; one in memory is its session's own.
@@ -250,8 +251,8 @@ mod tests {
         drop((one, two));
         assert!(open("one").database() != was, "nothing is kept open that nobody uses");
 
-        let keeper = |max| shared.keeper(&of(max)).unwrap();
-        let (one, two) = (keeper(10), keeper(10));
-        assert!(Arc::ptr_eq(&one, &two) && !Arc::ptr_eq(&one, &keeper(11)));
+        let checkpointer = |max| shared.checkpointer(&of(max)).unwrap();
+        let (one, two) = (checkpointer(10), checkpointer(10));
+        assert!(Arc::ptr_eq(&one, &two) && !Arc::ptr_eq(&one, &checkpointer(11)));
     }
 }

@@ -5,7 +5,7 @@ use gnoma_store::checkpoint::{Conflict, Workspace};
 
 use crate::{
     HostError, Project, Result,
-    restore::{Part, Rewind, Target, find, told},
+    restore::{Part, Rewind, Target, find, summary},
 };
 
 /// Whether this is so, and no kept session is named.
@@ -27,12 +27,12 @@ pub(crate) fn rewind(project: &Project, how: &Rewind) -> Result<String> {
             workspace.restore(&target, Conflict::KeepTheirs)?
         }
     };
-    Ok(told(&restored, "gnoma redo"))
+    Ok(summary(&restored, "gnoma redo"))
 }
 
 pub(crate) fn redo(project: &Project) -> Result<String> {
     let restored = workspace(project)?.redo(1, Conflict::KeepTheirs)?;
-    Ok(told(&restored, &format!("gnoma rewind {}", restored.before)))
+    Ok(summary(&restored, &format!("gnoma rewind {}", restored.before)))
 }
 
 pub(crate) fn workspace(project: &Project) -> Result<Workspace> {

@@ -5,7 +5,7 @@ use std::fmt;
 use gnoma_core::{
     Event,
     protocol::{
-        ClientMessage, Envelope, Greeting, Hello, Position, RequestError, RequestErrorKind,
+        ClientMessage, Envelope, Greeting, Hello, Position, Recent, RequestError, RequestErrorKind,
         RequestId, ServerMessage, VERSION, common_version,
     },
 };
@@ -125,31 +125,55 @@ pub fn greeting(line: &Line) -> Result<Greeting, RequestError> {
     parse(bytes(line)?).map_err(malformed)
 }
 
-/// Reads a message of the server. An event of a newer version becomes [`Event::Unknown`], so that the
-/// numbers stay without gaps.
+/// Reads a message of the server. What only a newer version knows is left out of it, so that the rest is
+/// of use: an event becomes [`Event::Unknown`] and the numbers stay without gaps, a snapshot goes without
+/// such events, a reply becomes an error. `None` is news of the process that this version does not know.
 ///
 /// # Errors
 /// It is none.
-pub fn message(line: &Line) -> Result<ServerMessage, RequestError> {
+pub fn message(line: &Line) -> Result<Option<ServerMessage>, RequestError> {
+    let bytes = bytes(line)?;
+    parse(bytes).map(Some).or_else(|why| newer(bytes).map_err(|_: String| malformed(why)))
+}
+
+/// A message as a newer server may send it.
+fn newer(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
     #[derive(Deserialize)]
-    struct Newer {
-        event: Place,
+    #[serde(rename_all = "snake_case")]
+    enum Newer {
+        Event(Place),
+        Snapshot(serde_json::Map<String, serde_json::Value>),
+        Reply { id: RequestId },
+        Process(IgnoredAny),
     }
     #[derive(Deserialize)]
     struct Place {
         session: gnoma_core::store::SessionId,
+        parent: Option<gnoma_core::store::SessionId>,
         #[serde(flatten)]
         at: Position,
         at_ms: i64,
     }
-    let bytes = bytes(line)?;
-    parse(bytes).or_else(|why| {
-        let Newer { event: Place { session, at, at_ms } } =
-            parse(bytes).map_err(|_: String| malformed(why))?;
-        let Position { epoch, seq } = at;
-        let event = Event::Unknown;
-        let envelope = Envelope { session, epoch, parent: None, seq, at_ms, event };
-        Ok(ServerMessage::Event(envelope.into()))
+    Ok(match parse(bytes)? {
+        Newer::Event(Place { session, parent, at: Position { epoch, seq }, at_ms }) => {
+            let event = Event::Unknown;
+            let envelope = Envelope { session, epoch, parent, seq, at_ms, event };
+            Some(ServerMessage::Event(envelope.into()))
+        }
+        Newer::Snapshot(mut view) => {
+            if let Some(serde_json::Value::Array(recent)) = view.get_mut("recent") {
+                recent.retain(|event| Recent::deserialize(event).is_ok());
+            }
+            let view = serde_json::from_value(view.into()).map_err(|error| error.to_string())?;
+            Some(ServerMessage::Snapshot(view))
+        }
+        Newer::Reply { id } => {
+            let cause = "the server's answer is of a newer version and cannot be read";
+            let result = Err(RequestError::new(RequestErrorKind::Unknown, cause)
+                .with_remedy("Restart the window with the server's version of gnoma."));
+            Some(ServerMessage::Reply { id, result })
+        }
+        Newer::Process(IgnoredAny) => None,
     })
 }
 
@@ -279,7 +303,7 @@ mod tests {
         write_message(sent, &mut out);
         assert!(out.len() <= MAX_LINE_BYTES && out.ends_with(b"\n"), "{}", out.len());
         out.pop();
-        message(&Line::Whole(out)).unwrap()
+        message(&Line::Whole(out)).unwrap().unwrap()
     }
 
     #[test]
@@ -322,8 +346,34 @@ mod tests {
     #[test]
     fn an_event_of_a_newer_version_keeps_its_number() {
         let text = "{\"event\":{\"session\":\"s\",\"epoch\":1,\"seq\":4,\"at_ms\":5,\"event\":{\"sang\":{}}}}";
-        let Ok(ServerMessage::Event(envelope)) = message(&line(text)) else { panic!("no event") };
+        let Ok(Some(ServerMessage::Event(envelope))) = message(&line(text)) else { panic!() };
         assert_eq!((envelope.seq, &envelope.event), (4, &Event::Unknown));
+    }
+
+    #[test]
+    fn what_else_is_of_a_newer_version_costs_neither_the_connection_nor_the_rest_of_it() {
+        let known = Recent {
+            seq: 2,
+            at_ms: 3,
+            event: Event::Usage { round: Default::default(), turn: Default::default() },
+        };
+        let view = SessionView { seq: 4, recent: [known.clone()].into(), ..Default::default() };
+        let mut text = Vec::new();
+        write(&ServerMessage::Snapshot(Box::new(view)), &mut text);
+        let mut json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let recent = json["snapshot"]["recent"].as_array_mut().unwrap();
+        recent.push(serde_json::json!({"seq": 3, "at_ms": 4, "event": {"sang": {"high": true}}}));
+        let read = message(&line(&json.to_string())).unwrap();
+        let Some(ServerMessage::Snapshot(view)) = read else { panic!("{read:?}") };
+        assert_eq!((view.seq, view.recent), (4, [known].into()));
+
+        let read = message(&line("{\"reply\":{\"id\":7,\"result\":{\"Ok\":{\"sung\":1}}}}"));
+        let Ok(Some(ServerMessage::Reply { id: RequestId(7), result: Err(error) })) = read else {
+            panic!("{read:?}")
+        };
+        assert_eq!(error.kind, RequestErrorKind::Unknown);
+        assert_eq!(message(&line("{\"process\":{\"sings\":{}}}")), Ok(None));
+        assert!(message(&line("{\"sings\":{}}")).is_err());
     }
 
     proptest! {

@@ -105,7 +105,11 @@ async fn read(
     let mut buffer = vec![0; READ_BYTES];
     loop {
         for line in lines.drain(..) {
-            let Ok(message) = codec::message(&line) else { return };
+            let message = match codec::message(&line) {
+                Ok(Some(message)) => message,
+                Ok(None) => continue,
+                Err(_) => return,
+            };
             if messages.send(message).await.is_err() {
                 return;
             }

@@ -25,7 +25,7 @@ use crate::{
     open,
     options::Options,
     rescued::Rescued,
-    upkeep::Keeper,
+    upkeep::Maintenance,
     users::User,
     worker::Worker,
 };
@@ -194,7 +194,7 @@ impl Current {
     ) -> Result<Self> {
         let path = options.path();
         let opened = files::identity(&path);
-        let writer = Worker::writing(connection, Keeper::new(path, Arc::clone(deleted)))?;
+        let writer = Worker::writing(connection, Maintenance::new(path, Arc::clone(deleted)))?;
         Ok(Self {
             writer: Some(writer),
             opened,

@@ -26,7 +26,7 @@ use crate::{
 const MOST_LAST_PIECES: usize = 200;
 
 /// Keeps one database in shape.
-pub(crate) struct Keeper {
+pub(crate) struct Maintenance {
     path: PathBuf,
     opened: Option<(u64, u64)>,
     log: Log,
@@ -36,7 +36,7 @@ pub(crate) struct Keeper {
     is_checked: Cell<bool>,
 }
 
-impl Keeper {
+impl Maintenance {
     /// The keeper of the open database at `path`. `deleted` is set when something is to be gone
     /// without a trace.
     pub(crate) fn new(path: PathBuf, deleted: Arc<AtomicBool>) -> Self {
@@ -71,7 +71,7 @@ impl Keeper {
     }
 }
 
-impl Upkeep for Keeper {
+impl Upkeep for Maintenance {
     fn may_write(&self) -> Result<()> {
         files::still(&self.path, self.opened)
     }

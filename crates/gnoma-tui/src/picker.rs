@@ -47,7 +47,7 @@ pub enum Picked {
     /// It is still open.
     Open,
     /// It is, and this is to be read out: what a line has led to.
-    Told(Vec<Line>),
+    Explained(Vec<Line>),
     /// This row was taken, counted in all rows.
     Row(usize),
     /// Nothing was.
@@ -190,9 +190,12 @@ impl Picker {
             [row] => Picked::Row(row),
             [] => {
                 self.change_filter(String::new());
-                Picked::Told(vec![Line::new(format!("nothing matches `{line}`"), dim()), way_on()])
+                Picked::Explained(vec![
+                    Line::new(format!("nothing matches `{line}`"), dim()),
+                    way_on(),
+                ])
             }
-            _ => Picked::Told(self.read_out()),
+            _ => Picked::Explained(self.read_out()),
         }
     }
 
@@ -392,9 +395,9 @@ mod tests {
         assert_eq!(line(&mut picker, "apple"), Picked::Row(0));
         assert_eq!(line(&mut picker, "pine"), Picked::Row(2));
         assert_eq!(line(&mut picker, "q"), Picked::Nothing);
-        let Picked::Told(lines) = line(&mut picker, "17") else { panic!("17 fits") };
+        let Picked::Explained(lines) = line(&mut picker, "17") else { panic!("17 fits") };
         assert_eq!(lines[0].plain(), "nothing matches `17`");
-        let Picked::Told(lines) = line(&mut picker, "app") else { panic!("two fit") };
+        let Picked::Explained(lines) = line(&mut picker, "app") else { panic!("two fit") };
         assert_eq!(lines[2].plain(), "  2 pineapple a fruit");
         assert_eq!(line(&mut picker, "2"), Picked::Row(2), "numbers are those that were read out");
     }

@@ -44,7 +44,7 @@ pub enum SetupStep {
     /// It goes on.
     Open,
     /// It goes on, and this is to be read out.
-    Told(Vec<Line>),
+    Explained(Vec<Line>),
     /// This is to be tried; [`Setup::tried`] takes what became of it.
     Try(Connection),
     /// This is to be stored; [`Setup::kept`] takes what became of it.
@@ -130,7 +130,7 @@ impl Setup {
         if matches!(self.stage, Stage::Choosing) {
             return match self.list.act(action) {
                 Picked::Open => SetupStep::Open,
-                Picked::Told(lines) => SetupStep::Told(lines),
+                Picked::Explained(lines) => SetupStep::Explained(lines),
                 Picked::Nothing => SetupStep::Left,
                 Picked::Row(row) => self.take(row),
             };
@@ -218,7 +218,7 @@ impl Setup {
                 SetupStep::Open
             }
             Some(Choice::Elsewhere) => {
-                SetupStep::Told(vec![Line::new(HOW_TO_HIDE, Style::default())])
+                SetupStep::Explained(vec![Line::new(HOW_TO_HIDE, Style::default())])
             }
         }
     }
@@ -607,7 +607,7 @@ mod tests {
             line.chars().for_each(|c| assert_eq!(setup.type_char(c), SetupStep::Open));
             setup.act(Action::Accept)
         };
-        assert!(matches!(line(&mut setup, "hosted provider"), SetupStep::Told(_)));
+        assert!(matches!(line(&mut setup, "hosted provider"), SetupStep::Explained(_)));
         line(&mut setup, "another server");
         let SetupStep::Try(first) = line(&mut setup, "https://gpu:8000") else {
             panic!("nothing is tried")

@@ -27,7 +27,7 @@ use crate::{
 };
 use block::{Block, Sort};
 use call::{Call, Ended};
-use folded::Shelf;
+use folded::FoldedOutputs;
 pub use options::TranscriptOptions;
 use thinking::Thinking;
 
@@ -60,7 +60,7 @@ pub struct Transcript {
     thinking_is_open: bool,
     /// Calls that are not over.
     open_calls: usize,
-    shelf: Shelf,
+    folded_outputs: FoldedOutputs,
 }
 
 impl Transcript {
@@ -201,7 +201,7 @@ impl Transcript {
 
     /// Shows the newest folded thing whole; again, the one before. Says whether there was one.
     pub fn unfold(&mut self) -> bool {
-        let Some(folded) = self.shelf.take() else { return false };
+        let Some(folded) = self.folded_outputs.take() else { return false };
         self.put_above(Block::Folded(folded));
         true
     }
@@ -230,7 +230,7 @@ impl Transcript {
                 && !self.options.unfolded
                 && let Some(folded) = thinking.into_folded()
             {
-                self.shelf.put(folded);
+                self.folded_outputs.put(folded);
             }
         }
         lines

@@ -19,9 +19,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     OWN,
-    desk::Routes,
     meter::Meter,
     offers::{OVERHEAD_TOKENS, TYPICAL_ANSWER},
+    routes::Routes,
 };
 use crate::{arm::Arm, compact, tokens};
 
@@ -46,7 +46,7 @@ pub(crate) struct Share {
 impl Share {
     /// What a call took: as it was told, and what was not.
     pub(crate) fn of(arm: &ModelRef, meter: &Meter) -> Vec<Self> {
-        let told = meter.told().map(|usage| (usage, false));
+        let told = meter.reported().map(|usage| (usage, false));
         let untold = Some((meter.untold(), true)).filter(|(usage, _)| usage.total() > 0);
         let share = |(usage, is_estimated)| Self { arm: arm.clone(), usage, is_estimated };
         told.into_iter().chain(untold).map(share).collect()
@@ -192,7 +192,7 @@ impl Account {
             timeout_at(deadline, self.settle(hold, self.routes.taken(arm, &meter.all()))).await;
         let failed = match heard {
             Ok(Ok(())) => {
-                self.routes.worked(arm, first, whole, meter.told().unwrap_or_default());
+                self.routes.worked(arm, first, whole, meter.reported().unwrap_or_default());
                 None
             }
             Ok(Err(error)) => {

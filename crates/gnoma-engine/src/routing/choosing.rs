@@ -16,9 +16,9 @@ use gnoma_router::{
 };
 
 use super::{
-    desk::{Routes, Strategy, Verify},
     offers::ChoiceContext,
     plan::{NoArm, RoutePlan},
+    routes::{Routes, Strategy, Verify},
     task::Task,
 };
 use crate::arm::Arm;

@@ -59,7 +59,7 @@ impl Meter {
     }
 
     /// Tokens that the provider told.
-    pub(crate) fn told(&self) -> Option<Usage> {
+    pub(crate) fn reported(&self) -> Option<Usage> {
         self.told
     }
 

@@ -1,6 +1,6 @@
 //! Which arms a turn goes to, and what is learnt from it.
 //!
-//! The policy is `gnoma-router`'s. Here it meets the arms that there are ([`desk`]) and how they are
+//! The policy is `gnoma-router`'s. Here it meets the arms that there are ([`routes`]) and how they are
 //! ([`vitals`]), the plan of a
 //! turn ([`plan`]) and who is chosen for it ([`choosing`]), what to do when a call fails ([`failover`]), what speaks for the work ([`signals`],
 //! [`review`]) and for whom ([`parts`]), what a call takes ([`meter`]) and several arms for one answer
@@ -8,13 +8,13 @@
 
 pub(crate) mod ask;
 mod choosing;
-pub mod desk;
 pub(crate) mod failover;
 pub(crate) mod meter;
 pub(crate) mod offers;
 pub(crate) mod parts;
 pub(crate) mod plan;
 pub(crate) mod review;
+pub mod routes;
 pub(crate) mod several;
 pub(crate) mod signals;
 pub mod speed;
@@ -26,6 +26,6 @@ mod vitals;
 pub const OWN: &str = "router";
 
 pub use self::{
-    desk::{Board, Exchange, Memory, Routes, RoutingOptions, Strategy, Verify},
+    routes::{Exchange, Memory, Routes, RoutingOptions, Strategy, Verify, VitalsStore},
     speed::Speed,
 };

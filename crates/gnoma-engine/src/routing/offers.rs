@@ -17,7 +17,7 @@ use gnoma_router::{
 };
 use jiff::{Timestamp, tz::TimeZone};
 
-use super::{desk::Routes, task::Task};
+use super::{routes::Routes, task::Task};
 use crate::arm::Arm;
 
 const MICRO: f64 = 1e6;

@@ -6,8 +6,8 @@ use gnoma_core::ModelRef;
 use gnoma_router::{Attempt, TaskOutcome, Tried, rules::Bounds};
 
 use super::{
-    desk::Strategy,
     parts::Parts,
+    routes::Strategy,
     several::{Conferred, Together},
     signals::Signals,
     task::Task,

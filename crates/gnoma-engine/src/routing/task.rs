@@ -7,7 +7,7 @@ use gnoma_router::{
     rules::{LocalTime, WorkFacts},
 };
 
-use super::{desk::RoutingOptions, review};
+use super::{review, routes::RoutingOptions};
 use crate::arm::Arm;
 
 /// Tokens that the small model's answer may take.

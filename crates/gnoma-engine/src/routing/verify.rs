@@ -3,8 +3,8 @@
 use gnoma_core::{ResultPart, ToolOutcome, session::Outcome, tool::ToolOutput};
 
 use super::{
-    desk::{RoutingOptions, Verify},
     plan::RoutePlan,
+    routes::{RoutingOptions, Verify},
     signals,
 };
 

@@ -48,7 +48,7 @@ pub(super) enum Seen {
         was_trial: bool,
     },
     /// Its provider told of limits.
-    Told(Vec<pool::ReportedLimit>),
+    Limits(Vec<pool::ReportedLimit>),
 }
 
 /// How the arms are: who rests, which limits were told of, how fast they answer.
@@ -91,7 +91,7 @@ impl Vitals {
                 self.speeds.see(arm, *took, *tokens, *at_ms);
                 !is_late && self.health.succeed(target, *at_ms)
             }
-            Seen::Told(limits) => {
+            Seen::Limits(limits) => {
                 self.limits.note(arm, limits, *at_ms);
                 false
             }
@@ -113,7 +113,7 @@ impl Watch {
         match &mut sight.seen {
             Seen::Failed(error) if !health::outlives(error.kind) => return,
             Seen::Worked { was_trial, .. } => *was_trial = has_cured,
-            Seen::Failed(_) | Seen::Told(_) => (),
+            Seen::Failed(_) | Seen::Limits(_) => (),
         }
         if is_shared && self.news.len() < MOST_NEWS {
             self.news.push(sight);
@@ -190,7 +190,7 @@ mod tests {
             remaining: Some(7),
             reset_ms: None,
         };
-        two.see(sight(2, NOW_MS, Seen::Told(vec![told])), true);
+        two.see(sight(2, NOW_MS, Seen::Limits(vec![told])), true);
         two.see(sight(2, NOW_MS, worked()), true);
         let first = one.exchange(None, NOW_MS);
         let both = two.exchange(first.as_deref(), NOW_MS);

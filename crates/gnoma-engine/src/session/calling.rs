@@ -114,7 +114,7 @@ impl Session {
             call.is_over = true;
             // The members of a panel speak for themselves.
             if call.shares.is_none() {
-                let usage = call.meter.told().unwrap_or_default();
+                let usage = call.meter.reported().unwrap_or_default();
                 self.router.routes.worked(&call.arm, first, call.since.elapsed(), usage);
                 if let Some(plan) = &mut self.router.plan {
                     plan.parts.add(&call.arm.name());
@@ -162,7 +162,7 @@ impl Session {
         let tier = arm.tier();
         self.turn.answered_by(arm.name(), tier == Tier::Lean);
         self.reads_results = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
-        let (summary, rest) = self.turn.told();
+        let (summary, rest) = self.turn.conversation();
         let summary = summary.map(std::slice::from_ref).unwrap_or_default();
         let mut messages = [self.prompts.example(tier), summary, rest].concat();
         let tools = match (arm.tools, self.router.is_looking()) {

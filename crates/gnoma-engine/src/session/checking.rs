@@ -15,8 +15,8 @@ use crate::{
     arm::Arm,
     routing::{
         ask::Account,
-        desk::Verify,
         review::{self, Review, Work},
+        routes::Verify,
         verify::{Finding, Look, quoted},
     },
     turn::{Checked, Checks, Input},

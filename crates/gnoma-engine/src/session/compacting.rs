@@ -50,7 +50,7 @@ impl Session {
         let answering = self.answering();
         let arm = answering.as_ref().and_then(|name| self.router.routes.arm(name));
         let window_tokens = arm.and_then(|arm| arm.context_window);
-        let (summary, rest) = self.turn.told();
+        let (summary, rest) = self.turn.conversation();
         let cut = compact::cut(summary.is_some(), rest, window_tokens)
             .ok_or(NotCompacted::NothingToShorten)?;
         let messages = self.turn.history().len() - rest.len() + cut;
@@ -125,7 +125,7 @@ async fn asked(
 ) -> (Result<(String, Option<String>), String>, Vec<Share>) {
     let (mut failures, mut shares) = (Vec::new(), Vec::new());
     for arm in tellers {
-        match told(arm, past, account, &mut shares).await {
+        match summarize(arm, past, account, &mut shares).await {
             Ok(told) => return (Ok(told), shares),
             Err(error) => failures.push(format!("{} could not summarize it: {error}", arm.name())),
         }
@@ -135,7 +135,7 @@ async fn asked(
 
 /// The past in an arm's words, and what it was not shown of it. It is told part by part where it is
 /// long, and what was told of the parts is told again until one telling is left.
-async fn told(
+async fn summarize(
     arm: &Arm,
     past: &Past,
     account: &Account,

@@ -77,8 +77,8 @@ impl Session {
         if let Some(why) = self.end_spending().await {
             let _gone = self.complain(why).await;
         }
-        self.keeper.close().await;
-        while let Ok(aside) = self.keeper.asides.try_recv() {
+        self.persistence.close().await;
+        while let Ok(aside) = self.persistence.asides.try_recv() {
             let _gone = self.emit(notice(aside)).await;
         }
         let _gone = self.take(Input::Closed).await;
@@ -102,7 +102,7 @@ impl Session {
             order = ordered(&mut self.orders) => Woke::Order(order),
             Some(ended) = self.running.join_next() => Woke::Ended(ended),
             judged = self.judging.next() => Woke::Judged(Box::new(judged)),
-            Some(aside) = self.keeper.asides.recv() => Woke::Aside(aside),
+            Some(aside) = self.persistence.asides.recv() => Woke::Aside(aside),
             request = self.pending.next() => Woke::Requested(request),
             Some(progress) = self.progress.1.recv() => Woke::Progress(progress),
             reply = replied(&mut self.waiting) => Woke::Awaited(reply),

@@ -13,7 +13,7 @@ use gnoma_router::{Zone, pool};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::routing::{OWN, desk::Routes, offers::LIMIT_PATIENCE};
+use crate::routing::{OWN, offers::LIMIT_PATIENCE, routes::Routes};
 
 /// Longest wait for a ledger; a call goes on without it, unless money is limited.
 pub(super) const LEDGER_PATIENCE: Duration = Duration::from_secs(5);

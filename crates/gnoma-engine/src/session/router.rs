@@ -13,9 +13,9 @@ use crate::{
     arm::Arm,
     routing::{
         OWN,
-        desk::Routes,
         offers::{ChoiceContext, Warm},
         plan::RoutePlan,
+        routes::Routes,
         signals::Handling,
     },
 };

@@ -111,7 +111,7 @@ impl Session {
         let history = self.turn.history();
         let said = history.iter().rev().find(|message| message.role() == Role::User);
         let words = said.map(|message| message.text_content()).unwrap_or_default();
-        let has_images = self.turn.told().1.iter().any(|message| has_images(message));
+        let has_images = self.turn.conversation().1.iter().any(|message| has_images(message));
         let options = &self.router.routes.options;
         let matters = self.router.routes.arms().len() > 1 || !options.rules.is_empty();
         let mut task = Task::of(words, has_images, self.context_tokens(), matters, options);

@@ -66,12 +66,12 @@ impl Session {
         if may_write && !is_check {
             self.may_write(tool.spec(), written);
         }
-        let files = may_write.then(|| self.keeper.writes()).flatten();
+        let files = may_write.then(|| self.persistence.writes()).flatten();
         let keep_before =
             files.map(|files| (files, checkpoint::label(tool.spec(), written, &self.firewall)));
         // No model reads a check's output back.
         let reader = self.reads_results.clone().filter(|_| !is_check);
-        let large_results = self.keeper.large_results.clone().zip(reader);
+        let large_results = self.persistence.large_results.clone().zip(reader);
         self.pending.in_turn(&self.router.scope);
         let cx = ToolCx { grant, stores_large_results: large_results.is_some(), ..self.tool_cx() };
         let large_results = large_results.filter(|_| tool.spec().kind != ToolKind::ReadsResults);

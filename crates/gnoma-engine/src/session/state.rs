@@ -33,7 +33,7 @@ use super::{
 use crate::{
     gate::Gate,
     gauge::Gauge,
-    keeper::Keeper,
+    persistence::Persistence,
     prompt,
     rights::Rights,
     routing::{ask::Share, several::Shares, task::Task, verify::Finding},
@@ -124,7 +124,7 @@ pub struct Session {
     pub(super) judging: Judging,
     pub(super) added: Additions,
     pub(super) firewall: Arc<Firewall>,
-    pub(super) keeper: Keeper,
+    pub(super) persistence: Persistence,
     /// The tool by which the model that was called last can read large results back; where it has it,
     /// they are put away.
     pub(super) reads_results: Option<Arc<ToolSpec>>,
@@ -169,7 +169,7 @@ impl Session {
         prompts.gauge.set(shown, specs, history.clone());
         let added = Additions::new(lifecycle);
         let spending = Spending::new(&history, measured);
-        let keeper = Keeper::new(keeping, &firewall, &limits, history.len());
+        let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
         let turn = Turn::new(history, &tools.full, limits).stopping_at(added.stops());
         let router = Router::new(routes, scope);
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
@@ -182,7 +182,7 @@ impl Session {
             prompts,
             gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
             judging: Judging::default(),
-            keeper,
+            persistence,
             turn,
             added,
             tools,
@@ -211,7 +211,7 @@ impl Session {
             stop: self.stop.child_token(),
             progress: self.progress.0.clone(),
             stores_large_results: self.reads_results.is_some()
-                && self.keeper.large_results.is_some(),
+                && self.persistence.large_results.is_some(),
             budget: self.budget(),
             session: Some(self.pending.port()),
         }

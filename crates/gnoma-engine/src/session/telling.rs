@@ -14,7 +14,7 @@ impl Session {
         let mut used: Option<Usage> = None;
         match &mut event {
             Event::ToolCallDrafted { name, .. } if self.tools.may_write(name) => {
-                self.keeper.prepare();
+                self.persistence.prepare();
             }
             Event::ToolEnded { call, .. } => self.gate.forget(&call.id),
             Event::Compacted { .. } => self.retold(),
@@ -34,7 +34,7 @@ impl Session {
 
     /// Tells an event that means nothing for the session.
     pub(super) async fn tell(&mut self, event: Event) -> Result<(), Gone> {
-        self.keeper.before(&event, self.turn.history(), self.turn_ends).await;
+        self.persistence.before(&event, self.turn.history(), self.turn_ends).await;
         self.events.send(event).await.map_err(|_| Gone)
     }
 
@@ -52,7 +52,7 @@ impl Session {
 
     /// The conversation is told in other words from now on: no prompt of it is warm.
     fn retold(&mut self) {
-        let (summary, rest) = self.turn.told();
+        let (summary, rest) = self.turn.conversation();
         let summary = summary.map(std::slice::from_ref).unwrap_or_default();
         let tokens = compact::estimate(summary) + compact::estimate(rest);
         self.spending.measured(tokens, self.turn.history().len());

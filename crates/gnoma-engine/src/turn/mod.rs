@@ -184,7 +184,7 @@ impl Turn {
 
     /// What models are told of it: a summary where there is one, and what was said after what that
     /// stands for.
-    pub(crate) fn told(&self) -> (Option<&Arc<Message>>, &[Arc<Message>]) {
+    pub(crate) fn conversation(&self) -> (Option<&Arc<Message>>, &[Arc<Message>]) {
         let rest = self.history.get(self.told_from..).unwrap_or_default();
         (self.summary.as_ref(), rest)
     }

@@ -80,7 +80,7 @@ pub(super) async fn connect(
         ServerReach::Http { url, headers } => {
             let tokens = around.tokens(url);
             let service = over_http(&around.http, http(url, headers)?, &tokens, handler, lifecycle);
-            let service = service.await.map_err(|failure| failure.told(&definition.name))?;
+            let service = service.await.map_err(|failure| failure.describe(&definition.name))?;
             (service, None)
         }
     };
@@ -121,7 +121,7 @@ impl Failure {
         Self { why, challenge: None }
     }
 
-    fn told(self, name: &str) -> String {
+    fn describe(self, name: &str) -> String {
         match self.challenge {
             Some(_) => format!("it requires a login; run `gnoma mcp login {name}`"),
             None => self.why,

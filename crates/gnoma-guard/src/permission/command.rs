@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::{
     Judgement, by_rule,
-    deed::{self, CommandEffect},
+    effects::{self, CommandEffect},
     file::doubt,
     meet::fits,
     one_line,
@@ -149,26 +149,31 @@ impl<'a> Judgement<'a> {
     /// One simple command.
     fn part(&self, command: &Invocation) -> Opinion {
         let name = format!("`{}`", one_line(&command.text, MAX_SHOWN_CHARS));
-        let deeds = deed::of(command, self.world);
-        let (forbidden, by) = self.forbidden(command, &deeds);
+        let effects = effects::of(command, self.world);
+        let (forbidden, by) = self.forbidden(command, &effects);
         if let (Match::Yes, Some(rule)) = (forbidden, by) {
             return by_rule(rule, "denies");
         }
-        self.not_forbidden(command, &deeds, &name).and(doubt(forbidden, by))
+        self.not_forbidden(command, &effects, &name).and(doubt(forbidden, by))
     }
 
-    fn not_forbidden(&self, command: &Invocation, deeds: &[CommandEffect], name: &str) -> Opinion {
+    fn not_forbidden(
+        &self,
+        command: &Invocation,
+        effects: &[CommandEffect],
+        name: &str,
+    ) -> Opinion {
         let rule = self.deciding(|rule| self.is_about_words(rule, command));
         let asking = rule.filter(|rule| rule.action != RuleAction::Allow);
-        let questions = deeds.iter().filter_map(|deed| self.question(deed, name));
+        let questions = effects.iter().filter_map(|effect| self.question(effect, name));
         if let Some(question) = questions.reduce(Opinion::and) {
             let question = asking
                 .map(|rule| by_rule(rule, "asks about"))
                 .into_iter()
                 .fold(question, Opinion::and);
             return match self.mode {
-                PermissionMode::Plan if deeds.iter().any(|deed| !deed.is_reading()) => {
-                    self.planning(name, deeds)
+                PermissionMode::Plan if effects.iter().any(|effect| !effect.is_reading()) => {
+                    self.planning(name, effects)
                 }
                 PermissionMode::Deny => self.by_mode(Access::Execute),
                 _ => question,
@@ -178,7 +183,8 @@ impl<'a> Judgement<'a> {
             return by_rule(rule, "asks about");
         }
         let own = rule.map(|rule| self.own_effects(rule, command)).unwrap_or_default();
-        let open: Vec<_> = deeds.iter().filter(|deed| !self.is_settled(deed, rule, &own)).collect();
+        let open: Vec<_> =
+            effects.iter().filter(|effect| !self.is_settled(effect, rule, &own)).collect();
         match (open.first(), rule) {
             (None, Some(rule)) => by_rule(rule, "allows"),
             (None, None) => self.harmless(name, suggest::for_command(command)),
@@ -186,15 +192,15 @@ impl<'a> Judgement<'a> {
         }
     }
 
-    /// A question that this deed is in every mode.
-    fn question(&self, deed: &CommandEffect, name: &str) -> Option<Opinion> {
-        let rule = self.deciding(|rule| match deed.spot() {
-            Some((touch, spot)) => self.is_about(rule, touch, spot, deed.tools()),
-            None => rule.action == RuleAction::Ask && concerns(rule, deed) > Match::No,
+    /// A question that this effect is in every mode.
+    fn question(&self, effect: &CommandEffect, name: &str) -> Option<Opinion> {
+        let rule = self.deciding(|rule| match effect.spot() {
+            Some((touch, spot)) => self.is_about(rule, touch, spot, effect.tools()),
+            None => rule.action == RuleAction::Ask && concerns(rule, effect) > Match::No,
         });
         match rule {
             Some(rule) if rule.action != RuleAction::Allow => Some(by_rule(rule, "asks about")),
-            _ => self.unlifted(name, &deed.worry, rule),
+            _ => self.unlifted(name, &effect.worry, rule),
         }
     }
 
@@ -202,17 +208,17 @@ impl<'a> Judgement<'a> {
     fn forbidden(
         &self,
         command: &Invocation,
-        deeds: &[CommandEffect],
+        effects: &[CommandEffect],
     ) -> (Match, Option<&'a Rule>) {
         let by_words = self.with(RuleAction::Deny).map(|rule| match &rule.subject {
             Subject::Command(words) => (words.touches(&command.words), Some(rule)),
             _ => (Match::No, None),
         });
-        let by_place = deeds.iter().map(|deed| match deed.spot() {
-            Some((touch, spot)) => self.forbidding(touch, spot, deed.tools()),
+        let by_place = effects.iter().map(|effect| match effect.spot() {
+            Some((touch, spot)) => self.forbidding(touch, spot, effect.tools()),
             None => {
                 let found =
-                    self.with(RuleAction::Deny).map(|rule| (concerns(rule, deed), Some(rule)));
+                    self.with(RuleAction::Deny).map(|rule| (concerns(rule, effect), Some(rule)));
                 found.max_by_key(|(found, _)| *found).unwrap_or((Match::No, None))
             }
         });
@@ -246,7 +252,7 @@ impl<'a> Judgement<'a> {
     /// them. A rule for the tool as a whole covers everything.
     fn own_effects(&self, rule: &Rule, command: &Invocation) -> Vec<Effect> {
         let effects = |command: &Invocation| {
-            deed::of(command, self.world).into_iter().map(|deed| deed.effect).collect()
+            effects::of(command, self.world).into_iter().map(|effect| effect.effect).collect()
         };
         let (Subject::Command(_), Some(cwd)) = (&rule.subject, &command.cwd) else {
             return effects(command);
@@ -259,15 +265,15 @@ impl<'a> Judgement<'a> {
         alone.commands.first().map(effects).unwrap_or_default()
     }
 
-    /// Whether nothing is left to ask about a deed. Rules do not lift planning.
-    fn is_settled(&self, deed: &CommandEffect, rule: Option<&Rule>, own: &[Effect]) -> bool {
+    /// Whether nothing is left to ask about a effect. Rules do not lift planning.
+    fn is_settled(&self, effect: &CommandEffect, rule: Option<&Rule>, own: &[Effect]) -> bool {
         let by_place = |(touch, spot): (_, &JudgedPath)| {
-            let rule = self.deciding(|rule| self.is_about(rule, touch, spot, deed.tools()));
+            let rule = self.deciding(|rule| self.is_about(rule, touch, spot, effect.tools()));
             rule.is_some_and(|rule| rule.action == RuleAction::Allow)
         };
-        let may_rule = self.mode != PermissionMode::Plan || deed.is_reading();
-        let by_words = rule.is_some() && own.contains(&deed.effect);
-        deed.is_harmless() || (may_rule && (by_words || deed.spot().is_some_and(by_place)))
+        let may_rule = self.mode != PermissionMode::Plan || effect.is_reading();
+        let by_words = rule.is_some() && own.contains(&effect.effect);
+        effect.is_harmless() || (may_rule && (by_words || effect.spot().is_some_and(by_place)))
     }
 
     /// A part that only reads what may be read.
@@ -282,7 +288,7 @@ impl<'a> Judgement<'a> {
         }
     }
 
-    /// A part with deeds that nothing settles; `first` is shown.
+    /// A part with effects that nothing settles; `first` is shown.
     fn harmful(
         &self,
         name: &str,
@@ -291,12 +297,12 @@ impl<'a> Judgement<'a> {
         command: &Invocation,
     ) -> Opinion {
         let what = &first.worry.what;
-        let can_be_tried = !deed::acts_as_another(command)
-            && open.iter().all(|deed| trial::answers(deed, self.world))
-            && (open.iter().all(|deed| deed.spot().is_some()) || !self.denies_places());
+        let can_be_tried = !effects::acts_as_another(command)
+            && open.iter().all(|effect| trial::answers(effect, self.world))
+            && (open.iter().all(|effect| effect.spot().is_some()) || !self.denies_places());
         match self.mode {
             PermissionMode::Bypass | PermissionMode::Deny => self.by_mode(Access::Execute),
-            PermissionMode::Plan if !open.iter().all(|deed| deed.is_reading()) => {
+            PermissionMode::Plan if !open.iter().all(|effect| effect.is_reading()) => {
                 Opinion::deny(format!("mode plan: {name} {what}")).unless_tried(can_be_tried)
             }
             mode => {
@@ -316,9 +322,9 @@ impl<'a> Judgement<'a> {
         self.with(RuleAction::Deny).any(|rule| matches!(rule.subject, Subject::Path { .. }))
     }
 
-    fn planning(&self, name: &str, deeds: &[CommandEffect]) -> Opinion {
-        let deed = deeds.iter().find(|deed| !deed.is_reading());
-        let what = deed.map_or("does more than read", |deed| deed.worry.what.as_str());
+    fn planning(&self, name: &str, effects: &[CommandEffect]) -> Opinion {
+        let effect = effects.iter().find(|effect| !effect.is_reading());
+        let what = effect.map_or("does more than read", |effect| effect.worry.what.as_str());
         Opinion::deny(format!("mode plan: {name} {what}"))
     }
 
@@ -326,9 +332,9 @@ impl<'a> Judgement<'a> {
     fn always(&self, command: &Invocation, open: &[&CommandEffect]) -> Option<Vec<Rule>> {
         let mut rules = suggest::for_command(command)?;
         let own = self.own_effects(rules.first()?, command);
-        for deed in open.iter().filter(|deed| !own.contains(&deed.effect)) {
-            let (_, spot) = deed.spot()?;
-            rules.extend(suggest::for_path(deed.tools().first()?, spot, self.world)?);
+        for effect in open.iter().filter(|effect| !own.contains(&effect.effect)) {
+            let (_, spot) = effect.spot()?;
+            rules.extend(suggest::for_path(effect.tools().first()?, spot, self.world)?);
         }
         self.is_in_workspace(command).then_some(rules)
     }
@@ -343,7 +349,7 @@ impl<'a> Judgement<'a> {
             {
                 return Some(path.clone());
             }
-            if LINKING.contains(&deed::program_of(command)) {
+            if LINKING.contains(&effects::program_of(command)) {
                 new.extend(places);
             }
         }
@@ -356,12 +362,12 @@ impl<'a> Judgement<'a> {
         let mut grant = Grant::default();
         let is_unasked = whole.decision == Decision::Allow && self.mode != PermissionMode::Bypass;
         for command in &analysis.commands {
-            for deed in deed::of(command, self.world) {
-                grant.network |= matches!(deed.effect, Effect::Network(_));
-                let is_shown = !(is_unasked && deed.is_reading() && deed.is_harmless());
-                let spot = deed.spot().filter(|(_, spot)| is_shown && !spot.is_sink());
+            for effect in effects::of(command, self.world) {
+                grant.network |= matches!(effect.effect, Effect::Network(_));
+                let is_shown = !(is_unasked && effect.is_reading() && effect.is_harmless());
+                let spot = effect.spot().filter(|(_, spot)| is_shown && !spot.is_sink());
                 if let Some((touch, spot)) = spot {
-                    self.grant_place(touch, spot, &deed.worry, &mut grant);
+                    self.grant_place(touch, spot, &effect.worry, &mut grant);
                 }
             }
         }
@@ -375,16 +381,16 @@ impl<'a> Judgement<'a> {
     }
 }
 
-/// Whether a rule is about a deed without a known place: on the network, or at a place that only
+/// Whether a rule is about a effect without a known place: on the network, or at a place that only
 /// running would show.
-fn concerns(rule: &Rule, deed: &CommandEffect) -> Match {
-    match (&deed.effect, &rule.subject) {
+fn concerns(rule: &Rule, effect: &CommandEffect) -> Match {
+    match (&effect.effect, &rule.subject) {
         (Effect::Network(Some(host)), Subject::Host(pattern)) if pattern.touches(host) => {
             Match::Yes
         }
         (Effect::Network(None), Subject::Host(_)) => Match::Maybe,
         (Effect::Read(_) | Effect::Write(_) | Effect::Delete(_), Subject::Path { tool, .. })
-            if deed.tools().iter().any(|name| fits(tool, name)) =>
+            if effect.tools().iter().any(|name| fits(tool, name)) =>
         {
             Match::Maybe
         }

@@ -6,7 +6,7 @@ use gnoma_core::session::PermissionMode;
 use gnoma_shell::{Analysis, Risk};
 
 use super::{
-    Permissions, World, deed, one_line,
+    Permissions, World, effects, one_line,
     opinion::{Decision, Opinion},
 };
 
@@ -65,12 +65,12 @@ impl Permissions {
             (1..).zip(judged.analysis.commands.iter().zip(&judged.parts))
         {
             let _infallible = writeln!(text, "\n{number}. {}", line(&part.text));
-            let deeds = deed::of(part, world);
-            if deeds.is_empty() {
+            let effects = effects::of(part, world);
+            if effects.is_empty() {
                 text.push_str("   only computes or prints\n");
             }
-            for deed in deeds {
-                let _infallible = writeln!(text, "   {}", line(&deed.worry.what));
+            for effect in effects {
+                let _infallible = writeln!(text, "   {}", line(&effect.worry.what));
             }
             let _infallible = writeln!(text, "   risk: {}", risk(part.risk));
             let _infallible = writeln!(text, "   {}", said(opinion));

@@ -1,14 +1,14 @@
 //! Whether a call may run: facts in, a verdict with its reason out.
 //!
 //! A rule that denies beats one that asks, and that beats one that allows, except that of those two the
-//! more specific decides; without a rule the mode does. Above both stand places and deeds that are
+//! more specific decides; without a rule the mode does. Above both stand places and effects that are
 //! a question in every mode ([`Severity::Guarded`](crate::places::Severity) and its like). Links are
 //! followed through [`World::resolve`]; nothing here touches a disk, and whoever runs the call must
 //! make sure that what was judged is what is opened.
 
 mod command;
 mod cover;
-mod deed;
+mod effects;
 mod explain;
 mod file;
 mod host;

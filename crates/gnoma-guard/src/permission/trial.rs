@@ -8,7 +8,7 @@ use gnoma_shell::Effect;
 
 use super::{
     World,
-    deed::CommandEffect,
+    effects::CommandEffect,
     opinion::{Decision, Opinion},
     rule::Rule,
 };
@@ -59,17 +59,17 @@ fn becomes(mode: PermissionMode) -> Option<Trial> {
 
 /// Whether all that a command does here would be seen in a trial and stay in it. What talks to others,
 /// acts on the system, writes what git keeps or shows secrets is asked for before.
-pub(super) fn answers(deed: &CommandEffect, world: &World<'_>) -> bool {
-    if deed.worry.gravity != Severity::Plain {
+pub(super) fn answers(effect: &CommandEffect, world: &World<'_>) -> bool {
+    if effect.worry.gravity != Severity::Plain {
         return false;
     }
     let is_inside = || {
-        deed.spot().is_none_or(|(touch, spot)| {
+        effect.spot().is_none_or(|(touch, spot)| {
             let place = spot.folder_or_path();
             touch == FileAccess::Read || world.roots.iter().any(|root| place.starts_with(root))
         })
     };
-    match deed.effect {
+    match effect.effect {
         Effect::Read(_) | Effect::Write(_) | Effect::Delete(_) => is_inside(),
         Effect::Runs(_) | Effect::Environment(_) | Effect::Unknown(_) => true,
         Effect::Secret(_) | Effect::Network(_) | Effect::System(_) | Effect::Repository(_) => false,

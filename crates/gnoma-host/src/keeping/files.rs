@@ -6,14 +6,14 @@ use std::sync::{
 };
 
 use gnoma_core::store::{Checkpoints, Stored};
-use gnoma_store::checkpoint::Keeper;
+use gnoma_store::checkpoint::Checkpointer;
 
 use super::{begun::Begun, late::Late};
 use crate::shared::{Shared, Workplace};
 
 /// The files of a workspace.
 pub(super) struct Files {
-    keeper: Late<Keeper>,
+    checkpointer: Late<Checkpointer>,
     /// Somebody wants everything read in the background.
     wanted: Arc<AtomicBool>,
     begun: Begun,
@@ -24,34 +24,34 @@ impl Files {
     pub(super) fn opening(shared: Shared, of: Workplace, begun: Begun) -> Self {
         let wanted = Arc::new(AtomicBool::new(false));
         let is_wanted = Arc::clone(&wanted);
-        let keeper = Late::opening(move || {
-            let keeper = shared.keeper(&of)?;
+        let checkpointer = Late::opening(move || {
+            let checkpointer = shared.checkpointer(&of)?;
             if is_wanted.load(Ordering::SeqCst) {
-                keeper.prepare();
+                checkpointer.prepare();
             }
-            Ok(keeper)
+            Ok(checkpointer)
         });
-        Self { keeper, wanted, begun }
+        Self { checkpointer, wanted, begun }
     }
 
     /// What was opened, if it was.
-    pub(super) fn now(&self) -> Option<Arc<Keeper>> {
-        self.keeper.now()
+    pub(super) fn now(&self) -> Option<Arc<Checkpointer>> {
+        self.checkpointer.now()
     }
 }
 
 impl Checkpoints for Files {
     fn prepare(&self) {
         self.wanted.store(true, Ordering::SeqCst);
-        if let Some(keeper) = self.keeper.now() {
-            keeper.prepare();
+        if let Some(checkpointer) = self.checkpointer.now() {
+            checkpointer.prepare();
         }
     }
 
     fn keep(&self, label: String) -> Stored<'_, String> {
         Box::pin(async move {
-            let keeper = self.keeper.get().await?;
-            keeper.keep_for(self.begun.get().map(ToString::to_string), label).await
+            let checkpointer = self.checkpointer.get().await?;
+            checkpointer.keep_for(self.begun.get().map(ToString::to_string), label).await
         })
     }
 }

@@ -54,7 +54,8 @@ impl Tidying {
             // Mostly there is nothing to forget, and then nothing is written.
             drop(store.prune(self.retention, now_ms).await);
         }
-        let Some(keeper) = files.and_then(|files| files.now()).filter(|keeper| keeper.is_due())
+        let Some(checkpointer) =
+            files.and_then(|files| files.now()).filter(|checkpointer| checkpointer.is_due())
         else {
             return;
         };
@@ -65,7 +66,7 @@ impl Tidying {
             (Some(_), Some(store)) => in_use(&store, self.begun.get()).await,
         };
         if let Ok(pinned) = pinned {
-            drop(keeper.tidy(pinned).await);
+            drop(checkpointer.tidy(pinned).await);
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) async fn open_another(
 }
 
 /// A session that is changed: its engine is closed, and opened again as it was or as it becomes.
-pub(super) struct Again {
+pub(super) struct Reopening {
     pub(super) shared: Weak<Shared>,
     pub(super) session: SessionId,
     pub(super) log: EventLog,
@@ -63,12 +63,12 @@ pub(super) enum NextEngine {
     /// With the engine that it had: nothing was changed.
     AsItWas(Opened),
     /// Opened again.
-    Again(Box<Reopened>),
+    Reopened(Box<Reopened>),
 }
 
 impl NextEngine {
-    fn again(prepared: Result<Prepared, RequestError>, spec: SessionSpec) -> Self {
-        Self::Again(Box::new(Reopened { prepared, spec }))
+    fn reopened(prepared: Result<Prepared, RequestError>, spec: SessionSpec) -> Self {
+        Self::Reopened(Box::new(Reopened { prepared, spec }))
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Done {
     pub(super) replier: Replier,
 }
 
-impl Again {
+impl Reopening {
     pub(super) async fn change(mut self, change: Change, replier: Replier) -> Done {
         if let Some(engine) = self.engine.take() {
             if let Err(error) = self.services.check(change.clone()).await {
@@ -109,9 +109,9 @@ impl Again {
             Err(error) if outcome.is_ok() => {
                 let spec = self.services.unchanged(before);
                 let prepared = self.open(spec.clone(), true).await;
-                Done { next: NextEngine::again(prepared, spec), outcome: Err(error), replier }
+                Done { next: NextEngine::reopened(prepared, spec), outcome: Err(error), replier }
             }
-            prepared => Done { next: NextEngine::again(prepared, spec), outcome, replier },
+            prepared => Done { next: NextEngine::reopened(prepared, spec), outcome, replier },
         }
     }
 

@@ -18,7 +18,7 @@ use super::{
     handle::{Job, Live},
     log::{Delivery, Subscription},
     replier::{Replier, ended},
-    replies::{Known, Outcome, locked},
+    replies::{Fingerprint, Known, Outcome, locked},
     shared::Shared,
 };
 
@@ -116,7 +116,7 @@ impl Connection {
 
     async fn tell_process(&mut self, messages: &mpsc::Sender<ServerMessage>) -> Result<(), Left> {
         let Some((seen, _)) = &mut self.watching else { return Ok(()) };
-        let (events, now) = self.shared.told_since(*seen);
+        let (events, now) = self.shared.events_since(*seen);
         *seen = now;
         for event in events {
             tell(messages, ServerMessage::Process(event)).await?;
@@ -129,14 +129,15 @@ impl Connection {
         message: ClientMessage,
         messages: &mpsc::Sender<ServerMessage>,
     ) -> Result<(), Left> {
+        let fingerprint = (!message.request.is_read()).then(|| Fingerprint::of(&message));
         let ClientMessage { id, session, request } = message;
-        if request.is_read() {
+        let Some(fingerprint) = fingerprint else {
             if let Some(result) = self.answer(id, session, request, false) {
                 return tell(messages, ServerMessage::Reply { id, result }).await;
             }
             return Ok(());
-        }
-        let known = locked(&self.shared.replies).begin(&self.client, id);
+        };
+        let known = locked(&self.shared.replies).begin(&self.client, id, fingerprint);
         match known {
             Known::New => match self.answer(id, session, request, true) {
                 Some(result) => {
@@ -146,6 +147,12 @@ impl Connection {
                 None => Ok(()),
             },
             Known::Answered(result) => tell(messages, ServerMessage::Reply { id, result }).await,
+            Known::Other => {
+                let cause = format!("the id {} was used for another request", id.0);
+                let error = RequestError::new(RequestErrorKind::Invalid, cause);
+                let result = Err(error.with_remedy("Give each request an id of its own."));
+                tell(messages, ServerMessage::Reply { id, result }).await
+            }
             Known::Pending(told) => {
                 self.under_way
                     .spawn(async move { (id, told.await.unwrap_or_else(|_| Err(ended()))) });

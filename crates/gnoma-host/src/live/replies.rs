@@ -3,10 +3,12 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    hash::{DefaultHasher, Hasher as _},
+    io,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use gnoma_core::protocol::{Reply, RequestError, RequestId};
+use gnoma_core::protocol::{ClientMessage, Reply, RequestError, RequestId};
 use tokio::sync::oneshot;
 
 /// Clients whose replies are kept; then those of the one that asked longest ago go.
@@ -32,8 +34,36 @@ pub(super) struct Replies {
 
 #[derive(Default)]
 struct Given {
-    replies: VecDeque<(RequestId, Outcome)>,
-    pending: HashMap<RequestId, Vec<oneshot::Sender<Outcome>>>,
+    replies: VecDeque<(RequestId, Fingerprint, Outcome)>,
+    pending: HashMap<RequestId, Pending>,
+}
+
+struct Pending {
+    request: Fingerprint,
+    waiting: Vec<oneshot::Sender<Outcome>>,
+}
+
+/// Tells a request from another one under its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fingerprint(u64);
+
+impl Fingerprint {
+    pub(super) fn of(message: &ClientMessage) -> Self {
+        struct Hashing(DefaultHasher);
+        impl io::Write for Hashing {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.write(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut hashing = Hashing(DefaultHasher::new());
+        // Nothing in the protocol fails to encode; what did would differ from nothing.
+        let _infallible = serde_json::to_writer(&mut hashing, message);
+        Self(hashing.0.finish())
+    }
 }
 
 /// What is known of a request.
@@ -44,57 +74,82 @@ pub(super) enum Known {
     Pending(oneshot::Receiver<Outcome>),
     /// It was answered like this.
     Answered(Outcome),
+    /// Its id belongs to another request.
+    Other,
 }
 
 impl Replies {
     /// A client asks.
-    pub(super) fn begin(&mut self, client: &str, id: RequestId) -> Known {
+    pub(super) fn begin(&mut self, client: &str, id: RequestId, request: Fingerprint) -> Known {
         self.order.retain(|name| name != client);
         self.order.push_back(client.to_owned());
         if self.order.len() > MAX_CLIENTS {
             self.order.pop_front().map(|oldest| self.clients.remove(&oldest));
         }
         let given = self.clients.entry(client.to_owned()).or_default();
-        if let Some((_, outcome)) = given.replies.iter().find(|(known, _)| *known == id) {
-            return Known::Answered(outcome.clone());
+        if let Some((_, known, outcome)) = given.replies.iter().find(|(known, ..)| *known == id) {
+            return if *known == request { Known::Answered(outcome.clone()) } else { Known::Other };
         }
-        if let Some(waiting) = given.pending.get_mut(&id) {
+        if let Some(pending) = given.pending.get_mut(&id) {
+            if pending.request != request {
+                return Known::Other;
+            }
             let (tell, told) = oneshot::channel();
-            waiting.push(tell);
+            pending.waiting.push(tell);
             return Known::Pending(told);
         }
-        given.pending.insert(id, Vec::new());
+        given.pending.insert(id, Pending { request, waiting: Vec::new() });
         Known::New
     }
 
     /// A request of a client is answered.
     pub(super) fn end(&mut self, client: &str, id: RequestId, outcome: &Outcome) {
         let Some(given) = self.clients.get_mut(client) else { return };
-        for waiting in given.pending.remove(&id).unwrap_or_default() {
+        let Some(Pending { request, waiting }) = given.pending.remove(&id) else { return };
+        for waiting in waiting {
             let _gone = waiting.send(outcome.clone());
         }
         if given.replies.len() == MAX_REPLIES {
             given.replies.pop_front();
         }
-        given.replies.push_back((id, outcome.clone()));
+        given.replies.push_back((id, request, outcome.clone()));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use gnoma_core::{protocol::Request, store::SessionId};
+
     use super::*;
+
+    fn cancel(id: u64, session: &str) -> Fingerprint {
+        let session = Some(SessionId::new(session));
+        Fingerprint::of(&ClientMessage { id: RequestId(id), session, request: Request::Cancel })
+    }
 
     #[test]
     fn a_repeated_request_gets_its_first_reply() {
         let mut replies = Replies::default();
         let text = |text: &str| Ok(Reply::Text(text.to_owned()));
-        assert!(matches!(replies.begin("a", RequestId(1)), Known::New));
-        let Known::Pending(mut told) = replies.begin("a", RequestId(1)) else { panic!("new") };
-        replies.end("a", RequestId(1), &text("done"));
+        let (id, request) = (RequestId(1), cancel(1, "s"));
+        assert!(matches!(replies.begin("a", id, request), Known::New));
+        let Known::Pending(mut told) = replies.begin("a", id, request) else { panic!("new") };
+        replies.end("a", id, &text("done"));
         assert_eq!(told.try_recv().unwrap(), text("done"));
-        let Known::Answered(outcome) = replies.begin("a", RequestId(1)) else { panic!("new") };
+        let Known::Answered(outcome) = replies.begin("a", id, request) else { panic!("new") };
         assert_eq!(outcome, text("done"));
-        assert!(matches!(replies.begin("b", RequestId(1)), Known::New), "another client's");
+        assert!(matches!(replies.begin("b", id, request), Known::New), "another client's");
+    }
+
+    #[test]
+    fn another_request_under_a_known_id_is_neither_done_nor_given_the_reply_of_the_first() {
+        let mut replies = Replies::default();
+        let id = RequestId(1);
+        replies.begin("a", id, cancel(1, "s"));
+        assert!(matches!(replies.begin("a", id, cancel(1, "t")), Known::Other), "under way");
+        replies.end("a", id, &Ok(Reply::Done));
+        assert!(matches!(replies.begin("a", id, cancel(1, "t")), Known::Other), "answered");
+        assert!(matches!(replies.begin("a", id, cancel(1, "s")), Known::Answered(_)));
     }
 
     #[test]
@@ -103,7 +158,7 @@ mod tests {
         for client in 0..2 * MAX_CLIENTS {
             for id in 0..2 * MAX_REPLIES as u64 {
                 let client = client.to_string();
-                replies.begin(&client, RequestId(id));
+                replies.begin(&client, RequestId(id), Fingerprint(id));
                 replies.end(&client, RequestId(id), &Ok(Reply::Done));
             }
         }

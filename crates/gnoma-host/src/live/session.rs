@@ -171,7 +171,7 @@ impl Actor {
                     _ => (),
                 }
             }
-            Woke::Event(Some(event)) => self.told(event),
+            Woke::Event(Some(event)) => self.log_event(event),
             Woke::Event(None) => return Break(()),
             Woke::Notice((level, text)) => self.push(Event::Notice { level, text }),
             Woke::Attendance => return self.count_subscribers(),
@@ -221,7 +221,7 @@ impl Actor {
     }
 
     /// The engine has said something.
-    fn told(&mut self, event: Event) {
+    fn log_event(&mut self, event: Event) {
         let changes = matches!(
             event,
             Event::State(_) | Event::PermissionAsked { .. } | Event::PermissionDecided { .. }
@@ -426,7 +426,7 @@ impl Actor {
             Engine::Open(opened) => Some(opened),
             Engine::Opening(_) | Engine::Changing(_) | Engine::Gone => None,
         };
-        let again = change::Again {
+        let reopening = change::Reopening {
             shared: Arc::downgrade(&shared),
             session: self.id.clone(),
             log: self.log.clone(),
@@ -434,7 +434,7 @@ impl Actor {
             notices: self.notices.clone(),
             engine,
         };
-        self.engine = Engine::Changing(Box::pin(again.change(change, replier)));
+        self.engine = Engine::Changing(Box::pin(reopening.change(change, replier)));
     }
 
     /// The session goes on, changed or as it was.
@@ -442,7 +442,7 @@ impl Actor {
         let change::Done { next, outcome, replier } = done;
         let Some(shared) = self.shared.upgrade() else { return };
         let (prepared, spec) = match next {
-            change::NextEngine::Again(again) => (again.prepared, again.spec),
+            change::NextEngine::Reopened(it) => (it.prepared, it.spec),
             change::NextEngine::AsItWas(opened) => {
                 self.opened(opened);
                 return replier.reply(outcome);

@@ -118,7 +118,7 @@ impl Shared {
 
     /// What happened to sessions after `seen`, and how much has happened. Where not all of it is kept
     /// any more: how the sessions are, and whether the process ends.
-    pub(super) fn told_since(&self, seen: u64) -> (Vec<ProcessEvent>, u64) {
+    pub(super) fn events_since(&self, seen: u64) -> (Vec<ProcessEvent>, u64) {
         let state = self.state();
         let is_missing = state.events.front().is_some_and(|(first, _)| *first > seen + 1);
         let after = state.events.iter().filter(|(number, _)| *number > seen);

@@ -303,6 +303,13 @@ impl Services for TestServices {
                 // Its settings are read in vain.
                 Request::Switch(Switch::Model(name)) => spec.profile = Some(name),
                 Request::Fork => spec.folder.push("copy"),
+                Request::Switch(
+                    Switch::New
+                    | Switch::Stored(_)
+                    | Switch::Copy(_)
+                    | Switch::Profile(_)
+                    | Switch::Incognito(_),
+                ) => spec.folder.push("other"),
                 _ => (),
             }
             Ok(Changed { spec, keeps_messages: true, told: String::new() })

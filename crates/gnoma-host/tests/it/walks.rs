@@ -8,13 +8,14 @@ use std::{
 };
 
 use gnoma_core::{
-    CallId, Content,
+    CallId, Content, ModelRef,
     message::Text,
     protocol::{
-        ClientMessage, Reply, Request, RequestError, RequestId, SessionSpec, SessionView, Switch,
+        ClientMessage, ConnectBy, Connection, Reply, Request, RequestError, RequestId, SessionSpec,
+        SessionView, Switch, Topic,
     },
-    session::{PermissionAnswer, PermissionMode, SessionState},
-    store::SessionId,
+    session::{PermissionAnswer, PermissionMode, Scope, SessionState},
+    store::{ResultId, SessionId},
 };
 use gnoma_host::live::Host;
 use gnoma_testkit::{Answer, FakeProvider};
@@ -57,6 +58,54 @@ enum Ask {
     History,
     Switch(bool),
     Fork,
+    /// One of [`others`].
+    Other(usize),
+}
+
+/// Requests of every other kind.
+fn others() -> Vec<Request> {
+    let model = ModelRef { provider: "fake".into(), model: "m".into() };
+    let address = ConnectBy::Address("http://127.0.0.1:1".to_owned());
+    let connection = Connection { provider: "fake".to_owned(), by: address };
+    vec![
+        Request::Watch,
+        Request::KeepRunning { keep: true },
+        Request::KeepRunning { keep: false },
+        Request::EditQueue { was: Vec::new(), queue: vec![vec![Content::text("later")]] },
+        Request::SetMode { mode: PermissionMode::Plan },
+        Request::KeepRule { rule: "write".into(), scope: Scope::Session, dry_run: true },
+        Request::KeepRule { rule: "write".into(), scope: Scope::Project, dry_run: false },
+        Request::Trust,
+        Request::Pin { arm: Some(model) },
+        Request::Pin { arm: None },
+        Request::Rate { good: true },
+        Request::Compact { focus: String::new() },
+        Request::Rewind { turns: 1, files: true, conversation: true },
+        Request::Rewind { turns: 99, files: true, conversation: true },
+        Request::Redo,
+        Request::Points,
+        Request::Changes,
+        Request::Rename { title: "a title".into() },
+        Request::Rename { title: "refused".into() },
+        Request::Search { words: "words".into(), max: 5 },
+        Request::Stored { max: 5 },
+        Request::Output { result: ResultId::new("r1"), from: 0, max_bytes: 10 },
+        Request::Models { ask: true },
+        Request::Providers,
+        Request::Profiles,
+        Request::Switch(Switch::Profile("other".into())),
+        Request::Switch(Switch::Stored(None)),
+        Request::Switch(Switch::Copy(None)),
+        Request::Switch(Switch::Incognito(true)),
+        Request::Switch(Switch::New),
+        Request::TryProvider(connection.clone()),
+        Request::AddProvider(connection),
+        Request::Settings,
+        Request::SetSetting { key: "a.b".into(), value: "1".into() },
+        Request::Usage,
+        Request::Explain(Topic::Routing),
+        Request::Send { content: Vec::new() },
+    ]
 }
 
 fn ask() -> impl Strategy<Value = Ask> {
@@ -76,6 +125,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         1 => Just(Ask::History),
         2 => any::<bool>().prop_map(Ask::Switch),
         1 => Just(Ask::Fork),
+        8 => (0..others().len()).prop_map(Ask::Other),
     ]
 }
 
@@ -153,8 +203,9 @@ impl Person {
                 Request::Switch(Switch::Model(model.to_owned()))
             }
             Ask::Fork => Request::Fork,
+            Ask::Other(which) => others().swap_remove(which),
         };
-        let is_for_process = matches!(request, Request::Open(_) | Request::List);
+        let is_for_process = matches!(request, Request::Open(_) | Request::List | Request::Watch);
         let session = (!is_for_process).then_some(named);
         let message = ClientMessage { id, session, request };
         self.put(&message);
@@ -268,7 +319,7 @@ fn had_one_effect(world: &World, provider: &FakeProvider, people: &[Person]) {
             Request::Open(spec) => opened.iter().filter(|folder| **folder == spec.folder).count(),
             Request::Export { path } => effects.iter().filter(|it| *it == path).count(),
             Request::Send { content } => {
-                let Content::Text(Text { text, .. }) = &content[0] else { panic!() };
+                let Some(Content::Text(Text { text, .. })) = content.first() else { continue };
                 let said = |request: &gnoma_core::ModelRequest| {
                     let texts = request.messages.iter().map(|message| message.text_content());
                     texts.map(|all| all.matches(&**text).count()).sum::<usize>()

@@ -191,7 +191,7 @@ impl Blocks {
 
     /// The stop reason in the light of what was said: a forced call ends with `stop` on some wires,
     /// and so does a refusal.
-    pub(crate) fn told(&self, stop: StopReason) -> StopReason {
+    pub(crate) fn stop_reason(&self, stop: StopReason) -> StopReason {
         match stop {
             StopReason::EndTurn | StopReason::ToolUse if !self.calls.is_empty() => {
                 StopReason::ToolUse

@@ -109,7 +109,7 @@ impl<F: Flavour> CompletionsDecoder<F> {
         self.flavour.finish(&mut self.blocks, out);
         self.blocks.finish(out);
         let stop = self.stop.unwrap_or(StopReason::Other);
-        out.push_back(StreamEvent::Stop(self.blocks.told(stop)));
+        out.push_back(StreamEvent::Stop(self.blocks.stop_reason(stop)));
     }
 
     fn failure(&self, data: &str) -> ProviderError {

@@ -53,7 +53,7 @@ impl ErrorFacts {
             code: word("code"),
             kind: word("type").filter(|kind| kind != "error").or_else(|| word("status")),
             status: STATUSES.into_iter().find_map(|key| status(inner.get(key)?)),
-            retry_after: retry_delay(inner).or_else(|| wait::told(&message)),
+            retry_after: retry_delay(inner).or_else(|| wait::stated(&message)),
             quota: quota(inner, &message),
             message,
         }

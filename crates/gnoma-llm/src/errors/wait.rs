@@ -28,7 +28,7 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
 }
 
 /// The wait that a message asks for: `Please try again in 7m12s.`, `Please retry after 24 seconds.`
-pub(super) fn told(message: &str) -> Option<Duration> {
+pub(super) fn stated(message: &str) -> Option<Duration> {
     let after = BEFORE.iter().find_map(|before| Some(message.split_once(before)?.1))?;
     let mut words = after.split_whitespace();
     let first = words.next()?.trim_end_matches(['.', ',']);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn waits_are_found_in_words() {
-        let seconds = |message| told(message).map(|wait| wait.as_secs_f64());
+        let seconds = |message| stated(message).map(|wait| wait.as_secs_f64());
         for (message, wait) in [
             ("Limit 6000. Please try again in 9m38.5s. Need more?", Some(578.5)),
             ("Please try again in 120ms.", Some(0.12)),

@@ -55,7 +55,7 @@ const OWNER: [&str; 4] =
 
 /// Tells from the output of a command that failed which difference it seems to have met.
 #[must_use]
-pub fn told(output: &str, exit_code: Option<i32>) -> Option<Difference> {
+pub fn known_difference(output: &str, exit_code: Option<i32>) -> Option<Difference> {
     if exit_code == Some(0) {
         return None;
     }
@@ -80,11 +80,15 @@ mod tests {
             "thread 'main' panicked: Os { code: 18 } (os error 18)",
             "OSError: [Errno 18] Invalid cross-device link: 'a' -> 'b'",
         ] {
-            assert_eq!(told(output, Some(1)), Some(Difference::FolderRename), "{output}");
-            assert_eq!(told(output, Some(0)), None);
+            assert_eq!(
+                known_difference(output, Some(1)),
+                Some(Difference::FolderRename),
+                "{output}"
+            );
+            assert_eq!(known_difference(output, Some(0)), None);
         }
         let owner = "sh: 1: cannot create a: Value too large for defined data type";
-        assert_eq!(told(owner, Some(2)), Some(Difference::ForeignOwner));
-        assert_eq!(told("error: mismatched types", Some(1)), None);
+        assert_eq!(known_difference(owner, Some(2)), Some(Difference::ForeignOwner));
+        assert_eq!(known_difference("error: mismatched types", Some(1)), None);
     }
 }

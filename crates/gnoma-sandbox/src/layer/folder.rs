@@ -16,7 +16,7 @@ use super::{
     keep::{self, Unkept},
     list::LayerReading,
     plan, reset,
-    stamp::{Moment, Stamp},
+    stamp::{FileTime, Stamp},
     steps::Tick,
 };
 use crate::policy::Overlay;
@@ -31,7 +31,7 @@ const ASIDE: &str = "aside";
 pub struct Layer {
     folder: PathBuf,
     roots: Vec<PathBuf>,
-    began: Moment,
+    began: FileTime,
     /// Held as long as the layer is in use; without it the next start takes the layer away.
     lock: File,
 }

@@ -14,7 +14,7 @@ use super::{
     differences::Difference,
     error::{LayerError, LayerStep},
     files::{self, MAX_DEPTH, Pair},
-    stamp::{Moment, Stamp},
+    stamp::{FileTime, Stamp},
 };
 
 /// Most changes that are listed.
@@ -32,7 +32,7 @@ pub(super) struct LayerReading<'a> {
     /// The folder that took the changes.
     pub(super) upper: &'a Path,
     /// When the command began, by the clock of the layer's file system.
-    pub(super) began: Moment,
+    pub(super) began: FileTime,
     /// Whole paths that are left out with all below them.
     pub(super) left_out: &'a dyn Fn(&Path) -> bool,
 }

@@ -34,7 +34,7 @@ mod steps;
 mod laws;
 
 pub use change::{ChangeKind, Changes, LayerChange, NodeKind};
-pub use differences::{Difference, told};
+pub use differences::{Difference, known_difference};
 pub use error::{KeepError, LayerError};
 pub use folder::Layer;
 pub use site::{Recovered, Site};

@@ -3,7 +3,7 @@
 use rustix::fs::{FileType, Stat};
 
 /// A moment as file systems note it: seconds and nanoseconds.
-pub(super) type Moment = (i64, u64);
+pub(super) type FileTime = (i64, u64);
 
 /// What the file system says of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub(super) struct Stamp {
     pub(super) owner: (u32, u32),
     pub(super) links: u64,
     pub(super) size: u64,
-    pub(super) written: Moment,
+    pub(super) written: FileTime,
     /// Moves when anything about the file does; nobody can set it.
-    pub(super) changed: Moment,
+    pub(super) changed: FileTime,
 }
 
 /// The bits of a mode that are permissions.

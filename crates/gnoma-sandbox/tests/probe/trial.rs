@@ -12,7 +12,7 @@ use std::{
 
 use gnoma_sandbox::{
     Policy, Support, Walls, launcher,
-    layer::{Changes, Layer, Site, told},
+    layer::{Changes, Layer, Site, known_difference},
 };
 
 /// What the arguments asked for.
@@ -89,7 +89,7 @@ impl Wishes {
         let output = output.map_err(|error| error.to_string())?;
         let ran = began.elapsed();
         let text = String::from_utf8_lossy(&output.stderr);
-        if let Some(difference) = told(&text, output.status.code()) {
+        if let Some(difference) = known_difference(&text, output.status.code()) {
             say(&format!("difference {difference:?}"));
         }
         if !output.status.success() {

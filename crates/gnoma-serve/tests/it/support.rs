@@ -159,7 +159,7 @@ impl Raw {
     }
 
     pub(crate) async fn reply(&mut self) -> (RequestId, Result<Reply, RequestError>) {
-        match codec::message(&self.line().await.expect("no reply")).unwrap() {
+        match codec::message(&self.line().await.expect("no reply")).unwrap().unwrap() {
             ServerMessage::Reply { id, result } => (id, result),
             other => panic!("{other:?}"),
         }

@@ -10,7 +10,7 @@
 //!
 //! # In a session
 //!
-//! A [`Keeper`] is the engine's [`Checkpoints`](gnoma_core::store::Checkpoints): `keep` before
+//! A [`Checkpointer`] is the engine's [`Checkpoints`](gnoma_core::store::Checkpoints): `keep` before
 //! everything that may write, **and once at the end of each turn**. Both halves matter: what differs
 //! from the session's newest snapshot is taken for the person's own change. A state that was kept
 //! just before keeps its name, so asking too often costs milliseconds and nothing else.
@@ -19,7 +19,7 @@
 //! let vault = Vault::open(&state_folder.join("checkpoints"), Options::default())?;
 //! let workspace = Arc::new(vault.workspace(&root)?);
 //! workspace.set_session(Some(session_id.as_str()));
-//! let keeper = Arc::new(Keeper::start(workspace)?); // Arc<dyn Checkpoints> for the engine
+//! let keeper = Arc::new(Checkpointer::start(workspace)?); // Arc<dyn Checkpoints> for the engine
 //! keeper.prepare(); // reads everything once, in the background
 //! ```
 //!
@@ -36,13 +36,14 @@
 //!
 //! # Bounds
 //!
-//! While a [`Keeper`] lives, its workspace's snapshots are in use and stay. When the vault grows past
+//! While a [`Checkpointer`] lives, its workspace's snapshots are in use and stay. When the vault grows past
 //! [`Limits::store_bytes`] the keeper's thread forgets the oldest of other workspaces;
-//! [`Keeper::tidy`], for the end of a run, forgets this one's, too. What stays above the limit is in
+//! [`Checkpointer::tidy`], for the end of a run, forgets this one's, too. What stays above the limit is in
 //! use, pinned, the newest of its workspace, or younger than [`Options::grace`].
 
 mod apply;
 mod changes;
+mod checkpointer;
 mod codec;
 mod collect;
 mod compare;
@@ -50,7 +51,6 @@ mod error;
 mod folder;
 mod hash;
 mod history;
-mod keeper;
 mod left;
 mod links;
 mod lock;
@@ -82,9 +82,9 @@ mod workspace;
 mod write;
 
 pub use changes::{Change, ChangeKind, Contents, Point, Side};
+pub use checkpointer::Checkpointer;
 pub use collect::Collected;
 pub use error::Error;
-pub use keeper::Keeper;
 pub use left::{LeftOut, LeftWhy};
 pub use made::Made;
 pub use options::{Limits, Options};

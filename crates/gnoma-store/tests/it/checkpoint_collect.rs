@@ -14,7 +14,7 @@ use std::{
 
 use gnoma_core::store::Checkpoints;
 use gnoma_store::checkpoint::{
-    Conflict, Error, Keeper, Limits, Options, SnapshotId, Vault, Workspace,
+    Checkpointer, Conflict, Error, Limits, Options, SnapshotId, Vault, Workspace,
 };
 
 use crate::checkpoint_support::{Dice, Seen, difference, look, quick, vault};
@@ -199,7 +199,7 @@ async fn what_a_process_keeps_no_other_forgets() {
     let mut options = quick();
     options.limits.snapshots = 1;
     let open = || Vault::open(&folder.path().join("vault"), options.clone()).unwrap();
-    let keeper = || Keeper::start(Arc::new(open().workspace(&root).unwrap())).unwrap();
+    let keeper = || Checkpointer::start(Arc::new(open().workspace(&root).unwrap())).unwrap();
     let (mine, yours) = (keeper(), keeper());
     let mut ids = Vec::new();
     for number in 0..4 {
@@ -245,7 +245,7 @@ async fn a_vault_that_grows_too_large_makes_room_while_files_are_kept() {
         fill(&old);
         old.snapshot("x").unwrap();
     }
-    let keeper = Keeper::start(Arc::new(open("new"))).unwrap();
+    let keeper = Checkpointer::start(Arc::new(open("new"))).unwrap();
     for _ in 0..4 {
         fill(keeper.workspace());
         keeper.keep("x".to_owned()).await.unwrap();
@@ -287,7 +287,7 @@ fn a_planted_mark_leads_nowhere_and_an_open_folder_is_closed() {
     for name in ["tidied", "format", "generation"] {
         std::os::unix::fs::symlink(&precious, place.join(name)).unwrap();
     }
-    let keeper = Keeper::start(Arc::new(vault(&place).workspace(&root).unwrap())).unwrap();
+    let keeper = Checkpointer::start(Arc::new(vault(&place).workspace(&root).unwrap())).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(keeper.tidy(HashSet::new())).unwrap();
     assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");

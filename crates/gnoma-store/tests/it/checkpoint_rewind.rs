@@ -9,7 +9,7 @@ use std::{
 
 use gnoma_core::store::{Checkpoints, StoreErrorKind};
 use gnoma_store::checkpoint::{
-    ChangeKind, Conflict, Error, Keeper, Made, Point, SnapshotId, Workspace,
+    ChangeKind, Checkpointer, Conflict, Error, Made, Point, SnapshotId, Workspace,
 };
 
 use crate::checkpoint_support::{shell, vault};
@@ -205,7 +205,7 @@ fn a_pruned_past_ends_earlier() {
 #[tokio::test]
 async fn the_port_names_states_and_names_the_same_state_once() {
     let desk = Desk::new();
-    let keeper = Keeper::start(Arc::new(desk.open("s"))).unwrap();
+    let keeper = Checkpointer::start(Arc::new(desk.open("s"))).unwrap();
     keeper.prepare();
     keeper.prepare();
     desk.write("a", "1");
@@ -233,7 +233,7 @@ async fn a_vault_that_cannot_be_written_to_is_said_and_unharmed() {
     let desk = Desk::new();
     let vault = desk.folder.path().join("vault");
     desk.write("a", "1");
-    let keeper = Keeper::start(Arc::new(desk.open("s"))).unwrap();
+    let keeper = Checkpointer::start(Arc::new(desk.open("s"))).unwrap();
     let one = keeper.keep("one".to_owned()).await.unwrap();
     shell(&vault, "chmod 500 unfinished");
     if fs::write(vault.join("unfinished/probe"), "").is_ok() {
@@ -258,7 +258,7 @@ fn a_dropped_keeper_stops_at_once_and_the_next_goes_on() {
     for number in 0..4_000 {
         desk.write(&format!("f{number}"), &number.to_string());
     }
-    let keeper = Keeper::start(Arc::new(desk.open("s"))).unwrap();
+    let keeper = Checkpointer::start(Arc::new(desk.open("s"))).unwrap();
     let begun = Instant::now();
     keeper.prepare();
     drop(keeper.keep("never".to_owned()));

@@ -16,7 +16,7 @@ use gnoma_core::{
 };
 use gnoma_sandbox::{
     Overlay,
-    layer::{Changes, Layer, LayerChange, LayerError, told},
+    layer::{Changes, Layer, LayerChange, LayerError, known_difference},
 };
 use tokio::{task::spawn_blocking, time::sleep};
 
@@ -82,7 +82,7 @@ impl ShellTools {
                 return ToolOutcome::failed("what it changed could not be read, and is dropped");
             }
         };
-        let met = told(&text, ending.code());
+        let met = known_difference(&text, ending.code());
         let fate = trial_facts::fate(trial, &changes, met, &cx.roots);
         add_line(&mut text, &built);
         let settling = Settling { trials, layer, changes, updates, command, ending, text, trial };

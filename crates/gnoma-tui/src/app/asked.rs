@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use gnoma_core::protocol::{Connection, Reply, Request, RequestError, RequestErrorKind, Switch};
+use gnoma_core::protocol::{
+    Connection, Reply, Request, RequestError, RequestErrorKind, SessionView, Switch,
+};
 
 use super::{
     State,
@@ -180,6 +182,12 @@ impl State {
         self.session.is_switching = false;
         self.forget_turn();
         self.session.is_closed = true;
+        let SessionView { seq, info, .. } = &self.session.view;
+        if *seq > 0 && !info.is_kept {
+            return self.warn(
+                "The session was not saved and ended with its server. Your draft is here; /clear starts a new session",
+            );
+        }
         self.warn(&words(error));
         self.warn("Could not open a session. Your draft is saved; /clear to retry");
     }

@@ -113,7 +113,9 @@ impl State {
             (false, true) => all,
             (false, false) => all.saturating_sub(MAX_PAST),
         };
-        self.read_past(from, all, AfterPast::Begin);
+        let is_shown = goes_on && Shown::of(before).text > 0;
+        let broken_off = is_shown.then(|| Box::new(before.clone()));
+        self.read_past(from, all, AfterPast::Begin(broken_off));
     }
 
     /// Nothing of the life before is left but what is written, queued and set.
@@ -187,7 +189,7 @@ impl State {
         let Behind { pages, later, then, .. } = *behind;
         let messages: Vec<Arc<Message>> = pages.into_iter().rev().flatten().collect();
         match then {
-            AfterPast::Begin => self.show_life(&messages),
+            AfterPast::Begin(broken_off) => self.show_life(&messages, broken_off.as_deref()),
             AfterPast::Missed(before) => self.show_missed(&before, &messages),
         }
         for envelope in later {
@@ -196,10 +198,14 @@ impl State {
     }
 
     /// What was said in the past, and what goes on.
-    fn show_life(&mut self, messages: &[Arc<Message>]) {
+    fn show_life(&mut self, messages: &[Arc<Message>], mut broken_off: Option<&SessionView>) {
         for message in messages {
             self.session.has_past = true;
-            self.transcript.past(message);
+            let before = broken_off.take_if(|_| message.role() == Role::Assistant);
+            match before.map_or(Some(Arc::clone(message)), |before| unseen(message, before)) {
+                Some(message) => self.transcript.past(&message),
+                None => (),
+            }
         }
         let is_broken_off = messages.last().is_some_and(|last| match last.role() {
             Role::User | Role::Tool => true,
@@ -379,6 +385,23 @@ impl Shown {
             text: turn.text.total_bytes(),
             thinking: turn.thinking.total_bytes(),
         })
+    }
+}
+
+/// What of an answer was not shown yet while it was written; `None` where all was.
+fn unseen(message: &Arc<Message>, before: &SessionView) -> Option<Arc<Message>> {
+    let text = message.text_content();
+    let tail = before.turn.as_ref().map(|turn| &turn.text)?;
+    let seen = usize::try_from(tail.total_bytes()).ok()?;
+    match text.split_at_checked(seen) {
+        Some((shown, rest)) if shown.ends_with(&tail.text) => {
+            let calls = message.tool_calls().cloned().map(Content::ToolCall);
+            let rest = (!rest.is_empty()).then(|| Content::text(rest));
+            let content = rest.into_iter().chain(calls).collect();
+            let origin = message.origin().cloned();
+            Message::assistant(content, origin, message.stop()).ok().map(Arc::new)
+        }
+        _ => Some(Arc::clone(message)),
     }
 }
 

@@ -249,7 +249,7 @@ impl State {
         };
         match picked {
             Picked::Open => self.layer = Some(Layer::Pick { list, choices }),
-            Picked::Told(lines) => {
+            Picked::Explained(lines) => {
                 self.layer = Some(Layer::Pick { list, choices });
                 self.say_choice(lines);
             }

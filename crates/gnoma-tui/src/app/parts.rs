@@ -223,8 +223,9 @@ pub(super) struct Behind {
 /// What follows the messages that are read.
 #[derive(Debug)]
 pub(super) enum AfterPast {
-    /// What goes on now, in a conversation that is shown from its past on.
-    Begin,
+    /// What goes on now, in a conversation that is shown from its past on. With the session as it was
+    /// when another life of it broke off in an answer that is shown.
+    Begin(Option<Box<SessionView>>),
     /// What happened between two views of one life of the session.
     Missed(Box<SessionView>),
 }

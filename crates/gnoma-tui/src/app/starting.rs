@@ -29,7 +29,7 @@ impl State {
     fn setup_step(&mut self, setup: Setup, step: SetupStep) {
         match step {
             SetupStep::Open => self.layer = Some(Layer::Setup(setup)),
-            SetupStep::Told(lines) => {
+            SetupStep::Explained(lines) => {
                 self.layer = Some(Layer::Setup(setup));
                 self.say_choice(lines);
             }

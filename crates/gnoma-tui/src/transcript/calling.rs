@@ -75,7 +75,7 @@ impl Transcript {
         if let Some(folded) = folded
             && !unfolded
         {
-            self.shelf.put(folded);
+            self.folded_outputs.put(folded);
         }
     }
 

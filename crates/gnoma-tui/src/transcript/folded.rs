@@ -69,12 +69,12 @@ fn output(text: &str, width: usize) -> Vec<Line> {
 
 /// The folded things of a conversation, the newest last.
 #[derive(Debug, Default)]
-pub(super) struct Shelf {
+pub(super) struct FoldedOutputs {
     things: VecDeque<Folded>,
     bytes: usize,
 }
 
-impl Shelf {
+impl FoldedOutputs {
     pub(super) fn put(&mut self, folded: Folded) {
         self.bytes += folded.body.len();
         self.things.push_back(folded);
@@ -99,12 +99,12 @@ mod tests {
 
     #[test]
     fn the_oldest_things_are_forgotten() {
-        let mut shelf = Shelf::default();
+        let mut folded_outputs = FoldedOutputs::default();
         for number in 0..100 {
             let body = Body::Text("x".repeat(100_000));
-            shelf.put(Folded { title: number.to_string(), body });
-            assert!(shelf.bytes <= MAX_BYTES && shelf.things.len() <= MAX_THINGS);
+            folded_outputs.put(Folded { title: number.to_string(), body });
+            assert!(folded_outputs.bytes <= MAX_BYTES && folded_outputs.things.len() <= MAX_THINGS);
         }
-        assert_eq!(shelf.take().map(|folded| folded.title).as_deref(), Some("99"));
+        assert_eq!(folded_outputs.take().map(|folded| folded.title).as_deref(), Some("99"));
     }
 }

@@ -161,7 +161,7 @@ impl Transcript {
         if more > 0 {
             self.words(format!("  … {more} more lines"), Style::of(Ink::Dim));
             let title = format!("what {by} found");
-            self.shelf.put(Folded { title, body: Body::Text(evidence) });
+            self.folded_outputs.put(Folded { title, body: Body::Text(evidence) });
         }
     }
 
@@ -170,7 +170,7 @@ impl Transcript {
         let text = format!("Compacted {messages} messages");
         self.words(self.marked("≡ ", &text), Style::of(Ink::Dim));
         let title = format!("summary of {messages} messages");
-        self.shelf.put(Folded { title, body: Body::Text(summary.to_owned()) });
+        self.folded_outputs.put(Folded { title, body: Body::Text(summary.to_owned()) });
     }
 
     /// A sign before a text, where signs are not read out.

@@ -158,7 +158,7 @@ fn limited_to(requests: u64, mut answer: Answer) -> Answer {
 
 /// The requests that the arm's own answers told of.
 fn told(team: &Team, model: &str) -> Vec<Option<u64>> {
-    team.routes.told_limits(&name(model)).iter().map(|known| known.seen.limit).collect()
+    team.routes.known_limits(&name(model)).iter().map(|known| known.seen.limit).collect()
 }
 
 #[tokio::test(start_paused = true)]

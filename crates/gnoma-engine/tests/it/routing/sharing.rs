@@ -9,7 +9,7 @@ use std::{
 };
 
 use gnoma_core::{ErrorKind, ProviderError, tool::BoxFuture};
-use gnoma_engine::routing::{Board, Exchange, RoutingOptions, Strategy};
+use gnoma_engine::routing::{Exchange, RoutingOptions, Strategy, VitalsStore};
 use gnoma_testkit::Answer;
 
 use super::team::{Team, by, member, name, team, used};
@@ -24,7 +24,7 @@ struct Wall {
     is_broken: AtomicBool,
 }
 
-impl Board for Wall {
+impl VitalsStore for Wall {
     fn is_empty(&self) -> bool {
         self.text.lock().unwrap().is_none()
     }
@@ -44,7 +44,7 @@ impl Board for Wall {
 /// The better arm, and one that goes on in its place.
 fn pair(wall: &Arc<Wall>, best: Vec<Answer>, other: Vec<Answer>) -> Team {
     let members = vec![member("best", 0.95, 0.1, best), member("other", 0.5, 0.1, other)];
-    let board = Arc::clone(wall) as Arc<dyn Board>;
+    let board = Arc::clone(wall) as Arc<dyn VitalsStore>;
     team(members, RoutingOptions { board: Some(board), ..by(Strategy::Single) }, Vec::new())
 }
 

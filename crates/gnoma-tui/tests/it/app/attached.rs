@@ -180,6 +180,25 @@ fn a_window_is_left_where_the_session_goes_on() {
 }
 
 #[test]
+fn an_answer_that_broke_off_with_its_server_is_not_shown_again() {
+    for (whole, seen) in [("One, two", "One, two"), ("One, two, three", ", three")] {
+        let mut scene = Scene::new();
+        scene.another("s1", 1, 0).running("go").event(round(1)).event(text("One, two"));
+        scene.input(Input::Disconnected { returns: true }).input(Input::Connected);
+        scene.slow();
+        let messages = scene.view.messages + 1;
+        scene.another("s1", 2, messages);
+        let Ask { purpose, .. } = scene.late.pop_back().expect("the past is asked for");
+        let Event::Appended(message) = answer(whole) else { unreachable!() };
+        let reply = Reply::History { first: messages - 1, messages: vec![message] };
+        scene.input(Input::Reply { purpose, result: Ok(reply) });
+        let shown = scene.whole();
+        assert_eq!(shown.matches("One, two").count(), 1, "{shown}");
+        assert!(shown.contains(seen), "{shown}");
+    }
+}
+
+#[test]
 fn what_is_written_stays_while_the_server_is_away() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 0).write("half").input(Input::Disconnected { returns: true });

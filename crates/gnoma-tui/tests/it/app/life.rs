@@ -270,6 +270,20 @@ fn without_a_provider_nothing_is_said_about_sessions_and_the_list_comes_back() {
 }
 
 #[test]
+fn a_session_that_was_not_saved_and_ended_with_its_server_is_said_to_be_gone() {
+    let mut scene = Scene::new();
+    scene.write("half");
+    let error = RequestError::new(RequestErrorKind::NotFound, "no session `s1` is stored");
+    scene.view.info.is_kept = false;
+    scene.view.epoch = Epoch(2);
+    scene.catches_up().input(Input::NoSession(error));
+    let said = scene.said();
+    assert!(said.contains("was not saved and ended with its server"), "{said}");
+    assert!(!said.contains("no session `s1`"), "{said}");
+    assert_eq!(scene.written(), "half");
+}
+
+#[test]
 fn a_turn_is_left_with_the_second_interrupt() {
     let mut scene = Scene::new();
     scene.running("go").keys("ctrl+c");

@@ -134,7 +134,7 @@ fn facts(rest: &Resting, now_ms: i64) -> Value {
 /// What providers told of their limits, by arm, with the time they did.
 fn told(routes: &Routes) -> Vec<Value> {
     let arms = routes.arms();
-    let arms = arms.iter().map(|arm| (arm.name(), routes.told_limits(&arm.name())));
+    let arms = arms.iter().map(|arm| (arm.name(), routes.known_limits(&arm.name())));
     arms.filter(|(_, told)| !told.is_empty())
         .map(|(arm, told)| json!({ "arm": arm.to_string(), "limits": told }))
         .collect()

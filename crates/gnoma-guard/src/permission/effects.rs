@@ -76,23 +76,23 @@ impl CommandEffect {
     }
 }
 
-/// The deeds of a command, in the order of its effects.
+/// The effects of a command, in the order of its effects.
 pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> {
-    let mut deeds: Vec<_> = command.effects.iter().map(|effect| deed(effect, world)).collect();
+    let mut effects: Vec<_> = command.effects.iter().map(|effect| weigh(effect, world)).collect();
     if let Some(place) = crooked_path(command, world) {
-        deeds
+        effects
             .push(unclear(format!("goes through a link and back by `{place}`"), Severity::Guarded));
     }
-    if let Some(what) = runs_more_than_it_says(command, &deeds) {
-        deeds.push(unclear(what.to_owned(), Severity::Plain));
+    if let Some(what) = runs_more_than_it_says(command, &effects) {
+        effects.push(unclear(what.to_owned(), Severity::Plain));
     }
     // What changes a repository or leaves is asked about anyway.
-    let goes_further = |deed: &CommandEffect| {
-        matches!(deed.effect, Effect::Repository(_) | Effect::Network(_) | Effect::Delete(_))
+    let goes_further = |effect: &CommandEffect| {
+        matches!(effect.effect, Effect::Repository(_) | Effect::Network(_) | Effect::Delete(_))
     };
-    if program_of(command) == "git" && !deeds.iter().any(goes_further) {
+    if program_of(command) == "git" && !effects.iter().any(goes_further) {
         let looking = looking::of(command, world).into_iter();
-        deeds.extend(looking.map(|(effect, worry)| CommandEffect {
+        effects.extend(looking.map(|(effect, worry)| CommandEffect {
             effect,
             worry,
             spot: None,
@@ -100,16 +100,19 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> 
         }));
     }
     if decides_later_runs(command) {
-        deeds.push(unclear("decides what runs later".to_owned(), Severity::Guarded));
+        effects.push(unclear("decides what runs later".to_owned(), Severity::Guarded));
     }
     if command.risk == Risk::Critical {
-        let what = deeds.iter().find(|deed| !deed.is_reading()).map(|deed| deed.worry.what.clone());
+        let what = effects
+            .iter()
+            .find(|effect| !effect.is_reading())
+            .map(|effect| effect.worry.what.clone());
         let what = what.unwrap_or_else(|| "can lose everything or give control away".to_owned());
-        deeds.push(unclear(what, Severity::Guarded));
-    } else if command.risk >= Risk::Medium && deeds.iter().all(CommandEffect::is_harmless) {
-        deeds.push(unclear("is risky".to_owned(), Severity::Plain));
+        effects.push(unclear(what, Severity::Guarded));
+    } else if command.risk >= Risk::Medium && effects.iter().all(CommandEffect::is_harmless) {
+        effects.push(unclear("is risky".to_owned(), Severity::Plain));
     }
-    deeds
+    effects
 }
 
 fn unclear(what: String, gravity: Severity) -> CommandEffect {
@@ -117,7 +120,7 @@ fn unclear(what: String, gravity: Severity) -> CommandEffect {
     CommandEffect { effect, worry: Concern { gravity, what }, spot: None, harmless: false }
 }
 
-fn deed(effect: &Effect, world: &World<'_>) -> CommandEffect {
+fn weigh(effect: &Effect, world: &World<'_>) -> CommandEffect {
     let (touch, place) = match effect {
         Effect::Read(place) => (FileAccess::Read, place),
         Effect::Write(place) => (FileAccess::Write, place),
@@ -177,7 +180,7 @@ pub(super) fn acts_as_another(command: &Invocation) -> bool {
 }
 
 /// What makes a program a question although its effects may show nothing.
-fn runs_more_than_it_says(command: &Invocation, deeds: &[CommandEffect]) -> Option<&'static str> {
+fn runs_more_than_it_says(command: &Invocation, effects: &[CommandEffect]) -> Option<&'static str> {
     let program = program_of(command);
     if acts_as_another(command) {
         Some("acts as another user")
@@ -185,7 +188,7 @@ fn runs_more_than_it_says(command: &Invocation, deeds: &[CommandEffect]) -> Opti
         Some("runs text as commands")
     } else if program == "find" && hands_over(command) {
         Some("runs a program for what it finds")
-    } else if DESTROYING.contains(&program) && deeds.iter().all(CommandEffect::is_harmless) {
+    } else if DESTROYING.contains(&program) && effects.iter().all(CommandEffect::is_harmless) {
         Some("deletes what is not seen here")
     } else {
         None

@@ -28,7 +28,7 @@ type KeeperJob = Box<dyn FnOnce(&Workspace, &AtomicBool) + Send>;
 /// Keeps a workspace's files for an engine. While it lives no other process forgets its snapshots,
 /// and when the vault grows past its limit those of other workspaces go. Dropping it stops a snapshot under way, forgets what
 /// waits, and waits for a restore to end.
-pub struct Keeper {
+pub struct Checkpointer {
     workspace: Arc<Workspace>,
     queue: Option<mpsc::Sender<KeeperJob>>,
     thread: Option<JoinHandle<()>>,
@@ -36,7 +36,7 @@ pub struct Keeper {
     is_prepared: AtomicBool,
 }
 
-impl Keeper {
+impl Checkpointer {
     /// Starts the thread.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl Keeper {
     }
 }
 
-impl Checkpoints for Keeper {
+impl Checkpoints for Checkpointer {
     fn prepare(&self) {
         if self.is_prepared.swap(true, Ordering::AcqRel) {
             return;
@@ -143,7 +143,7 @@ impl Checkpoints for Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Checkpointer {
     fn drop(&mut self) {
         self.cancel.store(true, Ordering::Release);
         drop(self.queue.take());

@@ -73,7 +73,7 @@ pub trait Memory: Send + Sync {
 pub type Exchange = Box<dyn FnOnce(Option<&str>) -> Option<String> + Send>;
 
 /// Where what arms showed of themselves is kept for all processes: rests, limits, speeds.
-pub trait Board: Send + Sync {
+pub trait VitalsStore: Send + Sync {
     /// Whether certainly nothing is kept, so that nobody need wait for it.
     fn is_empty(&self) -> bool;
 
@@ -124,7 +124,7 @@ pub struct RoutingOptions {
     /// Who remembers.
     pub memory: Option<Arc<dyn Memory>>,
     /// Who tells other processes how the arms are.
-    pub board: Option<Arc<dyn Board>>,
+    pub board: Option<Arc<dyn VitalsStore>>,
     /// The time, in milliseconds since 1970.
     pub now_ms: Box<dyn Fn() -> i64 + Send + Sync>,
     /// The zone of the people who read times and whose hours rules speak of.
@@ -253,7 +253,7 @@ impl Routes {
 
     /// What the arm's provider told of its limits.
     #[must_use]
-    pub fn told_limits(&self, arm: &ModelRef) -> Vec<KnownLimit> {
+    pub fn known_limits(&self, arm: &ModelRef) -> Vec<KnownLimit> {
         locked(&self.watch).vitals.limits.known(arm).to_vec()
     }
 
@@ -312,7 +312,10 @@ impl Routes {
         Some(self.exchange(Arc::clone(board)))
     }
 
-    fn exchange(self: &Arc<Self>, board: Arc<dyn Board>) -> BoxFuture<'static, Result<(), String>> {
+    fn exchange(
+        self: &Arc<Self>,
+        board: Arc<dyn VitalsStore>,
+    ) -> BoxFuture<'static, Result<(), String>> {
         let routes = Arc::clone(self);
         let exchange: Exchange = Box::new(move |text| {
             let now_ms = routes.now_ms();
@@ -331,7 +334,7 @@ impl Routes {
         let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let limits = pool::seen(headers, self.now_ms());
         if !limits.is_empty() {
-            self.see(arm.clone(), "", Seen::Told(limits));
+            self.see(arm.clone(), "", Seen::Limits(limits));
         }
     }
 

@@ -22,7 +22,7 @@ use crate::{
 const LAST_FILES: Duration = Duration::from_secs(30);
 
 /// All that a session keeps: its conversation, its files and its large results.
-pub(crate) struct Keeper {
+pub(crate) struct Persistence {
     recorder: Option<Recorder>,
     pub(crate) files: Option<Arc<Files>>,
     pub(crate) large_results: Option<Arc<LargeResults>>,
@@ -34,7 +34,7 @@ pub(crate) struct Keeper {
     closing: JoinSet<()>,
 }
 
-impl Keeper {
+impl Persistence {
     pub(crate) fn new(
         keeping: Keeping,
         firewall: &Arc<Firewall>,

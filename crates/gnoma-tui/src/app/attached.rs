@@ -202,9 +202,13 @@ impl State {
         for message in messages {
             self.session.has_past = true;
             let before = broken_off.take_if(|_| message.role() == Role::Assistant);
-            match before.map_or(Some(Arc::clone(message)), |before| unseen(message, before)) {
-                Some(message) => self.transcript.past(&message),
-                None => (),
+            match before {
+                None => self.transcript.past(message),
+                Some(before) => {
+                    if let Some(message) = unseen(message, before) {
+                        self.transcript.past(&message);
+                    }
+                }
             }
         }
         let is_broken_off = messages.last().is_some_and(|last| match last.role() {

@@ -33,18 +33,20 @@ pub struct AgentFile {
 #[must_use]
 pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
     let (mut found, mut faults) = (Vec::new(), Vec::new());
-    for (by, folder) in places.folders("agents", true) {
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().take(MAX_AGENTS).flatten();
+    for folder in places.folders("agents", true) {
+        let entries = std::fs::read_dir(&folder.path).into_iter().flatten();
+        let entries = entries.take(MAX_AGENTS).flatten();
         let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        files.extend(folder.path.is_file().then(|| folder.path.clone()));
         files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
         files.sort();
         for path in files {
-            if !places.is_inside(by, &path) {
+            if !places.holds(&folder, &path) {
                 faults.push(format!("{} leads out of the project", places.shown(&path)));
                 continue;
             }
-            match read_text(&path).and_then(|text| agent(by, path.clone(), &text)) {
-                Ok(agent) => found.push(agent),
+            match read_text(&path).and_then(|text| agent(folder.by, path.clone(), &text)) {
+                Ok(agent) => found.push(AgentFile { name: folder.named(agent.name), ..agent }),
                 Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
             }
         }

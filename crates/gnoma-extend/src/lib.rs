@@ -4,6 +4,7 @@
 //! which tools are on offer, comes from here. Nothing in this crate decides what is allowed.
 
 pub mod agents;
+mod brought_by;
 pub mod commands;
 mod extensions;
 mod front_matter;
@@ -12,7 +13,10 @@ pub mod mcp;
 mod names;
 mod nested;
 mod places;
+mod plugin;
+pub mod plugins;
 pub mod skills;
 
 pub use extensions::{Extensions, SlashName, named};
 pub use places::{BroughtBy, ExtendPlaces};
+pub use plugin::PluginPlace;

@@ -1,10 +1,14 @@
 //! Where extensions are looked for, and how far a project's are believed.
 
 use std::{
-    fmt, fs,
+    fs,
     io::Read as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
+
+pub use crate::brought_by::BroughtBy;
+use crate::plugin::PluginPlace;
 
 /// Most bytes of one file of text.
 pub(crate) const MAX_FILE_BYTES: u64 = 256 << 10;
@@ -24,52 +28,76 @@ pub struct ExtendPlaces {
     pub roots: Vec<PathBuf>,
     /// The person stands behind what the project brings along.
     pub is_trusted: bool,
+    /// The plugins that are in force.
+    pub plugins: Vec<Arc<PluginPlace>>,
 }
 
-/// Who brought an extension along. Later ones take the place of earlier ones of the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BroughtBy {
-    /// gnoma itself.
-    Bundled,
-    /// The person.
-    User,
-    /// The project.
-    Project,
+/// A place in which extensions of one kind lie.
+#[derive(Clone, Debug)]
+pub(crate) struct ExtendFolder {
+    /// Who brought along what lies there.
+    pub(crate) by: BroughtBy,
+    /// A folder; in a plugin also a single file.
+    pub(crate) path: PathBuf,
+    /// The plugin that it is of.
+    pub(crate) plugin: Option<Arc<PluginPlace>>,
 }
 
-impl fmt::Display for BroughtBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bundled => "bundled",
-            Self::User => "user",
-            Self::Project => "project",
-        })
+impl ExtendFolder {
+    /// What something in it is called that calls itself so.
+    pub(crate) fn named(&self, name: String) -> String {
+        match &self.plugin {
+            Some(plugin) => plugin.named(&name),
+            None => name,
+        }
+    }
+
+    /// A text of it, as it is meant.
+    pub(crate) fn filled(&self, text: &str) -> String {
+        self.plugin.as_ref().map_or_else(|| text.to_owned(), |plugin| plugin.filled(text))
     }
 }
 
 impl ExtendPlaces {
     /// The folders in which one kind of extension lies, `kind` as in `.claude/KIND`; the weightiest last.
     /// `shared`: also those of the location that several programs share.
-    pub(crate) fn folders(&self, kind: &str, shared: bool) -> Vec<(BroughtBy, PathBuf)> {
+    pub(crate) fn folders(&self, kind: &str, shared: bool) -> Vec<ExtendFolder> {
         let mut all = Vec::new();
+        for plugin in &self.plugins {
+            let place = |path: &PathBuf| ExtendFolder {
+                by: plugin.by,
+                path: path.clone(),
+                plugin: Some(Arc::clone(plugin)),
+            };
+            all.extend(plugin.of_kind(kind).iter().map(place));
+        }
+        let mut add = |by, path| all.push(ExtendFolder { by, path, plugin: None });
         if let Some(home) = &self.home {
-            all.push((BroughtBy::User, home.join(".claude").join(kind)));
+            add(BroughtBy::User, home.join(".claude").join(kind));
             if shared {
-                all.push((BroughtBy::User, home.join(".agents").join(kind)));
+                add(BroughtBy::User, home.join(".agents").join(kind));
             }
         }
-        all.push((BroughtBy::User, self.config_dir.join(kind)));
+        add(BroughtBy::User, self.config_dir.join(kind));
         // Where the home is the project, what lies in it is the person's.
         if self.home.as_deref().is_some_and(|home| home == self.project) {
             return all;
         }
         // What lies here is what trust in the project is pinned to; deeper folders are not.
-        all.push((BroughtBy::Project, self.project.join(".claude").join(kind)));
+        add(BroughtBy::Project, self.project.join(".claude").join(kind));
         if shared {
-            all.push((BroughtBy::Project, self.project.join(".agents").join(kind)));
+            add(BroughtBy::Project, self.project.join(".agents").join(kind));
         }
-        all.push((BroughtBy::Project, self.project.join(".gnoma").join(kind)));
+        add(BroughtBy::Project, self.project.join(".gnoma").join(kind));
         all
+    }
+
+    /// Whether a file lies where who brought it along may have files, whatever links lead to it.
+    pub(crate) fn holds(&self, folder: &ExtendFolder, path: &Path) -> bool {
+        match &folder.plugin {
+            Some(plugin) => plugin.holds(path),
+            None => self.is_inside(folder.by, path),
+        }
     }
 
     /// Whether a project's file lies in the project, whatever links lead to it.

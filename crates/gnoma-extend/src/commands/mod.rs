@@ -46,16 +46,23 @@ pub struct CustomCommand {
 #[must_use]
 pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
     let (mut found, mut faults) = (Vec::new(), Vec::new());
-    for (by, folder) in places.folders("commands", false) {
+    for folder in places.folders("commands", false) {
         let mut files = Vec::new();
-        below(&folder, "", 0, &mut files);
+        if folder.path.is_file() {
+            files.extend(single(&folder.path));
+        } else {
+            below(&folder.path, "", 0, &mut files);
+        }
         for (name, path) in files {
-            if !places.is_inside(by, &path) {
+            if !places.holds(&folder, &path) {
                 faults.push(format!("{} leads out of the project", places.shown(&path)));
                 continue;
             }
             match read_text(&path) {
-                Ok(text) => found.push(command(name, by, path, &text)),
+                Ok(text) => {
+                    let name = folder.named(name);
+                    found.push(command(name, folder.by, path, &folder.filled(&text)));
+                }
                 Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
             }
         }
@@ -94,6 +101,12 @@ const MAX_SHOWN: usize = 200;
 fn one_line(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(MAX_SHOWN).collect()
+}
+
+/// A file that is one command, with its name.
+fn single(path: &Path) -> Option<(String, PathBuf)> {
+    let name = path.file_stem()?.to_str().filter(|name| is_name(name))?;
+    Some((name.to_owned(), path.to_owned()))
 }
 
 /// The Markdown files below a folder with their names, sorted.

@@ -9,10 +9,13 @@ use gnoma_core::lifecycle::PointKind;
 use serde_json::Value;
 
 use super::{
-    hook::{Hook, HookContract, USUAL_TIMEOUT},
+    hook::{Hook, HookContract, OwnHook, USUAL_TIMEOUT},
     matcher::Matcher,
 };
-use crate::places::{BroughtBy, ExtendPlaces, read_text};
+use crate::{
+    places::{BroughtBy, ExtendPlaces, read_text},
+    plugin::PluginPlace,
+};
 
 /// Most hooks of all files together.
 const MAX_HOOKS: usize = 200;
@@ -60,6 +63,11 @@ pub fn read(places: &ExtendPlaces) -> Found {
         }
     }
     codex_settings(places, &mut found);
+    for plugin in &places.plugins {
+        let Found { hooks, faults } = of_plugin(plugin);
+        found.hooks.extend(hooks);
+        found.faults.extend(faults);
+    }
     for (by, path) in files {
         if path.is_file() {
             file(places, by, &path, &mut found);
@@ -90,10 +98,65 @@ fn file(places: &ExtendPlaces, by: BroughtBy, path: &Path, found: &mut Found) {
     let value = read_text(path).and_then(|text| {
         serde_json::from_str::<Value>(&text).map_err(|error| format!("it is no JSON: {error}"))
     });
-    let value = match value {
-        Ok(value) => value,
-        Err(why) => return found.faults.push(format!("the hooks of {shown} are not read: {why}")),
+    match value {
+        Ok(value) => document(&HookFile { by, path, shown, root: None }, &value, found),
+        Err(why) => found.faults.push(format!("the hooks of {shown} are not read: {why}")),
+    }
+}
+
+/// The hooks of a plugin.
+#[must_use]
+pub fn of_plugin(plugin: &PluginPlace) -> Found {
+    let mut found = Found::default();
+    let root = Some(&*plugin.root);
+    for (path, value) in &plugin.hooks {
+        let shown = format!("the plugin `{}`", plugin.name);
+        document(&HookFile { by: plugin.by, path, shown, root }, value, &mut found);
+    }
+    for value in &plugin.own_hooks {
+        match own(plugin, value) {
+            Ok(hook) => found.hooks.push(hook),
+            Err(why) => found.faults.push(format!("the plugin `{}`: a hook {why}", plugin.name)),
+        }
+    }
+    found
+}
+
+/// A hook as plugins of gnoma have it, with the names of the settings.
+fn own(plugin: &PluginPlace, entry: &Value) -> Result<Hook, String> {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = text("type");
+    if !matches!(&*kind, "" | "command") {
+        return Err(format!("is of the kind `{kind}`, which gnoma does not run"));
+    }
+    if text("exec").trim().is_empty() {
+        return Err("has no `exec`".to_owned());
+    }
+    let hook = OwnHook {
+        name: text("name"),
+        event: text("event"),
+        exec: text("exec"),
+        timeout: entry.get("timeout").and_then(Value::as_u64).map(Duration::from_secs),
+        fails_open: entry.get("fail_open").and_then(Value::as_bool).unwrap_or(false),
+        tools: text("tool_pattern"),
+        by: plugin.by,
+        origin: plugin.root.clone(),
     };
+    let event = hook.event.clone();
+    let hook = hook.hook().ok_or_else(|| format!("is for `{event}`, which gnoma does not have"))?;
+    Ok(Hook { root: Some(plugin.root.clone()), ..hook })
+}
+
+/// Where a document with hooks stands.
+struct HookFile<'a> {
+    by: BroughtBy,
+    path: &'a Path,
+    shown: String,
+    root: Option<&'a Path>,
+}
+
+fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
+    let shown = &file.shown;
     if value.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
         return found.faults.push(format!("{shown} switches its hooks off"));
     }
@@ -112,7 +175,12 @@ fn file(places: &ExtendPlaces, by: BroughtBy, path: &Path, found: &mut Found) {
                     return found.faults.push(format!("{shown}: more than {MAX_HOOKS} hooks"));
                 }
                 match hook(event, *point, matcher, entry) {
-                    Ok(hook) => found.hooks.push(Hook { by, origin: path.to_owned(), ..hook }),
+                    Ok(hook) => found.hooks.push(Hook {
+                        by: file.by,
+                        origin: file.path.to_owned(),
+                        root: file.root.map(Path::to_owned),
+                        ..hook
+                    }),
                     Err(why) => found.faults.push(format!("{shown}: a hook for {event} {why}")),
                 }
             }
@@ -149,5 +217,6 @@ fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<H
         fails_closed: text("fail") == Some("closed"),
         by: BroughtBy::User,
         origin: PathBuf::new(),
+        root: None,
     })
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use gnoma_core::lifecycle::PointKind;
 
 use super::matcher::Matcher;
-use crate::places::BroughtBy;
+use crate::{places::BroughtBy, plugin::with_root};
 
 /// How long a hook may run unless it says otherwise.
 pub(crate) const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -46,6 +46,18 @@ pub struct Hook {
     pub by: BroughtBy,
     /// Where it was written.
     pub origin: PathBuf,
+    /// The folder of the plugin that it is of.
+    pub root: Option<PathBuf>,
+}
+
+impl Hook {
+    /// The shell line as it is run.
+    pub(crate) fn line(&self) -> String {
+        match &self.root {
+            Some(root) => with_root(&self.command, root),
+            None => self.command.clone(),
+        }
+    }
 }
 
 /// A hook of gnoma's own settings.
@@ -102,6 +114,7 @@ impl OwnHook {
             fails_closed: !self.fails_open,
             by: self.by,
             origin: self.origin,
+            root: None,
         })
     }
 }

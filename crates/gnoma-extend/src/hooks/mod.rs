@@ -14,7 +14,7 @@ mod run;
 mod set;
 
 pub use self::{
-    files::{Found, read},
+    files::{Found, of_plugin, read},
     hook::{Hook, HookContract, OWN_TIMEOUT, OwnHook},
     run::{HookRunner, HookWalls},
     set::{HookLook, Hooks},

@@ -152,7 +152,7 @@ impl Hooks {
             hook.point == kind && (is_free || hook.matcher.fits(&name))
         };
         // The same line written twice runs once.
-        all.filter(move |(_, hook)| fits(hook) && lines.insert(hook.command.clone()))
+        all.filter(move |(_, hook)| fits(hook) && lines.insert(hook.line()))
     }
 }
 
@@ -170,7 +170,7 @@ fn one(
     let is_async = hook.is_async;
     let work = async move {
         let started = Instant::now();
-        let run = runner.run(hook.command.clone(), input, hook.timeout).await;
+        let run = runner.run(hook.line(), input, hook.timeout).await;
         let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let how = match &run.end {
             HookEnd::Code(code) => format!("exit code {code}"),

@@ -128,7 +128,18 @@ pub fn read_file(path: PathBuf, text: &str, variable: &dyn Fn(&str) -> Option<St
         read.faults.push(format!("`{shown}` has no object `mcpServers`"));
         return read;
     };
-    let origin = ServerOrigin::File(path);
+    read_entries(&ServerOrigin::File(path), servers, variable)
+}
+
+/// Reads servers by their names, as a file has them.
+#[must_use]
+pub(super) fn read_entries(
+    origin: &ServerOrigin,
+    servers: &serde_json::Map<String, Value>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Read {
+    let mut read = Read::default();
+    let shown = origin.to_string();
     for (name, entry) in servers {
         let entry = FileEntry { entry, variable };
         match entry.definition(name, origin.clone()) {

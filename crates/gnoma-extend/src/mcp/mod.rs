@@ -19,6 +19,7 @@ mod live;
 mod login;
 mod naming;
 mod oauth;
+mod plugin;
 mod process;
 mod question;
 mod resource;
@@ -35,6 +36,7 @@ pub use self::{
     login::login,
     naming::{PREFIX, check_server},
     oauth::Tokens,
+    plugin::of_plugin,
     process::{Enclosure, Stderr, Surroundings},
     server::{ServerFacts, ServerState, Tell},
     servers::{Glance, Offers, ServerOptions, Servers, Standing},

@@ -30,6 +30,28 @@ pub fn check_server(name: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The name of a server that a plugin brings along: `plugin_PLUGIN_SERVER`, as another program has it. A
+/// longer one is cut, and a mark keeps it apart.
+#[must_use]
+pub(super) fn of_plugin(plugin: &str, server: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let parts = [plugin, server].map(|part| part.chars().map(plain).collect::<String>());
+    let parts = parts.iter().map(|part| part.split('_').filter(|it| !it.is_empty()));
+    let name = parts.flatten().fold("plugin".to_owned(), |name, part| format!("{name}_{part}"));
+    if name.len() <= MAX_SERVER_BYTES {
+        return name;
+    }
+    let mark = mark(&format!("{plugin}\0{server}"));
+    let kept = name.get(..MAX_SERVER_BYTES - MARK_DIGITS - 1).unwrap_or(&name);
+    format!("{}_{mark}", kept.trim_end_matches('_'))
+}
+
+/// A few digits that stand for a text.
+fn mark(text: &str) -> String {
+    let digits: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.get(..MARK_DIGITS).unwrap_or_default().to_owned()
+}
+
 /// The name under which a server's tool is offered. What providers do not take in names is replaced, and
 /// a mark keeps apart what would be the same after that.
 #[must_use]
@@ -40,9 +62,7 @@ pub(super) fn tool(server: &str, tool: &str) -> String {
     if replaced == tool && name.len() <= MAX_NAME_BYTES {
         return name;
     }
-    let mark: String =
-        Sha256::digest(tool).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let mark = mark.get(..MARK_DIGITS).unwrap_or_default();
+    let mark = mark(tool);
     let room = MAX_NAME_BYTES - MARK_DIGITS - 1;
     let kept = name.get(..room.min(name.len())).unwrap_or(&name);
     format!("{kept}_{mark}")
@@ -72,5 +92,9 @@ mod tests {
             assert!(check_server(name).is_err(), "{name}");
         }
         assert!(check_server("my-server_1").is_ok());
+        assert_eq!(of_plugin("demo", "db"), "plugin_demo_db");
+        let odd = ["_a__", "ä.b", &"x".repeat(80)].map(|name| of_plugin("my-plugin", name));
+        assert!(odd.iter().all(|name| check_server(name).is_ok()), "{odd:?}");
+        assert_ne!(of_plugin(&"x".repeat(40), "a"), of_plugin(&"x".repeat(40), "b"));
     }
 }

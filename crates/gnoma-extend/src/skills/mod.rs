@@ -39,16 +39,20 @@ const MAX_LISTED_CHARS: usize = 400;
 #[must_use]
 pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
     let (mut found, mut faults) = (bundled::skills(), Vec::new());
-    for (by, folder) in places.folders("skills", true) {
+    for folder in places.folders("skills", true) {
         let mut files = Vec::new();
-        below(&folder, 0, &mut files);
+        match folder.plugin.as_ref().and(validate::file_in(&folder.path)) {
+            // A plugin may name the folder of one skill.
+            Some(file) => files.push(file),
+            None => below(&folder.path, 0, &mut files),
+        }
         for path in files {
-            if !places.is_inside(by, &path) {
+            if !places.holds(&folder, &path) {
                 faults.push(format!("{} leads out of the project", places.shown(&path)));
                 continue;
             }
-            match read_text(&path).and_then(|text| skill(by, &path, &text)) {
-                Ok(skill) => found.push(skill),
+            match read_text(&path).and_then(|text| skill(folder.by, &path, &folder.filled(&text))) {
+                Ok(skill) => found.push(Skill { name: folder.named(skill.name), ..skill }),
                 Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
             }
         }

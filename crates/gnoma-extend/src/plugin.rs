@@ -1,0 +1,78 @@
+//! A plugin that is in force: what of it lies where.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::brought_by::BroughtBy;
+
+/// What stands for a plugin's folder in its texts.
+const ROOTS: [&str; 2] = ["CLAUDE_PLUGIN_ROOT", "GNOMA_PLUGIN_ROOT"];
+
+/// A plugin that is in force.
+#[derive(Clone, Debug)]
+pub struct PluginPlace {
+    /// Its name, which stands before the names of all that it brings along.
+    pub name: String,
+    /// Who brought it along.
+    pub by: BroughtBy,
+    /// Its folder, links resolved.
+    pub root: PathBuf,
+    /// Folders and files of commands.
+    pub commands: Vec<PathBuf>,
+    /// Folders of skills.
+    pub skills: Vec<PathBuf>,
+    /// Folders and files of definitions of sub-agents.
+    pub agents: Vec<PathBuf>,
+    /// Hooks in the form of other programs, and where each document stands.
+    pub hooks: Vec<(PathBuf, Value)>,
+    /// Hooks in gnoma's own form.
+    pub own_hooks: Vec<Value>,
+    /// MCP servers by name, and where each document stands.
+    pub servers: Vec<(PathBuf, Value)>,
+}
+
+impl PluginPlace {
+    /// A text with the plugin's folder where its name stands.
+    #[must_use]
+    pub fn filled(&self, text: &str) -> String {
+        let root = self.root.to_string_lossy();
+        let put = |text: String, name: &&str| text.replace(&format!("${{{name}}}"), &root);
+        ROOTS.iter().fold(text.to_owned(), put)
+    }
+
+    /// The value of a variable that names the plugin's folder.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<String> {
+        ROOTS.contains(&name).then(|| self.root.to_string_lossy().into_owned())
+    }
+
+    /// What it calls something, as it is called outside of it.
+    #[must_use]
+    pub fn named(&self, name: &str) -> String {
+        format!("{}:{name}", self.name)
+    }
+
+    /// The folders and files of one kind.
+    pub(crate) fn of_kind(&self, kind: &str) -> &[PathBuf] {
+        match kind {
+            "commands" => &self.commands,
+            "skills" => &self.skills,
+            "agents" => &self.agents,
+            _ => &[],
+        }
+    }
+
+    /// Whether a path leads to something in it.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        path.canonicalize().is_ok_and(|real| real.starts_with(&self.root))
+    }
+}
+
+/// A shell line that runs with the folder of a plugin in its variables.
+#[must_use]
+pub(crate) fn with_root(line: &str, root: &Path) -> String {
+    let quoted = root.to_string_lossy().replace('\'', r"'\''");
+    let sets: String = ROOTS.iter().map(|name| format!("{name}='{quoted}' ")).collect();
+    format!("{sets}\nexport {}\n{line}", ROOTS.join(" "))
+}

@@ -1,0 +1,124 @@
+//! Tar archives: POSIX ustar with the long names of GNU and pax.
+
+use super::unpacked::{MAX_ENTRIES, Unpacked};
+
+const BLOCK: usize = 512;
+
+/// What notes say about the next entry.
+#[derive(Default)]
+struct Notes {
+    path: Option<String>,
+    link: Option<String>,
+}
+
+pub(super) fn unpack(bytes: &[u8], into: &mut Unpacked<'_>) -> Result<(), String> {
+    let (mut rest, mut notes) = (bytes, Notes::default());
+    for _ in 0..MAX_ENTRIES {
+        let Some((header, after)) = rest.split_at_checked(BLOCK) else { return Err(damaged()) };
+        if header.iter().all(|byte| *byte == 0) {
+            return Ok(());
+        }
+        check(header)?;
+        let size = usize::try_from(octal(field(header, 124, 12))?).map_err(|_| damaged())?;
+        let body = after.get(..size).ok_or_else(damaged)?;
+        rest = after.get(size.next_multiple_of(BLOCK)..).unwrap_or_default();
+        let kind = header.get(156).copied().unwrap_or_default();
+        match kind {
+            b'L' => notes.path = Some(text(until_zero(body))?),
+            b'K' => notes.link = Some(text(until_zero(body))?),
+            b'x' => pax(body, &mut notes)?,
+            // Notes about the whole archive.
+            b'g' => (),
+            _ => entry(kind, header, body, std::mem::take(&mut notes), into)?,
+        }
+    }
+    Err("the archive has too many entries".to_owned())
+}
+
+fn entry(
+    kind: u8,
+    header: &[u8],
+    body: &[u8],
+    notes: Notes,
+    into: &mut Unpacked<'_>,
+) -> Result<(), String> {
+    let name = match notes.path {
+        Some(path) => path,
+        None => named(header)?,
+    };
+    let name = name.strip_prefix("./").unwrap_or(&name);
+    match kind {
+        0 | b'0' | b'7' => {
+            let runs = octal(field(header, 100, 8))? & 0o111 != 0;
+            into.file(name, body, runs)
+        }
+        b'5' => super::super::tree::checked(if name.is_empty() { "." } else { name }).map(drop),
+        b'2' => match notes.link {
+            Some(target) => into.link(name, target.as_bytes()),
+            None => into.link(name, until_zero(field(header, 157, 100))),
+        },
+        b'1' => Err(format!("`{name}` is a hard link, which no plugin may have")),
+        _ => Err(format!("`{name}` is no plain file")),
+    }
+}
+
+/// The name as the header has it.
+fn named(header: &[u8]) -> Result<String, String> {
+    let name = text(until_zero(field(header, 0, 100)))?;
+    let is_posix = field(header, 257, 6) == b"ustar\0";
+    let prefix = if is_posix { text(until_zero(field(header, 345, 155)))? } else { String::new() };
+    Ok(if prefix.is_empty() { name } else { format!("{prefix}/{name}") })
+}
+
+/// Lines of `LENGTH NAME=VALUE`.
+fn pax(mut body: &[u8], notes: &mut Notes) -> Result<(), String> {
+    while !body.is_empty() {
+        let space = body.iter().position(|byte| *byte == b' ').ok_or_else(damaged)?;
+        let length = std::str::from_utf8(body.get(..space).unwrap_or_default()).ok();
+        let length: usize = length.and_then(|text| text.parse().ok()).ok_or_else(damaged)?;
+        let line = body.get(space + 1..length).ok_or_else(damaged)?;
+        let line = text(line.strip_suffix(b"\n").unwrap_or(line))?;
+        match line.split_once('=') {
+            Some(("path", path)) => notes.path = Some(path.to_owned()),
+            Some(("linkpath", path)) => notes.link = Some(path.to_owned()),
+            Some(("size", _)) => return Err("the archive has a file that is too large".to_owned()),
+            _ => (),
+        }
+        body = body.get(length..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Whether the header's sum is right: it is a header then.
+fn check(header: &[u8]) -> Result<(), String> {
+    let sum = |(at, byte): (usize, &u8)| {
+        if (148..156).contains(&at) { u64::from(b' ') } else { u64::from(*byte) }
+    };
+    let whole: u64 = header.iter().enumerate().map(sum).sum();
+    if octal(field(header, 148, 8))? == whole { Ok(()) } else { Err(damaged()) }
+}
+
+fn field(header: &[u8], at: usize, length: usize) -> &[u8] {
+    header.get(at..at + length).unwrap_or_default()
+}
+
+fn until_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+fn octal(field: &[u8]) -> Result<u64, String> {
+    let digits = until_zero(field).trim_ascii();
+    let add = |sum: u64, digit: &u8| match digit {
+        b'0'..=b'7' => sum.checked_mul(8).map(|sum| sum + u64::from(digit - b'0')),
+        _ => None,
+    };
+    digits.iter().try_fold(0, add).ok_or_else(damaged)
+}
+
+fn text(bytes: &[u8]) -> Result<String, String> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| "a name in the archive is not UTF-8".to_owned())
+}
+
+fn damaged() -> String {
+    "the archive is damaged, or no archive that gnoma reads (tar, tar.gz, zip)".to_owned()
+}

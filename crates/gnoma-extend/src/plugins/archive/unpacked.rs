@@ -1,0 +1,84 @@
+//! What comes out of an archive, as it is written: plain names, plain files, and links last.
+
+use std::{
+    fs::{self, OpenOptions, Permissions},
+    io::Write as _,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+};
+
+use super::super::tree::{MAX_BYTES, MAX_FILES, Names, checked};
+
+/// Most entries of an archive, folders and notes about files included.
+pub(super) const MAX_ENTRIES: usize = 4 * MAX_FILES;
+/// Longest target of a link, in bytes.
+pub(super) const MAX_LINK_BYTES: usize = 512;
+
+/// A folder that is being filled.
+pub(super) struct Unpacked<'a> {
+    into: &'a Path,
+    names: Names,
+    links: Vec<(PathBuf, String)>,
+    count: usize,
+    bytes: u64,
+}
+
+impl<'a> Unpacked<'a> {
+    pub(super) fn new(into: &'a Path) -> Self {
+        Self { into, names: Names::default(), links: Vec::new(), count: 0, bytes: 0 }
+    }
+
+    /// The place of a name, which counts as one more file.
+    fn place(&mut self, name: &str) -> Result<PathBuf, String> {
+        let path = checked(name)?;
+        if path.as_os_str().is_empty() {
+            return Err(format!("`{name}` names no file"));
+        }
+        self.names.add(&path.to_string_lossy())?;
+        self.count += 1;
+        if self.count > MAX_FILES {
+            return Err(format!("it has more than {MAX_FILES} files"));
+        }
+        Ok(self.into.join(path))
+    }
+
+    /// A file of these bytes.
+    pub(super) fn file(&mut self, name: &str, bytes: &[u8], runs: bool) -> Result<(), String> {
+        self.bytes += bytes.len() as u64;
+        if self.bytes > MAX_BYTES {
+            return Err(format!("its files have more than {} MiB", MAX_BYTES >> 20));
+        }
+        let path = self.place(name)?;
+        let write = || -> std::io::Result<()> {
+            fs::create_dir_all(path.parent().unwrap_or(self.into))?;
+            let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+            file.write_all(bytes)?;
+            file.set_permissions(Permissions::from_mode(if runs { 0o755 } else { 0o644 }))
+        };
+        write().map_err(|error| format!("`{name}` cannot be unpacked: {error}"))
+    }
+
+    /// A link, made once all files are there: nothing is written through it.
+    pub(super) fn link(&mut self, name: &str, target: &[u8]) -> Result<(), String> {
+        let target = std::str::from_utf8(target).ok().filter(|it| it.len() <= MAX_LINK_BYTES);
+        let target = target.ok_or_else(|| format!("the link `{name}` leads nowhere"))?;
+        if Path::new(target).is_absolute() {
+            return Err(format!("the link `{name}` leads out of the plugin"));
+        }
+        let place = self.place(name)?;
+        self.links.push((place, target.to_owned()));
+        Ok(())
+    }
+
+    /// Makes the links. Where they lead is looked at with the whole content.
+    pub(super) fn finish(self) -> Result<(), String> {
+        for (place, target) in self.links {
+            let make = || -> std::io::Result<()> {
+                fs::create_dir_all(place.parent().unwrap_or(self.into))?;
+                symlink(&target, &place)
+            };
+            make().map_err(|error| format!("a link to `{target}` cannot be made: {error}"))?;
+        }
+        Ok(())
+    }
+}

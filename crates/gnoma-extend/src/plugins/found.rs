@@ -1,0 +1,187 @@
+//! Which plugins there are, and which of them are in force.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    manifest::Manifest,
+    pins::{PluginPins, PluginRecord},
+    tree,
+};
+use crate::{places::BroughtBy, plugin::PluginPlace};
+
+/// Most plugins of a place.
+const MAX_PLUGINS: usize = 200;
+
+/// Where plugins are looked for, and which are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct PluginPlaces {
+    /// The folder of the person's plugins.
+    pub user: PathBuf,
+    /// The folder of what is known of them.
+    pub state: PathBuf,
+    /// The folder of the project's plugins; `None` where the home is the project.
+    pub project: Option<PathBuf>,
+    /// The person stands behind what the project brings along.
+    pub is_trusted: bool,
+    /// The only ones that are wanted; empty for all.
+    pub enabled: Vec<String>,
+    /// Those that are not.
+    pub disabled: Vec<String>,
+}
+
+/// How a plugin is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PluginState {
+    /// In force.
+    Active,
+    /// Switched off in the settings.
+    Disabled,
+    /// Its content was never approved.
+    New,
+    /// Its content is another than the one that was approved.
+    Changed,
+    /// It is of a project that is not trusted.
+    ProjectUntrusted,
+    /// The project has one of the same name.
+    Replaced,
+    /// It cannot be used; why.
+    Broken(String),
+}
+
+/// A plugin that was found.
+#[derive(Clone, Debug)]
+pub struct FoundPlugin {
+    /// Its name.
+    pub name: String,
+    /// Its version; may be empty.
+    pub version: String,
+    /// What it is for; may be empty.
+    pub description: String,
+    /// Who brought it along.
+    pub by: BroughtBy,
+    /// Its folder.
+    pub root: PathBuf,
+    /// Where it was installed from; may be empty.
+    pub source: String,
+    /// How it is.
+    pub state: PluginState,
+    /// What of it cannot be used, a sentence each.
+    pub faults: Vec<String>,
+}
+
+/// All plugins.
+#[derive(Clone, Debug, Default)]
+pub struct PluginsFound {
+    /// Those that were found, sorted by name.
+    pub all: Vec<FoundPlugin>,
+    /// What of them is in force.
+    pub active: Vec<Arc<PluginPlace>>,
+    /// What stands in the way, a sentence each.
+    pub faults: Vec<String>,
+}
+
+/// Looks for plugins. The content of those that could be in force is read whole.
+#[must_use]
+pub fn find(places: &PluginPlaces) -> PluginsFound {
+    let mut found = PluginsFound::default();
+    for root in places.project.iter().flat_map(|folder| folders(folder)) {
+        let look = PluginLook { places, root: &root, by: BroughtBy::Project, record: None };
+        look.add_to(&mut found);
+    }
+    let user = folders(&places.user);
+    if !user.is_empty() {
+        match PluginPins::open(&places.state) {
+            Err(why) => found.faults.push(why),
+            Ok(pins) => {
+                for root in &user {
+                    let name = root.file_name().unwrap_or_default().to_string_lossy();
+                    let record = pins.all.get(&*name);
+                    PluginLook { places, root, by: BroughtBy::User, record }.add_to(&mut found);
+                }
+            }
+        }
+    }
+    found.all.sort_by(|one, other| one.name.cmp(&other.name).then(other.by.cmp(&one.by)));
+    found.active.sort_by(|one, other| one.name.cmp(&other.name));
+    found
+}
+
+/// The folders in one, sorted. What begins with a dot is being installed.
+fn folders(place: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place).into_iter().flatten().flatten().take(MAX_PLUGINS);
+    let mut all: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    let is_hidden = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+    };
+    all.retain(|path| path.is_dir() && !is_hidden(path));
+    all.sort();
+    all
+}
+
+/// A folder that may be a plugin.
+struct PluginLook<'a> {
+    places: &'a PluginPlaces,
+    root: &'a Path,
+    by: BroughtBy,
+    record: Option<&'a PluginRecord>,
+}
+
+impl PluginLook<'_> {
+    fn add_to(self, found: &mut PluginsFound) {
+        let called = self.root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let source = self.record.map(|record| record.source.clone()).unwrap_or_default();
+        let mut plugin = FoundPlugin {
+            name: called.clone(),
+            version: String::new(),
+            description: String::new(),
+            by: self.by,
+            root: self.root.to_owned(),
+            source,
+            state: PluginState::Active,
+            faults: Vec::new(),
+        };
+        match Manifest::read(self.root, self.by, Some(&called)) {
+            Err(why) => plugin.state = PluginState::Broken(why),
+            Ok(manifest) => {
+                let Manifest { name, version, description, place, faults } = manifest;
+                let is_replaced = found.active.iter().any(|other| other.name == name);
+                plugin.state =
+                    if is_replaced { PluginState::Replaced } else { self.state(&name) };
+                if plugin.state == PluginState::Active {
+                    found.active.push(Arc::new(place));
+                    plugin.faults = faults;
+                }
+                (plugin.name, plugin.version, plugin.description) = (name, version, description);
+            }
+        }
+        found.all.push(plugin);
+    }
+
+    fn state(&self, name: &str) -> PluginState {
+        let PluginPlaces { enabled, disabled, is_trusted, .. } = self.places;
+        let is_named = |list: &[String]| list.iter().any(|one| one == name);
+        if is_named(disabled) || !(enabled.is_empty() || is_named(enabled)) {
+            return PluginState::Disabled;
+        }
+        let approved = match (self.by, self.record) {
+            (BroughtBy::Project, _) if !is_trusted => return PluginState::ProjectUntrusted,
+            // Trust in a project is pinned to all that its plugins hold.
+            (BroughtBy::Project, _) => None,
+            (_, record) => match record.and_then(|record| record.approved.as_ref()) {
+                Some(approved) => Some(approved),
+                None => return PluginState::New,
+            },
+        };
+        match tree::read(self.root) {
+            Err(why) => PluginState::Broken(why),
+            Ok(tree) if approved.is_none_or(|approved| *approved == tree.hash) => {
+                PluginState::Active
+            }
+            Ok(_) => PluginState::Changed,
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Installing, updating, approving and removing plugins of the person's.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use gnoma_core::diff::unified;
+
+use super::{
+    manifest::{Manifest, check_name},
+    pins::{PluginPins, PluginRecord},
+    source::{Fetched, Fetcher},
+    tree::{self, PluginFiles, Tree, TreeChange},
+};
+use crate::{
+    hooks,
+    mcp::{self, ServerReach},
+    places::{BroughtBy, read_text},
+};
+
+/// Longest difference of texts that is shown, in bytes; and the longest time that is spent on it.
+const MAX_SHOWN_DIFF: usize = 64 << 10;
+const DIFF_TIME: Duration = Duration::from_secs(2);
+/// Lines around a change.
+const CONTEXT: usize = 2;
+
+/// Where plugins are installed, and from where.
+#[derive(Clone, Debug)]
+pub struct PluginInstaller {
+    /// The folder of the person's plugins.
+    pub plugins: PathBuf,
+    /// The folder of what is known of them.
+    pub state: PathBuf,
+    /// What relative paths are seen from.
+    pub cwd: PathBuf,
+    /// The person's home.
+    pub home: Option<PathBuf>,
+    /// The variables of the session.
+    pub variables: Vec<(String, String)>,
+}
+
+/// What became of a plugin.
+#[derive(Clone, Debug)]
+pub struct PluginNews {
+    /// The plugin.
+    pub manifest: Manifest,
+    /// Its content.
+    pub tree: Tree,
+    /// What differs from the content that was approved last.
+    pub change: TreeChange,
+    /// The same, line by line, as far as both are there.
+    pub diff: String,
+    /// Its content is approved.
+    pub is_approved: bool,
+}
+
+impl PluginInstaller {
+    /// Installs a plugin: its content is the one that is approved.
+    ///
+    /// # Errors
+    /// Why it was not installed; nothing was changed then.
+    pub fn install(&self, source: &str) -> Result<PluginNews, String> {
+        let mut pins = PluginPins::open(&self.state)?;
+        let (fetched, manifest) = self.fetch(source)?;
+        let target = self.folder(&manifest.name)?;
+        if target.symlink_metadata().is_ok() {
+            return Err(format!(
+                "there is a plugin `{name}` already; `gnoma plugin update {name}` updates it",
+                name = manifest.name
+            ));
+        }
+        let tree = self.put(&fetched.root, &target)?;
+        let record = PluginRecord {
+            source: self.fetcher().kept(source),
+            approved: Some(tree.hash.clone()),
+            files: tree.files.clone(),
+        };
+        pins.all.insert(manifest.name.clone(), record);
+        if let Err(why) = pins.save() {
+            fs::remove_dir_all(&target).ok();
+            return Err(why);
+        }
+        let mut manifest = Manifest::read(&target, BroughtBy::User, None)?;
+        manifest.faults.extend(fetched.faults);
+        let (change, diff) = (TreeChange::default(), String::new());
+        Ok(PluginNews { manifest, tree, change, diff, is_approved: true })
+    }
+
+    /// Brings a plugin up to date with where it came from. Another content waits for approval.
+    ///
+    /// # Errors
+    /// Why it stays as it is.
+    pub fn update(&self, name: &str) -> Result<PluginNews, String> {
+        let mut pins = PluginPins::open(&self.state)?;
+        let target = self.existing(name)?;
+        let record = pins.all.get_mut(name).filter(|record| !record.source.is_empty());
+        let record = record.ok_or_else(|| {
+            format!("nobody knows where `{name}` came from; remove it and install it again")
+        })?;
+        let (fetched, manifest) = self.fetch(&record.source)?;
+        if manifest.name != name {
+            return Err(format!(
+                "what is at `{}` now is called `{}` and not `{name}`",
+                record.source, manifest.name
+            ));
+        }
+        let new = tree::read(&fetched.root)?;
+        let change = TreeChange::between(&record.files, &new.files);
+        let diff = differences(&target, &fetched.root, &change);
+        let is_approved = record.approved.as_ref() == Some(&new.hash);
+        if !is_approved {
+            record.approved = None;
+        }
+        // Out of force before its content is another one.
+        pins.save()?;
+        let tree = self.put(&fetched.root, &target)?;
+        let manifest = Manifest::read(&target, BroughtBy::User, None)?;
+        Ok(PluginNews { manifest, tree, change, diff, is_approved })
+    }
+
+    /// Approves a plugin's content as it is.
+    ///
+    /// # Errors
+    /// Why it is not approved.
+    pub fn approve(&self, name: &str) -> Result<PluginNews, String> {
+        let mut pins = PluginPins::open(&self.state)?;
+        let target = self.existing(name)?;
+        let manifest = Manifest::read(&target, BroughtBy::User, Some(name))?;
+        if manifest.name != name {
+            return Err(format!("the plugin in the folder `{name}` calls itself `{}`", manifest.name));
+        }
+        let tree = tree::read(&target)?;
+        let record = pins.all.entry(name.to_owned()).or_default();
+        let change = TreeChange::between(&record.files, &tree.files);
+        record.approved = Some(tree.hash.clone());
+        record.files = tree.files.clone();
+        pins.save()?;
+        Ok(PluginNews { manifest, tree, change, diff: String::new(), is_approved: true })
+    }
+
+    /// Takes approval back. Says whether there was any.
+    ///
+    /// # Errors
+    /// It cannot be saved.
+    pub fn revoke(&self, name: &str) -> Result<bool, String> {
+        let mut pins = PluginPins::open(&self.state)?;
+        self.existing(name)?;
+        let record = pins.all.get_mut(name);
+        let was_approved = record.and_then(|record| record.approved.take()).is_some();
+        pins.save()?;
+        Ok(was_approved)
+    }
+
+    /// Removes a plugin.
+    ///
+    /// # Errors
+    /// There is none of that name, or it cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<(), String> {
+        let mut pins = PluginPins::open(&self.state)?;
+        let target = self.existing(name)?;
+        pins.all.remove(name);
+        pins.save()?;
+        // One that somebody linked here is only unlinked.
+        let removed =
+            if target.is_symlink() { fs::remove_file(&target) } else { fs::remove_dir_all(&target) };
+        removed.map_err(|error| format!("`{}` cannot be removed: {error}", target.display()))
+    }
+
+    fn fetcher(&self) -> Fetcher<'_> {
+        Fetcher { cwd: &self.cwd, home: self.home.as_deref(), variables: &self.variables }
+    }
+
+    fn fetch(&self, source: &str) -> Result<(Fetched, Manifest), String> {
+        let fetched = self.fetcher().fetch(source)?;
+        let manifest = Manifest::read(&fetched.root, BroughtBy::User, fetched.otherwise.as_deref())
+            .map_err(|why| format!("`{source}`: {why}"))?;
+        Ok((fetched, manifest))
+    }
+
+    fn folder(&self, name: &str) -> Result<PathBuf, String> {
+        check_name(name)?;
+        Ok(self.plugins.join(name))
+    }
+
+    fn existing(&self, name: &str) -> Result<PathBuf, String> {
+        let folder = self.folder(name)?;
+        if folder.is_dir() {
+            return Ok(folder);
+        }
+        Err(format!("no plugin `{name}` is installed; `gnoma plugin list` lists them"))
+    }
+
+    /// Copies a plugin to its place, whole or not at all.
+    fn put(&self, from: &Path, target: &Path) -> Result<Tree, String> {
+        let made = fs::create_dir_all(&self.plugins)
+            .and_then(|()| tempfile::Builder::new().prefix(".new-").tempdir_in(&self.plugins));
+        let staging = made
+            .map_err(|error| format!("cannot write in `{}`: {error}", self.plugins.display()))?;
+        let whole = staging.path().join("new");
+        fs::create_dir(&whole).map_err(|error| error.to_string())?;
+        let tree = tree::copy(from, &whole)?;
+        let swap = || -> std::io::Result<()> {
+            if target.symlink_metadata().is_ok() {
+                fs::rename(target, staging.path().join("old"))?;
+            }
+            fs::rename(&whole, target)
+        };
+        swap().map_err(|error| format!("`{}` cannot be written: {error}", target.display()))?;
+        Ok(tree)
+    }
+}
+
+/// The differences of two contents, line by line where both are texts.
+fn differences(before: &Path, now: &Path, change: &TreeChange) -> String {
+    let deadline = Instant::now() + DIFF_TIME;
+    let mut text = String::new();
+    let all = change.removed.iter().chain(&change.changed).chain(&change.added);
+    for name in all {
+        let [old, new] = [before, now].map(|root| match root.join(name) {
+            path if path.exists() => read_text(&path),
+            _ => Ok(String::new()),
+        });
+        text.push_str(&format!("--- {name}\n"));
+        match (old, new) {
+            (Ok(old), Ok(new)) if old == new => text.push_str("(its rights to be run changed)\n"),
+            (Ok(old), Ok(new)) => text.push_str(&unified(&old, &new, CONTEXT, Some(deadline))),
+            _ => text.push_str("(no text, or a long one)\n"),
+        }
+        if text.len() > MAX_SHOWN_DIFF {
+            let shown = gnoma_core::cut::head(&text, MAX_SHOWN_DIFF);
+            return format!("{shown}\n[the rest of the differences is not shown]\n");
+        }
+    }
+    text
+}
+
+/// What a plugin would let act, and what of it cannot be used, a line each.
+#[must_use]
+pub fn overview(manifest: &Manifest, files: &PluginFiles) -> Vec<String> {
+    let place = &manifest.place;
+    let mut lines = Vec::new();
+    let hooks = hooks::of_plugin(place);
+    lines.extend(hooks.hooks.iter().map(|hook| format!("hook {}: {}", hook.event, hook.command)));
+    // What variables hold is not known here, and not shown.
+    let servers = mcp::of_plugin(place, &|name| Some(format!("${{{name}}}")));
+    for server in &servers.servers {
+        let what = match &server.reach {
+            ServerReach::Process { .. } => "runs",
+            ServerReach::Http { .. } => "reaches",
+        };
+        lines.push(format!("MCP server {} {what} {}", server.name, server.shown()));
+    }
+    let below = |paths: &[PathBuf], ending: &str| {
+        let is_below = |name: &&String| {
+            let path = place.root.join(name);
+            name.to_lowercase().ends_with(ending) && paths.iter().any(|it| path.starts_with(it))
+        };
+        files.keys().filter(is_below).count()
+    };
+    let (commands, agents) = (below(&place.commands, ".md"), below(&place.agents, ".md"));
+    let skills = below(&place.skills, "skill.md");
+    lines.push(format!("{commands} commands, {skills} skills, {agents} agents, {} files", files.len()));
+    let faults = manifest.faults.iter().chain(&hooks.faults).chain(&servers.faults);
+    lines.extend(faults.map(|fault| format!("not used: {fault}")));
+    lines
+}

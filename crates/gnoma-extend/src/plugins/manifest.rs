@@ -1,0 +1,277 @@
+//! What a plugin says of itself, and what of it lies where.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use super::tree::checked;
+use crate::{
+    places::{BroughtBy, read_text},
+    plugin::PluginPlace,
+};
+
+/// Where the manifest lies; the first that is there counts.
+pub(super) const FILES: [&str; 3] =
+    [".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "plugin.json"];
+/// Fields that are facts for people, or are read.
+const KNOWN: [&str; 17] = [
+    "$schema",
+    "agents",
+    "author",
+    "capabilities",
+    "category",
+    "commands",
+    "description",
+    "gnoma_version",
+    "homepage",
+    "hooks",
+    "keywords",
+    "license",
+    "mcpServers",
+    "name",
+    "repository",
+    "skills",
+    "version",
+];
+/// Files and folders of plugins that gnoma does not act on, and what they are.
+const UNSUPPORTED: [(&str, &str); 5] = [
+    (".lsp.json", "language servers"),
+    ("output-styles", "styles of output"),
+    ("monitors", "monitors"),
+    ("settings.json", "settings"),
+    ("bin", "programs for the path of commands"),
+];
+/// Longest name, in bytes.
+const MAX_NAME: usize = 64;
+
+/// What a plugin says of itself.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// Its name.
+    pub name: String,
+    /// Its version; may be empty.
+    pub version: String,
+    /// What it is for; may be empty.
+    pub description: String,
+    /// What it brings along.
+    pub place: PluginPlace,
+    /// What of it cannot be used, a sentence each.
+    pub faults: Vec<String>,
+}
+
+/// Whether a name can stand before those of a plugin's parts.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins && name.len() <= MAX_NAME && name.chars().all(fits) && !name.ends_with('.') {
+        return Ok(());
+    }
+    Err(format!(
+        "`{}` is no name for a plugin: letters, digits, `-`, `_` and `.`, at most {MAX_NAME}",
+        name.escape_debug()
+    ))
+}
+
+/// The manifest's file.
+pub(super) fn file_of(root: &Path) -> Option<PathBuf> {
+    FILES.iter().map(|name| root.join(name)).find(|path| path.is_file())
+}
+
+impl Manifest {
+    /// Reads the plugin in a folder. Without a manifest it is called like its folder, or `otherwise`.
+    ///
+    /// # Errors
+    /// It cannot be used at all.
+    pub fn read(root: &Path, by: BroughtBy, otherwise: Option<&str>) -> Result<Self, String> {
+        let root = root.canonicalize().map_err(|error| format!("`{}`: {error}", root.display()))?;
+        let document = match file_of(&root) {
+            None => Value::Object(serde_json::Map::new()),
+            Some(path) => {
+                let text = read_text(&path)?;
+                let document: Value = serde_json::from_str(&text)
+                    .map_err(|error| format!("its manifest is no JSON: {error}"))?;
+                if !document.is_object() {
+                    return Err("its manifest is no JSON object".to_owned());
+                }
+                document
+            }
+        };
+        let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
+        let called = root.file_name().unwrap_or_default().to_string_lossy();
+        let name = match text("name") {
+            "" => otherwise.unwrap_or(&called).to_owned(),
+            name => name.to_owned(),
+        };
+        check_name(&name)?;
+        let place = PluginPlace {
+            name: name.clone(),
+            by,
+            root: root.clone(),
+            commands: Vec::new(),
+            skills: Vec::new(),
+            agents: Vec::new(),
+            hooks: Vec::new(),
+            own_hooks: Vec::new(),
+            servers: Vec::new(),
+        };
+        let mut reading = ManifestReading { document: &document, place, faults: Vec::new() };
+        reading.all();
+        let ManifestReading { place, faults, .. } = reading;
+        if place.is_empty() && file_of(&root).is_none() {
+            return Err("it is no plugin: it has no `.claude-plugin/plugin.json`, no `plugin.json`, and \
+                        nothing that a plugin brings along"
+                .to_owned());
+        }
+        let shown = |name: &str| text(name).split_whitespace().collect::<Vec<_>>().join(" ");
+        let (version, description) = (shown("version"), shown("description"));
+        Ok(Self { name, version, description, place, faults })
+    }
+}
+
+impl PluginPlace {
+    /// Whether it brings nothing along.
+    fn is_empty(&self) -> bool {
+        let paths = [&self.commands, &self.skills, &self.agents];
+        paths.iter().all(|paths| paths.is_empty())
+            && self.hooks.is_empty()
+            && self.own_hooks.is_empty()
+            && self.servers.is_empty()
+    }
+}
+
+/// A manifest that is being read.
+struct ManifestReading<'a> {
+    document: &'a Value,
+    place: PluginPlace,
+    faults: Vec<String>,
+}
+
+impl ManifestReading<'_> {
+    fn all(&mut self) {
+        self.place.commands = self.paths("commands");
+        self.place.skills = self.paths("skills");
+        self.place.agents = self.paths("agents");
+        self.place.hooks = self.documents("hooks", "hooks/hooks.json");
+        self.place.servers = self.documents("mcpServers", ".mcp.json");
+        self.capabilities();
+        let fields = self.document.as_object().into_iter().flatten();
+        let unknown: Vec<&str> =
+            fields.map(|(name, _)| &**name).filter(|name| !KNOWN.contains(name)).collect();
+        if !unknown.is_empty() {
+            self.faults.push(format!("gnoma does not act on `{}` of its manifest", unknown.join("`, `")));
+        }
+        for (name, what) in UNSUPPORTED {
+            if self.place.root.join(name).exists() {
+                self.faults.push(format!("gnoma does not act on its `{name}` ({what})"));
+            }
+        }
+    }
+
+    /// The usual folder of a kind, and the paths that the manifest names besides.
+    fn paths(&mut self, kind: &str) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        let usual = self.place.root.join(kind);
+        paths.extend(usual.is_dir().then_some(usual));
+        let document = self.document;
+        for text in texts(document.get(kind)) {
+            match self.inside(text) {
+                Ok(path) if paths.contains(&path) => (),
+                Ok(path) => paths.push(path),
+                Err(why) => self.faults.push(format!("`{kind}` of its manifest: {why}")),
+            }
+        }
+        paths
+    }
+
+    /// What the manifest says itself, in files that it names, and in the usual file.
+    fn documents(&mut self, field: &str, usual: &str) -> Vec<(PathBuf, Value)> {
+        let mut files = Vec::new();
+        let usual = self.place.root.join(usual);
+        files.extend(usual.is_file().then_some(usual));
+        let mut all = Vec::new();
+        let document = self.document;
+        match document.get(field) {
+            Some(Value::Object(inline)) => {
+                let is_wrapped = inline.contains_key(field);
+                let inline = Value::Object(inline.clone());
+                let whole = if is_wrapped { inline } else { serde_json::json!({ field: inline }) };
+                all.push((self.place.root.clone(), whole));
+            }
+            value => {
+                for text in texts(value) {
+                    match self.inside(text) {
+                        Ok(path) if files.contains(&path) => (),
+                        Ok(path) => files.push(path),
+                        Err(why) => self.faults.push(format!("`{field}` of its manifest: {why}")),
+                    }
+                }
+            }
+        }
+        for path in files {
+            match json(&path) {
+                Ok(value) => all.push((path, value)),
+                Err(why) => self.faults.push(format!("its {field} are not read: {why}")),
+            }
+        }
+        all
+    }
+
+    /// What manifests of gnoma say.
+    fn capabilities(&mut self) {
+        let document = self.document;
+        let Some(all) = document.get("capabilities") else { return };
+        for glob in texts(all.get("skills")) {
+            // The folder above what varies.
+            let fixed = glob.split('/').take_while(|part| !part.contains(['*', '?', '[']));
+            let folder = fixed.filter(|part| !part.ends_with(".md")).collect::<Vec<_>>().join("/");
+            match self.inside(if folder.is_empty() { "." } else { &folder }) {
+                Ok(path) if self.place.skills.contains(&path) => (),
+                Ok(path) => self.place.skills.push(path),
+                Err(why) => self.faults.push(format!("`capabilities.skills`: {why}")),
+            }
+        }
+        let list = |name: &str| all.get(name).and_then(Value::as_array).into_iter().flatten();
+        self.place.own_hooks = list("hooks").cloned().collect();
+        let server = |entry: &Value| {
+            let name = entry.get("name").and_then(Value::as_str)?;
+            Some((name.to_owned(), entry.clone()))
+        };
+        let servers: serde_json::Map<String, Value> =
+            list("mcp_servers").filter_map(server).collect();
+        if !servers.is_empty() {
+            let path = self.place.root.clone();
+            self.place.servers.push((path, serde_json::json!({ "mcpServers": servers })));
+        }
+    }
+
+    /// A path of the manifest, which is there and inside.
+    fn inside(&self, text: &str) -> Result<PathBuf, String> {
+        let path = self.place.root.join(checked(text.trim_end_matches('/'))?);
+        if !path.exists() {
+            return Err(format!("there is no `{text}`"));
+        }
+        let is_inside = self.place.holds(&path);
+        if is_inside { Ok(path) } else { Err(format!("`{text}` leads out of the plugin")) }
+    }
+}
+
+/// A text, or several.
+fn texts(value: Option<&Value>) -> Vec<&str> {
+    match value {
+        Some(Value::String(text)) => vec![text],
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A file of JSON.
+pub(super) fn json(path: &Path) -> Result<Value, String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = read_text(path).map_err(|why| format!("`{name}`: {why}"))?;
+    serde_json::from_str(&text)
+        .map_err(io::Error::other)
+        .map_err(|error| format!("`{name}` is no JSON: {error}"))
+}

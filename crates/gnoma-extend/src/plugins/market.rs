@@ -1,0 +1,170 @@
+//! Marketplaces: files that name plugins and where they lie.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{
+    manifest::{check_name, json},
+    tree::checked,
+};
+
+/// Where the file lies.
+pub(super) const FILE: &str = ".claude-plugin/marketplace.json";
+/// Most plugins of a marketplace.
+const MAX_ENTRIES: usize = 2_000;
+/// Fields of an entry that are facts for people, or are read.
+const KNOWN: [&str; 12] = [
+    "author",
+    "category",
+    "description",
+    "homepage",
+    "keywords",
+    "license",
+    "name",
+    "repository",
+    "source",
+    "strict",
+    "tags",
+    "version",
+];
+
+/// Where a plugin of a marketplace lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum MarketSource {
+    /// In a folder of the marketplace.
+    Inside(String),
+    /// In a repository, perhaps at a branch or tag, perhaps in a folder of it.
+    Git {
+        /// Its address.
+        url: String,
+        /// A branch or tag.
+        revision: Option<String>,
+        /// The folder.
+        folder: Option<String>,
+    },
+}
+
+/// A plugin of a marketplace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct MarketEntry {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) source: Result<MarketSource, String>,
+    /// What is said of it there and has no effect.
+    pub(super) unused: Vec<String>,
+}
+
+/// A marketplace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Market {
+    pub(super) name: String,
+    pub(super) entries: Vec<MarketEntry>,
+    /// What is wrong with it, a sentence each.
+    pub(super) faults: Vec<String>,
+}
+
+impl Market {
+    /// Reads the marketplace in a folder; `None` where it is none.
+    ///
+    /// # Errors
+    /// Its file cannot be read.
+    pub(super) fn read(root: &Path) -> Result<Option<Self>, String> {
+        let path = root.join(FILE);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let document = json(&path)?;
+        let text = |value: &Value, name: &str| {
+            value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let mut market = Self { name: text(&document, "name"), ..Self::default() };
+        if market.name.is_empty() {
+            market.faults.push("the marketplace has no `name`".to_owned());
+        }
+        if document.pointer("/owner/name").and_then(Value::as_str).is_none() {
+            market.faults.push("the marketplace has no `owner` with a `name`".to_owned());
+        }
+        let base = document.pointer("/metadata/pluginRoot").and_then(Value::as_str);
+        let Some(plugins) = document.get("plugins").and_then(Value::as_array) else {
+            market.faults.push("the marketplace has no list `plugins`".to_owned());
+            return Ok(Some(market));
+        };
+        for entry in plugins.iter().take(MAX_ENTRIES) {
+            let name = text(entry, "name");
+            if let Err(why) = check_name(&name) {
+                market.faults.push(why);
+                continue;
+            }
+            let fields = entry.as_object().into_iter().flatten();
+            let unused = fields.map(|(name, _)| name.clone());
+            market.entries.push(MarketEntry {
+                description: text(entry, "description"),
+                source: source(entry.get("source"), base),
+                unused: unused.filter(|name| !KNOWN.contains(&&**name)).collect(),
+                name,
+            });
+        }
+        Ok(Some(market))
+    }
+}
+
+fn source(value: Option<&Value>, base: Option<&str>) -> Result<MarketSource, String> {
+    let value = match value {
+        Some(Value::String(path)) => {
+            let path = match base {
+                Some(base) if !path.starts_with("./") => {
+                    format!("{}/{path}", base.trim_end_matches('/'))
+                }
+                _ => path.clone(),
+            };
+            checked(path.trim_end_matches('/'))?;
+            return Ok(MarketSource::Inside(path));
+        }
+        Some(value) => value,
+        None => return Err("it has no `source`".to_owned()),
+    };
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let missing = |name: &str| format!("its `source` has no `{name}`");
+    let url = match text("source").as_deref() {
+        Some("github") => {
+            format!("https://github.com/{}.git", text("repo").ok_or_else(|| missing("repo"))?)
+        }
+        Some("url" | "git" | "git-subdir") => text("url").ok_or_else(|| missing("url"))?,
+        Some(other) => return Err(format!("gnoma does not install from `{other}`")),
+        None => return Err(missing("source")),
+    };
+    let folder = text("path");
+    if let Some(folder) = &folder {
+        checked(folder)?;
+    }
+    Ok(MarketSource::Git { url, revision: text("ref").or_else(|| text("sha")), folder })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marketplace_is_read_and_what_cannot_be_installed_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(".claude-plugin")).unwrap();
+        assert_eq!(Market::read(folder.path()), Ok(None));
+        let text = r#"{"name": "m", "owner": {"name": "o"}, "plugins": [
+            {"name": "a", "source": "./a", "description": "d", "hooks": {}},
+            {"name": "b", "source": {"source": "github", "repo": "o/r", "ref": "v1"}},
+            {"name": "c", "source": {"source": "npm", "package": "p"}},
+            {"name": "d", "source": "../outside"},
+            {"name": "../e", "source": "./e"}]}"#;
+        std::fs::write(folder.path().join(FILE), text).unwrap();
+        let market = Market::read(folder.path()).unwrap().unwrap();
+        let [a, b, c, d] = &market.entries[..] else { panic!("{market:?}") };
+        assert_eq!(a.source, Ok(MarketSource::Inside("./a".to_owned())));
+        assert_eq!(a.unused, ["hooks"]);
+        let MarketSource::Git { url, revision, .. } = b.source.clone().unwrap() else { panic!() };
+        assert_eq!((&*url, revision.as_deref()), ("https://github.com/o/r.git", Some("v1")));
+        assert!(c.source.as_ref().unwrap_err().contains("npm"));
+        assert!(d.source.as_ref().unwrap_err().contains(".."));
+        assert_eq!(market.faults.len(), 1);
+    }
+}

@@ -1,0 +1,85 @@
+//! Which content of which plugin the person stands behind. One file that only its owner can write,
+//! replaced as a whole.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    io::Write as _,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::tree::PluginFiles;
+
+const FILE: &str = "plugins.json";
+/// Most bytes of the file.
+const MAX_PINS_BYTES: u64 = 16 << 20;
+
+/// What is known of an installed plugin.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct PluginRecord {
+    /// Where it came from, as `install` takes it.
+    pub(super) source: String,
+    /// The hash that was approved; none where it waits for that.
+    pub(super) approved: Option<String>,
+    /// The files that were approved last.
+    pub(super) files: PluginFiles,
+}
+
+/// The installed plugins.
+#[derive(Debug)]
+pub(super) struct PluginPins {
+    path: PathBuf,
+    pub(super) all: BTreeMap<String, PluginRecord>,
+}
+
+impl PluginPins {
+    /// # Errors
+    /// The file cannot be read or relied on; then no plugin is in force.
+    pub(super) fn open(state: &Path) -> Result<Self, String> {
+        let path = state.join(FILE);
+        let facts = match fs::metadata(&path) {
+            Ok(facts) => facts,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { path, all: BTreeMap::new() });
+            }
+            Err(error) => return Err(format!("cannot read `{}`: {error}", path.display())),
+        };
+        if facts.permissions().mode() & 0o022 != 0 {
+            return Err(format!(
+                "`{}` can be written by other users, so no plugin is loaded; if that is a mistake, run `chmod \
+                 600` on it",
+                path.display()
+            ));
+        }
+        let damaged = || {
+            format!(
+                "`{}` is damaged, so no plugin is loaded; delete it and approve your plugins again with \
+                 `gnoma plugin trust NAME`",
+                path.display()
+            )
+        };
+        if facts.len() > MAX_PINS_BYTES {
+            return Err(damaged());
+        }
+        let text = fs::read(&path).map_err(|_| damaged())?;
+        let all = serde_json::from_slice(&text).map_err(|_| damaged())?;
+        Ok(Self { path, all })
+    }
+
+    pub(super) fn save(&self) -> Result<(), String> {
+        let write = || -> io::Result<()> {
+            let folder = self.path.parent().unwrap_or(Path::new("."));
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            file.write_all(&serde_json::to_vec_pretty(&self.all)?)?;
+            file.as_file().sync_all()?;
+            file.persist(&self.path)?;
+            Ok(())
+        };
+        write().map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))
+    }
+}

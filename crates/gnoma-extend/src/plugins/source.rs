@@ -1,0 +1,297 @@
+//! Where plugins are installed from: a folder, an archive, a repository, and a marketplace in any of them.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use super::{
+    archive,
+    manifest::file_of,
+    market::{Market, MarketSource},
+    tree::checked,
+};
+
+/// Longest time that git may take.
+const GIT_TIMEOUT: Duration = Duration::from_secs(300);
+/// How often it is looked at.
+const GIT_LOOK: Duration = Duration::from_millis(20);
+/// Variables of the session that git needs, for keys, proxies and certificates.
+const GIT_VARIABLES: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "SSH_AUTH_SOCK",
+    "GIT_SSH_COMMAND",
+    "GIT_ASKPASS",
+    "SSL_CERT_FILE",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+
+/// A plugin that was brought here, in a folder that goes when this is dropped, or in its own.
+pub(super) struct Fetched {
+    /// Its folder.
+    pub(super) root: PathBuf,
+    /// What it is called where its manifest does not say.
+    pub(super) otherwise: Option<String>,
+    /// What is said of it and has no effect, a sentence each.
+    pub(super) faults: Vec<String>,
+    /// Holds what was unpacked or cloned.
+    _held: Vec<tempfile::TempDir>,
+}
+
+/// What brings plugins here.
+pub(super) struct Fetcher<'a> {
+    /// What relative paths are seen from.
+    pub(super) cwd: &'a Path,
+    /// The person's home, for `~/`.
+    pub(super) home: Option<&'a Path>,
+    /// The variables of the session.
+    pub(super) variables: &'a [(String, String)],
+}
+
+/// How a source is written: `[NAME@]PLACE`, and `#REVISION` behind a repository.
+struct Written<'a> {
+    name: Option<&'a str>,
+    place: &'a str,
+}
+
+impl<'a> Written<'a> {
+    fn read(text: &'a str) -> Self {
+        // In an address a sign `@` stands behind who logs in.
+        match text.split_once('@') {
+            Some((name, place))
+                if super::manifest::check_name(name).is_ok() && !text.starts_with("git@") =>
+            {
+                Self { name: Some(name), place }
+            }
+            _ => Self { name: None, place: text },
+        }
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    let schemes = ["https://", "http://", "ssh://", "git://", "file://", "git@"];
+    schemes.iter().any(|scheme| text.starts_with(scheme))
+}
+
+impl Fetcher<'_> {
+    /// A source as it is kept: a path is absolute.
+    pub(super) fn kept(&self, source: &str) -> String {
+        let Written { name, place } = Written::read(source);
+        if is_address(place) {
+            return source.to_owned();
+        }
+        let path = self.path(place);
+        let path = path.canonicalize().unwrap_or(path);
+        let name = name.map(|name| format!("{name}@")).unwrap_or_default();
+        format!("{name}{}", path.display())
+    }
+
+    fn path(&self, place: &str) -> PathBuf {
+        match (place.strip_prefix("~/"), self.home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => self.cwd.join(place),
+        }
+    }
+
+    /// Brings a plugin here.
+    ///
+    /// # Errors
+    /// Why there is none, for people.
+    pub(super) fn fetch(&self, source: &str) -> Result<Fetched, String> {
+        let Written { name, place } = Written::read(source);
+        let mut held = Vec::new();
+        let root = self.place(place, &mut held)?;
+        let market = Market::read(&root)?;
+        match (market, name) {
+            (None, None) => {
+                let otherwise = called(place);
+                Ok(Fetched { root, otherwise, faults: Vec::new(), _held: held })
+            }
+            (None, Some(name)) => Err(format!(
+                "`{place}` is no marketplace, so there is no `{name}` in it; install the plugin as it is: \
+                 `gnoma plugin install {place}`"
+            )),
+            // A plugin may bring along the marketplace that it is the only one of.
+            (Some(_), None) if file_of(&root).is_some() => {
+                let otherwise = called(place);
+                Ok(Fetched { root, otherwise, faults: Vec::new(), _held: held })
+            }
+            (Some(market), name) => self.of_market(&market, name, place, &root, held),
+        }
+    }
+
+    fn of_market(
+        &self,
+        market: &Market,
+        name: Option<&str>,
+        place: &str,
+        root: &Path,
+        mut held: Vec<tempfile::TempDir>,
+    ) -> Result<Fetched, String> {
+        let entry = match (name, &market.entries[..]) {
+            (None, [only]) => only,
+            (None, all) => {
+                let lines = all.iter().map(|entry| {
+                    format!("\n  {}: {}", entry.name, entry.description)
+                });
+                return Err(format!(
+                    "`{place}` is the marketplace `{}`; name one of its plugins, as in `gnoma plugin install \
+                     NAME@{place}`:{}",
+                    market.name,
+                    lines.collect::<String>()
+                ));
+            }
+            (Some(name), all) => all
+                .iter()
+                .find(|entry| entry.name == name)
+                .ok_or_else(|| format!("the marketplace `{}` has no plugin `{name}`", market.name))?,
+        };
+        let refused = |why: &String| format!("the plugin `{}` cannot be installed: {why}", entry.name);
+        let root = match entry.source.as_ref().map_err(refused)? {
+            MarketSource::Inside(path) => inside(root, path)?,
+            MarketSource::Git { url, revision, folder } => {
+                let cloned = self.clone(url, revision.as_deref(), &mut held)?;
+                match folder {
+                    Some(folder) => inside(&cloned, folder)?,
+                    None => cloned,
+                }
+            }
+        };
+        let unused = &entry.unused;
+        let fault = || {
+            format!("gnoma does not act on `{}` of its entry in the marketplace", unused.join("`, `"))
+        };
+        let faults = if unused.is_empty() { Vec::new() } else { vec![fault()] };
+        Ok(Fetched { root, otherwise: Some(entry.name.clone()), faults, _held: held })
+    }
+
+    /// A folder with what a place holds.
+    fn place(&self, place: &str, held: &mut Vec<tempfile::TempDir>) -> Result<PathBuf, String> {
+        if is_address(place) {
+            let (url, revision) = match place.split_once('#') {
+                Some((url, revision)) => (url, Some(revision)),
+                None => (place, None),
+            };
+            if archive::is_archive(Path::new(url)) {
+                return Err(format!(
+                    "gnoma downloads no archives; download `{url}` yourself and install the file"
+                ));
+            }
+            return self.clone(url, revision, held);
+        }
+        let path = self.path(place);
+        if path.is_dir() {
+            return Ok(path);
+        }
+        if !path.is_file() {
+            return Err(format!("there is no folder or archive `{}`", path.display()));
+        }
+        if !archive::is_archive(&path) {
+            return Err(format!(
+                "`{}` is no folder and no archive (.tar, .tar.gz, .tgz, .zip)",
+                path.display()
+            ));
+        }
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        archive::unpack(&path, folder.path()).map_err(|why| format!("`{place}`: {why}"))?;
+        let root = sole_folder(folder.path());
+        held.push(folder);
+        Ok(root)
+    }
+
+    /// Clones a repository, without running anything of it.
+    fn clone(
+        &self,
+        url: &str,
+        revision: Option<&str>,
+        held: &mut Vec<tempfile::TempDir>,
+    ) -> Result<PathBuf, String> {
+        let is_option = url.starts_with('-') || revision.is_some_and(|it| it.starts_with('-'));
+        if is_option || url.contains("::") || !is_address(url) {
+            return Err(format!("`{}` is no address of a repository", url.escape_debug()));
+        }
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let root = folder.path().join(called(url).unwrap_or_else(|| "plugin".to_owned()));
+        let mut git = Command::new("git");
+        git.env_clear().envs(
+            self.variables.iter().filter(|(name, _)| GIT_VARIABLES.contains(&&**name)).cloned(),
+        );
+        git.env("GIT_TERMINAL_PROMPT", "0").env("GIT_LFS_SKIP_SMUDGE", "1");
+        for setting in ["core.hooksPath=/dev/null", "protocol.ext.allow=never", "core.fsmonitor=false"]
+        {
+            git.args(["-c", setting]);
+        }
+        git.args(["clone", "--quiet", "--depth=1", "--no-recurse-submodules"]);
+        if let Some(revision) = revision {
+            git.arg(format!("--branch={revision}"));
+        }
+        git.arg("--").arg(url).arg(&root);
+        run(git, folder.path()).map_err(|why| format!("`{url}` cannot be cloned: {why}"))?;
+        held.push(folder);
+        Ok(root)
+    }
+}
+
+/// Runs git until it ends, or has taken too long.
+fn run(mut git: Command, folder: &Path) -> Result<(), String> {
+    let log = folder.join("git.log");
+    let file = std::fs::File::create(&log).map_err(|error| error.to_string())?;
+    git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+    let mut child = git.spawn().map_err(|error| format!("git cannot be started: {error}"))?;
+    let until = Instant::now() + GIT_TIMEOUT;
+    let status = loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break status,
+            None if Instant::now() >= until => {
+                child.kill().ok();
+                child.wait().ok();
+                return Err(format!("git took longer than {} s", GIT_TIMEOUT.as_secs()));
+            }
+            None => sleep(GIT_LOOK),
+        }
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let said = crate::places::read_text(&log).unwrap_or_default();
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|it| !it.is_empty()).collect();
+    Err(lines.last().map_or_else(|| "git failed".to_owned(), |line| (*line).to_owned()))
+}
+
+/// A folder of a marketplace or repository.
+fn inside(root: &Path, path: &str) -> Result<PathBuf, String> {
+    let folder = root.join(checked(path.trim_end_matches('/'))?);
+    let real = folder.canonicalize().map_err(|_| format!("there is no folder `{path}`"))?;
+    let base = root.canonicalize().map_err(|error| error.to_string())?;
+    if real.starts_with(base) && real.is_dir() {
+        return Ok(real);
+    }
+    Err(format!("`{path}` leads out, or is no folder"))
+}
+
+/// The only folder in a folder, as archives often have it.
+fn sole_folder(root: &Path) -> PathBuf {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let all: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    match &all[..] {
+        [only] if only.is_dir() && !only.is_symlink() && file_of(root).is_none() => only.clone(),
+        _ => root.to_owned(),
+    }
+}
+
+/// What a plugin is called by its place.
+fn called(place: &str) -> Option<String> {
+    let place = place.split('#').next().unwrap_or(place).trim_end_matches('/');
+    let last = place.rsplit(['/', ':']).next()?;
+    let cut = [".git", ".tar.gz", ".tgz", ".tar", ".zip"];
+    let stem = cut.iter().find_map(|end| last.strip_suffix(end)).unwrap_or(last);
+    super::manifest::check_name(stem).ok().map(|()| stem.to_owned())
+}

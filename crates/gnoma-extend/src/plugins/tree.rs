@@ -1,0 +1,275 @@
+//! The whole content of a plugin: every file with its hash, and what must not be among them.
+//!
+//! A plugin is a folder of plain files with plain names below it. What could lead elsewhere, or be another
+//! file on another system, is refused and never left out: a plugin is whole or not there.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Read as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Component, Path, PathBuf},
+};
+
+use sha2::{Digest as _, Sha256};
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Most files of a plugin.
+pub(super) const MAX_FILES: usize = 2_000;
+/// Most bytes of all files of a plugin.
+pub(super) const MAX_BYTES: u64 = 64 << 20;
+/// How deep folders may lie in each other.
+const MAX_DEPTH: usize = 16;
+/// Longest path of a file, in bytes.
+const MAX_PATH_BYTES: usize = 512;
+/// Bits of a mode that make a file a program.
+const EXECUTABLE: u32 = 0o111;
+
+/// The files of a plugin by their paths, each with what identifies it.
+pub type PluginFiles = BTreeMap<String, String>;
+
+/// A plugin's content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// The files.
+    pub files: PluginFiles,
+    /// The hash of all of them, names and rights to run included.
+    pub hash: String,
+}
+
+/// A name within a plugin.
+///
+/// # Errors
+/// Why no file of a plugin may have it.
+pub(super) fn checked(path: &str) -> Result<PathBuf, String> {
+    let why = if path.is_empty() || path.len() > MAX_PATH_BYTES {
+        "its length is none that a file may have"
+    } else if Path::new(path).is_absolute() || path.starts_with('~') {
+        "it is an absolute path"
+    } else if path.contains('\\') || path.chars().any(char::is_control) {
+        "it has a backslash or a control character"
+    } else if path.split('/').any(|part| part == "..") {
+        "it leads out by `..`"
+    } else if path.split('/').any(|part| part.ends_with(['.', ' ']) && part != ".") {
+        "a part of it ends with a dot or a space"
+    } else {
+        let parts = Path::new(path).components();
+        return Ok(parts.filter(|part| matches!(part, Component::Normal(_))).collect());
+    };
+    Err(format!("`{}` is refused: {why}", path.escape_debug()))
+}
+
+/// Names that are one on a system that does not tell cases or spellings apart.
+#[derive(Default)]
+pub(super) struct Names(BTreeMap<String, String>);
+
+impl Names {
+    /// # Errors
+    /// Another name, or a folder above it, is this one in another case.
+    pub(super) fn add(&mut self, path: &str) -> Result<(), String> {
+        let mut end = 0;
+        for part in path.split('/') {
+            end += part.len() + usize::from(end > 0);
+            let whole = path.get(..end).unwrap_or(path);
+            let folded: String = whole.nfkc().flat_map(char::to_lowercase).collect();
+            let known = self.0.entry(folded).or_insert_with(|| whole.to_owned());
+            if known != whole {
+                return Err(format!(
+                    "`{whole}` and `{known}` are one name where cases are not told apart"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the content of a folder. `.git` at its root is no part of it.
+///
+/// # Errors
+/// Something in it is refused, for people.
+pub fn read(root: &Path) -> Result<Tree, String> {
+    let mut files = PluginFiles::new();
+    let mut names = Names::default();
+    let mut left = MAX_BYTES;
+    for (name, path) in listed(root)? {
+        checked(&name)?;
+        names.add(&name)?;
+        let (hash, length) = hashed(&path, left).map_err(|error| format!("`{name}`: {error}"))?;
+        left -= length;
+        files.insert(name, hash);
+    }
+    let mut whole = Sha256::new();
+    for (name, hash) in &files {
+        whole.update((name.len() as u64).to_le_bytes());
+        whole.update(name);
+        whole.update(hash);
+    }
+    let hash = format!("sha256:{}", hex(&whole.finalize()));
+    Ok(Tree { files, hash })
+}
+
+/// All files below a folder with their names. A link leads to a file inside, or is refused.
+pub(super) fn listed(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+    let real = root.canonicalize().map_err(|error| format!("`{}`: {error}", root.display()))?;
+    let (mut files, mut folders) = (Vec::new(), vec![(String::new(), real.clone(), 0)]);
+    while let Some((prefix, folder, depth)) = folders.pop() {
+        if depth > MAX_DEPTH {
+            return Err(format!("`{prefix}` lies deeper than {MAX_DEPTH} folders"));
+        }
+        let entries = fs::read_dir(&folder).map_err(|error| format!("`{prefix}`: {error}"))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| format!("`{prefix}`: {error}"))?;
+            let Ok(part) = entry.file_name().into_string() else {
+                return Err(format!("a name in `{prefix}/` is not UTF-8"));
+            };
+            if prefix.is_empty() && part == ".git" {
+                continue;
+            }
+            let name = if prefix.is_empty() { part } else { format!("{prefix}/{part}") };
+            let kind = entry.file_type().map_err(|error| format!("`{name}`: {error}"))?;
+            if kind.is_dir() {
+                folders.push((name, entry.path(), depth + 1));
+            } else if kind.is_file() {
+                files.push((name, entry.path()));
+            } else if kind.is_symlink() {
+                files.push((name.clone(), linked(&real, &entry.path(), &name)?));
+            } else {
+                return Err(format!("`{name}` is no plain file"));
+            }
+            if files.len() > MAX_FILES || folders.len() > MAX_FILES {
+                return Err(format!("it has more than {MAX_FILES} files"));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The file that a link leads to.
+fn linked(root: &Path, link: &Path, name: &str) -> Result<PathBuf, String> {
+    let target = link.canonicalize().map_err(|_| format!("the link `{name}` leads nowhere"))?;
+    if !target.starts_with(root) || target.starts_with(root.join(".git")) {
+        return Err(format!("the link `{name}` leads out of the plugin"));
+    }
+    if !target.is_file() {
+        return Err(format!("the link `{name}` leads to a folder; only files may be linked"));
+    }
+    Ok(target)
+}
+
+/// What identifies a file, and its length.
+fn hashed(path: &Path, most: u64) -> io::Result<(String, u64)> {
+    let file = File::open(path)?;
+    let mark = if is_program(&file.metadata()?) { 'x' } else { '-' };
+    let (mut hash, mut reader) = (Sha256::new(), file.take(most + 1));
+    let length = io::copy(&mut reader, &mut hash)?;
+    if length > most {
+        let text = format!("its files have more than {} MiB", MAX_BYTES >> 20);
+        return Err(io::Error::other(text));
+    }
+    Ok((format!("{mark}{}", hex(&hash.finalize())), length))
+}
+
+fn is_program(facts: &fs::Metadata) -> bool {
+    facts.permissions().mode() & EXECUTABLE != 0
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Copies a plugin into a folder that is not there yet, as plain files.
+///
+/// # Errors
+/// Something in it is refused, or the copy failed.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<Tree, String> {
+    let tree = read(from)?;
+    for (name, path) in listed(from)? {
+        let target = to.join(checked(&name)?);
+        let put = || -> io::Result<()> {
+            fs::create_dir_all(target.parent().unwrap_or(to))?;
+            let mode = if is_program(&fs::metadata(&path)?) { 0o755 } else { 0o644 };
+            fs::copy(&path, &target)?;
+            fs::set_permissions(&target, fs::Permissions::from_mode(mode))
+        };
+        put().map_err(|error| format!("`{name}` cannot be copied: {error}"))?;
+    }
+    // What was copied is what counts, should somebody have changed the source meanwhile.
+    let copied = read(to)?;
+    if copied == tree { Ok(copied) } else { Err("it was changed while it was read".to_owned()) }
+}
+
+/// What two contents differ by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreeChange {
+    /// Files that are new.
+    pub added: Vec<String>,
+    /// Files that are gone.
+    pub removed: Vec<String>,
+    /// Files whose content or rights are others.
+    pub changed: Vec<String>,
+}
+
+impl TreeChange {
+    /// What leads from one content to another.
+    #[must_use]
+    pub fn between(before: &PluginFiles, now: &PluginFiles) -> Self {
+        let missing = |here: &PluginFiles, there: &PluginFiles| {
+            here.keys().filter(|name| !there.contains_key(*name)).cloned().collect()
+        };
+        let is_other = |(name, hash): &(&String, &String)| {
+            before.get(*name).is_some_and(|known| known != *hash)
+        };
+        Self {
+            added: missing(now, before),
+            removed: missing(before, now),
+            changed: now.iter().filter(is_other).map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    /// Whether there is no difference.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere_or_pass_for_others_are_refused() {
+        for name in ["/etc/passwd", "../x", "a/../../x", "~/x", "a\\b", "a\nb", "", "a/b.", "c /d"] {
+            assert!(checked(name).is_err(), "{name:?}");
+        }
+        assert_eq!(checked("./a//b.md").unwrap(), Path::new("a/b.md"));
+        let mut names = Names::default();
+        names.add("hooks/a.sh").unwrap();
+        names.add("hooks/b.sh").unwrap();
+        assert!(names.add("Hooks/c.sh").is_err());
+        assert!(names.add("hooks/A.sh").is_err());
+    }
+
+    #[test]
+    fn every_byte_and_right_is_part_of_the_hash_and_links_out_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("hooks")).unwrap();
+        fs::write(at("hooks/a.sh"), "one").unwrap();
+        let first = read(folder.path()).unwrap();
+        fs::write(at("hooks/a.sh"), "two").unwrap();
+        let second = read(folder.path()).unwrap();
+        assert_ne!(first.hash, second.hash);
+        fs::set_permissions(at("hooks/a.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_ne!(read(folder.path()).unwrap().hash, second.hash);
+        assert_eq!(TreeChange::between(&first.files, &second.files).changed, ["hooks/a.sh"]);
+        std::os::unix::fs::symlink("hooks/a.sh", at("inside")).unwrap();
+        let copy_at = tempfile::tempdir().unwrap();
+        let copied = copy(folder.path(), &copy_at.path().join("p")).unwrap();
+        assert!(copy_at.path().join("p/inside").symlink_metadata().unwrap().is_file());
+        assert_eq!(copied.hash, read(folder.path()).unwrap().hash);
+        std::os::unix::fs::symlink("/etc/passwd", at("out")).unwrap();
+        assert!(read(folder.path()).unwrap_err().contains("leads out"));
+    }
+}

@@ -18,10 +18,8 @@ pub(crate) fn check(layers: &Merged, report: &mut Report) {
 }
 
 /// Sections that are read and do nothing yet, and what that means to whoever relies on them.
-const UNBUILT: [(&str, &str); 2] = [
-    ("plugins", "does nothing: gnoma loads no plugins yet"),
-    ("cli_agents", "does nothing: gnoma starts no other agents yet"),
-];
+const UNBUILT: [(&str, &str); 1] =
+    [("cli_agents", "does nothing: gnoma starts no other agents yet")];
 
 /// A control that is configured and does not act is worse than none.
 fn unbuilt(layers: &Merged, report: &mut Report) {

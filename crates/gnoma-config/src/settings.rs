@@ -62,6 +62,17 @@ pub struct Settings {
     pub hooks: Vec<HookSetting>,
     /// Servers whose tools are on offer.
     pub mcp_servers: Vec<McpServer>,
+    /// Which plugins are loaded.
+    pub plugins: Plugins,
+}
+
+/// Which plugins are loaded.
+#[derive(Clone, Debug)]
+pub struct Plugins {
+    /// The only ones that are; empty for all.
+    pub enabled: Vec<String>,
+    /// Those that are not.
+    pub disabled: Vec<String>,
 }
 
 /// Who is asked, and how. The maps are by provider.
@@ -358,6 +369,10 @@ impl Settings {
             network: Network::from_layers(layers),
             hooks: hooks::all(layers),
             mcp_servers: mcp::all(layers),
+            plugins: Plugins {
+                enabled: layers.texts("plugins.enabled"),
+                disabled: layers.texts("plugins.disabled"),
+            },
         }
     }
 }

@@ -18,9 +18,8 @@ const FILES: [(&str, &[&str]); 2] = [
 ];
 
 /// Files and folders that count as soon as they hold anything.
-const PLACES: [(&str, &str); 3] = [
+const PLACES: [(&str, &str); 2] = [
     (".codex/config.toml", "settings of another agent, with its limits and servers"),
-    (".gnoma/plugins", "plugins"),
     (".gnoma/agents", "agents"),
 ];
 
@@ -83,15 +82,15 @@ mod tests {
         };
         assert_eq!(idle(root.path()), [""; 0]);
         put(".claude/settings.json", r#"{"model": "x", "hooks": {}, "permissions": {}}"#);
-        fs::create_dir_all(root.path().join(".gnoma/plugins")).unwrap();
+        fs::create_dir_all(root.path().join(".gnoma/agents")).unwrap();
         assert_eq!(idle(root.path()), [""; 0]);
         put(".claude/settings.json", r#"{"permissions": {"deny": ["c4nary"]}}"#);
         put(".claude/settings.local.json", "{ not JSON, \"sandbox\"");
         put(".codex/config.toml", "notify = ['c4nary']");
-        put(".gnoma/plugins/pre", "c4nary");
+        put(".gnoma/agents/pre", "c4nary");
         let said = idle(root.path()).join("\n");
         for part in
-            ["settings.json` has `permissions`", "settings.local.json", ".codex", ".gnoma/plugins"]
+            ["settings.json` has `permissions`", "settings.local.json", ".codex", ".gnoma/agents"]
         {
             assert!(said.contains(part), "{part}: {said}");
         }

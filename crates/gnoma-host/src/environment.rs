@@ -10,6 +10,9 @@ pub trait Folders {
     fn config_dir(&self) -> PathBuf;
     /// Folder of what is kept: `gnoma` in `XDG_STATE_HOME`, by default in `~/.local/state`.
     fn state_dir(&self) -> PathBuf;
+    /// Folder of a person's plugins: `gnoma/plugins` in `XDG_DATA_HOME`, by default in `~/.local/share`. Not
+    /// among the settings, which commands cannot see: what hooks run must be readable to them.
+    fn plugins_dir(&self) -> PathBuf;
     /// The person's own list of what git ignores, where git looks for it unless told otherwise.
     fn git_excludes(&self) -> PathBuf;
     /// The person's home: where `HOME` says, else by the system's list of users.
@@ -28,6 +31,10 @@ impl Folders for Environment {
 
     fn state_dir(&self) -> PathBuf {
         xdg(self, "XDG_STATE_HOME", ".local/state").join("gnoma")
+    }
+
+    fn plugins_dir(&self) -> PathBuf {
+        xdg(self, "XDG_DATA_HOME", ".local/share").join("gnoma/plugins")
     }
 
     fn git_excludes(&self) -> PathBuf {

@@ -2,9 +2,7 @@
 
 use std::{ffi::OsString, path::Path};
 
-use gnoma_config::{
-    FileTrust, Origin, paths, project_root, settings::SandboxNetwork, trust::Store,
-};
+use gnoma_config::{FileTrust, Origin, project_root, settings::SandboxNetwork};
 use gnoma_core::{
     info::CommandInfo,
     places::{WriteProtection, held},
@@ -16,30 +14,20 @@ use gnoma_extend::{
 };
 use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls, is_scrubbed};
 
+pub use crate::trusted::trust;
 use crate::{
     Folders as _, Project, guarding,
     instructions::{self, Instructions},
+    plugins,
 };
 
 /// The folder within the state folder where what is handed to hooks lies while they run.
 const HOOKS: &str = "hooks";
 
-/// How a project stands whose files act on its behalf.
-#[must_use]
-pub fn trust(spec: &SessionSpec) -> FileTrust {
-    let SessionSpec { folder, environment, .. } = spec;
-    let root = project_root(folder, &environment.config_dir()).unwrap_or_else(|| folder.clone());
-    let content = match paths::read(&paths::project_file(&root)) {
-        Ok(content) => content.unwrap_or_default(),
-        Err(_) => return FileTrust::Unknown,
-    };
-    let store = Store::open(&environment.state_dir());
-    store.map_or(FileTrust::Unknown, |store| store.standing(&root, &content))
-}
-
 /// Where the extensions of a project are looked for.
 #[must_use]
-pub fn places(Project { spec, .. }: &Project) -> ExtendPlaces {
+pub fn places(project: &Project) -> ExtendPlaces {
+    let spec = &project.spec;
     let SessionSpec { folder, more_folders, environment, .. } = spec;
     let config_dir = environment.config_dir();
     let root = project_root(folder, &config_dir).unwrap_or_else(|| folder.clone());
@@ -50,6 +38,7 @@ pub fn places(Project { spec, .. }: &Project) -> ExtendPlaces {
         roots: std::iter::once(folder).chain(more_folders).cloned().collect(),
         is_trusted: trust(spec) == FileTrust::Trusted,
         config_dir,
+        plugins: plugins::found(project).active.clone(),
     }
 }
 
@@ -193,7 +182,7 @@ pub(crate) fn tell(project: &Project) {
     for fault in skill_faults.into_iter().chain(command_faults) {
         project.notices.warning(format!("left out: {fault}"));
     }
-    for fault in all_hooks(project, &places).1 {
+    for fault in all_hooks(project, &places).1.into_iter().chain(plugins::told(project)) {
         project.notices.warning(fault);
     }
     let waits = |by: &BroughtBy| *by == BroughtBy::Project && !places.is_trusted;

@@ -264,7 +264,12 @@ pub fn sandbox(
     writable.retain(|path| path.is_absolute() && !resolve(&home).starts_with(path));
     let policy = gnoma_sandbox::Policy {
         writable,
-        protected: hidden.iter().cloned().chain(held_at_home(&home)).collect(),
+        protected: hidden
+            .iter()
+            .cloned()
+            .chain(held_at_home(&home))
+            .chain([spec.environment.plugins_dir()].into_iter().filter(|it| it.exists()))
+            .collect(),
         readable: Readable::Except(hidden),
         network: sandbox.network == SandboxNetwork::Always,
         scrub: SCRUBBED.map(str::to_owned).to_vec(),

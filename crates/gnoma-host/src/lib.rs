@@ -31,6 +31,8 @@ mod off_loop;
 pub mod opening;
 pub mod past;
 mod places;
+mod plugin_choice;
+pub mod plugins;
 pub mod points;
 pub mod preview;
 mod project;
@@ -50,6 +52,7 @@ pub mod setting;
 mod shared;
 pub mod text;
 mod timeline;
+mod trusted;
 mod unkept;
 pub mod wire;
 

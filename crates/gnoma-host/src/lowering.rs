@@ -11,6 +11,8 @@ use gnoma_config::{
     },
 };
 
+use crate::plugin_choice::ProjectPlugins;
+
 /// The parts of a project's settings.
 #[derive(Clone, Debug)]
 pub struct Lowered {
@@ -26,6 +28,8 @@ pub struct Lowered {
     pub hooks: Vec<HookSetting>,
     /// Servers whose tools are on offer.
     pub mcp_servers: Vec<McpServer>,
+    /// Which plugins are wanted.
+    pub plugins: ProjectPlugins,
     /// Every value with its origin, for people.
     pub values: Vec<Explained>,
 }
@@ -88,6 +92,7 @@ impl From<Loaded> for Lowered {
             network,
             hooks,
             mcp_servers,
+            plugins,
             ..
         } = settings;
         Self {
@@ -97,6 +102,7 @@ impl From<Loaded> for Lowered {
             tools,
             hooks,
             mcp_servers,
+            plugins: ProjectPlugins::wanted(plugins.enabled, plugins.disabled),
             values,
         }
     }

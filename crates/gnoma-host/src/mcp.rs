@@ -11,13 +11,13 @@ use gnoma_core::Tool;
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
     Definition, Enclosure, Glance, ServerOptions, ServerOrigin, ServerReach, ServerState, Servers,
-    Standing, Surroundings, ToolMemory, check_server, limits::MAX_FILE_BYTES, read_file,
+    Standing, Surroundings, ToolMemory, check_server, limits::MAX_FILE_BYTES, of_plugin, read_file,
 };
 use gnoma_tools::Sandbox;
 use tokio::task::JoinSet;
 
 pub use crate::mcp_edit::{NewServer, add, remove};
-use crate::{Folders as _, Project, guarding, session};
+use crate::{Folders as _, Project, guarding, plugins, session};
 
 /// The file in a project's folder that names servers, as other programs write it.
 const FILE: &str = ".mcp.json";
@@ -128,19 +128,24 @@ fn options(project: &Project, definitions: Vec<Definition>, window: Option<u32>)
 /// The servers that are configured and may be used. What may not is said.
 #[must_use]
 pub fn definitions(project: &Project) -> Vec<Definition> {
-    let mut definitions = Vec::new();
+    let (definitions, faults) = found(project);
+    faults.into_iter().for_each(|fault| project.notices.warning(fault));
+    definitions
+}
+
+/// The servers that are configured and may be used, and what may not, a sentence each.
+#[must_use]
+pub fn found(project: &Project) -> (Vec<Definition>, Vec<String>) {
+    let (mut definitions, mut faults) = (Vec::new(), Vec::new());
     for server in project.mcp_servers.iter().filter(|server| server.enabled) {
         match configured(project, server) {
             Ok(definition) => definitions.push(definition),
-            Err(why) => {
-                project
-                    .notices
-                    .warning(format!("`mcp_servers.{}` is not used: {why}", server.name));
-            }
+            Err(why) => faults.push(format!("`mcp_servers.{}` is not used: {why}", server.name)),
         }
     }
-    definitions.extend(of_project(project));
-    definitions
+    definitions.extend(of_project(project, &mut faults));
+    definitions.extend(of_plugins(project, &mut faults));
+    (definitions, faults)
 }
 
 /// A server of the settings.
@@ -172,6 +177,24 @@ fn configured(project: &Project, server: &McpServer) -> Result<Definition, Strin
     })
 }
 
+/// The servers of the plugins that are in force.
+fn of_plugins(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
+    let mut servers = Vec::new();
+    let variable = |name: &str| project.environment().get(name).map(str::to_owned);
+    for plugin in &plugins::found(project).active {
+        let found = of_plugin(plugin, &variable);
+        let named = found.faults.iter().map(|it| format!("the plugin `{}`: {it}", plugin.name));
+        faults.extend(named);
+        servers.extend(found.servers);
+    }
+    for server in &mut servers {
+        for path in &mut server.writable {
+            *path = absolute(project, path);
+        }
+    }
+    servers
+}
+
 fn absolute(project: &Project, path: &Path) -> PathBuf {
     let home = project.environment().home().unwrap_or_default();
     match path.strip_prefix("~") {
@@ -181,7 +204,7 @@ fn absolute(project: &Project, path: &Path) -> PathBuf {
 }
 
 /// The servers of the project's file, where the project is trusted.
-fn of_project(project: &Project) -> Vec<Definition> {
+fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     let root = &project.places.project;
     let path = root.join(FILE);
     let Ok(Some(text)) = read(&path) else { return Vec::new() };
@@ -196,15 +219,13 @@ fn of_project(project: &Project) -> Vec<Definition> {
             FileTrust::Changed => "it, or what it runs, has changed since this folder was trusted",
             FileTrust::Unknown | FileTrust::Trusted => "this folder is not trusted",
         };
-        project.notices.warning(format!(
+        faults.push(format!(
             "`{FILE}` names MCP servers; none is started, because {why}. Read the file; if you stand behind it, \
              run `gnoma trust` in that folder"
         ));
         return Vec::new();
     }
-    for fault in found.faults {
-        project.notices.warning(fault);
-    }
+    faults.extend(found.faults);
     let mut servers = found.servers;
     for server in &mut servers {
         for path in &mut server.writable {

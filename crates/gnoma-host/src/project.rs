@@ -13,6 +13,7 @@ use crate::{
     HostError, Notices, Result, guarding, key_command,
     lowering::{GuardSettings, KeepingSettings, Lowered, RoutingSettings},
     places::Places,
+    plugin_choice::ProjectPlugins,
     shared::Shared,
     wire,
 };
@@ -34,6 +35,8 @@ pub struct Project {
     pub hooks: Arc<[HookSetting]>,
     /// Servers whose tools are on offer.
     pub mcp_servers: Arc<[McpServer]>,
+    /// Its plugins.
+    pub plugins: ProjectPlugins,
     /// Every setting with its origin.
     pub values: Arc<[Explained]>,
     /// What keeps secrets in.
@@ -68,7 +71,7 @@ impl Project {
         notices: Notices,
         shared: Shared,
     ) -> Result<Self> {
-        let Lowered { routing, guard, keeping, tools, hooks, mcp_servers, values } = lowered;
+        let Lowered { routing, guard, keeping, tools, hooks, mcp_servers, plugins, values } = lowered;
         let (keys, random) = (&routing.provider.api_keys, shared.clock().random());
         let firewall = guarding::firewall(&guard, keys, &spec.environment, random)?;
         let places = Places::of(&keeping, &spec.environment, &spec.folder);
@@ -80,6 +83,7 @@ impl Project {
             tools,
             hooks: hooks.into(),
             mcp_servers: mcp_servers.into(),
+            plugins,
             values: values.into(),
             firewall,
             places,

@@ -5,6 +5,7 @@ mod extend;
 mod mcp;
 mod mistaken;
 mod past;
+mod plugin;
 mod router;
 
 use std::{path::PathBuf, time::Duration};
@@ -22,6 +23,7 @@ pub(crate) use self::{
     mcp::{McpSub, NewServerArgs},
     mistaken::advice,
     past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
+    plugin::PluginSub,
     router::{RouteArgs, RouterSub},
 };
 
@@ -228,6 +230,12 @@ pub(crate) enum Sub {
     },
     /// List all extensions found: where they are from, and whether they are used.
     Extensions,
+    /// Install, list, update, check and approve plugins.
+    Plugin {
+        /// What to do.
+        #[command(subcommand)]
+        what: PluginSub,
+    },
     /// List, test, approve, add and remove MCP servers, which offer tools.
     Mcp {
         /// What to do.

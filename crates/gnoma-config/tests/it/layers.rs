@@ -323,7 +323,7 @@ fn a_configuration_of_the_go_program_loads_and_what_does_nothing_yet_is_named() 
     let home = Home::new().env("MISTRAL_KEY", "m").user(include_str!("go_era.toml"));
     let loaded = home.load();
     let idle = loaded.findings.iter().map(|finding| (finding.key.as_deref(), finding.is_idle));
-    let sections = ["plugins", "cli_agents"];
+    let sections = ["cli_agents"];
     assert_eq!(idle.collect::<Vec<_>>(), sections.map(|section| (Some(section), true)));
     assert_eq!(loaded.settings.provider.api_keys["mistral"].expose(), "m");
     assert_eq!(loaded.settings.tools.max_file_size, 2_097_152);

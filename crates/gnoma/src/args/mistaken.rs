@@ -38,10 +38,8 @@ const RESERVED: &[(&[&str], &str)] = &[
         "gnoma works in any folder as it is. `gnoma config init` writes a configuration file; instructions \
          for models go into AGENTS.md, and `gnoma \"write an AGENTS.md for this project\"` makes one",
     ),
-    (
-        &["plugin", "plugins", "acp"],
-        "this version has no such extensions. `gnoma --help` lists what there is",
-    ),
+    (&["acp"], "this version has no such command. `gnoma --help` lists what there is"),
+    (&["plugins"], "`gnoma plugin list` lists plugins, `gnoma plugin install` installs one"),
     (
         &["extension", "hooks", "hook", "skill", "agent", "commands"],
         "`gnoma extensions` lists hooks, skills, commands and agents",
@@ -296,8 +294,8 @@ mod tests {
             ("gnoma|Login", "gnoma providers add"),
             ("gnoma|login|anthropic", "gnoma providers add"),
             ("gnoma|init", "AGENTS.md"),
-            ("gnoma|plugin", "no such extensions"),
-            ("gnoma|plugin|add|github", "no such extensions"),
+            ("gnoma|plugins", "gnoma plugin list"),
+            ("gnoma|plugins|add|github", "gnoma plugin install"),
             ("gnoma|session|list", "`gnoma sessions list`"),
             ("gnoma|sesions|list", "`gnoma sessions list`"),
             ("gnoma|sesions|lst", "`gnoma sessions list`"),

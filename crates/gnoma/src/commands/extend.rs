@@ -8,9 +8,10 @@ use gnoma_extend::{
     BroughtBy, ExtendPlaces,
     agents::agents as find_agents,
     commands::commands as find_commands,
+    mcp::ServerOrigin,
     skills::{check, skills as find_skills},
 };
-use gnoma_host::{HostError, Project, extensions};
+use gnoma_host::{HostError, Project, extensions, mcp, plugins};
 
 use super::common::{print, project};
 use crate::{
@@ -125,19 +126,24 @@ pub(super) fn summary(project: &Project) -> (String, Vec<String>) {
     let (skills, skill_faults) = find_skills(&places);
     let (commands, command_faults) = find_commands(&places);
     let (agents, agent_faults) = find_agents(&places);
+    let (servers, server_faults) = mcp::found(project);
+    let loaded = &plugins::found(project).active;
     let waits = |by: BroughtBy| state(&places, by).is_some();
     let waiting = skills.iter().filter(|skill| waits(skill.by)).count();
     let mut text = format!(
-        "{} hooks, {} skills, {} commands, {} agents (`gnoma extensions` lists them)",
+        "{} hooks, {} skills, {} commands, {} agents, {} MCP servers, {} plugins (`gnoma extensions` lists them)",
         hooks.len(),
         skills.len(),
         commands.len(),
-        agents.len()
+        agents.len(),
+        servers.len(),
+        loaded.len()
     );
     if waiting > 0 {
         text.push_str(&format!("; {waiting} skills wait for `gnoma trust`"));
     }
-    let faults = [idle, skill_faults, command_faults, agent_faults];
+    let plugin_faults = plugins::told(project);
+    let faults = [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults];
     (text, faults.into_iter().flatten().collect())
 }
 
@@ -148,14 +154,22 @@ pub(super) fn overview(project: &Project) -> String {
     let mut row = |kind: &str, name: &str, from: String, used: &str| {
         rows.push([kind.to_owned(), name.to_owned(), used.to_owned(), from]);
     };
+    for plugin in &plugins::found(project).all {
+        let used = plugins::described(plugin);
+        row("plugin", &plugin.name, places.shown(&plugin.root), &used);
+    }
     let (hooks, idle) = extensions::found_hooks(project);
     for hook in hooks {
-        row(
-            "hook",
-            &hook.event,
-            format!("{}: {}", places.shown(&hook.origin), hook.command),
-            "yes",
-        );
+        let from = format!("{}: {}", places.shown(&hook.origin), hook.command);
+        row("hook", &hook.event, from, "yes");
+    }
+    let (servers, server_faults) = mcp::found(project);
+    for server in &servers {
+        let origin = match &server.origin {
+            ServerOrigin::File(path) => places.shown(path),
+            ServerOrigin::Configuration => server.origin.to_string(),
+        };
+        row("MCP server", &server.name, format!("{origin}: {}", server.shown()), "when called");
     }
     let (skills, skill_faults) = find_skills(&places);
     for skill in &skills {
@@ -178,7 +192,8 @@ pub(super) fn overview(project: &Project) -> String {
         row("agent", &agent.name, places.shown(&agent.path), "no: none are started yet");
     }
     let mut text = table::lines(["kind", "name", "used", "from"], rows);
-    let faults = [idle, skill_faults, command_faults, agent_faults];
+    let plugin_faults = plugins::told(project);
+    let faults = [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults];
     text.extend(faults.iter().flatten().map(|fault| format!("✗ {fault}\n")));
     text
 }

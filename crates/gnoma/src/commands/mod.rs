@@ -13,6 +13,7 @@ mod guard_run;
 mod man;
 mod mcp;
 mod mcp_login;
+mod plugin;
 mod protocol;
 mod providers;
 mod ps;
@@ -58,6 +59,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Skills { what }) => extend::skills(&what, &turn, around),
         Some(Sub::Agents { what: AgentsSub::List }) => extend::agents(&turn, around),
         Some(Sub::Extensions) => extend::all(&turn, around),
+        Some(Sub::Plugin { what }) => plugin::run(&what, &turn, around),
         Some(Sub::Mcp { what }) => mcp::run(&what, &turn, around).await,
         Some(Sub::Guard { what }) => guard::run(&what, &turn, around).await,
         Some(Sub::Sessions { what }) => sessions::run(what, &turn, around).await,

@@ -14,7 +14,7 @@ async fn words_that_were_meant_as_a_command_cost_nothing() {
         &["version"],
         &["login"],
         &["init"],
-        &["plugin"],
+        &["plugins"],
         &["session", "list"],
         &["sesions", "list"],
         &["upgrade"],

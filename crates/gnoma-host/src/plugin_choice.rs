@@ -1,0 +1,23 @@
+//! Which plugins a project wants, and what was found of them.
+
+use std::sync::{Arc, OnceLock};
+
+use gnoma_extend::plugins::PluginsFound;
+
+/// Which plugins are wanted, and what was found, once somebody looked.
+#[derive(Clone, Debug, Default)]
+pub struct ProjectPlugins {
+    /// The only ones that are wanted; empty for all.
+    pub enabled: Vec<String>,
+    /// Those that are not.
+    pub disabled: Vec<String>,
+    pub(crate) found: Arc<OnceLock<PluginsFound>>,
+}
+
+impl ProjectPlugins {
+    /// Those that the settings want.
+    #[must_use]
+    pub fn wanted(enabled: Vec<String>, disabled: Vec<String>) -> Self {
+        Self { enabled, disabled, found: Arc::default() }
+    }
+}

@@ -1,0 +1,98 @@
+//! The plugins of a project: where they lie, and which of them are in force.
+
+use gnoma_config::{FileTrust, project_root};
+use gnoma_core::protocol::SessionSpec;
+use gnoma_extend::plugins::{
+    FoundPlugin, PluginInstaller, PluginPlaces, PluginState, PluginsFound, find,
+};
+
+use crate::{Folders as _, Project, trusted};
+
+/// The folder of a project's plugins, and of those of earlier versions among the settings.
+const FOLDER: &str = "plugins";
+
+/// What installs plugins of a person.
+#[must_use]
+pub fn installer(project: &Project) -> PluginInstaller {
+    let SessionSpec { folder: cwd, environment, .. } = &project.spec;
+    PluginInstaller {
+        plugins: environment.plugins_dir(),
+        state: environment.state_dir(),
+        cwd: cwd.clone(),
+        home: environment.home(),
+        variables: environment.variables().iter().map(|(n, v)| (n.clone(), v.clone())).collect(),
+    }
+}
+
+/// The plugins that are found from a project, read once.
+#[must_use]
+pub fn found(project: &Project) -> &PluginsFound {
+    project.plugins.found.get_or_init(|| {
+        let SessionSpec { folder: cwd, environment, .. } = &project.spec;
+        let root = project_root(cwd, &environment.config_dir()).unwrap_or_else(|| cwd.clone());
+        let is_home = environment.home().is_some_and(|home| home == root);
+        let own = (!is_home).then(|| root.join(".gnoma").join(FOLDER));
+        let mut found = find(&PluginPlaces {
+            user: environment.plugins_dir(),
+            state: environment.state_dir(),
+            project: own.filter(|folder| folder.is_dir()),
+            is_trusted: trusted::trust(&project.spec) == FileTrust::Trusted,
+            enabled: project.plugins.enabled.clone(),
+            disabled: project.plugins.disabled.clone(),
+        });
+        let earlier = environment.config_dir().join(FOLDER);
+        if earlier.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            found.faults.push(format!(
+                "the plugins in {} are not loaded; `gnoma plugin install FOLDER` takes one over",
+                earlier.display()
+            ));
+        }
+        found
+    })
+}
+
+/// How a plugin is, in a few words.
+#[must_use]
+pub fn described(plugin: &FoundPlugin) -> String {
+    let FoundPlugin { name, state, .. } = plugin;
+    match state {
+        PluginState::Active => "yes".to_owned(),
+        PluginState::Disabled => "no: switched off in the settings".to_owned(),
+        PluginState::New => format!("no: not approved; `gnoma plugin trust {name}`"),
+        PluginState::Changed => {
+            format!("no: changed since it was approved; `gnoma plugin trust {name}`")
+        }
+        PluginState::ProjectUntrusted => "needs `gnoma trust`".to_owned(),
+        PluginState::Replaced => "no: the project has one of this name".to_owned(),
+        PluginState::Broken(why) => format!("no: {why}"),
+    }
+}
+
+/// What people must hear of plugins that are not in force, and of what of the others has no effect.
+#[must_use]
+pub fn told(project: &Project) -> Vec<String> {
+    let PluginsFound { all, faults, .. } = found(project);
+    let mut said = faults.clone();
+    for plugin in all {
+        let name = &plugin.name;
+        let faults = plugin.faults.iter();
+        said.extend(faults.map(|fault| format!("the plugin `{name}`: {fault}")));
+        match &plugin.state {
+            PluginState::Active | PluginState::Disabled | PluginState::Replaced => (),
+            PluginState::New => said.push(format!(
+                "the plugin `{name}` is not loaded: nobody approved its content; `gnoma plugin trust {name}` shows \
+                 it and approves it"
+            )),
+            PluginState::Changed => said.push(format!(
+                "the plugin `{name}` is not loaded: its content changed since it was approved; `gnoma plugin \
+                 trust {name}` shows what changed and approves it"
+            )),
+            PluginState::ProjectUntrusted => said.push(format!(
+                "this project brings the plugin `{name}` along, of which nothing is used before you trust the \
+                 project: `gnoma trust` shows what it would let act"
+            )),
+            PluginState::Broken(why) => said.push(format!("the plugin `{name}` is not loaded: {why}")),
+        }
+    }
+    said
+}

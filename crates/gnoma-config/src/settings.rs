@@ -7,6 +7,7 @@ mod arms;
 mod hooks;
 mod mcp;
 mod network;
+mod plugins;
 mod router;
 mod rules;
 mod section;
@@ -24,6 +25,7 @@ pub use self::{
     hooks::HookSetting,
     mcp::McpServer,
     network::Network,
+    plugins::Plugins,
     router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
     rules::RoutingRule,
 };
@@ -64,15 +66,6 @@ pub struct Settings {
     pub mcp_servers: Vec<McpServer>,
     /// Which plugins are loaded.
     pub plugins: Plugins,
-}
-
-/// Which plugins are loaded.
-#[derive(Clone, Debug)]
-pub struct Plugins {
-    /// The only ones that are; empty for all.
-    pub enabled: Vec<String>,
-    /// Those that are not.
-    pub disabled: Vec<String>,
 }
 
 /// Who is asked, and how. The maps are by provider.
@@ -369,10 +362,7 @@ impl Settings {
             network: Network::from_layers(layers),
             hooks: hooks::all(layers),
             mcp_servers: mcp::all(layers),
-            plugins: Plugins {
-                enabled: layers.texts("plugins.enabled"),
-                disabled: layers.texts("plugins.disabled"),
-            },
+            plugins: Plugins::from_layers(layers),
         }
     }
 }

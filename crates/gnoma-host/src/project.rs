@@ -71,7 +71,8 @@ impl Project {
         notices: Notices,
         shared: Shared,
     ) -> Result<Self> {
-        let Lowered { routing, guard, keeping, tools, hooks, mcp_servers, plugins, values } = lowered;
+        let Lowered { routing, guard, keeping, tools, hooks, mcp_servers, plugins, values } =
+            lowered;
         let (keys, random) = (&routing.provider.api_keys, shared.clock().random());
         let firewall = guarding::firewall(&guard, keys, &spec.environment, random)?;
         let places = Places::of(&keeping, &spec.environment, &spec.folder);

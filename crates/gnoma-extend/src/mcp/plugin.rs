@@ -18,7 +18,8 @@ pub fn of_plugin(plugin: &PluginPlace, variable: &dyn Fn(&str) -> Option<String>
         // Plugins write the servers with and without the name around them.
         let servers = document.get("mcpServers").unwrap_or(document);
         let Some(servers) = servers.as_object() else {
-            all.faults.push(format!("the MCP servers of the plugin `{}` are no object", plugin.name));
+            all.faults
+                .push(format!("the MCP servers of the plugin `{}` are no object", plugin.name));
             continue;
         };
         let renamed = servers.iter().map(|(name, entry): (&String, &Value)| {

@@ -149,8 +149,7 @@ impl PluginLook<'_> {
             Ok(manifest) => {
                 let Manifest { name, version, description, place, faults } = manifest;
                 let is_replaced = found.active.iter().any(|other| other.name == name);
-                plugin.state =
-                    if is_replaced { PluginState::Replaced } else { self.state(&name) };
+                plugin.state = if is_replaced { PluginState::Replaced } else { self.state(&name) };
                 if plugin.state == PluginState::Active {
                     found.active.push(Arc::new(place));
                     plugin.faults = faults;

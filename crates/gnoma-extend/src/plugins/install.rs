@@ -12,7 +12,7 @@ use super::{
     manifest::{Manifest, check_name},
     pins::{PluginPins, PluginRecord},
     source::{Fetched, Fetcher},
-    tree::{self, PluginFiles, Tree, TreeChange},
+    tree::{self, PluginFiles, PluginTree, TreeChange},
 };
 use crate::{
     hooks,
@@ -47,7 +47,7 @@ pub struct PluginNews {
     /// The plugin.
     pub manifest: Manifest,
     /// Its content.
-    pub tree: Tree,
+    pub tree: PluginTree,
     /// What differs from the content that was approved last.
     pub change: TreeChange,
     /// The same, line by line, as far as both are there.
@@ -129,7 +129,10 @@ impl PluginInstaller {
         let target = self.existing(name)?;
         let manifest = Manifest::read(&target, BroughtBy::User, Some(name))?;
         if manifest.name != name {
-            return Err(format!("the plugin in the folder `{name}` calls itself `{}`", manifest.name));
+            return Err(format!(
+                "the plugin in the folder `{name}` calls itself `{}`",
+                manifest.name
+            ));
         }
         let tree = tree::read(&target)?;
         let record = pins.all.entry(name.to_owned()).or_default();
@@ -163,8 +166,11 @@ impl PluginInstaller {
         pins.all.remove(name);
         pins.save()?;
         // One that somebody linked here is only unlinked.
-        let removed =
-            if target.is_symlink() { fs::remove_file(&target) } else { fs::remove_dir_all(&target) };
+        let removed = if target.is_symlink() {
+            fs::remove_file(&target)
+        } else {
+            fs::remove_dir_all(&target)
+        };
         removed.map_err(|error| format!("`{}` cannot be removed: {error}", target.display()))
     }
 
@@ -193,11 +199,11 @@ impl PluginInstaller {
     }
 
     /// Copies a plugin to its place, whole or not at all.
-    fn put(&self, from: &Path, target: &Path) -> Result<Tree, String> {
+    fn put(&self, from: &Path, target: &Path) -> Result<PluginTree, String> {
         let made = fs::create_dir_all(&self.plugins)
             .and_then(|()| tempfile::Builder::new().prefix(".new-").tempdir_in(&self.plugins));
-        let staging = made
-            .map_err(|error| format!("cannot write in `{}`: {error}", self.plugins.display()))?;
+        let staging =
+            made.map_err(|error| format!("cannot write in `{}`: {error}", self.plugins.display()))?;
         let whole = staging.path().join("new");
         fs::create_dir(&whole).map_err(|error| error.to_string())?;
         let tree = tree::copy(from, &whole)?;
@@ -261,7 +267,10 @@ pub fn overview(manifest: &Manifest, files: &PluginFiles) -> Vec<String> {
     };
     let (commands, agents) = (below(&place.commands, ".md"), below(&place.agents, ".md"));
     let skills = below(&place.skills, "skill.md");
-    lines.push(format!("{commands} commands, {skills} skills, {agents} agents, {} files", files.len()));
+    lines.push(format!(
+        "{commands} commands, {skills} skills, {agents} agents, {} files",
+        files.len()
+    ));
     let faults = manifest.faults.iter().chain(&hooks.faults).chain(&servers.faults);
     lines.extend(faults.map(|fault| format!("not used: {fault}")));
     lines

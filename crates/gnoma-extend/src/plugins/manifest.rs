@@ -121,9 +121,11 @@ impl Manifest {
         reading.all();
         let ManifestReading { place, faults, .. } = reading;
         if place.is_empty() && file_of(&root).is_none() {
-            return Err("it is no plugin: it has no `.claude-plugin/plugin.json`, no `plugin.json`, and \
+            return Err(
+                "it is no plugin: it has no `.claude-plugin/plugin.json`, no `plugin.json`, and \
                         nothing that a plugin brings along"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         let shown = |name: &str| text(name).split_whitespace().collect::<Vec<_>>().join(" ");
         let (version, description) = (shown("version"), shown("description"));
@@ -161,7 +163,8 @@ impl ManifestReading<'_> {
         let unknown: Vec<&str> =
             fields.map(|(name, _)| &**name).filter(|name| !KNOWN.contains(name)).collect();
         if !unknown.is_empty() {
-            self.faults.push(format!("gnoma does not act on `{}` of its manifest", unknown.join("`, `")));
+            self.faults
+                .push(format!("gnoma does not act on `{}` of its manifest", unknown.join("`, `")));
         }
         for (name, what) in UNSUPPORTED {
             if self.place.root.join(name).exists() {

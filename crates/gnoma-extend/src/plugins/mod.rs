@@ -18,6 +18,6 @@ pub use self::{
     found::{FoundPlugin, PluginPlaces, PluginState, PluginsFound, find},
     install::{PluginInstaller, PluginNews, overview},
     manifest::Manifest,
-    tree::{PluginFiles, Tree, TreeChange, read},
+    tree::{PluginFiles, PluginTree, TreeChange, read},
     validate::validate,
 };

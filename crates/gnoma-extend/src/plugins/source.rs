@@ -139,9 +139,8 @@ impl Fetcher<'_> {
         let entry = match (name, &market.entries[..]) {
             (None, [only]) => only,
             (None, all) => {
-                let lines = all.iter().map(|entry| {
-                    format!("\n  {}: {}", entry.name, entry.description)
-                });
+                let lines =
+                    all.iter().map(|entry| format!("\n  {}: {}", entry.name, entry.description));
                 return Err(format!(
                     "`{place}` is the marketplace `{}`; name one of its plugins, as in `gnoma plugin install \
                      NAME@{place}`:{}",
@@ -149,12 +148,12 @@ impl Fetcher<'_> {
                     lines.collect::<String>()
                 ));
             }
-            (Some(name), all) => all
-                .iter()
-                .find(|entry| entry.name == name)
-                .ok_or_else(|| format!("the marketplace `{}` has no plugin `{name}`", market.name))?,
+            (Some(name), all) => all.iter().find(|entry| entry.name == name).ok_or_else(|| {
+                format!("the marketplace `{}` has no plugin `{name}`", market.name)
+            })?,
         };
-        let refused = |why: &String| format!("the plugin `{}` cannot be installed: {why}", entry.name);
+        let refused =
+            |why: &String| format!("the plugin `{}` cannot be installed: {why}", entry.name);
         let root = match entry.source.as_ref().map_err(refused)? {
             MarketSource::Inside(path) => inside(root, path)?,
             MarketSource::Git { url, revision, folder } => {
@@ -167,7 +166,10 @@ impl Fetcher<'_> {
         };
         let unused = &entry.unused;
         let fault = || {
-            format!("gnoma does not act on `{}` of its entry in the marketplace", unused.join("`, `"))
+            format!(
+                "gnoma does not act on `{}` of its entry in the marketplace",
+                unused.join("`, `")
+            )
         };
         let faults = if unused.is_empty() { Vec::new() } else { vec![fault()] };
         Ok(Fetched { root, otherwise: Some(entry.name.clone()), faults, _held: held })
@@ -225,7 +227,8 @@ impl Fetcher<'_> {
             self.variables.iter().filter(|(name, _)| GIT_VARIABLES.contains(&&**name)).cloned(),
         );
         git.env("GIT_TERMINAL_PROMPT", "0").env("GIT_LFS_SKIP_SMUDGE", "1");
-        for setting in ["core.hooksPath=/dev/null", "protocol.ext.allow=never", "core.fsmonitor=false"]
+        for setting in
+            ["core.hooksPath=/dev/null", "protocol.ext.allow=never", "core.fsmonitor=false"]
         {
             git.args(["-c", setting]);
         }

@@ -30,7 +30,7 @@ pub type PluginFiles = BTreeMap<String, String>;
 
 /// A plugin's content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct PluginTree {
     /// The files.
     pub files: PluginFiles,
     /// The hash of all of them, names and rights to run included.
@@ -87,7 +87,7 @@ impl Names {
 ///
 /// # Errors
 /// Something in it is refused, for people.
-pub fn read(root: &Path) -> Result<Tree, String> {
+pub fn read(root: &Path) -> Result<PluginTree, String> {
     let mut files = PluginFiles::new();
     let mut names = Names::default();
     let mut left = MAX_BYTES;
@@ -105,7 +105,7 @@ pub fn read(root: &Path) -> Result<Tree, String> {
         whole.update(hash);
     }
     let hash = format!("sha256:{}", hex(&whole.finalize()));
-    Ok(Tree { files, hash })
+    Ok(PluginTree { files, hash })
 }
 
 /// All files below a folder with their names. A link leads to a file inside, or is refused.
@@ -182,7 +182,7 @@ fn hex(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// Something in it is refused, or the copy failed.
-pub(super) fn copy(from: &Path, to: &Path) -> Result<Tree, String> {
+pub(super) fn copy(from: &Path, to: &Path) -> Result<PluginTree, String> {
     let tree = read(from)?;
     for (name, path) in listed(from)? {
         let target = to.join(checked(&name)?);
@@ -240,7 +240,8 @@ mod tests {
 
     #[test]
     fn names_that_lead_elsewhere_or_pass_for_others_are_refused() {
-        for name in ["/etc/passwd", "../x", "a/../../x", "~/x", "a\\b", "a\nb", "", "a/b.", "c /d"] {
+        for name in ["/etc/passwd", "../x", "a/../../x", "~/x", "a\\b", "a\nb", "", "a/b.", "c /d"]
+        {
             assert!(checked(name).is_err(), "{name:?}");
         }
         assert_eq!(checked("./a//b.md").unwrap(), Path::new("a/b.md"));

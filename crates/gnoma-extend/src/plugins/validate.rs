@@ -43,7 +43,9 @@ fn of_market(root: &Path, market: &Market) -> Vec<String> {
             Ok(MarketSource::Git { .. }) => (),
             Ok(MarketSource::Inside(path)) => {
                 let folder = root.join(path);
-                let found = if folder.is_dir() { of_plugin(&folder) } else {
+                let found = if folder.is_dir() {
+                    of_plugin(&folder)
+                } else {
                     vec![format!("there is no folder `{path}`")]
                 };
                 problems.extend(found.into_iter().map(|why| format!("`{name}`: {why}")));
@@ -65,19 +67,7 @@ fn of_plugin(root: &Path) -> Vec<String> {
     match file_of(root).map(|path| json(&path)) {
         None => problems.push(format!("it has no manifest (`{}` or `{}`)", FILES[0], FILES[2])),
         Some(Err(why)) => return vec![why],
-        Some(Ok(document)) => {
-            let text = |name: &str| document.get(name).and_then(|value| value.as_str());
-            match text("name") {
-                None => problems.push("its manifest has no `name`".to_owned()),
-                Some(name) if name.chars().any(|c| c.is_uppercase() || c == '_') => {
-                    problems.push(format!("its name `{name}` should be lower case, with hyphens"));
-                }
-                Some(_) => (),
-            }
-            if let Some(version) = text("version").filter(|version| !is_version(version)) {
-                problems.push(format!("its version `{version}` is none of the form 1.2.3"));
-            }
-        }
+        Some(Ok(document)) => facts(&document, &mut problems),
     }
     let manifest = match Manifest::read(root, BroughtBy::User, None) {
         Ok(manifest) => manifest,
@@ -105,6 +95,21 @@ fn of_plugin(root: &Path) -> Vec<String> {
     problems.extend(commands(&places).1);
     problems.extend(agents(&places).1);
     problems
+}
+
+/// What is wrong with what a manifest says of the plugin.
+fn facts(document: &serde_json::Value, problems: &mut Vec<String>) {
+    let text = |name: &str| document.get(name).and_then(|value| value.as_str());
+    match text("name") {
+        None => problems.push("its manifest has no `name`".to_owned()),
+        Some(name) if name.chars().any(|c| c.is_uppercase() || c == '_') => {
+            problems.push(format!("its name `{name}` should be lower case, with hyphens"));
+        }
+        Some(_) => (),
+    }
+    if let Some(version) = text("version").filter(|version| !is_version(version)) {
+        problems.push(format!("its version `{version}` is none of the form 1.2.3"));
+    }
 }
 
 /// Whether a version has three numbers, and perhaps more behind `-` or `+`.

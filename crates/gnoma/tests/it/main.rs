@@ -29,6 +29,7 @@ mod output;
 mod permission;
 #[cfg(test)]
 mod planted;
+mod plugins;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod reading;

@@ -14,7 +14,11 @@ pub(super) fn inflate(bytes: &[u8], most: usize, crc: u32) -> Result<Vec<u8>, St
             "the archive is damaged".to_owned()
         }
     })?;
-    if crc32fast::hash(&plain) == crc { Ok(plain) } else { Err("the archive is damaged".to_owned()) }
+    if crc32fast::hash(&plain) == crc {
+        Ok(plain)
+    } else {
+        Err("the archive is damaged".to_owned())
+    }
 }
 
 /// Flags of a gzip file: what stands before its content.

@@ -72,7 +72,11 @@ fn entry(
     }
     let is_unix = listed.get(5) == Some(&UNIX);
     let mode = if is_unix { u32_at(listed, 38)? >> 16 } else { 0 };
-    if mode & KIND == LINK { into.link(name, &plain) } else { into.file(name, &plain, mode & 0o111 != 0) }
+    if mode & KIND == LINK {
+        into.link(name, &plain)
+    } else {
+        into.file(name, &plain, mode & 0o111 != 0)
+    }
 }
 
 /// The packed bytes of a file.

@@ -1,0 +1,21 @@
+//! Which plugins are loaded.
+
+use crate::layer::Merged;
+
+/// Which plugins are loaded.
+#[derive(Clone, Debug)]
+pub struct Plugins {
+    /// The only ones that are; empty for all.
+    pub enabled: Vec<String>,
+    /// Those that are not.
+    pub disabled: Vec<String>,
+}
+
+impl Plugins {
+    pub(super) fn from_layers(layers: &Merged) -> Self {
+        Self {
+            enabled: layers.texts("plugins.enabled"),
+            disabled: layers.texts("plugins.disabled"),
+        }
+    }
+}

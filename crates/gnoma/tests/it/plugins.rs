@@ -1,0 +1,196 @@
+//! Plugins, judged by what the model was sent and what ran.
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::json;
+
+use crate::support::{World, calls, exists, says};
+
+const SERVER: &str = r#"cd "$(dirname "$0")" || exit 1
+reply() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9][0-9]*\).*/\1/p')
+  case $line in
+    *'"method":"initialize"'*)
+      reply '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"f","version":"1"}}' ;;
+    *'"method":"tools/list"'*) reply '{"tools":[{"name":"ask","description":"b0und","inputSchema":{"type":"object"}}]}' ;;
+    *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+/// Writes a plugin with a part of every kind.
+fn demo(root: &Path) {
+    let put = |name: &str, text: &str| {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put(
+        ".claude-plugin/plugin.json",
+        r#"{"name":"demo","version":"1.0.0","description":"Shows it.","author":{"name":"a"}}"#,
+    );
+    put("commands/hi.md", "---\ndescription: says hi\n---\nHi $0 from ${CLAUDE_PLUGIN_ROOT}.");
+    put("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads what1s in a PDF.\n---\nDo.");
+    put("agents/helper.md", "---\nname: helper\ndescription: helps\n---\np");
+    put(
+        "scripts/note.sh",
+        "cat > /dev/null; echo ran >> noted.txt; echo \"$GNOMA_PLUGIN_ROOT\" > root.txt",
+    );
+    let hook = json!({"type": "command", "command": "sh ${CLAUDE_PLUGIN_ROOT}/scripts/note.sh"});
+    let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]}});
+    put("hooks/hooks.json", &hooks.to_string());
+    let server = json!({"command": "sh", "args": ["${GNOMA_PLUGIN_ROOT}/server.sh"]});
+    put(".mcp.json", &json!({"mcpServers": {"db": server}}).to_string());
+    put("server.sh", SERVER);
+}
+
+impl World {
+    fn plugin(&self) -> std::path::PathBuf {
+        self.home.path().join(".local/share/gnoma/plugins/demo")
+    }
+
+    /// A turn that writes a file, so that the plugin's hook runs.
+    async fn writes(&self) -> crate::support::Run {
+        self.run(&["--permission", "accept_edits", "go"]).await
+    }
+}
+
+fn turn() -> [gnoma_testkit::Reply; 2] {
+    [calls("fs_write", r#"{"path":"a.txt","content":"x"}"#), says("done")]
+}
+
+#[tokio::test]
+async fn all_parts_of_an_installed_plugin_act_under_its_name() {
+    let world = World::new(turn().into_iter().chain([says("hi")])).among_files();
+    let source = tempfile::tempdir().unwrap();
+    demo(source.path());
+    let run = world.run(&["plugin", "install", source.path().to_str().unwrap()]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    for part in
+        ["`demo` 1.0.0", "hook PreToolUse: sh", "plugin_demo_db runs sh", "1 commands, 1 skills"]
+    {
+        assert!(run.out.contains(part), "{part}: {run:?}");
+    }
+    let run = world.writes().await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(world.read("noted.txt").lines().count(), 1, "{run:?}");
+    assert_eq!(Path::new(world.read("root.txt").trim()), world.plugin().canonicalize().unwrap());
+    let sent = world.sent();
+    for part in ["demo:pdf: Reads what1s", "mcp__plugin_demo_db__ask", "b0und"] {
+        assert!(sent.contains(part), "{part}: {run:?}");
+    }
+    world.run(&["/demo:hi there"]).await;
+    assert!(world.said().starts_with("Hi there from /"), "{}", world.said());
+    let all = world.run(&["extensions"]).await.out;
+    for part in ["plugin", "demo:hi", "demo:pdf", "demo:helper", "plugin_demo_db"] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    let removed = world.run(&["plugin", "remove", "demo"]).await;
+    assert!(removed.out.contains("removed") && !world.plugin().exists(), "{removed:?}");
+}
+
+#[tokio::test]
+async fn one_changed_byte_or_an_update_takes_a_plugin_out_of_force() {
+    let world = World::new(turn().into_iter().chain(turn()).chain(turn())).among_files();
+    let source = tempfile::tempdir().unwrap();
+    demo(source.path());
+    fs::remove_file(source.path().join(".mcp.json")).unwrap();
+    world.run(&["plugin", "install", source.path().to_str().unwrap()]).await;
+    let script = world.plugin().join("scripts/note.sh");
+    fs::write(&script, format!("{} ", fs::read_to_string(&script).unwrap())).unwrap();
+    let run = world.writes().await;
+    assert!(
+        run.err.contains("`demo` is not loaded") && run.err.contains("gnoma plugin trust"),
+        "{run:?}"
+    );
+    assert!(!exists(world.project.path(), "noted.txt") && !world.sent().contains("what1s"));
+    let trusted = world.run(&["plugin", "trust", "demo"]).await;
+    assert!(trusted.out.contains("~ scripts/note.sh"), "{trusted:?}");
+    world.writes().await;
+    assert!(exists(world.project.path(), "noted.txt"));
+    fs::remove_file(world.project.path().join("noted.txt")).unwrap();
+    fs::write(source.path().join("commands/new.md"), "n3w line").unwrap();
+    let updated = world.run(&["plugin", "update"]).await;
+    for part in ["+ commands/new.md", "n3w line", "gnoma plugin trust demo"] {
+        assert!(updated.out.contains(part), "{part}: {updated:?}");
+    }
+    let run = world.writes().await;
+    assert!(!exists(world.project.path(), "noted.txt"), "{run:?}");
+    let list = world.json(&["plugin", "list", "--json"]).await;
+    assert_eq!(list[0]["is_loaded"], false);
+    world.run(&["plugin", "trust", "demo"]).await;
+    let again = world.run(&["plugin", "update", "demo"]).await;
+    assert!(again.out.contains("up to date"), "{again:?}");
+}
+
+#[tokio::test]
+async fn archives_repositories_and_marketplaces_are_installed_from() {
+    let world = World::new([]);
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    demo(&at("market/plugins/demo"));
+    fs::create_dir(at("market/.claude-plugin")).unwrap();
+    let plugins = json!([
+        {"name": "demo", "source": "./plugins/demo", "description": "Shows."},
+        {"name": "other", "source": {"source": "npm", "package": "x"}},
+    ]);
+    let market = json!({"name": "m", "owner": {"name": "o"}, "plugins": plugins});
+    fs::write(at("market/.claude-plugin/marketplace.json"), market.to_string()).unwrap();
+    let shell = |line: &str| {
+        let done =
+            Command::new("sh").args(["-c", line]).current_dir(folder.path()).output().unwrap();
+        assert!(done.status.success(), "{line}: {done:?}");
+    };
+    shell("tar -czf demo.tar.gz -C market/plugins demo");
+    shell(
+        "cp -r market/plugins/demo repo && cd repo && git init -q && git add -A && \
+         git -c user.name=a -c user.email=a@b commit -q -m x",
+    );
+    let sources = [
+        at("demo.tar.gz").display().to_string(),
+        format!("file://{}", at("repo").display()),
+        format!("demo@{}", at("market").display()),
+    ];
+    for source in sources {
+        let run = world.run(&["plugin", "install", &source]).await;
+        assert!(run.out.contains("installed `demo` 1.0.0"), "{source}: {run:?}");
+        assert!(world.plugin().join("commands/hi.md").is_file());
+        assert!(!world.plugin().join(".git").exists());
+        let again = world.run(&["plugin", "install", &source]).await;
+        assert!(again.err.contains("already"), "{again:?}");
+        let update = world.run(&["plugin", "update", "demo"]).await;
+        assert!(update.out.contains("up to date"), "{source}: {update:?}");
+        assert_eq!(world.run(&["plugin", "remove", "demo"]).await.code, Some(0));
+    }
+    let market = at("market");
+    let run = world.run(&["plugin", "install", market.to_str().unwrap()]).await;
+    assert!(run.err.contains("demo: Shows.") && run.code != Some(0), "{run:?}");
+    let other = format!("other@{}", market.display());
+    let run = world.run(&["plugin", "install", &other]).await;
+    assert!(run.err.contains("npm"), "{run:?}");
+    let check = world.run(&["plugin", "validate", market.to_str().unwrap()]).await;
+    assert!(check.code == Some(1) && check.out.contains("npm"), "{check:?}");
+    let check = world.run(&["plugin", "validate", at("repo").to_str().unwrap()]).await;
+    assert_eq!(check.code, Some(0), "{check:?}");
+    std::os::unix::fs::symlink("/etc/passwd", at("repo/out")).unwrap();
+    let run = world.run(&["plugin", "install", at("repo").to_str().unwrap()]).await;
+    assert!(run.err.contains("leads out") && !world.plugin().exists(), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_plugin_of_an_untrusted_project_starts_nothing_and_says_so() {
+    let world = World::new(turn().into_iter().chain(turn())).among_files();
+    demo(&world.project.path().join(".gnoma/plugins/demo"));
+    let run = world.writes().await;
+    assert!(run.err.contains("plugin `demo` along") && run.err.contains("gnoma trust"), "{run:?}");
+    assert!(!exists(world.project.path(), "noted.txt") && !world.sent().contains("what1s"));
+    let trusted = world.run(&["trust"]).await;
+    assert!(trusted.out.contains(".gnoma/plugins/demo/scripts/note.sh"), "{trusted:?}");
+    let run = world.writes().await;
+    assert!(exists(world.project.path(), "noted.txt"), "{run:?}");
+    assert!(world.sent().contains("what1s"));
+    world.put(".gnoma/plugins/demo/scripts/note.sh", "echo other");
+    let all = world.run(&["extensions"]).await;
+    assert!(all.out.contains("needs `gnoma trust`"), "{all:?}");
+}

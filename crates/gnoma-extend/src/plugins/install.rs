@@ -77,7 +77,7 @@ impl PluginInstaller {
             approved: Some(tree.hash.clone()),
             files: tree.files.clone(),
         };
-        pins.all.insert(manifest.name.clone(), record);
+        pins.all.insert(manifest.name, record);
         if let Err(why) = pins.save() {
             fs::remove_dir_all(&target).ok();
             return Err(why);

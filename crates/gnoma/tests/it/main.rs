@@ -29,6 +29,7 @@ mod output;
 mod permission;
 #[cfg(test)]
 mod planted;
+#[cfg(test)]
 mod plugins;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

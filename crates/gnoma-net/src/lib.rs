@@ -4,6 +4,7 @@
 //! the door is nobody's business here: no JSON, no retries, no provider names.
 
 mod body;
+mod stream;
 
 use std::{
     error::Error as _,
@@ -11,7 +12,6 @@ use std::{
     net::IpAddr,
     pin::Pin,
     sync::{Arc, OnceLock},
-    task::{Context, Poll},
     time::Duration,
 };
 
@@ -20,6 +20,7 @@ use futures_core::Stream;
 use gnoma_core::Secret;
 
 use crate::body::Pieces;
+pub use crate::stream::ByteStream;
 
 /// How connections are made.
 #[derive(Clone, Debug)]
@@ -135,17 +136,6 @@ impl Reply {
     }
 }
 
-/// Pieces of an answer's body, one network read each.
-pub struct ByteStream(Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>);
-
-impl Stream for ByteStream {
-    type Item = Result<Bytes, NetError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(cx).map(|next| next.map(|piece| piece.map_err(|e| explain(&e))))
-    }
-}
-
 /// A pool of connections. Cheap to clone; nothing is set up before the first request.
 #[derive(Clone)]
 pub struct Http {
@@ -232,7 +222,7 @@ impl Http {
         let response = builder.send().await.map_err(|error| explain(&error))?;
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        Ok(Reply { status, headers, body: ByteStream(Box::pin(response.bytes_stream())) })
+        Ok(Reply { status, headers, body: ByteStream::new(response.bytes_stream()) })
     }
 }
 

@@ -1,0 +1,204 @@
+//! The body of an answer, in the pieces that are there.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
+
+use crate::{NetError, explain};
+
+/// Pieces that have arrived are handed out together, up to about so many bytes.
+const MAX_TOGETHER_BYTES: usize = 16 << 10;
+
+type Inner = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+type Next = Option<Result<Bytes, NetError>>;
+
+/// The body of an answer, piece by piece as it arrives.
+///
+/// The HTTP library hands over one chunk at a time, and only to a task that has come back for it, however
+/// many one network read has brought. Whoever works on each would have everybody behind it woken for each:
+/// the stream waits until the others have had their turn, and gives what has come by then as one piece.
+pub struct ByteStream {
+    inner: Inner,
+    gathered: Gathered,
+    /// The others had their turn since the last chunk came.
+    has_yielded: bool,
+    /// What came after the chunks that are gathered.
+    end: Option<Next>,
+}
+
+#[derive(Default)]
+enum Gathered {
+    #[default]
+    Nothing,
+    One(Bytes),
+    Several(BytesMut),
+}
+
+impl Gathered {
+    fn add(&mut self, chunk: Bytes) {
+        *self = match std::mem::take(self) {
+            Self::Nothing => Self::One(chunk),
+            Self::One(first) => {
+                let mut all =
+                    BytesMut::with_capacity(MAX_TOGETHER_BYTES.max(first.len() + chunk.len()));
+                all.extend_from_slice(&first);
+                all.extend_from_slice(&chunk);
+                Self::Several(all)
+            }
+            Self::Several(mut all) => {
+                all.extend_from_slice(&chunk);
+                Self::Several(all)
+            }
+        };
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::One(chunk) => chunk.len(),
+            Self::Several(all) => all.len(),
+        }
+    }
+
+    fn take(&mut self) -> Option<Bytes> {
+        match std::mem::take(self) {
+            Self::Nothing => None,
+            Self::One(chunk) => Some(chunk),
+            Self::Several(all) => Some(all.freeze()),
+        }
+    }
+}
+
+impl ByteStream {
+    pub(crate) fn new(chunks: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static) -> Self {
+        Self { inner: Box::pin(chunks), gathered: Gathered::Nothing, has_yielded: false, end: None }
+    }
+
+    fn hand_out(&mut self) -> Poll<Option<Result<Bytes, NetError>>> {
+        self.has_yielded = false;
+        Poll::Ready(self.gathered.take().map(Ok))
+    }
+}
+
+impl Stream for ByteStream {
+    type Item = Result<Bytes, NetError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if let Some(end) = this.end.take() {
+            return Poll::Ready(end);
+        }
+        loop {
+            if this.gathered.len() >= MAX_TOGETHER_BYTES {
+                return this.hand_out();
+            }
+            let next = this.inner.as_mut().poll_next(cx);
+            match next {
+                Poll::Ready(Some(Ok(chunk))) if chunk.is_empty() => (),
+                Poll::Ready(Some(Ok(chunk))) => {
+                    this.gathered.add(chunk);
+                    this.has_yielded = false;
+                }
+                Poll::Ready(end) => {
+                    let end = end.map(|error| error.map_err(|error| explain(&error)));
+                    if this.gathered.len() == 0 {
+                        return Poll::Ready(end);
+                    }
+                    this.end = Some(end);
+                    return this.hand_out();
+                }
+                Poll::Pending if this.gathered.len() == 0 => return Poll::Pending,
+                Poll::Pending if this.has_yielded => return this.hand_out(),
+                Poll::Pending => {
+                    this.has_yielded = true;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::VecDeque,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        task::{Wake, Waker},
+    };
+
+    use super::*;
+
+    /// Gives its chunks like a connection that hands over one a turn; `None` is a silence of a turn more.
+    struct Turns(VecDeque<Option<&'static [u8]>>, bool);
+
+    impl Stream for Turns {
+        type Item = reqwest::Result<Bytes>;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            self.1 = !self.1;
+            if !self.1 {
+                return Poll::Pending;
+            }
+            match self.0.pop_front() {
+                Some(Some(chunk)) => Poll::Ready(Some(Ok(Bytes::from_static(chunk)))),
+                Some(None) => Poll::Pending,
+                None => Poll::Ready(None),
+            }
+        }
+    }
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn pieces(chunks: &[Option<&'static [u8]>]) -> (Vec<Bytes>, usize) {
+        let wakes = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&wakes));
+        let mut cx = Context::from_waker(&waker);
+        let mut stream = ByteStream::new(Turns(chunks.iter().copied().collect(), false));
+        let mut pieces = Vec::new();
+        for _ in 0..10 * (chunks.len() + 10) {
+            match Pin::new(&mut stream).poll_next(&mut cx) {
+                Poll::Ready(Some(piece)) => pieces.push(piece.unwrap()),
+                Poll::Ready(None) => return (pieces, wakes.0.load(Ordering::SeqCst)),
+                Poll::Pending => (),
+            }
+        }
+        panic!("it does not end");
+    }
+
+    #[test]
+    fn chunks_that_are_there_come_as_one_piece() {
+        let (pieces, _) = pieces(&[Some(b""), Some(b"one "), Some(b"two "), Some(b"three")]);
+        assert_eq!(pieces, ["one two three"]);
+    }
+
+    #[test]
+    fn nothing_waits_for_a_chunk_that_is_not_there() {
+        let (pieces, wakes) = pieces(&[Some(b"one"), None, None, Some(b"two")]);
+        assert_eq!(pieces, ["one", "two"]);
+        // It asks to be polled again only while chunks come.
+        assert!(wakes <= 4, "{wakes}");
+    }
+
+    #[test]
+    fn a_flood_comes_in_pieces_of_a_bounded_size() {
+        let chunk: &'static [u8] = &[b'x'; 1_000];
+        let (pieces, _) = pieces(&vec![Some(chunk); 100]);
+        assert_eq!(pieces.iter().map(Bytes::len).sum::<usize>(), 100_000);
+        assert!(pieces.iter().all(|piece| piece.len() < MAX_TOGETHER_BYTES + chunk.len()));
+    }
+}

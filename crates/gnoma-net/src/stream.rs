@@ -8,13 +8,10 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 
-use crate::{NetError, explain};
+use crate::error::{NetError, explain};
 
 /// Pieces that have arrived are handed out together, up to about so many bytes.
 const MAX_TOGETHER_BYTES: usize = 16 << 10;
-
-type Inner = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
-type Next = Option<Result<Bytes, NetError>>;
 
 /// The body of an answer, piece by piece as it arrives.
 ///
@@ -22,12 +19,12 @@ type Next = Option<Result<Bytes, NetError>>;
 /// many one network read has brought. Whoever works on each would have everybody behind it woken for each:
 /// the stream waits until the others have had their turn, and gives what has come by then as one piece.
 pub struct ByteStream {
-    inner: Inner,
+    chunks: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
     gathered: Gathered,
     /// The others had their turn since the last chunk came.
     has_yielded: bool,
     /// What came after the chunks that are gathered.
-    end: Option<Next>,
+    end: Option<Option<Result<Bytes, NetError>>>,
 }
 
 #[derive(Default)]
@@ -75,7 +72,12 @@ impl Gathered {
 
 impl ByteStream {
     pub(crate) fn new(chunks: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static) -> Self {
-        Self { inner: Box::pin(chunks), gathered: Gathered::Nothing, has_yielded: false, end: None }
+        Self {
+            chunks: Box::pin(chunks),
+            gathered: Gathered::Nothing,
+            has_yielded: false,
+            end: None,
+        }
     }
 
     fn hand_out(&mut self) -> Poll<Option<Result<Bytes, NetError>>> {
@@ -96,7 +98,7 @@ impl Stream for ByteStream {
             if this.gathered.len() >= MAX_TOGETHER_BYTES {
                 return this.hand_out();
             }
-            let next = this.inner.as_mut().poll_next(cx);
+            let next = this.chunks.as_mut().poll_next(cx);
             match next {
                 Poll::Ready(Some(Ok(chunk))) if chunk.is_empty() => (),
                 Poll::Ready(Some(Ok(chunk))) => {

@@ -1,6 +1,6 @@
 //! Messages to and from lines. Pure; what cannot be read gives the one error that its sender is told.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use gnoma_core::{
     Event,
@@ -13,6 +13,7 @@ use serde::{
     Deserialize, Deserializer, Serialize,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
+use serde_json::value::RawValue;
 
 use crate::line::{Line, MAX_LINE_BYTES};
 
@@ -140,10 +141,13 @@ pub fn message(line: &Line) -> Result<Option<ServerMessage>, RequestError> {
 fn newer(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "snake_case")]
-    enum Newer {
+    enum Newer<'a> {
         Event(Place),
-        Snapshot(serde_json::Map<String, serde_json::Value>),
-        Reply { id: RequestId },
+        #[serde(borrow)]
+        Snapshot(BTreeMap<String, &'a RawValue>),
+        Reply {
+            id: RequestId,
+        },
         Process(IgnoredAny),
     }
     #[derive(Deserialize)]
@@ -161,11 +165,16 @@ fn newer(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
             Some(ServerMessage::Event(envelope.into()))
         }
         Newer::Snapshot(mut view) => {
-            if let Some(serde_json::Value::Array(recent)) = view.get_mut("recent") {
-                recent.retain(|event| Recent::deserialize(event).is_ok());
+            let recent = view.get("recent").and_then(|all| text::<Vec<&RawValue>>(all.get()).ok());
+            let known: Option<Box<RawValue>> = recent.and_then(|mut recent| {
+                recent.retain(|event| text::<Recent>(event.get()).is_ok());
+                serde_json::value::to_raw_value(&recent).ok()
+            });
+            if let Some(known) = &known {
+                view.insert("recent".to_owned(), known);
             }
-            let view = serde_json::from_value(view.into()).map_err(|error| error.to_string())?;
-            Some(ServerMessage::Snapshot(view))
+            let view = serde_json::to_string(&view).map_err(|error| error.to_string())?;
+            Some(ServerMessage::Snapshot(text(&view)?))
         }
         Newer::Reply { id } => {
             let cause = "the server's answer is of a newer version and cannot be read";
@@ -247,7 +256,13 @@ fn bytes(line: &Line) -> Result<&[u8], RequestError> {
 }
 
 fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    text(std::str::from_utf8(bytes).map_err(|error| error.to_string())?)
+}
+
+/// All that is stored or sent is read from text, never from bytes or a tree as well: each way would be another
+/// copy of the code for every type.
+fn text<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 fn malformed(why: impl Into<String>) -> RequestError {

@@ -2,15 +2,19 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+mod child;
 mod port;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-pub use self::port::{
-    BoxFuture, Budget, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner, ToolEvent,
-    ToolSession,
+pub use self::{
+    child::{
+        ChildControl, ChildEnd, ChildHandle, ChildLink, ChildResult, ChildState, ChildStatus,
+        ChildTask, MAX_CHILD_MESSAGES, SpawnError,
+    },
+    port::{BoxFuture, Budget, Parent, Question, Spawner, ToolEvent, ToolSession},
 };
 use crate::{
     json::RawJson,
@@ -95,6 +99,9 @@ pub enum ToolKind {
     ReadsResults,
     /// Asks the person a question and does nothing else, so that nothing of it needs approval.
     AsksPerson,
+    /// Starts sessions and speaks with those that it started. Each call of such a session is judged by
+    /// itself, with no more rights than its parent has, so that starting one needs no approval.
+    StartsSessions,
     /// Anything else.
     #[default]
     Other,
@@ -327,10 +334,11 @@ impl ToolCx {
     /// so a tool that starts sessions is one of [`Access::Execute`].
     ///
     /// # Errors
-    /// Nobody here can start sessions, it failed, or it was stopped.
+    /// Nobody here can start sessions, it could not be started, or it was stopped.
     pub async fn spawn(&self, call: &CallId, child: ChildTask) -> Result<ChildResult, SpawnError> {
         let Some(session) = &self.session else { return Err(SpawnError::Unavailable) };
-        let ended = self.stop.run_until_cancelled(session.spawn(call.clone(), child)).await;
+        let ended = session.spawn(call.clone(), child, ChildLink::unwatched());
+        let ended = self.stop.run_until_cancelled(ended).await;
         ended.unwrap_or(Err(SpawnError::Stopped))
     }
 }

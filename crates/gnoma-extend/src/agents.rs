@@ -1,5 +1,5 @@
-//! Definitions of sub-agents: Markdown files with a prompt. They are read and listed; nothing starts
-//! them yet.
+//! Definitions of sub-agents: Markdown files with a prompt. They are read and listed; who starts them
+//! decides what they may do.
 
 use std::path::PathBuf;
 
@@ -27,6 +27,8 @@ pub struct AgentFile {
     pub tools: Option<Vec<String>>,
     /// The model that it wants.
     pub model: Option<String>,
+    /// What it is told before its task.
+    pub prompt: String,
 }
 
 /// All definitions, the weightiest of each name, sorted by name; and what could not be read.
@@ -58,7 +60,7 @@ pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
 }
 
 fn agent(by: BroughtBy, path: PathBuf, text: &str) -> Result<AgentFile, String> {
-    let (fields, _) = FrontMatter::split(text).ok_or("it has no fields (`---`)")?;
+    let (fields, prompt) = FrontMatter::split(text).ok_or("it has no fields (`---`)")?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = fields.text("name").or(stem).unwrap_or_default();
     let description = fields.text("description").ok_or("it has no description")?;
@@ -67,7 +69,9 @@ fn agent(by: BroughtBy, path: PathBuf, text: &str) -> Result<AgentFile, String> 
         by,
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
         tools: fields.text("tools").map(|tools| names::allowed(&tools)),
-        model: fields.text("model"),
+        // `inherit` leaves the choice to whoever starts it.
+        model: fields.text("model").filter(|model| model != "inherit"),
+        prompt: prompt.trim().to_owned(),
         path,
     })
 }

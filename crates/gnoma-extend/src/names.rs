@@ -13,8 +13,8 @@ const NAMES: [(&str, &str); 12] = [
     ("Glob", "fs.glob"),
     ("LS", "fs.ls"),
     ("Skill", "skill"),
-    ("Task", "agent"),
-    ("Agent", "agent"),
+    ("Task", "elf.spawn"),
+    ("Agent", "elf.spawn"),
     ("WebFetch", "web"),
 ];
 

@@ -3,13 +3,17 @@
 use std::{path::PathBuf, sync::Arc};
 
 use gnoma_core::{
-    Command, ModelRef,
+    Command, ModelRef, Tool,
     protocol::{Detach, Overrides, SessionSpec, Start},
+    tool::ChildTask,
 };
 use gnoma_engine::{Arm, Gauge, Handle, Routes, Session as Engine};
 use gnoma_guard::permission::Permissions;
 
 use crate::{HostError, Notices, Project, Result, guarding, live::ChildOpening, session, wire};
+
+/// Most models that are named where another one was asked for.
+const MAX_NAMED: usize = 10;
 
 /// The project as a session sees it that one in `parent` starts.
 ///
@@ -86,13 +90,25 @@ pub(crate) fn engine(
     routes: &Arc<Routes>,
     gauge: Arc<Gauge>,
 ) -> Result<(Handle, Option<ModelRef>)> {
-    let arm = arm(routes, &project.spec.overrides)?;
-    let ChildOpening { id, scope, rights, spawner, .. } = wanted;
+    let ChildOpening { id, task, scope, rights, spawner, .. } = wanted;
+    let arm = arm(routes, &project.spec.overrides)?.or_else(|| preferred(routes, &task));
     let mut options = session::options(project, id.to_string(), Arc::clone(routes))?;
+    if task.may_spawn {
+        options.tools.extend(session::elf_tools(project));
+    }
+    if let Some(listed) = task.tools {
+        options.tools = given(options.tools, &listed)?;
+        options.held_to = Some(listed.into());
+    }
+    if !task.prompt.is_empty() {
+        let (own, more) = (options.system, task.prompt);
+        options.system = Box::new(move |tier| format!("{}\n\n{more}", own(tier)));
+    }
     options.mode = project.spec.overrides.mode.unwrap_or_else(|| rights.mode());
     options.permissions = Permissions::default();
     options.gauge = gauge;
-    (options.scope, options.above, options.spawner) = (Some(scope), Some(rights), Some(spawner));
+    (options.scope, options.above) = (Some(scope), Some(rights));
+    options.spawner = task.may_spawn.then_some(spawner);
     let engine = Engine::spawn(options);
     if arm.is_some() {
         engine.tell(Command::Pin { arm: arm.clone() });
@@ -113,8 +129,45 @@ fn arm(routes: &Routes, Overrides { provider, model, .. }: &Overrides) -> Result
     let found = routes.arms().iter().map(Arm::name).find(is_meant);
     found.map(Some).ok_or_else(|| {
         let named: Vec<_> = [provider, model].into_iter().flatten().map(String::as_str).collect();
-        HostError::usage(format!("`{}` is not among the models of the session", named.join("/")))
+        let arms = routes.arms();
+        let mut known: Vec<_> =
+            arms.iter().take(MAX_NAMED).map(|arm| arm.name().to_string()).collect();
+        if arms.len() > MAX_NAMED {
+            known.push("…".to_owned());
+        }
+        let (named, known) = (named.join("/"), known.join(", "));
+        HostError::usage(format!("`{named}` is not among the models of the session: {known}"))
     })
+}
+
+/// The first arm whose name has what is preferred in it.
+fn preferred(routes: &Routes, task: &ChildTask) -> Option<ModelRef> {
+    let part = task.preferred_model.as_ref()?.to_lowercase();
+    let names = routes.arms().iter().map(Arm::name).collect::<Vec<_>>();
+    names.into_iter().find(|name| name.to_string().to_lowercase().contains(&part))
+}
+
+/// Those of the tools that a list names, each by name or by a rule about it.
+fn given(tools: Vec<Arc<dyn Tool>>, listed: &[String]) -> Result<Vec<Arc<dyn Tool>>> {
+    let names: Vec<String> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
+    let is_meant =
+        |tool: &Arc<dyn Tool>| listed.iter().any(|rule| is_about(rule, &tool.spec().name));
+    let given: Vec<_> = tools.into_iter().filter(is_meant).collect();
+    if given.is_empty() && !listed.is_empty() {
+        let (listed, names) = (listed.join(", "), names.join(", "));
+        let text = format!("none of the tools `{listed}` is here; there are: {names}");
+        return Err(HostError::usage(text));
+    }
+    Ok(given)
+}
+
+/// Whether a rule such as `bash(git *)`, `fs.*` or `fs.read` is about the tool.
+fn is_about(rule: &str, tool: &str) -> bool {
+    let named = rule.split_once('(').map_or(rule, |(name, _)| name).trim();
+    match named.strip_suffix('*') {
+        Some(begin) => tool.starts_with(begin),
+        None => tool == named,
+    }
 }
 
 #[cfg(test)]

@@ -18,10 +18,8 @@ const FILES: [(&str, &[&str]); 2] = [
 ];
 
 /// Files and folders that count as soon as they hold anything.
-const PLACES: [(&str, &str); 2] = [
-    (".codex/config.toml", "settings of another agent, with its limits and servers"),
-    (".gnoma/agents", "agents"),
-];
+const PLACES: [(&str, &str); 1] =
+    [(".codex/config.toml", "settings of another agent, with its limits and servers")];
 
 /// One sentence for each configured control below `root` that does nothing.
 #[must_use]

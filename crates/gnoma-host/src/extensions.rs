@@ -10,6 +10,7 @@ use gnoma_core::{
 };
 use gnoma_extend::{
     BroughtBy, ExtendPlaces, Extensions, SlashName,
+    agents::AgentFile,
     hooks::{self, Found, Hook, HookRunner, HookWalls, Hooks, OwnHook},
 };
 use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls, is_scrubbed};
@@ -161,6 +162,30 @@ fn open_to(folder: &Path, state: &Path, policy: &mut Policy) {
         hidden.retain(|path| path != state);
         hidden.extend(others);
     }
+}
+
+/// The sub-agents that somebody has defined for the project.
+pub(crate) fn agents(project: &Project) -> Vec<gnoma_tools::Agent> {
+    let places = places(project);
+    let (found, _) = gnoma_extend::agents::agents(&places);
+    let agent = |found: AgentFile| {
+        let waits = found.by == BroughtBy::Project && !places.is_trusted;
+        gnoma_tools::Agent {
+            refusal: waits.then(|| {
+                let name = &found.name;
+                format!(
+                    "the project brings the agent `{name}` along, and nobody trusts the project yet: \
+                     `gnoma trust` shows what it would let act"
+                )
+            }),
+            name: found.name,
+            description: found.description,
+            tools: found.tools,
+            model: found.model,
+            prompt: found.prompt,
+        }
+    };
+    found.into_iter().map(agent).collect()
 }
 
 /// What can be written behind a slash.

@@ -220,6 +220,7 @@ impl Making {
             let _is_first = self.added.set(Arc::clone(added));
         }
         options.keeping = self.keeping;
+        options.tools.extend(session::elf_tools(&self.project));
         options.tools.extend(self.tools);
         options.history = self.messages;
         options.spawner = Some(self.spawner);

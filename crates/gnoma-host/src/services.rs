@@ -137,7 +137,7 @@ fn prepared_child(
     let Some(known) = routes.get() else {
         return Err(HostError::failure("the session has no models yet"));
     };
-    let project = Arc::new(child::project(parent, &wanted.spec, wanted.notices.clone())?);
+    let project = Arc::new(child::project(parent, &wanted.task.spec, wanted.notices.clone())?);
     let mut info = facts::info(&project, Used::default());
     let (id, spec) = (wanted.id.clone(), project.spec.clone());
     let gauge = Arc::<Gauge>::default();

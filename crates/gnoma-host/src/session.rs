@@ -51,7 +51,13 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
         above: None,
         gauge: Arc::default(),
         spawner: None,
+        held_to: None,
     })
+}
+
+/// The tools by which a session starts others and speaks with them.
+pub(crate) fn elf_tools(project: &Project) -> Vec<Arc<dyn gnoma_core::Tool>> {
+    gnoma_tools::elf_tools(extensions::agents(project))
 }
 
 /// The tools of a session. Where nobody is there, nobody can be asked.

@@ -1,4 +1,4 @@
-//! The hands: a shell and files.
+//! The hands: a shell, files, and elfs.
 //!
 //! One file per tool, each with its spec, its `run` and its tests. Tools never ask for permission and
 //! never know who may call them; what they touch is declared in their [`ToolSpec`](gnoma_core::ToolSpec).
@@ -6,6 +6,7 @@
 mod args;
 mod ask;
 mod bash;
+mod elf;
 mod fs;
 mod options;
 mod read_result;
@@ -21,6 +22,7 @@ use gnoma_core::Tool;
 
 pub use ask::ask;
 pub use bash::protected;
+pub use elf::{Agent, elf_tools};
 pub use fs::resolve;
 pub use options::{ReadingPlaces, Sandbox, ToolOptions};
 pub use read_result::read_result;

@@ -334,6 +334,10 @@ impl PermissionQuestion {
                 return "Keep what this command changed?".to_owned();
             }
             "bash" => return "Run this command?".to_owned(),
+            // What it wants to do stands in the reason and the preview.
+            "elf.spawn" if self.reason.starts_with("elf `") => {
+                return "Let the elf do this?".to_owned();
+            }
             "fs.edit" => "Edit",
             "fs.write" => "Write",
             "fs.read" => "Read",

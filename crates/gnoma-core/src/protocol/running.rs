@@ -94,21 +94,37 @@ pub struct Question {
     pub parts: Vec<String>,
 }
 
-/// The question that an event asks.
-fn question(event: &Event) -> Option<Question> {
-    let Event::PermissionAsked { call, reason, preview, always, inquiry, during, parts } = event
-    else {
-        return None;
-    };
-    Some(Question {
-        call: call.clone(),
-        reason: reason.clone(),
-        preview: preview.clone(),
-        always: always.clone(),
-        inquiry: inquiry.clone(),
-        during: during.clone(),
-        parts: parts.clone(),
-    })
+impl Question {
+    /// The question that an event asks.
+    pub(super) fn of(event: &Event) -> Option<Self> {
+        let Event::PermissionAsked { call, reason, preview, always, inquiry, during, parts } =
+            event
+        else {
+            return None;
+        };
+        Some(Self {
+            call: call.clone(),
+            reason: reason.clone(),
+            preview: preview.clone(),
+            always: always.clone(),
+            inquiry: inquiry.clone(),
+            during: during.clone(),
+            parts: parts.clone(),
+        })
+    }
+
+    /// The event that asks it.
+    pub(super) fn event(&self) -> Event {
+        Event::PermissionAsked {
+            call: self.call.clone(),
+            reason: self.reason.clone(),
+            preview: self.preview.clone(),
+            always: self.always.clone(),
+            inquiry: self.inquiry.clone(),
+            during: self.during.clone(),
+            parts: self.parts.clone(),
+        }
+    }
 }
 
 impl RunningTurn {
@@ -136,7 +152,7 @@ impl RunningTurn {
                 self.queue.clear();
                 self.queue.extend(queue.iter().take(MAX_QUEUED).cloned());
             }
-            Event::PermissionAsked { .. } => self.questions.extend(question(event)),
+            Event::PermissionAsked { .. } => self.questions.extend(Question::of(event)),
             Event::PermissionDecided { call, .. } => {
                 self.questions.retain(|it| it.call.id != *call);
             }
@@ -203,15 +219,7 @@ impl RunningTurn {
                 events.push(Event::ToolProgress { call, text });
             }
         }
-        events.extend(self.questions.iter().map(|question| Event::PermissionAsked {
-            call: question.call.clone(),
-            reason: question.reason.clone(),
-            preview: question.preview.clone(),
-            always: question.always.clone(),
-            inquiry: question.inquiry.clone(),
-            during: question.during.clone(),
-            parts: question.parts.clone(),
-        }));
+        events.extend(self.questions.iter().map(Question::event));
         events
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Envelope, Epoch, Position, Recent, RunningTurn, recent};
+use super::{Envelope, Epoch, Position, Question, Recent, RunningTurn, recent};
 use crate::{
     info::{Choice, SessionInfo},
     message::ModelRef,
@@ -55,6 +55,9 @@ pub struct SessionView {
     pub micro_usd: u64,
     /// The turn that runs.
     pub turn: Option<RunningTurn>,
+    /// Questions that wait for a person while no turn runs: those of children that go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Question>,
     /// What happened last, but for the pieces of answers and outputs.
     pub recent: VecDeque<Recent>,
 }
@@ -122,11 +125,16 @@ impl SessionView {
                 self.state = *state;
                 match state {
                     SessionState::Active => {
-                        self.turn =
-                            Some(RunningTurn { started_ms: at_ms, ..RunningTurn::default() });
+                        let questions = std::mem::take(&mut self.asked);
+                        let begun =
+                            RunningTurn { started_ms: at_ms, questions, ..RunningTurn::default() };
+                        self.turn = Some(begun);
                     }
                     SessionState::Cancelling => (),
-                    SessionState::Idle | SessionState::Closed => self.turn = None,
+                    SessionState::Idle | SessionState::Closed => {
+                        self.turn = None;
+                        self.asked.clear();
+                    }
                 }
             }
             Event::ModeChanged { mode } => self.mode = *mode,
@@ -144,11 +152,20 @@ impl SessionView {
             }
             Event::Cost { session_micro_usd, .. } => self.micro_usd = *session_micro_usd,
             Event::Compacted { .. } => self.last_call = Usage::default(),
+            Event::PermissionAsked { .. } if self.turn.is_none() => {
+                self.asked.extend(Question::of(event));
+            }
+            Event::PermissionDecided { call, .. } => self.asked.retain(|it| it.call.id != *call),
             _ => (),
         }
         if let Some(turn) = &mut self.turn {
             turn.apply(event);
         }
+    }
+
+    /// The questions that wait for a person.
+    pub fn questions(&self) -> impl Iterator<Item = &Question> {
+        self.turn.iter().flat_map(|turn| &turn.questions).chain(&self.asked)
     }
 
     /// How the session is, in few words.
@@ -163,7 +180,7 @@ impl SessionView {
             messages: self.messages,
             context_tokens: self.last_call.total(),
             micro_usd: self.micro_usd,
-            questions: turn.map_or(0, |turn| turn.questions.len()),
+            questions: self.questions().count(),
             queued: turn.map_or(0, |turn| turn.queue.len()),
             running: turn
                 .map(|turn| turn.calls.iter().map(|running| running.call.name.clone()).collect())
@@ -175,7 +192,10 @@ impl SessionView {
     /// turn that runs, with all of its answer that is kept, its calls and its questions.
     #[must_use]
     pub fn current(&self) -> Vec<Event> {
-        let Some(turn) = &self.turn else { return vec![Event::State(self.state)] };
+        let Some(turn) = &self.turn else {
+            let asked = self.asked.iter().map(Question::event);
+            return std::iter::once(Event::State(self.state)).chain(asked).collect();
+        };
         let mut events = vec![Event::State(SessionState::Active)];
         if turn.usage != Usage::default() {
             events.push(Event::Usage { round: self.last_call, turn: turn.usage });

@@ -2,9 +2,9 @@
 
 use std::{fmt, pin::Pin, sync::Arc};
 
+use super::child::{ChildLink, ChildResult, ChildTask, SpawnError};
 use crate::{
-    message::{CallId, Content},
-    protocol::SessionSpec,
+    message::CallId,
     session::{Inquiry, NoticeLevel, PermissionAnswer},
 };
 
@@ -24,6 +24,9 @@ pub struct Question {
     pub inquiry: Option<Inquiry>,
     /// What [`PermissionAnswer::Part`] may choose from; empty where all or nothing is meant.
     pub parts: Vec<String>,
+    /// The name of the session that asks, where a session that the call started does. Then it is put
+    /// to the person even when the call is over.
+    pub from: Option<String>,
 }
 
 /// What a running call tells people.
@@ -59,26 +62,18 @@ pub trait ToolSession: Send + Sync + fmt::Debug {
     /// Tells people something. Never waits; where too much is told at once, some of it is lost.
     fn emit(&self, call: CallId, event: ToolEvent);
 
-    /// Starts a session on behalf of a call, and waits for its end.
+    /// Tells the model something once it is asked next: in the turn that runs, or with what the person
+    /// says next. Nobody is woken for it.
+    fn deliver(&self, news: String) -> BoxFuture<'static, ()>;
+
+    /// Starts a session on behalf of a call, and waits for its end. The future may outlive the call,
+    /// but not the session.
     fn spawn(
         &self,
         call: CallId,
         child: ChildTask,
+        link: ChildLink,
     ) -> BoxFuture<'static, Result<ChildResult, SpawnError>>;
-}
-
-/// What a session that a tool starts is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChildTask {
-    /// What it is opened with. An empty folder is the parent's; others lie in the folders that the
-    /// parent works in. Environment, umask, profile, and whether anything is kept are the parent's: what
-    /// is set here and differs is an error. Its mode, and all else that it may do, is held to what the
-    /// parent may at the time.
-    pub spec: SessionSpec,
-    /// What it is told first.
-    pub content: Vec<Content>,
-    /// What it may spend at most, in micro-dollars, beside all that its parent may.
-    pub limit_micro_usd: Option<u64>,
 }
 
 /// The session, turn and call that start another session.
@@ -94,32 +89,6 @@ pub struct Parent {
     pub port: Arc<dyn ToolSession>,
 }
 
-/// How a session that a tool started ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChildResult {
-    /// Its id.
-    pub session: String,
-    /// The text of its last answer.
-    pub text: String,
-}
-
-/// Why a session could not be started or did not come to its end.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SpawnError {
-    /// Nobody here can start sessions.
-    #[error("no sessions can be started here")]
-    Unavailable,
-    /// Sessions would start sessions too deep, or too many at once.
-    #[error("{0}")]
-    TooMany(String),
-    /// The call was stopped, and with it the session that it started.
-    #[error("it was stopped")]
-    Stopped,
-    /// It failed; why.
-    #[error("{0}")]
-    Failed(String),
-}
-
 /// Starts sessions for the tools of others. A host may give one to a session.
 pub trait Spawner: Send + Sync {
     /// Starts a session and waits for its end. Dropping the future stops the session.
@@ -127,5 +96,6 @@ pub trait Spawner: Send + Sync {
         &self,
         parent: Parent,
         child: ChildTask,
+        link: ChildLink,
     ) -> BoxFuture<'static, Result<ChildResult, SpawnError>>;
 }

@@ -13,13 +13,15 @@ pub(super) struct Additions {
     pub(super) lifecycle: Option<Arc<dyn Lifecycle>>,
     /// What was said as the session began.
     pub(super) started: Option<oneshot::Receiver<PointAnswer>>,
+    /// What the calls of the session are held to, from its beginning to its end.
+    pub(super) given: Option<Arc<[String]>>,
     /// Points that are told beside the conversation. Dropped, they are told no further.
     pub(super) beside: JoinSet<()>,
 }
 
 impl Additions {
-    pub(super) fn new(lifecycle: Option<Arc<dyn Lifecycle>>) -> Self {
-        Self { lifecycle, ..Self::default() }
+    pub(super) fn new(lifecycle: Option<Arc<dyn Lifecycle>>, given: Option<Arc<[String]>>) -> Self {
+        Self { lifecycle, given, ..Self::default() }
     }
 
     /// Where the turn machine stops for them.

@@ -1,10 +1,10 @@
 //! What running tools want of their session: questions are put to a person, words are passed on.
 
 use gnoma_core::{
-    Event,
+    Event, RawJson, ToolCall,
     message::CallId,
     session::PermissionAnswer,
-    tool::{Budget, Progress, Question, ToolEvent},
+    tool::{Budget, Progress, Question, Tier, ToolEvent, ToolKind},
 };
 use tokio::sync::oneshot;
 
@@ -12,7 +12,7 @@ use super::{
     pending::{MAX_QUESTIONS, OpenQuestion, ToolRequest},
     state::{Gone, Session},
 };
-use crate::gate::NOBODY_TO_ASK;
+use crate::{gate::NOBODY_TO_ASK, turn::Input};
 
 const NOT_ASKED_ANY_MORE: &str = "no longer asked";
 
@@ -31,6 +31,7 @@ impl Session {
                 self.emit(Event::Notice { level, text }).await
             }
             ToolRequest::Ask { call, question, answer } => self.put(call, question, answer).await,
+            ToolRequest::Deliver(news) => self.take(Input::News(news)).await,
             ToolRequest::TakeBack(question) => {
                 self.pending.open.remove(&question);
                 self.decided(question, false, NOT_ASKED_ANY_MORE).await
@@ -45,7 +46,9 @@ impl Session {
         question: Question,
         answer: oneshot::Sender<PermissionAnswer>,
     ) -> Result<(), Gone> {
-        let shown = self.turn.call(&call).cloned();
+        let running = self.turn.call(&call).cloned();
+        let goes_on = running.is_none();
+        let shown = running.or_else(|| self.of_child(&question));
         let pending = &mut self.pending;
         if let Some(reason) = self.gate.unanswered(&question.text) {
             pending.asked += 1;
@@ -61,13 +64,30 @@ impl Session {
         let wants_words = question.inquiry.is_some();
         pending.asked += 1;
         shown.id = question_id(pending.asked);
-        let during = Some(call.clone());
-        pending.open.insert(shown.id.clone(), OpenQuestion { call, answer, wants_words });
+        let (id, during) = (shown.id.clone(), Some(call.clone()));
         let Question { text: reason, preview, inquiry, parts, .. } = question;
-        let call = shown;
         let asked =
-            Event::PermissionAsked { call, reason, preview, always, inquiry, during, parts };
+            Event::PermissionAsked { call: shown, reason, preview, always, inquiry, during, parts };
+        let goes_on = goes_on.then(|| asked.clone());
+        pending.open.insert(id, OpenQuestion { call, answer, wants_words, goes_on });
         self.emit(asked).await
+    }
+
+    /// The turn is over; what is asked by sessions that go on is still asked.
+    pub(super) async fn ask_again(&mut self) -> Result<(), Gone> {
+        let open = self.pending.open.values().filter_map(|open| open.goes_on.clone());
+        for asked in open.collect::<Vec<_>>() {
+            self.events.send(asked).await.map_err(|_| Gone)?;
+        }
+        Ok(())
+    }
+
+    /// What is shown of a question of a session that was started by a call which is over.
+    fn of_child(&self, question: &Question) -> Option<ToolCall> {
+        let from = question.from.as_deref()?;
+        let starter = self.tools.of_kind(Tier::Full, ToolKind::StartsSessions)?;
+        let arguments = RawJson::of(&serde_json::json!({ "name": from })).ok()?;
+        Some(ToolCall::new(CallId::new(""), &*starter.name, arguments))
     }
 
     /// A person has answered. Gives the answer back where it is to no question of a tool.

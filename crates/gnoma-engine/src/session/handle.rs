@@ -56,6 +56,8 @@ pub struct Options {
     pub spawner: Option<Arc<dyn Spawner>>,
     /// What people added: hooks, commands, skills.
     pub lifecycle: Option<Arc<dyn Lifecycle>>,
+    /// The tools, by name or by rule, that its calls are held to; `None`: all that it has.
+    pub held_to: Option<Arc<[String]>>,
 }
 
 impl fmt::Debug for Options {

@@ -65,6 +65,7 @@ impl Session {
                 tool,
                 cx: self.tool_cx(),
                 held_to: self.added.held_to(),
+                given: self.added.given.clone(),
             };
             match self.before_calls() {
                 None => {
@@ -103,20 +104,23 @@ struct Deciding {
     tool: Arc<dyn Tool>,
     cx: ToolCx,
     held_to: Option<Arc<[String]>>,
+    given: Option<Arc<[String]>>,
 }
 
 impl Deciding {
     /// Decides about a call; `ask`: a person has to be asked in any case, and why.
     fn decide(self, call: &ToolCall, ask: Option<String>) -> Decision {
-        let Self { judge, tool, cx, held_to } = self;
-        if let Some(tools) = held_to
-            && !judge.is_within(&tools, tool.spec(), call)
-        {
-            let reason = format!(
-                "what is being used (a command or skill) allows only these tools: {}",
-                tools.join(", ")
-            );
-            return denied(reason);
+        let Self { judge, tool, cx, held_to, given } = self;
+        let lists = [
+            (held_to, "what is being used (a command or skill) allows only these tools"),
+            (given, "this session was given only these tools"),
+        ];
+        for (tools, why) in lists {
+            if let Some(tools) = tools
+                && !judge.is_within(&tools, tool.spec(), call)
+            {
+                return denied(format!("{why}: {}", tools.join(", ")));
+            }
         }
         let preview = |call: &ToolCall, grant: &Grant| {
             tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })

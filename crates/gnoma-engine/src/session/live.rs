@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use gnoma_core::{
     Command, ErrorKind, Event, EventStream, Message, ProviderError, StreamEvent,
-    session::PermissionMode,
+    session::{PermissionMode, SessionState},
     tool::{BoxFuture, Progress},
 };
 use tokio::{
@@ -173,7 +173,12 @@ impl Session {
             Command::Pin { arm } => self.pin(arm).await,
             Command::Rate { good } => self.rate(good).await,
             Command::Compact { focus } => self.take(Input::Compact { focus }).await,
-            Command::Cancel => self.take(Input::Cancel).await,
+            Command::Cancel => {
+                if self.turn.is_idle() {
+                    std::mem::take(&mut self.stop).cancel();
+                }
+                self.take(Input::Cancel).await
+            }
             Command::Close => self.close().await,
         }
     }
@@ -272,7 +277,16 @@ impl Session {
             Effect::AbortTools => self.running.abort_all(),
             Effect::Sleep(wait) => self.wake = Some(Instant::now() + wait),
             Effect::CancelSleep => self.wake = None,
-            Effect::Emit(event) => self.emit(event).await?,
+            Effect::Emit(event) => {
+                let state = if let Event::State(state) = event { Some(state) } else { None };
+                self.emit(event).await?;
+                match state {
+                    Some(SessionState::Idle) => self.ask_again().await?,
+                    // Also what calls have started that are over.
+                    Some(SessionState::Cancelling) => std::mem::take(&mut self.stop).cancel(),
+                    Some(SessionState::Active | SessionState::Closed) | None => (),
+                }
+            }
         }
         Ok(())
     }

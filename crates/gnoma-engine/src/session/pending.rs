@@ -3,11 +3,12 @@
 use std::{collections::HashMap, fmt, future::poll_fn, sync::Arc, task::Poll};
 
 use gnoma_core::{
+    Event,
     message::CallId,
     session::PermissionAnswer,
     tool::{
-        BoxFuture, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner, ToolEvent,
-        ToolSession,
+        BoxFuture, ChildLink, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner,
+        ToolEvent, ToolSession,
     },
 };
 use gnoma_router::pool::Scope;
@@ -30,6 +31,8 @@ pub(super) enum ToolRequest {
         call: CallId,
         event: ToolEvent,
     },
+    /// Something for the model, when it is asked next.
+    Deliver(String),
     /// Nobody waits for the answer to a question any more.
     TakeBack(CallId),
 }
@@ -40,6 +43,8 @@ pub(super) struct OpenQuestion {
     pub(super) answer: oneshot::Sender<PermissionAnswer>,
     /// It is answered with words, not with yes or no.
     pub(super) wants_words: bool,
+    /// How it was asked, where it does not end with the turn: a session asks that goes on.
+    pub(super) goes_on: Option<Event>,
 }
 
 /// The session's side of its tools' requests.
@@ -85,16 +90,24 @@ impl ToolSession for Port {
         let _full = self.requests.try_send(ToolRequest::Tell { call, event });
     }
 
+    fn deliver(&self, news: String) -> BoxFuture<'static, ()> {
+        let requests = self.requests.clone();
+        Box::pin(async move {
+            let _gone = requests.send(ToolRequest::Deliver(news)).await;
+        })
+    }
+
     fn spawn(
         &self,
         call: CallId,
         child: ChildTask,
+        link: ChildLink,
     ) -> BoxFuture<'static, Result<ChildResult, SpawnError>> {
         let Some(spawner) = &self.spawner else {
             return Box::pin(async { Err(SpawnError::Unavailable) });
         };
         let (session, turn) = (self.scope.session().to_owned(), self.scope.turn().to_owned());
-        spawner.spawn(Parent { session, turn, call, port: Arc::new(self.clone()) }, child)
+        spawner.spawn(Parent { session, turn, call, port: Arc::new(self.clone()) }, child, link)
     }
 }
 

@@ -159,7 +159,7 @@ impl Session {
     ) -> Self {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
-        let Options { scope, above, spawner, measured, gauge, lifecycle, .. } = options;
+        let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
         let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
         let rights = Rights::new(mode, permissions, above);
         let scope = scope.unwrap_or_else(|| Scope::new(id));
@@ -167,7 +167,7 @@ impl Session {
         let specs = Arc::clone(tools.specs(Tier::Full));
         let shown = prompts.system(Tier::Full);
         prompts.gauge.set(shown, specs, history.clone());
-        let added = Additions::new(lifecycle);
+        let added = Additions::new(lifecycle, held_to);
         let spending = Spending::new(&history, measured);
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
         let turn = Turn::new(history, &tools.full, limits).stopping_at(added.stops());

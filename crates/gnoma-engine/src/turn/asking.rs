@@ -66,6 +66,7 @@ impl Turn {
     pub(super) fn next_round(&mut self, said: Vec<Message>, fx: &mut Effects) -> Phase {
         self.rounds += 1;
         self.has_compacted = false;
+        self.tell_news(fx);
         if !self.notes.is_empty() {
             let notes = mem::take(&mut self.notes);
             self.append(Message::user_text(prompt::note(&notes.join("\n"))), fx);
@@ -78,6 +79,14 @@ impl Turn {
             self.tell_queue(fx);
         }
         self.reserve(1, fx)
+    }
+
+    /// What came up beside the conversation joins it.
+    pub(super) fn tell_news(&mut self, fx: &mut Effects) {
+        let news = mem::take(&mut self.added.news);
+        if !news.is_empty() {
+            self.append(Message::user_text(prompt::note(&news.join("\n"))), fx);
+        }
     }
 
     /// Replaces what waits. A message that was delivered before its edit came is not said again.

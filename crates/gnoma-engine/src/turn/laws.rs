@@ -140,7 +140,8 @@ impl Walk {
             Effect::Prepare(String::new()),
             stop_wish(),
         ];
-        match self.dice.below(16) {
+        match self.dice.below(17) {
+            16 => Input::News("n".into()),
             13 => Input::Noted("n".into()),
             14 => Input::StopAfter("w".into()),
             15 => Input::Amended(ToolCall::new(call, "bash", gnoma_core::RawJson::empty_object())),

@@ -119,7 +119,12 @@ struct Added {
     stop_after: Option<String>,
     /// The model was told to go on when it wanted to stop.
     is_kept_going: bool,
+    /// What came up beside the conversation and the model was not told yet.
+    news: Vec<String>,
 }
+
+/// Most pieces of news that wait for the model; the oldest go.
+const MAX_NEWS: usize = 64;
 
 pub(crate) type Effects = Vec<Effect>;
 
@@ -331,6 +336,13 @@ impl Turn {
             }
             (phase, Input::Noted(text)) => {
                 self.notes.push(text);
+                phase
+            }
+            (phase, Input::News(text)) => {
+                if self.added.news.len() >= MAX_NEWS {
+                    self.added.news.remove(0);
+                }
+                self.added.news.push(text);
                 phase
             }
             (phase, Input::StopAfter(why)) => {

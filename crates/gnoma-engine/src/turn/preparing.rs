@@ -49,6 +49,8 @@ impl Turn {
             self.rounds = 0;
             return self.finish(Outcome::Complete { stop: StopReason::EndTurn }, fx);
         }
+        // Before what was said, so that the person has the last word.
+        self.tell_news(fx);
         for message in ready {
             self.append(message, fx);
         }

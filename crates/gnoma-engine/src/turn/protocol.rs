@@ -117,6 +117,8 @@ pub(crate) enum Input {
     Amended(ToolCall),
     /// The model is told this with the next round.
     Noted(String),
+    /// The model is told this when it is asked next, in this turn or a later one.
+    News(String),
     /// The turn ends after the calls of this answer: why.
     StopAfter(String),
     /// An arm was chosen for the turn, or none can be asked.

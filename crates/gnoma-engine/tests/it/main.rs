@@ -130,6 +130,7 @@ fn spawn_measured(
         gauge: Default::default(),
         spawner: None,
         lifecycle: None,
+        held_to: None,
     })
 }
 

@@ -216,6 +216,7 @@ fn spawn_arms<const N: usize>(
         gauge: Default::default(),
         spawner: None,
         lifecycle: None,
+        held_to: None,
     })
 }
 

@@ -88,9 +88,7 @@ impl Tool for Asks {
             cx.emit(&call.id, ToolEvent::Notice { level: NoticeLevel::Info, text: "hm".into() });
             let question = Question { text: "go on?".into(), ..Question::default() };
             let answer = cx.ask(&call.id, question).await;
-            let child =
-                ChildTask { spec: Default::default(), content: Vec::new(), limit_micro_usd: None };
-            let child = cx.spawn(&call.id, child).await.unwrap_err();
+            let child = cx.spawn(&call.id, ChildTask::default()).await.unwrap_err();
             ToolOutcome::done(format!("{answer:?}; {child}; {:?}", cx.budget()))
         })
     }

@@ -312,8 +312,13 @@ impl<'a> Judgement<'a> {
             }
             _ => false,
         });
-        self.ruled(tool, rule)
-            .unwrap_or_else(|| self.by_mode(access).with_always(suggest::for_tool(tool)))
+        self.ruled(tool, rule).unwrap_or_else(|| {
+            // What the session that it starts does is judged call by call, by the same rules.
+            if tool.kind == ToolKind::StartsSessions && self.mode != PermissionMode::Deny {
+                return Opinion::allow("each call of what it starts is judged by itself");
+            }
+            self.by_mode(access).with_always(suggest::for_tool(tool))
+        })
     }
 
     /// A tool that is given an address: what is asked for leaves the machine, so reading is no

@@ -14,6 +14,7 @@ use tokio::{
 };
 
 use super::{
+    following::Following,
     handle::{Live, Remembered},
     log::EventLog,
     ports::{Opening, Prepared},
@@ -44,7 +45,7 @@ pub(super) async fn open(
         spawner: Arc::clone(&shared.spawner),
     };
     let prepared = shared.opener.open(wanted).await?;
-    start(shared, Beginning { spec, scope: None, notices, heard }, prepared)
+    start(shared, Beginning { spec, scope: None, following: None, notices, heard }, prepared)
 }
 
 /// The session that a spec wants to go on with, where it lives here already: one of the same project,
@@ -85,6 +86,8 @@ pub(super) struct Beginning {
     pub(super) spec: SessionSpec,
     /// Whose money it spends, where another session started it.
     pub(super) scope: Option<Scope>,
+    /// What whoever started it is told of it, where a tool did.
+    pub(super) following: Option<Following>,
     pub(super) notices: Notices,
     pub(super) heard: mpsc::Receiver<Notice>,
 }
@@ -92,7 +95,7 @@ pub(super) struct Beginning {
 /// Starts the task of a session, unless one of that id has begun to live here meanwhile.
 pub(super) fn start(
     shared: &Arc<Shared>,
-    Beginning { spec, scope, notices, heard }: Beginning,
+    Beginning { spec, scope, following, notices, heard }: Beginning,
     prepared: Prepared,
 ) -> Result<SessionId, RequestError> {
     let Prepared { id, info, messages, opening, services } = prepared;
@@ -116,6 +119,7 @@ pub(super) fn start(
         rights: None,
         jobs: None,
         outcome: None,
+        following,
         is_ending: false,
     }));
     let weak = Arc::downgrade(shared);

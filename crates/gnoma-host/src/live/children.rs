@@ -1,5 +1,5 @@
-//! Sessions that running tools start: each lives for one turn, and never longer than the call that
-//! started it.
+//! Sessions that tools start: each lives for one turn, and never longer than whoever waits for it or the
+//! session that started it.
 //!
 //! A child is a session like any other, with its parent's name in its envelopes. Whoever sees it may
 //! answer what it asks; so may whoever sees its parent, where the same is asked on behalf of the call.
@@ -11,20 +11,24 @@ use std::{
 };
 
 use gnoma_core::{
-    CallId, Role,
+    CallId, Content, Role,
     protocol::{Detach, Question as Asked, Request, RequestError, RequestErrorKind, SessionSpec},
     session::{Outcome, PermissionAnswer, SessionState},
     store::SessionId,
-    tool::{BoxFuture, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner},
+    tool::{
+        BoxFuture, ChildControl, ChildEnd, ChildLink, ChildResult, ChildStatus, ChildTask, Parent,
+        Question, SpawnError, Spawner,
+    },
 };
 use tokio::{
-    sync::watch,
+    sync::{mpsc, watch},
     task::{AbortHandle, JoinSet},
-    time::sleep,
+    time::{Instant, sleep},
 };
 
 use super::{
     begin::{self, Beginning},
+    following::Following,
     handle::Live,
     ports::ChildOpening,
     shared::Shared,
@@ -43,16 +47,21 @@ impl Spawner for Children {
         &self,
         parent: Parent,
         child: ChildTask,
+        link: ChildLink,
     ) -> BoxFuture<'static, Result<ChildResult, SpawnError>> {
         let shared = Weak::clone(&self.0);
-        Box::pin(async move { start(&shared, parent, child).await?.result().await })
+        Box::pin(async move { start(&shared, parent, child, link).await?.result().await })
     }
 }
 
-/// A child, as the call has it that started it. Dropping it ends the child.
+/// A child, as whoever waits for it has it. Dropping it ends the child.
 struct Child {
     live: Live,
     id: SessionId,
+    name: String,
+    begun: Instant,
+    /// What is wanted of it while it runs; `None` once nobody can want anything any more.
+    control: Option<mpsc::Receiver<ChildControl>>,
     parent: Parent,
     /// Counts what happens to sessions.
     changed: watch::Receiver<u64>,
@@ -70,9 +79,12 @@ impl Drop for Child {
 async fn start(
     shared: &Weak<Shared>,
     parent: Parent,
-    ChildTask { spec, content, limit_micro_usd }: ChildTask,
+    mut task: ChildTask,
+    ChildLink { status, control }: ChildLink,
 ) -> Result<Child, SpawnError> {
+    let begun = Instant::now();
     let (notices, heard) = begin::notices();
+    let (name, content) = (task.name.clone(), std::mem::take(&mut task.content));
     let (services, wanted) = {
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
         let above = shared.session(&SessionId::new(parent.session.as_str())).map_err(refused)?;
@@ -80,10 +92,10 @@ async fn start(
         let kept = above.kept();
         let rights = kept.rights.clone().ok_or(SpawnError::Unavailable)?;
         let scope = Arc::new(kept.scope.in_turn(parent.turn.as_str()));
-        let scope = scope.child(id.as_str(), limit_micro_usd);
+        let scope = scope.child(id.as_str(), task.limit_micro_usd);
         let scope = scope.map_err(|deep| SpawnError::TooMany(deep.to_string()))?;
         let (notices, spawner) = (notices.clone(), Arc::clone(&shared.spawner));
-        let wanted = ChildOpening { id, spec, scope, rights, notices, spawner };
+        let wanted = ChildOpening { id, task, scope, rights, notices, spawner };
         (Arc::clone(&kept.services), wanted)
     };
     let (id, scope) = (wanted.id.clone(), wanted.scope.clone());
@@ -96,10 +108,12 @@ async fn start(
     let child = {
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
         let changed = shared.changed.subscribe();
-        begin::start(&shared, Beginning { spec, scope: Some(scope), notices, heard }, prepared)
-            .map_err(refused)?;
+        let following = Some(Following::new(id.to_string(), status));
+        let beginning = Beginning { spec, scope: Some(scope), following, notices, heard };
+        begin::start(&shared, beginning, prepared).map_err(refused)?;
         let live = shared.session(&id).map_err(refused)?;
-        Child { live, id, parent, changed, put: HashMap::new(), asking: JoinSet::new() }
+        let (put, asking, control) = (HashMap::new(), JoinSet::new(), Some(control));
+        Child { live, id, name, begun, control, parent, changed, put, asking }
     };
     child.live.ask(Request::Send { content }).await.map_err(refused)?;
     Ok(child)
@@ -121,28 +135,50 @@ impl Child {
             tokio::select! {
                 changed = self.changed.changed() => changed.map_err(|_| SpawnError::Unavailable)?,
                 Some(_) = self.asking.join_next() => (),
+                wish = wished(&mut self.control) => self.control(wish).await,
             }
         };
         let text = last_answer(&self.live);
         self.live.close();
         self.live.ended().await;
-        let failed = match outcome {
-            Outcome::Complete { .. } => {
-                return Ok(ChildResult { session: self.id.to_string(), text });
+        let end = match outcome {
+            Outcome::Complete { .. } => ChildEnd::Completed,
+            Outcome::Cancelled => ChildEnd::Cancelled,
+            Outcome::RoundLimit { rounds } => {
+                ChildEnd::Failed(format!("not finished after {rounds} model calls"))
             }
-            Outcome::Cancelled => "it was cancelled".to_owned(),
-            Outcome::RoundLimit { rounds } => format!("not finished after {rounds} model calls"),
-            Outcome::Stuck { what } => format!("it repeated itself: {what}"),
-            Outcome::Failed { error, .. } => error.to_string(),
+            Outcome::Stuck { what } => ChildEnd::Failed(format!("it repeated itself: {what}")),
+            Outcome::Failed { error, .. } => ChildEnd::Failed(error.to_string()),
         };
-        Err(SpawnError::Failed(failed))
+        let following = self.live.kept().following.take();
+        let last = following.map_or_else(ChildStatus::default, |it| it.now().clone());
+        let duration_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(ChildResult { session: self.id.to_string(), end, text, last, duration_ms })
+    }
+
+    /// Does what whoever started it wants of it.
+    async fn control(&mut self, wish: Option<ChildControl>) {
+        let request = match wish {
+            Some(ChildControl::Say(text)) => Request::Send { content: vec![Content::text(text)] },
+            Some(ChildControl::Cancel) => Request::Cancel,
+            None => return self.control = None,
+        };
+        // One that is about to end takes nothing any more.
+        let _ended = self.live.ask(request).await;
+    }
+
+    /// How people know it.
+    fn shown(&self) -> String {
+        if self.name.is_empty() {
+            return format!("session {}", self.id);
+        }
+        format!("elf `{}`", self.name)
     }
 
     /// Puts what the child asks to whoever sees its parent, and takes back what was decided.
     fn put_questions(&mut self) {
-        let open: Vec<Asked> = self.live.log().with_view(|view| {
-            view.turn.as_ref().map(|turn| turn.questions.clone()).unwrap_or_default()
-        });
+        let open: Vec<Asked> =
+            self.live.log().with_view(|view| view.questions().cloned().collect());
         self.put.retain(|(call, reason), asking| {
             let is_open = open.iter().any(|it| it.call.id == *call && it.reason == *reason);
             if !is_open {
@@ -167,14 +203,23 @@ impl Child {
     }
 
     fn question(&self, Asked { call, reason, preview, inquiry, parts, .. }: Asked) -> Question {
+        let (shown, from) = (self.shown(), Some(self.name.clone()));
         if inquiry.is_some() {
-            let text = format!("session {} asks: {reason}", self.id);
-            return Question { text, inquiry, ..Question::default() };
+            let text = format!("{shown} asks: {reason}");
+            return Question { text, inquiry, from, ..Question::default() };
         }
-        let text = format!("session {} needs approval for `{}`: {reason}", self.id, call.name);
+        let text = format!("{shown} needs approval for `{}`: {reason}", call.name);
         // Nobody says yes to what they cannot see.
         let preview = preview.or_else(|| Some(call.arguments.get().to_owned()));
-        Question { text, preview, parts, ..Question::default() }
+        Question { text, preview, parts, from, ..Question::default() }
+    }
+}
+
+/// What is wanted next. Safe to drop.
+async fn wished(control: &mut Option<mpsc::Receiver<ChildControl>>) -> Option<ChildControl> {
+    match control {
+        Some(control) => control.recv().await,
+        None => std::future::pending().await,
     }
 }
 

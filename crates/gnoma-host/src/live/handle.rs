@@ -16,6 +16,7 @@ use tokio::{
 };
 
 use super::{
+    following::Following,
     log::EventLog,
     ports::{CountJobs, Services},
     replier::{Replier, ended},
@@ -59,6 +60,8 @@ pub(super) struct Remembered {
     pub(super) jobs: Option<CountJobs>,
     /// How its last turn ended.
     pub(super) outcome: Option<Outcome>,
+    /// What whoever started it is told of it, where a tool did.
+    pub(super) following: Option<Following>,
     /// It starts no other sessions any more.
     pub(super) is_ending: bool,
 }

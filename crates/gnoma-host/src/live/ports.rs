@@ -7,7 +7,7 @@ use gnoma_core::{
     info::{Choice, SessionInfo},
     protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start},
     store::SessionId,
-    tool::{BoxFuture, Spawner},
+    tool::{BoxFuture, ChildTask, Spawner},
 };
 use gnoma_engine::{Handle, Rights};
 use gnoma_router::pool::Scope;
@@ -57,8 +57,8 @@ pub struct Opening {
 pub struct ChildOpening {
     /// Its id.
     pub id: SessionId,
-    /// What the tool wants.
-    pub spec: SessionSpec,
+    /// What the tool wants; what is said to it is not in here any more.
+    pub task: ChildTask,
     /// Whose money it spends, its own and that of those above it.
     pub scope: Scope,
     /// What the session above it may do.

@@ -222,6 +222,9 @@ impl Actor {
 
     /// The engine has said something.
     fn log_event(&mut self, event: Event) {
+        if let Some(following) = &mut self.kept().following {
+            following.take(&event);
+        }
         let changes = matches!(
             event,
             Event::State(_) | Event::PermissionAsked { .. } | Event::PermissionDecided { .. }
@@ -354,10 +357,7 @@ impl Actor {
 
     fn is_asked(&self, call: &CallId) -> bool {
         !self.answered.contains(call)
-            && self.log.with_view(|view| {
-                let turn = view.turn.as_ref();
-                turn.is_some_and(|turn| turn.questions.iter().any(|it| it.call.id == *call))
-            })
+            && self.log.with_view(|view| view.questions().any(|it| it.call.id == *call))
     }
 
     /// Hands a command to the engine, or keeps it for the one that is being opened.

@@ -12,7 +12,7 @@ use gnoma_core::{
     protocol::{Overrides, Question, Reply, Request, RequestErrorKind, SessionSpec, SessionView},
     session::{PermissionAnswer, PermissionMode, SessionState},
     store::SessionId,
-    tool::{Access, BoxFuture, ChildTask},
+    tool::{Access, BoxFuture, ChildEnd, ChildResult, ChildTask},
 };
 use gnoma_host::live::Host;
 use gnoma_router::pool::Caps;
@@ -110,8 +110,13 @@ impl Tool for Start {
             let told: serde_json::Value = call.arguments.read().unwrap();
             let content = vec![Content::text(told["say"].as_str().unwrap())];
             let spec = SessionSpec { overrides, interactive: true, ..SessionSpec::default() };
-            match cx.spawn(&call.id, ChildTask { spec, content, limit_micro_usd }).await {
-                Ok(child) => ToolOutcome::done(child.text),
+            let task = ChildTask { spec, content, limit_micro_usd, ..ChildTask::default() };
+            match cx.spawn(&call.id, task).await {
+                Ok(ChildResult { end: ChildEnd::Completed, text, .. }) => ToolOutcome::done(text),
+                Ok(ChildResult { end: ChildEnd::Cancelled, .. }) => {
+                    ToolOutcome::failed("it was cancelled")
+                }
+                Ok(ChildResult { end: ChildEnd::Failed(why), .. }) => ToolOutcome::failed(why),
                 Err(error) => ToolOutcome::failed(error.to_string()),
             }
         })

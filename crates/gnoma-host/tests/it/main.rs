@@ -10,6 +10,7 @@
 
 mod asking;
 mod children;
+mod elfs;
 mod life;
 mod measure;
 mod support;

@@ -49,6 +49,8 @@ pub(crate) type MakeProvider = Box<dyn Fn(&SessionId) -> Arc<dyn Provider> + Sen
 pub(crate) struct World {
     make: MakeProvider,
     tools: Vec<Arc<dyn Tool>>,
+    /// Its sessions can start elfs.
+    has_elfs: bool,
     /// What sessions may spend together, and where it is counted.
     spending: Option<(FakeLedger, Caps)>,
     next: AtomicU64,
@@ -83,6 +85,12 @@ impl World {
         Arc::new(world)
     }
 
+    /// Its sessions can start elfs as well.
+    pub(crate) fn with_elfs(mut self: Arc<Self>) -> Arc<Self> {
+        Arc::get_mut(&mut self).unwrap().has_elfs = true;
+        self
+    }
+
     /// Its clock counts microseconds since `begun`.
     pub(crate) fn timed(make: MakeProvider, begun: std::time::Instant) -> Arc<Self> {
         Arc::new(Self { clock: Some(begun), ..Self::with(make, Vec::new()) })
@@ -93,6 +101,7 @@ impl World {
         Self {
             make,
             tools,
+            has_elfs: false,
             spending: None,
             next: AtomicU64::new(1),
             now_ms: AtomicI64::new(1),
@@ -139,6 +148,10 @@ impl World {
 
     fn engine(&self, id: &SessionId, spec: &SessionSpec, parts: Parts) -> gnoma_engine::Handle {
         let system = format!("be good, {id}");
+        let mut tools = self.tools.clone();
+        if self.has_elfs && parts.may_spawn {
+            tools.extend(gnoma_tools::elf_tools(Vec::new()));
+        }
         Session::spawn(Options {
             id: id.as_str().into(),
             place: GatePlace {
@@ -153,7 +166,7 @@ impl World {
                 resolve: Box::new(Path::to_path_buf),
                 repositories: Box::new(gnoma_guard::git::NoRepositories),
             },
-            tools: self.tools.clone(),
+            tools,
             routes: self.routes(id),
             system: Box::new(move |_| system.as_str().into()),
             mode: spec.overrides.mode.unwrap_or(PermissionMode::Auto),
@@ -174,6 +187,7 @@ impl World {
             gauge: Arc::default(),
             spawner: Some(parts.spawner),
             lifecycle: None,
+            held_to: None,
         })
     }
 
@@ -207,7 +221,7 @@ impl World {
                 return Err(RequestError::new(RequestErrorKind::Held, "it is open elsewhere"));
             }
             let Opening { carried, spawner, .. } = wanted;
-            let parts = Parts { carried, scope: None, above: None, spawner };
+            let parts = Parts { carried, scope: None, above: None, may_spawn: true, spawner };
             let engine = self.engine(&named, &spec, parts);
             Ok(opened(engine, Watched(self)))
         });
@@ -225,6 +239,7 @@ struct Parts {
     carried: Vec<Arc<Message>>,
     scope: Option<Scope>,
     above: Option<Rights>,
+    may_spawn: bool,
     spawner: Arc<dyn Spawner>,
 }
 
@@ -323,9 +338,10 @@ impl Services for TestServices {
         let world = Arc::clone(&self.0);
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(5)).await;
-            let ChildOpening { id, spec, scope, rights, spawner, .. } = wanted;
+            let ChildOpening { id, task, scope, rights, spawner, .. } = wanted;
+            let (spec, may_spawn) = (task.spec, task.may_spawn);
             let (scope, above) = (Some(scope), Some(rights));
-            let parts = Parts { carried: Vec::new(), scope, above, spawner };
+            let parts = Parts { carried: Vec::new(), scope, above, may_spawn, spawner };
             let engine = world.engine(&id, &spec, parts);
             let opened = opened(engine, ());
             let opening = Box::pin(async { Ok(opened) });

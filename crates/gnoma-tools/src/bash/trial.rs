@@ -265,7 +265,7 @@ impl Settling {
         let preview = trial_facts::preview(&self.layer, &self.changes, &cx.roots, &is_ignored);
         let parts = chosen::names(&self.changes, &cx.roots);
         let (preview, may_be_always, inquiry) = (Some(preview), true, None);
-        let question = Question { text, preview, may_be_always, inquiry, parts };
+        let question = Question { text, preview, may_be_always, inquiry, parts, from: None };
         match cx.ask(call, question).await {
             PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
                 self.all_discarded(&reason, cx).await

@@ -279,8 +279,7 @@ impl State {
     /// What goes on, without what is on the screen already.
     fn show_current(&mut self, before: &SessionView, shown: &Shown) {
         let is_asked = |view: &SessionView, call: &_| {
-            let mut questions = view.turn.iter().flat_map(|turn| &turn.questions);
-            questions.any(|question| question.call.id == *call)
+            view.questions().any(|question| question.call.id == *call)
         };
         let gone: Vec<_> =
             self.questions.open.iter().map(|question| question.call.id.clone()).collect();

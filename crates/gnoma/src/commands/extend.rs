@@ -189,7 +189,12 @@ pub(super) fn overview(project: &Project) -> String {
     }
     let (agents, agent_faults) = find_agents(&places);
     for agent in &agents {
-        row("agent", &agent.name, places.shown(&agent.path), "no: none are started yet");
+        row(
+            "agent",
+            &agent.name,
+            places.shown(&agent.path),
+            state(&places, agent.by).unwrap_or("yes"),
+        );
     }
     let mut text = table::lines(["kind", "name", "used", "from"], rows);
     let plugin_faults = plugins::told(project);

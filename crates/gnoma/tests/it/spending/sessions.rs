@@ -121,6 +121,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         gauge: Arc::default(),
         spawner: None,
         lifecycle: None,
+        held_to: None,
     })
 }
 

@@ -1,0 +1,194 @@
+//! What whoever started a session is told of it while it works: who is called, what it does, what it has
+//! changed and spent. Pure but for the channel.
+
+use std::collections::BTreeSet;
+
+use gnoma_core::{
+    CallId, Event, ToolCall, cut,
+    tool::{ChildState, ChildStatus},
+};
+use serde_json::Value;
+use tokio::sync::watch;
+
+/// Most changed files that are told.
+const MAX_CHANGED: usize = 500;
+/// Characters of what a call touches.
+const MAX_SHOWN_CHARS: usize = 60;
+/// Bytes of a call that are looked at for it.
+const MAX_SHOWN_BYTES: usize = 64 << 10;
+
+/// Folds what a session does into what is told of it.
+pub(super) struct Following {
+    status: watch::Sender<ChildStatus>,
+    now: ChildStatus,
+    changed: BTreeSet<String>,
+    /// Its questions that wait for a person.
+    asked: BTreeSet<CallId>,
+}
+
+impl Following {
+    pub(super) fn new(session: String, status: watch::Sender<ChildStatus>) -> Self {
+        let now = ChildStatus { session, ..ChildStatus::default() };
+        status.send_replace(now.clone());
+        Self { status, now, changed: BTreeSet::new(), asked: BTreeSet::new() }
+    }
+
+    /// How it is now.
+    pub(super) fn now(&self) -> &ChildStatus {
+        &self.now
+    }
+
+    /// Takes in what happened.
+    pub(super) fn take(&mut self, event: &Event) {
+        let now = &mut self.now;
+        match event {
+            Event::RoundStarted { arm, .. } => {
+                now.model = Some(arm.to_string());
+                now.rounds += 1;
+                does(now, "waiting for its model");
+            }
+            Event::ArmChanged { to, .. } => now.model = Some(to.to_string()),
+            Event::Thinking { .. } => does(now, "thinking"),
+            Event::Text { .. } => does(now, "writing"),
+            Event::ToolCallDrafted { name, .. } => does(now, &format!("writing a call of {name}")),
+            Event::ToolStarted { call } => does(now, &shown(call)),
+            Event::PermissionAsked { call, .. } => {
+                self.asked.insert(call.id.clone());
+                now.state = ChildState::Asking;
+            }
+            Event::PermissionDecided { call, .. } => {
+                self.asked.remove(call);
+                if self.asked.is_empty() {
+                    now.state = ChildState::Working;
+                }
+            }
+            Event::ToolEnded { diff: Some(diff), .. } if self.changed.len() < MAX_CHANGED => {
+                self.changed.extend(changed(diff));
+                now.changed = self.changed.iter().cloned().collect();
+            }
+            Event::Checking { by, .. } => does(now, &format!("checked by {by}")),
+            Event::Checked { passed, .. } => now.passed = Some(*passed),
+            Event::Usage { turn, .. } => now.usage = *turn,
+            Event::Cost { session_micro_usd, .. } => now.micro_usd = *session_micro_usd,
+            Event::TurnEnded { usage, .. } => {
+                now.usage = *usage;
+                now.state = ChildState::Ended;
+                now.doing.clear();
+            }
+            _ => return,
+        }
+        self.status.send_if_modified(|told| {
+            let is_new = told != now;
+            if is_new {
+                told.clone_from(now);
+            }
+            is_new
+        });
+    }
+}
+
+fn does(now: &mut ChildStatus, what: &str) {
+    if now.state == ChildState::Starting {
+        now.state = ChildState::Working;
+    }
+    if now.doing != what {
+        what.clone_into(&mut now.doing);
+    }
+}
+
+/// A call in a few words: its tool, and the first text of its arguments.
+fn shown(call: &ToolCall) -> String {
+    let arguments = call.arguments.get();
+    let values = (arguments.len() <= MAX_SHOWN_BYTES).then(|| call.arguments.read::<Value>().ok());
+    let Some(Some(Value::Object(values))) = values else { return call.name.clone() };
+    let preferred = ["path", "command", "pattern", "url", "name"];
+    let named = preferred.iter().filter_map(|name| values.get(*name)).chain(values.values());
+    let Some(text) = named.filter_map(Value::as_str).next() else { return call.name.clone() };
+    let line = text.lines().next().unwrap_or_default().trim();
+    let head = cut::head_chars(line, MAX_SHOWN_CHARS);
+    let mark = if head.len() < text.trim().len() { "…" } else { "" };
+    format!("{} {head}{mark}", call.name)
+}
+
+/// The files that a diff changes.
+fn changed(diff: &str) -> impl Iterator<Item = String> {
+    let lines: Vec<&str> = diff.lines().collect();
+    let files = lines.windows(2).filter_map(|pair| match pair {
+        [old, new] if old.starts_with("--- ") => {
+            let name = new.strip_prefix("+++ b/").or_else(|| old.strip_prefix("--- a/"));
+            name.map(ToOwned::to_owned)
+        }
+        _ => None,
+    });
+    files.collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{ModelRef, RawJson, ToolResult, Usage};
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(name: &str, arguments: &Value) -> ToolCall {
+        ToolCall::new(CallId::new("c"), name, RawJson::of(arguments).unwrap())
+    }
+
+    fn followed(events: &[Event]) -> ChildStatus {
+        let (status, told) = watch::channel(ChildStatus::default());
+        let mut following = Following::new("s1".to_owned(), status);
+        events.iter().for_each(|event| following.take(event));
+        assert_eq!(*told.borrow(), *following.now());
+        following.now().clone()
+    }
+
+    #[test]
+    fn what_a_session_does_is_told_in_few_words() {
+        let arm = ModelRef { provider: "p".to_owned(), model: "m".to_owned() };
+        let began = Event::RoundStarted { round: 1, arm, why: String::new() };
+        let read = call("fs.read", &json!({"max": 3, "path": "src/a.rs"}));
+        let running = followed(&[began, Event::ToolStarted { call: read }]);
+        assert_eq!(running.model.as_deref(), Some("p/m"));
+        assert_eq!((running.doing.as_str(), running.rounds), ("fs.read src/a.rs", 1));
+        assert_eq!(running.state, ChildState::Working);
+        let long = call("bash", &json!({"command": "word ".repeat(40)}));
+        let doing = followed(&[Event::ToolStarted { call: long }]).doing;
+        assert!(doing.starts_with("bash word word") && doing.ends_with('…'), "{doing}");
+        assert!(doing.chars().count() <= "bash ".len() + MAX_SHOWN_CHARS + 1, "{doing}");
+        let huge = call("bash", &json!({"command": "x".repeat(MAX_SHOWN_BYTES)}));
+        assert_eq!(followed(&[Event::ToolStarted { call: huge }]).doing, "bash");
+    }
+
+    #[test]
+    fn changed_files_and_open_questions_are_told() {
+        let edit = call("fs.edit", &json!({"path": "b.rs"}));
+        let diff =
+            "--- /dev/null\n+++ b/b.rs\n@@ -0,0 +1 @@\n+++ b/no.rs\n--- a/a.rs\n+++ b/a.rs\n";
+        let ended = Event::ToolEnded {
+            result: ToolResult::text(&edit, "edited", false),
+            call: edit.clone(),
+            diff: Some(diff.to_owned()),
+            duration_ms: 1,
+        };
+        let asked = Event::PermissionAsked {
+            call: edit.clone(),
+            reason: String::new(),
+            preview: None,
+            always: None,
+            inquiry: None,
+            during: None,
+            parts: Vec::new(),
+        };
+        let status = followed(&[ended, asked.clone()]);
+        assert_eq!(
+            (status.changed, status.state),
+            (vec!["a.rs".into(), "b.rs".into()], ChildState::Asking)
+        );
+        let decided =
+            Event::PermissionDecided { call: edit.id, allowed: true, reason: String::new() };
+        let usage = Usage { input: 3, ..Usage::default() };
+        let spent = Event::Usage { round: usage, turn: usage };
+        let status = followed(&[asked, decided, spent]);
+        assert_eq!((status.state, status.usage), (ChildState::Working, usage));
+    }
+}

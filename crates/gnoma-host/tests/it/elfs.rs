@@ -1,0 +1,397 @@
+//! Elfs in a host: side by side and in the background, asked for, spoken to, stopped; nothing of them is
+//! left when their parent is gone.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream};
+use gnoma_core::{
+    ErrorKind, Event, EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError,
+    StopReason, StreamEvent, ToolResult, Usage,
+    ledger::{Ledger as _, Total},
+    protocol::{Overrides, Question, Recent, Reply, Request, SessionSpec},
+    session::{PermissionAnswer, PermissionMode, SessionState},
+    store::SessionId,
+    tool::BoxFuture,
+};
+use gnoma_host::live::Host;
+use gnoma_router::pool::Caps;
+use gnoma_testkit::{FakeLedger, FakeTool};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::support::{Window, World, kept, say, truth, writer};
+
+/// Nothing takes longer that waits for nobody.
+const QUIET: Duration = Duration::from_secs(60);
+/// Random walks.
+const WALKS: u32 = 24;
+/// Steps of one.
+const STEPS: usize = 25;
+
+/// The texts of one request, and who is asked, as its system prompt tells.
+type Asked = Arc<Mutex<Vec<(String, Vec<String>)>>>;
+
+/// Does what the last message says: `spawn JSON` and `elf JSON` call those tools, `write` one that is
+/// asked for, `nap` takes two seconds, `hang` never ends, `fail` fails, and anything else is said.
+struct Obedient(Asked);
+
+fn called(name: &str, arguments: &str) -> Vec<Result<StreamEvent, ProviderError>> {
+    let (id, name, fragment) = ("c".to_owned(), name.to_owned(), arguments.to_owned());
+    vec![
+        Ok(StreamEvent::ToolCallStart { slot: 0, id, name }),
+        Ok(StreamEvent::ToolCallDelta { slot: 0, fragment }),
+        Ok(StreamEvent::ToolCallDone { slot: 0 }),
+        Ok(StreamEvent::Stop(StopReason::ToolUse)),
+    ]
+}
+
+impl Provider for Obedient {
+    fn name(&self) -> &'static str {
+        "obedient"
+    }
+
+    fn stream(&self, request: ModelRequest) -> EventStream {
+        let texts: Vec<String> = request.messages.iter().map(|one| words(one)).collect();
+        let said = texts.last().cloned().unwrap();
+        let who = request.system.to_string();
+        self.0.lock().unwrap().push((who, texts));
+        let is_result = request.messages.last().unwrap().tool_results().next().is_some();
+        let (word, rest) = said.split_once(' ').unwrap_or((&said, ""));
+        let text = |text: String| {
+            let end = Ok(StreamEvent::Stop(StopReason::EndTurn));
+            vec![Ok(StreamEvent::TextDelta { slot: 0, text }), end]
+        };
+        let events = match word {
+            _ if is_result => text(said.clone()),
+            "spawn" => called("elf.spawn", rest),
+            "elf" => called("elf", rest),
+            "write" => called("write", "{}"),
+            "hang" => return Box::pin(stream::pending()),
+            "fail" => vec![Err(ProviderError::new(ErrorKind::BadRequest, "obedient", "as told"))],
+            _ => text(format!("said {said}")),
+        };
+        let pause = Duration::from_millis(if word == "nap" { 1_000 } else { 3 });
+        let usage = Usage { input: 5_000, output: 1_000, ..Usage::default() };
+        let events = std::iter::once(Ok(StreamEvent::Usage(usage))).chain(events);
+        Box::pin(stream::iter(events.collect::<Vec<_>>()).then(move |event| async move {
+            tokio::time::sleep(pause).await;
+            event
+        }))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
+/// What a message says: its text, or the results in it.
+fn words(message: &Message) -> String {
+    let results: Vec<_> = message.tool_results().map(ToolResult::joined_text).collect();
+    if results.is_empty() { message.text_content() } else { results.join(", ") }
+}
+
+struct Family {
+    host: Host,
+    window: Window,
+    writer: FakeTool,
+    ledger: FakeLedger,
+    asked: Asked,
+    parent: SessionId,
+}
+
+fn tasks(tasks: &[&str], background: bool) -> String {
+    let tasks: Vec<Value> = tasks.iter().map(|task| json!({ "task": task })).collect();
+    format!("spawn {}", json!({ "tasks": tasks, "background": background }))
+}
+
+fn elf(action: &str, names: &[&str]) -> String {
+    format!("elf {}", json!({ "action": action, "names": names, "text": "be quick" }))
+}
+
+impl Family {
+    async fn new(mode: PermissionMode, interactive: bool) -> Self {
+        let (writer, ledger, asked) = (writer(), FakeLedger::default(), Asked::default());
+        let given = Arc::clone(&asked);
+        let make = Box::new(move |_: &SessionId| {
+            Arc::new(Obedient(Arc::clone(&given))) as Arc<dyn Provider>
+        });
+        let spending = (ledger.clone(), Caps::default());
+        let world = World::spending(make, vec![Arc::new(writer.clone())], spending).with_elfs();
+        let host = world.host();
+        let mut window = Window::new(&host, "person");
+        let overrides = Overrides { mode: Some(mode), ..Overrides::default() };
+        let parent = window.open(SessionSpec { overrides, interactive, ..kept() }).await;
+        window.attach(&parent).await;
+        Self { host, window, writer, ledger, asked, parent }
+    }
+
+    async fn say(&mut self, text: &str) {
+        let parent = self.parent.clone();
+        self.window.ask(Some(&parent), say(text)).await.unwrap();
+    }
+
+    /// Says something and waits for the end of the turn: its last words.
+    async fn turn(&mut self, text: &str) -> String {
+        let parent = self.parent.clone();
+        self.window.turn(&parent, text).await;
+        self.messages().await.last().unwrap().text_content()
+    }
+
+    async fn messages(&mut self) -> Vec<Arc<Message>> {
+        let parent = self.parent.clone();
+        let all = Request::History { before: None, max: 1_000 };
+        match self.window.ask(Some(&parent), all).await {
+            Ok(Reply::History { messages, .. }) => messages,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn living(&self) -> usize {
+        self.host.sessions().len()
+    }
+
+    async fn until_living(&mut self, count: usize) {
+        for _ in 0..2_000 {
+            if self.living() == count {
+                return;
+            }
+            self.window.settle(Duration::from_millis(5)).await;
+        }
+        panic!("{} live, not {count}", self.living());
+    }
+
+    /// The question that the parent is asked.
+    async fn question(&mut self) -> Question {
+        let parent = self.parent.clone();
+        self.window.until(|own| own.views[&parent].questions().next().is_some()).await;
+        self.window.views[&parent].questions().next().unwrap().clone()
+    }
+
+    async fn answer(&mut self, question: Question, answer: PermissionAnswer) {
+        let (parent, call) = (self.parent.clone(), question.call.id);
+        self.window.ask(Some(&parent), Request::Answer { call, answer }).await.unwrap();
+    }
+
+    fn notices(&self) -> String {
+        let recent = self.window.views[&self.parent].recent.iter();
+        let notice = |recent: &Recent| match &recent.event {
+            Event::Notice { text, .. } => Some(text.clone()),
+            _ => None,
+        };
+        recent.filter_map(notice).collect::<Vec<_>>().join("\n")
+    }
+
+    async fn micro_usd(&self) -> u64 {
+        let totals = self.ledger.totals(0).await.unwrap();
+        totals.iter().map(|Total { amount, .. }| amount.micro_usd).sum()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn elfs_work_side_by_side_and_one_that_fails_leaves_the_others() {
+    let mut family = Family::new(PermissionMode::Bypass, true).await;
+    let begun = tokio::time::Instant::now();
+    let told = family.turn(&tasks(&["nap one", "fail", "nap two"], false)).await;
+    assert!(begun.elapsed() < Duration::from_secs(6), "side by side: {:?}", begun.elapsed());
+    assert!(told.starts_with("2 of 3 elfs completed for $0.018\n"), "{told}");
+    assert!(
+        told.contains("## elf-1\nsaid nap one") && told.contains("## elf-3\nsaid nap two"),
+        "{told}"
+    );
+    assert!(told.contains("- `elf-2`: failed") && told.contains("as told"), "{told}");
+    // Each knows its own task and nothing else, and all that was asked was paid.
+    let asked = family.asked.lock().unwrap().clone();
+    let of_elfs: Vec<_> =
+        asked.iter().filter(|(who, _)| !who.ends_with(family.parent.as_str())).collect();
+    assert!(of_elfs.iter().all(|(_, texts)| texts.len() == 1), "{of_elfs:?}");
+    assert_eq!(family.living(), 1);
+    assert_eq!(family.micro_usd().await, 5 * 6_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_elf_in_the_background_outlives_the_turn_and_its_end_is_told_with_the_next_message() {
+    let mut family = Family::new(PermissionMode::Bypass, true).await;
+    let told = family.turn(&tasks(&["nap"], true)).await;
+    assert!(told.starts_with("started `elf-1`"), "{told}");
+    assert_eq!(family.living(), 2);
+    let status = family.turn(&elf("status", &[])).await;
+    assert!(status.contains("- `elf-1` (nap): working"), "{status}");
+    family.until_living(1).await;
+    family.window.settle(QUIET).await;
+    assert!(family.notices().contains("elf `elf-1`: completed"), "{}", family.notices());
+    let before = family.asked.lock().unwrap().len();
+    assert_eq!(family.turn("hello").await, "said hello");
+    let asked = family.asked.lock().unwrap()[before].1.clone();
+    let news = &asked[asked.len() - 2];
+    assert!(news.starts_with("[system] elf `elf-1`: completed"), "{asked:?}");
+    let result = family.turn(&elf("wait", &[])).await;
+    assert!(result.contains("said nap"), "{result}");
+    let again = family.turn(&elf("wait", &["elf-1"])).await;
+    assert_eq!(again, "the result of elf `elf-1` was given already");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_working_parent_is_told_at_the_next_boundary_and_waits_are_not_told_twice() {
+    let mut family = Family::new(PermissionMode::Bypass, true).await;
+    family.turn(&tasks(&["nap", "hang"], true)).await;
+    // The first ends while the parent waits for the second, in vain.
+    let told = family.turn(r#"elf {"action":"wait","max_seconds":5}"#).await;
+    assert!(told.starts_with("still at work: elf-2\n") && told.contains("said nap"), "{told}");
+    let gone = family.turn(&elf("send", &["elf-1"])).await;
+    assert_eq!(gone, "the result of elf `elf-1` was given already");
+    let told = family.turn(&elf("cancel", &["elf-2"])).await;
+    assert!(told.contains("elf `elf-2`: cancelled (as asked)"), "{told}");
+    let texts: Vec<_> = family.messages().await.iter().map(|one| words(one)).collect();
+    assert!(!texts.iter().any(|text| text.starts_with("[system]")), "{texts:?}");
+    assert_eq!(family.living(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_elf_is_spoken_to_while_it_works() {
+    let mut family = Family::new(PermissionMode::Bypass, true).await;
+    family.turn(&tasks(&["nap"], true)).await;
+    let told = family.turn(&elf("send", &["elf-1"])).await;
+    assert_eq!(told, "elf `elf-1` reads it with its next model call");
+    let told = family.turn(&elf("wait", &[])).await;
+    assert!(told.ends_with("said be quick"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_an_elf_in_the_background_reaches_the_person_whether_a_turn_runs_or_not() {
+    for allow in [true, false] {
+        let mut family = Family::new(PermissionMode::Auto, true).await;
+        family.turn(&tasks(&["write"], true)).await;
+        let question = family.question().await;
+        assert!(question.reason.contains("elf `elf-1` needs approval for `write`"), "{question:?}");
+        // It is still asked while a turn runs and when that is over.
+        family.turn("hello").await;
+        let again = family.question().await;
+        assert_eq!((&again.call.id, again.preview.as_deref()), (&question.call.id, Some("{}")));
+        assert_eq!(truth(&family.host, &family.parent).await.questions().count(), 1);
+        let no = PermissionAnswer::Deny { reason: "no".to_owned() };
+        family.answer(again, if allow { PermissionAnswer::Allow } else { no }).await;
+        family.until_living(1).await;
+        let told = family.turn(&elf("wait", &[])).await;
+        assert_eq!(
+            (family.writer.calls().len(), told.contains("done")),
+            (usize::from(allow), allow)
+        );
+        assert!(allow || told.contains("permission denied"), "{told}");
+        assert_eq!(family.window.views[&family.parent].questions().count(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_an_elf_is_left_when_its_parent_is_cancelled_or_closed() {
+    for end in [Request::Cancel, Request::Close] {
+        for background in [true, false] {
+            let mut family = Family::new(PermissionMode::Bypass, true).await;
+            let below = json!({"tasks": [{"task": "hang"}], "background": background});
+            let task = json!({"task": format!("spawn {below}"), "may_spawn": true});
+            let all = json!({"tasks": [task, "hang"], "background": background});
+            family.say(&format!("spawn {all}")).await;
+            // An elf in the background ends with the elf that started it.
+            family.until_living(if background { 2 } else { 4 }).await;
+            let parent = family.parent.clone();
+            family.window.ask(Some(&parent), end.clone()).await.unwrap();
+            family.window.settle(QUIET).await;
+            assert_eq!(family.living(), usize::from(end == Request::Cancel));
+            if end == Request::Cancel {
+                assert!(family.turn("hello").await.ends_with("said hello"));
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_of_an_elf_hold_and_what_cannot_be_started_is_said() {
+    let mut family = Family::new(PermissionMode::Bypass, true).await;
+    let late = json!({"tasks": [{"task": "hang", "max_seconds": 3}]});
+    let told = family.turn(&format!("spawn {late}")).await;
+    assert!(told.starts_with("elf `elf-1`: cancelled (its time of 3 s is over)"), "{told}");
+    let poor = json!({"tasks": [{"task": "hello", "max_usd": 0.0}]});
+    let told = family.turn(&format!("spawn {poor}")).await;
+    assert!(told.contains("failed") && told.contains("session"), "{told}");
+    let inner = json!({"tasks": ["hello"]});
+    let told = family.turn(&tasks(&[&format!("spawn {inner}")], false)).await;
+    assert!(told.contains("unknown tool: elf.spawn"), "only where the parent said so: {told}");
+    let told = family.turn(&tasks(&["x"; 11], false)).await;
+    assert_eq!(told, "one call starts 1 to 10 elfs, not 11; nothing was started");
+    assert_eq!(family.living(), 1);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Spawn(Vec<&'static str>, bool),
+    Speak(&'static str, usize),
+    Cancel,
+    Answer(bool),
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let task = prop_oneof![Just("hello"), Just("write"), Just("fail"), Just("hang"), Just("nap")];
+    let action = prop_oneof![Just("send"), Just("cancel"), Just("status"), Just("wait")];
+    prop_oneof![
+        4 => (prop::collection::vec(task, 1..4), any::<bool>())
+            .prop_map(|(tasks, background)| Step::Spawn(tasks, background)),
+        4 => (action, 0_usize..6).prop_map(|(action, which)| Step::Speak(action, which)),
+        1 => Just(Step::Cancel),
+        4 => any::<bool>().prop_map(Step::Answer),
+        5 => (0_u64..1_500).prop_map(Step::Wait),
+    ]
+}
+
+async fn walk(steps: Vec<Step>) {
+    let mut family = Family::new(PermissionMode::Auto, true).await;
+    let parent = family.parent.clone();
+    for step in steps {
+        let request = match step {
+            Step::Spawn(of, background) => say(&tasks(&of, background)),
+            Step::Speak(action, 0) => say(&elf(action, &[])),
+            Step::Speak(action, which) => say(&elf(action, &[&format!("elf-{which}")])),
+            Step::Cancel => Request::Cancel,
+            Step::Wait(ms) => {
+                family.window.settle(Duration::from_millis(ms)).await;
+                continue;
+            }
+            Step::Answer(allow) => {
+                let view = truth(&family.host, &parent).await;
+                let Some(question) = view.questions().next() else { continue };
+                let no = PermissionAnswer::Deny { reason: String::new() };
+                let answer = if allow { PermissionAnswer::Allow } else { no };
+                Request::Answer { call: question.call.id.clone(), answer }
+            }
+        };
+        let _too_late = family.window.ask(Some(&parent), request).await;
+    }
+    let _idle = family.window.ask(Some(&parent), Request::Cancel).await;
+    family.window.settle(QUIET).await;
+    assert_eq!(family.living(), 1, "a cancel ends all that it started");
+    assert_eq!(family.window.views[&parent].state, SessionState::Idle);
+    assert_eq!(family.window.views[&parent].questions().count(), 0);
+    let messages = family.messages().await;
+    for (at, message) in messages.iter().enumerate() {
+        let calls: Vec<_> = message.tool_calls().map(|call| &call.id).collect();
+        let results = messages.get(at + 1).map(|next| next.tool_results().collect::<Vec<_>>());
+        let answered: Vec<_> = results.iter().flatten().map(|result| &result.call_id).collect();
+        assert!(calls.is_empty() || calls == answered, "{calls:?}, {answered:?}");
+    }
+    assert!(family.ledger.held().is_empty(), "all is settled");
+    family.window.ask(Some(&parent), Request::Close).await.unwrap();
+    family.window.settle(QUIET).await;
+    assert_eq!(family.living(), 0);
+}
+
+#[test]
+fn whatever_happens_each_call_has_one_result_and_nothing_is_left() {
+    let config =
+        ProptestConfig { cases: WALKS, max_shrink_iters: 100, ..ProptestConfig::default() };
+    proptest!(config, |(steps in prop::collection::vec(step(), STEPS..=STEPS))| {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time().start_paused(true).build().unwrap().block_on(walk(steps));
+    });
+}

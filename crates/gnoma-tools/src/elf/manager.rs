@@ -1,0 +1,233 @@
+//! The elfs of one session that run in the background. Whoever drops it ends them all.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use gnoma_core::{
+    CallId,
+    session::NoticeLevel,
+    tool::{ChildControl, ChildHandle, ChildLink, ToolEvent, ToolSession},
+};
+use tokio::{
+    sync::{Notify, mpsc::error::TrySendError, watch},
+    task::JoinSet,
+    time::{Instant, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    report::{self, ElfReport},
+    run::{ElfRun, GRACE},
+    task::Planned,
+};
+
+/// Most elfs of a session that run in the background at once.
+pub(super) const MAX_RUNNING: usize = 20;
+/// Most elfs whose results wait to be read; the oldest go.
+const MAX_UNREAD: usize = 64;
+/// Names of elfs whose results were read.
+const MAX_READ: usize = 64;
+
+/// The elfs of one session that run in the background, and those whose results nobody has read.
+#[derive(Default)]
+pub(super) struct ElfManager(Mutex<Elfs>);
+
+#[derive(Default)]
+struct Elfs {
+    elfs: Vec<Elf>,
+    read: VecDeque<String>,
+    /// Dropped, they end.
+    tasks: JoinSet<()>,
+}
+
+/// An elf in the background.
+#[derive(Clone)]
+struct Elf {
+    name: String,
+    about: String,
+    begun: Instant,
+    handle: ChildHandle,
+    cancel: Arc<Notify>,
+    end: watch::Receiver<Option<Arc<ElfReport>>>,
+    /// How many calls wait for its end.
+    awaited: Arc<AtomicUsize>,
+}
+
+impl Elf {
+    fn is_running(&self) -> bool {
+        self.end.borrow().is_none() && self.end.has_changed().is_ok()
+    }
+}
+
+/// Counts a call that waits, as long as it does.
+struct Awaits(Arc<AtomicUsize>);
+
+impl Awaits {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Awaits {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl ElfManager {
+    fn state(&self) -> MutexGuard<'_, Elfs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn running(&self) -> usize {
+        self.state().elfs.iter().filter(|elf| elf.is_running()).count()
+    }
+
+    pub(super) fn is_taken(&self, name: &str) -> bool {
+        let state = self.state();
+        state.elfs.iter().any(|elf| elf.name == name) || state.read.iter().any(|read| read == name)
+    }
+
+    /// Starts an elf that goes on when the call that starts it is over.
+    pub(super) fn start(
+        &self,
+        planned: Planned,
+        session: Arc<dyn ToolSession>,
+        stop: CancellationToken,
+    ) {
+        let (link, handle) = ChildLink::new();
+        let (told, end) = watch::channel(None);
+        let (cancel, awaited) = (Arc::<Notify>::default(), Arc::<AtomicUsize>::default());
+        let elf = Elf {
+            name: planned.name.clone(),
+            about: planned.about.clone(),
+            begun: Instant::now(),
+            handle: handle.clone(),
+            cancel: Arc::clone(&cancel),
+            end,
+            awaited: Arc::clone(&awaited),
+        };
+        // A call of its own: what it asks does not end with the call that starts it.
+        let call = CallId::new(format!("elf-{}", planned.name));
+        let port = Arc::clone(&session);
+        let run = ElfRun { planned, session, call: call.clone(), stop, link, handle, cancel };
+        let mut state = self.state();
+        while state.tasks.try_join_next().is_some() {}
+        while state.elfs.len() >= MAX_UNREAD
+            && let Some(at) = state.elfs.iter().position(|elf| !elf.is_running())
+        {
+            state.elfs.remove(at);
+        }
+        state.elfs.push(elf);
+        state.tasks.spawn(async move {
+            let report = Arc::new(run.go().await);
+            let is_awaited = awaited.load(Ordering::Relaxed) > 0;
+            told.send_replace(Some(Arc::clone(&report)));
+            let text = format!("elf `{}`: {}", report.name, report.line());
+            port.emit(call, ToolEvent::Notice { level: NoticeLevel::Info, text: text.clone() });
+            if !is_awaited {
+                port.deliver(format!("{text}; `elf` with action `wait` gives its result")).await;
+            }
+        });
+    }
+
+    /// How the elfs are.
+    pub(super) fn status(&self) -> String {
+        let state = self.state();
+        let line = |elf: &Elf| match elf.end.borrow().as_ref() {
+            Some(ended) => format!("- `{}` ({}): {}; unread\n", elf.name, elf.about, ended.line()),
+            None => {
+                let status = elf.handle.status.borrow().clone();
+                report::running(&elf.name, &elf.about, &status, elf.begun.elapsed())
+            }
+        };
+        let lines: String = state.elfs.iter().map(line).collect();
+        if lines.is_empty() { "no elfs run in the background\n".to_owned() } else { lines }
+    }
+
+    /// The elfs of these names; of none: all.
+    fn meant(&self, names: &[String]) -> Result<Vec<Elf>, String> {
+        let state = self.state();
+        if names.is_empty() {
+            return Ok(state.elfs.clone());
+        }
+        let found = names.iter().map(|name| {
+            let found = state.elfs.iter().find(|elf| elf.name == *name);
+            found.cloned().ok_or_else(|| unknown(&state, name))
+        });
+        found.collect()
+    }
+
+    /// The results of these elfs, or of all, once they have ended; and the names of those that have not
+    /// within that time.
+    pub(super) async fn wait(
+        &self,
+        names: &[String],
+        patience: Duration,
+    ) -> Result<(Vec<Arc<ElfReport>>, Vec<String>), String> {
+        let meant = self.meant(names)?;
+        let until = Instant::now() + patience;
+        let _awaits: Vec<_> = meant.iter().map(|elf| Awaits::new(&elf.awaited)).collect();
+        let (mut ended, mut running) = (Vec::new(), Vec::new());
+        for mut elf in meant {
+            let end = timeout_at(until, elf.end.wait_for(Option::is_some)).await;
+            match end.ok().and_then(Result::ok).and_then(|end| end.clone()) {
+                Some(report) => ended.push(report),
+                None => running.push(elf.name),
+            }
+        }
+        self.read(&ended);
+        Ok((ended, running))
+    }
+
+    /// Their results were read.
+    fn read(&self, reports: &[Arc<ElfReport>]) {
+        let mut state = self.state();
+        for report in reports {
+            state.elfs.retain(|elf| elf.name != report.name);
+            state.read.push_back(report.name.clone());
+            if state.read.len() > MAX_READ {
+                state.read.pop_front();
+            }
+        }
+    }
+
+    /// Tells an elf something.
+    pub(super) fn send(&self, name: &str, text: &str) -> Result<(), String> {
+        let meant = self.meant(&[name.to_owned()])?;
+        let Some(elf) = meant.first().filter(|elf| elf.is_running()) else {
+            return Err(format!("elf `{name}` has ended; `wait` gives its result"));
+        };
+        match elf.handle.control.try_send(ChildControl::Say(text.to_owned())) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(_)) => {
+                Err(format!("too many messages wait for elf `{name}`; send it again later"))
+            }
+            Err(TrySendError::Closed(_)) => Err(format!("elf `{name}` is ending")),
+        }
+    }
+
+    /// Stops these elfs, or all, and gives what came of them until then.
+    pub(super) async fn cancel(&self, names: &[String]) -> Result<Vec<Arc<ElfReport>>, String> {
+        self.meant(names)?.iter().for_each(|elf| elf.cancel.notify_one());
+        Ok(self.wait(names, GRACE * 2).await?.0)
+    }
+}
+
+fn unknown(state: &Elfs, name: &str) -> String {
+    if state.read.iter().any(|read| read == name) {
+        return format!("the result of elf `{name}` was given already");
+    }
+    let known: Vec<_> = state.elfs.iter().map(|elf| elf.name.as_str()).collect();
+    match &*known {
+        [] => format!("there is no elf `{name}`: none runs in the background"),
+        known => format!("there is no elf `{name}`; there are: {}", known.join(", ")),
+    }
+}

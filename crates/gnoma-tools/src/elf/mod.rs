@@ -1,0 +1,337 @@
+//! `elf.spawn` and `elf`: the model gives parts of its work to elfs, sessions of their own that work side by
+//! side, each with the model that suits its task.
+//!
+//! What an elf may do is not decided here: each of its calls is judged by itself, by its own session and
+//! by the rules of its parent. The elfs of a session share nothing but their parent.
+
+mod manager;
+mod report;
+mod run;
+mod task;
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use gnoma_core::{
+    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    message::CallId,
+    tool::{
+        Access, BoxFuture, ChildHandle, ChildLink, ChildState, Tier, ToolEvent, ToolKind,
+        ToolSession,
+    },
+};
+use serde::Deserialize;
+use tokio::{sync::Notify, task::JoinSet};
+
+use self::{
+    manager::{ElfManager, MAX_RUNNING},
+    report::{ElfEnd, ElfReport},
+    run::ElfRun,
+    task::{Planned, SpawnArguments},
+};
+use crate::args;
+
+pub use self::task::Agent;
+
+/// How long `wait` waits where the call does not say.
+const WAIT: Duration = Duration::from_secs(10 * 60);
+/// How long it waits at most.
+const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
+/// Agents that the model is told of.
+const MAX_LISTED: usize = 20;
+/// Bytes of the description of one.
+const MAX_LISTED_BYTES: usize = 120;
+
+const SPAWN: &str = "Give parts of the work to elfs: sub-agents that work side by side, each with its own \
+    context and a model that suits its task. An elf knows only what its task says; you get its last \
+    message. For large searches, reviews, independent changes.";
+const SPAWN_PARAMETERS: &str = r#"{"type":"object","properties":{"tasks":{"type":"array","description":"1 to 10","items":{"type":"object","properties":{"task":{"type":"string"},"name":{"type":"string"},"agent":{"type":"string"},"model":{"type":"string"},"provider":{"type":"string"},"tools":{"type":"array","items":{"type":"string"}},"folder":{"type":"string"},"may_spawn":{"type":"boolean"},"max_rounds":{"type":"integer"},"max_seconds":{"type":"integer"},"max_usd":{"type":"number"}},"required":["task"]}},"background":{"type":"boolean","description":"go on meanwhile"}},"required":["tasks"]}"#;
+const ELF: &str =
+    "Elfs in the background: see how they are, wait for results, send one a message, cancel.";
+const ELF_PARAMETERS: &str = r#"{"type":"object","properties":{"action":{"type":"string","enum":["status","wait","send","cancel"]},"names":{"type":"array","items":{"type":"string"},"description":"default all"},"text":{"type":"string"},"max_seconds":{"type":"integer"}},"required":["action"]}"#;
+
+/// The tools by which a session starts elfs and speaks with them. Dropped, all that run end.
+#[must_use]
+pub fn elf_tools(agents: Vec<Agent>) -> Vec<Arc<dyn Tool>> {
+    let elfs = Arc::<ElfManager>::default();
+    let about = format!("{SPAWN}{}", listed(&agents));
+    let spec = |name, access, about, parameters| ToolSpec {
+        kind: ToolKind::StartsSessions,
+        ..args::spec(name, access, [], Tier::Full, about, parameters)
+    };
+    let spawn = spec("elf.spawn", Access::Execute, &about, SPAWN_PARAMETERS);
+    let speak = spec("elf", Access::Read, ELF, ELF_PARAMETERS);
+    vec![
+        Arc::new(Spawn { spec: spawn, agents: agents.into(), elfs: Arc::clone(&elfs) }),
+        Arc::new(Speak { spec: speak, elfs }),
+    ]
+}
+
+/// The agents that can be used, for the model.
+fn listed(agents: &[Agent]) -> String {
+    let usable = agents.iter().filter(|agent| agent.refusal.is_none()).take(MAX_LISTED);
+    let line = |agent: &Agent| {
+        let about = gnoma_core::cut::head(&agent.description, MAX_LISTED_BYTES);
+        format!("\n- {}: {about}", agent.name)
+    };
+    let lines: String = usable.map(line).collect();
+    if lines.is_empty() { lines } else { format!("\nAgents:{lines}") }
+}
+
+struct Spawn {
+    spec: ToolSpec,
+    agents: Arc<[Agent]>,
+    elfs: Arc<ElfManager>,
+}
+
+impl Tool for Spawn {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn background_jobs(&self) -> usize {
+        self.elfs.running()
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let (agents, elfs) = (Arc::clone(&self.agents), Arc::clone(&self.elfs));
+        Box::pin(async move {
+            let arguments = match args::read::<SpawnArguments>(&call) {
+                Ok(arguments) => arguments,
+                Err(outcome) => return outcome,
+            };
+            let background = arguments.background;
+            let is_taken = |name: &str| elfs.is_taken(name);
+            let planned = match task::planned(arguments, &agents, &cx.cwd, is_taken) {
+                Ok(planned) => planned,
+                Err(why) => return ToolOutcome::failed(why),
+            };
+            let Some(session) = cx.session.clone() else {
+                return ToolOutcome::failed("no elfs can be started here; do the work yourself");
+            };
+            match background {
+                true => start(&elfs, planned, &session, &cx),
+                false => together(planned, &session, &call.id, &cx).await,
+            }
+        })
+    }
+}
+
+/// Starts them and goes on.
+fn start(
+    elfs: &ElfManager,
+    planned: Vec<Planned>,
+    session: &Arc<dyn ToolSession>,
+    cx: &ToolCx,
+) -> ToolOutcome {
+    let running = elfs.running();
+    if running + planned.len() > MAX_RUNNING {
+        return ToolOutcome::failed(format!(
+            "at most {MAX_RUNNING} elfs run in the background, and {running} do; nothing was started. \
+             Wait for some of them"
+        ));
+    }
+    let names: Vec<_> = planned.iter().map(|elf| format!("`{}`", elf.name)).collect();
+    for elf in planned {
+        elfs.start(elf, Arc::clone(session), cx.stop.clone());
+    }
+    ToolOutcome::done(format!(
+        "started {}. You are told when one ends; `elf` with action `wait` gives results",
+        names.join(", ")
+    ))
+}
+
+/// Runs them side by side and waits for all.
+async fn together(
+    planned: Vec<Planned>,
+    session: &Arc<dyn ToolSession>,
+    call: &CallId,
+    cx: &ToolCx,
+) -> ToolOutcome {
+    let count = planned.len();
+    let ended: Arc<Mutex<Vec<Option<Arc<ElfReport>>>>> = Arc::new(Mutex::new(vec![None; count]));
+    let mut running = JoinSet::new();
+    for (at, planned) in planned.into_iter().enumerate() {
+        let (link, handle) = ChildLink::new();
+        let (told, cx) =
+            (shown(planned.name.clone(), handle.clone(), call.clone(), cx.clone()), cx.clone());
+        let run = ElfRun {
+            planned,
+            session: Arc::clone(session),
+            call: call.clone(),
+            stop: cx.stop.clone(),
+            link,
+            handle,
+            cancel: Arc::<Notify>::default(),
+        };
+        let (ended, call) = (Arc::clone(&ended), call.clone());
+        running.spawn(async move {
+            let report = tokio::select! {
+                biased;
+                report = run.go() => report,
+                never = told => match never {},
+            };
+            let line = format!("{}: {}\n", report.name, report.line());
+            cx.emit(&call, ToolEvent::Progress(line));
+            let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(place) = ended.get_mut(at) {
+                *place = Some(Arc::new(report));
+            }
+        });
+    }
+    while running.join_next().await.is_some() {}
+    let ended: Vec<_> =
+        ended.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect();
+    outcome(&ended, cx)
+}
+
+/// What the parent gets of elfs that have ended.
+fn outcome(ended: &[Arc<ElfReport>], cx: &ToolCx) -> ToolOutcome {
+    let text = report::results(ended, cx.stores_large_results);
+    if cx.stop.is_cancelled() {
+        return ToolOutcome::Interrupted(text);
+    }
+    let is_failed = |report: &Arc<ElfReport>| matches!(report.end, ElfEnd::Failed(_));
+    // A failure is never put aside, so only one without results is one.
+    let has_words = ended.iter().any(|report| !report.text.is_empty());
+    if ended.iter().all(is_failed) && !has_words {
+        return ToolOutcome::failed(text);
+    }
+    ToolOutcome::done(text)
+}
+
+/// Shows what an elf does, as long as it does it.
+async fn shown(
+    name: String,
+    mut handle: ChildHandle,
+    call: CallId,
+    cx: ToolCx,
+) -> std::convert::Infallible {
+    let mut last = String::new();
+    while handle.status.changed().await.is_ok() {
+        let status = handle.status.borrow_and_update().clone();
+        let what = match status.state {
+            ChildState::Asking => "waiting for you".to_owned(),
+            ChildState::Starting | ChildState::Working | ChildState::Ended => status.doing,
+        };
+        // What a model says is not told word by word.
+        if what.is_empty() || what == last || matches!(&*what, "thinking" | "writing") {
+            continue;
+        }
+        let model = status.model.unwrap_or_default();
+        cx.emit(&call, ToolEvent::Progress(format!("{name} ({model}): {what}\n")));
+        last = what;
+    }
+    std::future::pending().await
+}
+
+/// What a call wants of elfs in the background.
+#[derive(Deserialize)]
+struct SpeakArguments {
+    action: ElfAction,
+    #[serde(default)]
+    names: Vec<String>,
+    text: Option<String>,
+    max_seconds: Option<u64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ElfAction {
+    Status,
+    Wait,
+    Send,
+    Cancel,
+}
+
+struct Speak {
+    spec: ToolSpec,
+    elfs: Arc<ElfManager>,
+}
+
+impl Tool for Speak {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let elfs = Arc::clone(&self.elfs);
+        Box::pin(async move {
+            let arguments = match args::read::<SpeakArguments>(&call) {
+                Ok(arguments) => arguments,
+                Err(outcome) => return outcome,
+            };
+            let stop = cx.stop.clone();
+            match stop.run_until_cancelled(speak(&elfs, arguments, &cx)).await {
+                Some(Ok(outcome)) => outcome,
+                Some(Err(why)) => ToolOutcome::failed(why),
+                None => ToolOutcome::Interrupted(String::new()),
+            }
+        })
+    }
+}
+
+async fn speak(
+    elfs: &ElfManager,
+    SpeakArguments { action, names, text, max_seconds }: SpeakArguments,
+    cx: &ToolCx,
+) -> Result<ToolOutcome, String> {
+    match action {
+        ElfAction::Status => Ok(ToolOutcome::done(elfs.status())),
+        ElfAction::Send => {
+            let text = text.filter(|text| !text.trim().is_empty());
+            let (Some(text), [name]) = (text, &*names) else {
+                return Err("`send` needs a `text`, and one elf in `names`".to_owned());
+            };
+            elfs.send(name, &text)?;
+            Ok(ToolOutcome::done(format!("elf `{name}` reads it with its next model call")))
+        }
+        ElfAction::Cancel => {
+            let ended = elfs.cancel(&names).await?;
+            Ok(told(&ended, "", cx))
+        }
+        ElfAction::Wait => {
+            let patience = max_seconds.map_or(WAIT, Duration::from_secs).min(MAX_WAIT);
+            let (ended, running) = elfs.wait(&names, patience).await?;
+            let still = match running.is_empty() {
+                true => String::new(),
+                false => format!("still at work: {}\n", running.join(", ")),
+            };
+            Ok(told(&ended, &still, cx))
+        }
+    }
+}
+
+/// The results, and a line before them.
+fn told(ended: &[Arc<ElfReport>], line: &str, cx: &ToolCx) -> ToolOutcome {
+    let text = match ended {
+        [] if line.is_empty() => "no elfs run in the background".to_owned(),
+        [] => String::new(),
+        ended => report::results(ended, cx.stores_large_results),
+    };
+    ToolOutcome::done(format!("{line}{text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn their_specs_are_short_and_name_the_agents_that_can_be_used() {
+        let specs: Vec<_> = elf_tools(Vec::new()).iter().map(|tool| tool.spec().clone()).collect();
+        let bytes = |spec: &ToolSpec| spec.description.len() + spec.parameters.get().len();
+        assert!(specs.iter().all(|spec| spec.tier == Tier::Full && bytes(spec) <= 900));
+        assert!(specs.iter().all(|spec| spec.parameters.get().starts_with(r#"{"type":"object""#)));
+        assert!(specs.iter().map(bytes).sum::<usize>() <= 1_250, "about 300 tokens");
+        let agent = |name: &str, refusal: Option<&str>| Agent {
+            name: name.to_owned(),
+            description: "reads the code".to_owned(),
+            refusal: refusal.map(str::to_owned),
+            ..Agent::default()
+        };
+        let told = listed(&[agent("a", None), agent("b", Some("not trusted"))]);
+        assert_eq!(told, "\nAgents:\n- a: reads the code");
+    }
+}

@@ -1,0 +1,240 @@
+//! What a parent is told of its elfs. Pure.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use gnoma_core::{
+    cut,
+    tool::{ChildState, ChildStatus},
+};
+
+/// Bytes that the results of a call have together where nothing puts the rest aside.
+const MAX_SHOWN_BYTES: usize = 24 * 1024;
+/// Bytes of all results from which on each is told in short first.
+const MANY_BYTES: usize = 4 * 1024;
+/// Bytes of a result that stand for it then.
+const SHORT_BYTES: usize = 240;
+/// Most bytes of one result.
+const MAX_RESULT_BYTES: usize = 1 << 20;
+/// Changed files that are named.
+const MAX_FILES: usize = 20;
+
+/// How an elf ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ElfEnd {
+    /// It did what it was to do.
+    Completed,
+    /// It was stopped: by whom or what.
+    Cancelled(String),
+    /// It failed: why.
+    Failed(String),
+}
+
+/// What came of an elf.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ElfReport {
+    pub(super) name: String,
+    pub(super) end: ElfEnd,
+    /// Its last words.
+    pub(super) text: String,
+    pub(super) last: ChildStatus,
+    pub(super) took: Duration,
+}
+
+impl ElfReport {
+    pub(super) fn is_completed(&self) -> bool {
+        self.end == ElfEnd::Completed
+    }
+
+    /// How it ended, and what that took, in one line.
+    pub(super) fn line(&self) -> String {
+        let ended = match &self.end {
+            ElfEnd::Completed => "completed".to_owned(),
+            ElfEnd::Cancelled(why) => format!("cancelled ({})", one_line(why)),
+            ElfEnd::Failed(why) => format!("failed ({})", one_line(why)),
+        };
+        let took = format!("{:.1} s", self.took.as_secs_f64());
+        [ended, took].into_iter().chain(facts(&self.last)).collect::<Vec<_>>().join(" · ")
+    }
+
+    fn files(&self) -> Option<String> {
+        let changed = &self.last.changed;
+        let more = changed.len().saturating_sub(MAX_FILES);
+        let named = changed.iter().take(MAX_FILES).cloned().collect::<Vec<_>>().join(", ");
+        match (changed.is_empty(), more) {
+            (true, _) => None,
+            (false, 0) => Some(format!("changed: {named}")),
+            (false, more) => Some(format!("changed: {named} and {more} more")),
+        }
+    }
+
+    fn text(&self, max: usize) -> String {
+        let text = self.text.trim();
+        let head = cut::head(text, max);
+        match (head.is_empty(), text.len() - head.len()) {
+            (true, _) => "(it said nothing)".to_owned(),
+            (false, 0) => head.to_owned(),
+            (false, left) => format!("{head}\n[{left} bytes more are left out]"),
+        }
+    }
+}
+
+/// The model, calls, tokens, cost and checks.
+fn facts(status: &ChildStatus) -> impl Iterator<Item = String> {
+    let calls = match status.rounds {
+        0 => None,
+        1 => Some("1 call".to_owned()),
+        rounds => Some(format!("{rounds} calls")),
+    };
+    let tokens = status.usage.total();
+    let checks = status.passed.map(|passed| if passed { "checks passed" } else { "checks failed" });
+    [
+        status.model.clone(),
+        calls,
+        (tokens > 0).then(|| format!("{tokens} tokens")),
+        (status.micro_usd > 0).then(|| usd(status.micro_usd)),
+        checks.map(str::to_owned),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Dollars to the micro-dollar, without zeros that say nothing.
+pub(super) fn usd(micro_usd: u64) -> String {
+    let text = format!("${}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000);
+    let short = text.trim_end_matches('0');
+    let least = text.len() - 4;
+    text.get(..short.len().max(least)).unwrap_or(&text).to_owned()
+}
+
+/// The results of elfs, in the order they were started. Where nothing puts large results aside
+/// (`is_stored`), each is cut to its share.
+pub(super) fn results(reports: &[Arc<ElfReport>], is_stored: bool) -> String {
+    let mut text = String::new();
+    let most = match is_stored {
+        true => MAX_RESULT_BYTES,
+        false => MAX_SHOWN_BYTES / reports.len().max(1),
+    };
+    if let [only] = reports {
+        text.push_str(&format!("elf `{}`: {}\n", only.name, only.line()));
+        text.extend(only.files().map(|files| files + "\n"));
+        return text + "\n" + &only.text(most);
+    }
+    let bytes: usize = reports.iter().map(|report| report.text.len()).sum();
+    let cost: u64 = reports.iter().map(|report| report.last.micro_usd).sum();
+    let done = reports.iter().filter(|report| report.is_completed()).count();
+    let all = if cost > 0 { format!(" for {}", usd(cost)) } else { String::new() };
+    text.push_str(&format!("{done} of {} elfs completed{all}\n", reports.len()));
+    let is_long = bytes > MANY_BYTES;
+    for report in reports {
+        text.push_str(&format!("- `{}`: {}\n", report.name, report.line()));
+        text.extend(report.files().map(|files| format!("  {files}\n")));
+        if is_long {
+            let line = one_line(&report.text);
+            let head = cut::head(&line, SHORT_BYTES);
+            let mark = if head.len() < line.len() { "…" } else { "" };
+            text.push_str(&format!("  in short: {head}{mark}\n"));
+        }
+    }
+    text.extend(overlaps(reports));
+    for report in reports {
+        text.push_str(&format!("\n## {}\n{}\n", report.name, report.text(most)));
+    }
+    text
+}
+
+/// The files that several of them changed.
+fn overlaps(reports: &[Arc<ElfReport>]) -> Vec<String> {
+    let mut by_file: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for report in reports {
+        for file in &report.last.changed {
+            by_file.entry(file).or_default().push(&report.name);
+        }
+    }
+    let several = by_file.into_iter().filter(|(_, elfs)| elfs.len() > 1);
+    let line = |(file, elfs): (&str, Vec<&str>)| {
+        format!("! {file} was changed by {}: look at it as a whole\n", elfs.join(" and "))
+    };
+    several.take(MAX_FILES).map(line).collect()
+}
+
+/// An elf that works, in one line.
+pub(super) fn running(name: &str, about: &str, status: &ChildStatus, age: Duration) -> String {
+    let state = match status.state {
+        ChildState::Starting => "starting",
+        ChildState::Working => "working",
+        ChildState::Asking => "waiting for the user",
+        ChildState::Ended => "ending",
+    };
+    let age = format!("{} s", age.as_secs());
+    let doing = (!status.doing.is_empty()).then(|| status.doing.clone());
+    let words = [state.to_owned(), age].into_iter().chain(facts(status)).chain(doing);
+    format!("- `{name}` ({about}): {}\n", words.collect::<Vec<_>>().join(" · "))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::Usage;
+
+    use super::*;
+
+    fn report(name: &str, end: ElfEnd, text: &str, changed: &[&str]) -> Arc<ElfReport> {
+        let last = ChildStatus {
+            model: Some(format!("p/{name}")),
+            rounds: 2,
+            usage: Usage { input: 1_200, output: 34, ..Usage::default() },
+            micro_usd: 4_100,
+            changed: changed.iter().map(|&file| file.to_owned()).collect(),
+            ..ChildStatus::default()
+        };
+        let (name, text) = (name.to_owned(), text.to_owned());
+        Arc::new(ElfReport { name, end, text, last, took: Duration::from_millis(1_540) })
+    }
+
+    #[test]
+    fn one_result_is_told_with_what_it_took() {
+        let one = report("a", ElfEnd::Completed, "Found it.\n", &["x.rs"]);
+        assert_eq!(
+            results(&[one], true),
+            "elf `a`: completed · 1.5 s · p/a · 2 calls · 1234 tokens · $0.0041\nchanged: x.rs\n\nFound it."
+        );
+    }
+
+    #[test]
+    fn several_results_are_told_in_short_first_where_they_are_long() {
+        let long = "word ".repeat(2_000);
+        let failed = ElfEnd::Failed("no\nroute".to_owned());
+        let reports = [
+            report("a", ElfEnd::Completed, &long, &["x.rs", "y.rs"]),
+            report("b", failed, "", &["x.rs"]),
+        ];
+        let text = results(&reports, true);
+        assert!(text.starts_with("1 of 2 elfs completed for $0.0082\n- `a`: completed"), "{text}");
+        assert!(
+            text.contains("- `b`: failed (no route)") && text.contains("\n## b\n(it said nothing)")
+        );
+        assert!(text.contains("! x.rs was changed by a and b: look at it as a whole"));
+        let short = text.split("in short: ").nth(1).unwrap().lines().next().unwrap();
+        assert!(short.len() <= SHORT_BYTES + 3 && short.ends_with('…'), "{short}");
+        assert!(text.len() > long.len(), "all of it is there");
+        let cut = results(&reports, false);
+        assert!(cut.len() < MAX_SHOWN_BYTES + 1_000);
+        let huge = report("c", ElfEnd::Completed, &"x".repeat(3 << 20), &[]);
+        let text = results(&[huge], true);
+        assert!(
+            text.len() < MAX_RESULT_BYTES + 1_000 && text.ends_with("bytes more are left out]")
+        );
+    }
+
+    #[test]
+    fn money_is_told_to_the_micro_dollar() {
+        for (micro, text) in
+            [(1, "$0.000001"), (250_000, "$0.25"), (3_000_000, "$3.00"), (4_100, "$0.0041")]
+        {
+            assert_eq!(usd(micro), text);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! One elf from its start to its end: its limits are kept, and whatever happens comes to one report.
+
+use std::{sync::Arc, time::Duration};
+
+use gnoma_core::{
+    CallId,
+    tool::{ChildControl, ChildEnd, ChildHandle, ChildLink, ChildResult, SpawnError, ToolSession},
+};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    report::{ElfEnd, ElfReport},
+    task::Planned,
+};
+
+/// How long an elf that is to stop has for that; then its session is ended.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+/// An elf that is about to run.
+pub(super) struct ElfRun {
+    pub(super) planned: Planned,
+    /// The session that it works for.
+    pub(super) session: Arc<dyn ToolSession>,
+    /// What it is started on behalf of.
+    pub(super) call: CallId,
+    /// Its parent's work is stopped, and with it the elf.
+    pub(super) stop: CancellationToken,
+    pub(super) link: ChildLink,
+    pub(super) handle: ChildHandle,
+    /// It alone is to stop.
+    pub(super) cancel: Arc<Notify>,
+}
+
+impl ElfRun {
+    /// Runs it to its end. Dropping the future ends the elf.
+    pub(super) async fn go(self) -> ElfReport {
+        let Self { planned, session, call, stop, link, handle, cancel } = self;
+        let Planned { name, child, time, .. } = planned;
+        let begun = Instant::now();
+        let mut work = session.spawn(call, child, link);
+        let why = tokio::select! {
+            biased;
+            () = stop.cancelled() => "its parent was stopped".to_owned(),
+            ended = &mut work => return report(name, &handle, begun, ended, None),
+            () = cancel.notified() => "as asked".to_owned(),
+            () = sleep(time) => format!("its time of {} s is over", time.as_secs()),
+        };
+        // What it has done until then is told.
+        let _ended = handle.control.try_send(ChildControl::Cancel);
+        let ended = if stop.is_cancelled() { None } else { timeout(GRACE, &mut work).await.ok() };
+        drop(work);
+        report(name, &handle, begun, ended.unwrap_or(Err(SpawnError::Stopped)), Some(why))
+    }
+}
+
+/// The report of an elf that has ended; `stopped`: why it was stopped, where it was.
+fn report(
+    name: String,
+    handle: &ChildHandle,
+    begun: Instant,
+    ended: Result<ChildResult, SpawnError>,
+    stopped: Option<String>,
+) -> ElfReport {
+    let took = begun.elapsed();
+    let (end, text, last) = match ended {
+        Ok(ChildResult { end, text, last, .. }) => (end, text, last),
+        Err(SpawnError::Stopped) => {
+            (ChildEnd::Cancelled, String::new(), handle.status.borrow().clone())
+        }
+        Err(error) => {
+            let end = ChildEnd::Failed(error.to_string());
+            (end, String::new(), handle.status.borrow().clone())
+        }
+    };
+    let end = match end {
+        ChildEnd::Completed => ElfEnd::Completed,
+        ChildEnd::Cancelled => {
+            ElfEnd::Cancelled(stopped.unwrap_or_else(|| "by the user".to_owned()))
+        }
+        ChildEnd::Failed(why) => ElfEnd::Failed(why),
+    };
+    ElfReport { name, end, text, last, took }
+}

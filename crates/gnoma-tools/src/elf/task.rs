@@ -1,0 +1,308 @@
+//! What a call wants of elfs, as tasks for sessions. Pure.
+
+use std::{path::Path, time::Duration};
+
+use gnoma_core::{
+    Content, cut,
+    protocol::{Overrides, SessionSpec},
+    tool::ChildTask,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Most tasks of one call.
+pub(super) const MAX_TASKS: usize = 10;
+/// Longest name, in bytes.
+const MAX_NAME_BYTES: usize = 32;
+/// How long an elf works at most where the call does not say.
+const DEFAULT_TIME: Duration = Duration::from_secs(60 * 60);
+/// How long an elf works at most.
+const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// The most that a limit of money can be, in dollars.
+const MAX_USD: f64 = 1_000_000.0;
+/// Micro-dollars in a dollar.
+const MICRO: f64 = 1_000_000.0;
+/// Bytes of a task that stand for it in a list.
+const MAX_ABOUT_BYTES: usize = 60;
+
+/// What every elf is told behind the built-in prompt.
+const PROMPT: &str = "\
+You are an elf: another agent gave you one part of its work. Do that part and nothing else. Nobody reads \
+along; your last message is all that the agent gets, so put the whole result into it. Others may be \
+changing other files meanwhile: leave those alone.";
+
+/// A sub-agent that somebody has defined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agent {
+    /// What it is called.
+    pub name: String,
+    /// What it is for, in one line.
+    pub description: String,
+    /// The tools that it is held to, by name or by rule; `None`: all.
+    pub tools: Option<Vec<String>>,
+    /// A part of the name of the model that it wants.
+    pub model: Option<String>,
+    /// What it is told before its task.
+    pub prompt: String,
+    /// Why it cannot be used, where it cannot.
+    pub refusal: Option<String>,
+}
+
+/// The arguments of a call that starts elfs.
+#[derive(Deserialize)]
+pub(super) struct SpawnArguments {
+    tasks: Vec<Value>,
+    #[serde(default)]
+    pub(super) background: bool,
+}
+
+/// One task of a call.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TaskArguments {
+    task: String,
+    name: Option<String>,
+    agent: Option<String>,
+    model: Option<String>,
+    provider: Option<String>,
+    tools: Option<Vec<String>>,
+    folder: Option<String>,
+    may_spawn: bool,
+    max_rounds: Option<u32>,
+    max_seconds: Option<u64>,
+    max_usd: Option<f64>,
+}
+
+/// An elf that is about to be started.
+#[derive(Debug, PartialEq)]
+pub(super) struct Planned {
+    /// Its name, which no other living one has.
+    pub(super) name: String,
+    /// Its task in a few words.
+    pub(super) about: String,
+    pub(super) child: ChildTask,
+    /// How long it works at most.
+    pub(super) time: Duration,
+}
+
+/// The elfs of a call, none of which is started where one cannot be. `is_taken`: whether a living one has
+/// a name.
+///
+/// # Errors
+/// What is wrong, in a sentence for the model.
+pub(super) fn planned(
+    arguments: SpawnArguments,
+    agents: &[Agent],
+    cwd: &Path,
+    is_taken: impl Fn(&str) -> bool,
+) -> Result<Vec<Planned>, String> {
+    let count = arguments.tasks.len();
+    if count == 0 || count > MAX_TASKS {
+        return Err(format!(
+            "one call starts 1 to {MAX_TASKS} elfs, not {count}; nothing was started"
+        ));
+    }
+    let mut all: Vec<Planned> = Vec::new();
+    for (at, value) in arguments.tasks.into_iter().enumerate() {
+        let wrong = |why: String| format!("task {}: {why}; nothing was started", at + 1);
+        let elf = task(value).and_then(|task| plan(task, agents, cwd)).map_err(wrong)?;
+        let is_free = |name: &str| !is_taken(name) && all.iter().all(|other| other.name != name);
+        let name = free(&elf.name, is_free);
+        let child = ChildTask { name: name.clone(), ..elf.child };
+        all.push(Planned { name, child, ..elf });
+    }
+    Ok(all)
+}
+
+fn task(value: Value) -> Result<TaskArguments, String> {
+    match value {
+        Value::String(task) => Ok(TaskArguments { task, ..TaskArguments::default() }),
+        value => serde_json::from_value(value).map_err(|error| error.to_string()),
+    }
+}
+
+fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, String> {
+    let said = wanted.task.trim();
+    if said.is_empty() {
+        return Err("`task` is empty; say what the elf is to do".to_owned());
+    }
+    let agent = wanted.agent.as_deref().map(|name| find(agents, name)).transpose()?;
+    let overrides = Overrides {
+        provider: wanted.provider,
+        model: wanted.model,
+        max_rounds: wanted.max_rounds.map(|rounds| rounds.max(1)),
+        ..Overrides::default()
+    };
+    let own = agent.map(|agent| agent.prompt.as_str()).filter(|prompt| !prompt.is_empty());
+    let child = ChildTask {
+        name: String::new(),
+        spec: SessionSpec {
+            folder: wanted.folder.map(|folder| cwd.join(folder)).unwrap_or_default(),
+            overrides,
+            interactive: true,
+            ..SessionSpec::default()
+        },
+        content: vec![Content::text(said)],
+        limit_micro_usd: wanted.max_usd.map(micro_usd).transpose()?,
+        tools: tools(wanted.tools, agent)?,
+        may_spawn: wanted.may_spawn,
+        preferred_model: agent.and_then(|agent| agent.model.clone()),
+        prompt: [PROMPT].into_iter().chain(own).collect::<Vec<_>>().join("\n\n"),
+    };
+    let time =
+        wanted.max_seconds.map_or(DEFAULT_TIME, |seconds| Duration::from_secs(seconds.max(1)));
+    let called = wanted.name.or(wanted.agent).unwrap_or_default();
+    Ok(Planned { name: legal(&called), about: about(said), child, time: time.min(MAX_TIME) })
+}
+
+fn find<'a>(agents: &'a [Agent], name: &str) -> Result<&'a Agent, String> {
+    let Some(agent) = agents.iter().find(|agent| agent.name == name) else {
+        let known: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        return Err(match &*known {
+            [] => format!("there is no agent `{name}`: none is defined here; leave `agent` out"),
+            known => format!("there is no agent `{name}`; there are: {}", known.join(", ")),
+        });
+    };
+    agent.refusal.clone().map_or(Ok(agent), Err)
+}
+
+/// The tools of an elf: never others than its agent has.
+fn tools(
+    wanted: Option<Vec<String>>,
+    agent: Option<&Agent>,
+) -> Result<Option<Vec<String>>, String> {
+    let Some(own) = agent.and_then(|agent| agent.tools.as_ref()) else { return Ok(wanted) };
+    let Some(wanted) = wanted else { return Ok(Some(own.clone())) };
+    match wanted.iter().find(|tool| !own.contains(tool)) {
+        Some(more) => Err(format!("its agent has no tool `{more}`; it has: {}", own.join(", "))),
+        None => Ok(Some(wanted)),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range was looked at before"
+)]
+fn micro_usd(usd: f64) -> Result<u64, String> {
+    if !(0.0..=MAX_USD).contains(&usd) {
+        return Err(format!("`max_usd` must be 0 to {MAX_USD}, not {usd}"));
+    }
+    Ok((usd * MICRO).round() as u64)
+}
+
+/// A name of letters, digits and dashes; `elf` where nothing is left.
+fn legal(name: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let name: String = name.trim().chars().map(fits).collect();
+    let name = name.trim_matches('-');
+    let name = name.get(..MAX_NAME_BYTES).unwrap_or(name);
+    if name.is_empty() { "elf".to_owned() } else { name.to_owned() }
+}
+
+/// The name, or it with the first number that makes it free.
+fn free(name: &str, is_free: impl Fn(&str) -> bool) -> String {
+    if name != "elf" && is_free(name) {
+        return name.to_owned();
+    }
+    let first = if name == "elf" { 1 } else { 2 };
+    let numbered = (first..).map(|number: u32| format!("{name}-{number}"));
+    numbered
+        .take(usize::from(u16::MAX))
+        .find(|name| is_free(name))
+        .unwrap_or_else(|| name.to_owned())
+}
+
+fn about(task: &str) -> String {
+    let line = task.lines().next().unwrap_or_default().trim();
+    let head = cut::head(line, MAX_ABOUT_BYTES);
+    if head.len() < task.len() { format!("{head}…") } else { head.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn agents() -> Vec<Agent> {
+        let reviewer = Agent {
+            name: "reviewer".to_owned(),
+            tools: Some(vec!["fs.read".to_owned(), "bash(git *)".to_owned()]),
+            model: Some("opus".to_owned()),
+            prompt: "You review.".to_owned(),
+            ..Agent::default()
+        };
+        let waits = Agent {
+            name: "waits".to_owned(),
+            refusal: Some("nobody trusts it".to_owned()),
+            ..Agent::default()
+        };
+        vec![reviewer, waits]
+    }
+
+    fn read(tasks: &Value) -> Result<Vec<Planned>, String> {
+        let arguments = serde_json::from_value(json!({ "tasks": tasks })).unwrap();
+        planned(arguments, &agents(), Path::new("/work"), |name| name == "taken")
+    }
+
+    #[test]
+    fn a_task_becomes_a_session_with_its_limits() {
+        let all = read(&json!([
+            "look around",
+            {"task": "Review it.\nAll of it.", "agent": "reviewer", "name": "my review!", "folder": "sub",
+             "model": "m", "provider": "p", "max_rounds": 0, "max_seconds": 90, "max_usd": 0.25},
+            {"task": "more", "name": "taken", "may_spawn": true, "tools": ["fs.read"]},
+            {"task": "again", "name": "taken"},
+            "again",
+        ]))
+        .unwrap();
+        let names: Vec<_> = all.iter().map(|elf| elf.name.as_str()).collect();
+        assert_eq!(names, ["elf-1", "my-review", "taken-2", "taken-3", "elf-2"]);
+        let [first, second, third, ..] = &*all else { panic!() };
+        assert_eq!((first.about.as_str(), first.time), ("look around", DEFAULT_TIME));
+        assert_eq!(first.child.spec.folder, Path::new(""));
+        assert!(first.child.tools.is_none() && !first.child.may_spawn);
+        let ChildTask { name, spec, content, limit_micro_usd, prompt, .. } = &second.child;
+        assert_eq!((name.as_str(), &*spec.folder), ("my-review", Path::new("/work/sub")));
+        assert_eq!(spec.overrides.max_rounds, Some(1));
+        assert_eq!(spec.overrides.model.as_deref(), Some("m"));
+        assert_eq!(content[0], Content::text("Review it.\nAll of it."));
+        assert_eq!((*limit_micro_usd, second.time), (Some(250_000), Duration::from_secs(90)));
+        assert!(
+            prompt.starts_with("You are an elf") && prompt.ends_with("You review."),
+            "{prompt}"
+        );
+        assert_eq!(second.child.tools.as_ref().unwrap().len(), 2);
+        assert_eq!(second.child.preferred_model.as_deref(), Some("opus"));
+        assert_eq!(second.about, "Review it.…");
+        assert!(third.child.may_spawn);
+    }
+
+    #[test]
+    fn what_cannot_be_started_is_said_in_a_sentence() {
+        let eleven: Vec<_> = (0..11).map(|n| json!(format!("task {n}"))).collect();
+        for (tasks, why) in [
+            (json!([]), "one call starts 1 to 10 elfs, not 0"),
+            (json!(eleven), "one call starts 1 to 10 elfs, not 11"),
+            (json!([" "]), "task 1: `task` is empty"),
+            (json!([{"task": "x"}, {"task": 3}]), "task 2: invalid type"),
+            (json!([{"task": "x", "agent": "nobody"}]), "there are: reviewer, waits"),
+            (json!([{"task": "x", "agent": "waits"}]), "nobody trusts it"),
+            (json!([{"task": "x", "agent": "reviewer", "tools": ["bash"]}]), "no tool `bash`"),
+            (json!([{"task": "x", "max_usd": -1}]), "`max_usd` must be 0 to"),
+        ] {
+            let told = read(&tasks).unwrap_err();
+            assert!(told.contains(why) && told.ends_with("nothing was started"), "{told}");
+        }
+        let none = find(&[], "a").unwrap_err();
+        assert!(none.contains("none is defined here"), "{none}");
+    }
+
+    #[test]
+    fn names_are_short_and_plain() {
+        assert_eq!(legal("  "), "elf");
+        assert_eq!(legal("Ärger & Co"), "rger---Co");
+        assert_eq!(legal(&"x".repeat(99)).len(), MAX_NAME_BYTES);
+    }
+}

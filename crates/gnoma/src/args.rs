@@ -236,7 +236,7 @@ pub(crate) enum Sub {
         #[command(subcommand)]
         what: PluginSub,
     },
-    /// List, test, approve, add and remove MCP servers, which offer tools.
+    /// List, test, approve, add and remove MCP servers, which offer tools; or be one.
     Mcp {
         /// What to do.
         #[command(subcommand)]

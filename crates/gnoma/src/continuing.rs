@@ -32,7 +32,11 @@ pub(crate) async fn open(
     }
 }
 
-async fn opened(client: &mut Client, spec: &SessionSpec) -> Result<SessionId, RequestError> {
+/// Opens the session, and asks nobody.
+pub(crate) async fn opened(
+    client: &mut Client,
+    spec: &SessionSpec,
+) -> Result<SessionId, RequestError> {
     let asked = client.request(None, Request::Open(Box::new(spec.clone())))?;
     while let Some(message) = client.next().await {
         match message {

@@ -39,6 +39,11 @@ pub(crate) enum McpSub {
         #[arg(long)]
         forget: bool,
     },
+    /// Be an MCP server on standard input and output: sessions and file tools, for other programs.
+    ///
+    /// Nobody can be asked for approval: what needs it is refused. `gnoma --permission MODE mcp serve` says
+    /// how much runs.
+    Serve,
     /// Exercise a server for the conformance suite of the protocol.
     #[command(hide = true)]
     Conformance {

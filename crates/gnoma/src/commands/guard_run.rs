@@ -7,22 +7,19 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    fs, future,
+    fs,
     io::{BufRead, Write as _},
     os::unix::fs::MetadataExt as _,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use anyhow::Result;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use futures_util::stream;
 use gnoma_core::{
-    CallId, EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, RawJson,
-    StopReason, StreamEvent, Tool, ToolCall,
-    message::{Content, ResultPart},
+    CallId, RawJson, Tool, ToolCall,
+    message::Content,
     session::{Command, Event, PermissionMode},
-    tool::BoxFuture,
 };
 use gnoma_engine::{Arm, GatePlace, Routes, Session};
 use gnoma_guard::{firewall::Connection, permission::Verdict};
@@ -31,15 +28,17 @@ use gnoma_tools::Trials;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::common::{open, world};
+use super::{
+    common::{open, world},
+    scripted::{CALL, ScriptedModel},
+};
 use crate::{
     args::GuardInput,
     report::{self, Exit},
 };
 
-/// The tool that the scripted model calls, and the id of its call.
+/// The tool that the scripted model calls.
 const TOOL: &str = "bash";
-const CALL: &str = "call_run";
 /// Most files of the workspace that are watched for changes.
 const MAX_FILES: usize = 200_000;
 
@@ -133,7 +132,7 @@ impl Bench {
 
     async fn run(&self, command: &str) -> Result<CommandRun> {
         let before = self.files();
-        let model = Arc::new(ScriptedModel::calling(command)?);
+        let model = Arc::new(ScriptedModel::calling(TOOL, json!({ "command": command }).to_string()));
         let arm = Arm::new(Connection::new(Arc::clone(&model) as _, false), "scripted");
         let mut options = session::options(
             &self.project,
@@ -154,7 +153,7 @@ impl Bench {
             }
         }
         let kept = changes(&before, &self.files());
-        let output = model.told();
+        let (output, _) = model.told();
         let mut changed = tried(&output);
         changed.extend(kept.iter().cloned());
         Ok(CommandRun { verdict: self.verdict(command)?, ran, kept, changed, output })
@@ -229,63 +228,4 @@ fn tried(output: &str) -> Vec<String> {
 fn call(command: &str) -> Result<ToolCall> {
     let arguments = RawJson::of(&json!({ "command": command }))?;
     Ok(ToolCall::new(CallId::new(CALL), TOOL, arguments))
-}
-
-/// A model that calls the tool in its first answer and says nothing in the next; it remembers what it was
-/// asked.
-#[derive(Default)]
-struct ScriptedModel {
-    arguments: String,
-    requests: Mutex<Vec<Vec<Arc<Message>>>>,
-}
-
-impl ScriptedModel {
-    fn calling(command: &str) -> Result<Self> {
-        let arguments = serde_json::to_string(&json!({ "command": command }))?;
-        Ok(Self { arguments, requests: Mutex::default() })
-    }
-
-    /// The results of tools in the last request, as they came through the firewall.
-    fn told(&self) -> String {
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let content = requests.last().into_iter().flatten().flat_map(|message| message.content());
-        let parts = content.filter_map(|content| match content {
-            Content::ToolResult(result) => Some(&result.parts),
-            _ => None,
-        });
-        let texts = parts.flatten().map(|part| match part {
-            ResultPart::Text { text } => text.as_str(),
-            _ => "",
-        });
-        texts.collect()
-    }
-}
-
-impl Provider for ScriptedModel {
-    fn name(&self) -> &'static str {
-        "scripted"
-    }
-
-    fn stream(&self, request: ModelRequest) -> EventStream {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        requests.push(request.messages);
-        let events = if requests.len() == 1 {
-            vec![
-                StreamEvent::ToolCallStart { slot: 0, id: CALL.to_owned(), name: TOOL.to_owned() },
-                StreamEvent::ToolCallDelta { slot: 0, fragment: self.arguments.clone() },
-                StreamEvent::ToolCallDone { slot: 0 },
-                StreamEvent::Stop(StopReason::ToolUse),
-            ]
-        } else {
-            vec![
-                StreamEvent::TextDelta { slot: 0, text: "done".to_owned() },
-                StreamEvent::Stop(StopReason::EndTurn),
-            ]
-        };
-        Box::pin(stream::iter(events.into_iter().map(Ok)))
-    }
-
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        Box::pin(future::ready(Ok(Vec::new())))
-    }
 }

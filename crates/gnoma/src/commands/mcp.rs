@@ -20,8 +20,13 @@ pub(crate) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
+    if matches!(what, McpSub::Serve) {
+        return super::mcp_serve::run(args, around).await;
+    }
     let project = project(args, around)?;
     match what {
+        // It is served above.
+        McpSub::Serve => Ok(Exit::Done),
         McpSub::List { offline, json } => list(&project, *offline, *json).await,
         McpSub::Test { name } => test(&project, name).await,
         McpSub::Approve { name } => approve(&project, name).await,

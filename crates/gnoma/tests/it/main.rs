@@ -25,6 +25,7 @@ mod life;
 mod looking;
 #[cfg(test)]
 mod mcp;
+mod mcp_serve;
 #[cfg(test)]
 mod output;
 #[cfg(test)]

@@ -1,0 +1,319 @@
+//! Sessions that a client of the server talks to: each in the care of a task that follows it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use gnoma_core::{
+    Content, Event, Role,
+    protocol::{
+        Client, Reply, Request, RequestId, ServerMessage, SessionSpec, Start,
+    },
+    session::{Outcome, SessionState},
+    store::SessionId,
+};
+use gnoma_host::{live::Host, opening::Projects};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::continuing;
+
+/// Most sessions of a client.
+const MAX_TALKS: usize = 64;
+/// Requests that may wait for a session.
+const MAX_WAITING: usize = 16;
+/// Most reasons of refusals that are told of a turn.
+const MAX_REFUSED: usize = 10;
+/// Messages in which the last answer is looked for.
+const MAX_LOOKED: u32 = 8;
+
+/// How a session is, as a client sees it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TalkSeen {
+    /// How often something was said.
+    turns: u64,
+    /// A turn runs.
+    is_working: bool,
+    /// It has ended.
+    is_over: bool,
+    /// How the last turn ended, in a word.
+    how: Option<&'static str>,
+    /// Why, where it failed.
+    why: Option<String>,
+    /// The last answer.
+    answer: String,
+    /// Why calls were refused in the last turn.
+    refused: Vec<String>,
+}
+
+impl TalkSeen {
+    /// The state in a word.
+    fn state(&self) -> &'static str {
+        match self.how {
+            _ if self.is_working => "working",
+            _ if self.is_over => "ended",
+            Some(how) => how,
+            None => "idle",
+        }
+    }
+
+    /// What a client is told, and whether the turn failed.
+    pub(super) fn told(&self, session: &SessionId) -> (String, bool, Value) {
+        let state = self.state();
+        let mut text = match (&self.why, self.is_working) {
+            (_, true) => "Still working. Call `status` for the answer.".to_owned(),
+            (Some(why), _) => format!("{}{}{why}", self.answer, gap(&self.answer)),
+            (None, _) => self.answer.clone(),
+        };
+        for reason in &self.refused {
+            text.push_str(&format!("{}Refused: {reason}", gap(&text)));
+        }
+        text.push_str(&format!("{}[session {session}, {state}]", gap(&text)));
+        let facts = json!({
+            "session": session.as_str(), "state": state, "answer": self.answer, "refused": self.refused,
+        });
+        (text, state == "failed", facts)
+    }
+}
+
+fn gap(text: &str) -> &'static str {
+    if text.is_empty() { "" } else { "\n\n" }
+}
+
+/// A session with the task that follows it.
+#[derive(Clone)]
+struct Talk {
+    requests: mpsc::Sender<Request>,
+    seen: watch::Receiver<TalkSeen>,
+}
+
+/// The sessions of a client.
+pub(super) struct Talks {
+    host: Host,
+    spec: SessionSpec,
+    state: Mutex<TalksState>,
+}
+
+#[derive(Default)]
+struct TalksState {
+    talks: BTreeMap<SessionId, Talk>,
+    following: JoinSet<()>,
+}
+
+impl Talks {
+    pub(super) fn new(spec: SessionSpec) -> Arc<Self> {
+        let host = Host::new(Projects::default());
+        Arc::new(Self { host, spec, state: Mutex::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, TalksState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a session, a new one or a saved one.
+    pub(super) async fn open(&self, start: Start) -> Result<SessionId, String> {
+        {
+            let mut state = self.state();
+            while state.following.try_join_next().is_some() {}
+            state.talks.retain(|_, talk| !talk.seen.borrow().is_over);
+            if state.talks.len() >= MAX_TALKS {
+                return Err(format!("{MAX_TALKS} sessions are open; `continue` one of them"));
+            }
+        }
+        let mut client = self.host.connect("mcp");
+        let spec = SessionSpec { start, ..self.spec.clone() };
+        let session = continuing::opened(&mut client, &spec).await.map_err(|error| error.cause)?;
+        let attach = Request::Attach { from: None };
+        client.request(Some(&session), attach).map_err(|error| error.cause)?;
+        let (tell, seen) = watch::channel(TalkSeen::default());
+        let (requests, wanted) = mpsc::channel(MAX_WAITING);
+        let mut state = self.state();
+        let following = Following { client, session: session.clone(), tell, asked: None, said: None };
+        state.following.spawn(following.run(wanted));
+        state.talks.insert(session.clone(), Talk { requests, seen });
+        Ok(session)
+    }
+
+    fn talk(&self, session: &SessionId) -> Option<Talk> {
+        self.state().talks.get(session).cloned()
+    }
+
+    /// Whether the client talks to that session already.
+    pub(super) fn has(&self, session: &SessionId) -> bool {
+        self.talk(session).is_some_and(|talk| !talk.seen.borrow().is_over)
+    }
+
+    /// Says something in a session. Gives the number of the turn.
+    pub(super) fn say(&self, session: &SessionId, prompt: &str) -> Result<u64, String> {
+        let talk = self.talk(session).ok_or_else(|| unknown(session))?;
+        if talk.seen.borrow().is_working {
+            return Err("a turn runs in this session; wait for its end, or `cancel` it".to_owned());
+        }
+        let request = Request::Send { content: vec![Content::text(prompt)] };
+        let turn = talk.seen.borrow().turns + 1;
+        talk.requests.try_send(request).map_err(|_| "the session takes nothing".to_owned())?;
+        Ok(turn)
+    }
+
+    /// Stops the turn that runs in a session.
+    pub(super) fn cancel(&self, session: &SessionId) -> Result<(), String> {
+        let talk = self.talk(session).ok_or_else(|| unknown(session))?;
+        talk.requests.try_send(Request::Cancel).map_err(|_| "the session takes nothing".to_owned())
+    }
+
+    /// How a session is once its turn of that number has ended, or after that time.
+    pub(super) async fn seen(
+        &self,
+        session: &SessionId,
+        wait: Duration,
+        turn: u64,
+    ) -> Result<TalkSeen, String> {
+        let talk = self.talk(session).ok_or_else(|| unknown(session))?;
+        let mut seen = talk.seen.clone();
+        let is_done = |seen: &TalkSeen| seen.is_over || (seen.turns >= turn && !seen.is_working);
+        timeout(wait, seen.wait_for(is_done)).await.ok();
+        Ok(talk.seen.borrow().clone())
+    }
+
+    /// Ends all sessions, which save what they have.
+    pub(super) async fn shut_down(&self) {
+        self.host.shut_down().await;
+    }
+}
+
+fn unknown(session: &SessionId) -> String {
+    format!("there is no session `{session}` here; `ask` opens one, `continue` goes on with a saved one")
+}
+
+/// Follows a session.
+struct Following {
+    client: Client,
+    session: SessionId,
+    tell: watch::Sender<TalkSeen>,
+    /// The request for the last messages, at the end of a turn.
+    asked: Option<RequestId>,
+    /// The request to say something, until it is answered.
+    said: Option<RequestId>,
+}
+
+impl Following {
+    async fn run(mut self, mut wanted: mpsc::Receiver<Request>) {
+        loop {
+            tokio::select! {
+                request = wanted.recv() => match request {
+                    Some(request) => self.send(request),
+                    None => return,
+                },
+                message = self.client.next() => match message {
+                    Some(message) => self.take(message),
+                    None => return self.end(),
+                },
+            }
+        }
+    }
+
+    fn end(&self) {
+        self.tell.send_modify(|seen| (seen.is_working, seen.is_over) = (false, true));
+    }
+
+    fn send(&mut self, request: Request) {
+        let says = matches!(request, Request::Send { .. });
+        if says {
+            self.tell.send_modify(|seen| {
+                let turns = seen.turns + 1;
+                *seen = TalkSeen { turns, is_working: true, ..TalkSeen::default() };
+            });
+        }
+        match self.client.request(Some(&self.session), request) {
+            Ok(id) if says => self.said = Some(id),
+            Ok(_) => (),
+            Err(error) => self.failed(&error.cause),
+        }
+    }
+
+    fn failed(&self, why: &str) {
+        self.tell.send_modify(|seen| {
+            (seen.is_working, seen.how) = (false, Some("failed"));
+            seen.why = Some(why.to_owned());
+        });
+    }
+
+    fn take(&mut self, message: ServerMessage) {
+        match message {
+            ServerMessage::Event(envelope) => self.event(&envelope.event),
+            // Events were missed: where no turn runs, the answer is there.
+            ServerMessage::Snapshot(view) => {
+                let waits = self.tell.borrow().is_working;
+                if waits && view.state == SessionState::Idle && view.turn.is_none() && view.messages > 0 {
+                    self.ask_for_answer();
+                }
+            }
+            ServerMessage::Reply { id, result } if self.said.take_if(|said| *said == id).is_some() => {
+                if let Err(error) = result {
+                    self.failed(&error.cause);
+                }
+            }
+            ServerMessage::Reply { id, result } if self.asked.take_if(|it| *it == id).is_some() => {
+                let messages = match result {
+                    Ok(Reply::History { messages, .. }) => messages,
+                    _ => Vec::new(),
+                };
+                let answer = messages.iter().rev().find(|it| it.role() == Role::Assistant);
+                let answer = answer.map(|message| message.text_content()).unwrap_or_default();
+                self.tell.send_modify(|seen| {
+                    seen.is_working = false;
+                    seen.answer = answer.to_string();
+                });
+            }
+            ServerMessage::Reply { .. } | ServerMessage::Process(_) => (),
+        }
+    }
+
+    fn ask_for_answer(&mut self) {
+        let request = Request::History { before: None, max: MAX_LOOKED };
+        match self.client.request(Some(&self.session), request) {
+            Ok(id) => self.asked = Some(id),
+            Err(error) => self.failed(&error.cause),
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::PermissionDecided { allowed: false, reason, .. } => {
+                self.tell.send_if_modified(|seen| {
+                    let is_new = seen.refused.len() < MAX_REFUSED && !seen.refused.contains(reason);
+                    if is_new {
+                        seen.refused.push(reason.clone());
+                    }
+                    is_new
+                });
+            }
+            Event::TurnEnded { outcome, .. } => {
+                let (how, why) = ended(outcome);
+                self.tell.send_modify(|seen| (seen.how, seen.why) = (Some(how), why));
+                self.ask_for_answer();
+            }
+            Event::State(SessionState::Closed) => self.end(),
+            _ => (),
+        }
+    }
+}
+
+/// How a turn ended, in a word, and why where it did not end well.
+fn ended(outcome: &Outcome) -> (&'static str, Option<String>) {
+    match outcome {
+        Outcome::Complete { .. } => ("done", None),
+        Outcome::Cancelled => ("cancelled", Some("The turn was cancelled.".to_owned())),
+        Outcome::RoundLimit { rounds } => {
+            ("failed", Some(format!("Stopped after {rounds} model calls.")))
+        }
+        Outcome::Stuck { what } => ("failed", Some(format!("Stopped: {what}."))),
+        Outcome::Failed { error, .. } => ("failed", Some(error.to_string())),
+    }
+}

@@ -1,0 +1,221 @@
+//! What a client of the Model Context Protocol writes in a line, and what it is answered. Pure.
+//!
+//! Both wires: the one with a handshake, and 2026-07-28, on which every request names its version.
+
+use serde_json::{Map, Value, json};
+
+/// The versions with a handshake, the newest first.
+const SHAKEN: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The version without.
+const STATELESS: &str = "2026-07-28";
+/// Where a request names its version, and an answer who gives it.
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+const PARSE_ERROR: i64 = -32_700;
+const INVALID_REQUEST: i64 = -32_600;
+const METHOD_NOT_FOUND: i64 = -32_601;
+const INVALID_PARAMS: i64 = -32_602;
+const UNSUPPORTED_VERSION: i64 = -32_022;
+
+const INSTRUCTIONS: &str = "`ask` gives a task to gnoma, a coding agent that works in this project by itself; `continue` goes on \
+    in its session, `status` tells how it is, `cancel` stops it. The file tools work under gnoma's permissions.";
+
+/// A line, read.
+#[derive(Debug, PartialEq)]
+pub(super) enum Incoming {
+    /// To be answered with this.
+    Answered(Value),
+    /// A tool is called.
+    Call(ServedCall),
+    /// The call of that id is no longer wanted.
+    Cancelled(Value),
+    /// Nothing is to be done.
+    Nothing,
+}
+
+/// A call of a tool.
+#[derive(Debug, PartialEq)]
+pub(super) struct ServedCall {
+    /// The request's id.
+    pub(super) id: Value,
+    /// The tool.
+    pub(super) tool: String,
+    /// Its arguments.
+    pub(super) arguments: Map<String, Value>,
+    /// It came on the wire without a handshake.
+    pub(super) is_stateless: bool,
+}
+
+/// Reads a line. `tools`: the list of them.
+pub(super) fn read(line: &str, tools: &Value) -> Incoming {
+    let message: Value = match serde_json::from_str(line) {
+        Ok(message) => message,
+        Err(error) => {
+            return Incoming::Answered(failure(&Value::Null, PARSE_ERROR, &error.to_string()));
+        }
+    };
+    let method = message.get("method").and_then(Value::as_str);
+    let Some(id) = message.get("id").filter(|id| id.is_string() || id.is_number()) else {
+        return match method {
+            Some("notifications/cancelled") => message
+                .pointer("/params/requestId")
+                .map_or(Incoming::Nothing, |id| Incoming::Cancelled(id.clone())),
+            Some(_) => Incoming::Nothing,
+            None => {
+                let text = "it is no request of JSON-RPC 2.0; batches are not taken";
+                Incoming::Answered(failure(&Value::Null, INVALID_REQUEST, text))
+            }
+        };
+    };
+    let Some(method) = method else {
+        // An answer to something that was never asked.
+        return Incoming::Nothing;
+    };
+    let params = message.get("params").cloned().unwrap_or_default();
+    let version = params.get("_meta").and_then(|meta| meta.get(VERSION_KEY));
+    let version = version.and_then(Value::as_str);
+    if let Some(version) = version.filter(|version| *version != STATELESS) {
+        let mut refused = failure(id, UNSUPPORTED_VERSION, "that version is not spoken here");
+        let data = json!({ "supported": [STATELESS], "requested": version });
+        if let Some(error) = refused.get_mut("error").and_then(Value::as_object_mut) {
+            error.insert("data".to_owned(), data);
+        }
+        return Incoming::Answered(refused);
+    }
+    answered(id, method, &params, version.is_some(), tools)
+}
+
+fn answered(
+    id: &Value,
+    method: &str,
+    params: &Value,
+    is_stateless: bool,
+    tools: &Value,
+) -> Incoming {
+    let result = match method {
+        "initialize" => hello(params),
+        "server/discover" => json!({
+            "supportedVersions": [STATELESS], "capabilities": { "tools": {} }, "instructions": INSTRUCTIONS,
+            "ttlMs": 0, "cacheScope": "private",
+        }),
+        "ping" => json!({}),
+        "tools/list" if is_stateless => {
+            json!({ "tools": tools, "ttlMs": 0, "cacheScope": "private" })
+        }
+        "tools/list" => json!({ "tools": tools }),
+        "tools/call" => {
+            let Some(tool) = params.get("name").and_then(Value::as_str) else {
+                let text = "`name` of the tool is missing";
+                return Incoming::Answered(failure(id, INVALID_PARAMS, text));
+            };
+            let is_known = tools.as_array().into_iter().flatten().any(|it| it["name"] == tool);
+            if !is_known {
+                let text = format!("there is no tool `{}`", tool.escape_debug());
+                return Incoming::Answered(failure(id, INVALID_PARAMS, &text));
+            }
+            let arguments = match params.get("arguments") {
+                None | Some(Value::Null) => Map::new(),
+                Some(Value::Object(arguments)) => arguments.clone(),
+                Some(_) => {
+                    let text = "`arguments` is no object";
+                    return Incoming::Answered(failure(id, INVALID_PARAMS, text));
+                }
+            };
+            let (id, tool) = (id.clone(), tool.to_owned());
+            return Incoming::Call(ServedCall { id, tool, arguments, is_stateless });
+        }
+        _ => {
+            let text = format!("`{}` is not offered", method.escape_debug());
+            return Incoming::Answered(failure(id, METHOD_NOT_FOUND, &text));
+        }
+    };
+    let is_newer = is_stateless || method == "server/discover";
+    Incoming::Answered(success(id, result, is_newer))
+}
+
+/// The answer to a handshake: the version that the client wants, where it is spoken here.
+fn hello(params: &Value) -> Value {
+    let wanted = params.get("protocolVersion").and_then(Value::as_str);
+    let version = SHAKEN.iter().find(|version| wanted == Some(version)).unwrap_or(&SHAKEN[0]);
+    json!({
+        "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": server(),
+        "instructions": INSTRUCTIONS,
+    })
+}
+
+fn server() -> Value {
+    json!({ "name": "gnoma", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// An answer.
+pub(super) fn success(id: &Value, mut result: Value, is_stateless: bool) -> Value {
+    if let Some(fields) = result.as_object_mut().filter(|_| is_stateless) {
+        fields.insert("resultType".to_owned(), "complete".into());
+        fields.insert("_meta".to_owned(), json!({ SERVER_KEY: server() }));
+    }
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+}
+
+fn failure(id: &Value, code: i64, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+}
+
+/// The result of a call.
+pub(super) fn outcome(text: &str, is_error: bool, facts: Option<Value>) -> Value {
+    let mut result = json!({ "content": [{ "type": "text", "text": text }], "isError": is_error });
+    if let (Some(facts), Some(fields)) = (facts, result.as_object_mut()) {
+        fields.insert("structuredContent".to_owned(), facts);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(message: &Value) -> Value {
+        let tools = json!([{ "name": "ask" }]);
+        match read(&message.to_string(), &tools) {
+            Incoming::Answered(answer) => answer,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn both_wires_are_spoken() {
+        let hello = |version: &str| {
+            let params = json!({ "protocolVersion": version, "capabilities": {} });
+            answer(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))
+        };
+        assert_eq!(hello("2025-03-26")["result"]["protocolVersion"], "2025-03-26");
+        assert_eq!(hello("1999-01-01")["result"]["protocolVersion"], "2025-11-25");
+        assert!(hello("2025-11-25")["result"].get("resultType").is_none());
+        let list = |version: &str| {
+            let meta = json!({ VERSION_KEY: version });
+            answer(&json!({"id": "a", "method": "tools/list", "params": {"_meta": meta}}))
+        };
+        assert_eq!(list(STATELESS)["result"]["resultType"], "complete");
+        assert_eq!(list("2030-01-01")["error"]["code"], UNSUPPORTED_VERSION);
+        let discover = answer(&json!({"id": 3, "method": "server/discover"}));
+        assert_eq!(discover["result"]["supportedVersions"][0], STATELESS);
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused_or_left() {
+        let tools = json!([{ "name": "ask" }]);
+        let code = |message: &Value| answer(message)["error"]["code"].clone();
+        assert_eq!(code(&json!({"id": 1, "method": "resources/list"})), METHOD_NOT_FOUND);
+        let call = |params: Value| json!({"id": 1, "method": "tools/call", "params": params});
+        assert_eq!(code(&call(json!({"name": "x"}))), INVALID_PARAMS);
+        assert_eq!(code(&call(json!({"name": "ask", "arguments": []}))), INVALID_PARAMS);
+        assert_eq!(code(&json!([])), INVALID_REQUEST);
+        let Incoming::Answered(broken) = read("{", &tools) else { panic!() };
+        assert_eq!(broken["error"]["code"], PARSE_ERROR);
+        for quiet in ["{\"method\":\"notifications/initialized\"}", "{\"id\":7,\"result\":{}}"] {
+            assert_eq!(read(quiet, &tools), Incoming::Nothing);
+        }
+        let cancelled = r#"{"method":"notifications/cancelled","params":{"requestId":4}}"#;
+        assert_eq!(read(cancelled, &tools), Incoming::Cancelled(json!(4)));
+    }
+}

@@ -1,0 +1,83 @@
+//! A model that is none: it calls one tool in its first answer and says nothing in the next, and remembers
+//! what it was sent. What comes of the call goes through everything that a real one goes through.
+
+use std::{
+    future,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures_util::stream;
+use gnoma_core::{
+    EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, StopReason, StreamEvent,
+    message::{Content, ResultPart, ToolResult},
+    tool::BoxFuture,
+};
+
+/// The id of its call.
+pub(super) const CALL: &str = "call_run";
+
+/// The model.
+#[derive(Default)]
+pub(super) struct ScriptedModel {
+    tool: String,
+    arguments: String,
+    requests: Mutex<Vec<Vec<Arc<Message>>>>,
+}
+
+impl ScriptedModel {
+    /// One that calls `tool` with these arguments.
+    pub(super) fn calling(tool: &str, arguments: String) -> Self {
+        Self { tool: tool.to_owned(), arguments, requests: Mutex::default() }
+    }
+
+    /// The results of tools in the last request, as they came through the firewall, and whether one of
+    /// them says that the call failed.
+    pub(super) fn told(&self) -> (String, bool) {
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let content = requests.last().into_iter().flatten().flat_map(|message| message.content());
+        let results: Vec<&ToolResult> = content
+            .filter_map(|content| match content {
+                Content::ToolResult(result) => Some(result),
+                _ => None,
+            })
+            .collect();
+        let texts = results.iter().flat_map(|result| &result.parts).map(|part| match part {
+            ResultPart::Text { text } => text.as_str(),
+            _ => "",
+        });
+        (texts.collect(), results.iter().any(|result| result.is_error))
+    }
+}
+
+impl Provider for ScriptedModel {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn stream(&self, request: ModelRequest) -> EventStream {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.push(request.messages);
+        let events = if requests.len() == 1 {
+            vec![
+                StreamEvent::ToolCallStart {
+                    slot: 0,
+                    id: CALL.to_owned(),
+                    name: self.tool.clone(),
+                },
+                StreamEvent::ToolCallDelta { slot: 0, fragment: self.arguments.clone() },
+                StreamEvent::ToolCallDone { slot: 0 },
+                StreamEvent::Stop(StopReason::ToolUse),
+            ]
+        } else {
+            vec![
+                StreamEvent::TextDelta { slot: 0, text: "done".to_owned() },
+                StreamEvent::Stop(StopReason::EndTurn),
+            ]
+        };
+        Box::pin(stream::iter(events.into_iter().map(Ok)))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        Box::pin(future::ready(Ok(Vec::new())))
+    }
+}

@@ -1,0 +1,119 @@
+//! gnoma as an MCP server, spoken to over its standard input and output.
+
+use std::{process::Stdio, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    process::{Child, ChildStdin, ChildStdout},
+    time::timeout,
+};
+
+use crate::support::{World, exists, says};
+
+/// No answer takes longer.
+const MAX_ANSWER: Duration = Duration::from_secs(30);
+
+/// A client's end of a running server.
+struct Served {
+    child: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+    next: u64,
+}
+
+impl Served {
+    fn start(world: &World, args: &[&str]) -> Self {
+        let args: Vec<&str> = args.iter().copied().chain(["mcp", "serve"]).collect();
+        let mut child = world.command(&args).stdin(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, input, output, next: 1 }
+    }
+
+    async fn send(&mut self, message: &Value) {
+        self.input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn answer(&mut self) -> Value {
+        let line = timeout(MAX_ANSWER, self.output.next_line()).await.expect("no answer");
+        serde_json::from_str(&line.unwrap().expect("the server has ended")).unwrap()
+    }
+
+    async fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.next;
+        self.next += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        let answer = self.answer().await;
+        assert_eq!(answer["id"], id);
+        answer["result"].clone()
+    }
+
+    async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.request("tools/call", json!({"name": tool, "arguments": arguments})).await
+    }
+
+    /// Ends the input: the server ends by itself.
+    async fn end(self) {
+        let Self { mut child, input, .. } = self;
+        drop(input);
+        assert!(timeout(MAX_ANSWER, child.wait()).await.unwrap().unwrap().success());
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_asked_continued_and_looked_at_as_tools() {
+    let world = World::new([says("first answer"), says("second answer"), says("late")]);
+    let mut served = Served::start(&world, &[]);
+    let hello = served.request("initialize", json!({"protocolVersion": "2025-06-18"})).await;
+    assert_eq!(hello["protocolVersion"], "2025-06-18");
+    served.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    let tools = served.request("tools/list", json!({})).await["tools"].clone();
+    let names: Vec<&str> =
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    for name in ["ask", "continue", "status", "cancel", "fs_read", "fs_edit"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    let first = served.call("ask", json!({"prompt": "what is it"})).await;
+    assert_eq!(first["structuredContent"]["answer"], "first answer", "{first}");
+    assert_eq!(first["structuredContent"]["state"], "done");
+    let session = first["structuredContent"]["session"].clone();
+    let more = json!({"session": session, "prompt": "and now"});
+    let second = served.call("continue", more.clone()).await;
+    assert!(second["content"][0]["text"].as_str().unwrap().starts_with("second answer"), "{second}");
+    let sent = world.sent();
+    assert!(sent.contains("what is it") && sent.contains("and now"));
+    assert_eq!(world.server.requests().len(), 2);
+    let status = served.call("status", json!({"session": session})).await;
+    assert_eq!(status["structuredContent"]["answer"], "second answer");
+    let unknown = served.call("status", json!({"session": "nobody"})).await;
+    assert_eq!(unknown["isError"], true);
+    served.end().await;
+    // A saved session goes on in another server.
+    let mut served = Served::start(&world, &[]);
+    let third = served.call("continue", more).await;
+    assert_eq!(third["structuredContent"]["answer"], "late", "{third}");
+    assert!(world.last_request().iter().any(|(_, text)| text == "first answer"));
+    served.end().await;
+}
+
+#[tokio::test]
+async fn file_tools_are_served_under_the_guard() {
+    let world = World::new([]).among_files();
+    world.write("a.txt", "c0ntent\n");
+    let mut served = Served::start(&world, &[]);
+    let read = served.call("fs_read", json!({"path": "a.txt"})).await;
+    assert!(read["content"][0]["text"].as_str().unwrap().contains("c0ntent"), "{read}");
+    let write = json!({"path": "b.txt", "content": "x"});
+    let refused = served.call("fs_write", write.clone()).await;
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(!exists(world.project.path(), "b.txt"));
+    served.end().await;
+    let mut served = Served::start(&world, &["--permission", "accept_edits"]);
+    let written = served.call("fs_write", write).await;
+    assert_eq!(written["isError"], false, "{written}");
+    assert!(exists(world.project.path(), "b.txt"));
+    let outside = served.call("fs_write", json!({"path": "/etc/gnoma-x", "content": "x"})).await;
+    assert_eq!(outside["isError"], true, "{outside}");
+    served.end().await;
+}

@@ -226,6 +226,11 @@ pub trait Lifecycle: Send + Sync + fmt::Debug {
     /// says so; see [`Prepared::tools`].
     fn held_to(&self) -> Option<Arc<[String]>>;
 
+    /// Texts that stay in the conversation when it is compacted, besides the summary.
+    fn kept(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The hooks with where they come from and how they ran last, a line each, for people.
     fn hooks_told(&self) -> Vec<String>;
 

@@ -17,6 +17,10 @@ const SUMMARY_TOKENS: u32 = 2_048;
 const TAIL_SHARE: u64 = 4;
 /// A summary takes at most this part of the window.
 const SUMMARY_SHARE: u32 = 8;
+/// What stays besides a summary takes at most this part of the window.
+const KEPT_SHARE: u32 = 4;
+/// What stands before it.
+const KEPT: &str = "Skills that were loaded, word for word; they still hold:";
 /// The window of an arm of which none is known.
 pub(crate) const UNKNOWN_WINDOW_TOKENS: u32 = 32_768;
 /// A window with fewer tokens left is about to be full.
@@ -37,6 +41,8 @@ pub(crate) struct Cut {
     pub(crate) past_tokens: u64,
     /// Tokens of the window that the conversation has to fit, where it is known.
     pub(crate) window_tokens: Option<u32>,
+    /// What stays besides the summary.
+    pub(crate) kept: Vec<String>,
 }
 
 impl Cut {
@@ -46,6 +52,15 @@ impl Cut {
     /// There are no words, or they are not fewer.
     pub(crate) fn summary(&self, answer: &str) -> Result<(String, Message), &'static str> {
         let words = words(answer, self.window_tokens).ok_or("the model gave no summary")?;
+        let most = self.window_tokens.unwrap_or(UNKNOWN_WINDOW_TOKENS) / KEPT_SHARE;
+        let kept = self.kept.join("\n");
+        if !kept.is_empty() && tokens::estimate(&kept) <= most as usize {
+            let whole = format!("{words}\n\n{KEPT}\n{kept}");
+            let message = Message::user_text(prompt::summary(&whole));
+            if tokens_of(&message) < self.past_tokens {
+                return Ok((whole, message));
+            }
+        }
         let message = Message::user_text(prompt::summary(&words));
         if tokens_of(&message) >= self.past_tokens {
             return Err("the summary is no shorter than the conversation");

@@ -20,7 +20,7 @@ use crate::{
     hooks::{HookLook, Hooks},
     nested::{self, Announced},
     places::{BroughtBy, ExtendPlaces, read_text},
-    skills::{self, Skill, SkillTool, tool::HeldTo},
+    skills::{self, KeptSkills, Skill, SkillTool, tool::HeldTo},
 };
 
 /// The extensions of a session.
@@ -30,6 +30,8 @@ pub struct Extensions {
     skills: Arc<[Skill]>,
     held_to: HeldTo,
     hooks: Arc<Hooks>,
+    /// Texts of skills that were used.
+    kept: Arc<KeptSkills>,
     /// Instructions of deeper folders that were told.
     told: Announced,
 }
@@ -66,6 +68,7 @@ impl Extensions {
             skills,
             held_to: HeldTo::default(),
             hooks: Arc::new(hooks),
+            kept: Arc::default(),
             told: Announced::default(),
         }
     }
@@ -82,7 +85,8 @@ impl Extensions {
         if self.skills.is_empty() {
             return Vec::new();
         }
-        vec![Arc::new(SkillTool::new(Arc::clone(&self.skills), Arc::clone(&self.held_to)))]
+        let (held_to, kept) = (Arc::clone(&self.held_to), Arc::clone(&self.kept));
+        vec![Arc::new(SkillTool::new(Arc::clone(&self.skills), held_to, kept))]
     }
 
     /// What they add to the system prompt; may be empty.
@@ -116,6 +120,7 @@ pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
 /// What a name behind a slash stands for.
 struct Meaning {
     by: BroughtBy,
+    is_skill: bool,
     body: String,
     tools: Option<Vec<String>>,
     model: Option<String>,
@@ -125,7 +130,7 @@ struct Meaning {
 impl From<CustomCommand> for Meaning {
     fn from(command: CustomCommand) -> Self {
         let CustomCommand { by, body, tools, model, .. } = command;
-        Self { by, body, tools, model, refusal: None }
+        Self { by, is_skill: false, body, tools, model, refusal: None }
     }
 }
 
@@ -135,7 +140,7 @@ impl From<Skill> for Meaning {
         let refusal = is_batch.then(|| skill.body.clone());
         let body = skills::tool::text(&skill, "");
         let Skill { by, tools, model, .. } = skill;
-        Self { by, body, tools, model, refusal }
+        Self { by, is_skill: true, body, tools, model, refusal }
     }
 }
 
@@ -150,12 +155,16 @@ fn meaning(places: &ExtendPlaces, name: &str) -> Option<Meaning> {
     }
 }
 
-/// What is said in place of a text that names a command or a skill; `None` where it names none.
-fn expanded(places: &ExtendPlaces, text: &str) -> Option<Prepared> {
+/// A skill's name and text.
+type UsedSkill = (String, String);
+
+/// What is said in place of a text that names a command or a skill, and the skill; `None` where it names
+/// none.
+fn expanded(places: &ExtendPlaces, text: &str) -> Option<(Prepared, Option<UsedSkill>)> {
     let (name, arguments) = commands::named(text)?;
     let meaning = meaning(places, name)?;
     if let Some(why) = meaning.refusal {
-        return Some(Prepared { block: Some(why), ..Prepared::default() });
+        return Some((Prepared { block: Some(why), ..Prepared::default() }, None));
     }
     let mut include = |path: &str| included(places, path);
     let (mut parts, mut notices) = commands::expand(&meaning.body, arguments, &mut include);
@@ -167,9 +176,10 @@ fn expanded(places: &ExtendPlaces, text: &str) -> Option<Prepared> {
             ));
         }
     }
-    let Meaning { tools, model, .. } = meaning;
+    let Meaning { is_skill, body, tools, model, .. } = meaning;
     let model = model.filter(|model| model != "inherit");
-    Some(Prepared { parts: Some(parts), tools, model, notices, ..Prepared::default() })
+    let used = is_skill.then(|| (name.to_owned(), body));
+    Some((Prepared { parts: Some(parts), tools, model, notices, ..Prepared::default() }, used))
 }
 
 /// Takes the shell commands out; says whether there were any.
@@ -226,6 +236,8 @@ impl Lifecycle for Extensions {
     fn prepare(&self, text: String, mode: PermissionMode) -> BoxFuture<'static, Prepared> {
         let (places, held_to) = (Arc::clone(&self.places), Arc::clone(&self.held_to));
         let hooks = Arc::clone(&self.hooks);
+        let kept = Arc::clone(&self.kept);
+        hooks.prompted(&text);
         Box::pin(async move {
             let said = if hooks.listens(PointKind::Prompt) {
                 hooks.at(Point::Prompt { text: text.clone() }, mode).await
@@ -237,7 +249,10 @@ impl Lifecycle for Extensions {
                 return Prepared { block, notices, ..Prepared::default() };
             }
             let expanded = spawn_blocking(move || expanded(&places, &text)).await;
-            let mut prepared = expanded.ok().flatten().unwrap_or_default();
+            let (mut prepared, skill) = expanded.ok().flatten().unwrap_or_default();
+            if let Some((name, text)) = skill {
+                kept.add(&name, text);
+            }
             skills::tool::hold(&held_to, prepared.tools.as_deref());
             prepared.context.extend(said.context);
             prepared.notices.extend(said.notices);
@@ -247,6 +262,10 @@ impl Lifecycle for Extensions {
 
     fn held_to(&self) -> Option<Arc<[String]>> {
         self.held_to.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn kept(&self) -> Vec<String> {
+        self.kept.texts()
     }
 
     fn hooks_told(&self) -> Vec<String> {

@@ -15,6 +15,7 @@ mod nested;
 mod places;
 mod plugin;
 pub mod plugins;
+mod rules;
 pub mod skills;
 
 pub use extensions::{Extensions, SlashName, named};

@@ -238,6 +238,9 @@ pub(crate) fn context(project: &Project) -> String {
     if found.parts.is_empty() {
         text.push_str("no instructions (AGENTS.md, CLAUDE.md, .claude/rules)\n");
     }
+    for (place, files) in &found.scoped {
+        text.push_str(&format!("{place}: told when one of these files is touched: {files}\n"));
+    }
     let prompt = Extensions::read(places(project), Hooks::default()).prompt();
     if !prompt.is_empty() {
         let count = prompt.lines().count() - 1;

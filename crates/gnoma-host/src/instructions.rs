@@ -130,6 +130,7 @@ mod tests {
         put(&project, "docs/b.md", "deeper");
         put(&project, "docs/code.md", "not this");
         put(&project, ".claude/rules/r.md", "---\npaths: src/**\n---\na rule");
+        put(&project, ".claude/rules/all.md", "---\nname: x\n---\nfor all");
         put(&home, ".claude/CLAUDE.md", "mine @~/notes.md");
         put(&home, "notes.md", "noted");
         let found = find(project.path(), Path::new("/nowhere"), Some(home.path()));
@@ -137,14 +138,16 @@ mod tests {
         let wanted = [
             "~/.claude/CLAUDE.md",
             "~/notes.md",
-            ".claude/rules/r.md",
+            ".claude/rules/all.md",
             "CLAUDE.md",
             "docs/a.md",
             "docs/b.md",
             "CLAUDE.local.md",
         ];
         assert_eq!(places, wanted);
-        assert!(found.text().contains("(for files: src/**)\na rule"), "{}", found.text());
+        assert!(found.text().contains("rules/all.md\nfor all"), "{}", found.text());
+        let scoped = (".claude/rules/r.md".to_owned(), "src/**".to_owned());
+        assert_eq!(found.scoped, [scoped]);
         assert_eq!(found.warnings, [""; 0]);
     }
 

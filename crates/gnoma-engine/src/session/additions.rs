@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use gnoma_core::lifecycle::{Lifecycle, PointAnswer, PointKind};
+use gnoma_core::{
+    Message,
+    lifecycle::{Lifecycle, PointAnswer, PointKind},
+    message::Content,
+};
 use tokio::{sync::oneshot, task::JoinSet};
 
 use crate::turn::Stops;
@@ -44,9 +48,34 @@ impl Additions {
         self.lifecycle.as_ref()?.held_to()
     }
 
+    /// What stays besides a summary of the conversation, but for what `stays` holds anyway.
+    pub(super) fn kept(&self, stays: &[Arc<Message>]) -> Vec<String> {
+        let mut texts = self.lifecycle.as_ref().map(|all| all.kept()).unwrap_or_default();
+        let holds = |text: &str| {
+            // Without the marks around it.
+            let inner = text.split_once('\n').and_then(|(_, rest)| rest.rsplit_once('\n'));
+            let inner = inner.map_or(text, |(inner, _)| inner);
+            stays.iter().any(|message| says(message, inner))
+        };
+        texts.retain(|text| !holds(text));
+        texts
+    }
+
     pub(super) fn turn_ended(&self) {
         if let Some(lifecycle) = &self.lifecycle {
             lifecycle.turn_ended();
         }
     }
+}
+
+/// Whether a message holds a text.
+fn says(message: &Message, text: &str) -> bool {
+    message.content().iter().any(|content| match content {
+        Content::Text(said) => said.text.contains(text),
+        Content::ToolResult(result) => result.joined_text().contains(text),
+        Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_)
+        | Content::Image(_) => false,
+    })
 }

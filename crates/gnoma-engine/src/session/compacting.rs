@@ -57,6 +57,7 @@ impl Session {
         let past = rest.iter().take(cut);
         let past: Vec<Arc<Message>> = summary.into_iter().chain(past).cloned().collect();
         let past_tokens = compact::estimate(&past);
+        let kept = self.added.kept(rest.get(cut..).unwrap_or_default());
         if !whatever_it_wins && !compact::is_worth_it(past_tokens, window_tokens) {
             return Err(NotCompacted::NothingToShorten);
         }
@@ -78,7 +79,7 @@ impl Session {
             let (words, shares) = asked(&tellers, &past, &account).await;
             Awaited::Summary(words, shares)
         });
-        Ok(Cut { messages, past_tokens, window_tokens })
+        Ok(Cut { messages, past_tokens, window_tokens, kept })
     }
 
     /// The arm has told the past, or none has.

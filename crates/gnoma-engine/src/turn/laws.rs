@@ -166,7 +166,7 @@ impl Walk {
     }
 
     fn reply(&mut self, wish: &Effect) -> Input {
-        let cut = Cut { messages: 1, past_tokens: 50, window_tokens: None };
+        let cut = Cut { messages: 1, past_tokens: 50, window_tokens: None, kept: Vec::new() };
         match (wish, self.dice.below(4)) {
             (Effect::Route, 0) => Input::Routed(Err(failure(ErrorKind::NotFound))),
             (Effect::Route, 1) => Input::Routed(Ok(Delivery::Conferred)),

@@ -13,6 +13,8 @@ use crate::names::theirs;
 pub(crate) struct HookSession {
     pub(crate) id: String,
     pub(crate) cwd: String,
+    /// Where the conversation can be read; may be empty.
+    pub(crate) transcript: String,
 }
 
 /// The facts of a point, as the hook's contract has them.
@@ -21,9 +23,17 @@ pub(crate) fn input(
     point: &Point,
     mode: PermissionMode,
     session: &HookSession,
+    prompt: u64,
 ) -> Value {
     match hook.contract {
-        HookContract::Claude => claude(hook, point, mode, session),
+        HookContract::Claude => {
+            let mut value = claude(hook, point, mode, session);
+            // Which of the person's messages it belongs to.
+            if let Some(fields) = value.as_object_mut().filter(|_| prompt > 0) {
+                fields.insert("prompt_id".to_owned(), format!("{}-{prompt}", session.id).into());
+            }
+            value
+        }
         HookContract::Own => own(hook, point, session),
     }
 }
@@ -34,7 +44,7 @@ fn claude(hook: &Hook, point: &Point, mode: PermissionMode, session: &HookSessio
         fields.insert(name.to_owned(), value);
     };
     put("session_id", json!(session.id));
-    put("transcript_path", json!(""));
+    put("transcript_path", json!(session.transcript));
     put("cwd", json!(session.cwd));
     put("permission_mode", json!(mode_name(mode)));
     put("hook_event_name", json!(hook.event));
@@ -128,7 +138,7 @@ pub(crate) fn own_arguments(call: &ToolCall, mut changed: Value) -> Value {
 }
 
 /// What a tool said, and whether it failed.
-fn said(outcome: &ToolOutcome) -> (String, bool) {
+pub(crate) fn said(outcome: &ToolOutcome) -> (String, bool) {
     let text = |parts: &[ResultPart]| {
         let texts = parts.iter().filter_map(|part| match part {
             ResultPart::Text { text } => Some(text.as_str()),

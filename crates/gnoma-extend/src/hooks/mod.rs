@@ -12,6 +12,7 @@ mod input;
 mod matcher;
 mod run;
 mod set;
+mod transcript;
 
 pub use self::{
     files::{Found, of_plugin, read},

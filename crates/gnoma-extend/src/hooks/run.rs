@@ -119,6 +119,11 @@ impl HookRunner {
         Self { refusal: Some(why), ..none }
     }
 
+    /// The folder of what is handed to hooks, where any can be run.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        Some(&*self.folder).filter(|_| self.refusal.is_none())
+    }
+
     /// Runs a shell line with `input` on its standard input.
     pub(crate) async fn run(
         self: Arc<Self>,

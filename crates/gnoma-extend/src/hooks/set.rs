@@ -3,20 +3,27 @@
 use std::{
     collections::HashSet,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use gnoma_core::{
     lifecycle::{Point, PointAnswer, PointKind},
     session::PermissionMode,
 };
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{
+    task::{JoinSet, spawn_blocking},
+    time::Instant,
+};
 
 use super::{
     answer::{self, HookEnd},
     hook::Hook,
     input::{self, HookSession},
     run::HookRunner,
+    transcript::Transcript,
 };
 use crate::places::BroughtBy;
 
@@ -33,6 +40,9 @@ pub struct Hooks {
     points: HashSet<PointKind>,
     runner: Option<Arc<HookRunner>>,
     session: Arc<HookSession>,
+    transcript: Option<Arc<Transcript>>,
+    /// How many messages of the person there were.
+    prompts: AtomicU64,
     last: LastRuns,
     /// Those that nobody waits for.
     beside: Mutex<JoinSet<()>>,
@@ -58,11 +68,19 @@ impl Hooks {
     #[must_use]
     pub fn new(hooks: Vec<Hook>, runner: HookRunner, session: String, cwd: String) -> Self {
         let last = Arc::new(Mutex::new(vec![None; hooks.len()]));
+        let transcript = runner.folder().and_then(Transcript::begin).map(Arc::new);
+        let path = transcript.as_ref().map(|it| it.path().display().to_string());
         Self {
             points: hooks.iter().map(|hook| hook.point).collect(),
             hooks: hooks.into_iter().map(Arc::new).collect(),
             runner: Some(Arc::new(runner)),
-            session: Arc::new(HookSession { id: session, cwd }),
+            session: Arc::new(HookSession {
+                id: session,
+                cwd,
+                transcript: path.unwrap_or_default(),
+            }),
+            transcript,
+            prompts: AtomicU64::new(0),
             last,
             beside: Mutex::default(),
         }
@@ -72,7 +90,23 @@ impl Hooks {
     #[must_use]
     pub fn listens(&self, kind: PointKind) -> bool {
         let has_beside = || self.hooks.iter().any(|hook| hook.is_async);
-        self.points.contains(&kind) || (kind == PointKind::SessionEnd && has_beside())
+        self.points.contains(&kind)
+            || (kind == PointKind::SessionEnd && has_beside())
+            // What people say and the model's last words are part of what hooks can read.
+            || (matches!(kind, PointKind::Prompt | PointKind::BeforeStop)
+                && self.transcript.is_some())
+    }
+
+    /// A person has said something, whether hooks are asked about it or not.
+    pub(crate) fn prompted(&self, text: &str) {
+        self.prompts.fetch_add(1, Ordering::Relaxed);
+        self.note(&Point::Prompt { text: text.to_owned() });
+    }
+
+    fn note(&self, point: &Point) {
+        if let Some(transcript) = &self.transcript {
+            transcript.note(&self.session.id, point);
+        }
     }
 
     /// All of them, with what came of their last run.
@@ -95,6 +129,9 @@ impl Hooks {
         point: Point,
         mode: PermissionMode,
     ) -> impl Future<Output = PointAnswer> + Send + 'static + use<> {
+        if !matches!(point, Point::Prompt { .. }) {
+            self.note(&point);
+        }
         let fitting: Vec<(usize, Arc<Hook>)> =
             self.fitting(&point).map(|(at, hook)| (at, Arc::clone(hook))).collect();
         let (runner, last) = (&self.runner, Arc::clone(&self.last));
@@ -103,9 +140,14 @@ impl Hooks {
         if let Some(runner) = runner.as_ref().filter(|_| !fitting.is_empty()) {
             let point = Arc::new(point);
             for (at, hook) in fitting {
-                let input = input::input(&hook, &point, mode, &self.session).to_string();
-                let run =
-                    one(at, hook, Arc::clone(&point), input, Arc::clone(runner), Arc::clone(&last));
+                let prompt = self.prompts.load(Ordering::Relaxed);
+                let input = input::input(&hook, &point, mode, &self.session, prompt).to_string();
+                let given = HookGiven {
+                    point: Arc::clone(&point),
+                    input,
+                    transcript: self.transcript.clone(),
+                };
+                let run = one(at, hook, given, Arc::clone(runner), Arc::clone(&last));
                 if run.0 {
                     let mut beside = locked(&self.beside);
                     while beside.try_join_next().is_some() {}
@@ -158,17 +200,27 @@ impl Hooks {
 
 type Answered = (usize, PointAnswer);
 
+/// What a hook is given.
+struct HookGiven {
+    point: Arc<Point>,
+    input: String,
+    transcript: Option<Arc<Transcript>>,
+}
+
 /// One hook's run; whether nobody waits for it.
 fn one(
     at: usize,
     hook: Arc<Hook>,
-    point: Arc<Point>,
-    input: String,
+    given: HookGiven,
     runner: Arc<HookRunner>,
     last: LastRuns,
 ) -> (bool, impl Future<Output = Answered> + Send + 'static) {
     let is_async = hook.is_async;
+    let HookGiven { point, input, transcript } = given;
     let work = async move {
+        if let Some(transcript) = transcript {
+            spawn_blocking(move || transcript.flush()).await.ok();
+        }
         let started = Instant::now();
         let run = runner.run(hook.line(), input, hook.timeout).await;
         let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);

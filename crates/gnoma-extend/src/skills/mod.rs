@@ -4,6 +4,7 @@
 //! text names them. Also read: single Markdown files, as earlier versions of gnoma had them.
 
 mod bundled;
+mod kept;
 mod skill;
 pub(crate) mod tool;
 mod validate;
@@ -13,6 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub(crate) use self::kept::KeptSkills;
 pub use self::{
     skill::Skill,
     tool::SkillTool,

@@ -14,7 +14,7 @@ use gnoma_core::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::skill::Skill;
+use super::{kept::KeptSkills, skill::Skill};
 use crate::{commands::expand, places::read_text};
 
 /// Most files of a skill that are named.
@@ -28,6 +28,7 @@ pub struct SkillTool {
     spec: ToolSpec,
     skills: Arc<[Skill]>,
     held_to: HeldTo,
+    kept: Arc<KeptSkills>,
 }
 
 impl fmt::Debug for SkillTool {
@@ -46,7 +47,7 @@ struct Arguments {
 }
 
 impl SkillTool {
-    pub(crate) fn new(skills: Arc<[Skill]>, held_to: HeldTo) -> Self {
+    pub(crate) fn new(skills: Arc<[Skill]>, held_to: HeldTo, kept: Arc<KeptSkills>) -> Self {
         let parameters = RawJson::of(&json!({
             "type": "object",
             "properties": {
@@ -67,7 +68,7 @@ impl SkillTool {
             kind: ToolKind::Other,
             tier: Tier::Full,
         };
-        Self { spec, skills, held_to }
+        Self { spec, skills, held_to, kept }
     }
 }
 
@@ -90,9 +91,14 @@ impl Tool for SkillTool {
         if arguments.file.is_none() {
             hold(&self.held_to, skill.tools.as_deref());
         }
+        let kept = Arc::clone(&self.kept);
         Box::pin(async move {
             let work = move || match &arguments.file {
-                None => Ok(text(&skill, &arguments.arguments)),
+                None => {
+                    let text = text(&skill, &arguments.arguments);
+                    kept.add(&skill.name, text.clone());
+                    Ok(text)
+                }
                 Some(file) => file_of(&skill, file),
             };
             match tokio::task::spawn_blocking(work).await {

@@ -45,6 +45,8 @@ impl InstructionPart {
 pub struct Instructions {
     /// The files, the weightiest last.
     pub parts: Vec<InstructionPart>,
+    /// Rules for certain files, which are told when such a file is touched: each with its place and the files.
+    pub scoped: Vec<(String, String)>,
     /// What was left out and why, a sentence each.
     pub warnings: Vec<String>,
 }
@@ -95,8 +97,12 @@ impl<'h> InstructionReader<'h> {
             let most = MAX_FILE_BYTES >> 10;
             self.warn(format!("`{place}` is longer than {most} KiB; its end was cut off"));
         }
+        let (body, paths) = body(&text);
+        if !paths.is_empty() && path.components().any(|part| part.as_os_str() == "rules") {
+            return self.found.scoped.push((place, paths.join(", ")));
+        }
         let imports = if depth < MAX_DEPTH { imports(&text) } else { Vec::new() };
-        let part = InstructionPart { place, is_users: project.is_none(), text: body(&text) };
+        let part = InstructionPart { place, is_users: project.is_none(), text: body };
         if !part.text.trim().is_empty() {
             self.found.parts.push(part);
         }
@@ -186,12 +192,12 @@ fn taken(real: &Path) -> Option<(String, bool)> {
     Some((text, is_cut))
 }
 
-/// What a file says, without the fields before it; of those the paths are told that it is for.
-fn body(text: &str) -> String {
+/// What a file says, without the fields before it, and the paths that these say it is for.
+fn body(text: &str) -> (String, Vec<String>) {
     let Some((fields, rest)) =
         text.strip_prefix("---\n").and_then(|inner| inner.split_once("\n---\n"))
     else {
-        return text.to_owned();
+        return (text.to_owned(), Vec::new());
     };
     let mut paths = Vec::new();
     let mut is_list = false;
@@ -205,11 +211,7 @@ fn body(text: &str) -> String {
             is_list = false;
         }
     }
-    if paths.is_empty() {
-        rest.to_owned()
-    } else {
-        format!("(for files: {})\n{rest}", paths.join(", "))
-    }
+    (rest.to_owned(), paths)
 }
 
 /// The paths behind `@` that stand apart and in no code.

@@ -221,3 +221,25 @@ async fn skills_are_listed_shown_and_checked() {
     let doctor = world.run(&["doctor"]).await;
     assert!(doctor.out.contains("1 skills wait for `gnoma trust`"), "{doctor:?}");
 }
+
+#[tokio::test]
+async fn rules_for_certain_files_are_told_once_such_a_file_is_touched() {
+    let world = World::new([
+        calls("fs_read", r#"{"path":"notes.txt"}"#),
+        calls("fs_read", r#"{"path":"src/a.rs"}"#),
+        calls("fs_read", r#"{"path":"src/deep/b.rs"}"#),
+        says("done"),
+    ]);
+    world.put(".claude/rules/rust.md", "---\npaths:\n  - \"src/**/*.rs\"\n---\nn0 unwrap");
+    world.put(".claude/rules/all.md", "al1 files");
+    for name in ["notes.txt", "src/a.rs", "src/deep/b.rs"] {
+        world.put(name, "text");
+    }
+    world.run(&["look"]).await;
+    let sent: Vec<String> =
+        world.server.requests().iter().map(|request| request.json().to_string()).collect();
+    assert!(sent[0].contains("al1 files") && !sent[0].contains("n0 unwrap"), "{}", sent[0]);
+    assert!(!sent[1].contains("n0 unwrap"), "{}", sent[1]);
+    assert!(sent[2].contains("n0 unwrap"), "{}", sent[2]);
+    assert_eq!(sent[3].matches("n0 unwrap").count(), 1, "{}", sent[3]);
+}

@@ -288,3 +288,18 @@ async fn a_hook_that_does_nothing_costs_little() {
         println!("thinking {thinking} ms: a no-op hook adds {added:?} to a call ({took:?})");
     }
 }
+
+#[tokio::test]
+async fn hooks_can_read_what_was_said_and_to_which_message_they_belong() {
+    let copy = "cat > seen.json; cp \"$(sed -n 's/.*\"transcript_path\":\"\\([^\"]*\\)\".*/\\1/p' seen.json)\" t.jsonl";
+    let world = world(&[("Stop", "", copy)], vec![writes("a.txt"), says("all d0ne")]);
+    go(&world, "do the th1ng").await;
+    let seen: Value = serde_json::from_str(&world.read("seen.json")).unwrap();
+    assert!(seen["prompt_id"].as_str().is_some_and(|id| !id.is_empty()), "{seen}");
+    let text = world.read("t.jsonl");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["message"]["content"], "do the th1ng", "{text}");
+    assert_eq!(lines[1]["message"]["content"][0]["name"], "Write", "{text}");
+    assert_eq!(lines.last().unwrap()["message"]["content"][0]["text"], "all d0ne", "{text}");
+    assert!(!std::path::Path::new(seen["transcript_path"].as_str().unwrap()).exists());
+}

@@ -25,6 +25,7 @@ mod life;
 mod looking;
 #[cfg(test)]
 mod mcp;
+#[cfg(test)]
 mod mcp_serve;
 #[cfg(test)]
 mod output;

@@ -1,0 +1,95 @@
+//! The conversation as hooks read it behind `transcript_path`: a JSON object a line, in the form of the other
+//! program, as far as points of the session tell of it. It goes with the session.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+use gnoma_core::{cut, lifecycle::Point};
+use serde_json::{Value, json};
+
+use super::input::{said, tool_input};
+use crate::names::theirs;
+
+/// Most bytes of it; what comes later is left out.
+const MAX_TRANSCRIPT_BYTES: usize = 8 << 20;
+/// Most of what one tool said.
+const MAX_RESULT_BYTES: usize = 64 << 10;
+
+/// The conversation so far.
+#[derive(Debug)]
+pub(crate) struct Transcript {
+    file: tempfile::NamedTempFile,
+    lines: Mutex<Unwritten>,
+}
+
+#[derive(Debug, Default)]
+struct Unwritten {
+    text: String,
+    bytes: usize,
+}
+
+impl Transcript {
+    /// A new one in a folder; `None` where it cannot be written.
+    pub(crate) fn begin(folder: &Path) -> Option<Self> {
+        fs::create_dir_all(folder).ok()?;
+        let made = tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile_in(folder);
+        Some(Self { file: made.ok()?, lines: Mutex::default() })
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Takes in what a point tells. It is written when a hook is run.
+    pub(crate) fn note(&self, session: &str, point: &Point) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        for mut entry in entries(point) {
+            if let Some(fields) = entry.as_object_mut() {
+                fields.insert("sessionId".to_owned(), session.into());
+            }
+            let line = format!("{entry}\n");
+            lines.bytes += line.len();
+            if lines.bytes <= MAX_TRANSCRIPT_BYTES {
+                lines.text.push_str(&line);
+            }
+        }
+    }
+
+    /// Writes what was taken in.
+    pub(crate) fn flush(&self) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = std::mem::take(&mut lines.text);
+        // Without it a hook sees less; nothing else depends on it.
+        let _full = self.file.as_file().write_all(text.as_bytes());
+    }
+}
+
+fn entries(point: &Point) -> Vec<Value> {
+    let message = |role: &str, content: Value| {
+        json!({"type": role, "message": {"role": role, "content": content}})
+    };
+    match point {
+        Point::Prompt { text } => vec![message("user", json!(text))],
+        Point::AfterTool { call, outcome, .. } => {
+            let id = call.id.as_str();
+            let used = json!([{
+                "type": "tool_use", "id": id, "name": theirs(&call.name), "input": tool_input(call),
+            }]);
+            let (text, is_error) = said(outcome);
+            let text = cut::head(&text, MAX_RESULT_BYTES);
+            let result = json!([{
+                "type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error,
+            }]);
+            vec![message("assistant", used), message("user", result)]
+        }
+        Point::BeforeStop { last_words, .. } => {
+            vec![message("assistant", json!([{"type": "text", "text": last_words}]))]
+        }
+        _ => Vec::new(),
+    }
+}

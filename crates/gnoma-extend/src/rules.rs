@@ -1,0 +1,81 @@
+//! Rules that hold for certain files: Markdown in `.claude/rules` whose field `paths` names them. Told once,
+//! when such a file is touched.
+
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use crate::{
+    front_matter::{FieldValue, FrontMatter, listed},
+    places::{BroughtBy, ExtendPlaces, read_text},
+};
+
+/// The folder of rules, in the home and in the project.
+const FOLDER: &str = ".claude/rules";
+/// Most files that are looked at, and how deep they may lie.
+const MAX_FILES: usize = 200;
+const MAX_DEPTH: usize = 4;
+/// Most patterns of a rule.
+const MAX_PATTERNS: usize = 50;
+
+/// A rule for certain files.
+#[derive(Debug)]
+pub(crate) struct ScopedRule {
+    /// Its file.
+    pub(crate) path: PathBuf,
+    files: GlobSet,
+    /// What it says.
+    pub(crate) text: String,
+}
+
+impl ScopedRule {
+    /// Whether it holds for a file, seen from the project.
+    pub(crate) fn holds_for(&self, file: &Path) -> bool {
+        self.files.is_match(file)
+    }
+}
+
+/// The rules for certain files, the person's first.
+pub(crate) fn scoped(places: &ExtendPlaces) -> Vec<ScopedRule> {
+    let mut all = Vec::new();
+    let mut folders = vec![(BroughtBy::Project, places.project.join(FOLDER))];
+    if let Some(home) = places.home.as_deref().filter(|home| *home != places.project) {
+        folders.insert(0, (BroughtBy::User, home.join(FOLDER)));
+    }
+    for (by, folder) in folders {
+        let mut files = Vec::new();
+        below(&folder, 0, &mut files);
+        files.sort();
+        let inside = files.into_iter().filter(|path| places.is_inside(by, path));
+        all.extend(inside.filter_map(|path| rule(path)));
+    }
+    all
+}
+
+fn rule(path: PathBuf) -> Option<ScopedRule> {
+    let text = read_text(&path).ok()?;
+    let (fields, body) = FrontMatter::split(&text)?;
+    let patterns = match fields.get("paths")? {
+        FieldValue::Text(text) => listed(text),
+        FieldValue::List(items) => items.clone(),
+        FieldValue::Map(_) => return None,
+    };
+    let mut files = GlobSetBuilder::new();
+    for pattern in patterns.iter().take(MAX_PATTERNS) {
+        let pattern = pattern.trim().trim_start_matches("./").trim_start_matches('/');
+        files.add(GlobBuilder::new(pattern).literal_separator(true).build().ok()?);
+    }
+    let text = body.trim().to_owned();
+    (!text.is_empty()).then_some(ScopedRule { path, files: files.build().ok()?, text })
+}
+
+fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().take(MAX_FILES).flatten() {
+        let path = entry.path();
+        if path.is_dir() && depth < MAX_DEPTH {
+            below(&path, depth + 1, files);
+        } else if files.len() < MAX_FILES && path.extension().is_some_and(|it| it == "md") {
+            files.push(path);
+        }
+    }
+}

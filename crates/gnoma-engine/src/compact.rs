@@ -220,6 +220,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_stays_word_for_word_where_it_fits() {
+        let cut = |kept: &str| {
+            let kept = vec![kept.to_owned()];
+            Cut { messages: 1, past_tokens: 500, window_tokens: Some(4_000), kept }
+        };
+        let (words, _) = cut("<skill>d0 this</skill>").summary("short").unwrap();
+        assert!(words.starts_with("short") && words.contains("d0 this"), "{words}");
+        let (words, _) = cut(&"word ".repeat(3_000)).summary("short").unwrap();
+        assert_eq!(words, "short");
+    }
+
+    #[test]
     fn large_windows_are_full_by_tokens_and_small_ones_by_share() {
         assert!(!is_filled(200_000, 187_000) && is_filled(200_000, 187_001));
         assert!(!is_filled(9_000, 6_000) && is_filled(9_000, 6_001));

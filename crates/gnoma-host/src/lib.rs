@@ -17,6 +17,7 @@ pub mod facts;
 pub mod files;
 mod first_start;
 pub mod guarding;
+pub mod import;
 pub mod instructions;
 pub mod keeping;
 mod key_command;

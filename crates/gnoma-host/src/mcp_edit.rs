@@ -69,7 +69,7 @@ pub fn remove(config_dir: &Path, name: &str) -> Result<PathBuf> {
 }
 
 /// The entry as it is written.
-fn entry(new: &NewServer) -> String {
+pub(crate) fn entry(new: &NewServer) -> String {
     let quoted = |text: &str| gnoma_config::toml::Value::from(text).to_string();
     let mut lines = vec![HEADER.to_owned(), format!("name = {}", quoted(&new.name))];
     match (&new.url, &new.command[..]) {
@@ -118,7 +118,7 @@ fn named(block: &str) -> Option<&str> {
     Some(value.trim().trim_matches(['"', '\'']))
 }
 
-fn read(path: &Path) -> Result<String> {
+pub(crate) fn read(path: &Path) -> Result<String> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -127,7 +127,7 @@ fn read(path: &Path) -> Result<String> {
 }
 
 /// Writes the file as a whole, where what it says can be used.
-fn write(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     gnoma_config::load::check(text)
         .map_err(|error| HostError::usage(format!("nothing was written\n{error}")))?;
     let put = || -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 mod config;
 mod extend;
+mod import;
 mod mcp;
 mod mistaken;
 mod past;
@@ -20,6 +21,7 @@ use gnoma_core::session::PermissionMode;
 pub(crate) use self::{
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
+    import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
     mistaken::advice,
     past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
@@ -230,6 +232,17 @@ pub(crate) enum Sub {
     },
     /// List all extensions found: where they are from, and whether they are used.
     Extensions,
+    /// Take over permissions, MCP servers, commands and instructions from another assistant.
+    ///
+    /// Shows what would be done and what cannot be; nothing is written without --write, and nothing that is
+    /// there is changed.
+    Import {
+        /// The assistant.
+        from: ImportFrom,
+        /// Write it.
+        #[arg(long)]
+        write: bool,
+    },
     /// Install, list, update, check and approve plugins.
     Plugin {
         /// What to do.

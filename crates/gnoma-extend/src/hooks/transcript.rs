@@ -36,7 +36,8 @@ impl Transcript {
     /// A new one in a folder; `None` where it cannot be written.
     pub(crate) fn begin(folder: &Path) -> Option<Self> {
         fs::create_dir_all(folder).ok()?;
-        let made = tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile_in(folder);
+        let made =
+            tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile_in(folder);
         Some(Self { file: made.ok()?, lines: Mutex::default() })
     }
 
@@ -70,9 +71,7 @@ impl Transcript {
 }
 
 fn entries(point: &Point) -> Vec<Value> {
-    let message = |role: &str, content: Value| {
-        json!({"type": role, "message": {"role": role, "content": content}})
-    };
+    let message = |role: &str, content: Value| json!({"type": role, "message": {"role": role, "content": content}});
     match point {
         Point::Prompt { text } => vec![message("user", json!(text))],
         Point::AfterTool { call, outcome, .. } => {

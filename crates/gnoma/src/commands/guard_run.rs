@@ -132,7 +132,8 @@ impl Bench {
 
     async fn run(&self, command: &str) -> Result<CommandRun> {
         let before = self.files();
-        let model = Arc::new(ScriptedModel::calling(TOOL, json!({ "command": command }).to_string()));
+        let model =
+            Arc::new(ScriptedModel::calling(TOOL, json!({ "command": command }).to_string()));
         let arm = Arm::new(Connection::new(Arc::clone(&model) as _, false), "scripted");
         let mut options = session::options(
             &self.project,

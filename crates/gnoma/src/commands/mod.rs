@@ -10,6 +10,7 @@ mod doctor;
 mod extend;
 mod guard;
 mod guard_run;
+mod import;
 mod man;
 mod mcp;
 mod mcp_login;
@@ -61,6 +62,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Skills { what }) => extend::skills(&what, &turn, around),
         Some(Sub::Agents { what: AgentsSub::List }) => extend::agents(&turn, around),
         Some(Sub::Extensions) => extend::all(&turn, around),
+        Some(Sub::Import { from, write }) => import::run(from, write, &turn, around),
         Some(Sub::Plugin { what }) => plugin::run(&what, &turn, around),
         Some(Sub::Mcp { what }) => mcp::run(&what, &turn, around).await,
         Some(Sub::Guard { what }) => guard::run(&what, &turn, around).await,

@@ -8,7 +8,8 @@ use std::{
 
 use futures_util::stream;
 use gnoma_core::{
-    EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, StopReason, StreamEvent,
+    EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, StopReason,
+    StreamEvent,
     message::{Content, ResultPart, ToolResult},
     tool::BoxFuture,
 };

@@ -243,3 +243,56 @@ async fn rules_for_certain_files_are_told_once_such_a_file_is_touched() {
     assert!(sent[2].contains("n0 unwrap"), "{}", sent[2]);
     assert_eq!(sent[3].matches("n0 unwrap").count(), 1, "{}", sent[3]);
 }
+
+#[tokio::test]
+async fn settings_of_other_assistants_are_shown_and_taken_over_whole() {
+    let world = World::new([]);
+    world.put_home(
+        ".claude/settings.json",
+        r#"{"permissions": {"allow": ["Bash(npm run test:*)"], "deny": ["Read(./.env)", "Task"], "defaultMode": "plan"},
+            "hooks": {"Stop": []}, "statusLine": {}, "enabledPlugins": {"demo@m": true}}"#,
+    );
+    world.put_home(
+        ".claude.json",
+        r#"{"mcpServers": {"files": {"command": "npx", "args": ["-y", "x"], "env": {"K": "c4nary"}}, "far": {"type": "http", "url": "https://x.example/mcp"}}}"#,
+    );
+    world.put_home(
+        ".codex/config.toml",
+        "model = \"o9\"\n[mcp_servers.far]\nurl = \"https://x.example\"\n",
+    );
+    world.put_home(".codex/prompts/fix.md", "Fix $1 and $2.");
+    world.put_home(
+        ".config/opencode/opencode.json",
+        "{ // mine\n\"permission\": {\"bash\": {\"git push\": \"deny\"}}, \"command\": {\"t\": {\"template\": \"Test $1\"}},}",
+    );
+    let shown = world.run(&["import", "claude"]).await;
+    for part in [
+        "allow bash(npm run test *)",
+        "deny fs.read(.env)",
+        "MCP server files: npx -y x",
+        "~/.claude/settings.json: hooks",
+        "`deny Task`",
+        "statusLine",
+        "demo@m",
+        "permission.mode plan",
+        "--write",
+    ] {
+        assert!(shown.out.contains(part), "{part}: {shown:?}");
+    }
+    assert!(!shown.out.contains("c4nary"), "{shown:?}");
+    let config =
+        || std::fs::read_to_string(world.home.path().join(".config/gnoma/config.toml")).unwrap();
+    assert!(!config().contains("npm run"));
+    for from in ["claude", "codex", "opencode"] {
+        let written = world.run(&["import", from, "--write"]).await;
+        assert_eq!(written.code, Some(0), "{from}: {written:?}");
+    }
+    assert!(config().contains("npm run test") && config().contains("git push"), "{}", config());
+    let again = world.run(&["import", "claude", "--write"]).await;
+    assert!(again.out.contains("there already") && !again.out.contains("wrote"), "{again:?}");
+    assert_eq!(config().matches("name = \"far\"").count(), 1);
+    let list = world.run(&["mcp", "list", "--offline"]).await;
+    assert!(list.out.contains("files") && list.out.contains("far"), "{list:?}");
+    let all = world.run(&["extensions"]).await.out;
+    assert!(all.contains("fix") && all.contains("commands/t.md"), "{all}");
+}

@@ -80,7 +80,10 @@ async fn sessions_are_asked_continued_and_looked_at_as_tools() {
     let session = first["structuredContent"]["session"].clone();
     let more = json!({"session": session, "prompt": "and now"});
     let second = served.call("continue", more.clone()).await;
-    assert!(second["content"][0]["text"].as_str().unwrap().starts_with("second answer"), "{second}");
+    assert!(
+        second["content"][0]["text"].as_str().unwrap().starts_with("second answer"),
+        "{second}"
+    );
     let sent = world.sent();
     assert!(sent.contains("what is it") && sent.contains("and now"));
     assert_eq!(world.server.requests().len(), 2);

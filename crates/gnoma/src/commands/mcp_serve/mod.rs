@@ -52,7 +52,8 @@ struct Served {
 }
 
 pub(super) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    let project = Project::open(lowering::spec(args, around), report::notices(), Shared::default())?;
+    let project =
+        Project::open(lowering::spec(args, around), report::notices(), Shared::default())?;
     project.refuse_whole_system()?;
     let spec = SessionSpec { start: Start::New, interactive: false, ..project.spec.clone() };
     let served = Arc::new(Served {

@@ -8,9 +8,7 @@ use std::{
 
 use gnoma_core::{
     Content, Event, Role,
-    protocol::{
-        Client, Reply, Request, RequestId, ServerMessage, SessionSpec, Start,
-    },
+    protocol::{Client, Reply, Request, RequestId, ServerMessage, SessionSpec, Start},
     session::{Outcome, SessionState},
     store::SessionId,
 };
@@ -134,7 +132,8 @@ impl Talks {
         let (tell, seen) = watch::channel(TalkSeen::default());
         let (requests, wanted) = mpsc::channel(MAX_WAITING);
         let mut state = self.state();
-        let following = Following { client, session: session.clone(), tell, asked: None, said: None };
+        let following =
+            Following { client, session: session.clone(), tell, asked: None, said: None };
         state.following.spawn(following.run(wanted));
         state.talks.insert(session.clone(), Talk { requests, seen });
         Ok(session)
@@ -188,7 +187,9 @@ impl Talks {
 }
 
 fn unknown(session: &SessionId) -> String {
-    format!("there is no session `{session}` here; `ask` opens one, `continue` goes on with a saved one")
+    format!(
+        "there is no session `{session}` here; `ask` opens one, `continue` goes on with a saved one"
+    )
 }
 
 /// Follows a session.
@@ -250,11 +251,17 @@ impl Following {
             // Events were missed: where no turn runs, the answer is there.
             ServerMessage::Snapshot(view) => {
                 let waits = self.tell.borrow().is_working;
-                if waits && view.state == SessionState::Idle && view.turn.is_none() && view.messages > 0 {
+                if waits
+                    && view.state == SessionState::Idle
+                    && view.turn.is_none()
+                    && view.messages > 0
+                {
                     self.ask_for_answer();
                 }
             }
-            ServerMessage::Reply { id, result } if self.said.take_if(|said| *said == id).is_some() => {
+            ServerMessage::Reply { id, result }
+                if self.said.take_if(|said| *said == id).is_some() =>
+            {
                 if let Err(error) = result {
                     self.failed(&error.cause);
                 }

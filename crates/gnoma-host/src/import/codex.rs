@@ -1,0 +1,90 @@
+//! Codex: `~/.codex/config.toml`, prompts, instructions. Its `hooks.json` is read where it lies.
+
+use std::path::{Path, PathBuf};
+
+use gnoma_config::toml;
+use serde_json::Value;
+
+use super::files::{markdown_files, read_small};
+use super::{
+    plan::{ImportPlan, ImportStep},
+    translate::{from_zero, left_keys, take_server},
+};
+
+/// Keys of the settings that are taken over or said by themselves.
+const TAKEN: [&str; 6] =
+    ["approval_policy", "hooks", "mcp_servers", "model", "model_provider", "sandbox_mode"];
+
+pub(super) fn plan(home: &Path, named: Option<&str>, plan: &mut ImportPlan) {
+    let root = named.map_or_else(|| home.join(".codex"), PathBuf::from);
+    match read_small(&root.join("config.toml")) {
+        Ok(Some(text)) => match text.parse::<toml::Table>() {
+            Ok(table) => of_settings(&table, plan),
+            Err(error) => plan.left.push(format!("~/.codex/config.toml is no TOML: {error}")),
+        },
+        Ok(None) => (),
+        Err(why) => plan.left.push(format!("~/.codex/config.toml cannot be read: {why}")),
+    }
+    if root.join("hooks.json").is_file() {
+        plan.as_is.push("~/.codex/hooks.json: hooks".to_owned());
+    }
+    prompts(&root.join("prompts"), "~/.codex/prompts", plan);
+    instructions(&root.join("AGENTS.md"), "~/.codex/AGENTS.md", plan);
+}
+
+/// Files of commands whose positions count from one.
+pub(super) fn prompts(folder: &Path, place: &str, plan: &mut ImportPlan) {
+    for (name, text) in markdown_files(folder) {
+        let (to, from) = (format!("commands/{name}"), format!("{place}/{name}"));
+        plan.steps.push(ImportStep::File { to, text: from_zero(&text), from });
+    }
+}
+
+/// A file of instructions, which becomes the person's own.
+pub(super) fn instructions(path: &Path, place: &str, plan: &mut ImportPlan) {
+    if let Ok(Some(text)) = read_small(path) {
+        plan.steps.push(ImportStep::File {
+            to: "AGENTS.md".to_owned(),
+            text,
+            from: place.to_owned(),
+        });
+    }
+}
+
+fn of_settings(table: &toml::Table, plan: &mut ImportPlan) {
+    let servers = table.get("mcp_servers").and_then(toml::Value::as_table);
+    for (name, entry) in servers.into_iter().flatten() {
+        let entry: Value = serde_json::to_value(entry).unwrap_or_default();
+        take_server(name, &entry, plan);
+    }
+    let text = |name: &str| table.get(name).and_then(toml::Value::as_str);
+    if let Some(policy) = text("approval_policy") {
+        let own = match policy {
+            "untrusted" => "default",
+            "never" => "deny",
+            _ => "auto",
+        };
+        plan.left.push(format!(
+            "`approval_policy = \"{policy}\"` is yours to set: the mode next to it is `gnoma config set \
+             permission.mode {own}`"
+        ));
+    }
+    if let Some(mode) = text("sandbox_mode") {
+        plan.left.push(format!(
+            "`sandbox_mode = \"{mode}\"`: commands always run in gnoma's sandbox (`gnoma doctor`, `[sandbox]`)"
+        ));
+    }
+    if let Some(model) = text("model") {
+        plan.left.push(format!(
+            "the model `{model}` is yours to set: `gnoma models` lists them, `gnoma config set provider.model NAME` \
+             chooses one"
+        ));
+    }
+    if table.contains_key("hooks") {
+        plan.left.push(
+            "the hooks in ~/.codex/config.toml are not read; put them into `hooks.json` beside it"
+                .to_owned(),
+        );
+    }
+    left_keys(table.keys(), &TAKEN, "~/.codex/config.toml", plan);
+}

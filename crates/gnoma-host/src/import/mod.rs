@@ -1,0 +1,120 @@
+//! Taking over what people have set up for other assistants: permissions, MCP servers, commands,
+//! instructions. Shown first, written only when wanted; nothing that is there already is changed, and what
+//! cannot be taken over is said.
+
+mod claude;
+mod codex;
+mod files;
+mod opencode;
+mod plan;
+mod translate;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use gnoma_config::{paths, toml};
+
+pub use self::plan::{ImportPlan, ImportStep};
+use crate::{Folders as _, HostError, Project, Result, mcp_edit};
+
+/// Whose settings are taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assistant {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// opencode.
+    OpenCode,
+}
+
+/// What would be taken over.
+///
+/// # Errors
+/// The person's own settings cannot be read.
+pub fn plan(project: &Project, from: Assistant) -> Result<ImportPlan> {
+    let environment = project.environment();
+    let Some(home) = environment.home() else {
+        return Err(HostError::usage("HOME is not set, so there is nothing to take over"));
+    };
+    let mut plan = ImportPlan::default();
+    match from {
+        Assistant::Claude => claude::plan(&home, &project.spec.folder, &mut plan),
+        Assistant::Codex => codex::plan(&home, environment.get("CODEX_HOME"), &mut plan),
+        Assistant::OpenCode => opencode::plan(&home, environment.get("XDG_CONFIG_HOME"), &mut plan),
+    }
+    without_known(&mut plan, &environment.config_dir())?;
+    Ok(plan)
+}
+
+/// Leaves out what is there already.
+fn without_known(plan: &mut ImportPlan, config_dir: &Path) -> Result<()> {
+    let text = mcp_edit::read(&paths::user_file(config_dir))?;
+    let document: toml::Table = text.parse().unwrap_or_default();
+    let rules =
+        document.get("permission").and_then(|it| it.get("rules")).and_then(|it| it.as_array());
+    let rules = rules.into_iter().flatten();
+    let mut rules: BTreeSet<(String, String)> = rules
+        .filter_map(|rule| {
+            let text = |name: &str| rule.get(name).and_then(|value| value.as_str());
+            Some((text("action")?.to_owned(), text("rule")?.to_owned()))
+        })
+        .collect();
+    let servers = document.get("mcp_servers").and_then(|it| it.as_array()).into_iter().flatten();
+    let names = servers.filter_map(|server| server.get("name")?.as_str().map(str::to_owned));
+    let mut names: BTreeSet<String> = names.collect();
+    let steps = std::mem::take(&mut plan.steps);
+    for step in steps {
+        let is_new = match &step {
+            ImportStep::Rule { action, rule, .. } => {
+                rules.insert(((*action).to_owned(), rule.clone()))
+            }
+            ImportStep::Server(server) => names.insert(server.name.clone()),
+            ImportStep::File { to, .. } => !config_dir.join(to).exists(),
+        };
+        if is_new {
+            plan.steps.push(step);
+        } else {
+            plan.known.push(step.told());
+        }
+    }
+    Ok(())
+}
+
+/// Takes it over. Gives the files that were written.
+///
+/// # Errors
+/// Nothing was written to the settings, and why.
+pub fn apply(project: &Project, plan: &ImportPlan) -> Result<Vec<PathBuf>> {
+    let config_dir = project.environment().config_dir();
+    let mut written = Vec::new();
+    let blocks: String = plan.steps.iter().filter_map(ImportStep::settings).collect();
+    if !blocks.is_empty() {
+        let path = paths::user_file(&config_dir);
+        let text = mcp_edit::read(&path)?;
+        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        mcp_edit::write(&path, &format!("{text}{gap}{blocks}"))?;
+        written.push(path);
+    }
+    for step in &plan.steps {
+        let ImportStep::File { to, text, .. } = step else { continue };
+        let path = config_dir.join(to);
+        let put = || -> std::io::Result<()> {
+            fs::create_dir_all(path.parent().unwrap_or(&config_dir))?;
+            fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&path)?
+                .write_all(text.as_bytes())
+        };
+        put().map_err(|error| {
+            HostError::usage(format!("cannot write `{}`: {error}", path.display()))
+        })?;
+        written.push(path);
+    }
+    Ok(written)
+}

@@ -1,0 +1,231 @@
+//! Rules, servers and commands of other assistants in gnoma's words. Pure.
+
+use gnoma_core::Secret;
+use gnoma_extend::mcp::check_server;
+use gnoma_guard::permission::{Origin, Rule, RuleAction};
+use serde_json::Value;
+
+use super::plan::{ImportPlan, ImportStep};
+use crate::mcp_edit::NewServer;
+
+/// Their tools and ours.
+const TOOLS: [(&str, &[&str]); 10] = [
+    ("Bash", &["bash"]),
+    ("Read", &["fs.read"]),
+    // Their rules about editing are about all tools that edit.
+    ("Edit", &["fs.edit", "fs.write"]),
+    ("MultiEdit", &["fs.edit"]),
+    ("Write", &["fs.write"]),
+    ("Grep", &["fs.grep"]),
+    ("Glob", &["fs.glob"]),
+    ("LS", &["fs.ls"]),
+    ("WebFetch", &["web"]),
+    ("Skill", &["skill"]),
+];
+
+/// A rule such as `Bash(npm run test:*)` as ours.
+///
+/// # Errors
+/// Why there is none like it.
+fn rule(theirs: &str) -> Result<Vec<String>, String> {
+    let theirs = theirs.trim();
+    if let Some(rest) = theirs.strip_prefix("mcp__") {
+        let (server, tool) = rest.split_once("__").unwrap_or((rest, "*"));
+        return Ok(vec![format!("mcp({server}:{tool})")]);
+    }
+    let (name, inside) = match theirs.split_once('(') {
+        Some((name, rest)) => (name, rest.strip_suffix(')').ok_or("its bracket is not closed")?),
+        None => (theirs, ""),
+    };
+    let known = TOOLS.iter().find(|(known, _)| *known == name.trim());
+    let (_, ours) = known.ok_or_else(|| format!("gnoma has no tool `{name}`"))?;
+    let inside = inside.trim();
+    let body = match name.trim() {
+        _ if inside.is_empty() || inside == "*" => None,
+        "Bash" => Some(match inside.strip_suffix(":*") {
+            Some(words) => format!("{words} *"),
+            None => inside.to_owned(),
+        }),
+        "WebFetch" => Some(inside.strip_prefix("domain:").unwrap_or(inside).to_owned()),
+        "Skill" => return Err("gnoma has no rules about single skills".to_owned()),
+        // Two slashes begin an absolute path, one begins at the settings.
+        _ => Some(match inside.strip_prefix("//") {
+            Some(rest) => format!("/{rest}"),
+            None => inside.trim_start_matches("./").trim_start_matches('/').to_owned(),
+        }),
+    };
+    Ok(ours
+        .iter()
+        .map(|own| body.as_ref().map_or_else(|| (*own).to_owned(), |body| format!("{own}({body})")))
+        .collect())
+}
+
+/// Takes over a rule, or says why not.
+pub(super) fn take_rule(action: &'static str, theirs: &str, plan: &mut ImportPlan) {
+    match rule(theirs) {
+        Ok(rules) => rules.into_iter().for_each(|own| take_own_rule(action, own, theirs, plan)),
+        Err(why) => plan.left.push(format!("the rule `{action} {theirs}`: {why}")),
+    }
+}
+
+/// Takes over a rule in our words, where it is one.
+pub(super) fn take_own_rule(
+    action: &'static str,
+    rule: String,
+    theirs: &str,
+    plan: &mut ImportPlan,
+) {
+    let read = match action {
+        "allow" => RuleAction::Allow,
+        "ask" => RuleAction::Ask,
+        _ => RuleAction::Deny,
+    };
+    match Rule::parse(read, &rule, Origin::User) {
+        Ok(_) => plan.steps.push(ImportStep::Rule { action, rule, theirs: theirs.to_owned() }),
+        Err(error) => plan.left.push(format!("the rule `{action} {theirs}`: {error}")),
+    }
+}
+
+fn text<'v>(entry: &'v Value, name: &str) -> Option<&'v str> {
+    entry.get(name).and_then(Value::as_str)
+}
+
+fn pairs(entry: &Value, name: &str) -> Vec<(String, Secret<String>)> {
+    let fields = entry.get(name).and_then(Value::as_object).into_iter().flatten();
+    fields
+        .filter_map(|(name, value)| Some((name.clone(), Secret::new(value.as_str()?.to_owned()))))
+        .collect()
+}
+
+/// A server by `command`, `args`, `env`, or `url` and `headers`.
+pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
+    let words = |name: &str| -> Vec<String> {
+        let items = entry.get(name).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    // opencode has the program and its arguments in one list.
+    let command = match text(entry, "command") {
+        Some(program) => std::iter::once(program.to_owned()).chain(words("args")).collect(),
+        None => words("command"),
+    };
+    let url = text(entry, "url").map(str::to_owned);
+    let either = |one: &str, other: &str| {
+        let found = pairs(entry, one);
+        if found.is_empty() { pairs(entry, other) } else { found }
+    };
+    let mut headers = either("headers", "http_headers");
+    if let Some(variable) = text(entry, "bearer_token_env_var") {
+        let value = Secret::new(format!("Bearer ${{{variable}}}"));
+        headers.push(("Authorization".to_owned(), value));
+    }
+    for (header, variable) in pairs(entry, "env_http_headers") {
+        headers.push((header, Secret::new(format!("${{{}}}", variable.expose()))));
+    }
+    let is = |name: &str, value: bool| entry.get(name).and_then(Value::as_bool) == Some(value);
+    let why = if is("disabled", true) || is("enabled", false) {
+        Err("it is switched off".to_owned())
+    } else if text(entry, "type") == Some("sse") {
+        Err("its transport `sse` is an old one that gnoma does not speak".to_owned())
+    } else if url.is_none() && command.is_empty() {
+        Err("it has neither `command` nor `url`".to_owned())
+    } else {
+        check_server(name)
+    };
+    if let Err(why) = why {
+        return plan.left.push(format!("the MCP server `{name}`: {why}"));
+    }
+    let env = either("env", "environment");
+    let (name, network) = (name.to_owned(), false);
+    let is_program = url.is_none();
+    if is_program {
+        plan.left.push(format!(
+            "the MCP server `{name}` gets no network; if it needs that, set `network = true` in its entry"
+        ));
+    }
+    let command = if is_program { command } else { Vec::new() };
+    plan.steps.push(ImportStep::Server(NewServer { name, url, command, env, headers, network }));
+}
+
+/// A command whose positions count from one, with positions that count from zero.
+pub(super) fn from_zero(body: &str) -> String {
+    let mut text = String::with_capacity(body.len());
+    let mut rest = body;
+    while let Some((before, after)) = rest.split_once('$') {
+        text.push_str(before);
+        text.push('$');
+        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, behind) = after.split_at(digits);
+        match number.parse::<u32>().ok().and_then(|number| number.checked_sub(1)) {
+            Some(number) => text.push_str(&number.to_string()),
+            None => text.push_str(number),
+        }
+        rest = behind;
+    }
+    text + rest
+}
+
+/// Keys of a document that nothing was made of, in a sentence.
+pub(super) fn left_keys<'k>(
+    keys: impl Iterator<Item = &'k String>,
+    taken: &[&str],
+    place: &str,
+    plan: &mut ImportPlan,
+) {
+    let left: Vec<&str> = keys.map(String::as_str).filter(|key| !taken.contains(key)).collect();
+    if !left.is_empty() {
+        plan.left.push(format!(
+            "`{}` of {place} have no counterpart, or are yours to choose: `gnoma config schema` lists what there is",
+            left.join("`, `")
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_become_ours_or_are_said() {
+        let mut plan = ImportPlan::default();
+        for theirs in [
+            "Bash(npm run test:*)",
+            "Read(./.env)",
+            "Edit(/src/**)",
+            "Read(//etc/**)",
+            "WebFetch(domain:example.com)",
+            "mcp__git",
+            "mcp__git__log",
+            "Bash(git push origin main)",
+            "Task(x)",
+            "Bash(a && b)",
+        ] {
+            take_rule("deny", theirs, &mut plan);
+        }
+        let rules: Vec<&str> = plan
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                ImportStep::Rule { rule, .. } => Some(rule.as_str()),
+                _ => None,
+            })
+            .collect();
+        let wanted = [
+            "bash(npm run test *)",
+            "fs.read(.env)",
+            "fs.edit(src/**)",
+            "fs.write(src/**)",
+            "fs.read(/etc/**)",
+            "web(example.com)",
+            "mcp(git:*)",
+            "mcp(git:log)",
+            "bash(git push origin main)",
+        ];
+        assert_eq!(rules, wanted);
+        assert_eq!(plan.left.len(), 2, "{:?}", plan.left);
+    }
+
+    #[test]
+    fn positions_count_from_zero() {
+        assert_eq!(from_zero("a $1 b $2, $ARGUMENTS $$ $10"), "a $0 b $1, $ARGUMENTS $$ $9");
+    }
+}

@@ -1,0 +1,50 @@
+//! `gnoma import`: shows what of another assistant's settings would be taken over, and takes it over.
+
+use anyhow::Result;
+use gnoma_host::{
+    Folders as _,
+    import::{self, ImportStep},
+};
+
+use super::common::{print, project};
+use crate::{
+    args::{ImportFrom, TurnArgs},
+    environment::ProcessEnvironment,
+    report::Exit,
+};
+
+pub(super) fn run(
+    from: ImportFrom,
+    writes: bool,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    let project = project(args, around)?;
+    let plan = import::plan(&project, from.into())?;
+    if plan.is_empty() {
+        return print("nothing of it is found in your home\n");
+    }
+    let mut text = String::new();
+    let heads = if writes { "taken over" } else { "would be taken over" };
+    let steps = plan.steps.iter().map(ImportStep::told).collect::<Vec<_>>();
+    section(heads, &steps, &mut text);
+    section("there already", &plan.known, &mut text);
+    section("read where it lies", &plan.as_is, &mut text);
+    section("not taken over", &plan.left, &mut text);
+    if writes {
+        for path in import::apply(&project, &plan)? {
+            let shown = project.environment().shortened(&path);
+            text.push_str(&format!("wrote {shown}\n"));
+        }
+    } else if !plan.steps.is_empty() {
+        text.push_str("Nothing was written; add --write to do it.\n");
+    }
+    print(&text)
+}
+
+fn section(head: &str, lines: &[String], text: &mut String) {
+    if !lines.is_empty() {
+        text.push_str(&format!("{head}:\n"));
+        text.extend(lines.iter().map(|line| format!("  {line}\n")));
+    }
+}

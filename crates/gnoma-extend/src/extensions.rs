@@ -3,7 +3,7 @@
 use std::{
     fmt,
     path::Path,
-    sync::{Arc, PoisonError},
+    sync::{Arc, OnceLock, PoisonError},
 };
 
 use gnoma_core::{
@@ -18,6 +18,7 @@ use tokio::task::spawn_blocking;
 use crate::{
     commands::{self, CustomCommand},
     hooks::{HookLook, Hooks},
+    mcp::Glance,
     nested::{self, Announced},
     places::{BroughtBy, ExtendPlaces, read_text},
     skills::{self, KeptSkills, Skill, SkillTool, tool::HeldTo},
@@ -30,6 +31,8 @@ pub struct Extensions {
     skills: Arc<[Skill]>,
     held_to: HeldTo,
     hooks: Arc<Hooks>,
+    /// The servers, once they are there.
+    servers: Arc<OnceLock<Glance>>,
     /// Texts of skills that were used.
     kept: Arc<KeptSkills>,
     /// Instructions of deeper folders that were told.
@@ -68,9 +71,16 @@ impl Extensions {
             skills,
             held_to: HeldTo::default(),
             hooks: Arc::new(hooks),
+            servers: Arc::default(),
             kept: Arc::default(),
             told: Announced::default(),
         }
+    }
+
+    /// The same with the prompts of servers.
+    #[must_use]
+    pub fn with_servers(self, servers: Arc<OnceLock<Glance>>) -> Self {
+        Self { servers, ..self }
     }
 
     /// The hooks.
@@ -182,6 +192,17 @@ fn expanded(places: &ExtendPlaces, text: &str) -> Option<(Prepared, Option<UsedS
     Some((Prepared { parts: Some(parts), tools, model, notices, ..Prepared::default() }, used))
 }
 
+/// What is said in place of a text that names a prompt of a server. It is said as it is: nothing in it
+/// runs.
+async fn prompted(servers: Option<&Glance>, text: &str) -> Option<Prepared> {
+    let (name, arguments) = commands::named(text)?;
+    let said = servers?.prompt(name, arguments).await?;
+    Some(match said {
+        Ok(text) => Prepared { parts: Some(vec![PromptPart::Text(text)]), ..Prepared::default() },
+        Err(why) => Prepared { block: Some(format!("`/{name}`: {why}")), ..Prepared::default() },
+    })
+}
+
 /// Takes the shell commands out; says whether there were any.
 fn hold_back(parts: &mut [PromptPart]) -> bool {
     let mut is_held = false;
@@ -236,7 +257,7 @@ impl Lifecycle for Extensions {
     fn prepare(&self, text: String, mode: PermissionMode) -> BoxFuture<'static, Prepared> {
         let (places, held_to) = (Arc::clone(&self.places), Arc::clone(&self.held_to));
         let hooks = Arc::clone(&self.hooks);
-        let kept = Arc::clone(&self.kept);
+        let (kept, servers) = (Arc::clone(&self.kept), Arc::clone(&self.servers));
         hooks.prompted(&text);
         Box::pin(async move {
             let said = if hooks.listens(PointKind::Prompt) {
@@ -248,8 +269,13 @@ impl Lifecycle for Extensions {
                 let PointAnswer { block, notices, .. } = said;
                 return Prepared { block, notices, ..Prepared::default() };
             }
-            let expanded = spawn_blocking(move || expanded(&places, &text)).await;
-            let (mut prepared, skill) = expanded.ok().flatten().unwrap_or_default();
+            let (mut prepared, skill) = match prompted(servers.get(), &text).await {
+                Some(prepared) => (prepared, None),
+                None => {
+                    let expanded = spawn_blocking(move || expanded(&places, &text)).await;
+                    expanded.ok().flatten().unwrap_or_default()
+                }
+            };
             if let Some((name, text)) = skill {
                 kept.add(&name, text);
             }

@@ -47,7 +47,7 @@ pub(crate) fn scoped(places: &ExtendPlaces) -> Vec<ScopedRule> {
         below(&folder, 0, &mut files);
         files.sort();
         let inside = files.into_iter().filter(|path| places.is_inside(by, path));
-        all.extend(inside.filter_map(|path| rule(path)));
+        all.extend(inside.filter_map(rule));
     }
     all
 }

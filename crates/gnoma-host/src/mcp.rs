@@ -10,8 +10,9 @@ use gnoma_config::{FileTrust, pin, settings::McpServer, trust::Store};
 use gnoma_core::Tool;
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
-    Definition, Enclosure, Glance, ServerOptions, ServerOrigin, ServerReach, ServerState, Servers,
-    Standing, Surroundings, ToolMemory, check_server, limits::MAX_FILE_BYTES, of_plugin, read_file,
+    Definition, Enclosure, Glance, ServerOptions, ServerOrigin, ServerPrompt, ServerReach,
+    ServerState, Servers, Standing, Surroundings, ToolMemory, check_server, limits::MAX_FILE_BYTES,
+    of_plugin, read_file,
 };
 use gnoma_tools::Sandbox;
 use tokio::task::JoinSet;
@@ -50,11 +51,20 @@ fn describe_one(Standing { definition, seen, tokens, .. }: &Standing) -> String 
         count => format!(", {count} withheld until `gnoma mcp approve {}`", definition.name),
     };
     format!(
-        "{}: {state}; {} tools{withheld}, about {tokens} tokens; {calls} calls, {} failed, {mean} ms each",
+        "{}: {state}; {} tools{withheld}, about {tokens} tokens; {calls} calls, {} failed, {mean} ms each{}",
         definition.name,
         seen.offered.len(),
         seen.failed,
+        prompts(&seen.prompts),
     )
+}
+
+/// The prompts of a server, a line each.
+fn prompts(all: &[ServerPrompt]) -> String {
+    let line = |ServerPrompt { name, hint, about }: &ServerPrompt| {
+        format!("\n  {}: {about}", format!("/{name} {hint}").trim_end())
+    };
+    all.iter().map(line).collect()
 }
 
 /// What a session holds of its servers; dropped, it ends them.

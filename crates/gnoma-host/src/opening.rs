@@ -138,7 +138,7 @@ fn ready(
     let project = Arc::new(project);
     extensions::tell(&project);
     let (routes, gauge) = (KnownRoutes::default(), Arc::<Gauge>::default());
-    let servers = mcp::KnownServers::default();
+    let servers = mcp::KnownServers::clone(&project.servers);
     let (added, info) = (KnownAdditions::default(), facts::info(&project, used));
     let making = Making {
         project,

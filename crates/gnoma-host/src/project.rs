@@ -1,12 +1,13 @@
 //! A project as one client sees it: what its settings say, what guards it, and where things are kept.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gnoma_config::{
     Explained,
     settings::{HookSetting, McpServer, Sandbox, Tools},
 };
 use gnoma_core::protocol::{Environment, SessionSpec};
+use gnoma_extend::mcp::Glance;
 use gnoma_guard::firewall::Firewall;
 
 use crate::{
@@ -35,6 +36,8 @@ pub struct Project {
     pub hooks: Arc<[HookSetting]>,
     /// Servers whose tools are on offer.
     pub mcp_servers: Arc<[McpServer]>,
+    /// Its servers, once they are there.
+    pub(crate) servers: Arc<OnceLock<Glance>>,
     /// Its plugins.
     pub plugins: ProjectPlugins,
     /// Every setting with its origin.
@@ -84,6 +87,7 @@ impl Project {
             tools,
             hooks: hooks.into(),
             mcp_servers: mcp_servers.into(),
+            servers: Arc::default(),
             plugins,
             values: values.into(),
             firewall,

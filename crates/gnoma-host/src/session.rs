@@ -29,7 +29,8 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
         project.notices.warning(torn);
     }
     let hooks = extensions::hooks(project, &id);
-    let extensions = Arc::new(Extensions::read(extensions::places(project), hooks));
+    let extensions = Extensions::read(extensions::places(project), hooks);
+    let extensions = Arc::new(extensions.with_servers(Arc::clone(&project.servers)));
     let mut all_tools = offered(project, trials.clone());
     all_tools.extend(extensions.tools());
     Ok(session::Options {

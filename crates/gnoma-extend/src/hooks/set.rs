@@ -140,13 +140,7 @@ impl Hooks {
         if let Some(runner) = runner.as_ref().filter(|_| !fitting.is_empty()) {
             let point = Arc::new(point);
             for (at, hook) in fitting {
-                let prompt = self.prompts.load(Ordering::Relaxed);
-                let input = input::input(&hook, &point, mode, &self.session, prompt).to_string();
-                let given = HookGiven {
-                    point: Arc::clone(&point),
-                    input,
-                    transcript: self.transcript.clone(),
-                };
+                let given = self.given(&hook, &point, mode);
                 let run = one(at, hook, given, Arc::clone(runner), Arc::clone(&last));
                 if run.0 {
                     let mut beside = locked(&self.beside);
@@ -172,6 +166,15 @@ impl Hooks {
             // Their order is the order they were written in, whichever ended first.
             answers.sort_by_key(|(at, _)| *at);
             answer::together(answers.into_iter().map(|(_, answer)| answer))
+        }
+    }
+
+    fn given(&self, hook: &Hook, point: &Arc<Point>, mode: PermissionMode) -> HookGiven {
+        let prompt = self.prompts.load(Ordering::Relaxed);
+        HookGiven {
+            point: Arc::clone(point),
+            input: input::input(hook, point, mode, &self.session, prompt).to_string(),
+            transcript: self.transcript.clone(),
         }
     }
 

@@ -265,6 +265,16 @@ impl Live {
         self.service.close_with_timeout(CLOSE_TIMEOUT).await.ok();
     }
 
+    /// What it is spoken to by.
+    pub(super) fn service(&self) -> &RunningService<RoleClient, Handler> {
+        &self.service
+    }
+
+    /// Whether the server has prompts.
+    pub(super) fn has_prompts(&self) -> bool {
+        self.service.peer_info().is_some_and(|info| info.capabilities.prompts.is_some())
+    }
+
     /// Whether the server has resources.
     pub(super) fn has_resources(&self) -> bool {
         self.service.peer_info().is_some_and(|info| info.capabilities.resources.is_some())

@@ -21,6 +21,7 @@ mod naming;
 mod oauth;
 mod plugin;
 mod process;
+mod prompts;
 mod question;
 mod resource;
 mod result;
@@ -38,6 +39,7 @@ pub use self::{
     oauth::Tokens,
     plugin::of_plugin,
     process::{Enclosure, Stderr, Surroundings},
+    prompts::ServerPrompt,
     server::{ServerFacts, ServerState, Tell},
     servers::{Glance, Offers, ServerOptions, Servers, Standing},
 };

@@ -1,7 +1,7 @@
 //! One server of a session: connected when it is needed, and again when it has ended.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
@@ -21,6 +21,7 @@ use super::{
     limits::{RETRY_AFTER, START_TIMEOUT},
     live::{self, SharedLive},
     process::{Stderr, Surroundings},
+    prompts::ServerPrompt,
 };
 
 /// How many lines of its standard error are told with a failure.
@@ -48,6 +49,8 @@ pub struct ServerFacts {
     pub offered: Vec<Described>,
     /// Its tools that are withheld until they are approved.
     pub changed: Vec<ChangedTool>,
+    /// Its prompts, once they are known.
+    pub prompts: Vec<ServerPrompt>,
     /// What of its list is left out.
     pub left_out: Vec<String>,
     /// How many calls it has had.
@@ -102,6 +105,7 @@ impl ManagedServer {
             state: ServerState::Idle,
             offered: known.tools.clone(),
             changed: Vec::new(),
+            prompts: Vec::new(),
             left_out: Vec::new(),
             calls: 0,
             failed: 0,
@@ -211,6 +215,7 @@ impl ManagedServer {
         self.take_in(live.tools.clone(), Some(&live));
         self.set(ServerState::Ready);
         let (server, of) = (Arc::downgrade(self), Arc::downgrade(&live));
+        link.following.spawn(look_for_prompts(Weak::clone(&server), Weak::clone(&of)));
         link.following.spawn(follow(server, of, lists));
         link.live = Some(Arc::clone(&live));
         Ok(live)
@@ -352,6 +357,13 @@ impl ManagedServer {
     }
 }
 
+/// Lists the prompts, which nothing waits for.
+async fn look_for_prompts(server: Weak<ManagedServer>, live: Weak<live::Live>) {
+    let Some((server, live)) = server.upgrade().zip(live.upgrade()) else { return };
+    let prompts = live.prompts(&server.definition.name).await;
+    server.lock().prompts = prompts.unwrap_or_default();
+}
+
 /// Waits for the next change that a subscription tells of; false when it has ended.
 async fn told(listening: &mut Option<Subscription>) -> bool {
     match listening {
@@ -362,8 +374,8 @@ async fn told(listening: &mut Option<Subscription>) -> bool {
 
 /// Lists the tools anew whenever the server says that they are others.
 async fn follow(
-    server: std::sync::Weak<ManagedServer>,
-    live: std::sync::Weak<live::Live>,
+    server: Weak<ManagedServer>,
+    live: Weak<live::Live>,
     mut lists: watch::Receiver<u64>,
 ) {
     /// Changes that come faster are taken together.

@@ -20,6 +20,7 @@ use super::{
     limits::{FIRST_WAIT, MAX_SERVERS},
     naming,
     process::Surroundings,
+    prompts,
     resource::Resources,
     search::ToolSearch,
     server::{Common, ManagedServer, ServerFacts, Tell},
@@ -231,6 +232,17 @@ impl std::fmt::Debug for Glance {
 }
 
 impl Glance {
+    /// What the prompt of a server says with these words; `None` where the name is none of a server's.
+    pub async fn prompt(&self, name: &str, arguments: &str) -> Option<Result<String, String>> {
+        let named = prompts::server_of(name)?;
+        let server = self.0.upgrade()?.named(named)?;
+        let asked = async {
+            let said = server.live().await?.said_by(named, name, arguments).await?;
+            said.ok_or_else(|| format!("the MCP server `{named}` has no such prompt"))
+        };
+        Some(asked.await)
+    }
+
     /// How they are.
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {

@@ -52,21 +52,7 @@ fn of_settings(home: &Path, place: &str, settings: &Value, plan: &mut ImportPlan
         let rules = list.into_iter().flatten().filter_map(Value::as_str);
         rules.for_each(|rule| take_rule(action, rule, plan));
     }
-    let mode = permissions.and_then(|all| all.get("defaultMode")).and_then(Value::as_str);
-    let own = match mode {
-        Some("acceptEdits") => Some("accept_edits"),
-        Some("plan") => Some("plan"),
-        Some("default") => Some("default"),
-        Some("dontAsk") => Some("deny"),
-        _ => None,
-    };
-    match (mode, own) {
-        (Some(mode), Some(own)) => plan.left.push(format!(
-            "the mode `{mode}` is yours to set: `gnoma config set permission.mode {own}`"
-        )),
-        (Some(mode), None) => plan.left.push(format!("the mode `{mode}` is not taken over")),
-        (None, _) => (),
-    }
+    mode(permissions, plan);
     let folders = permissions.and_then(|all| all.get("additionalDirectories"));
     if folders.and_then(Value::as_array).is_some_and(|all| !all.is_empty()) {
         plan.left.push("more folders are given at the start: `gnoma --add-dir FOLDER`".to_owned());
@@ -87,6 +73,25 @@ fn of_settings(home: &Path, place: &str, settings: &Value, plan: &mut ImportPlan
     plugins(home, settings, plan);
     let keys = settings.as_object().into_iter().flatten().map(|(key, _)| key);
     left_keys(keys, &TAKEN, place, plan);
+}
+
+/// The mode, which is left to the person.
+fn mode(permissions: Option<&Value>, plan: &mut ImportPlan) {
+    let mode = permissions.and_then(|all| all.get("defaultMode")).and_then(Value::as_str);
+    let own = match mode {
+        Some("acceptEdits") => Some("accept_edits"),
+        Some("plan") => Some("plan"),
+        Some("default") => Some("default"),
+        Some("dontAsk") => Some("deny"),
+        _ => None,
+    };
+    match (mode, own) {
+        (Some(mode), Some(own)) => plan.left.push(format!(
+            "the mode `{mode}` is yours to set: `gnoma config set permission.mode {own}`"
+        )),
+        (Some(mode), None) => plan.left.push(format!("the mode `{mode}` is not taken over")),
+        (None, _) => (),
+    }
 }
 
 /// Plugins that are switched on, and where they lie.

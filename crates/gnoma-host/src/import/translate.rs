@@ -97,6 +97,25 @@ fn pairs(entry: &Value, name: &str) -> Vec<(String, Secret<String>)> {
         .collect()
 }
 
+/// The pairs under one name, or else under the other.
+fn either(entry: &Value, one: &str, other: &str) -> Vec<(String, Secret<String>)> {
+    let found = pairs(entry, one);
+    if found.is_empty() { pairs(entry, other) } else { found }
+}
+
+/// What is sent with each request, values of variables included.
+fn headers(entry: &Value) -> Vec<(String, Secret<String>)> {
+    let mut headers = either(entry, "headers", "http_headers");
+    if let Some(variable) = text(entry, "bearer_token_env_var") {
+        let value = Secret::new(format!("Bearer ${{{variable}}}"));
+        headers.push(("Authorization".to_owned(), value));
+    }
+    for (header, variable) in pairs(entry, "env_http_headers") {
+        headers.push((header, Secret::new(format!("${{{}}}", variable.expose()))));
+    }
+    headers
+}
+
 /// A server by `command`, `args`, `env`, or `url` and `headers`.
 pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
     let words = |name: &str| -> Vec<String> {
@@ -109,18 +128,6 @@ pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
         None => words("command"),
     };
     let url = text(entry, "url").map(str::to_owned);
-    let either = |one: &str, other: &str| {
-        let found = pairs(entry, one);
-        if found.is_empty() { pairs(entry, other) } else { found }
-    };
-    let mut headers = either("headers", "http_headers");
-    if let Some(variable) = text(entry, "bearer_token_env_var") {
-        let value = Secret::new(format!("Bearer ${{{variable}}}"));
-        headers.push(("Authorization".to_owned(), value));
-    }
-    for (header, variable) in pairs(entry, "env_http_headers") {
-        headers.push((header, Secret::new(format!("${{{}}}", variable.expose()))));
-    }
     let is = |name: &str, value: bool| entry.get(name).and_then(Value::as_bool) == Some(value);
     let why = if is("disabled", true) || is("enabled", false) {
         Err("it is switched off".to_owned())
@@ -134,7 +141,7 @@ pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
     if let Err(why) = why {
         return plan.left.push(format!("the MCP server `{name}`: {why}"));
     }
-    let env = either("env", "environment");
+    let (env, headers) = (either(entry, "env", "environment"), headers(entry));
     let (name, network) = (name.to_owned(), false);
     let is_program = url.is_none();
     if is_program {
@@ -174,7 +181,7 @@ pub(super) fn left_keys<'k>(
     let left: Vec<&str> = keys.map(String::as_str).filter(|key| !taken.contains(key)).collect();
     if !left.is_empty() {
         plan.left.push(format!(
-            "`{}` of {place} have no counterpart, or are yours to choose: `gnoma config schema` lists what there is",
+            "`{}` of {place} have no counterpart, or are yours to choose: `gnoma config show` lists what there is",
             left.join("`, `")
         ));
     }

@@ -383,7 +383,10 @@ impl State {
         match commands::find(&line) {
             None => {
                 let name = line.split_whitespace().next().unwrap_or_default();
-                if self.own_commands().any(|own| name.strip_prefix('/') == Some(&own.name)) {
+                // Prompts of MCP servers are known once their server has started.
+                if name.starts_with("/mcp__")
+                    || self.own_commands().any(|own| name.strip_prefix('/') == Some(&own.name))
+                {
                     let draft = self.take_written();
                     return self.send(draft);
                 }

@@ -70,7 +70,7 @@ const RESERVED: &[(&[&str], &str)] = &[
     (&["undo", "revert", "restore"], "`gnoma rewind` takes the last turn back"),
     (&["diff"], "`gnoma changes --diff` shows what the last turn changed"),
     (
-        &["fork", "rename", "export", "import", "delete", "search", "repair"],
+        &["fork", "rename", "export", "delete", "search", "repair"],
         "`gnoma sessions` has that: see `gnoma sessions --help`",
     ),
     (

@@ -15,14 +15,14 @@ use crate::support::{World, exists, says};
 const MAX_ANSWER: Duration = Duration::from_secs(30);
 
 /// A client's end of a running server.
-struct Served {
+struct ToolClient {
     child: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
     next: u64,
 }
 
-impl Served {
+impl ToolClient {
     fn start(world: &World, args: &[&str]) -> Self {
         let args: Vec<&str> = args.iter().copied().chain(["mcp", "serve"]).collect();
         let mut child = world.command(&args).stdin(Stdio::piped()).spawn().unwrap();
@@ -64,7 +64,7 @@ impl Served {
 #[tokio::test]
 async fn sessions_are_asked_continued_and_looked_at_as_tools() {
     let world = World::new([says("first answer"), says("second answer"), says("late")]);
-    let mut served = Served::start(&world, &[]);
+    let mut served = ToolClient::start(&world, &[]);
     let hello = served.request("initialize", json!({"protocolVersion": "2025-06-18"})).await;
     assert_eq!(hello["protocolVersion"], "2025-06-18");
     served.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
@@ -93,7 +93,7 @@ async fn sessions_are_asked_continued_and_looked_at_as_tools() {
     assert_eq!(unknown["isError"], true);
     served.end().await;
     // A saved session goes on in another server.
-    let mut served = Served::start(&world, &[]);
+    let mut served = ToolClient::start(&world, &[]);
     let third = served.call("continue", more).await;
     assert_eq!(third["structuredContent"]["answer"], "late", "{third}");
     assert!(world.last_request().iter().any(|(_, text)| text == "first answer"));
@@ -104,7 +104,7 @@ async fn sessions_are_asked_continued_and_looked_at_as_tools() {
 async fn file_tools_are_served_under_the_guard() {
     let world = World::new([]).among_files();
     world.write("a.txt", "c0ntent\n");
-    let mut served = Served::start(&world, &[]);
+    let mut served = ToolClient::start(&world, &[]);
     let read = served.call("fs_read", json!({"path": "a.txt"})).await;
     assert!(read["content"][0]["text"].as_str().unwrap().contains("c0ntent"), "{read}");
     let write = json!({"path": "b.txt", "content": "x"});
@@ -112,7 +112,7 @@ async fn file_tools_are_served_under_the_guard() {
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(!exists(world.project.path(), "b.txt"));
     served.end().await;
-    let mut served = Served::start(&world, &["--permission", "accept_edits"]);
+    let mut served = ToolClient::start(&world, &["--permission", "accept_edits"]);
     let written = served.call("fs_write", write).await;
     assert_eq!(written["isError"], false, "{written}");
     assert!(exists(world.project.path(), "b.txt"));

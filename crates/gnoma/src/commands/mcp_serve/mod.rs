@@ -45,7 +45,7 @@ const USUAL_WAIT_S: u64 = 45;
 const MAX_WAIT_S: u64 = 3600;
 
 /// What all calls share.
-struct Served {
+struct ServedTools {
     talks: Arc<Talks>,
     files: FileTools,
     firewall: Arc<Firewall>,
@@ -56,7 +56,7 @@ pub(super) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
         Project::open(lowering::spec(args, around), report::notices(), Shared::default())?;
     project.refuse_whole_system()?;
     let spec = SessionSpec { start: Start::New, interactive: false, ..project.spec.clone() };
-    let served = Arc::new(Served {
+    let served = Arc::new(ServedTools {
         talks: Talks::new(spec),
         firewall: Arc::clone(&project.firewall),
         files: FileTools::new(project)?,
@@ -66,14 +66,13 @@ pub(super) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
     ended
 }
 
-async fn serve(served: &Arc<Served>) -> Result<Exit> {
+async fn serve(served: &Arc<ServedTools>) -> Result<Exit> {
     let mut input = BufReader::new(tokio::io::stdin());
     let mut output = tokio::io::stdout();
     let mut tools = own_tools();
     tools.extend(served.files.listed());
     let tools = Value::Array(tools);
-    let mut calls: JoinSet<(Value, Value)> = JoinSet::new();
-    let mut running: BTreeMap<String, AbortHandle> = BTreeMap::new();
+    let mut calls = RunningCalls::default();
     let mut line = Vec::new();
     loop {
         let answer = tokio::select! {
@@ -83,29 +82,10 @@ async fn serve(served: &Arc<Served>) -> Result<Exit> {
                 }
                 let incoming = wire::read(&String::from_utf8_lossy(&line), &tools);
                 line.clear();
-                match incoming {
-                    Incoming::Answered(answer) => Some(answer),
-                    Incoming::Nothing => None,
-                    Incoming::Cancelled(id) => {
-                        if let Some(call) = running.remove(&id.to_string()) {
-                            call.abort();
-                        }
-                        None
-                    }
-                    Incoming::Call(call) if calls.len() >= MAX_CALLS => {
-                        let text = format!("{MAX_CALLS} calls run already; call again later");
-                        let refused = wire::outcome(&text, true, None);
-                        Some(wire::success(&call.id, refused, call.is_stateless))
-                    }
-                    Incoming::Call(call) => {
-                        let id = call.id.to_string();
-                        running.insert(id, calls.spawn(answered(Arc::clone(served), call)));
-                        None
-                    }
-                }
+                calls.take(served, incoming)
             }
-            Some(done) = calls.join_next() => done.ok().map(|(id, answer)| {
-                running.remove(&id.to_string());
+            Some(done) = calls.all.join_next() => done.ok().map(|(id, answer)| {
+                calls.by_id.remove(&id.to_string());
                 answer
             }),
         };
@@ -113,6 +93,39 @@ async fn serve(served: &Arc<Served>) -> Result<Exit> {
             let text = format!("{answer}\n");
             output.write_all(text.as_bytes()).await?;
             output.flush().await?;
+        }
+    }
+}
+
+/// The calls that run. Dropped, they end.
+#[derive(Default)]
+struct RunningCalls {
+    all: JoinSet<(Value, Value)>,
+    by_id: BTreeMap<String, AbortHandle>,
+}
+
+impl RunningCalls {
+    /// Does what a client wants; gives what is answered at once.
+    fn take(&mut self, served: &Arc<ServedTools>, incoming: Incoming) -> Option<Value> {
+        match incoming {
+            Incoming::Answered(answer) => Some(answer),
+            Incoming::Nothing => None,
+            Incoming::Cancelled(id) => {
+                if let Some(call) = self.by_id.remove(&id.to_string()) {
+                    call.abort();
+                }
+                None
+            }
+            Incoming::Call(call) if self.all.len() >= MAX_CALLS => {
+                let text = format!("{MAX_CALLS} calls run already; call again later");
+                let refused = wire::outcome(&text, true, None);
+                Some(wire::success(&call.id, refused, call.is_stateless))
+            }
+            Incoming::Call(call) => {
+                let id = call.id.to_string();
+                self.by_id.insert(id, self.all.spawn(answered(Arc::clone(served), call)));
+                None
+            }
         }
     }
 }
@@ -180,7 +193,7 @@ fn own_tools() -> Vec<Value> {
 }
 
 /// The answer to a call, with the request's id.
-async fn answered(served: Arc<Served>, call: ServedCall) -> (Value, Value) {
+async fn answered(served: Arc<ServedTools>, call: ServedCall) -> (Value, Value) {
     let ServedCall { id, tool, arguments, is_stateless } = call;
     let outcome = if served.files.has(&tool) {
         match served.files.call(&tool, &Value::Object(arguments)).await {

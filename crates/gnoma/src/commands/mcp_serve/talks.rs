@@ -132,8 +132,14 @@ impl Talks {
         let (tell, seen) = watch::channel(TalkSeen::default());
         let (requests, wanted) = mpsc::channel(MAX_WAITING);
         let mut state = self.state();
-        let following =
-            Following { client, session: session.clone(), tell, asked: None, said: None };
+        let following = Following {
+            client,
+            session: session.clone(),
+            tell,
+            is_attached: false,
+            asked: None,
+            said: None,
+        };
         state.following.spawn(following.run(wanted));
         state.talks.insert(session.clone(), Talk { requests, seen });
         Ok(session)
@@ -197,6 +203,8 @@ struct Following {
     client: Client,
     session: SessionId,
     tell: watch::Sender<TalkSeen>,
+    /// The state at the beginning was told.
+    is_attached: bool,
     /// The request for the last messages, at the end of a turn.
     asked: Option<RequestId>,
     /// The request to say something, until it is answered.
@@ -248,14 +256,11 @@ impl Following {
     fn take(&mut self, message: ServerMessage) {
         match message {
             ServerMessage::Event(envelope) => self.event(&envelope.event),
-            // Events were missed: where no turn runs, the answer is there.
+            ServerMessage::Snapshot(_) if !self.is_attached => self.is_attached = true,
+            // Events were missed: where no turn runs any more, the answer is there.
             ServerMessage::Snapshot(view) => {
-                let waits = self.tell.borrow().is_working;
-                if waits
-                    && view.state == SessionState::Idle
-                    && view.turn.is_none()
-                    && view.messages > 0
-                {
+                let waits = self.tell.borrow().is_working && self.said.is_none();
+                if waits && view.state == SessionState::Idle && view.turn.is_none() {
                     self.ask_for_answer();
                 }
             }
@@ -275,7 +280,7 @@ impl Following {
                 let answer = answer.map(|message| message.text_content()).unwrap_or_default();
                 self.tell.send_modify(|seen| {
                     seen.is_working = false;
-                    seen.answer = answer.to_string();
+                    seen.answer = answer;
                 });
             }
             ServerMessage::Reply { .. } | ServerMessage::Process(_) => (),

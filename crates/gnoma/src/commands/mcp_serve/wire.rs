@@ -105,25 +105,12 @@ fn answered(
         }
         "tools/list" => json!({ "tools": tools }),
         "tools/call" => {
-            let Some(tool) = params.get("name").and_then(Value::as_str) else {
-                let text = "`name` of the tool is missing";
-                return Incoming::Answered(failure(id, INVALID_PARAMS, text));
-            };
-            let is_known = tools.as_array().into_iter().flatten().any(|it| it["name"] == tool);
-            if !is_known {
-                let text = format!("there is no tool `{}`", tool.escape_debug());
-                return Incoming::Answered(failure(id, INVALID_PARAMS, &text));
-            }
-            let arguments = match params.get("arguments") {
-                None | Some(Value::Null) => Map::new(),
-                Some(Value::Object(arguments)) => arguments.clone(),
-                Some(_) => {
-                    let text = "`arguments` is no object";
-                    return Incoming::Answered(failure(id, INVALID_PARAMS, text));
+            return match called(params, tools) {
+                Ok((tool, arguments)) => {
+                    Incoming::Call(ServedCall { id: id.clone(), tool, arguments, is_stateless })
                 }
+                Err(why) => Incoming::Answered(failure(id, INVALID_PARAMS, &why)),
             };
-            let (id, tool) = (id.clone(), tool.to_owned());
-            return Incoming::Call(ServedCall { id, tool, arguments, is_stateless });
         }
         _ => {
             let text = format!("`{}` is not offered", method.escape_debug());
@@ -132,6 +119,22 @@ fn answered(
     };
     let is_newer = is_stateless || method == "server/discover";
     Incoming::Answered(success(id, result, is_newer))
+}
+
+/// The tool that is called, and its arguments.
+fn called(params: &Value, tools: &Value) -> Result<(String, Map<String, Value>), String> {
+    let tool = params.get("name").and_then(Value::as_str);
+    let tool = tool.ok_or("`name` of the tool is missing")?;
+    let is_known = tools.as_array().into_iter().flatten().any(|it| it["name"] == tool);
+    if !is_known {
+        return Err(format!("there is no tool `{}`", tool.escape_debug()));
+    }
+    let arguments = match params.get("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(arguments)) => arguments.clone(),
+        Some(_) => return Err("`arguments` is no object".to_owned()),
+    };
+    Ok((tool.to_owned(), arguments))
 }
 
 /// The answer to a handshake: the version that the client wants, where it is spoken here.

@@ -159,7 +159,8 @@ impl Session {
     ) -> Self {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
-        let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
+        let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, shape, .. } =
+            options;
         let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
         let rights = Rights::new(mode, permissions, above);
         let scope = scope.unwrap_or_else(|| Scope::new(id));
@@ -183,7 +184,7 @@ impl Session {
             gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
             judging: Judging::default(),
             persistence,
-            turn,
+            turn: turn.in_shape(shape),
             added,
             tools,
             firewall,

@@ -202,6 +202,21 @@ impl Connection {
                 None
             }
             Request::List => Some(Ok(Reply::Live(self.shared.sessions()))),
+            Request::StoredIn { spec, max } => {
+                let stored = self.shared.opener.stored(*spec, max);
+                let replier = self.replier(id, is_kept);
+                self.opening.spawn(async move { replier.reply(stored.await.map(Reply::Stored)) });
+                None
+            }
+            Request::Delete { spec, id: session } => {
+                let shared = Arc::clone(&self.shared);
+                let replier = self.replier(id, is_kept);
+                self.opening.spawn(async move {
+                    let deleted = shared.delete(*spec, session).await;
+                    replier.reply(deleted.map(|()| Reply::Done));
+                });
+                None
+            }
             Request::Watch => {
                 let changed = self.shared.changed.subscribe();
                 let seen = *changed.borrow();
@@ -254,7 +269,12 @@ impl Connection {
                 let (first, messages) = log.page(before, max, MAX_HISTORY_BYTES);
                 Some(Ok(Reply::History { first, messages }))
             }
-            Request::Open(_) | Request::List | Request::Watch | Request::Shutdown => {
+            Request::Open(_)
+            | Request::List
+            | Request::StoredIn { .. }
+            | Request::Delete { .. }
+            | Request::Watch
+            | Request::Shutdown => {
                 let cause = "the request is for the process, not for a session";
                 Some(Err(RequestError::new(RequestErrorKind::Invalid, cause)))
             }

@@ -250,27 +250,9 @@ fn cancel_request(state: &mut State, id: &RpcId) {
 /// The host has answered.
 fn reply(state: &mut State, id: RequestId, result: Result<Reply, RequestError>) {
     let Some(asked) = state.asked.remove(&id) else { return };
-    let mut fx = Vec::new();
     match asked {
         Asked::Open { request, how } => opening::opened(state, request, how, result),
-        Asked::Attach(session) => {
-            if let (Err(error), Some(open)) = (result, state.sessions.get_mut(&session)) {
-                open.not_attached(error, &mut fx);
-            }
-            state.perform(&session, fx);
-        }
-        Asked::Catch(session) => {
-            if let Some(open) = state.sessions.get_mut(&session) {
-                open.caught(result, &mut fx);
-            }
-            state.perform(&session, fx);
-        }
-        Asked::Page(session) => {
-            if let Some(open) = state.sessions.get_mut(&session) {
-                open.page(result, &mut fx);
-            }
-            state.perform(&session, fx);
-        }
+        Asked::Attach(_) | Asked::Catch(_) | Asked::Page(_) => told(state, &asked, result),
         Asked::Prompt { session, request } => steering::said(state, &session, &request, result),
         Asked::Plain(request) => state.answer(&request, &done(result)),
         Asked::Option { request, session, option } => {
@@ -296,6 +278,21 @@ fn reply(state: &mut State, id: RequestId, result: Result<Reply, RequestError>) 
         Asked::Nothing => (),
     }
     stored::leave_resting(state);
+}
+
+/// The host has answered a session of the client.
+fn told(state: &mut State, asked: &Asked, result: Result<Reply, RequestError>) {
+    let (Asked::Attach(id) | Asked::Catch(id) | Asked::Page(id)) = asked else { return };
+    let mut fx = Vec::new();
+    if let Some(session) = state.sessions.get_mut(id) {
+        match (asked, result) {
+            (Asked::Catch(_), result) => session.caught(result, &mut fx),
+            (Asked::Page(_), result) => session.page(result, &mut fx),
+            (_, Err(error)) => session.not_attached(error, &mut fx),
+            (_, Ok(_)) => (),
+        }
+    }
+    state.perform(id, fx);
 }
 
 /// There is nothing to say but that it is done.

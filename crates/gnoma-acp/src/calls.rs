@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     changes,
-    tools::{input, kind, locations, path, title},
+    tools::{self, input, kind, locations, path, title},
 };
 
 /// Bytes of the output of a running call that are shown.
@@ -33,6 +33,8 @@ struct OpenCall {
     /// There is output that was not shown.
     has_more: bool,
     path: Option<String>,
+    /// What its arguments say that it changes.
+    changes: Vec<Value>,
 }
 
 impl Calls {
@@ -55,6 +57,7 @@ impl Calls {
             output: TextTail::default(),
             has_more: false,
             path: None,
+            changes: Vec::new(),
         }
     }
 
@@ -83,6 +86,7 @@ impl Calls {
         let mut open = known.unwrap_or_else(|| self.begin(&call.id));
         open.is_written = true;
         open.path = path(call, cwd);
+        open.changes = tools::changes(call, cwd);
         let mut update = json!({
             "sessionUpdate": if is_known { "tool_call_update" } else { "tool_call" },
             "toolCallId": open.id,
@@ -94,6 +98,9 @@ impl Calls {
         });
         if let Some(input) = input(call) {
             update["rawInput"] = input;
+        }
+        if !open.changes.is_empty() {
+            update["content"] = Value::Array(open.changes.clone());
         }
         out.push(update);
         self.open.push(open);
@@ -174,10 +181,11 @@ impl Calls {
     ) {
         let Some(at) = self.open.iter().rposition(|open| open.call == *call) else { return };
         let open = self.open.remove(at);
-        let mut content = Vec::new();
-        if let Some(diff) = diff {
-            content = changes::of_diff(diff, open.path.as_deref(), cwd);
-        }
+        let mut content = match diff {
+            Some(diff) => changes::of_diff(diff, open.path.as_deref(), cwd),
+            None if result.is_error => Vec::new(),
+            None => open.changes,
+        };
         let is_shown_by_changes = !content.is_empty() && open.path.is_some() && !result.is_error;
         for part in result.parts.iter().filter(|_| !is_shown_by_changes) {
             content.push(match part {
@@ -257,7 +265,10 @@ mod tests {
         calls.drop_drafts(&mut out);
         calls.end_all(&mut out);
         calls.end_all(&mut out);
-        assert_eq!(told(&out), ["1-a pending", "2-b pending", "2-b in_progress", "1-a failed", "2-b failed"]);
+        assert_eq!(
+            told(&out),
+            ["1-a pending", "2-b pending", "2-b in_progress", "1-a failed", "2-b failed"]
+        );
     }
 
     #[test]

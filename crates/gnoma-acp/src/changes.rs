@@ -75,9 +75,8 @@ impl Reader<'_> {
             None => absolute(self.cwd, &self.file),
         };
         let before = (!self.is_new).then_some(before);
-        self.found.push(
-            json!({ "type": "diff", "path": path, "oldText": before, "newText": after }),
-        );
+        self.found
+            .push(json!({ "type": "diff", "path": path, "oldText": before, "newText": after }));
     }
 }
 
@@ -133,9 +132,7 @@ mod tests {
         let diff = "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n@@ -9 +9,2 @@\n nine\n+--- ten\n\
             --- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+hi\n\\ No newline at end of file\n";
         let found = of_diff(diff, Some("/ignored"), "/p");
-        let change = |path: &str, old: Option<&str>, new: &str| {
-            json!({ "type": "diff", "path": path, "oldText": old, "newText": new })
-        };
+        let change = |path: &str, old: Option<&str>, new: &str| json!({ "type": "diff", "path": path, "oldText": old, "newText": new });
         assert_eq!(
             found,
             [

@@ -32,18 +32,14 @@ pub(crate) enum Chosen {
 
 /// The modes, for clients that know no other options.
 pub(crate) fn modes(current: PermissionMode) -> Value {
-    let mode = |mode: PermissionMode| {
-        json!({ "id": mode.name(), "name": name(mode), "description": about(mode) })
-    };
+    let mode = |mode: PermissionMode| json!({ "id": mode.name(), "name": name(mode), "description": about(mode) });
     let all: Vec<_> = PermissionMode::ALL.into_iter().map(mode).collect();
     json!({ "currentModeId": current.name(), "availableModes": all })
 }
 
 /// All options with their values.
 pub(crate) fn options(view: &SessionView, pinned: &Pinned) -> Value {
-    let mode = |mode: PermissionMode| {
-        json!({ "value": mode.name(), "name": name(mode), "description": about(mode) })
-    };
+    let mode = |mode: PermissionMode| json!({ "value": mode.name(), "name": name(mode), "description": about(mode) });
     let modes: Vec<_> = PermissionMode::ALL.into_iter().map(mode).collect();
     let mut models = vec![json!({
         "value": AUTO, "name": "Automatic", "description": "gnoma chooses a model for each turn",
@@ -104,9 +100,7 @@ pub(crate) fn chosen(view: &SessionView, option: &str, value: &str) -> Result<Ch
         MODE => mode(value).map(Chosen::Mode),
         MODEL if value == AUTO => Ok(Chosen::Model(Pinned::Router, None)),
         MODEL => match pinnable(view).find(|(name, _)| *name == value) {
-            Some((name, arm)) => {
-                Ok(Chosen::Model(Pinned::Model(name.clone()), Some(arm.clone())))
-            }
+            Some((name, arm)) => Ok(Chosen::Model(Pinned::Model(name.clone()), Some(arm.clone()))),
             None => Err(RpcError::params(format!("no model `{value}` can be chosen"))),
         },
         _ => Err(RpcError::params(format!("there is no option `{option}`"))),
@@ -149,7 +143,10 @@ mod tests {
             current,
             ..Choice::default()
         };
-        SessionView { models: vec![choice("a", false), choice("b", true)], ..SessionView::default() }
+        SessionView {
+            models: vec![choice("a", false), choice("b", true)],
+            ..SessionView::default()
+        }
     }
 
     fn current(pinned: &Pinned) -> String {

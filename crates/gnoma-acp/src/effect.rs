@@ -3,11 +3,7 @@
 use gnoma_core::{CallId, protocol::Request};
 use serde_json::Value;
 
-use crate::{
-    error::RpcError,
-    permission::Asking,
-    wire::RpcId,
-};
+use crate::{error::RpcError, permission::Asking, wire::RpcId};
 
 /// What a session wants done; in this order.
 #[derive(Debug)]

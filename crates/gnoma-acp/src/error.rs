@@ -66,9 +66,9 @@ impl RpcError {
 impl From<RequestError> for RpcError {
     fn from(error: RequestError) -> Self {
         let code = match error.kind {
-            RequestErrorKind::NoSession
-            | RequestErrorKind::Closed
-            | RequestErrorKind::NotFound => Self::NOT_FOUND,
+            RequestErrorKind::NoSession | RequestErrorKind::Closed | RequestErrorKind::NotFound => {
+                Self::NOT_FOUND
+            }
             RequestErrorKind::Invalid | RequestErrorKind::Malformed => Self::INVALID_PARAMS,
             RequestErrorKind::Version
             | RequestErrorKind::Unknown

@@ -1,6 +1,6 @@
 //! How the client says hello, and how it gets sessions: new ones and stored ones.
 
-use gnoma_core::protocol::{Reply, Request, RequestError, SessionSpec, Start};
+use gnoma_core::protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start};
 use serde_json::{Value, json};
 
 use crate::{
@@ -78,24 +78,31 @@ pub(crate) fn open(
         How::New => Start::New,
         How::Load | How::Resume => {
             let id = params.session()?.to_owned();
-            if id.is_empty() {
-                return Err(RpcError::no_session(&id));
+            // The host takes the beginning of an id for it; a client means one session.
+            if !is_whole(&id) {
+                let text = format!("there is no session `{id}`");
+                return Err(RpcError::new(RpcError::NOT_FOUND, text));
             }
             Start::Stored { id, fork: false }
         }
     };
     let (folder, more_folders) = (params.folder()?, params.more_folders()?);
     let mcp_servers = params.servers()?;
-    let spec = SessionSpec {
-        folder,
-        more_folders,
-        mcp_servers,
-        start,
-        ..state.options.spec.clone()
-    };
+    let spec =
+        SessionSpec { folder, more_folders, mcp_servers, start, ..state.options.spec.clone() };
     let asked = Asked::Open { request: request.clone(), how };
     state.ask(None, Request::Open(Box::new(spec)), request, asked);
     Ok(())
+}
+
+/// Whether a text has the form of a session's id: `YYYYMMDD-HHMMSS-` and six hexadecimal digits.
+fn is_whole(id: &str) -> bool {
+    let is_place = |(place, byte): (usize, u8)| match place {
+        8 | 15 => byte == b'-',
+        0..15 => byte.is_ascii_digit(),
+        _ => byte.is_ascii_hexdigit(),
+    };
+    id.len() == 22 && id.bytes().enumerate().all(is_place)
 }
 
 /// The host has opened a session, or has not.
@@ -109,6 +116,10 @@ pub(crate) fn opened(
         Ok(Reply::Opened { session }) => session,
         Ok(_) => {
             let error = RpcError::new(RpcError::INTERNAL, "the session was not opened");
+            return state.answer(&request, &Err(error));
+        }
+        Err(error) if how != How::New && error.kind == RequestErrorKind::Invalid => {
+            let error = RpcError { code: RpcError::NOT_FOUND, ..error.into() };
             return state.answer(&request, &Err(error));
         }
         Err(error) => return state.answer(&request, &Err(error.into())),

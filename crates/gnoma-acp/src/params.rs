@@ -200,7 +200,8 @@ fn server(server: Server) -> Result<ClientServer, RpcError> {
             return Err(RpcError::params(text));
         }
         _ => {
-            let text = format!("MCP server `{name}` has neither a `command` nor type `http` and a `url`");
+            let text =
+                format!("MCP server `{name}` has neither a `command` nor type `http` and a `url`");
             return Err(RpcError::params(text));
         }
     };
@@ -239,17 +240,23 @@ mod tests {
         assert_eq!(servers[0].name, "My-files");
         assert!(matches!(&servers[0].address, ServerAddress::Program { environment, .. }
             if environment.get("K") == Some("v")));
-        assert!(matches!(&servers[1].address, ServerAddress::Http { url, .. } if url == "https://x"));
-        let mut old = read(r#"{"mcpServers":[{"type":"sse","name":"s","url":"u","headers":[]}]}"#).unwrap();
+        assert!(
+            matches!(&servers[1].address, ServerAddress::Http { url, .. } if url == "https://x")
+        );
+        let mut old =
+            read(r#"{"mcpServers":[{"type":"sse","name":"s","url":"u","headers":[]}]}"#).unwrap();
         assert!(old.servers().unwrap_err().message.contains("SSE"));
     }
 
     #[test]
     fn wrong_values_are_told_and_unknown_ones_passed_over() {
-        for wrong in [r#"{"sessionId":5}"#, r#"{"prompt":"text"}"#, "[1]", r#"{"protocolVersion":"1"}"#] {
+        for wrong in
+            [r#"{"sessionId":5}"#, r#"{"prompt":"text"}"#, "[1]", r#"{"protocolVersion":"1"}"#]
+        {
             assert_eq!(read(wrong).unwrap_err().code, RpcError::INVALID_PARAMS, "{wrong}");
         }
-        let params = read(r#"{"cwd":"rel","_meta":{"a":[1]},"additionalDirectories":["x"]}"#).unwrap();
+        let params =
+            read(r#"{"cwd":"rel","_meta":{"a":[1]},"additionalDirectories":["x"]}"#).unwrap();
         assert!(params.folder().is_err() && params.more_folders().is_err());
         assert!(params.session().is_err());
     }
@@ -257,9 +264,13 @@ mod tests {
     #[test]
     fn only_what_a_client_says_it_can_is_used() {
         let read = |json: &str| serde_json::from_str::<ClientCapabilities>(json).unwrap();
-        let none = read(r#"{"session":{"notices":null},"elicitation":{"form":null},"fs":{"readTextFile":true}}"#);
+        let none = read(
+            r#"{"session":{"notices":null},"elicitation":{"form":null},"fs":{"readTextFile":true}}"#,
+        );
         assert!(!none.notices() && !none.forms() && !none.terminal_auth() && !none.compaction());
-        let all = read(r#"{"session":{"notices":{},"compaction":{}},"elicitation":{"form":{}},"auth":{"terminal":true}}"#);
+        let all = read(
+            r#"{"session":{"notices":{},"compaction":{}},"elicitation":{"form":{}},"auth":{"terminal":true}}"#,
+        );
         assert!(all.notices() && all.forms() && all.terminal_auth() && all.compaction());
     }
 }

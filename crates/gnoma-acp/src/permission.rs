@@ -242,7 +242,10 @@ mod tests {
             assert!(deny(said(asked(&question(), false).0.offers, wrong)), "{wrong}");
         }
         assert!(deny(answer(asked(&question(), false).0.offers, Err("no"))));
-        assert_eq!(said(asked(&question(), false).0.offers, &selected("0")), PermissionAnswer::Allow);
+        assert_eq!(
+            said(asked(&question(), false).0.offers, &selected("0")),
+            PermissionAnswer::Allow
+        );
     }
 
     #[test]

@@ -85,7 +85,10 @@ impl Said {
         self.text.push_str(&shown);
     }
 
-    fn resource(&mut self, Resource { uri, text, blob, mime_type }: Resource) -> Result<(), RpcError> {
+    fn resource(
+        &mut self,
+        Resource { uri, text, blob, mime_type }: Resource,
+    ) -> Result<(), RpcError> {
         match (text, blob) {
             (Some(text), _) => {
                 self.link(None, &uri);
@@ -105,7 +108,8 @@ impl Said {
 
     fn picture(&mut self, mime: String, data: String) -> Result<(), RpcError> {
         if !PICTURES.contains(&mime.as_str()) {
-            let text = format!("pictures of type `{mime}` are not supported; send PNG, JPEG, GIF or WebP");
+            let text =
+                format!("pictures of type `{mime}` are not supported; send PNG, JPEG, GIF or WebP");
             return Err(RpcError::params(text));
         }
         if data.is_empty() || !is_base64(&data) {
@@ -177,7 +181,10 @@ mod tests {
             (r#"[{"type":"image","mimeType":"image/png","data":"a b="}]"#, "base64"),
         ] {
             let error = of(wrong).unwrap_err();
-            assert!(error.code == RpcError::INVALID_PARAMS && error.message.contains(why), "{error:?}");
+            assert!(
+                error.code == RpcError::INVALID_PARAMS && error.message.contains(why),
+                "{error:?}"
+            );
         }
     }
 }

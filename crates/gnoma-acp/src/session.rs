@@ -137,7 +137,8 @@ impl ClientSession {
             Ok(next) => fx.extend(next.map(Effect::Catch)),
             Err(error) => {
                 let mut out = Vec::new();
-                self.translator.tell(&format!("Some of what happened is not shown: {error}"), &mut out);
+                self.translator
+                    .tell(&format!("Some of what happened is not shown: {error}"), &mut out);
                 updates(out, fx);
             }
         }

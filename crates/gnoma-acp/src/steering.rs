@@ -77,7 +77,11 @@ pub(crate) fn cancel(state: &mut State, session: &str) {
 }
 
 /// Sets the mode.
-pub(crate) fn set_mode(state: &mut State, request: &RpcId, params: &Params) -> Result<(), RpcError> {
+pub(crate) fn set_mode(
+    state: &mut State,
+    request: &RpcId,
+    params: &Params,
+) -> Result<(), RpcError> {
     let (id, _) = state.open(params.session()?)?;
     let mode = config::mode(params.mode_id.as_deref().ok_or_else(|| missing("modeId"))?)?;
     let asked = Asked::Plain(request.clone());

@@ -81,14 +81,14 @@ pub(crate) fn close(state: &mut State, request: &RpcId, params: &Params) -> Resu
         state.leaving.push((id, request.clone()));
         return Ok(());
     }
-    leave(state, id, request.clone());
+    leave(state, &id, request);
     Ok(())
 }
 
-fn leave(state: &mut State, session: SessionId, request: RpcId) {
+fn leave(state: &mut State, session: &SessionId, request: &RpcId) {
     let asked = Asked::Leave { session: session.clone(), request: request.clone() };
-    if state.ask(Some(&session), Request::Detach, &request, asked) {
-        state.sessions.remove(&session);
+    if state.ask(Some(session), Request::Detach, request, asked) {
+        state.sessions.remove(session);
     }
 }
 
@@ -96,12 +96,10 @@ fn leave(state: &mut State, session: SessionId, request: RpcId) {
 pub(crate) fn leave_resting(state: &mut State) {
     let sessions = &state.sessions;
     let rests = |session: &ClientSession| !session.turns.is_waited_for();
-    let ready: Vec<_> = state
-        .leaving
-        .extract_if(.., |(id, _)| sessions.get(id).is_some_and(rests))
-        .collect();
+    let ready: Vec<_> =
+        state.leaving.extract_if(.., |(id, _)| sessions.get(id).is_some_and(rests)).collect();
     for (session, request) in ready {
-        leave(state, session, request);
+        leave(state, &session, &request);
     }
 }
 
@@ -113,9 +111,8 @@ pub(crate) fn left(state: &mut State, session: SessionId, request: RpcId) {
 
 /// Answers whoever closed sessions that are gone, or that others see. Titles may have changed.
 pub(crate) fn living(state: &mut State, all: &[LiveSession]) {
-    let is_there = |id: &SessionId| {
-        all.iter().any(|live| live.status.session == *id && live.subscribers == 0)
-    };
+    let is_there =
+        |id: &SessionId| all.iter().any(|live| live.status.session == *id && live.subscribers == 0);
     let sessions = &state.sessions;
     let gone: Vec<_> = state
         .leaving
@@ -138,8 +135,7 @@ pub(crate) fn living(state: &mut State, all: &[LiveSession]) {
 pub(crate) fn process(state: &mut State, event: ProcessEvent) {
     match event {
         ProcessEvent::Closed { session } => {
-            let closed: Vec<_> =
-                state.leaving.extract_if(.., |(id, _)| *id == session).collect();
+            let closed: Vec<_> = state.leaving.extract_if(.., |(id, _)| *id == session).collect();
             for (_, request) in closed {
                 state.answer(&request, &Ok(json!({})));
             }

@@ -78,6 +78,32 @@ pub(crate) fn locations(call: &ToolCall, cwd: &str) -> Vec<Value> {
     }]
 }
 
+/// What a call is about to change, as far as its arguments say it: of a file that is written whole it is not
+/// known what was there before.
+pub(crate) fn changes(call: &ToolCall, cwd: &str) -> Vec<Value> {
+    if call.arguments.get().len() > MAX_INPUT_BYTES {
+        return Vec::new();
+    }
+    let Some(path) = path(call, cwd) else { return Vec::new() };
+    let change = |old: Option<&str>, new: &str| json!({ "type": "diff", "path": path, "oldText": old, "newText": new });
+    let arguments = arguments(call);
+    let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
+    match call.name.as_str() {
+        "fs.write" => {
+            text(&arguments, "content").map(|new| change(None, &new)).into_iter().collect()
+        }
+        "fs.edit" => {
+            let several = arguments.get("edits").and_then(Value::as_array);
+            let edits = several.map_or_else(|| vec![&arguments], |edits| edits.iter().collect());
+            let edit = |edit: &Value| {
+                Some(change(Some(&text(edit, "old_string")?), &text(edit, "new_string")?))
+            };
+            edits.into_iter().filter_map(edit).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The path as it is seen from the root, without `.` and `..`. Links are not looked at.
 pub(crate) fn absolute(cwd: &str, path: &str) -> String {
     let mut whole = PathBuf::new();
@@ -115,7 +141,22 @@ mod tests {
         ] {
             assert_eq!(title(&call(name, arguments)), expected);
         }
-        assert!(title(&call("bash", &format!(r#"{{"command":"{}"}}"#, "x".repeat(900)))).len() <= 120);
+        assert!(
+            title(&call("bash", &format!(r#"{{"command":"{}"}}"#, "x".repeat(900)))).len() <= 120
+        );
+    }
+
+    #[test]
+    fn arguments_say_what_will_change() {
+        let edit =
+            r#"{"path":"a","edits":[{"old_string":"x","new_string":"y"},{"old_string":"z"}]}"#;
+        let change = |old: Option<&str>, new: &str| {
+            vec![json!({ "type": "diff", "path": "/p/a", "oldText": old, "newText": new })]
+        };
+        assert_eq!(changes(&call("fs.edit", edit), "/p"), change(Some("x"), "y"));
+        let write = call("fs.write", r#"{"path":"a","content":"hi"}"#);
+        assert_eq!(changes(&write, "/p"), change(None, "hi"));
+        assert!(changes(&call("bash", r#"{"command":"ls","path":"a"}"#), "/p").is_empty());
     }
 
     #[test]

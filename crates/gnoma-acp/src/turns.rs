@@ -243,7 +243,8 @@ mod tests {
     #[test]
     fn a_prompt_that_joins_a_turn_is_answered_with_it_and_one_that_was_not_read_says_so() {
         let mut turns = Turns::default();
-        let queued = |texts: &[&str]| Event::Queued { queue: texts.iter().map(|it| said(it)).collect() };
+        let queued =
+            |texts: &[&str]| Event::Queued { queue: texts.iter().map(|it| said(it)).collect() };
         turns.add(id(1), said("a"));
         run(&mut turns, &[ACTIVE]);
         turns.add(id(2), said("b"));

@@ -61,7 +61,8 @@ impl Translator {
             Event::ArmChanged { from, to, why, retracted } => {
                 self.next_message(out);
                 self.models = vec![to.clone()];
-                let again = if *retracted { " What it had begun to answer does not count." } else { "" };
+                let again =
+                    if *retracted { " What it had begun to answer does not count." } else { "" };
                 self.tell(&format!("{from} was given up: {why}. {to} continues.{again}"), out);
             }
             Event::Retrying { error, wait_ms, retracted, .. } => {
@@ -240,7 +241,8 @@ mod tests {
     fn an_answer_with_a_call_is_told_in_order() {
         let mut translator = Translator::default();
         let mut out = Vec::new();
-        let call = ToolCall::new(CallId::new("c"), "bash", RawJson::parse(r#"{"command":"ls"}"#).unwrap());
+        let call =
+            ToolCall::new(CallId::new("c"), "bash", RawJson::parse(r#"{"command":"ls"}"#).unwrap());
         let content = vec![Content::text("hi"), Content::ToolCall(call.clone())];
         let answer = Message::assistant(content, None, Some(StopReason::ToolUse)).unwrap();
         let result = ToolResult::text(&call, "a.txt", false);
@@ -277,7 +279,12 @@ mod tests {
         for event in [
             Event::Text { text: "half".into() },
             Event::ToolCallDrafted { call: CallId::new("c"), name: "bash".into() },
-            Event::ArmChanged { from: model("a"), to: model("b"), why: "busy".into(), retracted: true },
+            Event::ArmChanged {
+                from: model("a"),
+                to: model("b"),
+                why: "busy".into(),
+                retracted: true,
+            },
         ] {
             translator.event(&event, 2, &mut out);
         }
@@ -331,8 +338,13 @@ mod tests {
     #[test]
     fn the_past_is_told_whole_but_for_what_nobody_said() {
         let (mut translator, mut out) = (Translator::default(), Vec::new());
-        let call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::parse(r#"{"path":"a"}"#).unwrap());
-        let answer = Message::assistant(vec![Content::text("ok"), Content::ToolCall(call.clone())], None, None);
+        let call =
+            ToolCall::new(CallId::new("c"), "fs.read", RawJson::parse(r#"{"path":"a"}"#).unwrap());
+        let answer = Message::assistant(
+            vec![Content::text("ok"), Content::ToolCall(call.clone())],
+            None,
+            None,
+        );
         for message in [
             Message::user_text("hello"),
             Message::user_text("[system] go on"),

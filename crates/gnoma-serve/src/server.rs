@@ -4,9 +4,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use gnoma_core::{
     lines::{Line, LineReader},
-    protocol::{
-        Client, Greeting, Hello, Reply, RequestError, RequestErrorKind, ServerMessage,
-    },
+    protocol::{Client, Greeting, Hello, Reply, RequestError, RequestErrorKind, ServerMessage},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},

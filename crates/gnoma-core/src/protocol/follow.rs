@@ -3,7 +3,9 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use super::{Reply, Request, RequestError, RequestErrorKind, ServerMessage, SessionView, seen::Seen};
+use super::{
+    Reply, Request, RequestError, RequestErrorKind, ServerMessage, SessionView, seen::Seen,
+};
 use crate::{message::Message, session::Event};
 
 /// Messages that are read at once.

@@ -33,9 +33,7 @@ pub use self::{
         Setting, Switch, Topic, TypedKey, WindowUse,
     },
     running::{DraftedCall, Question, RunningCall, RunningTurn},
-    spec::{
-        ClientServer, Detach, Environment, Overrides, ServerAddress, SessionSpec, Start,
-    },
+    spec::{ClientServer, Detach, Environment, Overrides, ServerAddress, SessionSpec, Start},
     tail::TextTail,
     view::{SessionView, Status},
 };

@@ -78,7 +78,11 @@ impl Shared {
     }
 
     /// Deletes a stored session; one that lives here is ended first.
-    pub(super) async fn delete(&self, spec: SessionSpec, id: SessionId) -> Result<(), RequestError> {
+    pub(super) async fn delete(
+        &self,
+        spec: SessionSpec,
+        id: SessionId,
+    ) -> Result<(), RequestError> {
         if let Ok(live) = self.session(&id) {
             live.close();
             live.ended().await;

@@ -14,11 +14,7 @@ use crate::{
     server, tui,
 };
 
-pub(super) async fn run(
-    setup: bool,
-    args: &TurnArgs,
-    around: &ProcessEnvironment,
-) -> Result<Exit> {
+pub(super) async fn run(setup: bool, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     if setup {
         return set_up(args, around).await;
     }

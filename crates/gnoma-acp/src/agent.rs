@@ -56,7 +56,7 @@ impl Agent {
         match wire::decode(line) {
             Ok(None) => (),
             Ok(Some(Incoming::Request { id, method, params })) => {
-                self.request(id, &method, params.as_deref());
+                self.request(&id, &method, params.as_deref());
             }
             Ok(Some(Incoming::Notification { method, params })) => {
                 self.notification(&method, params.as_deref());
@@ -71,9 +71,9 @@ impl Agent {
         }
     }
 
-    fn request(&mut self, id: RpcId, method: &str, params: Option<&RawValue>) {
+    fn request(&mut self, id: &RpcId, method: &str, params: Option<&RawValue>) {
         let state = &mut self.0;
-        if state.in_flight.contains(&id) {
+        if state.in_flight.contains(id) {
             // Under its own id this would be taken for the answer to the first.
             let text = format!("the id {id} belongs to a request that is not answered yet");
             let error = RpcError::new(RpcError::INVALID_REQUEST, text);
@@ -81,11 +81,11 @@ impl Agent {
         }
         if state.in_flight.len() >= MAX_IN_FLIGHT {
             let text = format!("{MAX_IN_FLIGHT} requests are open already");
-            return state.complain(&id, RpcError::new(RpcError::INTERNAL, text));
+            return state.complain(id, RpcError::new(RpcError::INTERNAL, text));
         }
         state.in_flight.insert(id.clone());
-        if let Err(error) = dispatch(state, &id, method, params) {
-            state.answer(&id, &Err(error));
+        if let Err(error) = dispatch(state, id, method, params) {
+            state.answer(id, &Err(error));
         }
     }
 
@@ -251,7 +251,9 @@ fn cancel_request(state: &mut State, id: &RpcId) {
 fn reply(state: &mut State, id: RequestId, result: Result<Reply, RequestError>) {
     let Some(asked) = state.asked.remove(&id) else { return };
     match asked {
-        Asked::Open { request, how } => opening::opened(state, request, how, result),
+        Asked::Open { request, how, folder } => {
+            opening::opened(state, request, how, &folder, result);
+        }
         Asked::Attach(_) | Asked::Catch(_) | Asked::Page(_) => told(state, &asked, result),
         Asked::Prompt { session, request } => steering::said(state, &session, &request, result),
         Asked::Plain(request) => state.answer(&request, &done(result)),
@@ -266,14 +268,12 @@ fn reply(state: &mut State, id: RequestId, result: Result<Reply, RequestError>) 
             }
         }
         Asked::Stored { request, folder, from } => {
-            let answer = stored::listed(result, folder.as_deref(), from);
+            let answer = stored::listed(state, result, folder.as_deref(), from);
             state.answer(&request, &answer);
         }
         Asked::Delete { session, request } => {
-            if result.is_ok() {
-                state.sessions.remove(&session);
-            }
-            state.answer(&request, &done(result));
+            let answer = stored::deleted(state, &session, result);
+            state.answer(&request, &answer);
         }
         Asked::Nothing => (),
     }

@@ -35,6 +35,8 @@ struct OpenCall {
     path: Option<String>,
     /// What its arguments say that it changes.
     changes: Vec<Value>,
+    /// It is only asked about here, and runs elsewhere if at all.
+    is_question: bool,
 }
 
 impl Calls {
@@ -58,6 +60,7 @@ impl Calls {
             has_more: false,
             path: None,
             changes: Vec::new(),
+            is_question: false,
         }
     }
 
@@ -125,6 +128,25 @@ impl Calls {
             }
             !ends(open)
         });
+    }
+
+    /// A call of somebody else's that is asked about in this session.
+    pub(crate) fn question(&mut self, call: &ToolCall, cwd: &str, out: &mut Vec<Value>) {
+        self.written(call, cwd, out);
+        if let Some(open) = self.open(&call.id) {
+            open.is_question = true;
+        }
+    }
+
+    /// A question is decided: a call that was nothing else ends with that.
+    pub(crate) fn decided(&mut self, call: &CallId, allowed: bool, out: &mut Vec<Value>) {
+        let is_it = |open: &OpenCall| open.is_question && open.call == *call;
+        let Some(at) = self.open.iter().position(is_it) else { return };
+        let open = self.open.remove(at);
+        let status = if allowed { "completed" } else { "failed" };
+        out.push(json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": open.id, "status": status,
+        }));
     }
 
     /// The call has begun to run.

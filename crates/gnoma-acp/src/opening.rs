@@ -1,5 +1,7 @@
 //! How the client says hello, and how it gets sessions: new ones and stored ones.
 
+use std::path::Path;
+
 use gnoma_core::protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start};
 use serde_json::{Value, json};
 
@@ -90,7 +92,7 @@ pub(crate) fn open(
     let mcp_servers = params.servers()?;
     let spec =
         SessionSpec { folder, more_folders, mcp_servers, start, ..state.options.spec.clone() };
-    let asked = Asked::Open { request: request.clone(), how };
+    let asked = Asked::Open { request: request.clone(), how, folder: spec.folder.clone() };
     state.ask(None, Request::Open(Box::new(spec)), request, asked);
     Ok(())
 }
@@ -110,6 +112,7 @@ pub(crate) fn opened(
     state: &mut State,
     request: RpcId,
     how: How,
+    folder: &Path,
     result: Result<Reply, RequestError>,
 ) {
     let session = match result {
@@ -124,6 +127,7 @@ pub(crate) fn opened(
         }
         Err(error) => return state.answer(&request, &Err(error.into())),
     };
+    state.remember(&session, folder);
     if let Some(known) = state.sessions.get_mut(&session) {
         let mut fx = Vec::new();
         known.open_again(request, how, &mut fx);

@@ -39,11 +39,15 @@ pub(crate) fn ask(
     translator: &mut Translator,
     out: &mut Vec<Value>,
 ) -> Asking {
-    // A question of a running call has an id that was never announced: it belongs to that call.
-    let shown = question.during.as_ref().unwrap_or(&question.call.id);
-    if question.during.is_none() {
-        let cwd = translator.cwd().to_owned();
-        translator.calls.written(&question.call, &cwd, out);
+    let cwd = translator.cwd().to_owned();
+    let during = question.during.as_ref().filter(|call| translator.calls.id(call).is_some());
+    // A question in the middle of a call has an id that was never announced: it belongs to that call.
+    let shown = during.unwrap_or(&question.call.id);
+    match (&question.during, during) {
+        (None, _) => translator.calls.written(&question.call, &cwd, out),
+        // That call has ended, and what it started goes on.
+        (Some(_), None) => translator.calls.question(&question.call, &cwd, out),
+        (Some(_), Some(_)) => (),
     }
     let id = translator.calls.id(shown).unwrap_or(shown.as_str()).to_owned();
     let call = question.call.id.clone();
@@ -278,5 +282,19 @@ mod tests {
         assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
         let part = PermissionAnswer::Part { names: vec!["b.txt".into()] };
         assert_eq!(said(asking.offers, &selected("2")), part);
+    }
+
+    #[test]
+    fn a_question_of_a_call_that_has_ended_is_announced_and_ends() {
+        let question = Question { during: Some(CallId::new("gone")), ..question() };
+        let (mut translator, mut out) = (Translator::default(), Vec::new());
+        let asking = ask("s", &question, false, &mut translator, &mut out);
+        assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
+        out.clear();
+        for _ in 0..2 {
+            translator.calls.decided(&question.call.id, false, &mut out);
+        }
+        assert_eq!(out.len(), 1);
+        assert_eq!(out[0]["status"], "failed");
     }
 }

@@ -69,6 +69,8 @@ pub(crate) struct ClientSession {
     asks_by_form: bool,
     commands: Vec<CommandInfo>,
     usage: Option<Value>,
+    /// What can be chosen, as it was told last.
+    told_options: Value,
     title: String,
 }
 
@@ -93,6 +95,7 @@ impl ClientSession {
             asks_by_form: client.forms(),
             commands: Vec::new(),
             usage: None,
+            told_options: Value::Null,
             title: String::new(),
         }
     }
@@ -258,6 +261,7 @@ impl ClientSession {
     fn begin(&mut self, request: RpcId, how: How, fx: &mut Vec<Effect>) {
         self.stage = Stage::Open;
         self.commands.clear();
+        self.told_options = self.options();
         let mut opened = self.opened();
         if how == How::New {
             opened["sessionId"] = json!(self.id.as_str());
@@ -301,7 +305,8 @@ impl ClientSession {
         let answers = self.turns.hear(event, is_idle);
         fx.extend(answers.into_iter().map(|(id, result)| Effect::Answer(id, result)));
         match event {
-            Event::State(SessionState::Idle) => fx.push(Effect::Title),
+            // Once the first words are there, and before the turn is over.
+            Event::RoundStarted { round: 1, .. } => fx.push(Effect::Title),
             Event::State(SessionState::Closed) => self.stage = Stage::Ended,
             _ => (),
         }
@@ -328,18 +333,23 @@ impl ClientSession {
     fn tell_state(&mut self, event: &Event, fx: &mut Vec<Effect>) {
         match event {
             Event::Info(_) => self.tell_commands(fx),
-            Event::Models { .. } => fx.push(Effect::Update(self.options_update())),
+            Event::Models { .. } => self.tell_options(fx),
             Event::ModeChanged { mode } => {
                 fx.push(Effect::Update(json!({
                     "sessionUpdate": "current_mode_update", "currentModeId": mode.name(),
                 })));
-                fx.push(Effect::Update(self.options_update()));
+                self.tell_options(fx);
             }
             Event::Usage { .. } | Event::Cost { .. } | Event::Compacted { .. } => {
                 self.tell_usage(fx);
             }
             Event::PermissionAsked { .. } => self.ask(event, fx),
-            Event::PermissionDecided { call, .. } => fx.push(Effect::Withdraw(call.clone())),
+            Event::PermissionDecided { call, allowed, .. } => {
+                fx.push(Effect::Withdraw(call.clone()));
+                let mut out = Vec::new();
+                self.translator.calls.decided(call, *allowed, &mut out);
+                updates(out, fx);
+            }
             _ => (),
         }
     }
@@ -353,8 +363,15 @@ impl ClientSession {
         fx.push(Effect::Ask(Box::new(asking)));
     }
 
-    fn options_update(&self) -> Value {
-        json!({ "sessionUpdate": "config_option_update", "configOptions": self.options() })
+    /// Tells what can be chosen, where it has changed.
+    fn tell_options(&mut self, fx: &mut Vec<Effect>) {
+        let options = self.options();
+        if self.told_options != options {
+            self.told_options = options.clone();
+            fx.push(Effect::Update(json!({
+                "sessionUpdate": "config_option_update", "configOptions": options,
+            })));
+        }
     }
 
     fn tell_commands(&mut self, fx: &mut Vec<Effect>) {
@@ -402,7 +419,7 @@ impl ClientSession {
     }
 
     /// Tells the title, where it is another one.
-    pub(crate) fn tell_title(&mut self, title: &str, changed: String, fx: &mut Vec<Effect>) {
+    pub(crate) fn tell_title(&mut self, title: &str, changed: &str, fx: &mut Vec<Effect>) {
         if self.is_open() && !title.is_empty() && self.title != title {
             title.clone_into(&mut self.title);
             fx.push(Effect::Update(json!({

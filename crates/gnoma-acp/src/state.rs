@@ -1,6 +1,9 @@
 //! What the agent holds between messages, and how effects and answers leave it.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+};
 
 use gnoma_core::{
     CallId,
@@ -19,6 +22,9 @@ use crate::{
     session::{ClientSession, How},
     wire::{self, RpcId},
 };
+
+/// Sessions of which the folder is kept in mind.
+const MAX_FOLDERS: usize = 8_192;
 
 /// What an agent is started with.
 #[derive(Clone, Debug)]
@@ -44,6 +50,8 @@ pub(crate) struct State {
     /// Sessions that are being left, until the host says that they are gone.
     pub leaving: Vec<(SessionId, RpcId)>,
     pub watches: bool,
+    /// Where the sessions belong that the client was told of.
+    folders: HashMap<SessionId, PathBuf>,
     questions: HashMap<u64, OpenQuestion>,
     next_id: u64,
     out: Vec<u8>,
@@ -60,8 +68,8 @@ struct OpenQuestion {
 /// What a reply of the host is for.
 #[derive(Debug)]
 pub(crate) enum Asked {
-    /// A session is opened.
-    Open { request: RpcId, how: How },
+    /// A session is opened in a folder.
+    Open { request: RpcId, how: How, folder: PathBuf },
     /// The client follows the session from now on.
     Attach(SessionId),
     /// Messages that were missed.
@@ -104,10 +112,24 @@ impl State {
             in_flight: HashSet::new(),
             leaving: Vec::new(),
             watches: false,
+            folders: HashMap::new(),
             questions: HashMap::new(),
             next_id: 1,
             out: Vec::new(),
         }
+    }
+
+    /// A session of that folder is known to the client.
+    pub(crate) fn remember(&mut self, session: &SessionId, folder: &Path) {
+        if self.folders.len() >= MAX_FOLDERS {
+            self.folders.clear();
+        }
+        self.folders.insert(session.clone(), folder.to_owned());
+    }
+
+    /// The folder that a session belongs to; that of the agent, where the client was not told of it.
+    pub(crate) fn folder(&self, session: &SessionId) -> PathBuf {
+        self.folders.get(session).unwrap_or(&self.options.spec.folder).clone()
     }
 
     /// What is to be written.

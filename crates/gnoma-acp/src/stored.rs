@@ -1,7 +1,11 @@
 //! Sessions as things that there are: listing them, closing and deleting them.
 
+use std::path::Path;
+
 use gnoma_core::{
-    protocol::{LiveSession, ProcessEvent, Reply, Request, RequestError, SessionSpec},
+    protocol::{
+        LiveSession, ProcessEvent, Reply, Request, RequestError, RequestErrorKind, SessionSpec,
+    },
     store::{SessionFacts, SessionId},
 };
 use serde_json::{Value, json};
@@ -40,6 +44,7 @@ pub(crate) fn list(state: &mut State, request: &RpcId, params: &Params) -> Resul
 
 /// The page of stored sessions that begins at a place.
 pub(crate) fn listed(
+    state: &mut State,
     result: Result<Reply, RequestError>,
     folder: Option<&str>,
     from: usize,
@@ -56,6 +61,9 @@ pub(crate) fn listed(
             "updatedAt": iso(facts.changed_ms),
         })
     };
+    for facts in all.iter().skip(from).take(PAGE) {
+        state.remember(&facts.id, Path::new(folder.unwrap_or(&facts.project)));
+    }
     let page: Vec<_> = all.iter().skip(from).take(PAGE).map(session).collect();
     let next = from.saturating_add(PAGE);
     let mut answer = json!({ "sessions": page });
@@ -125,7 +133,7 @@ pub(crate) fn living(state: &mut State, all: &[LiveSession]) {
         let id = &live.status.session;
         let mut fx = Vec::new();
         if let Some(session) = state.sessions.get_mut(id) {
-            session.tell_title(&live.title, iso(live.changed_ms), &mut fx);
+            session.tell_title(&live.title, &iso(live.changed_ms), &mut fx);
         }
         state.perform(id, fx);
     }
@@ -148,16 +156,30 @@ pub(crate) fn process(state: &mut State, event: ProcessEvent) {
 /// Deletes a stored session, also one that the client has open.
 pub(crate) fn delete(state: &mut State, request: &RpcId, params: &Params) -> Result<(), RpcError> {
     let id = SessionId::new(params.session()?);
-    let mut spec = state.options.spec.clone();
     if let Some(session) = state.sessions.get_mut(&id) {
         session.turns.cancel();
-        spec.folder = session.view.folder.clone().into();
     }
-    if let Some(folder) = params.folder_if_any()? {
-        spec.folder = folder;
-    }
+    let folder = params.folder_if_any()?.unwrap_or_else(|| state.folder(&id));
+    let spec = SessionSpec { folder, ..state.options.spec.clone() };
     let asked = Asked::Delete { session: id.clone(), request: request.clone() };
     let wanted = Request::Delete { spec: Box::new(spec), id };
     state.ask(None, wanted, request, asked);
     Ok(())
+}
+
+/// A session is deleted; one that there is not is as good as that.
+pub(crate) fn deleted(
+    state: &mut State,
+    session: &SessionId,
+    result: Result<Reply, RequestError>,
+) -> Result<Value, RpcError> {
+    let is_gone = |error: &RequestError| {
+        matches!(error.kind, RequestErrorKind::NotFound | RequestErrorKind::Invalid)
+    };
+    match result {
+        Err(error) if !is_gone(&error) => return Err(error.into()),
+        Ok(_) | Err(_) => (),
+    }
+    state.sessions.remove(session);
+    Ok(json!({}))
 }

@@ -21,7 +21,7 @@ pub(crate) fn kind(tool: &str) -> &'static str {
         "fs.ls" | "fs.glob" | "fs.grep" => "search",
         "fs.edit" | "fs.write" => "edit",
         "bash" | "job" => "execute",
-        "agent" | "elf" | "task" | "spawn_elfs" => "think",
+        "elf.spawn" | "elf" => "think",
         _ if tool.starts_with("web") => "fetch",
         _ => "other",
     }
@@ -41,9 +41,22 @@ pub(crate) fn title(call: &ToolCall) -> String {
         "fs.glob" => format!("Find {}", argument(&arguments, "pattern")),
         "fs.grep" => format!("Search for {}", argument(&arguments, "pattern")),
         "ask" => format!("Ask: {detail}"),
+        "elf.spawn" => tasks(&arguments),
         name => format!("{name} {detail}"),
     };
     cut::head_chars(title.trim(), MAX_TITLE_CHARS).to_owned()
+}
+
+/// What sub-agents are to do.
+fn tasks(arguments: &Value) -> String {
+    let tasks = arguments.get("tasks").and_then(Value::as_array).map(Vec::as_slice);
+    let tasks = tasks.unwrap_or_default();
+    let first = tasks.first().map(|task| argument(task, "task")).unwrap_or_default();
+    let first = first.lines().next().unwrap_or_default();
+    match tasks.len() {
+        0 | 1 => format!("Elf: {first}"),
+        count => format!("{count} elfs: {first}, …"),
+    }
 }
 
 fn argument<'a>(arguments: &'a Value, name: &str) -> &'a str {
@@ -138,6 +151,7 @@ mod tests {
             ("fs.ls", "{}", "List ."),
             ("mcp.files.find", r#"{"query":"x"}"#, "mcp.files.find x"),
             ("bash", "[]", "bash"),
+            ("elf.spawn", r#"{"tasks":[{"task":"read"},{"task":"write"}]}"#, "2 elfs: read, …"),
         ] {
             assert_eq!(title(&call(name, arguments)), expected);
         }

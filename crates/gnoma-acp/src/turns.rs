@@ -121,7 +121,7 @@ impl Turns {
         for prompt in &mut self.prompts {
             let waits = queue.contains(&prompt.content);
             prompt.state = match prompt.state {
-                PromptState::Sent | PromptState::Queued if waits => PromptState::Queued,
+                _ if waits => PromptState::Queued,
                 PromptState::Queued => PromptState::Begun,
                 state => state,
             };

@@ -39,6 +39,9 @@ pub(crate) async fn stored(
     spec: SessionSpec,
     max: usize,
 ) -> Result<Vec<SessionFacts>> {
+    if !spec.folder.is_dir() {
+        return Ok(Vec::new());
+    }
     let project = Project::open(spec, Notices::unheard(), shared)?;
     let mut all = sessions(&project).await?;
     all.truncate(max.min(MAX_LISTED));
@@ -53,6 +56,10 @@ pub(crate) async fn delete(shared: Shared, spec: SessionSpec, id: SessionId) -> 
     let project = Project::open(spec, Notices::unheard(), shared)?;
     refuse_in_incognito(&project, "sessions delete")?;
     let past = Past::open(&project)?;
+    // The beginning of an id stands for it elsewhere; here it must be the whole.
+    if past.session(Some(id.as_str())).await?.id != id {
+        return Err(HostError::usage(format!("there is no session `{id}`")));
+    }
     Ok(past.store.delete(id).await?)
 }
 

@@ -10,6 +10,8 @@ use tokio::{
     time::timeout,
 };
 
+#[cfg(target_os = "linux")]
+use crate::serve::Served;
 use crate::support::{World, calls, exists, says};
 
 /// Nothing that is waited for takes longer.
@@ -165,9 +167,56 @@ async fn a_turn_with_a_question_comes_back_when_it_is_loaded() {
     assert!(kinds(&editor.updates()).iter().all(|kind| kind != "user_message_chunk"));
     let deleted = editor.ask("session/delete", json!({ "sessionId": session })).await;
     assert_eq!(deleted["result"], json!({}), "{deleted}");
+    let again = editor.ask("session/delete", json!({ "sessionId": session })).await;
+    assert_eq!(again["result"], json!({}), "{again}");
     let listed = editor.ask("session/list", json!({ "cwd": folder })).await;
     assert_eq!(listed["result"]["sessions"], json!([]));
+    let nowhere = editor.ask("session/list", json!({ "cwd": "/no/such/folder" })).await;
+    assert_eq!(nowhere["result"]["sessions"], json!([]));
     editor.end().await;
+}
+
+/// Both see the same in the same order, one answers, and one that is killed stalls nobody.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn two_editors_share_a_session_of_the_server() {
+    let write = r#"{"path":"a.txt","content":"hi\n"}"#;
+    let world = World::new([says("hello"), calls("fs_write", write), says("written"), says("on")]);
+    let _server = Served::starts(&world, &[]);
+    let mut first = Editor::start(&world).await;
+    let session = first.session(&world).await;
+    let hello = first.prompt(&session, "hello").await;
+    first.answer(hello).await;
+    let mut second = Editor::start(&world).await;
+    let params = json!({ "sessionId": session, "cwd": world.project.path(), "mcpServers": [] });
+    second.ask("session/load", params).await;
+    assert_eq!(kinds(&second.updates())[..2], ["user_message_chunk", "agent_message_chunk"]);
+
+    let prompt_id = first.prompt(&session, "write it").await;
+    let is_question = |it: &Value| it["method"] == "session/request_permission";
+    let asked = first.until(is_question).await;
+    let also = second.until(is_question).await;
+    let outcome = json!({ "outcome": { "outcome": "selected", "optionId": "0" } });
+    let answer = json!({ "jsonrpc": "2.0", "id": also["id"], "result": outcome });
+    second.write(&answer.to_string()).await;
+    let withdrawn = first.until(|it| it["method"] == "$/cancel_request").await;
+    assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
+    // Too late, and of no effect.
+    let denied = json!({ "outcome": { "outcome": "selected", "optionId": "2" } });
+    let late = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": denied });
+    first.write(&late.to_string()).await;
+    assert_eq!(first.answer(prompt_id).await["result"]["stopReason"], "end_turn");
+    assert_eq!(world.read("a.txt"), "hi\n");
+    let done = |it: &Value| it["params"]["update"]["content"]["text"] == "written";
+    second.until(done).await;
+    let seen = second.updates();
+    assert!(kinds(&seen).contains(&"user_message_chunk".to_owned()), "{seen:?}");
+    assert!(statuses(&seen).ends_with(&["in_progress", "completed"]), "{seen:?}");
+
+    second.child.start_kill().unwrap();
+    let last = first.prompt(&session, "go on").await;
+    assert_eq!(first.answer(last).await["result"]["stopReason"], "end_turn");
+    first.end().await;
 }
 
 #[tokio::test]

@@ -58,8 +58,8 @@ proptest! {
             }
             Err(unreadable) => {
                 prop_assert!([-32_700, -32_600].contains(&unreadable.error.code));
-                let id = unreadable.id.to_string();
-                prop_assert!(id == "null" || id == frame["id"].to_string());
+                let (id, own) = (unreadable.id.to_string(), frame["id"].to_string());
+                prop_assert!(id == "null" || id == own);
             }
         }
     }

@@ -56,6 +56,7 @@ pub(crate) fn spec(args: &TurnArgs, around: &ProcessEnvironment) -> SessionSpec 
         start: Start::New,
         interactive: false,
         detach: Detach::Close,
+        mcp_servers: Vec::new(),
     }
 }
 

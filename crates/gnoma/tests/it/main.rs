@@ -72,3 +72,4 @@ mod trial;
 mod tui;
 #[cfg(test)]
 mod turn;
+mod web;

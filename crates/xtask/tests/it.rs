@@ -25,13 +25,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-sandbox", &["gnoma-core"]),
     ("gnoma-store", &["gnoma-core"]),
     ("gnoma-router", &["gnoma-core"]),
+    ("gnoma-schema", &[]),
     ("gnoma-tui", &["gnoma-core"]),
     ("gnoma-serve", &["gnoma-core"]),
     ("gnoma-acp", &["gnoma-core"]),
     ("gnoma-web", &["gnoma-core"]),
     ("gnoma-tools", &["gnoma-core", "gnoma-sandbox"]),
     ("gnoma-extend", &["gnoma-core", "gnoma-net", "gnoma-sandbox"]),
-    ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router"]),
+    ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router", "gnoma-schema"]),
     (
         "gnoma-host",
         &[
@@ -57,6 +58,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gnoma-llm",
             "gnoma-guard",
             "gnoma-router",
+            "gnoma-schema",
             "gnoma-sandbox",
             "gnoma-acp",
             "gnoma-serve",

@@ -9,7 +9,7 @@ mod past;
 mod plugin;
 mod router;
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{
     Parser, Subcommand, ValueEnum,
@@ -292,6 +292,24 @@ pub(crate) enum Sub {
         /// Replace a running server. Its sessions are saved and continue.
         #[arg(long)]
         replace: bool,
+        /// Also serve the page and the HTTP API at this address of this machine, such as 127.0.0.1:4666.
+        #[arg(long, value_name = "ADDR")]
+        http: Option<SocketAddr>,
+    },
+    /// Show the sessions in a browser: watch, answer, steer, stop.
+    ///
+    /// Prints a link that opens the page, and one that only lets people watch. For the server where one
+    /// runs (see `gnoma serve`), else as that server. Listens for this machine alone.
+    Web {
+        /// Port to listen at.
+        #[arg(long, value_name = "PORT", default_value_t = 4666)]
+        port: u16,
+        /// Explain how other machines reach the page.
+        #[arg(long)]
+        lan: bool,
+        /// Replace the links: those that people have, and pages that are open, stop working.
+        #[arg(long)]
+        new_links: bool,
     },
     /// Attach to a session in the server.
     Attach {
@@ -304,11 +322,14 @@ pub(crate) enum Sub {
         #[arg(long)]
         json: bool,
     },
-    /// Print the version of the client-server protocol, or its JSON Schema.
+    /// Print the version of the client-server protocol, its JSON Schema, or the HTTP API.
     Protocol {
         /// Print the schema.
         #[arg(long)]
         schema: bool,
+        /// Print the OpenAPI description of the HTTP API.
+        #[arg(long, conflicts_with = "schema")]
+        openapi: bool,
     },
     /// Check this machine: sandbox, folders, programs.
     Doctor,

@@ -17,6 +17,7 @@ mod server;
 mod table;
 mod terminal;
 mod tui;
+mod web;
 
 use std::process::ExitCode;
 

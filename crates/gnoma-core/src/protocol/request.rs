@@ -377,6 +377,9 @@ pub enum Reply {
 pub struct LiveSession {
     /// How it is.
     pub status: Status,
+    /// The session that started this one, where it is a child.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
     /// Its working folder.
     pub folder: PathBuf,
     /// Its title or its first words.

@@ -244,6 +244,7 @@ pub(super) fn requests() -> Vec<Request> {
 fn live() -> LiveSession {
     LiveSession {
         status: Status { session: SessionId::new("s"), questions: 1, ..Status::default() },
+        parent: Some(SessionId::new("p")),
         folder: "/work".into(),
         title: "hello".into(),
         subscribers: 2,

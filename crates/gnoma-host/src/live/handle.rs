@@ -118,11 +118,13 @@ impl Live {
     }
 
     pub(super) fn facts(&self) -> LiveSession {
-        let (status, changed_ms) = self.log.with_view(|view| (view.status(), view.at_ms));
+        let (status, parent, changed_ms) =
+            self.log.with_view(|view| (view.status(), view.parent.clone(), view.at_ms));
         let jobs = self.jobs();
         let kept = self.kept();
         LiveSession {
             status,
+            parent,
             jobs,
             folder: kept.spec.folder.clone(),
             title: kept.title.clone().unwrap_or_else(|| self.first_words()),

@@ -27,6 +27,7 @@ mod serve;
 mod sessions;
 mod trust;
 mod update;
+mod web;
 
 use anyhow::Result;
 use clap::CommandFactory as _;
@@ -72,12 +73,15 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Changes(what)) => changes::run(&what, &turn, around).await,
         Some(Sub::Route(what)) => route::run(&what, &turn, around).await,
         Some(Sub::Router { what }) => router::run(&what, &turn, around).await,
-        Some(Sub::Serve { idle_exit, replace }) => {
-            serve::run(idle_exit, replace, &turn, around).await
+        Some(Sub::Serve { idle_exit, replace, http }) => {
+            serve::run(idle_exit, replace, http, &turn, around).await
+        }
+        Some(Sub::Web { port, lan, new_links }) => {
+            web::run(web::Wanted { port, lan, new_links }, &turn, around).await
         }
         Some(Sub::Attach { session }) => attach::run(session.as_deref(), &turn, around).await,
         Some(Sub::Ps { json }) => ps::run(json, around).await,
-        Some(Sub::Protocol { schema }) => protocol::run(schema),
+        Some(Sub::Protocol { schema, openapi }) => protocol::run(schema, openapi),
         Some(Sub::Doctor) => doctor::run(&turn, around),
         Some(Sub::Update) => update::run(around),
         Some(Sub::Man { dir }) => man::run(dir.as_deref(), around),

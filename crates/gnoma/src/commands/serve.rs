@@ -1,9 +1,9 @@
 //! `gnoma serve`: sessions that live without a window.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use gnoma_core::protocol::{Client, LiveSession, Request, RequestErrorKind};
+use gnoma_core::protocol::{Client, LiveSession, Request, RequestErrorKind, SessionSpec};
 use gnoma_host::{Folders as _, HostError, live::Host, opening::Projects};
 use gnoma_serve::{ConnectError, Place, PlaceError, Server, serve};
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,8 +14,10 @@ use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
     front::Signals,
+    lowering,
     report::{self, Exit},
     server,
+    web::{Listening, OwnSite, Sessions},
 };
 
 /// How long the server that is replaced may take to store everything and end.
@@ -29,7 +31,7 @@ const REPLACE_STEP: Duration = Duration::from_millis(50);
 const JOBS_STEP: Duration = Duration::from_secs(1);
 
 /// The host, for whoever connects.
-struct Serving(Host);
+struct Serving(Arc<Host>);
 
 impl Server for Serving {
     fn program(&self) -> String {
@@ -41,13 +43,47 @@ impl Server for Serving {
     }
 }
 
+/// The protocol over HTTP, beside the socket.
+pub(super) struct Http {
+    /// Where.
+    pub(super) listening: Listening,
+    /// What sessions are opened with there unless they say otherwise.
+    pub(super) spec: SessionSpec,
+}
+
+impl Http {
+    async fn serve(&self, host: &Arc<Host>) {
+        let sessions = Sessions::Here(Arc::clone(host));
+        let site = OwnSite { sessions, spec: self.spec.clone() };
+        self.listening.serve(Arc::new(site)).await;
+    }
+}
+
 pub(super) async fn run(
     idle_exit: Option<Duration>,
     replace: bool,
+    http: Option<SocketAddr>,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     refuse_session_options(args)?;
+    let http = match http {
+        None => None,
+        Some(address) => {
+            let listening = Listening::open(address, around).await?;
+            Some(Http { listening, spec: lowering::spec(args, around) })
+        }
+    };
+    host(idle_exit, replace, http, around).await
+}
+
+/// Hosts sessions until somebody wants the end.
+pub(super) async fn host(
+    idle_exit: Option<Duration>,
+    replace: bool,
+    http: Option<Http>,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
     let place = server::place(around);
     if replace {
         end_running(&place, around).await?;
@@ -55,20 +91,37 @@ pub(super) async fn run(
     let patience = if replace { REPLACE_PATIENCE } else { Duration::ZERO };
     let held = listen(&place, patience).await?;
     let mut signals = Signals::new(around.ignores_hangup)?;
-    let serving = Arc::new(Serving(Host::new(Projects::default())));
+    let host = Arc::new(Host::new(Projects::default()));
     report::say(format_args!("gnoma serves sessions at {}", place.socket().display()));
-    let host = &serving.0;
+    if let Some(http) = &http {
+        let address = http.listening.address();
+        report::say(format_args!("gnoma serves its page and its API at http://{address}/"));
+    }
+    let over_http = async {
+        match &http {
+            Some(http) => http.serve(&host).await,
+            None => std::future::pending().await,
+        }
+    };
+    let serving = Arc::new(Serving(Arc::clone(&host)));
     let exit = tokio::select! {
         signal = signals.next() => Exit::Signalled(signal),
         () = host.shutdown_wanted() => Exit::Done,
-        () = idle(host, idle_exit) => {
+        () = idle(&host, idle_exit) => {
             report::say("the server was idle and stopped");
             Exit::Done
         }
-        () = serve(&held.listener, Arc::clone(&serving) as Arc<dyn Server>) => Exit::Done,
+        () = serve(&held.listener, serving) => Exit::Done,
+        () = over_http => Exit::Done,
     };
-    let running = host.shut_down().await;
-    for session in &running {
+    stop(&host, around).await;
+    drop(held);
+    Ok(exit)
+}
+
+/// Ends all sessions and says what was running.
+async fn stop(host: &Host, around: &ProcessEnvironment) {
+    for session in &host.shut_down().await {
         let LiveSession { status, folder, title, .. } = session;
         let folder = around.environment.shortened(folder);
         report::say(format_args!(
@@ -77,8 +130,6 @@ pub(super) async fn run(
             status.session,
         ));
     }
-    drop(held);
-    Ok(exit)
 }
 
 /// Sessions bring their own: what is said here would hold for none of them.

@@ -1,0 +1,331 @@
+//! Who is let in. Pure.
+//!
+//! One token opens everything, another one, derived from it, lets people watch. A program shows its token
+//! with every request (`Authorization: Bearer`). A browser shows it once, as it stands in the fragment of
+//! the link, and gets two things for it: a cookie that no script can read, and a key that the page
+//! sends along and that no other origin can read. Both are needed: browsers send the cookie of a host to all
+//! of its ports, so that any server on this machine may see it.
+
+use std::{fmt, net::SocketAddr};
+
+use gnoma_core::Secret;
+use hyper::{
+    HeaderMap, Method,
+    header::{AUTHORIZATION, COOKIE, HOST, HeaderName, ORIGIN},
+};
+use sha2::{Digest as _, Sha256};
+
+/// The key of the page.
+pub(crate) const KEY: HeaderName = HeaderName::from_static("gnoma-key");
+/// What a browser says about where a request comes from.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// What somebody may do who was let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rights {
+    /// Everything.
+    Steer,
+    /// See sessions, and change nothing.
+    Watch,
+}
+
+impl Rights {
+    /// The word for it in answers.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Steer => "steer",
+            Self::Watch => "watch",
+        }
+    }
+}
+
+/// A token that nobody can guess: 64 hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token(Secret<String>);
+
+impl Token {
+    /// Characters of a token.
+    const CHARS: usize = 64;
+
+    /// A token of random bytes.
+    #[must_use]
+    pub fn of(random: [u8; 32]) -> Self {
+        Self(Secret::new(hex(&random)))
+    }
+
+    /// Reads a token that was stored; `None` where it is none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_token = text.len() == Self::CHARS && text.bytes().all(|it| it.is_ascii_hexdigit());
+        is_token.then(|| Self(Secret::new(text.to_owned())))
+    }
+
+    /// The text, for the file it is stored in and for the link.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        self.0.expose()
+    }
+
+    /// Another token that follows from this one, and from which this one does not.
+    fn derived(&self, purpose: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(self.expose().as_bytes());
+        hash.update([0]);
+        hash.update(purpose.as_bytes());
+        Self(Secret::new(hex(&hash.finalize())))
+    }
+
+    fn is(&self, shown: &str) -> bool {
+        let own = self.expose().as_bytes();
+        let differing = own.iter().zip(shown.as_bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+        own.len() == shown.len() && differing == 0
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Denial {
+    /// The request is for another host: a name that somebody has made to lead here.
+    Host,
+    /// Another site sent the browser.
+    Origin,
+    /// No token, or a wrong one.
+    Token,
+    /// Whoever may only watch wants more.
+    Watching,
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "this address is not the server's own",
+            Self::Origin => "another site sent this request",
+            Self::Token => "no valid token came with the request",
+            Self::Watching => "this link lets you watch, and nothing else",
+        })
+    }
+}
+
+/// What everybody gets who may do the same.
+#[derive(Clone, Debug)]
+struct Pass {
+    rights: Rights,
+    token: Token,
+    cookie: Token,
+    key: Token,
+}
+
+impl Pass {
+    fn new(rights: Rights, token: Token) -> Self {
+        let (cookie, key) = (token.derived("cookie"), token.derived("key"));
+        Self { rights, token, cookie, key }
+    }
+}
+
+/// Who is let in at one address.
+#[derive(Clone, Debug)]
+pub struct Access {
+    passes: [Pass; 2],
+    hosts: Vec<String>,
+    cookie_name: String,
+}
+
+impl Access {
+    /// Lets in whoever has the token, at this address.
+    #[must_use]
+    pub fn new(token: &Token, address: SocketAddr) -> Self {
+        let port = address.port();
+        let mut hosts = vec![address.to_string(), format!("localhost:{port}")];
+        if port == 80 {
+            hosts.extend([address.ip().to_string(), "localhost".to_owned()]);
+        }
+        Self {
+            passes: [
+                Pass::new(Rights::Steer, token.clone()),
+                Pass::new(Rights::Watch, token.derived("watch")),
+            ],
+            hosts,
+            cookie_name: format!("gnoma_{port}"),
+        }
+    }
+
+    /// The token of a link.
+    #[must_use]
+    pub fn token(&self, rights: Rights) -> &Token {
+        let [steer, watch] = &self.passes;
+        match rights {
+            Rights::Steer => &steer.token,
+            Rights::Watch => &watch.token,
+        }
+    }
+
+    /// What a browser gets for the token of a link: rights, a `Set-Cookie` and the page's key.
+    pub(crate) fn exchange(&self, token: &str) -> Result<(Rights, String, &str), Denial> {
+        let pass = self.passes.iter().find(|pass| pass.token.is(token)).ok_or(Denial::Token)?;
+        let (name, value) = (&self.cookie_name, pass.cookie.expose());
+        let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000");
+        Ok((pass.rights, cookie, pass.key.expose()))
+    }
+
+    /// Whether a request came to this server by its own name, and by no other site's will. `reads` is a
+    /// page that anybody may open, also by a link elsewhere.
+    pub(crate) fn admits(&self, method: &Method, headers: &HeaderMap, reads: bool) -> Result<(), Denial> {
+        let host = only(headers, &HOST).ok_or(Denial::Host)?;
+        if !self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host)) {
+            return Err(Denial::Host);
+        }
+        if headers.contains_key(ORIGIN) {
+            let origin = only(headers, &ORIGIN).and_then(|it| it.strip_prefix("http://"));
+            if !origin.is_some_and(|origin| origin.eq_ignore_ascii_case(host)) {
+                return Err(Denial::Origin);
+            }
+        }
+        let is_opened = reads && *method == Method::GET;
+        match headers.get(&FETCH_SITE).map(|site| site.as_bytes()) {
+            None | Some(b"same-origin" | b"none") => Ok(()),
+            Some(_) if is_opened => Ok(()),
+            Some(_) => Err(Denial::Origin),
+        }
+    }
+
+    /// What whoever sent the request may do.
+    pub(crate) fn rights(&self, method: &Method, headers: &HeaderMap) -> Result<Rights, Denial> {
+        if headers.contains_key(AUTHORIZATION) {
+            let shown = only(headers, &AUTHORIZATION).and_then(|it| it.strip_prefix("Bearer "));
+            let shown = shown.ok_or(Denial::Token)?.trim();
+            let pass = self.passes.iter().find(|pass| pass.token.is(shown));
+            return pass.map(|pass| pass.rights).ok_or(Denial::Token);
+        }
+        let key = only(headers, &KEY).ok_or(Denial::Token)?;
+        let pass = self.passes.iter().find(|pass| {
+            pass.key.is(key) && self.cookies(headers).any(|value| pass.cookie.is(value))
+        });
+        let pass = pass.ok_or(Denial::Token)?;
+        // A browser names the origin of everything that could change something.
+        if *method != Method::GET && !headers.contains_key(ORIGIN) {
+            return Err(Denial::Origin);
+        }
+        Ok(pass.rights)
+    }
+
+    fn cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+        let all = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+        all.flat_map(|text| text.split(';')).filter_map(|pair| {
+            let (name, value) = pair.trim().split_once('=')?;
+            (name == self.cookie_name).then_some(value)
+        })
+    }
+}
+
+/// The value of a header that stands there once and is text.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).into_iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn access() -> Access {
+        Access::new(&Token::of([7; 32]), "127.0.0.1:4666".parse().unwrap())
+    }
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        };
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs.iter().map(pair) {
+            map.append(name, value);
+        }
+        map
+    }
+
+    #[test]
+    fn only_the_servers_own_name_leads_in() {
+        let access = access();
+        let admits = |pairs: &[(&'static str, &str)]| {
+            access.admits(&Method::POST, &headers(pairs), false)
+        };
+        for host in ["127.0.0.1:4666", "localhost:4666", "LOCALHOST:4666"] {
+            assert_eq!(admits(&[("host", host)]), Ok(()), "{host}");
+        }
+        for host in ["evil.example:4666", "127.0.0.1", "127.0.0.1:4667", "localhost.evil.example:4666", ""] {
+            assert_eq!(admits(&[("host", host)]), Err(Denial::Host), "{host}");
+        }
+        assert_eq!(admits(&[]), Err(Denial::Host));
+        assert_eq!(
+            admits(&[("host", "localhost:4666"), ("host", "evil.example")]),
+            Err(Denial::Host)
+        );
+    }
+
+    #[test]
+    fn other_sites_and_other_ports_of_this_machine_are_refused() {
+        let access = access();
+        let host = ("host", "127.0.0.1:4666");
+        let admits = |method: &Method, pairs: &[(&'static str, &str)], reads| {
+            let mut all = vec![host];
+            all.extend(pairs);
+            access.admits(method, &headers(&all), reads)
+        };
+        assert_eq!(admits(&Method::POST, &[("origin", "http://127.0.0.1:4666")], false), Ok(()));
+        for origin in [
+            "http://127.0.0.1:3000", "https://127.0.0.1:4666", "http://evil.example", "null",
+            "http://localhost:4666", "http://127.0.0.1:46660", "file://",
+        ] {
+            let denied = admits(&Method::POST, &[("origin", origin)], false);
+            assert_eq!(denied, Err(Denial::Origin), "{origin}");
+        }
+        let from = |site| [("sec-fetch-site", site)];
+        assert_eq!(admits(&Method::GET, &from("cross-site"), false), Err(Denial::Origin));
+        assert_eq!(admits(&Method::GET, &from("same-site"), false), Err(Denial::Origin));
+        assert_eq!(admits(&Method::GET, &from("cross-site"), true), Ok(()), "a link to the page");
+        assert_eq!(admits(&Method::POST, &from("cross-site"), true), Err(Denial::Origin));
+        assert_eq!(admits(&Method::POST, &from("same-origin"), false), Ok(()));
+    }
+
+    #[test]
+    fn a_token_a_cookie_and_a_key_are_three_things() {
+        let access = access();
+        let (rights, cookie, key) = access.exchange(&hex(&[7; 32])).unwrap();
+        assert_eq!(rights, Rights::Steer);
+        assert!(cookie.contains("HttpOnly; SameSite=Strict") && cookie.starts_with("gnoma_4666="));
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        let rights = |pairs: &[(&'static str, &str)]| access.rights(&Method::POST, &headers(pairs));
+        let origin = ("origin", "http://127.0.0.1:4666");
+        let other = format!("a=b; {cookie}");
+        assert_eq!(rights(&[("cookie", &other), ("gnoma-key", key), origin]), Ok(Rights::Steer));
+        assert_eq!(rights(&[("cookie", &cookie), origin]), Err(Denial::Token), "no key");
+        assert_eq!(rights(&[("gnoma-key", key), origin]), Err(Denial::Token), "no cookie");
+        assert_eq!(rights(&[("cookie", &cookie), ("gnoma-key", key)]), Err(Denial::Origin));
+        let bearer = format!("Bearer {}", hex(&[7; 32]));
+        assert_eq!(rights(&[("authorization", &bearer)]), Ok(Rights::Steer));
+        let value = cookie.split('=').nth(1).unwrap();
+        for wrong in [value, key, "", "x", &hex(&[8; 32])] {
+            let bearer = format!("Bearer {wrong}");
+            assert_eq!(rights(&[("authorization", &bearer)]), Err(Denial::Token), "{wrong}");
+            assert!(access.exchange(wrong).is_err());
+        }
+    }
+
+    #[test]
+    fn the_watchers_token_only_watches() {
+        let access = access();
+        let token = access.token(Rights::Watch).expose().to_owned();
+        assert_eq!(access.exchange(&token).unwrap().0, Rights::Watch);
+        let bearer = format!("Bearer {token}");
+        let rights = access.rights(&Method::POST, &headers(&[("authorization", &bearer)]));
+        assert_eq!(rights, Ok(Rights::Watch));
+        assert!(!format!("{access:?}").contains(&token), "debugging output names no token");
+    }
+}

@@ -1,0 +1,155 @@
+//! Responses, and what every one of them says to browsers.
+
+use gnoma_core::protocol::{RequestError, RequestErrorKind};
+use hyper::{
+    HeaderMap, Response, StatusCode,
+    header::{
+        CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName,
+        HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    },
+};
+use serde::Serialize;
+
+use crate::{
+    access::Denial,
+    assets::{Asset, BUILD, ENCODING},
+    body::{Outgoing, Unread},
+    route::Nowhere,
+};
+
+/// Nothing but the page's own files, no script within it, and no text that becomes markup: a string
+/// cannot reach the parts of a page that would parse it.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+     trusted-types 'none'",
+);
+
+/// A response without what every response says; [`secured`] adds it.
+pub(crate) type Answered = Response<Outgoing>;
+
+/// Adds what every response says.
+pub(crate) fn secured(mut response: Answered) -> Answered {
+    let fixed = |text| HeaderValue::from_static(text);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
+    headers.insert(X_FRAME_OPTIONS, fixed("DENY"));
+    headers.insert(REFERRER_POLICY, fixed("no-referrer"));
+    for name in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
+        headers.insert(HeaderName::from_static(name), fixed("same-origin"));
+    }
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, fixed("no-store"));
+    }
+    response
+}
+
+fn response(status: StatusCode, body: Outgoing, media_type: &'static str) -> Answered {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// A value as JSON.
+pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Answered {
+    // Nothing in the protocol fails to encode.
+    let text = serde_json::to_vec(value).unwrap_or_default();
+    response(status, Outgoing::whole(text), "application/json")
+}
+
+/// A stream of events.
+pub(crate) fn events(body: Outgoing) -> Answered {
+    response(StatusCode::OK, body, "text/event-stream")
+}
+
+/// A file of the page; nothing, where the browser has it.
+pub(crate) fn file(asset: &'static Asset, headers: &HeaderMap) -> Answered {
+    let tag = format!("\"{BUILD}\"");
+    let is_known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let mut answer = if is_known {
+        response(StatusCode::NOT_MODIFIED, Outgoing::Whole(None), asset.media_type)
+    } else {
+        response(StatusCode::OK, Outgoing::whole(asset.bytes), asset.media_type)
+    };
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static(ENCODING));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(ETAG, tag);
+    }
+    answer
+}
+
+/// An error, for programs and people.
+pub(crate) fn error(error: &RequestError) -> Answered {
+    json(status(error.kind), error)
+}
+
+fn status(kind: RequestErrorKind) -> StatusCode {
+    match kind {
+        RequestErrorKind::Malformed | RequestErrorKind::Unknown | RequestErrorKind::Invalid => {
+            StatusCode::BAD_REQUEST
+        }
+        RequestErrorKind::Refused => StatusCode::FORBIDDEN,
+        RequestErrorKind::NoSession | RequestErrorKind::NotFound => StatusCode::NOT_FOUND,
+        RequestErrorKind::Held | RequestErrorKind::NotAsked => StatusCode::CONFLICT,
+        RequestErrorKind::Busy => StatusCode::TOO_MANY_REQUESTS,
+        RequestErrorKind::Closed | RequestErrorKind::Version => StatusCode::SERVICE_UNAVAILABLE,
+        RequestErrorKind::Provider => StatusCode::BAD_GATEWAY,
+        RequestErrorKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// Why somebody is not let in.
+pub(crate) fn denied(denial: Denial) -> Answered {
+    let (status, remedy) = match denial {
+        Denial::Host => (StatusCode::MISDIRECTED_REQUEST, "Use the address that `gnoma web` shows."),
+        Denial::Origin => (StatusCode::FORBIDDEN, "Open the link that `gnoma web` shows."),
+        Denial::Token => (StatusCode::UNAUTHORIZED, "Open the link that `gnoma web` shows."),
+        Denial::Watching => (StatusCode::FORBIDDEN, "Ask for the other link of `gnoma web`."),
+    };
+    let refused = RequestError::new(RequestErrorKind::Refused, denial.to_string());
+    json(status, &refused.with_remedy(remedy))
+}
+
+/// Why a body was not read.
+pub(crate) fn unread(why: Unread, max: usize) -> Answered {
+    let (status, cause) = match why {
+        Unread::TooLong => {
+            let most = if max < 1 << 20 { format!("{max} bytes") } else { format!("{} MB", max >> 20) };
+            (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {most}"))
+        }
+        Unread::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body takes too long".to_owned()),
+        Unread::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
+    };
+    json(status, &RequestError::new(RequestErrorKind::Malformed, cause))
+}
+
+/// Why a request is for nothing.
+pub(crate) fn nowhere(why: Nowhere) -> Answered {
+    let (status, kind, cause) = match why {
+        Nowhere::Missing => {
+            (StatusCode::NOT_FOUND, RequestErrorKind::NotFound, "there is nothing at this address")
+        }
+        Nowhere::Method => (
+            StatusCode::METHOD_NOT_ALLOWED,
+            RequestErrorKind::Invalid,
+            "this address takes another method",
+        ),
+        Nowhere::Query => (
+            StatusCode::BAD_REQUEST,
+            RequestErrorKind::Invalid,
+            "what stands behind the question mark cannot be read",
+        ),
+    };
+    let error = RequestError::new(kind, cause);
+    json(status, &error.with_remedy("`gnoma protocol --openapi` describes all addresses."))
+}
+
+/// Too many want the same.
+pub(crate) fn busy(what: &str) -> Answered {
+    let error = RequestError::new(RequestErrorKind::Busy, what);
+    json(StatusCode::SERVICE_UNAVAILABLE, &error.with_remedy("Close some and retry."))
+}

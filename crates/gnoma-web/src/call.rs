@@ -1,0 +1,164 @@
+//! Requests of the protocol out of bodies. Pure.
+
+use gnoma_core::{
+    protocol::{
+        ClientMessage, Request, RequestError, RequestErrorKind, RequestId, SessionSpec,
+    },
+    store::SessionId,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::access::{Denial, Rights};
+
+/// Longest part of a parser's complaint that goes back.
+const MAX_SHOWN_CHARS: usize = 300;
+
+/// Reads a request by its name and its fields. A request without fields needs no body.
+///
+/// # Errors
+/// There is no such request, or its fields are others.
+pub(crate) fn named(name: &str, body: &[u8]) -> Result<Request, RequestError> {
+    let body = std::str::from_utf8(body).map_err(|_| malformed("the body is not UTF-8"))?.trim();
+    let fields = if body.is_empty() { "{}" } else { body };
+    let fields: &RawValue =
+        serde_json::from_str(fields).map_err(|error| malformed(&error.to_string()))?;
+    let bare = serde_json::from_str(&format!("\"{name}\""));
+    if let (Ok(request), true) = (bare, fields.get().len() <= "{}".len()) {
+        return Ok(request);
+    }
+    serde_json::from_str(&format!("{{\"{name}\":{}}}", fields.get())).map_err(|error| {
+        let cause = format!("the request `{name}` cannot be read: {}", shown(&error.to_string()));
+        RequestError::new(RequestErrorKind::Unknown, cause)
+            .with_remedy("`gnoma protocol --openapi` describes all requests.")
+    })
+}
+
+/// Reads a message of the protocol.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn message(body: &[u8]) -> Result<ClientMessage, (RequestId, RequestError)> {
+    #[derive(Deserialize)]
+    struct Known {
+        id: RequestId,
+    }
+    serde_json::from_slice(body).map_err(|error| {
+        let id = serde_json::from_slice(body).map_or(RequestId(0), |Known { id }| id);
+        (id, malformed(&error.to_string()))
+    })
+}
+
+/// Whether a request is one that HTTP carries, and that whoever asks may ask.
+///
+/// # Errors
+/// [`Denial`] where it is for others, or an error where it makes no sense here.
+pub(crate) fn is_permitted(
+    request: &Request,
+    session: Option<&SessionId>,
+    rights: Rights,
+) -> Result<(), Result<Denial, RequestError>> {
+    match request {
+        Request::Attach { .. } | Request::Detach | Request::Watch => {
+            let cause = "a request over HTTP has no connection that events could come over";
+            let error = RequestError::new(RequestErrorKind::Invalid, cause);
+            return Err(Err(error.with_remedy("`GET /api/v1/events` tells what happens.")));
+        }
+        Request::Shutdown => {
+            let error = RequestError::new(RequestErrorKind::Refused, "it is not ended from here");
+            return Err(Err(error.with_remedy("End the server where it was started.")));
+        }
+        _ => (),
+    }
+    match rights {
+        Rights::Steer => Ok(()),
+        Rights::Watch if is_looking(request, session) => Ok(()),
+        Rights::Watch => Err(Ok(Denial::Watching)),
+    }
+}
+
+/// Whether a request only looks at what a watcher sees anyway.
+fn is_looking(request: &Request, session: Option<&SessionId>) -> bool {
+    match request {
+        Request::List => session.is_none(),
+        Request::Status
+        | Request::History { .. }
+        | Request::Output { .. }
+        | Request::Usage
+        | Request::Points => session.is_some(),
+        _ => false,
+    }
+}
+
+/// The spec of a session that is opened from afar: by a person, and it goes on without a window.
+pub(crate) fn opened(request: &mut Request, complete: impl FnOnce(SessionSpec) -> SessionSpec) {
+    if let Request::Open(spec) = request {
+        **spec = complete(std::mem::take(&mut **spec));
+    }
+}
+
+fn malformed(why: &str) -> RequestError {
+    RequestError::new(RequestErrorKind::Malformed, shown(why))
+}
+
+fn shown(why: &str) -> String {
+    why.chars().take(MAX_SHOWN_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{Content, session::PermissionMode};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn requests_are_read_by_name() {
+        assert_eq!(named("cancel", b""), Ok(Request::Cancel));
+        assert_eq!(named("cancel", b" {} "), Ok(Request::Cancel));
+        let plan = Request::SetMode { mode: PermissionMode::Plan };
+        assert_eq!(named("set_mode", b"{\"mode\":\"plan\"}"), Ok(plan));
+        let hi = Request::Send { content: vec![Content::text("hi")] };
+        assert_eq!(named("send", b"{\"content\":[{\"text\":{\"text\":\"hi\"}}]}"), Ok(hi));
+        assert!(matches!(named("open", b""), Ok(Request::Open(_))));
+        for (name, body, kind) in [
+            ("dance", "", RequestErrorKind::Unknown),
+            ("send", "", RequestErrorKind::Unknown),
+            ("send", "{", RequestErrorKind::Malformed),
+            ("send", "{}{}", RequestErrorKind::Malformed),
+            ("cancel", "}, \"x\": {", RequestErrorKind::Malformed),
+        ] {
+            assert_eq!(named(name, body.as_bytes()).unwrap_err().kind, kind, "{name} {body}");
+        }
+        let deep = "[".repeat(100_000);
+        assert_eq!(named("send", deep.as_bytes()).unwrap_err().kind, RequestErrorKind::Malformed);
+    }
+
+    #[test]
+    fn a_watcher_changes_nothing_and_reads_no_settings() {
+        let session = SessionId::new("s");
+        let may = |name: &str, body: &str| {
+            let request = named(name, body.as_bytes()).unwrap();
+            let session = (name != "list").then_some(&session);
+            is_permitted(&request, session, Rights::Watch).is_ok()
+        };
+        assert!(may("list", "") && may("history", "{\"before\":null,\"max\":5}"));
+        for (name, body) in [
+            ("cancel", ""), ("send", "{\"content\":[]}"), ("settings", ""), ("providers", ""),
+            ("close", ""), ("open", ""), ("rewind", "{\"turns\":1,\"files\":true,\"conversation\":true}"),
+            ("answer", "{\"call\":\"c\",\"answer\":\"allow\"}"), ("shutdown", ""), ("watch", ""),
+        ] {
+            assert!(!may(name, body), "{name}");
+        }
+        assert!(is_permitted(&Request::Cancel, Some(&session), Rights::Steer).is_ok());
+        assert!(is_permitted(&Request::Shutdown, None, Rights::Steer).is_err());
+    }
+
+    proptest! {
+        /// Whatever bytes come, reading them ends in a request or an error.
+        #[test]
+        fn anything_can_be_read(name in "[a-z_]{1,12}", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = (named(&name, &bytes).is_ok(), message(&bytes).is_ok());
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! One request and its response.
+
+use std::{path::PathBuf, sync::Arc};
+
+use bytes::Bytes;
+use gnoma_core::{
+    protocol::{
+        Client, ClientMessage, Reply, RequestError, RequestErrorKind, RequestId, ServerMessage,
+        SessionSpec, VERSION,
+    },
+    tool::BoxFuture,
+};
+use http_body::Body;
+use hyper::{
+    HeaderMap, Request, StatusCode,
+    header::{HeaderName, HeaderValue, SET_COOKIE},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::{sync::Semaphore, time::timeout};
+
+use crate::{
+    access::{Access, Denial, Rights},
+    answer::{self, Answered},
+    assets::BUILD,
+    body::{self, Outgoing},
+    call, events,
+    limits::{
+        ANSWER_PATIENCE, MAX_BODIES, MAX_BODY_BYTES, MAX_EXCHANGE_BYTES, MAX_NAME_BYTES, MAX_STREAMS,
+    },
+    route::{self, Route, Wanted},
+};
+
+/// The name that a client has over all its requests, so that one that it sends again has no second effect.
+const CLIENT: HeaderName = HeaderName::from_static("gnoma-client");
+/// Names one request among those of its client: a number.
+const REQUEST_ID: HeaderName = HeaderName::from_static("idempotency-key");
+/// The last event that a browser has read.
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+/// Shortest name of a client: one that nobody guesses.
+const MIN_NAME_BYTES: usize = 8;
+
+/// What the page and the API need of the program that they are a part of.
+pub trait Site: Send + Sync + 'static {
+    /// The program and its version, for people.
+    fn program(&self) -> String;
+
+    /// The folder that sessions work in unless they are opened with another one.
+    fn folder(&self) -> PathBuf;
+
+    /// A name for a client, which nobody guesses.
+    fn client_name(&self) -> String;
+
+    /// Connects a client of that name to the host; [`Hello::client`](gnoma_core::protocol::Hello).
+    fn connect(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>>;
+
+    /// Adds what a browser does not have: environment, a folder where none is named.
+    fn complete(&self, spec: SessionSpec) -> SessionSpec;
+}
+
+/// Answers requests. Clones share their limits.
+#[derive(Clone)]
+pub(crate) struct Handler {
+    site: Arc<dyn Site>,
+    access: Arc<Access>,
+    bodies: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+}
+
+impl Handler {
+    pub(crate) fn new(site: Arc<dyn Site>, access: Arc<Access>) -> Self {
+        Self {
+            site,
+            access,
+            bodies: Arc::new(Semaphore::new(MAX_BODIES)),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+        }
+    }
+
+    /// Answers a request, whatever it is.
+    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Answered
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        let (head, body) = request.into_parts();
+        let route = route::route(&head.method, head.uri.path(), head.uri.query());
+        let reads = matches!(route, Ok(Route::Page(_)));
+        if let Err(denial) = self.access.admits(&head.method, &head.headers, reads) {
+            return answer::secured(answer::denied(denial));
+        }
+        let answer = match route {
+            Err(nowhere) => answer::nowhere(nowhere),
+            Ok(Route::Page(asset)) => answer::file(asset, &head.headers),
+            Ok(Route::Exchange) => self.exchange(body).await,
+            Ok(route) => match self.access.rights(&head.method, &head.headers) {
+                Err(denial) => answer::denied(denial),
+                Ok(rights) => self.let_in(route, rights, &head.headers, body).await,
+            },
+        };
+        answer::secured(answer)
+    }
+
+    async fn exchange<B: Body<Data = Bytes> + Unpin>(&self, body: B) -> Answered {
+        #[derive(Deserialize)]
+        struct Shown {
+            token: String,
+        }
+        let bytes = match body::read(body, MAX_EXCHANGE_BYTES).await {
+            Ok(bytes) => bytes,
+            Err(why) => return answer::unread(why, MAX_EXCHANGE_BYTES),
+        };
+        let shown = serde_json::from_slice::<Shown>(&bytes).map_err(|_| Denial::Token);
+        let found = shown.and_then(|shown| {
+            let (rights, cookie, key) = self.access.exchange(&shown.token)?;
+            Ok((rights, cookie, json!({ "key": key })))
+        });
+        match found {
+            Err(denial) => answer::denied(denial),
+            Ok((rights, cookie, mut hello)) => {
+                merge(&mut hello, self.hello(rights));
+                let mut answer = answer::json(StatusCode::OK, &hello);
+                if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+                    answer.headers_mut().insert(SET_COOKIE, cookie);
+                }
+                answer
+            }
+        }
+    }
+
+    /// What this server is.
+    fn hello(&self, rights: Rights) -> Value {
+        json!({
+            "version": VERSION,
+            "program": self.site.program(),
+            "build": BUILD,
+            "rights": rights.name(),
+            "folder": self.site.folder(),
+        })
+    }
+
+    /// Answers somebody who has shown what they may do.
+    async fn let_in<B: Body<Data = Bytes> + Unpin>(
+        &self,
+        route: Route,
+        rights: Rights,
+        headers: &HeaderMap,
+        body: B,
+    ) -> Answered {
+        match route {
+            Route::Hello => answer::json(StatusCode::OK, &self.hello(rights)),
+            Route::Events(wanted) => self.events(wanted, rights, headers).await,
+            Route::Call { .. } | Route::Message => {
+                // Large bodies wait for each other, so that they do not add up.
+                let permit = self.bodies.acquire().await;
+                let bytes = match body::read(body, MAX_BODY_BYTES).await {
+                    Ok(bytes) => bytes,
+                    Err(why) => return answer::unread(why, MAX_BODY_BYTES),
+                };
+                drop(permit);
+                self.call(route, rights, headers, &bytes).await
+            }
+            // These were answered before.
+            Route::Page(_) | Route::Exchange => answer::nowhere(route::Nowhere::Missing),
+        }
+    }
+
+    async fn events(&self, mut wanted: Wanted, rights: Rights, headers: &HeaderMap) -> Answered {
+        let Ok(permit) = Arc::clone(&self.streams).try_acquire_owned() else {
+            return answer::busy("too many pages are open");
+        };
+        // What a browser adds when it comes back by itself.
+        let last = headers.get(&LAST_EVENT).and_then(|it| it.to_str().ok()).and_then(route::place);
+        if let Some((id, position)) = last {
+            let same = wanted.sessions.iter_mut().filter(|(session, _)| *session == id);
+            same.for_each(|(_, from)| *from = position);
+        }
+        let asked = match self.site.connect(self.site.client_name()).await {
+            Ok(mut client) => events::ask(&mut client, wanted).map(|asked| (client, asked)),
+            Err(error) => Err(error),
+        };
+        match asked {
+            Err(error) => answer::error(&error),
+            Ok((client, asked)) => {
+                let stream = events::stream(client, asked, &self.hello(rights), permit);
+                answer::events(Outgoing::Pieces(Box::pin(stream)))
+            }
+        }
+    }
+
+    async fn call(&self, route: Route, rights: Rights, headers: &HeaderMap, body: &[u8]) -> Answered {
+        let is_whole = matches!(route, Route::Message);
+        let message = match route {
+            Route::Message => call::message(body),
+            Route::Call { session, name } => request_id(headers)
+                .and_then(|id| Ok(ClientMessage { id, session, request: call::named(&name, body)? }))
+                .map_err(|error| (RequestId(0), error)),
+            _ => return answer::nowhere(route::Nowhere::Missing),
+        };
+        let mut message = match message {
+            Ok(message) => message,
+            Err((id, error)) => return reply(is_whole, id, Err(error)),
+        };
+        let (id, session) = (message.id, message.session.as_ref());
+        match call::is_permitted(&message.request, session, rights) {
+            Ok(()) => (),
+            Err(Ok(denial)) => return answer::denied(denial),
+            Err(Err(error)) => return reply(is_whole, id, Err(error)),
+        }
+        call::opened(&mut message.request, |spec| self.site.complete(spec));
+        let name = match client_name(headers, rights) {
+            Ok(name) => name.unwrap_or_else(|| self.site.client_name()),
+            Err(error) => return reply(is_whole, id, Err(error)),
+        };
+        reply(is_whole, id, self.ask(name, message).await)
+    }
+
+    /// Asks the host and waits for its reply.
+    async fn ask(&self, name: String, message: ClientMessage) -> Result<Reply, RequestError> {
+        let asked = message.id;
+        let (requests, mut messages) = self.site.connect(name).await?.split();
+        requests.forward(message).await.map_err(|_| events::gone())?;
+        let told = async {
+            while let Some(message) = messages.next().await {
+                if let ServerMessage::Reply { id, result } = message
+                    && id == asked
+                {
+                    return result;
+                }
+            }
+            Err(events::gone())
+        };
+        let late = || RequestError::new(RequestErrorKind::Failed, "the answer takes too long");
+        timeout(ANSWER_PATIENCE, told).await.unwrap_or_else(|_| Err(late()))
+    }
+}
+
+/// A message is answered by a message; a request by name by its reply alone.
+fn reply(is_whole: bool, id: RequestId, result: Result<Reply, RequestError>) -> Answered {
+    if is_whole {
+        return answer::json(StatusCode::OK, &ServerMessage::Reply { id, result });
+    }
+    match result {
+        Ok(reply) => answer::json(StatusCode::OK, &reply),
+        Err(error) => answer::error(&error),
+    }
+}
+
+/// The name that a client gives itself. Those who may do different things never share one.
+fn client_name(headers: &HeaderMap, rights: Rights) -> Result<Option<String>, RequestError> {
+    let Some(name) = headers.get(&CLIENT) else { return Ok(None) };
+    let name = name.to_str().unwrap_or_default();
+    let fits = (MIN_NAME_BYTES..=MAX_NAME_BYTES).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if fits {
+        return Ok(Some(format!("{} {name}", rights.name())));
+    }
+    let cause = "the header Gnoma-Client has 8 to 64 letters, digits and hyphens";
+    Err(RequestError::new(RequestErrorKind::Invalid, cause))
+}
+
+fn request_id(headers: &HeaderMap) -> Result<RequestId, RequestError> {
+    let Some(value) = headers.get(&REQUEST_ID) else { return Ok(RequestId(1)) };
+    let number = value.to_str().ok().and_then(|text| text.parse().ok());
+    number.map(RequestId).ok_or_else(|| {
+        let cause = "the header Idempotency-Key is a number";
+        RequestError::new(RequestErrorKind::Invalid, cause)
+    })
+}
+
+fn merge(into: &mut Value, from: Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from);
+    }
+}

@@ -1,0 +1,173 @@
+//! What a request is for. Pure: everything that is served has its place in a table or in the protocol, and
+//! no path ever becomes the name of a file.
+
+use gnoma_core::{
+    protocol::{Epoch, Position},
+    store::SessionId,
+};
+use hyper::Method;
+
+use crate::{
+    assets::{Asset, asset},
+    limits::MAX_ATTACHED,
+};
+
+/// Where the API begins.
+const API: &str = "/api/v1/";
+/// Longest id of a session and name of a request.
+const MAX_WORD_BYTES: usize = 128;
+
+/// What a request is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// A file of the page.
+    Page(&'static Asset),
+    /// A token for a cookie.
+    Exchange,
+    /// What this server is.
+    Hello,
+    /// What happens, as it happens.
+    Events(Wanted),
+    /// A request of the protocol by its name.
+    Call {
+        /// The session that it is for.
+        session: Option<SessionId>,
+        /// Its name.
+        name: String,
+    },
+    /// A message of the protocol, whole.
+    Message,
+}
+
+/// What a stream shall tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// What happens to any session of the process.
+    pub(crate) process: bool,
+    /// What happens in these sessions, after these positions.
+    pub(crate) sessions: Vec<(SessionId, Option<Position>)>,
+}
+
+/// Why a request is for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nowhere {
+    /// There is nothing of that name.
+    Missing,
+    /// There is, but for another method.
+    Method,
+    /// What stands behind the question mark is wrong.
+    Query,
+}
+
+/// Finds what a request is for.
+pub(crate) fn route(method: &Method, path: &str, query: Option<&str>) -> Result<Route, Nowhere> {
+    let Some(rest) = path.strip_prefix(API) else {
+        let asset = asset(path).ok_or(Nowhere::Missing)?;
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        return if reads { Ok(Route::Page(asset)) } else { Err(Nowhere::Method) };
+    };
+    let mut words = rest.split('/');
+    let words = (words.next(), words.next(), words.next(), words.next());
+    let (route, expected) = match words {
+        (Some("exchange"), None, ..) => (Route::Exchange, Method::POST),
+        (Some("hello"), None, ..) => (Route::Hello, Method::GET),
+        (Some("events"), None, ..) => {
+            (Route::Events(wanted(query.unwrap_or_default())?), Method::GET)
+        }
+        (Some("messages"), None, ..) => (Route::Message, Method::POST),
+        (Some("process"), Some(name), None, _) if is_word(name) => {
+            (Route::Call { session: None, name: name.to_owned() }, Method::POST)
+        }
+        (Some("sessions"), Some(id), Some(name), None) if is_word(id) && is_word(name) => {
+            let session = Some(SessionId::new(id));
+            (Route::Call { session, name: name.to_owned() }, Method::POST)
+        }
+        _ => return Err(Nowhere::Missing),
+    };
+    if *method == expected { Ok(route) } else { Err(Nowhere::Method) }
+}
+
+/// Ids and names are of these letters; whatever else stands in a path names nothing.
+fn is_word(word: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=MAX_WORD_BYTES).contains(&word.len()) && word.bytes().all(fits)
+}
+
+/// Reads `watch=1&attach=ID&attach=ID@EPOCH.SEQ`.
+fn wanted(query: &str) -> Result<Wanted, Nowhere> {
+    let mut wanted = Wanted::default();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("watch", "1")) => wanted.process = true,
+            Some(("attach", place)) => {
+                wanted.sessions.push(self::place(place).ok_or(Nowhere::Query)?);
+            }
+            _ => return Err(Nowhere::Query),
+        }
+    }
+    if wanted.sessions.len() > MAX_ATTACHED {
+        return Err(Nowhere::Query);
+    }
+    Ok(wanted)
+}
+
+/// Reads the id of an event, or the id of a session alone.
+pub(crate) fn place(text: &str) -> Option<(SessionId, Option<Position>)> {
+    let (id, position) = match text.split_once('@') {
+        None => (text, None),
+        Some((id, position)) => {
+            let (epoch, seq) = position.split_once('.')?;
+            let (epoch, seq) = (Epoch(epoch.parse().ok()?), seq.parse().ok()?);
+            (id, Some(Position { epoch, seq }))
+        }
+    };
+    is_word(id).then(|| (SessionId::new(id), position))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn paths_name_what_is_in_the_table_and_nothing_else() {
+        let get = |path: &str| route(&Method::GET, path, None);
+        assert!(matches!(get("/"), Ok(Route::Page(_))));
+        assert!(matches!(get("/app.js"), Ok(Route::Page(_))));
+        for path in [
+            "/../Cargo.toml", "/%2e%2e/etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/app.js/",
+            "/page/app.js", "/app.js%00", "/index.html/../app.js", "/api/v1/", "/api/v1/hello/",
+            "/api/v1/sessions/../hello/list", "/api/v1/sessions/a%2fb/send", "", "*", "/\\..\\app.js",
+        ] {
+            assert_eq!(get(path), Err(Nowhere::Missing), "{path}");
+        }
+        assert_eq!(route(&Method::POST, "/app.js", None), Err(Nowhere::Method));
+        assert_eq!(get("/api/v1/sessions/a/send"), Err(Nowhere::Method));
+        let call = route(&Method::POST, "/api/v1/sessions/20261122-a/send", None);
+        let session = Some(SessionId::new("20261122-a"));
+        assert_eq!(call, Ok(Route::Call { session, name: "send".into() }));
+    }
+
+    #[test]
+    fn a_stream_says_what_it_wants() {
+        let events = |query: &str| route(&Method::GET, "/api/v1/events", Some(query));
+        let at = Position { epoch: Epoch(7), seq: 9 };
+        let sessions = vec![(SessionId::new("a"), None), (SessionId::new("b"), Some(at))];
+        let wanted = Wanted { process: true, sessions };
+        assert_eq!(events("watch=1&attach=a&attach=b@7.9"), Ok(Route::Events(wanted)));
+        let many = "attach=a&".repeat(MAX_ATTACHED + 1);
+        for wrong in ["attach=", "attach=a@", "attach=a@x.1", "attach=a@1", "watch=2", "x", &many] {
+            assert_eq!(events(wrong), Err(Nowhere::Query), "{wrong}");
+        }
+    }
+
+    proptest! {
+        /// Whatever comes is for something or for nothing.
+        #[test]
+        fn anything_can_be_asked_for(path in ".{0,60}", query in ".{0,60}") {
+            let found = route(&Method::GET, &path, Some(&query));
+            prop_assert!(found.is_err() || path.starts_with('/'));
+        }
+    }
+}

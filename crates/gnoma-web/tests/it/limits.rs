@@ -1,0 +1,129 @@
+//! Slow, huge and many: bounded, and others do not notice.
+
+use std::time::{Duration, Instant};
+
+use gnoma_web::Rights;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::support::{Served, answered};
+
+/// More connections than are taken.
+const MANY: usize = 300;
+
+#[tokio::test]
+async fn huge_bodies_and_heads_are_refused_before_they_are_read() {
+    let served = Served::new().await;
+    let bearer = served.token(Rights::Steer).to_owned();
+    let mut stream = served.connect().await;
+    let head = format!(
+        "POST /api/v1/messages HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {bearer}\r\nContent-Length: 104857600\r\n\r\n",
+        served.address
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).await.unwrap();
+    assert_eq!(&start, b"HTTP/1.1 413", "{}", String::from_utf8_lossy(&start));
+    drop(stream);
+    // One that does not say how long it is.
+    let mut stream = served.connect().await;
+    let head = format!(
+        "POST /api/v1/messages HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {bearer}\r\nTransfer-Encoding: chunked\r\n\r\n",
+        served.address
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let chunk = [&b"100000\r\n"[..], &vec![b'x'; 1 << 20], &b"\r\n"[..]].concat();
+    for _ in 0..100 {
+        if stream.write_all(&chunk).await.is_err() {
+            break;
+        }
+    }
+    assert_eq!(answered(stream).await.status, 413);
+    let long = "x".repeat(64 << 10);
+    let answer = served.ask("GET /", &[("X-Long", &long)], b"").await;
+    assert_eq!(answer.status, 431, "{answer:?}");
+    let many: Vec<(&str, &str)> = (0..200).map(|_| ("X-Many", "1")).collect();
+    assert_eq!(served.ask("GET /", &many, b"").await.status, 431);
+    served.still_serves().await;
+}
+
+#[tokio::test]
+async fn rubbish_is_no_request() {
+    let served = Served::new().await;
+    for rubbish in [&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc"[..], b"GET\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"HELO x\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"] {
+        let mut stream = served.connect().await;
+        stream.write_all(rubbish).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut said = Vec::new();
+        let _reset = stream.read_to_end(&mut said).await;
+        assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 400"), "{}", String::from_utf8_lossy(&said));
+    }
+    served.still_serves().await;
+}
+
+#[tokio::test]
+async fn many_connections_leave_room_for_others_once_they_go() {
+    let served = Served::new().await;
+    let mut all = Vec::new();
+    for _ in 0..MANY {
+        all.push(served.connect().await);
+    }
+    // Those beyond the limit are closed at once.
+    let mut closed = 0;
+    for stream in &mut all {
+        let mut byte = [0];
+        if let Ok(Ok(0)) = tokio::time::timeout(Duration::from_millis(5), stream.read(&mut byte)).await {
+            closed += 1;
+        }
+    }
+    assert!(closed >= MANY - 96, "{closed}");
+    drop(all);
+    let until = Instant::now() + Duration::from_secs(10);
+    while tokio::net::TcpStream::connect(served.address).await.is_err() {
+        assert!(Instant::now() < until);
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    served.still_serves().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_says_nothing_or_little_is_left_in_time() {
+    let served = Served::new().await;
+    for start in ["", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
+        let mut stream = served.connect().await;
+        stream.write_all(start.as_bytes()).await.unwrap();
+        let mut said = Vec::new();
+        let _reset = stream.read_to_end(&mut said).await;
+    }
+    let bearer = served.token(Rights::Steer).to_owned();
+    let mut stream = served.connect().await;
+    let head = format!(
+        "POST /api/v1/messages HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {bearer}\r\nContent-Length: 1000\r\n\r\n{{",
+        served.address
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).await.unwrap();
+    assert_eq!(&start, b"HTTP/1.1 408");
+}
+
+#[tokio::test]
+async fn who_reads_nothing_holds_up_nobody_and_is_cut_off() {
+    let served = Served::new().await;
+    let bearer = served.token(Rights::Steer).to_owned();
+    let mut stream = served.connect().await;
+    // An answer of 32 MB, of which nothing is read.
+    let head = format!(
+        "POST /api/v1/sessions/s/status HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {bearer}\r\n\r\n",
+        served.address
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    served.still_serves().await;
+    tokio::time::pause();
+    tokio::time::sleep(Duration::from_secs(25)).await;
+    tokio::time::resume();
+    let mut said = Vec::new();
+    let _reset = stream.read_to_end(&mut said).await;
+    assert!(said.len() < 32 << 20, "all of {} bytes came", said.len());
+    served.still_serves().await;
+}

@@ -1,0 +1,14 @@
+//! Whole servers on real sockets, with a host that is a few lines.
+
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+mod fold;
+mod limits;
+mod refusals;
+mod stream;
+mod support;

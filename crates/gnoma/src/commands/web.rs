@@ -1,0 +1,59 @@
+//! `gnoma web`: the sessions in a browser.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
+
+use anyhow::Result;
+use gnoma_web::Rights;
+
+use super::serve;
+use crate::{
+    args::TurnArgs,
+    environment::ProcessEnvironment,
+    front::Signals,
+    lowering,
+    report::{self, Exit},
+    server,
+    web::{self, Listening, OwnSite, Sessions},
+};
+
+/// How a page is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) port: u16,
+    /// Also from other machines.
+    pub(super) lan: bool,
+    /// With links that nobody has yet.
+    pub(super) new_links: bool,
+}
+
+/// Serves the page: for the server of this user where one runs, else as that server.
+pub(super) async fn run(wanted: Wanted, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    let Wanted { port, lan, new_links } = wanted;
+    if lan {
+        return Err(web::beyond(port, "`--lan` is not available").into());
+    }
+    let running = server::find(around).await?;
+    if new_links {
+        web::renew(around)?;
+    }
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let listening = Listening::open(address, around).await?;
+    let spec = lowering::spec(args, around);
+    report::say(format_args!("open in a browser: {}", listening.link(Rights::Steer)));
+    report::say(format_args!("to watch only:     {}", listening.link(Rights::Watch)));
+    if running.is_none() {
+        let http = serve::Http { listening, spec };
+        return serve::host(None, false, Some(http), around).await;
+    }
+    drop(running);
+    report::say("the sessions are those of the gnoma server that runs; Ctrl+C ends the page alone");
+    let mut signals = Signals::new(around.ignores_hangup)?;
+    let site = Arc::new(OwnSite { sessions: Sessions::Elsewhere(around.clone()), spec });
+    tokio::select! {
+        signal = signals.next() => Ok(Exit::Signalled(signal)),
+        () = listening.serve(site) => Ok(Exit::Done),
+    }
+}

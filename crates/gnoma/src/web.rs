@@ -1,0 +1,244 @@
+//! The HTTP side of a server: where it listens, the token that opens it, and how its clients reach a host,
+//! in this process or behind the socket of another one.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    net::SocketAddr,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::Result;
+use gnoma_core::{
+    protocol::{Client, RequestError, RequestErrorKind, SessionSpec},
+    tool::BoxFuture,
+};
+use gnoma_host::{Folders as _, HostError, live::Host};
+use gnoma_serve::ConnectError;
+use gnoma_web::{Access, Rights, Site, Token, serve};
+use tokio::net::TcpListener;
+
+use crate::{environment::ProcessEnvironment, report, server};
+
+/// The file of the token, in the folder of what is kept: the guard lets no tool read there.
+const TOKEN_FILE: &str = "web.token";
+/// Most bytes of it that are read.
+const MAX_TOKEN_BYTES: u64 = 100;
+/// Nobody but the user may read it.
+const TOKEN_MODE: u32 = 0o600;
+
+/// An address that is listened at, and who is let in there. Dropping it closes the address.
+pub(crate) struct Listening {
+    listener: TcpListener,
+    access: Arc<Access>,
+    address: SocketAddr,
+}
+
+impl Listening {
+    /// Listens at an address of this machine alone.
+    ///
+    /// # Errors
+    /// It is another one, or somebody listens there.
+    pub(crate) async fn open(address: SocketAddr, around: &ProcessEnvironment) -> Result<Self> {
+        if !address.ip().is_loopback() {
+            return Err(beyond(address.port(), &format!("{address} is no address of this machine alone")).into());
+        }
+        let token = token(&around.environment.state_dir());
+        let listener = TcpListener::bind(address).await.map_err(|error| taken(address, &error))?;
+        let address = listener.local_addr()?;
+        let access = Arc::new(Access::new(&token, address));
+        Ok(Self { listener, access, address })
+    }
+
+    /// The link for a browser.
+    pub(crate) fn link(&self, rights: Rights) -> String {
+        format!("http://{}/#t={}", self.address, self.access.token(rights).expose())
+    }
+
+    /// The address for programs.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until it is dropped.
+    pub(crate) async fn serve(&self, site: Arc<dyn Site>) {
+        serve(&self.listener, site, Arc::clone(&self.access)).await;
+    }
+}
+
+/// Why other machines are not let in, and the way that they come.
+pub(crate) fn beyond(port: u16, cause: &str) -> HostError {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = if name.trim().is_empty() { "this-machine" } else { name.trim() };
+    let remedy = format!(
+        "gnoma has no encryption of its own, so it listens for this machine alone. From the other one, run \
+         `ssh -N -L {port}:127.0.0.1:{port} {name}` and open the link that `gnoma web` shows there"
+    );
+    HostError { remedy: Some(remedy), ..HostError::usage(cause) }
+}
+
+fn taken(address: SocketAddr, error: &io::Error) -> HostError {
+    let cause = format!("cannot listen at {address}: {error}");
+    let is_taken = error.kind() == io::ErrorKind::AddrInUse;
+    let next = address.port().checked_add(1).filter(|_| is_taken);
+    let remedy = next.map(|port| format!("if that is no `gnoma web` of yours, choose another port, such as {port}"));
+    HostError { remedy, ..HostError::usage(cause) }
+}
+
+/// The token of this person. It outlives the server, so that a page goes on when the server is started again.
+fn token(folder: &Path) -> Token {
+    let path = folder.join(TOKEN_FILE);
+    if let Some(known) = stored(&path) {
+        return known;
+    }
+    let token = Token::of(random());
+    if let Err(error) = store(&path, &token) {
+        let path = path.display();
+        report::say(format_args!(
+            "note: the token could not be saved at {path} ({error}); links end with this server"
+        ));
+    }
+    token
+}
+
+/// Replaces the token: every link and every page that is open stops working.
+///
+/// # Errors
+/// It cannot be saved.
+pub(crate) fn renew(around: &ProcessEnvironment) -> Result<()> {
+    let path = around.environment.state_dir().join(TOKEN_FILE);
+    store(&path, &Token::of(random())).map_err(|error| {
+        HostError::failure(format!("cannot save a new token at {}: {error}", path.display()))
+    })?;
+    Ok(())
+}
+
+fn stored(path: &Path) -> Option<Token> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(MAX_TOKEN_BYTES).read_to_string(&mut text).ok()?;
+    Token::parse(text.trim())
+}
+
+/// Writes it whole: beside its place first.
+fn store(path: &Path, token: &Token) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let beside = folder.join(format!("{TOKEN_FILE}.{}", server::client_name()));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(TOKEN_MODE).open(&beside)?;
+    let written = writeln!(file, "{}", token.expose()).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _gone = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Bytes of the system's random source.
+fn random() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    if read.is_err() {
+        for piece in bytes.chunks_mut(8) {
+            let random = gnoma_host::clock::random().to_le_bytes();
+            piece.iter_mut().zip(random).for_each(|(byte, random)| *byte = random);
+        }
+    }
+    bytes
+}
+
+/// Where the sessions of the page live.
+pub(crate) enum Sessions {
+    /// In this process.
+    Here(Arc<Host>),
+    /// In the server of this user, whichever runs at the time.
+    Elsewhere(ProcessEnvironment),
+}
+
+/// A program with a page.
+pub(crate) struct OwnSite {
+    /// Where the sessions live.
+    pub(crate) sessions: Sessions,
+    /// What sessions are opened with unless the page says otherwise.
+    pub(crate) spec: SessionSpec,
+}
+
+impl Site for OwnSite {
+    fn program(&self) -> String {
+        server::program()
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.spec.folder.clone()
+    }
+
+    fn client_name(&self) -> String {
+        server::client_name()
+    }
+
+    fn connect(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>> {
+        Box::pin(async move {
+            match &self.sessions {
+                Sessions::Here(host) => Ok(host.connect(&name)),
+                Sessions::Elsewhere(around) => {
+                    let place = server::place(around);
+                    place.check().map_err(|error| gone(&error.to_string()))?;
+                    let socket = place.socket();
+                    gnoma_serve::connect(&socket, &server::program(), &name).await.map_err(|error| match error {
+                        ConnectError::Refused(error) => error,
+                        error => gone(&error.to_string()),
+                    })
+                }
+            }
+        })
+    }
+
+    fn complete(&self, spec: SessionSpec) -> SessionSpec {
+        let own = &self.spec;
+        let has_own_variables = !spec.environment.variables().is_empty();
+        SessionSpec {
+            folder: own.folder.join(&spec.folder),
+            environment: if has_own_variables { spec.environment } else { own.environment.clone() },
+            umask: spec.umask.or(own.umask),
+            profile: spec.profile.or_else(|| own.profile.clone()),
+            ..spec
+        }
+    }
+}
+
+fn gone(cause: &str) -> RequestError {
+    RequestError::new(RequestErrorKind::Closed, cause)
+        .with_remedy("It goes on once `gnoma serve` runs again.")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_kept_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let first = token(&state);
+        assert_eq!(token(&state), first);
+        let mode = fs::metadata(state.join(TOKEN_FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, TOKEN_MODE);
+        fs::write(state.join(TOKEN_FILE), "short").unwrap();
+        assert_ne!(token(&state), first, "what is no token is replaced");
+        assert_eq!(fs::read_dir(&state).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_page_brings_no_environment_and_gets_the_programs() {
+        let environment = [("A".to_owned(), "b".to_owned())].into();
+        let environment = gnoma_core::protocol::Environment::new(environment);
+        let own = SessionSpec { folder: "/work".into(), environment, ..SessionSpec::default() };
+        let site = OwnSite { sessions: Sessions::Here(Arc::new(Host::new(gnoma_host::opening::Projects::default()))), spec: own };
+        let spec = site.complete(SessionSpec::default());
+        assert_eq!((spec.folder, spec.environment.get("A")), ("/work".into(), Some("b")));
+        let spec = site.complete(SessionSpec { folder: "/other".into(), ..SessionSpec::default() });
+        assert_eq!(spec.folder, PathBuf::from("/other"));
+    }
+}

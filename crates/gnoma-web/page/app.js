@@ -311,6 +311,8 @@ function home(why = "") {
   transcript.clear();
   transcript.release();
   drawNow();
+  // Where the list has no place beside the conversation it is what there is to see.
+  if (live.length || !canSteer()) openSide();
 }
 
 // ---- What a person does
@@ -382,7 +384,7 @@ byId("open-menu").addEventListener("click", () => {
     })))],
     ["Redo", trying(async () => { closePanel(); hear((await say("redo")).text); })],
     ["Changes", () => panel("Changed files", changes(say))],
-    ["Context", () => panel("Facts", facts(say, view))],
+    ["Model, context, cost", () => panel("Facts", facts(say, view))],
     ["Compact", trying(async () => { closePanel(); await say({ compact: { focus: "" } }); })],
     ["Good", trying(async () => { closePanel(); await say({ rate: { good: true } }); hear("Noted."); })],
     ["Bad", trying(async () => { closePanel(); await say({ rate: { good: false } }); hear("Noted."); })],
@@ -393,7 +395,7 @@ byId("open-menu").addEventListener("click", () => {
   if ("Notification" in window && Notification.permission === "default") {
     actions.push(["Notify me of questions", async () => { closePanel(); await Notification.requestPermission(); }]);
   }
-  const shown = canSteer() ? actions : actions.filter(([name]) => name === "Context");
+  const shown = canSteer() ? actions : actions.filter(([name]) => name.startsWith("Model,"));
   panel("Menu", h("div", { class: "actions" }, shown.map(([name, act]) => h("button", { type: "button", onclick: act }, name))));
 });
 
@@ -403,14 +405,19 @@ function renaming() {
     title, h("button", { type: "submit", class: "first" }, "Rename"));
 }
 
+function openSide() {
+  byId("side").classList.add("open");
+  byId("open-side").setAttribute("aria-expanded", "true");
+}
+
 function closeSide() {
   byId("side").classList.remove("open");
   byId("open-side").setAttribute("aria-expanded", "false");
 }
 byId("open-side").addEventListener("click", () => {
-  const open = byId("side").classList.toggle("open");
-  byId("open-side").setAttribute("aria-expanded", String(open));
-  if (open) byId("words").focus();
+  if (byId("side").classList.contains("open")) return closeSide();
+  openSide();
+  byId("words").focus();
 });
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
@@ -433,6 +440,7 @@ async function begin() {
     return setTimeout(begin, 2000);
   }
   banner();
+  live = (await ask(null, "list").catch(() => ({ live: [] }))).live;
   stream = new Stream(
     () => (current ? [view ? { session: current, epoch: view.epoch, seq: view.seq } : { session: current }] : []),
     told,

@@ -49,7 +49,7 @@ export class Questions {
     const title = inquiry ? "The model asks you a question" : `${clean(call.name)} needs your approval`;
     const heading = h("h2", { tabindex: "-1" }, title);
     const about = inquiry ? h("div", { class: "reason" }, markdown(reason))
-      : [h("div", { class: "what" }, argumentList(call)), h("p", { class: "reason" }, clean(reason)), preview ? diff(preview) : null];
+      : [h("div", { class: "what" }, argumentList(call, Boolean(preview))), h("p", { class: "reason" }, clean(reason)), preview ? diff(preview) : null];
     const status = h("p", { class: "note", role: "status" });
     const send = (answer) => {
       for (const it of card.querySelectorAll("button, input, select")) it.disabled = true;

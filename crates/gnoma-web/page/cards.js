@@ -25,9 +25,9 @@ export function long(text) {
   return [pre, more];
 }
 
-/** The arguments of a call. */
-export function argumentList(call) {
-  return argumentsOf(call).map(([name, text], place) => h("div", { class: "argument" },
+/** The arguments of a call; only the most telling, where the rest is what a preview shows. */
+export function argumentList(call, hasPreview = false) {
+  return argumentsOf(call).slice(0, hasPreview ? 1 : undefined).map(([name, text], place) => h("div", { class: "argument" },
     name && h("span", { class: place ? "name" : "name main" }, clean(name)), long(text)));
 }
 

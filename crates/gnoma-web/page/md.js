@@ -6,7 +6,9 @@ import { clean, h } from "./dom.js";
 /** Longest block that is drawn again with every piece. */
 const MAX_OPEN = 4096;
 /** What drawing may take of a frame. */
-const FRAME_MS = 10;
+const FRAME_MS = 6;
+/** Finished blocks that the browser lays out as one, or not at all where they are out of sight. */
+const CHUNK = 30;
 /** Lines of code in one element, so that a piece costs what it adds. */
 const CODE_LINES = 60;
 /** How deep quotes, lists and emphasis may lie in each other. */
@@ -182,7 +184,7 @@ function link(target, label, whole) {
 
 /** A text that grows, as elements in `element`. */
 export class Growing {
-  #element; #rest = ""; #open = []; #fence = null; #code = null; #lines = 0; #dirty = false;
+  #element; #chunk = null; #rest = ""; #open = []; #fence = null; #code = null; #lines = 0; #dirty = false;
   /** @param {HTMLElement} element */
   constructor(element) { this.#element = element; }
 
@@ -217,7 +219,7 @@ export class Growing {
       this.#lines = 0;
       const pre = code("", fence[2].trim());
       this.#code = pre.firstChild;
-      this.#element.append(pre);
+      this.#settled(pre);
       this.#rest = this.#rest.slice(newline + 1);
       return true;
     }
@@ -226,9 +228,14 @@ export class Growing {
       end = Math.max(this.#rest.lastIndexOf("\n", MAX_OPEN), this.#rest.lastIndexOf(" ", MAX_OPEN)) + 1 || MAX_OPEN;
     }
     if (end <= 0) return false;
-    this.#element.append(...markdown(this.#rest.slice(0, end)));
+    this.#settled(...markdown(this.#rest.slice(0, end)));
     this.#rest = this.#rest.slice(end);
     return true;
+  }
+
+  #settled(...elements) {
+    if (!this.#chunk || this.#chunk.childElementCount >= CHUNK) this.#element.append((this.#chunk = h("div", { class: "chunk" })));
+    this.#chunk.append(...elements);
   }
 
   /** Where the first blocks end for good: before a fence, or at an empty line that no list goes on after. */

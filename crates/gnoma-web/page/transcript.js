@@ -38,6 +38,9 @@ export class Transcript {
       byId("to-end").hidden = this.#follows;
     }, { passive: true });
     byId("to-end").addEventListener("click", () => this.toEnd());
+    // Also where a question takes room, or what was out of sight turns out to be higher.
+    const sizes = new ResizeObserver(() => this.#follows && this.toEnd());
+    for (const it of [this.#scroller, this.#messages, this.#live]) sizes.observe(it);
   }
 
   /** Empties it. What comes is not drawn before what was said earlier is there: see `older` and `release`. */

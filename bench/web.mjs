@@ -1,0 +1,325 @@
+// See bench/web.
+import { spawn, execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+const { values: o } = parseArgs({ options: { pictures: { type: "boolean" }, turns: { type: "string", default: "2000" }, deltas: { type: "string", default: "20000" }, quick: { type: "boolean" } } });
+const browserHome = createRequire(join(resolve(process.env.GNOMA_BROWSER), "x.js"));
+const { chromium } = browserHome("playwright-core");
+const AXE = readFileSync(browserHome.resolve("axe-core/axe.min.js"), "utf8");
+const GNOMA = resolve(process.env.GNOMA);
+const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+
+let failed = 0;
+const say = (ok, name, more = "") => { if (!ok) failed++; console.log(ok ? "PASS" : "FAIL", name, more); return ok; };
+
+// ---- A model whose words are a script
+
+const PAYLOADS = [
+  "<script>window.__in=1</script>", "<img src=x onerror=window.__in=1>", "<svg onload=window.__in=1>", "<svg><script>window.__in=1</script></svg>", "<iframe src=javascript:window.__in=1>",
+  "<iframe srcdoc='<script>parent.__in=1</script>'>", "<body onload=window.__in=1>", "<a href=javascript:window.__in=1>x</a>", "[x](javascript:window.__in=1)", "[x](JaVaScRiPt:window.__in=1)",
+  "[x](java\tscript:window.__in=1)", "[x](data:text/html,<script>window.__in=1</script>)", "![x](javascript:window.__in=1)", "![x](https://evil.example/p.png)", "<img src=https://evil.example/p.png>",
+  "[x](vbscript:window.__in=1)", "[x](http://a\"onmouseover=window.__in=1)", "<http://evil.example/\" onclick=window.__in=1>", "`<script>window.__in=1</script>`", "```html\n<script>window.__in=1</script>\n```",
+  "```\"><script>window.__in=1</script>\nx\n```", "| <script>window.__in=1</script> | b |\n|---|---|\n| <img src=x onerror=window.__in=1> | c |", "# <script>window.__in=1</script>", "> <img src=x onerror=window.__in=1>", "- <svg/onload=window.__in=1>",
+  "</div></main><script>window.__in=1</script>", "--><script>window.__in=1</script>", "]]><script>window.__in=1</script>", "</textarea><script>window.__in=1</script>", "</title><script>window.__in=1</script>",
+  "<style>*{display:none}</style>", "<link rel=stylesheet href=https://evil.example/x.css>", "<meta http-equiv=refresh content='0;url=https://evil.example'>", "<base href=https://evil.example/>", "<form action=https://evil.example><button>x</button></form>",
+  "<object data=javascript:window.__in=1>", "<embed src=javascript:window.__in=1>", "<math><mtext><script>window.__in=1</script></mtext></math>", "<details open ontoggle=window.__in=1>", "<video><source onerror=window.__in=1>",
+  "<input autofocus onfocus=window.__in=1>", "<marquee onstart=window.__in=1>", "&lt;script&gt;window.__in=1&lt;/script&gt;", "\\u003cscript\\u003ewindow.__in=1\\u003c/script\\u003e", "${window.__in=1}",
+  "{{constructor.constructor('window.__in=1')()}}", "javascript:window.__in=1", "\u202e<script>window.__in=1</script>\u202c", "\u001b]8;;javascript:window.__in=1\u0007x\u001b]8;;\u0007", "<ScRiPt\u0000>window.__in=1</ScRiPt>",
+];
+
+const words = (text) => text.split(/(?<= )/).map((content) => ({ content }));
+const call = (name, args, id = "call_1") => ({ tool_calls: [{ index: 0, id, type: "function", function: { name, arguments: JSON.stringify(args) } }] });
+const OLD = "def slug(title):\n    return title.lower().replace(' ', '-')\n";
+const NEW = "import re\n\n\ndef slug(title):\n    return re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')\n";
+
+/** What the model says to a conversation: pieces, and the pause between them. */
+function script(messages) {
+  const lastUser = messages.findLastIndex((it) => it.role === "user");
+  const asked = textOf(messages[lastUser]);
+  const step = messages.length - 1 - lastUser;
+  const results = messages.slice(lastUser + 1).filter((it) => it.role === "tool").length;
+  if (/slug/.test(asked)) {
+    if (!results) return { pieces: [...words("I look at `slug.py` first. "), call("fs.read", { path: "slug.py" })] };
+    if (results === 1) return { pieces: [...words("Several blanks give several dashes. One expression replaces them all. "), call("fs.edit", { path: "slug.py", old: OLD, new: NEW }, "call_2")] };
+    return { pieces: words("**Fixed.** `slug.py` now makes one dash of whatever is no letter or digit:\n\n| title | slug |\n|---|---|\n| `Hello,  World!` | `hello-world` |\n| `--a--` | `a` |\n\n1. The expression takes runs, not single characters.\n2. Dashes at both ends are cut off.\n") };
+  }
+  if (/count/.test(asked)) return { pieces: Array.from({ length: 600 }, (_, i) => ({ content: `${i + 1} sheep, ` })), pause: 25 };
+  if (/hear me/.test(asked)) return { pieces: words("I heard you. ") };
+  if (/flood/.test(asked)) {
+    const text = "Here is **some** text with `code` and words, a list:\n\n- one\n- two\n\n```rust\nfn main() {}\nlet y = 2;\n```\n\nAnd a paragraph that goes on ".split(/(?<= )/);
+    return { pieces: Array.from({ length: +o.deltas }, (_, i) => ({ content: text[i % text.length] })), burst: 100 };
+  }
+  if (/hostile/.test(asked)) {
+    const payload = PAYLOADS[+/\d+/.exec(asked)[0]];
+    if (!results) return { pieces: [{ content: payload + "\n" }, call("bash", { command: "cat <<'END'\n" + payload + "\nEND" })] };
+    if (results === 1) return { pieces: [{ content: payload }, call("fs.write", { path: `x ${payload.replace(/[/\u0000-\u001f\u202a-\u202e]/g, "_").slice(0, 60)}.txt`, content: payload }, "call_2")] };
+    return { pieces: [{ content: "Said: " + payload + "\n\n" + payload }] };
+  }
+  return { pieces: words(`Turn ${step}: understood. ${short(asked)} `) };
+}
+const short = (text) => text.slice(0, 60);
+const textOf = (message) => (typeof message?.content === "string" ? message.content : (message?.content ?? []).map((it) => it.text ?? "").join(""));
+
+function model() {
+  const server = http.createServer(async (request, response) => {
+    let body = "";
+    for await (const piece of request) body += piece;
+    if (request.method === "GET") return response.end(JSON.stringify({ data: [{ id: "m1" }] }));
+    const { pieces, pause = 0, burst = 1 } = script(JSON.parse(body).messages);
+    response.setHeader("content-type", "text/event-stream");
+    let calls = false;
+    for (const [place, delta] of pieces.entries()) {
+      calls ||= Boolean(delta.tool_calls);
+      if (response.destroyed) return;
+      response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`);
+      if (pause || place % burst === burst - 1) await (pause ? wait(pause) : new Promise(setImmediate));
+    }
+    response.end(`data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: calls ? "tool_calls" : "stop" }], usage: { prompt_tokens: 900, completion_tokens: 40 } })}\n\ndata: [DONE]\n\n`);
+  });
+  return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
+}
+
+// ---- The program
+
+const root = mkdtempSync(join(tmpdir(), "gnoma-web-"));
+const [home, project] = [join(root, "home"), join(root, "slugs")];
+const provider = await model();
+mkdirSync(join(home, ".config/gnoma"), { recursive: true });
+mkdirSync(join(root, "run"), { mode: 0o700 });
+mkdirSync(project);
+writeFileSync(join(project, "slug.py"), OLD);
+writeFileSync(join(home, ".config/gnoma/config.toml"), `[provider]\ndefault = "test"\nmodel = "m1"\n[provider.endpoints]\ntest = "http://127.0.0.1:${provider.address().port}/v1"\n`);
+const env = { HOME: home, PATH: process.env.PATH, TZ: "UTC", LANG: "C.UTF-8", XDG_RUNTIME_DIR: join(root, "run"), TERM: "xterm-256color" };
+const port = await new Promise((done) => { const it = createServer().listen(0, "127.0.0.1", () => { const { port } = it.address(); it.close(() => done(port)); }); });
+
+let server;
+let links;
+async function start() {
+  server = spawn(GNOMA, ["web", "--port", String(port)], { cwd: project, env, stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  server.stderr.on("data", (piece) => (said += piece));
+  for (let i = 0; i < 200 && !/serves its page/.test(said); i++) await wait(50);
+  links = [...said.matchAll(/http:\/\/\S+#t=[0-9a-f]{64}/g)].map(([it]) => it);
+  if (links.length !== 2) throw new Error("no links: " + said);
+}
+await start();
+const base = `http://127.0.0.1:${port}`;
+const token = links[0].split("=")[1];
+const api = async (path, body, bearer = token) => {
+  const response = await fetch(base + "/api/v1/" + path, { method: body === undefined ? "GET" : "POST", headers: { Authorization: `Bearer ${bearer}` }, body: body && JSON.stringify(body) });
+  return { status: response.status, body: await response.json() };
+};
+
+// ---- The browser
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+const bad = [];
+const outside = new Set();
+async function person(width, colorScheme, link) {
+  const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 800 }, colorScheme, reducedMotion: "reduce", hasTouch: width < 500 });
+  const page = await context.newPage();
+  page.on("console", (it) => it.type() === "error" && bad.push(it.text()));
+  page.on("pageerror", (it) => bad.push(it.message));
+  page.on("dialog", (it) => { bad.push("dialog"); it.dismiss(); });
+  page.on("request", (it) => { const url = new URL(it.url()); if (!/^(data|blob):/.test(it.url()) && url.hostname !== "127.0.0.1") outside.add(it.url()); });
+  if (link) await page.goto(link);
+  return page;
+}
+const told = (page, text) => page.waitForFunction((it) => document.getElementById("transcript").textContent.includes(it), text, { timeout: 30000 });
+const write = async (page, text) => { await page.fill("#say", text); await page.click("#send"); };
+const idle = (page) => page.waitForFunction(() => document.getElementById("stop").hidden && !document.getElementById("composer").hidden, null, { timeout: 60000 });
+async function axe(page, name) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] }));
+  say(!violations.length, `axe: ${name}`, violations.map((it) => `${it.id} x${it.nodes.length}: ${it.nodes[0].target}`).join("; "));
+}
+const picture = async (page, name) => { if (o.pictures) await page.screenshot({ path: `docs/pictures/web-${name}.png` }); };
+
+try {
+  const desk = await person(1280, "light", links[0]);
+  await desk.waitForSelector("#start button");
+  say(!(await desk.evaluate(() => location.href)).includes(token), "the token is gone from the address");
+  const paint = await desk.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
+  say(paint < 300, "first paint", `${Math.round(paint)} ms`);
+  await desk.click("#start button");
+  await write(desk, "The slug of “Hello,  World!” has two dashes. Please fix slug.py");
+  await desk.waitForSelector(".question");
+  say((await desk.textContent(".question h2")).includes("fs.edit"), "a question with a diff", await desk.textContent(".question .diff .added:last-child .text"));
+  say(await desk.evaluate(() => document.activeElement.textContent.includes("needs your approval")), "the question has the focus");
+  await axe(desk, "1280 light, a question");
+  await picture(desk, "question");
+
+  const phone = await person(390, "dark", links[0]);
+  await phone.waitForSelector("#lists button");
+  await axe(phone, "390 dark, the list");
+  await phone.click("#lists button");
+  await phone.waitForSelector(".question");
+  await axe(phone, "390 dark, a question");
+  say(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "390 px: nothing is wider than the screen");
+  await picture(phone, "phone");
+  const session = await desk.evaluate(() => location.hash.slice(2));
+  const terminal = spawn("script", ["-qfec", `stty rows 40 cols 100; exec ${GNOMA} attach ${session}`, "/dev/null"], { cwd: project, env, stdio: ["pipe", "pipe", "ignore"] });
+  let screen = "";
+  terminal.stdout.on("data", (it) => (screen += it));
+  for (let i = 0; i < 100 && !/approv|slug\.py/i.test(screen); i++) await wait(50);
+  say(/slug\.py/.test(screen), "a terminal shows the same session");
+  const asked = await phone.evaluate(async () => 1);
+  await phone.click(".question button.first");
+  await told(desk, "One expression replaces them all");
+  await told(desk, "Dashes at both ends are cut off");
+  await idle(desk);
+  say((await desk.locator(".question").count()) === 0 && asked, "answered from the phone, and gone at the desk");
+  say(readFileSync(join(project, "slug.py"), "utf8") === NEW, "the file was changed");
+  const second = await api(`sessions/${session}/answer`, { call: "call_2", answer: "allow" });
+  say(second.status === 409, "a second answer is an error", second.body.cause);
+  for (let i = 0; i < 60 && !/both ends/.test(screen); i++) await wait(50);
+  say(/both ends/.test(screen), "the terminal saw the answer");
+  terminal.kill("SIGKILL");
+  await desk.locator("details.tool", { hasText: "fs.edit" }).locator("summary").click();
+  say((await desk.locator("details.tool[open] .diff .added").count()) === 5, "the diff is behind the call");
+  await axe(desk, "1280 light, a diff");
+  await picture(desk, "answer");
+
+  await write(desk, "count sheep");
+  await told(desk, "20 sheep");
+  await write(desk, "hear me");
+  await desk.waitForSelector("#queue li");
+  say(true, "what is said meanwhile waits", (await desk.textContent("#queue li span")).trim());
+  await desk.keyboard.press("Escape");
+  await told(desk, "Stopped.");
+  await idle(desk);
+  say(true, "Escape stops the turn");
+
+  const points = async () => (await api(`sessions/${session}/points`, {})).body.points.length;
+  const before = await points();
+  await desk.click("#open-menu");
+  await desk.click('#panel-body button:text-is("Rewind")');
+  await desk.locator("#panel-body .choices button", { hasText: "slug" }).click();
+  await desk.waitForFunction(() => !document.getElementById("messages").textContent.includes("slug.py"), null, { timeout: 20000 });
+  say(readFileSync(join(project, "slug.py"), "utf8") === OLD, "rewind brings the file back");
+  await desk.click("#open-menu");
+  await desk.click('#panel-body button:text-is("Redo")');
+  await told(desk, "both ends");
+  say(readFileSync(join(project, "slug.py"), "utf8") === NEW && (await points()) === before, "redo undoes it");
+  await desk.fill("#say", "");
+
+  const watcher = await person(768, "dark", links[1]);
+  await watcher.waitForSelector("#lists button");
+  if (await watcher.locator("#open-side").isVisible() && !(await watcher.locator("#lists button").first().isVisible())) await watcher.click("#open-side");
+  await watcher.click("#lists button");
+  await told(watcher, "both ends");
+  say(await watcher.locator("#composer").isHidden(), "the other link shows no message box");
+  await axe(watcher, "768 dark, watching");
+  const watching = links[1].split("=")[1];
+  say((await api(`sessions/${session}/cancel`, {}, watching)).status === 403, "and its token changes nothing");
+
+  const old = await person(1280, "light");
+  await old.route(`${base}/`, async (route) => { const answer = await route.fetch(); await route.fulfill({ response: answer, body: (await answer.text()).replace(/content="[0-9a-f]{12}"/, 'content="000000000000"') }); });
+  await old.goto(links[0]);
+  await old.waitForSelector('#banner button:text-is("Reload")');
+  say(true, "an old page says reload");
+  await old.close();
+
+  bad.length = 0;
+  server.kill("SIGKILL");
+  await desk.waitForFunction(() => document.getElementById("banner").textContent.includes("lost"));
+  say(true, "a killed server is told");
+  await start();
+  await desk.waitForFunction(() => document.getElementById("banner").textContent === "", null, { timeout: 30000 });
+  await write(desk, "hear me");
+  await told(desk, "I heard you.");
+  await idle(desk);
+  say(true, "the page goes on once it is back");
+  // What a browser itself says of a connection that is refused.
+  bad.splice(0, bad.length, ...bad.filter((it) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(it)));
+
+  await desk.selectOption("#mode", "accept_edits");
+  for (let i = 0; i < PAYLOADS.length; i++) {
+    await write(desk, `hostile ${i}`);
+    for (;;) {
+      await desk.waitForFunction(() => document.querySelector(".question button.first") || document.getElementById("stop").hidden, null, { timeout: 30000 });
+      await wait(60);
+      const button = desk.locator(".question button.first").first();
+      if (await button.count()) await button.click({ timeout: 3000 }).catch(() => {});
+      else if (await desk.locator("#stop").isHidden()) break;
+    }
+  }
+  for (const summary of await desk.locator("#messages details.tool > summary").all()) await summary.evaluate((it) => (it.parentElement.open = true));
+  await wait(300);
+  const inside = await desk.evaluate(() => ({
+    ran: window.__in === 1,
+    elements: [...document.querySelectorAll("#messages script, #messages iframe, #messages svg, #messages object, #messages embed, #messages form, #messages style, #messages link, #messages meta, #messages base, #messages img, #messages video, #messages input")].length,
+    handlers: [...document.querySelectorAll("#messages *")].filter((it) => [...it.attributes].some((a) => a.name.startsWith("on"))).length,
+    links: [...document.querySelectorAll("#messages a")].map((it) => it.protocol).filter((it) => !/^https?:|^mailto:/.test(it)),
+    seen: document.getElementById("messages").textContent.includes("<script>window.__in=1</script>"),
+    cards: document.querySelectorAll("#messages details.tool").length,
+  }));
+  say(!inside.ran && !inside.elements && !inside.handlers && !inside.links.length && inside.seen, `${PAYLOADS.length} hostile texts in words, output, names and diffs stay text`, JSON.stringify(inside));
+
+  await write(desk, "start over");
+  await idle(desk);
+  await desk.evaluate(() => { window.__frames = []; let last = performance.now(); const tick = (at) => { window.__frames.push(at - last); last = at; requestAnimationFrame(tick); }; requestAnimationFrame(tick); });
+  let since = Date.now();
+  await write(desk, "flood");
+  await wait(500);
+  await idle(desk);
+  const frames = (await desk.evaluate(() => window.__frames.slice(2))).sort((a, b) => b - a);
+  say(frames[0] <= 50, `${o.deltas} deltas, the longest frame`, `${frames[0].toFixed(0)} ms of ${frames.length} frames in ${Date.now() - since} ms (then ${frames.slice(1, 4).map((it) => it.toFixed(0)).join(", ")})`);
+
+  if (!o.quick) {
+    const { body: { opened } } = await api("process/open", { interactive: true, detach: "keep" });
+    const long = opened.session;
+    for (let i = 0; i < +o.turns; i++) {
+      await api(`sessions/${long}/send`, { content: [{ text: { text: `question ${i}` } }] });
+      for (;;) { if ((await api(`sessions/${long}/status`, {})).body.status.messages >= 2 * (i + 1)) break; await wait(2); }
+    }
+    since = Date.now();
+    const late = await person(1280, "dark", `${base}/#/${long}`);
+    await late.evaluate(() => 0);
+    const fresh = await desk.context().newPage();
+    since = Date.now();
+    await fresh.goto(`${base}/#/${long}`);
+    await told(fresh, `question ${+o.turns - 1}`);
+    say(Date.now() - since < 1000, `a session of ${o.turns} turns opens`, `${Date.now() - since} ms`);
+    await fresh.close();
+    await late.close();
+  }
+
+  for (const [width, scheme] of [[390, "light"], [768, "light"], [768, "dark"], [1280, "dark"]]) {
+    const page = await desk.context().newPage();
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.goto(`${base}/#/${session}`);
+    await page.waitForSelector("#messages .message");
+    await axe(page, `${width} ${scheme}, a conversation`);
+    if (width === 1280) await picture(page, "dark");
+    await page.close();
+  }
+
+  const ticks = () => { const it = readFileSync(`/proc/${server.pid}/stat`, "utf8").split(") ")[1].split(" "); return +it[11] + +it[12]; };
+  await wait(1500);
+  const used = ticks();
+  await wait(o.quick ? 5000 : 20000);
+  const memory = +/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))[1] / 1024;
+  say(ticks() - used <= 1, "an idle server with pages open takes no time", `${ticks() - used} ticks, ${memory.toFixed(1)} MB`);
+  const listening = execFileSync("sh", ["-c", `ss -ltnH 2>/dev/null || awk '$4=="0A"{print $2}' /proc/net/tcp /proc/net/tcp6`], { encoding: "utf8" }).split("\n").filter((it) => it.includes(`:${port} `) || it.toLowerCase().endsWith(":" + port.toString(16).padStart(4, "0")));
+  say(listening.length === 1 && /127\.0\.0\.1:|0100007F:/i.test(listening[0]), "it listens on loopback alone", listening[0]?.trim());
+  say(!bad.length, "no console errors", [...new Set(bad)].slice(0, 4).join(" | "));
+  say(!outside.size, "no request leaves the machine", [...outside].slice(0, 3).join(" "));
+} catch (error) {
+  say(false, "it ran to its end", error.stack);
+} finally {
+  await browser.close();
+  server.kill();
+  await wait(300);
+  provider.closeAllConnections();
+  provider.close();
+  rmSync(root, { recursive: true, force: true });
+}
+process.exit(failed ? 1 : 0);

@@ -46,7 +46,8 @@ fn main() {
         fs::write(out.join(&name), compress_to_vec_zlib(text.as_bytes(), LEVEL))
             .expect("the folder takes files");
         let path = out.join(&name);
-        writeln!(table, "    ({name:?}, include_bytes!({path:?})),").expect("a string takes everything");
+        writeln!(table, "    ({name:?}, include_bytes!({path:?})),")
+            .expect("a string takes everything");
     }
     table += "];\n";
     fs::write(out.join("files.rs"), table).expect("the folder takes files");

@@ -15,6 +15,9 @@ const MAX_HITS = 30;
 const MAX_STORED = 40;
 /** Characters of a finished answer that are read out. */
 const MAX_HEARD = 600;
+/** How often a session that has gone is opened again, and how much longer each wait is. */
+const MAX_ATTEMPTS = 4;
+const AGAIN_MS = 400;
 /** Between two looks at the list of sessions, however much happens. */
 const LIST_MS = 400;
 
@@ -28,7 +31,9 @@ let view = null;
 let first = 0;
 /** Its folder, which it is opened with again when the server was started anew. */
 let folder = null;
-let reopened = false;
+let attempts = 0;
+/** One that was shown and has gone; it is shown again once somebody opens it. */
+let awaited = null;
 let live = [];
 let stored = [];
 let drawing = 0;
@@ -64,6 +69,7 @@ function told(kind, data) {
       break;
     case "process":
       list();
+      if (named(data)[0] === "opened" && data.opened.session === awaited) show(awaited);
       if (named(data)[0] === "stopping") banner("The server is stopping. The page goes on once it runs again.");
       break;
     case "refused": refused(data); break;
@@ -79,15 +85,22 @@ function greeted(data) {
   list();
 }
 
-async function snapshot(next) {
+function snapshot(next) {
   if (next.session !== current) return;
   const isSame = view && view.epoch === next.epoch;
   view = next;
-  folder = view.folder || folder;
+  attempts = 0;
   transcript.clear();
   byId("start").hidden = true;
   transcript.begin(view);
   draw();
+  // Before its first event a session does not say how many messages it goes on with.
+  if (view.folder) read(isSame);
+}
+
+/** Reads what was said last; what comes meanwhile is drawn after it. */
+async function read(isSame) {
+  folder = view.folder;
   const { session, epoch, messages } = view;
   try {
     const { history } = await say({ history: { before: messages, max: PAGE } });
@@ -124,6 +137,7 @@ function happened(kind, event, envelope) {
         hear("Answer: " + short(event.content.map((it) => it.text?.text ?? "").join(" "), MAX_HEARD));
       }
       break;
+    case "started": read(false); break;
     case "turn_ended": returned(event.undelivered ?? []); break;
   }
   transcript.take(kind, event, view, envelope.at_ms);
@@ -137,21 +151,26 @@ function returned(messages) {
   if (text) field.value = field.value ? `${text}\n${field.value}` : text;
 }
 
-/** A session that is not there any more may be stored: it is opened again, once. */
+/** A session that is not there any more may be stored: it is opened again, here or by another page. */
 async function refused({ session, error }) {
   if (session !== current) return;
-  if (error.kind === "no_session" && folder && !reopened && canSteer()) {
-    reopened = true;
+  let cause = error.cause;
+  while (error.kind === "no_session" && folder && canSteer() && attempts < MAX_ATTEMPTS) {
+    await new Promise((done) => setTimeout(done, attempts++ * AGAIN_MS));
+    if (session !== current) return;
     try {
       const { opened } = await ask(null, { open: { folder, start: { stored: { id: session, fork: false } }, interactive: true, detach: "keep" } });
-      show(opened.session);
-      return;
-    } catch { /* said below */ }
+      return show(opened.session);
+    } catch (other) {
+      cause = other.message;
+    }
   }
+  if (session !== current) return;
+  awaited = session;
   view = null;
   current = null;
-  location.hash = "";
-  home(`The session is not open any more: ${error.cause}.`);
+  history.replaceState(null, "", location.pathname);
+  home(`The session is not open any more: ${cause}.`);
 }
 
 function locked(error) {
@@ -292,7 +311,8 @@ function show(session) {
   if (session !== current) {
     current = session;
     view = null;
-    reopened = false;
+    attempts = 0;
+    awaited = null;
     transcript.clear();
     fill(byId("start"), h("p", { class: "note" }, "One moment …"));
     byId("start").hidden = false;

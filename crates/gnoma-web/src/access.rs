@@ -174,7 +174,12 @@ impl Access {
 
     /// Whether a request came to this server by its own name, and by no other site's will. `reads` is a
     /// page that anybody may open, also by a link elsewhere.
-    pub(crate) fn admits(&self, method: &Method, headers: &HeaderMap, reads: bool) -> Result<(), Denial> {
+    pub(crate) fn admits(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        reads: bool,
+    ) -> Result<(), Denial> {
         let host = only(headers, &HOST).ok_or(Denial::Host)?;
         if !self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host)) {
             return Err(Denial::Host);
@@ -253,13 +258,14 @@ mod tests {
     #[test]
     fn only_the_servers_own_name_leads_in() {
         let access = access();
-        let admits = |pairs: &[(&'static str, &str)]| {
-            access.admits(&Method::POST, &headers(pairs), false)
-        };
+        let admits =
+            |pairs: &[(&'static str, &str)]| access.admits(&Method::POST, &headers(pairs), false);
         for host in ["127.0.0.1:4666", "localhost:4666", "LOCALHOST:4666"] {
             assert_eq!(admits(&[("host", host)]), Ok(()), "{host}");
         }
-        for host in ["evil.example:4666", "127.0.0.1", "127.0.0.1:4667", "localhost.evil.example:4666", ""] {
+        for host in
+            ["evil.example:4666", "127.0.0.1", "127.0.0.1:4667", "localhost.evil.example:4666", ""]
+        {
             assert_eq!(admits(&[("host", host)]), Err(Denial::Host), "{host}");
         }
         assert_eq!(admits(&[]), Err(Denial::Host));
@@ -280,8 +286,13 @@ mod tests {
         };
         assert_eq!(admits(&Method::POST, &[("origin", "http://127.0.0.1:4666")], false), Ok(()));
         for origin in [
-            "http://127.0.0.1:3000", "https://127.0.0.1:4666", "http://evil.example", "null",
-            "http://localhost:4666", "http://127.0.0.1:46660", "file://",
+            "http://127.0.0.1:3000",
+            "https://127.0.0.1:4666",
+            "http://evil.example",
+            "null",
+            "http://localhost:4666",
+            "http://127.0.0.1:46660",
+            "file://",
         ] {
             let denied = admits(&Method::POST, &[("origin", origin)], false);
             assert_eq!(denied, Err(Denial::Origin), "{origin}");

@@ -67,7 +67,8 @@ pub(crate) fn events(body: Outgoing) -> Answered {
 /// A file of the page; nothing, where the browser has it.
 pub(crate) fn file(asset: &'static Asset, headers: &HeaderMap) -> Answered {
     let tag = format!("\"{BUILD}\"");
-    let is_known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let is_known =
+        headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let mut answer = if is_known {
         response(StatusCode::NOT_MODIFIED, Outgoing::Whole(None), asset.media_type)
     } else {
@@ -105,7 +106,9 @@ fn status(kind: RequestErrorKind) -> StatusCode {
 /// Why somebody is not let in.
 pub(crate) fn denied(denial: Denial) -> Answered {
     let (status, remedy) = match denial {
-        Denial::Host => (StatusCode::MISDIRECTED_REQUEST, "Use the address that `gnoma web` shows."),
+        Denial::Host => {
+            (StatusCode::MISDIRECTED_REQUEST, "Use the address that `gnoma web` shows.")
+        }
         Denial::Origin => (StatusCode::FORBIDDEN, "Open the link that `gnoma web` shows."),
         Denial::Token => (StatusCode::UNAUTHORIZED, "Open the link that `gnoma web` shows."),
         Denial::Watching => (StatusCode::FORBIDDEN, "Ask for the other link of `gnoma web`."),
@@ -118,7 +121,8 @@ pub(crate) fn denied(denial: Denial) -> Answered {
 pub(crate) fn unread(why: Unread, max: usize) -> Answered {
     let (status, cause) = match why {
         Unread::TooLong => {
-            let most = if max < 1 << 20 { format!("{max} bytes") } else { format!("{} MB", max >> 20) };
+            let most =
+                if max < 1 << 20 { format!("{max} bytes") } else { format!("{} MB", max >> 20) };
             (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {most}"))
         }
         Unread::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body takes too long".to_owned()),

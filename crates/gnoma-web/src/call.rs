@@ -1,9 +1,7 @@
 //! Requests of the protocol out of bodies. Pure.
 
 use gnoma_core::{
-    protocol::{
-        ClientMessage, Request, RequestError, RequestErrorKind, RequestId, SessionSpec,
-    },
+    protocol::{ClientMessage, Request, RequestError, RequestErrorKind, RequestId, SessionSpec},
     store::SessionId,
 };
 use serde::Deserialize;
@@ -144,9 +142,16 @@ mod tests {
         };
         assert!(may("list", "") && may("history", "{\"before\":null,\"max\":5}"));
         for (name, body) in [
-            ("cancel", ""), ("send", "{\"content\":[]}"), ("settings", ""), ("providers", ""),
-            ("close", ""), ("open", ""), ("rewind", "{\"turns\":1,\"files\":true,\"conversation\":true}"),
-            ("answer", "{\"call\":\"c\",\"answer\":\"allow\"}"), ("shutdown", ""), ("watch", ""),
+            ("cancel", ""),
+            ("send", "{\"content\":[]}"),
+            ("settings", ""),
+            ("providers", ""),
+            ("close", ""),
+            ("open", ""),
+            ("rewind", "{\"turns\":1,\"files\":true,\"conversation\":true}"),
+            ("answer", "{\"call\":\"c\",\"answer\":\"allow\"}"),
+            ("shutdown", ""),
+            ("watch", ""),
         ] {
             assert!(!may(name, body), "{name}");
         }

@@ -26,7 +26,8 @@ use crate::{
     body::{self, Outgoing},
     call, events,
     limits::{
-        ANSWER_PATIENCE, MAX_BODIES, MAX_BODY_BYTES, MAX_EXCHANGE_BYTES, MAX_NAME_BYTES, MAX_STREAMS,
+        ANSWER_PATIENCE, MAX_BODIES, MAX_BODY_BYTES, MAX_EXCHANGE_BYTES, MAX_NAME_BYTES,
+        MAX_STREAMS,
     },
     route::{self, Route, Wanted},
 };
@@ -187,12 +188,20 @@ impl Handler {
         }
     }
 
-    async fn call(&self, route: Route, rights: Rights, headers: &HeaderMap, body: &[u8]) -> Answered {
+    async fn call(
+        &self,
+        route: Route,
+        rights: Rights,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Answered {
         let is_whole = matches!(route, Route::Message);
         let message = match route {
             Route::Message => call::message(body),
             Route::Call { session, name } => request_id(headers)
-                .and_then(|id| Ok(ClientMessage { id, session, request: call::named(&name, body)? }))
+                .and_then(|id| {
+                    Ok(ClientMessage { id, session, request: call::named(&name, body)? })
+                })
                 .map_err(|error| (RequestId(0), error)),
             _ => return answer::nowhere(route::Nowhere::Missing),
         };

@@ -72,9 +72,7 @@ fn operation(name: &str, request: &Value, fields: Option<&Value>, of_session: bo
 }
 
 fn parameters(of_session: bool) -> Value {
-    let header = |name: &str, description: &str, schema: Value| {
-        json!({ "name": name, "in": "header", "description": description, "schema": schema })
-    };
+    let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
     let mut all = vec![
         header(
             "Gnoma-Client",

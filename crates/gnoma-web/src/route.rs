@@ -136,9 +136,21 @@ mod tests {
         assert!(matches!(get("/"), Ok(Route::Page(_))));
         assert!(matches!(get("/app.js"), Ok(Route::Page(_))));
         for path in [
-            "/../Cargo.toml", "/%2e%2e/etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/app.js/",
-            "/page/app.js", "/app.js%00", "/index.html/../app.js", "/api/v1/", "/api/v1/hello/",
-            "/api/v1/sessions/../hello/list", "/api/v1/sessions/a%2fb/send", "", "*", "/\\..\\app.js",
+            "/../Cargo.toml",
+            "/%2e%2e/etc/passwd",
+            "/..%2f..%2fetc/passwd",
+            "//etc/passwd",
+            "/app.js/",
+            "/page/app.js",
+            "/app.js%00",
+            "/index.html/../app.js",
+            "/api/v1/",
+            "/api/v1/hello/",
+            "/api/v1/sessions/../hello/list",
+            "/api/v1/sessions/a%2fb/send",
+            "",
+            "*",
+            "/\\..\\app.js",
         ] {
             assert_eq!(get(path), Err(Nowhere::Missing), "{path}");
         }

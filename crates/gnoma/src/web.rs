@@ -43,7 +43,11 @@ impl Listening {
     /// It is another one, or somebody listens there.
     pub(crate) async fn open(address: SocketAddr, around: &ProcessEnvironment) -> Result<Self> {
         if !address.ip().is_loopback() {
-            return Err(beyond(address.port(), &format!("{address} is no address of this machine alone")).into());
+            return Err(beyond(
+                address.port(),
+                &format!("{address} is no address of this machine alone"),
+            )
+            .into());
         }
         let token = token(&around.environment.state_dir());
         let listener = TcpListener::bind(address).await.map_err(|error| taken(address, &error))?;
@@ -83,7 +87,9 @@ fn taken(address: SocketAddr, error: &io::Error) -> HostError {
     let cause = format!("cannot listen at {address}: {error}");
     let is_taken = error.kind() == io::ErrorKind::AddrInUse;
     let next = address.port().checked_add(1).filter(|_| is_taken);
-    let remedy = next.map(|port| format!("if that is no `gnoma web` of yours, choose another port, such as {port}"));
+    let remedy = next.map(|port| {
+        format!("if that is no `gnoma web` of yours, choose another port, such as {port}")
+    });
     HostError { remedy, ..HostError::usage(cause) }
 }
 
@@ -126,7 +132,8 @@ fn store(path: &Path, token: &Token) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
     let beside = folder.join(format!("{TOKEN_FILE}.{}", server::client_name()));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(TOKEN_MODE).open(&beside)?;
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(TOKEN_MODE).open(&beside)?;
     let written = writeln!(file, "{}", token.expose()).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         let _gone = fs::remove_file(&beside);
@@ -184,10 +191,12 @@ impl Site for OwnSite {
                     let place = server::place(around);
                     place.check().map_err(|error| gone(&error.to_string()))?;
                     let socket = place.socket();
-                    gnoma_serve::connect(&socket, &server::program(), &name).await.map_err(|error| match error {
-                        ConnectError::Refused(error) => error,
-                        error => gone(&error.to_string()),
-                    })
+                    gnoma_serve::connect(&socket, &server::program(), &name).await.map_err(
+                        |error| match error {
+                            ConnectError::Refused(error) => error,
+                            error => gone(&error.to_string()),
+                        },
+                    )
                 }
             }
         })
@@ -235,7 +244,10 @@ mod tests {
         let environment = [("A".to_owned(), "b".to_owned())].into();
         let environment = gnoma_core::protocol::Environment::new(environment);
         let own = SessionSpec { folder: "/work".into(), environment, ..SessionSpec::default() };
-        let site = OwnSite { sessions: Sessions::Here(Arc::new(Host::new(gnoma_host::opening::Projects::default()))), spec: own };
+        let site = OwnSite {
+            sessions: Sessions::Here(Arc::new(Host::new(gnoma_host::opening::Projects::default()))),
+            spec: own,
+        };
         let spec = site.complete(SessionSpec::default());
         assert_eq!((spec.folder, spec.environment.get("A")), ("/work".into(), Some("b")));
         let spec = site.complete(SessionSpec { folder: "/other".into(), ..SessionSpec::default() });

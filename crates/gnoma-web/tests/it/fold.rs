@@ -40,7 +40,8 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % most
     }
 
@@ -112,7 +113,8 @@ fn log(numbers: &mut Numbers) -> Value {
         let event: Event = serde_json::from_value(numbers.event()).unwrap();
         // One of another epoch changes nothing.
         let epoch = Epoch(if numbers.below(20) == 0 { 6 } else { 7 });
-        let envelope = Envelope { session: SessionId::new("s"), epoch, parent: None, seq, at_ms: 10, event };
+        let envelope =
+            Envelope { session: SessionId::new("s"), epoch, parent: None, seq, at_ms: 10, event };
         view.apply(&envelope);
         if begun > 0 {
             begun -= 1;
@@ -143,6 +145,7 @@ async fn the_page_folds_as_the_protocol_does() {
         println!("node is missing: the page's fold was not tested");
         return;
     };
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(said.trim(), "all are equal");
 }

@@ -49,13 +49,23 @@ async fn huge_bodies_and_heads_are_refused_before_they_are_read() {
 #[tokio::test]
 async fn rubbish_is_no_request() {
     let served = Served::new().await;
-    for rubbish in [&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc"[..], b"GET\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"HELO x\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"] {
+    for rubbish in [
+        &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc"[..],
+        b"GET\r\n\r\n",
+        b"\0\0\0\0\r\n\r\n",
+        b"HELO x\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+    ] {
         let mut stream = served.connect().await;
         stream.write_all(rubbish).await.unwrap();
         stream.shutdown().await.unwrap();
         let mut said = Vec::new();
         let _reset = stream.read_to_end(&mut said).await;
-        assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 400"), "{}", String::from_utf8_lossy(&said));
+        assert!(
+            said.is_empty() || said.starts_with(b"HTTP/1.1 400"),
+            "{}",
+            String::from_utf8_lossy(&said)
+        );
     }
     served.still_serves().await;
 }
@@ -71,7 +81,9 @@ async fn many_connections_leave_room_for_others_once_they_go() {
     let mut closed = 0;
     for stream in &mut all {
         let mut byte = [0];
-        if let Ok(Ok(0)) = tokio::time::timeout(Duration::from_millis(5), stream.read(&mut byte)).await {
+        if let Ok(Ok(0)) =
+            tokio::time::timeout(Duration::from_millis(5), stream.read(&mut byte)).await
+        {
             closed += 1;
         }
     }

@@ -15,8 +15,11 @@ async fn without_the_token_nothing_is_said_and_nothing_done() {
     let none = String::new();
     let address = served.address;
     for (method, path) in [
-        ("GET", "/api/v1/hello"), ("GET", "/api/v1/events?watch=1"), ("POST", CANCEL),
-        ("POST", "/api/v1/messages"), ("POST", "/api/v1/process/list"),
+        ("GET", "/api/v1/hello"),
+        ("GET", "/api/v1/events?watch=1"),
+        ("POST", CANCEL),
+        ("POST", "/api/v1/messages"),
+        ("POST", "/api/v1/process/list"),
     ] {
         for bearer in [&none, &wrong, &"Basic eDp5".to_owned(), &"Bearer".to_owned()] {
             let headers = [("Authorization", bearer.as_str())];
@@ -25,13 +28,16 @@ async fn without_the_token_nothing_is_said_and_nothing_done() {
             assert_eq!(answer.status, 401, "{path} {answer:?}");
             assert!(answer.text().contains("gnoma web"), "{answer:?}");
         }
-        let query = served.ask(&format!("{method} {path}?t={}", served.token(Rights::Steer)), &[], b"").await;
+        let query = served
+            .ask(&format!("{method} {path}?t={}", served.token(Rights::Steer)), &[], b"")
+            .await;
         assert!([400, 401].contains(&query.status), "a token in an address opens nothing");
     }
     let origin = format!("http://{address}");
     let body = format!("{{\"token\":\"{}\"}}", "0".repeat(64));
     for body in [body.as_str(), "", "{", "[]", "{\"token\":7}"] {
-        let exchange = served.ask("POST /api/v1/exchange", &[("Origin", &origin)], body.as_bytes()).await;
+        let exchange =
+            served.ask("POST /api/v1/exchange", &[("Origin", &origin)], body.as_bytes()).await;
         assert_eq!((exchange.status, exchange.header("set-cookie")), (401, None), "{body}");
     }
     assert!(served.host.asked.lock().unwrap().is_empty(), "the host was asked");
@@ -43,19 +49,33 @@ async fn other_names_of_this_machine_and_other_sites_are_refused() {
     let bearer = format!("Bearer {}", served.token(Rights::Steer));
     let port = served.address.port();
     let token = ("Authorization", bearer.as_str());
-    for host in ["evil.example", "evil.example:80", &format!("evil.example:{port}"), "127.0.0.1:1", "", "a b"] {
+    for host in [
+        "evil.example",
+        "evil.example:80",
+        &format!("evil.example:{port}"),
+        "127.0.0.1:1",
+        "",
+        "a b",
+    ] {
         for path in ["POST /api/v1/process/list", "GET /", "GET /app.js", "GET /api/v1/hello"] {
             let answer = served.ask(path, &[token, ("Host", host)], b"").await;
             assert!([400, 421].contains(&answer.status), "{host} {path} {answer:?}");
         }
     }
-    for origin in ["http://evil.example", "null", &format!("http://evil.example:{port}"), "http://127.0.0.1:3000"] {
+    for origin in [
+        "http://evil.example",
+        "null",
+        &format!("http://evil.example:{port}"),
+        "http://127.0.0.1:3000",
+    ] {
         let answer = served.ask(&format!("POST {CANCEL}"), &[token, ("Origin", origin)], b"").await;
         assert_eq!(answer.status, 403, "{origin}");
         let answer = served.ask(&format!("OPTIONS {CANCEL}"), &[("Origin", origin)], b"").await;
         assert!(answer.header("access-control-allow-origin").is_none(), "{answer:?}");
     }
-    let answer = served.ask(&format!("POST {CANCEL}"), &[token, ("Sec-Fetch-Site", "cross-site")], b"").await;
+    let answer = served
+        .ask(&format!("POST {CANCEL}"), &[token, ("Sec-Fetch-Site", "cross-site")], b"")
+        .await;
     assert_eq!(answer.status, 403);
     assert!(served.host.asked.lock().unwrap().is_empty(), "the host was asked");
     assert_eq!(served.call(CANCEL, "").await.status, 200);
@@ -67,7 +87,8 @@ async fn a_browser_needs_its_cookie_and_its_key() {
     let served = Served::new().await;
     let origin = format!("http://{}", served.address);
     let body = format!("{{\"token\":\"{}\"}}", served.token(Rights::Steer));
-    let exchange = served.ask("POST /api/v1/exchange", &[("Origin", &origin)], body.as_bytes()).await;
+    let exchange =
+        served.ask("POST /api/v1/exchange", &[("Origin", &origin)], body.as_bytes()).await;
     assert_eq!(exchange.status, 200, "{exchange:?}");
     let set = exchange.header("set-cookie").unwrap();
     for word in ["HttpOnly", "SameSite=Strict", "Path=/"] {
@@ -81,7 +102,8 @@ async fn a_browser_needs_its_cookie_and_its_key() {
     let status = async |headers: &[(&str, &str)]| {
         served.ask("POST /api/v1/process/list", headers, b"").await.status
     };
-    let (origin, cookie, key) = (("Origin", origin.as_str()), ("Cookie", cookie), ("Gnoma-Key", key));
+    let (origin, cookie, key) =
+        (("Origin", origin.as_str()), ("Cookie", cookie), ("Gnoma-Key", key));
     assert_eq!(status(&[origin, cookie, key]).await, 200);
     assert_eq!(status(&[origin, cookie]).await, 401, "a form on another page");
     assert_eq!(status(&[origin, key]).await, 401);
@@ -113,8 +135,15 @@ async fn whoever_watches_changes_nothing() {
 async fn paths_lead_nowhere_but_to_the_page() {
     let served = Served::new().await;
     for path in [
-        "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..;/", "//etc/passwd", "/app.js/../../x",
-        "/api/v1/sessions/..%2f..%2fx/cancel", "/.git/config", "/Cargo.toml", "/page/app.js",
+        "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/..;/",
+        "//etc/passwd",
+        "/app.js/../../x",
+        "/api/v1/sessions/..%2f..%2fx/cancel",
+        "/.git/config",
+        "/Cargo.toml",
+        "/page/app.js",
     ] {
         let answer = served.ask(&format!("GET {path}"), &[], b"").await;
         assert!([404, 405].contains(&answer.status), "{path} {answer:?}");
@@ -122,9 +151,17 @@ async fn paths_lead_nowhere_but_to_the_page() {
     }
     let page = served.ask("GET /", &[], b"").await;
     let policy = page.header("content-security-policy").unwrap();
-    assert!(policy.contains("default-src 'none'") && policy.contains("require-trusted-types-for 'script'"));
+    assert!(
+        policy.contains("default-src 'none'")
+            && policy.contains("require-trusted-types-for 'script'")
+    );
     assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
-    for name in ["x-frame-options", "x-content-type-options", "referrer-policy", "cross-origin-resource-policy"] {
+    for name in [
+        "x-frame-options",
+        "x-content-type-options",
+        "referrer-policy",
+        "cross-origin-resource-policy",
+    ] {
         assert!(page.header(name).is_some(), "{name}");
     }
     let tag = page.header("etag").unwrap();
@@ -148,9 +185,13 @@ async fn what_cannot_be_read_is_told_and_has_no_effect() {
         assert_eq!(answer.status, status, "{path} {body} {answer:?}");
         assert!(answer.text().contains("cause"), "{answer:?}");
     }
-    let told: Value = serde_json::from_slice(&served.call("/api/v1/messages", "{\"id\":5,\"request\":\"dance\"}").await.body).unwrap();
+    let told: Value = serde_json::from_slice(
+        &served.call("/api/v1/messages", "{\"id\":5,\"request\":\"dance\"}").await.body,
+    )
+    .unwrap();
     assert_eq!(told["reply"]["id"], 5);
-    let asked: Vec<_> = served.host.asked.lock().unwrap().iter().map(|(_, it)| it.request.clone()).collect();
+    let asked: Vec<_> =
+        served.host.asked.lock().unwrap().iter().map(|(_, it)| it.request.clone()).collect();
     assert!(asked.iter().all(|it| matches!(it, Request::Cancel)), "{asked:?}");
     served.still_serves().await;
 }

@@ -69,7 +69,8 @@ async fn a_stream_begins_with_a_snapshot_and_is_resumed_by_position() {
     let mut other = Stream::open(&served, "attach=s@6.3", "").await;
     other.until("event: snapshot").await;
     let mut gone = Stream::open(&served, "attach=other", "").await;
-    gone.until("event: refused\ndata: {\"session\":\"other\",\"error\":{\"kind\":\"no_session\"").await;
+    gone.until("event: refused\ndata: {\"session\":\"other\",\"error\":{\"kind\":\"no_session\"")
+        .await;
 }
 
 #[tokio::test]

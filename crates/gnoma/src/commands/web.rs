@@ -30,7 +30,11 @@ pub(super) struct Wanted {
 }
 
 /// Serves the page: for the server of this user where one runs, else as that server.
-pub(super) async fn run(wanted: Wanted, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+pub(super) async fn run(
+    wanted: Wanted,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
     let Wanted { port, lan, new_links } = wanted;
     if lan {
         return Err(web::beyond(port, "`--lan` is not available").into());

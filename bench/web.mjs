@@ -53,7 +53,7 @@ function script(messages) {
   if (/hear me/.test(asked)) return { pieces: words("I heard you. ") };
   if (/flood/.test(asked)) {
     const text = "Here is **some** text with `code` and words, a list:\n\n- one\n- two\n\n```rust\nfn main() {}\nlet y = 2;\n```\n\nAnd a paragraph that goes on ".split(/(?<= )/);
-    return { pieces: Array.from({ length: +o.deltas }, (_, i) => ({ content: text[i % text.length] })), burst: 100 };
+    return { pieces: Array.from({ length: +o.deltas }, (_, i) => ({ content: i % text.length ? text[i % text.length] : `Part ${i}: ${text[0]}` })), burst: 100 };
   }
   if (/hostile/.test(asked)) {
     const payload = PAYLOADS[+/\d+/.exec(asked)[0]];
@@ -194,7 +194,9 @@ try {
   await desk.locator("details.tool", { hasText: "fs.edit" }).locator("summary").click();
   say((await desk.locator("details.tool[open] .diff .added").count()) === 4, "the diff is behind the call");
   await axe(desk, "1280 light, a diff");
-  await picture(desk, "answer");
+  await desk.emulateMedia({ colorScheme: "dark" });
+  await picture(desk, "dark");
+  await desk.emulateMedia({ colorScheme: "light" });
 
   await write(desk, "count sheep");
   await told(desk, "20 sheep");
@@ -308,7 +310,6 @@ try {
     await page.goto(`${base}/#/${session}`);
     await page.waitForSelector("#messages .message");
     await axe(page, `${width} ${scheme}, a conversation`);
-    if (width === 1280) await picture(page, "dark");
     await page.close();
   }
 

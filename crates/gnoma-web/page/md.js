@@ -5,8 +5,6 @@ import { clean, h } from "./dom.js";
 
 /** Longest block that is drawn again with every piece. */
 const MAX_OPEN = 4096;
-/** What drawing may take of a frame. */
-const FRAME_MS = 6;
 /** Finished blocks that the browser lays out as one, or not at all where they are out of sight. */
 const CHUNK = 30;
 /** Lines of code in one element, so that a piece costs what it adds. */
@@ -188,16 +186,22 @@ export class Growing {
   /** @param {HTMLElement} element */
   constructor(element) { this.#element = element; }
 
-  /** @param {string} piece */
-  push(piece) { this.#rest += piece; this.#dirty = true; }
+  /** All that has come. */
+  text = "";
 
-  /** Draws what has come since, or as much as fits into a frame; says whether that was all. */
-  draw() {
+  /** @param {string} piece */
+  push(piece) {
+    this.text += piece;
+    this.#rest += piece;
+    this.#dirty = true;
+  }
+
+  /** Draws what has come since, or as much as there is time for; says whether that was all. */
+  draw(until = Infinity) {
     if (!this.#dirty) return true;
     for (const it of this.#open) it.remove();
     this.#open = [];
-    const since = performance.now();
-    while (this.#settle()) if (performance.now() - since > FRAME_MS) return false;
+    while (this.#settle()) if (performance.now() > until) return false;
     this.#dirty = false;
     if (!this.#rest) return true;
     if (this.#fence) {

@@ -10,6 +10,12 @@ import { armName, ending } from "./words.js";
 const HIDDEN_MS = 1000;
 /** Characters of thinking that are drawn while it is written. */
 const MAX_THINKING = 8000;
+/** What drawing may take of a frame. */
+const FRAME_MS = 6;
+/** Characters of a message that are drawn at once; a longer one is drawn over several frames. */
+const MAX_AT_ONCE = 4000;
+/** What gnoma itself tells a model begins so. */
+const SYSTEM_NOTE = "[system] ";
 /** Pixels from the end that still count as the end. */
 const NEAR = 80;
 
@@ -27,6 +33,7 @@ export class Transcript {
   #dirty = new Set();
   #follows = true;
   #held = false;
+  #started = 0;
   #said;
 
   /** `said(text)` is told what a reader of the screen shall hear. */
@@ -48,6 +55,7 @@ export class Transcript {
     this.#held = true;
     this.#ops = [];
     this.#cards.clear();
+    this.#dirty.clear();
     this.#early.clear();
     this.#messages.replaceChildren();
     this.#beginAnswer();
@@ -83,6 +91,7 @@ export class Transcript {
   /** Takes in an event; it is drawn with the next frame. `view` is the state after it. */
   take(kind, event, view, at) {
     const last = this.#ops.at(-1);
+    this.#started = view?.turn?.started_ms ?? this.#started;
     if ((kind === "text" || kind === "thinking") && last?.kind === kind) {
       last.pieces.push(event.text);
     } else if (kind === "tool_call_delta" && last?.kind === kind && last.event.call === event.call) {
@@ -95,7 +104,7 @@ export class Transcript {
       else this.#ops.push({ kind, event: { call: event.call, all } });
     } else {
       const pieces = kind === "tool_call_delta" ? [event.fragment] : [event?.text];
-      this.#ops.push({ kind, event, pieces, at, spent: view?.micro_usd, started: view?.turn?.started_ms });
+      this.#ops.push({ kind, event, pieces, at, started: this.#started });
     }
     this.#schedule();
   }
@@ -112,10 +121,9 @@ export class Transcript {
     const ops = this.#ops;
     this.#ops = [];
     for (const op of ops) this.#do(op);
-    let isAll = true;
-    for (const it of this.#dirty) isAll = (it.draw() ?? true) && isAll;
-    this.#dirty.clear();
-    if (!isAll) { this.#dirty.add(this.#growing); this.#schedule(); }
+    const until = performance.now() + FRAME_MS;
+    for (const it of this.#dirty) if (it.draw(until) ?? true) this.#dirty.delete(it);
+    if (this.#dirty.size) this.#schedule();
     if (this.#follows) this.#scroller.scrollTop = this.#scroller.scrollHeight;
   }
 
@@ -145,8 +153,7 @@ export class Transcript {
       }
       case "round_started": this.#beginAnswer(); break;
       case "appended":
-        if (event.role === "assistant") this.#beginAnswer();
-        this.#messages.append(...this.#message(event));
+        this.#appended(event);
         break;
       case "tool_started": this.#card(event.call)?.starts(); break;
       case "tool_progress": this.#cards.get(event.call)?.progress(event.all); break;
@@ -156,11 +163,22 @@ export class Transcript {
   }
 
   #beginAnswer() {
+    for (const it of [this.#growing, ...this.#drafts.values()]) this.#dirty.delete(it);
     this.#growing = this.#answer = this.#thinking = null;
     this.#thought = "";
     this.#drafts.clear();
-    this.#dirty.clear();
     this.#live.replaceChildren();
+  }
+
+  /** What was drawn while it was written stays, where it is what was said in the end. */
+  #appended(message) {
+    if (message.role !== "assistant") return this.#messages.append(...this.#message(message));
+    const [growing, answer] = [this.#growing, this.#answer];
+    const texts = message.content.filter((it) => it.text?.text.trim());
+    const isDrawn = growing && texts.length === 1 && texts[0].text.text === growing.text;
+    this.#beginAnswer();
+    if (isDrawn) this.#dirty.add(growing);
+    this.#messages.append(...this.#message(message, isDrawn ? answer : null));
   }
 
   #think(text) {
@@ -181,8 +199,19 @@ export class Transcript {
     return card;
   }
 
-  /** A message as elements. */
-  #message(message) {
+  /** A text as elements, drawn over several frames where it is long. */
+  #text(text) {
+    if (text.length <= MAX_AT_ONCE) return markdown(text);
+    const element = h("div", null);
+    const growing = new Growing(element);
+    growing.push(text);
+    this.#dirty.add(growing);
+    this.#schedule();
+    return [element];
+  }
+
+  /** A message as elements; `drawn` is its text, where that was drawn before. */
+  #message(message, drawn = null) {
     if (message.role === "tool") {
       for (const content of message.content) {
         const result = content.tool_result;
@@ -202,7 +231,12 @@ export class Transcript {
     };
     for (const content of message.content) {
       const [kind, value] = named(content);
-      if (kind === "text" && value.text.trim()) texts.push(...(isPerson ? [h("p", { class: "said" }, clean(value.text))] : markdown(value.text)));
+      if (kind === "text" && isPerson && value.text.startsWith(SYSTEM_NOTE)) {
+        parts.push(h("p", { class: "note" }, clean(value.text.slice(SYSTEM_NOTE.length))));
+      } else if (kind === "text" && value.text.trim() && drawn) {
+        flush();
+        parts.push(drawn);
+      } else if (kind === "text" && value.text.trim()) texts.push(...(isPerson ? [h("p", { class: "said" }, clean(value.text))] : this.#text(value.text)));
       else if (kind === "image") texts.push(picture(value, "Picture that you sent"));
       else if (kind === "thinking" && value.text.trim()) {
         flush();

@@ -44,11 +44,17 @@ function script(messages) {
   const asked = textOf(messages[lastUser]);
   const step = messages.length - 1 - lastUser;
   const results = messages.slice(lastUser + 1).filter((it) => it.role === "tool").length;
-  if (/slug/.test(asked)) {
+  if (/slug/.test(asked) && !/look at/.test(asked)) {
     if (!results) return { pieces: [...words("I look at `slug.py` first. "), call("fs_read", { path: "slug.py" })] };
     if (results === 1) return { pieces: [...words("Several blanks give several dashes. One expression replaces them all. "), call("fs_edit", { path: "slug.py", old_string: OLD, new_string: NEW }, "call_2")] };
     return { pieces: words("**Fixed.** `slug.py` now makes one dash of whatever is no letter or digit:\n\n| title | slug |\n|---|---|\n| `Hello,  World!` | `hello-world` |\n| `--a--` | `a` |\n\n1. The expression takes runs, not single characters.\n2. Dashes at both ends are cut off.\n") };
   }
+  if (/two look at it/.test(asked)) {
+    if (results) return { pieces: words("Both agree: the function is fine, and the module needs a test. ") };
+    const tasks = ["style", "tests"].map((name) => ({ name, task: `look at slug.py: ${name}` }));
+    return { pieces: [...words("I ask two elfs. "), call("elf_spawn", { tasks }, "call_9")] };
+  }
+  if (/look at slug.py:/.test(asked)) return { pieces: Array.from({ length: 80 }, (_, i) => ({ content: `Line ${i + 1} is fine. ` })), pause: 60 };
   if (/count/.test(asked)) return { pieces: Array.from({ length: 600 }, (_, i) => ({ content: `${i + 1} sheep, ` })), pause: 25 };
   if (/hear me/.test(asked)) return { pieces: words("I heard you. ") };
   if (/flood/.test(asked)) {
@@ -198,6 +204,20 @@ try {
   await picture(desk, "dark");
   await desk.emulateMedia({ colorScheme: "light" });
 
+  await write(desk, "Let two look at it");
+  await desk.waitForFunction(() => document.querySelectorAll("#elfs button").length === 2 || document.getElementById("stop").hidden && document.getElementById("messages").textContent.includes("Both agree"), null, { timeout: 30000 });
+  if (say((await desk.locator("#elfs button").count()) === 2, "two elfs at work are below their session")) {
+    await told(desk, "I ask two elfs");
+    await axe(desk, "1280 light, elfs");
+    await picture(desk, "elfs");
+    await desk.locator("#elfs button").first().click();
+    await told(desk, "is fine.");
+    say(true, "an elf is watched at work");
+    await desk.goBack();
+    await told(desk, "Both agree");
+  }
+  await idle(desk);
+
   await write(desk, "count sheep");
   await told(desk, "20 sheep");
   await write(desk, "hear me");
@@ -274,6 +294,8 @@ try {
   }));
   say(!inside.ran && !inside.elements && !inside.handlers && !inside.links.length && inside.seen, `${PAYLOADS.length} hostile texts in words, output, names and diffs stay text`, JSON.stringify(inside));
 
+  await phone.close();
+  await watcher.close();
   await write(desk, "start over");
   await idle(desk);
   await desk.evaluate(() => { window.__frames = []; let last = performance.now(); const tick = (at) => { window.__frames.push(at - last); last = at; requestAnimationFrame(tick); }; requestAnimationFrame(tick); });

@@ -2,7 +2,7 @@
 
 import { Questions } from "./ask.js";
 import { byId, clean, fill, h, money, short, tokens } from "./dom.js";
-import { apply, named, total, viewOf } from "./fold.js";
+import { apply, named, questionsOf, total, viewOf } from "./fold.js";
 import { ask, enter, Refused, Stream } from "./net.js";
 import { changes, choices, closePanel, facts, models, panel, points } from "./panels.js";
 import { showElfs, showHits, showLists } from "./sessions.js";
@@ -192,7 +192,7 @@ function draw() {
 
 function drawNow() {
   const turn = view?.turn;
-  const open = turn?.questions ?? [];
+  const open = questionsOf(view);
   const state = !view ? "" : open.length ? "asks" : { idle: "", active: "works", cancelling: "stops", closed: "closed" }[view.state];
   const badge = byId("state");
   badge.textContent = state;
@@ -256,7 +256,7 @@ function attend(news) {
 
 let noticed = "";
 function ask4attention() {
-  const open = view?.turn?.questions[0];
+  const open = questionsOf(view)[0];
   if (!open || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
   if (noticed === open.call.id) return;
   noticed = open.call.id;
@@ -283,12 +283,21 @@ function list() {
 }
 
 function drawLists() {
-  showLists({ live, stored, current, chosen: (session) => { show(session); closeSide(); }, opened: trying(openStored) });
+  showLists({ live: live.filter((it) => it.status.messages || it.subscribers || it.status.session === current), stored, current, chosen: (session) => { show(session); closeSide(); }, opened: trying(openStored) });
 }
 
+/** A session in that folder in which nothing was said yet and that nobody has before them. */
+const unused = (where) => live.find((it) => it.folder === where && !it.parent && !it.status.messages && !it.subscribers)?.status.session;
+
+/**
+ * Reads which sessions are saved. Only a session of the project knows; where there is none one is opened, which
+ * ends by itself unless something is said in it.
+ */
 async function readStored() {
-  if (!canSteer() || !current) return;
-  stored = (await say({ stored: { max: MAX_STORED } })).stored;
+  if (!canSteer()) return;
+  const here = current ?? live.find((it) => it.folder === hello.folder && !it.parent)?.status.session
+    ?? (await ask(null, { open: { folder: hello.folder, interactive: true, detach: "keep" } })).opened.session;
+  stored = (await ask(here, { stored: { max: MAX_STORED } })).stored;
   drawLists();
 }
 
@@ -299,9 +308,9 @@ async function openStored(id) {
 }
 
 async function openNew(where) {
-  const { opened } = await ask(null, { open: { folder: where, interactive: true, detach: "keep" } });
+  const session = unused(where) ?? (await ask(null, { open: { folder: where, interactive: true, detach: "keep" } })).opened.session;
   closeSide();
-  show(opened.session);
+  show(session);
   byId("say").focus();
 }
 
@@ -333,6 +342,7 @@ function home(why = "") {
   drawNow();
   // Where the list has no place beside the conversation it is what there is to see.
   if (live.length || !canSteer()) openSide();
+  trying(readStored)();
 }
 
 // ---- What a person does
@@ -381,8 +391,9 @@ byId("search").addEventListener("submit", trying(async (event) => {
   event.preventDefault();
   const words = byId("words").value.trim();
   if (!words) return showHits(null);
-  if (!current) throw new Refused({ cause: "open a session first", remedy: "Its project is searched." });
-  const { hits } = await say({ search: { words, max: MAX_HITS } });
+  const here = current ?? live.find((it) => it.folder === hello?.folder)?.status.session;
+  if (!here) throw new Refused({ cause: "open a session first", remedy: "Its project is searched." });
+  const { hits } = await ask(here, { search: { words, max: MAX_HITS } });
   showHits(hits, trying(openStored));
 }));
 

@@ -98,6 +98,9 @@ function emptyTurn(at) {
   };
 }
 
+/** The questions that wait for a person. */
+export const questionsOf = (view) => view?.turn?.questions ?? [];
+
 /** Takes in the next envelope; says whether it was news. */
 export function apply(view, envelope) {
   if (envelope.epoch !== view.epoch || envelope.seq <= view.seq) return false;

@@ -74,3 +74,4 @@ mod trial;
 mod tui;
 #[cfg(test)]
 mod turn;
+mod web;

@@ -1,0 +1,220 @@
+//! `gnoma web` and `gnoma serve --http`: the real program, asked over HTTP.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::support::{World, calls, says};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const STEP: Duration = Duration::from_millis(20);
+
+/// A program that serves a page.
+struct Page {
+    child: Child,
+    address: String,
+    /// The token that opens everything, and the one that only watches.
+    tokens: Vec<String>,
+}
+
+impl Page {
+    fn starts(world: &World, arguments: &[&str]) -> Self {
+        std::fs::create_dir_all(world.home.path().join("run")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gnoma"));
+        command
+            .args(arguments)
+            .current_dir(world.project.path())
+            .env_clear()
+            .env("TZ", "UTC")
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", world.home.path())
+            .env("XDG_RUNTIME_DIR", world.home.path().join("run"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let (mut address, mut tokens) = (String::new(), Vec::new());
+        let mut line = String::new();
+        // The last line says that it serves, or whose sessions it shows.
+        while !line.contains("its page") && !line.contains("the sessions are") {
+            line.clear();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "it ended: {address} {tokens:?}");
+            if let Some((_, rest)) = line.split_once("http://") {
+                address = rest.split('/').next().unwrap().to_owned();
+                tokens.extend(rest.trim().split_once("#t=").map(|(_, token)| token.to_owned()));
+            }
+        }
+        child.stderr = Some(lines.into_inner());
+        Self { child, address, tokens }
+    }
+
+    /// Asks something with a token; gives the status and the answer.
+    fn asks(&self, token: &str, path: &str, body: &Value) -> (u16, Value) {
+        let body = body.to_string();
+        let text = format!(
+            "POST /api/v1/{path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap())
+    }
+
+    fn does(&self, path: &str, body: &Value) -> Value {
+        let (status, answer) = self.asks(&self.tokens[0], path, body);
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    /// The events of a session, until one of them holds `mark`.
+    fn events_until(&self, query: &str, mark: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (address, token) = (&self.address, &self.tokens[0]);
+        let head = format!(
+            "GET /api/v1/events?{query} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let (mut all, mut buffer) = (String::new(), [0; 4096]);
+        while !all.contains(mark) {
+            let count = stream.read(&mut buffer).unwrap();
+            assert!(count > 0, "no {mark}: {all}");
+            all += &String::from_utf8_lossy(&buffer[..count]);
+        }
+        all
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn said(text: &str) -> Value {
+    json!({ "content": [{ "text": { "text": text } }] })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_opened_steered_and_answered_over_http() {
+    let edit = r#"{"path":"notes.txt","old_string":"end","new_string":"End"}"#;
+    let world = World::new([
+        calls("fs_read", r#"{"path":"notes.txt"}"#),
+        calls("fs_edit", edit),
+        says("Done over HTTP."),
+    ]);
+    world.write("notes.txt", "end");
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    assert!(page.address.starts_with("127.0.0.1:") && page.tokens.len() == 2, "{:?}", page.tokens);
+    let spec = json!({ "interactive": true, "detach": "keep" });
+    let opened = page.does("process/open", &spec);
+    let session = opened["opened"]["session"].as_str().unwrap().to_owned();
+    page.does(&format!("sessions/{session}/send"), &said("capitalize it"));
+    let asked = page.events_until(&format!("attach={session}"), "permission_asked");
+    let position = asked.lines().filter_map(|line| line.strip_prefix("id: ")).next_back().unwrap();
+    let status = page.does(&format!("sessions/{session}/status"), &json!({}));
+    assert_eq!(status["status"]["questions"], 1, "{status}");
+
+    let answer = format!("sessions/{session}/answer");
+    let yes = json!({ "call": "call_a", "answer": "allow" });
+    let (code, refusal) = page.asks(&page.tokens[1], &answer, &yes);
+    assert_eq!(code, 403, "whoever watches does not answer: {refusal}");
+    page.does(&answer, &yes);
+    let rest = page.events_until(&format!("attach={position}"), "turn_ended");
+    assert!(rest.contains("Done over HTTP.") && !rest.contains("event: snapshot"), "{rest}");
+    assert_eq!(world.read("notes.txt"), "End");
+    assert_eq!(page.asks(&page.tokens[0], &answer, &yes).0, 409, "a second answer");
+    // The session is one of the server that everybody of this user finds.
+    let sessions = world.json(&["ps", "--json"]).await;
+    assert_eq!(sessions[0]["status"]["session"], session.as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_its_own_outlives_the_server_that_it_shows() {
+    let world = World::new([says("First."), says("Second.")]);
+    let mut server = Page::starts(&world, &["serve", "--http", "127.0.0.1:0"]);
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    server.tokens.clone_from(&page.tokens);
+    let opened = page.does("process/open", &json!({ "detach": "keep" }));
+    let session = opened["opened"]["session"].as_str().unwrap().to_owned();
+    page.does(&format!("sessions/{session}/send"), &said("one"));
+    let events = server.events_until(&format!("attach={session}"), "\"First.\"");
+    assert!(events.contains("event: hello"), "both serve the same session");
+
+    let id = Pid::from_raw(i32::try_from(server.child.id()).unwrap()).unwrap();
+    kill_process(id, Signal::KILL).unwrap();
+    server.child.wait().unwrap();
+    let (code, error) = page.asks(&page.tokens[0], "process/list", &json!({}));
+    assert_eq!((code, &error["kind"]), (503, &json!("closed")), "{error}");
+    let again = Page::starts(&world, &["serve", "--http", "127.0.0.1:0"]);
+    let folder = world.project.path();
+    let start = json!({ "stored": { "id": session, "fork": false } });
+    page.does("process/open", &json!({ "folder": folder, "start": start, "detach": "keep" }));
+    page.does(&format!("sessions/{session}/send"), &said("two"));
+    let end = Instant::now() + PATIENCE;
+    let history = json!({ "before": null, "max": 9 });
+    while !page
+        .does(&format!("sessions/{session}/history"), &history)
+        .to_string()
+        .contains("Second.")
+    {
+        assert!(Instant::now() < end, "the session does not go on");
+        std::thread::sleep(STEP);
+    }
+    drop(again);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_is_let_in_and_links_can_be_replaced() {
+    let world = World::new([]);
+    for arguments in [
+        &["serve", "--http", "0.0.0.0:4666"][..],
+        &["serve", "--http", "192.0.2.1:80"],
+        &["serve", "--http", "[::]:0"],
+        &["web", "--lan"],
+    ] {
+        let run = world.run(arguments).await;
+        assert_eq!(run.code, Some(2), "{run:?}");
+        assert!(run.err.contains("ssh -N -L") && run.err.contains("127.0.0.1"), "{run:?}");
+    }
+    let tokens = Page::starts(&world, &["web", "--port", "0"]).tokens.clone();
+    let again = Page::starts(&world, &["web", "--port", "0"]);
+    assert_eq!(again.tokens, tokens, "a page goes on when its server is started again");
+    drop(again);
+    let other = Page::starts(&world, &["web", "--port", "0", "--new-links"]);
+    assert_ne!(other.tokens[0], tokens[0]);
+    assert_eq!(other.asks(&tokens[0], "process/list", &json!({})).0, 401);
+}
+
+#[tokio::test]
+async fn the_api_is_described() {
+    let world = World::new([]);
+    let api = world.json(&["protocol", "--openapi"]).await;
+    assert_eq!(api["openapi"], "3.1.0");
+    let paths = api["paths"].as_object().unwrap();
+    for path in ["/api/v1/process/open", "/api/v1/sessions/{session}/send", "/api/v1/events"] {
+        assert!(paths.contains_key(path), "{path}");
+    }
+    let types = api["components"]["schemas"].as_object().unwrap();
+    let text = api.to_string();
+    for part in text.split("\"#/components/schemas/").skip(1) {
+        let name = part.split('"').next().unwrap();
+        assert!(types.contains_key(name), "{name} is not described");
+    }
+    assert!(!text.contains("#/$defs/"));
+    assert!(world.run(&["protocol", "--schema"]).await.out.contains("x-protocol-version"));
+}

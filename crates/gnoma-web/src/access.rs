@@ -11,7 +11,7 @@ use std::{fmt, net::SocketAddr};
 use gnoma_core::Secret;
 use hyper::{
     HeaderMap, Method,
-    header::{AUTHORIZATION, COOKIE, HOST, HeaderName, ORIGIN},
+    header::{AUTHORIZATION, COOKIE, HOST, HeaderName, HeaderValue, ORIGIN},
 };
 use sha2::{Digest as _, Sha256};
 
@@ -191,7 +191,7 @@ impl Access {
             }
         }
         let is_opened = reads && *method == Method::GET;
-        match headers.get(&FETCH_SITE).map(|site| site.as_bytes()) {
+        match headers.get(&FETCH_SITE).map(HeaderValue::as_bytes) {
             None | Some(b"same-origin" | b"none") => Ok(()),
             Some(_) if is_opened => Ok(()),
             Some(_) => Err(Denial::Origin),
@@ -236,8 +236,6 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
-
     use super::*;
 
     fn access() -> Access {

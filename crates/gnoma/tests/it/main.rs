@@ -74,4 +74,5 @@ mod trial;
 mod tui;
 #[cfg(test)]
 mod turn;
+#[cfg(test)]
 mod web;

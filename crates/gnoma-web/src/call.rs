@@ -38,11 +38,11 @@ pub(crate) fn named(name: &str, body: &[u8]) -> Result<Request, RequestError> {
 /// It is none.
 pub(crate) fn message(body: &[u8]) -> Result<ClientMessage, (RequestId, RequestError)> {
     #[derive(Deserialize)]
-    struct Known {
+    struct Numbered {
         id: RequestId,
     }
     serde_json::from_slice(body).map_err(|error| {
-        let id = serde_json::from_slice(body).map_or(RequestId(0), |Known { id }| id);
+        let id = serde_json::from_slice(body).map_or(RequestId(0), |Numbered { id }| id);
         (id, malformed(&error.to_string()))
     })
 }

@@ -77,7 +77,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             serve::run(idle_exit, replace, http, &turn, around).await
         }
         Some(Sub::Web { port, lan, new_links }) => {
-            web::run(web::Wanted { port, lan, new_links }, &turn, around).await
+            web::run(web::PageOptions { port, lan, new_links }, &turn, around).await
         }
         Some(Sub::Attach { session }) => attach::run(session.as_deref(), &turn, around).await,
         Some(Sub::Ps { json }) => ps::run(json, around).await,

@@ -74,5 +74,3 @@ mod trial;
 mod tui;
 #[cfg(test)]
 mod turn;
-#[cfg(test)]
-mod web;

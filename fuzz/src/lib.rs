@@ -3,6 +3,7 @@
 //! Every body takes any bytes and panics when a law is broken. The bodies are plain functions without
 //! libFuzzer, so that the tests of the crates they concern include these files and run the corpus.
 
+pub mod acp;
 pub mod engine;
 pub mod guard;
 pub mod llm;

@@ -12,6 +12,7 @@ pub mod info;
 pub mod json;
 pub mod ledger;
 pub mod lifecycle;
+pub mod lines;
 pub mod message;
 pub mod places;
 pub mod price;

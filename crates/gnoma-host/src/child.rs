@@ -62,6 +62,7 @@ fn spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<S
         start: Start::New,
         interactive: *interactive && parent.interactive,
         detach: Detach::Keep,
+        mcp_servers: Vec::new(),
     })
 }
 

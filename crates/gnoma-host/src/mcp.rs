@@ -2,12 +2,16 @@
 //! a session.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use gnoma_config::{FileTrust, pin, settings::McpServer, trust::Store};
-use gnoma_core::Tool;
+use gnoma_core::{
+    Secret, Tool,
+    protocol::{ClientServer, Environment, ServerAddress},
+};
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
     Definition, Enclosure, Glance, ServerOptions, ServerOrigin, ServerPrompt, ServerReach,
@@ -155,7 +159,47 @@ pub fn found(project: &Project) -> (Vec<Definition>, Vec<String>) {
     }
     definitions.extend(of_project(project, &mut faults));
     definitions.extend(of_plugins(project, &mut faults));
+    for server in &project.spec.mcp_servers {
+        match of_client(server) {
+            Ok(definition) => {
+                // The person's client means this session; a server of the settings is for all.
+                definitions.retain(|known| known.name != definition.name);
+                definitions.push(definition);
+            }
+            Err(why) => faults.push(format!("MCP server `{}` is not used: {why}", server.name)),
+        }
+    }
     (definitions, faults)
+}
+
+/// A server that the client brings along: the person set it up there, as others do in the settings. A
+/// client has no words for what a program may reach, so it may use the network.
+fn of_client(server: &ClientServer) -> Result<Definition, String> {
+    check_server(&server.name)?;
+    let secrets = |values: &Environment| -> BTreeMap<String, Secret<String>> {
+        let secret = |(name, value): (&String, &String)| (name.clone(), Secret::new(value.clone()));
+        values.variables().iter().map(secret).collect()
+    };
+    let reach = match &server.address {
+        ServerAddress::Program { command, args, environment } => ServerReach::Process {
+            command: command.clone(),
+            args: args.clone(),
+            env: secrets(environment),
+        },
+        ServerAddress::Http { url, headers } => {
+            ServerReach::Http { url: url.clone(), headers: secrets(headers) }
+        }
+    };
+    Ok(Definition {
+        name: server.name.clone(),
+        origin: ServerOrigin::Client,
+        reach,
+        timeout: None,
+        network: true,
+        writable: Vec::new(),
+        replaces: BTreeMap::new(),
+        path_args: BTreeMap::new(),
+    })
 }
 
 /// A server of the settings.

@@ -6,7 +6,7 @@ use gnoma_core::{
     Message, ModelRef, Tool,
     info::FoundProviders,
     protocol::{RequestError, SessionSpec},
-    store::SessionId,
+    store::{SessionFacts, SessionId},
     tool::{BoxFuture, Spawner},
 };
 use gnoma_engine::{Gauge, Session as Engine};
@@ -23,7 +23,7 @@ use crate::{
     resuming::{self, Continued, Used},
     routing,
     services::{KnownAdditions, KnownRoutes, ProjectServices, choices},
-    session,
+    session, sessions,
     shared::Shared,
 };
 
@@ -65,6 +65,24 @@ impl Opener for Projects {
     fn goes_on(&self, spec: SessionSpec) -> BoxFuture<'static, Result<SessionId, RequestError>> {
         let shared = self.shared.clone();
         Box::pin(async { Ok(off_loop(|| resuming::meant(shared, spec)).await?) })
+    }
+
+    fn stored(
+        &self,
+        spec: SessionSpec,
+        max: usize,
+    ) -> BoxFuture<'static, Result<Vec<SessionFacts>, RequestError>> {
+        let shared = self.shared.clone();
+        Box::pin(async move { Ok(off_loop(move || sessions::stored(shared, spec, max)).await?) })
+    }
+
+    fn delete(
+        &self,
+        spec: SessionSpec,
+        id: SessionId,
+    ) -> BoxFuture<'static, Result<(), RequestError>> {
+        let shared = self.shared.clone();
+        Box::pin(async move { Ok(off_loop(move || sessions::delete(shared, spec, id)).await?) })
     }
 
     fn now_ms(&self) -> i64 {

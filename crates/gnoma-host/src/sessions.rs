@@ -1,15 +1,21 @@
 //! Stored sessions: which there are, finding words in them, copies and titles.
 
-use gnoma_core::store::{EntryId, Hit, SessionFacts, SessionId, SessionStore};
+use gnoma_core::{
+    protocol::SessionSpec,
+    store::{EntryId, Hit, SessionFacts, SessionId, SessionStore},
+};
 
 use crate::{
-    HostError, Project, Result,
+    HostError, Notices, Project, Result,
     past::{Past, refuse_in_incognito},
+    shared::Shared,
     text::{fit, plain},
 };
 
 /// Longest title, in columns.
 const MAX_TITLE_COLUMNS: usize = 200;
+/// Most sessions that are listed to a client.
+const MAX_LISTED: usize = 1_000;
 /// Most places one search gives.
 const MAX_PLACES: usize = 1000;
 
@@ -22,6 +28,39 @@ pub async fn sessions(project: &Project) -> Result<Vec<SessionFacts>> {
         Some(past) => past.all().await,
         None => Ok(Vec::new()),
     }
+}
+
+/// The sessions of the project that a spec's folder belongs to, the newest first.
+///
+/// # Errors
+/// The settings or what is kept cannot be read.
+pub(crate) async fn stored(
+    shared: Shared,
+    spec: SessionSpec,
+    max: usize,
+) -> Result<Vec<SessionFacts>> {
+    if !spec.folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let project = Project::open(spec, Notices::unheard(), shared)?;
+    let mut all = sessions(&project).await?;
+    all.truncate(max.min(MAX_LISTED));
+    Ok(all)
+}
+
+/// Deletes a session of the project that a spec's folder belongs to.
+///
+/// # Errors
+/// There is no such session, it is open elsewhere, nothing may be kept, or it cannot be written.
+pub(crate) async fn delete(shared: Shared, spec: SessionSpec, id: SessionId) -> Result<()> {
+    let project = Project::open(spec, Notices::unheard(), shared)?;
+    refuse_in_incognito(&project, "sessions delete")?;
+    let past = Past::open(&project)?;
+    // The beginning of an id stands for it elsewhere; here it must be the whole.
+    if past.session(Some(id.as_str())).await?.id != id {
+        return Err(HostError::usage(format!("there is no session `{id}`")));
+    }
+    Ok(past.store.delete(id).await?)
 }
 
 /// Where these words were said, all of them, at most `max` places; 0 gives all that one search can.

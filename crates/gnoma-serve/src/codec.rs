@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use gnoma_core::{
     Event,
+    lines::{Line, MAX_LINE_BYTES},
     protocol::{
         ClientMessage, Envelope, Greeting, Hello, Position, Recent, RequestError, RequestErrorKind,
         RequestId, ServerMessage, VERSION, common_version,
@@ -14,8 +15,6 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
-
-use crate::line::{Line, MAX_LINE_BYTES};
 
 /// Longest part of what was not understood that its sender is shown.
 const MAX_SHOWN_CHARS: usize = 60;

@@ -3,8 +3,11 @@
 
 use std::{io, path::Path, time::Duration};
 
-use gnoma_core::protocol::{
-    Client, Greeting, Hello, Peer, RequestError, RequestErrorKind, ServerMessage, VERSION,
+use gnoma_core::{
+    lines::{Line, LineReader, MAX_LINE_BYTES},
+    protocol::{
+        Client, Greeting, Hello, Peer, RequestError, RequestErrorKind, ServerMessage, VERSION,
+    },
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -17,11 +20,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{
-    codec,
-    line::{Line, LineReader, MAX_LINE_BYTES},
-    server::first_line,
-};
+use crate::{codec, server::first_line};
 
 /// How long a server may take to answer the first line.
 const GREETING_PATIENCE: Duration = Duration::from_secs(3);

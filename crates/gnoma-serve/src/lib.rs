@@ -9,13 +9,13 @@
 
 pub mod codec;
 mod connect;
-mod line;
 pub mod place;
 mod server;
 
+pub use gnoma_core::lines::{Line, LineReader, MAX_LINE_BYTES};
+
 pub use self::{
     connect::{ConnectError, connect},
-    line::{Line, LineReader, MAX_LINE_BYTES},
     place::{Place, PlaceError},
     server::{Server, serve},
 };

@@ -2,8 +2,9 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use gnoma_core::protocol::{
-    Client, Greeting, Hello, Reply, RequestError, RequestErrorKind, ServerMessage,
+use gnoma_core::{
+    lines::{Line, LineReader},
+    protocol::{Client, Greeting, Hello, Reply, RequestError, RequestErrorKind, ServerMessage},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -12,10 +13,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{
-    codec,
-    line::{Line, LineReader},
-};
+use crate::codec;
 
 /// Connections at once; one more is refused.
 const MAX_CONNECTIONS: usize = 256;

@@ -311,6 +311,14 @@ pub(crate) enum Sub {
         #[arg(long)]
         new_links: bool,
     },
+    /// Serve an editor on standard input and output (Agent Client Protocol).
+    ///
+    /// An editor starts it. Its sessions live in the server where one runs, else in this process.
+    Acp {
+        /// Set up a provider at a terminal, and exit.
+        #[arg(long)]
+        setup: bool,
+    },
     /// Attach to a session in the server.
     Attach {
         /// Session id or unique prefix [default: the most recent of this folder].

@@ -55,6 +55,7 @@ pub(crate) fn spec(args: &TurnArgs, around: &ProcessEnvironment) -> SessionSpec 
         start: Start::New,
         interactive: false,
         detach: Detach::Close,
+        mcp_servers: Vec::new(),
     }
 }
 

@@ -8,12 +8,15 @@
 
 mod client;
 mod envelope;
+mod error;
+mod follow;
 mod message;
 mod recent;
 mod request;
 mod running;
 #[cfg(feature = "schema")]
 mod schema;
+mod seen;
 mod spec;
 mod tail;
 mod view;
@@ -21,14 +24,16 @@ mod view;
 pub use self::{
     client::{Client, MAX_MESSAGES, MAX_REQUESTS, Messages, Peer, Requests},
     envelope::{Envelope, Epoch, Position},
+    error::{RequestError, RequestErrorKind},
+    follow::Follower,
     message::{Greeting, Hello, ProcessEvent, ServerMessage, common_version},
     recent::Recent,
     request::{
-        ClientMessage, ConnectBy, Connection, LiveSession, Reply, Request, RequestError,
-        RequestErrorKind, RequestId, RewindPoint, Setting, Switch, Topic, TypedKey, WindowUse,
+        ClientMessage, ConnectBy, Connection, LiveSession, Reply, Request, RequestId, RewindPoint,
+        Setting, Switch, Topic, TypedKey, WindowUse,
     },
     running::{DraftedCall, Question, RunningCall, RunningTurn},
-    spec::{Detach, Environment, Overrides, SessionSpec, Start},
+    spec::{ClientServer, Detach, Environment, Overrides, ServerAddress, SessionSpec, Start},
     tail::TextTail,
     view::{SessionView, Status},
 };

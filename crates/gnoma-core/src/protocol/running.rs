@@ -96,7 +96,8 @@ pub struct Question {
 
 impl Question {
     /// The question that an event asks.
-    pub(super) fn of(event: &Event) -> Option<Self> {
+    #[must_use]
+    pub fn of(event: &Event) -> Option<Self> {
         let Event::PermissionAsked { call, reason, preview, always, inquiry, during, parts } =
             event
         else {

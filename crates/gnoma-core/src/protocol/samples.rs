@@ -36,7 +36,7 @@ kinds!(Event: Started Info Models State ModeChanged Queued RoundStarted Routed A
     Checking Checked Cost Compacted Text Thinking ToolCallDrafted ToolCallDelta Appended
     PermissionAsked PermissionDecided ToolStarted ToolProgress ToolEnded Usage Retrying Waiting
     Continuing Notice TurnEnded Unknown);
-kinds!(Request: Open List Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
+kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
     Close SetMode KeepRule Trust Pin Rate Compact Rewind Redo Points Changes Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider Settings
     SetSetting Usage Explain);
@@ -178,6 +178,14 @@ fn spec() -> SessionSpec {
         start: Start::Stored { id: "abc".into(), fork: true },
         interactive: true,
         detach: Detach::Keep,
+        mcp_servers: vec![ClientServer {
+            name: "files".into(),
+            address: ServerAddress::Program {
+                command: "/bin/files".into(),
+                args: vec!["-v".into()],
+                environment: Environment::default(),
+            },
+        }],
     }
 }
 
@@ -187,6 +195,8 @@ pub(super) fn requests() -> Vec<Request> {
     vec![
         Request::Open(Box::new(spec())),
         Request::List,
+        Request::StoredIn { spec: Box::default(), max: 5 },
+        Request::Delete { spec: Box::default(), id: SessionId::new("s") },
         Request::Watch,
         Request::Shutdown,
         Request::Attach { from: Some(Position { epoch: Epoch(7), seq: 9 }) },

@@ -36,6 +36,42 @@ pub struct SessionSpec {
     pub interactive: bool,
     /// What becomes of the session when its last subscriber has left.
     pub detach: Detach,
+    /// MCP servers that the client brings along, beside those of the settings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<ClientServer>,
+}
+
+/// An MCP server that a client brings along for a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClientServer {
+    /// Its name: letters, digits, `-` and `_`.
+    pub name: String,
+    /// How it is reached.
+    pub address: ServerAddress,
+}
+
+/// How an MCP server of a client is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ServerAddress {
+    /// A program that is started, and spoken to by its standard input and output.
+    Program {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its environment, besides what every server gets.
+        environment: Environment,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// The address.
+        url: String,
+        /// What is sent with each request; debugging output shows no values.
+        headers: Environment,
+    },
 }
 
 /// Settings that a command line or a front end sets for one session.

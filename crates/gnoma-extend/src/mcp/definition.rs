@@ -17,6 +17,8 @@ pub enum ServerOrigin {
     Configuration,
     /// A file of the project.
     File(PathBuf),
+    /// The client of the session, such as an editor.
+    Client,
 }
 
 impl fmt::Display for ServerOrigin {
@@ -24,6 +26,7 @@ impl fmt::Display for ServerOrigin {
         match self {
             Self::Configuration => f.write_str("config.toml"),
             Self::File(path) => write!(f, "{}", path.display()),
+            Self::Client => f.write_str("the client"),
         }
     }
 }

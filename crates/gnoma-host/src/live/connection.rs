@@ -202,6 +202,10 @@ impl Connection {
                 None
             }
             Request::List => Some(Ok(Reply::Live(self.shared.sessions()))),
+            Request::StoredIn { .. } | Request::Delete { .. } => {
+                self.answer_for_stored(id, request, is_kept);
+                None
+            }
             Request::Watch => {
                 let changed = self.shared.changed.subscribe();
                 let seen = *changed.borrow();
@@ -217,6 +221,23 @@ impl Connection {
                 "the request names no session",
             ))),
         }
+    }
+
+    /// Answers a request about stored sessions, off the loop.
+    fn answer_for_stored(&mut self, id: RequestId, request: Request, is_kept: bool) {
+        let shared = Arc::clone(&self.shared);
+        let replier = self.replier(id, is_kept);
+        self.opening.spawn(async move {
+            replier.reply(match request {
+                Request::StoredIn { spec, max } => {
+                    shared.opener.stored(*spec, max).await.map(Reply::Stored)
+                }
+                Request::Delete { spec, id } => {
+                    shared.delete(*spec, id).await.map(|()| Reply::Done)
+                }
+                _ => Err(for_process()),
+            });
+        });
     }
 
     fn answer_for_session(
@@ -254,10 +275,7 @@ impl Connection {
                 let (first, messages) = log.page(before, max, MAX_HISTORY_BYTES);
                 Some(Ok(Reply::History { first, messages }))
             }
-            Request::Open(_) | Request::List | Request::Watch | Request::Shutdown => {
-                let cause = "the request is for the process, not for a session";
-                Some(Err(RequestError::new(RequestErrorKind::Invalid, cause)))
-            }
+            request if is_for_process(&request) => Some(Err(for_process())),
             request => {
                 let replier = self.replier(id, is_kept);
                 live.send(Job { request, replier });
@@ -273,6 +291,24 @@ impl Connection {
         self.under_way.spawn(async move { (id, told.await.unwrap_or_else(|_| Err(ended()))) });
         replier
     }
+}
+
+/// Whether a request is for the process, whatever session it names.
+fn is_for_process(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Open(_)
+            | Request::List
+            | Request::StoredIn { .. }
+            | Request::Delete { .. }
+            | Request::Watch
+            | Request::Shutdown
+    )
+}
+
+fn for_process() -> RequestError {
+    let cause = "the request is for the process, not for a session";
+    RequestError::new(RequestErrorKind::Invalid, cause)
 }
 
 async fn tell(messages: &mpsc::Sender<ServerMessage>, message: ServerMessage) -> Result<(), Left> {

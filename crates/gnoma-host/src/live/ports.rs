@@ -6,7 +6,7 @@ use gnoma_core::{
     Message,
     info::{Choice, SessionInfo},
     protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start},
-    store::SessionId,
+    store::{SessionFacts, SessionId},
     tool::{BoxFuture, ChildTask, Spawner},
 };
 use gnoma_engine::{Handle, Rights};
@@ -30,6 +30,25 @@ pub trait Opener: Send + Sync + 'static {
             }
         };
         Box::pin(std::future::ready(id))
+    }
+
+    /// The stored sessions of the project of a spec's folder, at most `max`, the newest first.
+    fn stored(
+        &self,
+        _spec: SessionSpec,
+        _max: usize,
+    ) -> BoxFuture<'static, Result<Vec<SessionFacts>, RequestError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Deletes a stored session, which is open nowhere, of the project of a spec's folder.
+    fn delete(
+        &self,
+        _spec: SessionSpec,
+        id: SessionId,
+    ) -> BoxFuture<'static, Result<(), RequestError>> {
+        let error = RequestError::new(RequestErrorKind::NotFound, format!("no session `{id}`"));
+        Box::pin(std::future::ready(Err(error)))
     }
 
     /// Milliseconds since 1970.

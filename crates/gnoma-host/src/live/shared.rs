@@ -77,6 +77,19 @@ impl Shared {
         (self.open)(Arc::clone(self), spec).await
     }
 
+    /// Deletes a stored session; one that lives here is ended first.
+    pub(super) async fn delete(
+        &self,
+        spec: SessionSpec,
+        id: SessionId,
+    ) -> Result<(), RequestError> {
+        if let Ok(live) = self.session(&id) {
+            live.close();
+            live.ended().await;
+        }
+        self.opener.delete(spec, id).await
+    }
+
     pub(super) fn sessions(&self) -> Vec<LiveSession> {
         self.state().facts()
     }

@@ -167,7 +167,7 @@ pub(super) fn overview(project: &Project) -> String {
     for server in &servers {
         let origin = match &server.origin {
             ServerOrigin::File(path) => places.shown(path),
-            ServerOrigin::Configuration => server.origin.to_string(),
+            ServerOrigin::Configuration | ServerOrigin::Client => server.origin.to_string(),
         };
         row("MCP server", &server.name, format!("{origin}: {}", server.shown()), "when called");
     }

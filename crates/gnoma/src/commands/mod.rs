@@ -1,5 +1,6 @@
 //! What the command line asks for, one file per command.
 
+mod acp;
 mod add_provider;
 mod ask;
 mod attach;
@@ -79,6 +80,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Web { port, lan, new_links }) => {
             web::run(web::PageOptions { port, lan, new_links }, &turn, around).await
         }
+        Some(Sub::Acp { setup }) => acp::run(setup, &turn, around).await,
         Some(Sub::Attach { session }) => attach::run(session.as_deref(), &turn, around).await,
         Some(Sub::Ps { json }) => ps::run(json, around).await,
         Some(Sub::Protocol { schema, openapi }) => protocol::run(schema, openapi),

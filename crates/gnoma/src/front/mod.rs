@@ -7,7 +7,6 @@ mod ask;
 mod attached;
 pub(crate) mod json;
 mod output;
-mod seen;
 mod signals;
 mod text;
 mod view;

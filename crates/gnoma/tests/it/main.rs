@@ -2,6 +2,8 @@
 
 // `cfg(test)` tells the lints that helpers are tests, too.
 #[cfg(test)]
+mod acp;
+#[cfg(test)]
 mod elfs;
 #[cfg(test)]
 mod extend;

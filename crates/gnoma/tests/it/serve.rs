@@ -24,12 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(10);
 
 /// A server that runs.
-struct Served {
+pub(crate) struct Served {
     child: Child,
 }
 
 impl Served {
-    fn starts(world: &World, arguments: &[&str]) -> Self {
+    pub(crate) fn starts(world: &World, arguments: &[&str]) -> Self {
         std::fs::create_dir_all(world.home.path().join("run")).unwrap();
         let arguments = [&["serve"], arguments].concat();
         // A server has a umask of its own.

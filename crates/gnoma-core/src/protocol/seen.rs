@@ -2,10 +2,10 @@
 
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
-use gnoma_core::{
-    CallId, Event, Message, Role,
-    protocol::{Envelope, Position, RunningTurn, SessionView},
-    session::SessionState,
+use super::{Envelope, Position, RunningTurn, SessionView};
+use crate::{
+    message::{CallId, Message, Role},
+    session::{Event, SessionState},
 };
 
 /// How much of a session has been shown. Pure: events and views in, events to show out.
@@ -233,7 +233,7 @@ fn begins_answer(event: &Event) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{
+    use crate::{
         Content, ModelRef, RawJson, StopReason, ToolCall, ToolResult, Usage,
         protocol::Epoch,
         session::{Outcome, PermissionMode},

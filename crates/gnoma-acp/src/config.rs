@@ -1,0 +1,173 @@
+//! What can be chosen in a session: its mode and its model, in the two forms that clients know.
+
+use gnoma_core::{ModelRef, protocol::SessionView, session::PermissionMode};
+use serde_json::{Value, json};
+
+use crate::error::RpcError;
+
+/// The options' ids.
+const MODE: &str = "mode";
+const MODEL: &str = "model";
+/// The value that leaves the choice of the model to the router.
+const AUTO: &str = "auto";
+
+/// The model that was chosen here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Pinned {
+    /// None yet: the settings say.
+    #[default]
+    BySettings,
+    /// The router chooses.
+    Router,
+    /// This one, by its name among the choices.
+    Model(String),
+}
+
+/// A choice that a client has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    Mode(PermissionMode),
+    Model(Pinned, Option<ModelRef>),
+}
+
+/// The modes, for clients that know no other options.
+pub(crate) fn modes(current: PermissionMode) -> Value {
+    let mode = |mode: PermissionMode| json!({ "id": mode.name(), "name": name(mode), "description": about(mode) });
+    let all: Vec<_> = PermissionMode::ALL.into_iter().map(mode).collect();
+    json!({ "currentModeId": current.name(), "availableModes": all })
+}
+
+/// All options with their values.
+pub(crate) fn options(view: &SessionView, pinned: &Pinned) -> Value {
+    let mode = |mode: PermissionMode| json!({ "value": mode.name(), "name": name(mode), "description": about(mode) });
+    let modes: Vec<_> = PermissionMode::ALL.into_iter().map(mode).collect();
+    let mut models = vec![json!({
+        "value": AUTO, "name": "Automatic", "description": "gnoma chooses a model for each turn",
+    })];
+    models.extend(pinnable(view).map(|(choice, _)| {
+        let mut model = json!({ "value": choice, "name": choice });
+        if let Some(about) = view.models.iter().find(|it| it.name == *choice).map(|it| &it.about)
+            && !about.is_empty()
+        {
+            model["description"] = json!(about);
+        }
+        model
+    }));
+    json!([
+        {
+            "id": MODE,
+            "name": "Mode",
+            "description": "When to ask for approval before tools run",
+            "category": "mode",
+            "type": "select",
+            "currentValue": view.mode.name(),
+            "options": modes,
+        },
+        {
+            "id": MODEL,
+            "name": "Model",
+            "category": "model",
+            "type": "select",
+            "currentValue": current_model(view, pinned),
+            "options": models,
+        },
+    ])
+}
+
+fn pinnable(view: &SessionView) -> impl Iterator<Item = (&String, &ModelRef)> {
+    view.models.iter().filter_map(|choice| Some((&choice.name, choice.arm.as_ref()?)))
+}
+
+fn current_model(view: &SessionView, pinned: &Pinned) -> String {
+    match pinned {
+        Pinned::Router => AUTO.to_owned(),
+        Pinned::Model(name) if pinnable(view).any(|(known, _)| known == name) => name.clone(),
+        Pinned::Model(_) | Pinned::BySettings => {
+            let current = view.models.iter().find(|choice| choice.current && choice.arm.is_some());
+            current.map_or_else(|| AUTO.to_owned(), |choice| choice.name.clone())
+        }
+    }
+}
+
+/// The mode of this name.
+pub(crate) fn mode(id: &str) -> Result<PermissionMode, RpcError> {
+    id.parse().map_err(|why: String| RpcError::params(why))
+}
+
+/// What setting an option to a value means.
+pub(crate) fn chosen(view: &SessionView, option: &str, value: &str) -> Result<Chosen, RpcError> {
+    match option {
+        MODE => mode(value).map(Chosen::Mode),
+        MODEL if value == AUTO => Ok(Chosen::Model(Pinned::Router, None)),
+        MODEL => match pinnable(view).find(|(name, _)| *name == value) {
+            Some((name, arm)) => Ok(Chosen::Model(Pinned::Model(name.clone()), Some(arm.clone()))),
+            None => Err(RpcError::params(format!("no model `{value}` can be chosen"))),
+        },
+        _ => Err(RpcError::params(format!("there is no option `{option}`"))),
+    }
+}
+
+fn name(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::Default => "Default",
+        PermissionMode::AcceptEdits => "Accept edits",
+        PermissionMode::Auto => "Auto",
+        PermissionMode::Plan => "Plan",
+        PermissionMode::Deny => "Deny",
+        PermissionMode::Bypass => "Bypass",
+    }
+}
+
+fn about(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::Default => "Asks before every call",
+        PermissionMode::AcceptEdits => "Reads and edits, asks before everything else",
+        PermissionMode::Auto => "Reads, asks before everything else",
+        PermissionMode::Plan => "Reads and changes nothing",
+        PermissionMode::Deny => "Runs nothing",
+        PermissionMode::Bypass => "Runs everything without asking",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::protocol::Choice;
+
+    use super::*;
+
+    fn view() -> SessionView {
+        let arm = |name: &str| ModelRef { provider: "p".into(), model: name.into() };
+        let choice = |name: &str, current| Choice {
+            name: format!("p/{name}"),
+            arm: Some(arm(name)),
+            current,
+            ..Choice::default()
+        };
+        SessionView {
+            models: vec![choice("a", false), choice("b", true)],
+            ..SessionView::default()
+        }
+    }
+
+    fn current(pinned: &Pinned) -> String {
+        options(&view(), pinned)[1]["currentValue"].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_model_in_use_is_the_one_of_the_settings_until_another_is_chosen() {
+        assert_eq!(current(&Pinned::BySettings), "p/b");
+        assert_eq!(current(&Pinned::Router), "auto");
+        assert_eq!(current(&Pinned::Model("p/a".into())), "p/a");
+        assert_eq!(current(&Pinned::Model("gone".into())), "p/b");
+    }
+
+    #[test]
+    fn only_values_that_there_are_can_be_chosen() {
+        let view = view();
+        assert_eq!(chosen(&view, "mode", "plan"), Ok(Chosen::Mode(PermissionMode::Plan)));
+        assert!(matches!(chosen(&view, "model", "p/a"), Ok(Chosen::Model(_, Some(_)))));
+        for (option, value) in [("mode", "x"), ("model", "x"), ("x", "auto")] {
+            assert_eq!(chosen(&view, option, value).unwrap_err().code, RpcError::INVALID_PARAMS);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What a session wants done.
+
+use gnoma_core::{CallId, protocol::Request};
+use serde_json::Value;
+
+use crate::{error::RpcError, permission::Asking, wire::RpcId};
+
+/// What a session wants done; in this order.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// Tell the client.
+    Update(Value),
+    /// Answer a request of the client.
+    Answer(RpcId, Result<Value, RpcError>),
+    /// Ask the person.
+    Ask(Box<Asking>),
+    /// A question was answered elsewhere.
+    Withdraw(CallId),
+    /// Read messages that were missed.
+    Catch(Request),
+    /// Read a page of the past.
+    Page(Request),
+    /// Look whether the session has another title now.
+    Title,
+}
+
+/// Updates in their order.
+pub(crate) fn updates(updates: Vec<Value>, fx: &mut Vec<Effect>) {
+    fx.extend(updates.into_iter().map(Effect::Update));
+}

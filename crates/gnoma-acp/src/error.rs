@@ -1,0 +1,88 @@
+//! Errors as the client of the agent gets them: codes of JSON-RPC and of the protocol.
+
+use gnoma_core::{
+    ErrorKind, ProviderError,
+    protocol::{RequestError, RequestErrorKind},
+};
+
+/// Why a request has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RpcError {
+    /// For branching.
+    pub code: i64,
+    /// For people: what happened, and what to do.
+    pub message: String,
+}
+
+impl RpcError {
+    /// The line is no JSON.
+    pub const PARSE: i64 = -32_700;
+    /// The JSON is no request.
+    pub const INVALID_REQUEST: i64 = -32_600;
+    /// There is no such method.
+    pub const NO_METHOD: i64 = -32_601;
+    /// The parameters are wrong.
+    pub const INVALID_PARAMS: i64 = -32_602;
+    /// It failed on the way.
+    pub const INTERNAL: i64 = -32_603;
+    /// Its client cancelled it.
+    pub const CANCELLED: i64 = -32_800;
+    /// A provider must be set up first.
+    pub const AUTH_REQUIRED: i64 = -32_000;
+    /// There is no such session.
+    pub const NOT_FOUND: i64 = -32_002;
+
+    /// An error of this code.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// Parameters that are wrong.
+    pub(crate) fn params(message: impl Into<String>) -> Self {
+        Self::new(Self::INVALID_PARAMS, message)
+    }
+
+    /// No session of that id is open for the client.
+    pub(crate) fn no_session(id: &str) -> Self {
+        let text = format!("no session `{id}` is open; load or resume it first");
+        Self::new(Self::NOT_FOUND, text)
+    }
+
+    /// A failed model call.
+    pub(crate) fn provider(error: &ProviderError) -> Self {
+        let code = match error.kind {
+            ErrorKind::Auth => Self::AUTH_REQUIRED,
+            _ => Self::INTERNAL,
+        };
+        let mut message = error.to_string();
+        if let Some(hint) = &error.hint {
+            message.push_str(". ");
+            message.push_str(hint);
+        }
+        Self::new(code, message)
+    }
+}
+
+impl From<RequestError> for RpcError {
+    fn from(error: RequestError) -> Self {
+        let code = match error.kind {
+            RequestErrorKind::NoSession | RequestErrorKind::Closed | RequestErrorKind::NotFound => {
+                Self::NOT_FOUND
+            }
+            RequestErrorKind::Invalid | RequestErrorKind::Malformed => Self::INVALID_PARAMS,
+            RequestErrorKind::Version
+            | RequestErrorKind::Unknown
+            | RequestErrorKind::Busy
+            | RequestErrorKind::Held
+            | RequestErrorKind::NotAsked
+            | RequestErrorKind::Refused
+            | RequestErrorKind::Provider
+            | RequestErrorKind::Failed => Self::INTERNAL,
+        };
+        let message = match error.remedy {
+            Some(remedy) => format!("{}. {remedy}", error.cause),
+            None => error.cause,
+        };
+        Self::new(code, message)
+    }
+}

@@ -1,0 +1,276 @@
+//! The parameters of all methods. Each method takes those that it needs; what else there is is passed
+//! over.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use gnoma_core::protocol::{ClientServer, Environment, ServerAddress};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+
+use crate::error::RpcError;
+
+/// Most MCP servers that a client may bring along.
+const MAX_SERVERS: usize = 64;
+/// Most further folders of a session.
+const MAX_FOLDERS: usize = 64;
+
+/// What a method is given, as far as the client said it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Params {
+    pub protocol_version: Option<u64>,
+    pub client_capabilities: Option<ClientCapabilities>,
+    pub method_id: Option<String>,
+    pub session_id: Option<String>,
+    cwd: Option<String>,
+    additional_directories: Option<Vec<String>>,
+    mcp_servers: Option<Vec<Server>>,
+    pub prompt: Option<Vec<Block>>,
+    pub mode_id: Option<String>,
+    pub config_id: Option<String>,
+    pub value: Option<Box<RawValue>>,
+    pub cursor: Option<String>,
+    pub request_id: Option<Box<RawValue>>,
+}
+
+/// What the client can do, as far as the agent makes use of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ClientCapabilities {
+    session: Option<SessionAbilities>,
+    auth: Option<AuthAbilities>,
+    elicitation: Option<ElicitationAbilities>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct SessionAbilities {
+    notices: Option<IgnoredAny>,
+    compaction: Option<IgnoredAny>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct AuthAbilities {
+    terminal: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ElicitationAbilities {
+    form: Option<IgnoredAny>,
+}
+
+impl ClientCapabilities {
+    /// It shows notices.
+    pub(crate) fn notices(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.notices.is_some())
+    }
+
+    /// It shows that a conversation was compacted.
+    pub(crate) fn compaction(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.compaction.is_some())
+    }
+
+    /// It can run the agent at a terminal.
+    pub(crate) fn terminal_auth(&self) -> bool {
+        self.auth.as_ref().and_then(|auth| auth.terminal).unwrap_or(false)
+    }
+
+    /// It can ask the person to fill in a form.
+    pub(crate) fn forms(&self) -> bool {
+        self.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some())
+    }
+}
+
+/// A part of a prompt, of any type.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Block {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub text: Option<String>,
+    pub data: Option<String>,
+    pub mime_type: Option<String>,
+    pub uri: Option<String>,
+    pub name: Option<String>,
+    pub resource: Option<Resource>,
+}
+
+/// A resource that a prompt brings along.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Resource {
+    pub uri: String,
+    pub text: Option<String>,
+    pub blob: Option<String>,
+    pub mime_type: Option<String>,
+}
+
+/// An MCP server of any transport.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Server {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    name: String,
+    command: Option<String>,
+    args: Vec<String>,
+    env: Vec<Pair>,
+    url: Option<String>,
+    headers: Vec<Pair>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Pair {
+    name: String,
+    value: String,
+}
+
+impl Params {
+    /// Reads them; where there are none, none is set.
+    pub(crate) fn read(params: Option<&RawValue>) -> Result<Self, RpcError> {
+        let Some(params) = params else { return Ok(Self::default()) };
+        if params.get().starts_with('[') {
+            return Err(RpcError::params("`params` is an array; send an object"));
+        }
+        serde_json::from_str(params.get())
+            .map_err(|why| RpcError::params(format!("the parameters cannot be read: {why}")))
+    }
+
+    /// The session that is meant.
+    pub(crate) fn session(&self) -> Result<&str, RpcError> {
+        self.session_id.as_deref().ok_or_else(|| missing("sessionId"))
+    }
+
+    /// The working folder.
+    pub(crate) fn folder(&self) -> Result<PathBuf, RpcError> {
+        let cwd = self.cwd.as_deref().ok_or_else(|| missing("cwd"))?;
+        absolute("cwd", cwd)
+    }
+
+    /// The working folder, where one is named.
+    pub(crate) fn folder_if_any(&self) -> Result<Option<PathBuf>, RpcError> {
+        self.cwd.as_deref().map(|cwd| absolute("cwd", cwd)).transpose()
+    }
+
+    /// The further folders.
+    pub(crate) fn more_folders(&self) -> Result<Vec<PathBuf>, RpcError> {
+        let folders = self.additional_directories.as_deref().unwrap_or_default();
+        if folders.len() > MAX_FOLDERS {
+            let text = format!("`additionalDirectories` has more than {MAX_FOLDERS} entries");
+            return Err(RpcError::params(text));
+        }
+        folders.iter().map(|folder| absolute("additionalDirectories", folder)).collect()
+    }
+
+    /// The MCP servers.
+    pub(crate) fn servers(&mut self) -> Result<Vec<ClientServer>, RpcError> {
+        let servers = self.mcp_servers.take().unwrap_or_default();
+        if servers.len() > MAX_SERVERS {
+            let text = format!("`mcpServers` has more than {MAX_SERVERS} entries");
+            return Err(RpcError::params(text));
+        }
+        servers.into_iter().map(server).collect()
+    }
+}
+
+/// A parameter is not there.
+pub(crate) fn missing(name: &str) -> RpcError {
+    RpcError::params(format!("`{name}` is missing"))
+}
+
+fn absolute(name: &str, path: &str) -> Result<PathBuf, RpcError> {
+    if path.starts_with('/') && !path.contains('\0') {
+        return Ok(PathBuf::from(path));
+    }
+    Err(RpcError::params(format!("`{name}` is no absolute path: `{path}`")))
+}
+
+fn server(server: Server) -> Result<ClientServer, RpcError> {
+    let Server { kind, name, command, args, env, url, headers } = server;
+    let name = tool_name(&name);
+    let address = match (kind.as_deref(), command, url) {
+        (None | Some("stdio"), Some(command), _) => {
+            ServerAddress::Program { command, args, environment: variables(env) }
+        }
+        (Some("http"), _, Some(url)) => ServerAddress::Http { url, headers: variables(headers) },
+        (Some("sse"), ..) => {
+            let text = format!("MCP server `{name}`: SSE is not supported; use HTTP or stdio");
+            return Err(RpcError::params(text));
+        }
+        _ => {
+            let text =
+                format!("MCP server `{name}` has neither a `command` nor type `http` and a `url`");
+            return Err(RpcError::params(text));
+        }
+    };
+    Ok(ClientServer { name, address })
+}
+
+/// A name that can be a part of tools' names: editors let people write anything.
+fn tool_name(name: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    name.trim().chars().map(fit).collect()
+}
+
+fn variables(pairs: Vec<Pair>) -> Environment {
+    let pairs = pairs.into_iter().map(|Pair { name, value }| (name, value));
+    Environment::new(pairs.collect::<BTreeMap<_, _>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<Params, RpcError> {
+        Params::read(Some(&RawValue::from_string(json.to_owned()).unwrap()))
+    }
+
+    #[test]
+    fn servers_are_read_as_editors_write_them() {
+        let mut params = read(
+            r#"{"cwd":"/p","mcpServers":[
+                {"name":"My files","command":"/bin/x","args":["-a"],"env":[{"name":"K","value":"v"}]},
+                {"type":"http","name":"far","url":"https://x","headers":[{"name":"A","value":"b"}]}
+            ]}"#,
+        )
+        .unwrap();
+        let servers = params.servers().unwrap();
+        assert_eq!(servers[0].name, "My-files");
+        assert!(matches!(&servers[0].address, ServerAddress::Program { environment, .. }
+            if environment.get("K") == Some("v")));
+        assert!(
+            matches!(&servers[1].address, ServerAddress::Http { url, .. } if url == "https://x")
+        );
+        let mut old =
+            read(r#"{"mcpServers":[{"type":"sse","name":"s","url":"u","headers":[]}]}"#).unwrap();
+        assert!(old.servers().unwrap_err().message.contains("SSE"));
+    }
+
+    #[test]
+    fn wrong_values_are_told_and_unknown_ones_passed_over() {
+        for wrong in
+            [r#"{"sessionId":5}"#, r#"{"prompt":"text"}"#, "[1]", r#"{"protocolVersion":"1"}"#]
+        {
+            assert_eq!(read(wrong).unwrap_err().code, RpcError::INVALID_PARAMS, "{wrong}");
+        }
+        let params =
+            read(r#"{"cwd":"rel","_meta":{"a":[1]},"additionalDirectories":["x"]}"#).unwrap();
+        assert!(params.folder().is_err() && params.more_folders().is_err());
+        assert!(params.session().is_err());
+    }
+
+    #[test]
+    fn only_what_a_client_says_it_can_is_used() {
+        let read = |json: &str| serde_json::from_str::<ClientCapabilities>(json).unwrap();
+        let none = read(
+            r#"{"session":{"notices":null},"elicitation":{"form":null},"fs":{"readTextFile":true}}"#,
+        );
+        assert!(!none.notices() && !none.forms() && !none.terminal_auth() && !none.compaction());
+        let all = read(
+            r#"{"session":{"notices":{},"compaction":{}},"elicitation":{"form":{}},"auth":{"terminal":true}}"#,
+        );
+        assert!(all.notices() && all.forms() && all.terminal_auth() && all.compaction());
+    }
+}

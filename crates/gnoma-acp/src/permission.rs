@@ -1,0 +1,300 @@
+//! Questions to the person: what the client is asked, and what its answer says to the session.
+
+use gnoma_core::{CallId, protocol::Question, session::PermissionAnswer};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{tools::title, updates::Translator};
+
+/// Most answers that are offered to one question.
+const MAX_OFFERED: usize = 16;
+/// The field of a form in which one of the choices comes back, and the one for other words.
+const CHOICE: &str = "choice";
+const WORDS: &str = "answer";
+
+/// A question as the client gets it.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    pub method: &'static str,
+    pub params: Value,
+    /// The question in the session.
+    pub call: CallId,
+    pub offers: Offers,
+}
+
+/// What an answer of the client stands for.
+#[derive(Debug)]
+pub(crate) enum Offers {
+    /// One of these, by its place.
+    Options(Vec<PermissionAnswer>),
+    /// Fields of a form.
+    Form,
+}
+
+/// Puts a question. Where it needs more to be seen than what was told of its call, `out` gets that.
+pub(crate) fn ask(
+    session: &str,
+    question: &Question,
+    forms: bool,
+    translator: &mut Translator,
+    out: &mut Vec<Value>,
+) -> Asking {
+    let cwd = translator.cwd().to_owned();
+    let during = question.during.as_ref().filter(|call| translator.calls.id(call).is_some());
+    // A question in the middle of a call has an id that was never announced: it belongs to that call.
+    let shown = during.unwrap_or(&question.call.id);
+    match (&question.during, during) {
+        (None, _) => translator.calls.written(&question.call, &cwd, out),
+        // That call has ended, and what it started goes on.
+        (Some(_), None) => translator.calls.question(&question.call, &cwd, out),
+        (Some(_), Some(_)) => (),
+    }
+    let id = translator.calls.id(shown).unwrap_or(shown.as_str()).to_owned();
+    let call = question.call.id.clone();
+    if question.inquiry.is_some() && forms {
+        let params = form(session, &id, question);
+        return Asking { method: "elicitation/create", params, call, offers: Offers::Form };
+    }
+    let mut update = json!({ "toolCallId": id, "title": heading(question) });
+    if let Some(diff) = &question.preview {
+        let content = translator.calls.preview(shown, diff, translator.cwd());
+        update["content"] = Value::Array(content.clone());
+        out.push(json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": id, "content": content,
+        }));
+    }
+    let offered = offered(question);
+    let options: Vec<_> = (0_usize..)
+        .zip(&offered)
+        .map(|(place, Offered { name, kind, .. })| {
+            json!({ "optionId": place.to_string(), "name": name, "kind": kind })
+        })
+        .collect();
+    let params = json!({ "sessionId": session, "toolCall": update, "options": options });
+    let answers = offered.into_iter().map(|offered| offered.answer).collect();
+    Asking { method: "session/request_permission", params, call, offers: Offers::Options(answers) }
+}
+
+/// What is asked, in one line.
+fn heading(question: &Question) -> String {
+    if question.inquiry.is_some() || question.during.is_some() {
+        return question.reason.clone();
+    }
+    format!("{} ({})", title(&question.call), question.reason)
+}
+
+struct Offered {
+    name: String,
+    kind: &'static str,
+    answer: PermissionAnswer,
+}
+
+fn offered(question: &Question) -> Vec<Offered> {
+    let one = |name: String, kind, answer| Offered { name, kind, answer };
+    let deny = || PermissionAnswer::Deny { reason: String::new() };
+    if let Some(inquiry) = &question.inquiry {
+        let choices = inquiry.choices.iter().take(MAX_OFFERED);
+        let choice = |text: &String| {
+            one(text.clone(), "allow_once", PermissionAnswer::Text { text: text.clone() })
+        };
+        let mut all: Vec<_> = choices.map(choice).collect();
+        all.push(one("No answer".to_owned(), "reject_once", deny()));
+        return all;
+    }
+    let mut all = vec![one("Approve".to_owned(), "allow_once", PermissionAnswer::Allow)];
+    if let Some(rule) = &question.always {
+        let name = format!("Always approve {rule}");
+        all.push(one(name, "allow_always", PermissionAnswer::Always));
+    }
+    // One part is all of it.
+    if question.parts.len() > 1 {
+        all.extend(question.parts.iter().take(MAX_OFFERED).map(|part| {
+            let answer = PermissionAnswer::Part { names: vec![part.clone()] };
+            one(format!("Approve only {part}"), "allow_once", answer)
+        }));
+    }
+    all.push(one("Deny".to_owned(), "reject_once", deny()));
+    all
+}
+
+/// A form for a question that is answered with words.
+fn form(session: &str, call: &str, question: &Question) -> Value {
+    let choices = question.inquiry.as_ref().map(|it| it.choices.as_slice()).unwrap_or_default();
+    let words = |title: &str| json!({ "type": "string", "title": title });
+    let schema = if choices.is_empty() {
+        json!({ "type": "object", "properties": { WORDS: words("Answer") }, "required": [WORDS] })
+    } else {
+        let choice = json!({ "type": "string", "title": "Answer", "enum": choices });
+        let properties = json!({ CHOICE: choice, WORDS: words("Or in other words") });
+        json!({ "type": "object", "properties": properties })
+    };
+    json!({
+        "sessionId": session,
+        "toolCallId": call,
+        "mode": "form",
+        "message": question.reason,
+        "requestedSchema": schema,
+    })
+}
+
+/// What the client's answer says. Whatever cannot be read is no approval.
+pub(crate) fn answer(offers: Offers, result: Result<&RawValue, &str>) -> PermissionAnswer {
+    let deny = |reason: &str| PermissionAnswer::Deny { reason: reason.to_owned() };
+    let Ok(result) = result else { return deny("the client could not ask the person") };
+    match offers {
+        Offers::Options(answers) => {
+            let Ok(Permitted { outcome }) = serde_json::from_str(result.get()) else {
+                return deny("the client's answer could not be read");
+            };
+            let place = outcome.option_id.as_deref().and_then(|id| id.parse::<usize>().ok());
+            let chosen = place.filter(|_| outcome.outcome == "selected");
+            chosen.and_then(|place| answers.into_iter().nth(place)).unwrap_or_else(|| deny(""))
+        }
+        Offers::Form => {
+            let Ok(Elicited { action, content }) = serde_json::from_str(result.get()) else {
+                return deny("the client's answer could not be read");
+            };
+            let content = content.filter(|_| action == "accept").unwrap_or_default();
+            let said = [content.answer, content.choice].into_iter().flatten();
+            let said = said.map(|text| text.trim().to_owned()).find(|text| !text.is_empty());
+            said.map_or_else(|| deny(""), |text| PermissionAnswer::Text { text })
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Permitted {
+    outcome: Chosen,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chosen {
+    outcome: String,
+    option_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Elicited {
+    action: String,
+    content: Option<Fields>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fields {
+    choice: Option<String>,
+    answer: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{RawJson, ToolCall, session::Inquiry};
+
+    use super::*;
+
+    fn question() -> Question {
+        let arguments = RawJson::parse(r#"{"path":"a.txt"}"#).unwrap();
+        Question {
+            call: ToolCall::new(CallId::new("c"), "fs.write", arguments),
+            reason: "mode auto asks".into(),
+            preview: Some("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hi\n".into()),
+            always: Some("fs.write(a.txt)".into()),
+            inquiry: None,
+            during: None,
+            parts: Vec::new(),
+        }
+    }
+
+    fn asked(question: &Question, forms: bool) -> (Asking, Vec<Value>) {
+        let (mut translator, mut out) = (Translator::default(), Vec::new());
+        translator.work_in("/p");
+        (ask("s", question, forms, &mut translator, &mut out), out)
+    }
+
+    fn said(offers: Offers, json: &str) -> PermissionAnswer {
+        answer(offers, Ok(&RawValue::from_string(json.to_owned()).unwrap()))
+    }
+
+    fn selected(id: &str) -> String {
+        format!(r#"{{"outcome":{{"outcome":"selected","optionId":"{id}"}}}}"#)
+    }
+
+    #[test]
+    fn a_call_is_announced_before_it_is_asked_about_and_shows_its_change() {
+        let (asking, out) = asked(&question(), true);
+        assert_eq!(asking.method, "session/request_permission");
+        assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
+        assert_eq!(asking.params["toolCall"]["content"][0]["path"], "/p/a.txt");
+        let kinds = asking.params["options"].as_array().unwrap().iter();
+        let kinds: Vec<_> = kinds.map(|option| option["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["allow_once", "allow_always", "reject_once"]);
+        assert_eq!(said(asking.offers, &selected("1")), PermissionAnswer::Always);
+    }
+
+    #[test]
+    fn only_what_was_offered_approves() {
+        let deny = |answer| matches!(answer, PermissionAnswer::Deny { .. });
+        for wrong in [
+            &selected("9"),
+            &selected("-1"),
+            "{}",
+            "5",
+            r#"{"outcome":{"outcome":"cancelled","optionId":"0"}}"#,
+            r#"{"outcome":{"outcome":"selected"}}"#,
+        ] {
+            assert!(deny(said(asked(&question(), false).0.offers, wrong)), "{wrong}");
+        }
+        assert!(deny(answer(asked(&question(), false).0.offers, Err("no"))));
+        assert_eq!(
+            said(asked(&question(), false).0.offers, &selected("0")),
+            PermissionAnswer::Allow
+        );
+    }
+
+    #[test]
+    fn a_question_with_choices_is_a_form_or_buttons() {
+        let inquiry = Some(Inquiry { choices: vec!["red".into(), "blue".into()] });
+        let question = Question { inquiry, preview: None, reason: "Which?".into(), ..question() };
+        let (form, _) = asked(&question, true);
+        assert_eq!(form.method, "elicitation/create");
+        assert_eq!(form.params["requestedSchema"]["properties"]["choice"]["enum"][1], "blue");
+        let text = |text: &str| PermissionAnswer::Text { text: text.to_owned() };
+        assert_eq!(
+            said(form.offers, r#"{"action":"accept","content":{"choice":"red","answer":" "}}"#),
+            text("red")
+        );
+        let declined = said(asked(&question, true).0.offers, r#"{"action":"decline"}"#);
+        assert!(matches!(declined, PermissionAnswer::Deny { .. }));
+        let (buttons, _) = asked(&question, false);
+        assert_eq!(buttons.params["toolCall"]["title"], "Which?");
+        assert_eq!(said(buttons.offers, &selected("1")), text("blue"));
+    }
+
+    #[test]
+    fn a_question_in_the_middle_of_a_call_belongs_to_it_and_may_be_answered_in_part() {
+        let running = ToolCall::new(CallId::new("run"), "bash", RawJson::empty_object());
+        let (mut translator, mut out) = (Translator::default(), Vec::new());
+        translator.calls.started(&running, "/p", &mut out);
+        let (during, parts) = (Some(running.id), vec!["a.txt".to_owned(), "b.txt".to_owned()]);
+        let question = Question { during, parts, always: None, ..question() };
+        let asking = ask("s", &question, false, &mut translator, &mut out);
+        assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
+        let part = PermissionAnswer::Part { names: vec!["b.txt".into()] };
+        assert_eq!(said(asking.offers, &selected("2")), part);
+    }
+
+    #[test]
+    fn a_question_of_a_call_that_has_ended_is_announced_and_ends() {
+        let question = Question { during: Some(CallId::new("gone")), ..question() };
+        let (mut translator, mut out) = (Translator::default(), Vec::new());
+        let asking = ask("s", &question, false, &mut translator, &mut out);
+        assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
+        out.clear();
+        for _ in 0..2 {
+            translator.calls.decided(&question.call.id, false, &mut out);
+        }
+        assert_eq!(out.len(), 1);
+        assert_eq!(out[0]["status"], "failed");
+    }
+}

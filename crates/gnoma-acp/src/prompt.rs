@@ -1,0 +1,190 @@
+//! What a client says, as a message of a person.
+
+use std::sync::Arc;
+
+use gnoma_core::{Content, Image};
+
+use crate::{
+    error::RpcError,
+    params::{Block, Resource},
+};
+
+/// Types of pictures that models take.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// The message. Texts and links become one text, in their order; the texts of resources follow it, each
+/// where its link was; pictures come last.
+pub(crate) fn content(blocks: Vec<Block>) -> Result<Vec<Content>, RpcError> {
+    let mut said = Said::default();
+    for block in blocks {
+        said.add(block)?;
+    }
+    let Said { mut text, resources, pictures } = said;
+    text.push_str(&resources);
+    let text = (!text.trim().is_empty()).then(|| Content::text(text));
+    let content: Vec<Content> = text.into_iter().chain(pictures).collect();
+    if content.is_empty() {
+        return Err(RpcError::params("the prompt is empty"));
+    }
+    Ok(content)
+}
+
+#[derive(Default)]
+struct Said {
+    text: String,
+    resources: String,
+    pictures: Vec<Content>,
+}
+
+impl Said {
+    fn add(&mut self, block: Block) -> Result<(), RpcError> {
+        match block.kind.as_str() {
+            "text" => {
+                let text = block.text.ok_or_else(|| lacks("text", "text"))?;
+                self.apart(&text, "\n");
+                self.text.push_str(&text);
+            }
+            "resource_link" => {
+                let uri = block.uri.ok_or_else(|| lacks("resource_link", "uri"))?;
+                self.link(block.name.as_deref(), &uri);
+            }
+            "resource" => {
+                let resource = block.resource.ok_or_else(|| lacks("resource", "resource"))?;
+                self.resource(resource)?;
+            }
+            "image" => {
+                let mime = block.mime_type.ok_or_else(|| lacks("image", "mimeType"))?;
+                let data = block.data.ok_or_else(|| lacks("image", "data"))?;
+                self.picture(mime, data)?;
+            }
+            "audio" => return Err(RpcError::params("audio is not supported")),
+            other => {
+                return Err(RpcError::params(format!("content of type `{other}` is not known")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Parts that the client sent apart are not to grow together.
+    fn apart(&mut self, next: &str, by: &str) {
+        let is_apart = self.text.is_empty()
+            || self.text.ends_with(|c: char| c.is_whitespace() || c == '(')
+            || next.starts_with(|c: char| c.is_whitespace() || c.is_ascii_punctuation());
+        if !is_apart {
+            self.text.push_str(by);
+        }
+    }
+
+    fn link(&mut self, name: Option<&str>, uri: &str) {
+        let place = place(uri);
+        let shown = match name.filter(|name| !name.is_empty()) {
+            Some(name) if !place.ends_with(name) => format!("[@{name}]({place})"),
+            Some(_) | None => format!("@{place}"),
+        };
+        self.apart("", " ");
+        self.text.push_str(&shown);
+    }
+
+    fn resource(
+        &mut self,
+        Resource { uri, text, blob, mime_type }: Resource,
+    ) -> Result<(), RpcError> {
+        match (text, blob) {
+            (Some(text), _) => {
+                self.link(None, &uri);
+                let place = place(&uri);
+                let end = if text.ends_with('\n') { "" } else { "\n" };
+                self.resources
+                    .push_str(&format!("\n\n<resource uri=\"{place}\">\n{text}{end}</resource>"));
+            }
+            (None, Some(blob)) => match mime_type {
+                Some(mime) if PICTURES.contains(&mime.as_str()) => self.picture(mime, blob)?,
+                Some(_) | None => self.link(None, &uri),
+            },
+            (None, None) => return Err(lacks("resource", "text or blob")),
+        }
+        Ok(())
+    }
+
+    fn picture(&mut self, mime: String, data: String) -> Result<(), RpcError> {
+        if !PICTURES.contains(&mime.as_str()) {
+            let text =
+                format!("pictures of type `{mime}` are not supported; send PNG, JPEG, GIF or WebP");
+            return Err(RpcError::params(text));
+        }
+        if data.is_empty() || !is_base64(&data) {
+            return Err(RpcError::params("the picture's data is no base64"));
+        }
+        self.pictures.push(Content::Image(Image { mime, base64: Arc::from(data) }));
+        Ok(())
+    }
+}
+
+fn lacks(kind: &str, field: &str) -> RpcError {
+    RpcError::params(format!("content of type `{kind}` has no `{field}`"))
+}
+
+/// The path of a file, else the address as it is.
+fn place(uri: &str) -> &str {
+    match uri.strip_prefix("file://") {
+        Some(path) if path.starts_with('/') && !path.contains('%') => path,
+        Some(_) | None => uri,
+    }
+}
+
+fn is_base64(data: &str) -> bool {
+    let digits = data.trim_end_matches('=');
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    data.len().is_multiple_of(4) && data.len() - digits.len() <= 2 && digits.bytes().all(is_digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(json: &str) -> Result<Vec<Content>, RpcError> {
+        content(serde_json::from_str(json).unwrap())
+    }
+
+    fn text(content: &Content) -> &str {
+        match content {
+            Content::Text(text) => &text.text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn mentions_stay_where_they_are_and_resources_follow() {
+        let said = of(
+            r#"[{"type":"text","text":"fix "},{"type":"resource_link","uri":"file:///p/a.rs","name":"a.rs"},
+                {"type":"text","text":", see"},{"type":"resource_link","uri":"https://x/y","name":"the issue"},
+                {"type":"resource","resource":{"uri":"file:///p/b.rs","text":"fn b() {}"}},
+                {"type":"image","mimeType":"image/png","data":"iVBORw=="}]"#,
+        )
+        .unwrap();
+        assert_eq!(
+            text(&said[0]),
+            "fix @/p/a.rs, see [@the issue](https://x/y) @/p/b.rs\n\n<resource uri=\"/p/b.rs\">\nfn b() {}\n</resource>"
+        );
+        assert!(matches!(&said[1], Content::Image(image) if image.mime == "image/png"));
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_refused() {
+        for (wrong, why) in [
+            ("[]", "empty"),
+            (r#"[{"type":"text","text":" "}]"#, "empty"),
+            (r#"[{"type":"text"}]"#, "no `text`"),
+            (r#"[{"type":"audio","data":"","mimeType":"audio/wav"}]"#, "audio"),
+            (r#"[{"type":"video"}]"#, "not known"),
+            (r#"[{"type":"image","mimeType":"image/svg+xml","data":"AAAA"}]"#, "not supported"),
+            (r#"[{"type":"image","mimeType":"image/png","data":"a b="}]"#, "base64"),
+        ] {
+            let error = of(wrong).unwrap_err();
+            assert!(
+                error.code == RpcError::INVALID_PARAMS && error.message.contains(why),
+                "{error:?}"
+            );
+        }
+    }
+}

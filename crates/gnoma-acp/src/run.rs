@@ -1,0 +1,88 @@
+//! Moves bytes between the client and the agent.
+
+use std::{io, time::Duration};
+
+use gnoma_core::lines::LineReader;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    time::{Instant, sleep_until, timeout},
+};
+
+use crate::Agent;
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
+/// Where so much waits to be written, nothing more is taken from the host: it keeps what is missed.
+const MAX_TOLD_BYTES: usize = 1 << 20;
+/// Where so much waits, the client is not heard either until it reads.
+const MAX_OUT_BYTES: usize = 16 << 20;
+/// Between two looks at what running calls have said.
+const OUTPUT_STEP: Duration = Duration::from_millis(100);
+/// How long a client that sends nothing more may take to read the rest.
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Serves a client until its input ends, or the host has gone.
+///
+/// # Errors
+/// The input cannot be read, or the output cannot be written.
+pub async fn run(
+    agent: &mut Agent,
+    mut input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let mut lines = LineReader::default();
+    let mut buffer = vec![0; READ_BYTES];
+    let mut show_at = None;
+    loop {
+        let waiting = std::mem::take(agent.out());
+        let is_writing = !waiting.is_empty();
+        let shows = async {
+            match show_at {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let woke = tokio::select! {
+            biased;
+            written = output.write(&waiting), if is_writing => Woke::Written(written?),
+            read = input.read(&mut buffer), if waiting.len() < MAX_OUT_BYTES => Woke::Read(read?),
+            message = agent.next(), if waiting.len() < MAX_TOLD_BYTES => Woke::Told(message),
+            () = shows => Woke::Show,
+        };
+        // What could not be written yet stays in front of what follows.
+        *agent.out() = waiting;
+        match woke {
+            Woke::Written(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Woke::Written(count) => drop(agent.out().drain(..count)),
+            Woke::Read(0) | Woke::Told(None) => break,
+            Woke::Read(count) => {
+                for line in lines.push(buffer.get(..count).unwrap_or_default()) {
+                    agent.line(&line);
+                }
+            }
+            Woke::Told(Some(message)) => agent.message(message),
+            Woke::Show => {
+                show_at = None;
+                agent.show_output();
+            }
+        }
+        if show_at.is_none() && agent.has_output() {
+            show_at = Some(Instant::now() + OUTPUT_STEP);
+        }
+    }
+    let rest = std::mem::take(agent.out());
+    let last = async {
+        output.write_all(&rest).await?;
+        output.flush().await
+    };
+    timeout(LAST_PATIENCE, last).await.unwrap_or(Ok(()))
+}
+
+/// What has happened.
+enum Woke {
+    Written(usize),
+    Read(usize),
+    /// By the host; nothing where it has gone.
+    Told(Option<gnoma_core::protocol::ServerMessage>),
+    Show,
+}

@@ -1,0 +1,452 @@
+//! One session of the client: follows it, and says what is to be told, asked and answered. Waits for
+//! nothing and sends nothing itself.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    Event, Message, Role,
+    info::CommandInfo,
+    protocol::{Follower, Question, Reply, Request, RequestError, ServerMessage, SessionView},
+    session::{NoticeLevel, Outcome, SessionState},
+    store::SessionId,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    config::{self, Pinned},
+    effect::{Effect, updates},
+    error::RpcError,
+    params::ClientCapabilities,
+    permission,
+    turns::Turns,
+    updates::Translator,
+    wire::RpcId,
+};
+
+/// Messages of the past that are read at once.
+const MAX_PAGE: u32 = 1_000;
+/// gnoma's own command, behind which the protocol has no other place for it.
+pub(crate) const COMPACT: &str = "compact";
+
+/// How a session came to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// It is new.
+    New,
+    /// It goes on, and the client wants to be told its past.
+    Load,
+    /// It goes on, and the client knows its past.
+    Resume,
+}
+
+/// How far a session is.
+#[derive(Debug)]
+enum Stage {
+    /// Its models and tools are not known yet.
+    Starting { request: RpcId, how: How },
+    /// Its past is read, the last page first.
+    Reading { request: RpcId, pages: Vec<Vec<Arc<Message>>> },
+    /// The client has it.
+    Open,
+    /// It has ended.
+    Ended,
+}
+
+/// A session as the client has it.
+#[derive(Debug)]
+pub(crate) struct ClientSession {
+    id: SessionId,
+    pub view: SessionView,
+    follower: Follower,
+    pub translator: Translator,
+    pub turns: Turns,
+    pub pinned: Pinned,
+    stage: Stage,
+    /// What happens while the past is read.
+    held: Vec<Event>,
+    /// What went wrong while it was opened.
+    warnings: Vec<String>,
+    asks_by_form: bool,
+    commands: Vec<CommandInfo>,
+    usage: Option<Value>,
+    /// What can be chosen, as it was told last.
+    told_options: Value,
+    title: String,
+}
+
+impl ClientSession {
+    /// A session that was opened for a request, which is answered once there is something to see.
+    pub(crate) fn new(
+        id: SessionId,
+        request: RpcId,
+        how: How,
+        client: &ClientCapabilities,
+    ) -> Self {
+        Self {
+            id,
+            view: SessionView::default(),
+            follower: Follower::default(),
+            translator: Translator::new(client.clone()),
+            turns: Turns::default(),
+            pinned: Pinned::default(),
+            stage: Stage::Starting { request, how },
+            held: Vec::new(),
+            warnings: Vec::new(),
+            asks_by_form: client.forms(),
+            commands: Vec::new(),
+            usage: None,
+            told_options: Value::Null,
+            title: String::new(),
+        }
+    }
+
+    /// Whether the client may use it.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Open)
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.stage, Stage::Ended)
+    }
+
+    /// Takes in what the host tells of it.
+    pub(crate) fn take(&mut self, message: ServerMessage, fx: &mut Vec<Effect>) {
+        let mut is_past = false;
+        match &message {
+            ServerMessage::Snapshot(view) => {
+                if self.follower.has_begun() {
+                    self.turns.lagged();
+                } else {
+                    // What has happened before is told from the messages, or known.
+                    is_past = !matches!(self.stage, Stage::Starting { how: How::New, .. });
+                }
+                self.view = SessionView::clone(view);
+            }
+            ServerMessage::Event(envelope) => self.view.apply(envelope),
+            ServerMessage::Reply { .. } | ServerMessage::Process(_) => (),
+        }
+        fx.extend(self.follower.take(message).map(Effect::Catch));
+        while let Some(event) = self.follower.next_event() {
+            if !is_past || is_current(&event) {
+                self.event(event, fx);
+            }
+        }
+    }
+
+    /// Takes in messages that were missed.
+    pub(crate) fn caught(&mut self, result: Result<Reply, RequestError>, fx: &mut Vec<Effect>) {
+        match self.follower.read(result) {
+            Ok(next) => fx.extend(next.map(Effect::Catch)),
+            Err(error) => {
+                let mut out = Vec::new();
+                self.translator
+                    .tell(&format!("Some of what happened is not shown: {error}"), &mut out);
+                updates(out, fx);
+            }
+        }
+        while let Some(event) = self.follower.next_event() {
+            self.event(event, fx);
+        }
+    }
+
+    fn event(&mut self, event: Event, fx: &mut Vec<Effect>) {
+        match &self.stage {
+            Stage::Open => self.live(&event, fx),
+            Stage::Starting { .. } => self.starting(event, fx),
+            Stage::Reading { .. } => self.held.push(event),
+            Stage::Ended => (),
+        }
+    }
+
+    fn starting(&mut self, event: Event, fx: &mut Vec<Effect>) {
+        match event {
+            Event::Started { cwd, .. } => {
+                self.translator.work_in(&cwd);
+                let Stage::Starting { request, how } = &self.stage else { return };
+                let (request, how) = (request.clone(), *how);
+                match how {
+                    How::Load => self.read_past(request, fx),
+                    How::New | How::Resume => self.begin(request, how, fx),
+                }
+            }
+            Event::State(SessionState::Closed) => self.not_opened(fx),
+            Event::Notice { level, text } => {
+                if level == NoticeLevel::Warning {
+                    self.warnings.push(text.clone());
+                }
+                self.held.push(Event::Notice { level, text });
+            }
+            event => self.held.push(event),
+        }
+    }
+
+    /// The session cannot be followed.
+    pub(crate) fn not_attached(&mut self, error: RequestError, fx: &mut Vec<Effect>) {
+        if let Stage::Starting { request, .. } = &self.stage {
+            fx.push(Effect::Answer(request.clone(), Err(error.into())));
+            self.stage = Stage::Ended;
+        }
+    }
+
+    fn not_opened(&mut self, fx: &mut Vec<Effect>) {
+        let Stage::Starting { request, .. } = &self.stage else { return };
+        let error = match &self.view.info.found {
+            Some(_) => RpcError::new(
+                RpcError::AUTH_REQUIRED,
+                "no provider is set up; run `gnoma` at a terminal, or set a provider's key in the environment",
+            ),
+            None if self.warnings.is_empty() => {
+                RpcError::new(RpcError::INTERNAL, "the session could not be opened")
+            }
+            None => RpcError::new(RpcError::INTERNAL, self.warnings.join(". ")),
+        };
+        fx.push(Effect::Answer(request.clone(), Err(error)));
+        self.stage = Stage::Ended;
+    }
+
+    /// The client loads or resumes a session that it has already.
+    pub(crate) fn open_again(&mut self, request: RpcId, how: How, fx: &mut Vec<Effect>) {
+        match (&self.stage, how) {
+            (Stage::Open, How::Load) => self.read_past(request, fx),
+            (Stage::Open, How::New | How::Resume) => self.begin(request, how, fx),
+            (Stage::Starting { .. } | Stage::Reading { .. } | Stage::Ended, _) => {
+                let text = "the session is being opened already";
+                fx.push(Effect::Answer(request, Err(RpcError::new(RpcError::INTERNAL, text))));
+            }
+        }
+    }
+
+    /// Tells the past, and answers the request when that is done.
+    fn read_past(&mut self, request: RpcId, fx: &mut Vec<Effect>) {
+        let before = self.view.messages;
+        self.stage = Stage::Reading { request, pages: Vec::new() };
+        fx.push(Effect::Page(Request::History { before: Some(before), max: MAX_PAGE }));
+    }
+
+    /// Takes in a page of the past.
+    pub(crate) fn page(&mut self, result: Result<Reply, RequestError>, fx: &mut Vec<Effect>) {
+        let Stage::Reading { request, pages } = &mut self.stage else { return };
+        match result {
+            Ok(Reply::History { first, messages }) => {
+                let is_all = first == 0 || messages.is_empty();
+                pages.push(messages);
+                if !is_all {
+                    let next = Request::History { before: Some(first), max: MAX_PAGE };
+                    return fx.push(Effect::Page(next));
+                }
+                let (request, pages) = (request.clone(), std::mem::take(pages));
+                let mut out = Vec::new();
+                for message in pages.into_iter().rev().flatten() {
+                    self.translator.replay(&message, &mut out);
+                }
+                self.translator.calls.end_all(&mut out);
+                updates(out, fx);
+                self.begin(request, How::Load, fx);
+            }
+            Ok(_) => {
+                let text = "the conversation could not be read";
+                let answer = Err(RpcError::new(RpcError::INTERNAL, text));
+                fx.push(Effect::Answer(request.clone(), answer));
+                self.stage = Stage::Open;
+            }
+            Err(error) => {
+                fx.push(Effect::Answer(request.clone(), Err(error.into())));
+                self.stage = Stage::Open;
+            }
+        }
+    }
+
+    /// The client has the session from now on.
+    fn begin(&mut self, request: RpcId, how: How, fx: &mut Vec<Effect>) {
+        self.stage = Stage::Open;
+        self.commands.clear();
+        self.told_options = self.options();
+        let mut opened = self.opened();
+        if how == How::New {
+            opened["sessionId"] = json!(self.id.as_str());
+        }
+        fx.push(Effect::Answer(request, Ok(opened)));
+        self.tell_commands(fx);
+        self.tell_usage(fx);
+        for event in std::mem::take(&mut self.held) {
+            self.live(&event, fx);
+        }
+    }
+
+    /// How the session is.
+    fn opened(&self) -> Value {
+        json!({ "modes": config::modes(self.view.mode), "configOptions": self.options() })
+    }
+
+    /// What can be chosen.
+    pub(crate) fn options(&self) -> Value {
+        config::options(&self.view, &self.pinned)
+    }
+
+    fn live(&mut self, event: &Event, fx: &mut Vec<Effect>) {
+        let mut out = Vec::new();
+        let choices = self.view.models.iter().filter(|choice| choice.arm.is_some()).count();
+        match event {
+            Event::State(SessionState::Idle | SessionState::Closed) => {
+                self.translator.calls.end_all(&mut out);
+            }
+            Event::Appended(message)
+                if message.role() == Role::User && !self.turns.is_waited_for() =>
+            {
+                self.translator.person(message, &mut out);
+            }
+            Event::TurnEnded { outcome, .. } => self.turn_ended(outcome, &mut out),
+            event => self.translator.event(event, choices, &mut out),
+        }
+        updates(out, fx);
+        self.tell_state(event, fx);
+        let is_idle = self.view.state == SessionState::Idle;
+        let answers = self.turns.hear(event, is_idle);
+        fx.extend(answers.into_iter().map(|(id, result)| Effect::Answer(id, result)));
+        match event {
+            // Once the first words are there, and before the turn is over.
+            Event::RoundStarted { round: 1, .. } => fx.push(Effect::Title),
+            Event::State(SessionState::Closed) => self.stage = Stage::Ended,
+            _ => (),
+        }
+    }
+
+    fn turn_ended(&mut self, outcome: &Outcome, out: &mut Vec<Value>) {
+        match outcome {
+            Outcome::Stuck { what } => {
+                let text = format!("The turn was stopped because it repeated itself: {what}");
+                self.translator.tell(&text, out);
+            }
+            // Whoever asked gets it as the answer.
+            Outcome::Failed { error, .. } if !self.turns.is_waited_for() => {
+                self.translator.tell(&error.to_string(), out);
+            }
+            Outcome::Complete { .. }
+            | Outcome::Cancelled
+            | Outcome::RoundLimit { .. }
+            | Outcome::Failed { .. } => (),
+        }
+    }
+
+    /// Tells what is no part of the conversation.
+    fn tell_state(&mut self, event: &Event, fx: &mut Vec<Effect>) {
+        match event {
+            Event::Info(_) => self.tell_commands(fx),
+            Event::Models { .. } => self.tell_options(fx),
+            Event::ModeChanged { mode } => {
+                fx.push(Effect::Update(json!({
+                    "sessionUpdate": "current_mode_update", "currentModeId": mode.name(),
+                })));
+                self.tell_options(fx);
+            }
+            Event::Usage { .. } | Event::Cost { .. } | Event::Compacted { .. } => {
+                self.tell_usage(fx);
+            }
+            Event::PermissionAsked { .. } => self.ask(event, fx),
+            Event::PermissionDecided { call, allowed, .. } => {
+                fx.push(Effect::Withdraw(call.clone()));
+                let mut out = Vec::new();
+                self.translator.calls.decided(call, *allowed, &mut out);
+                updates(out, fx);
+            }
+            _ => (),
+        }
+    }
+
+    fn ask(&mut self, event: &Event, fx: &mut Vec<Effect>) {
+        let Some(question) = Question::of(event) else { return };
+        let mut out = Vec::new();
+        let (id, forms) = (self.id.as_str(), self.asks_by_form);
+        let asking = permission::ask(id, &question, forms, &mut self.translator, &mut out);
+        updates(out, fx);
+        fx.push(Effect::Ask(Box::new(asking)));
+    }
+
+    /// Tells what can be chosen, where it has changed.
+    fn tell_options(&mut self, fx: &mut Vec<Effect>) {
+        let options = self.options();
+        if self.told_options != options {
+            self.told_options = options.clone();
+            fx.push(Effect::Update(json!({
+                "sessionUpdate": "config_option_update", "configOptions": options,
+            })));
+        }
+    }
+
+    fn tell_commands(&mut self, fx: &mut Vec<Effect>) {
+        if !self.commands.is_empty() && self.commands == self.view.info.commands {
+            return;
+        }
+        self.commands.clone_from(&self.view.info.commands);
+        let own = json!({
+            "name": COMPACT,
+            "description": "Replace the conversation so far with a summary",
+            "input": { "hint": "what to dwell on" },
+        });
+        let mut commands = vec![own];
+        let names = self.commands.iter().filter(|command| command.name != COMPACT);
+        commands.extend(names.map(|command| {
+            let mut told = json!({ "name": command.name, "description": command.about });
+            if !command.hint.is_empty() {
+                told["input"] = json!({ "hint": command.hint });
+            }
+            told
+        }));
+        fx.push(Effect::Update(json!({
+            "sessionUpdate": "available_commands_update", "availableCommands": commands,
+        })));
+    }
+
+    /// Tells how full the window is and what the session cost, where that is known and has changed.
+    fn tell_usage(&mut self, fx: &mut Vec<Effect>) {
+        let view = &self.view;
+        let arm = view.models.iter().find(|choice| choice.arm.is_some() && choice.arm == view.arm);
+        let Some(size) = arm.and_then(|choice| choice.window).or(view.info.window) else { return };
+        let used = match view.last_call.total() {
+            0 => view.info.last_call.total(),
+            used => used,
+        };
+        let mut update = json!({ "sessionUpdate": "usage_update", "used": used, "size": size });
+        if view.micro_usd > 0 {
+            let amount = view.micro_usd as f64 / 1e6;
+            update["cost"] = json!({ "amount": amount, "currency": "USD" });
+        }
+        if used > 0 && self.usage.as_ref() != Some(&update) {
+            self.usage = Some(update.clone());
+            fx.push(Effect::Update(update));
+        }
+    }
+
+    /// Tells the title, where it is another one.
+    pub(crate) fn tell_title(&mut self, title: &str, changed: &str, fx: &mut Vec<Effect>) {
+        if self.is_open() && !title.is_empty() && self.title != title {
+            title.clone_into(&mut self.title);
+            fx.push(Effect::Update(json!({
+                "sessionUpdate": "session_info_update", "title": title, "updatedAt": changed,
+            })));
+        }
+    }
+
+    /// Shows the outputs of running calls that have grown.
+    pub(crate) fn show_output(&mut self, fx: &mut Vec<Effect>) {
+        let mut out = Vec::new();
+        self.translator.calls.show_output(&mut out);
+        updates(out, fx);
+    }
+}
+
+/// Whether an event of a first snapshot says how the session is, and not how it came to that.
+fn is_current(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Started { .. }
+            | Event::Info(_)
+            | Event::State(_)
+            | Event::RoundStarted { .. }
+            | Event::Text { .. }
+            | Event::ToolCallDrafted { .. }
+            | Event::ToolStarted { .. }
+            | Event::PermissionAsked { .. }
+    )
+}

@@ -1,0 +1,253 @@
+//! What the agent holds between messages, and how effects and answers leave it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::{
+    CallId,
+    protocol::{Client, Request, RequestId, SessionSpec},
+    session::{PermissionAnswer, PermissionMode},
+    store::SessionId,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    config::Pinned,
+    effect::Effect,
+    error::RpcError,
+    params::ClientCapabilities,
+    permission::{Asking, Offers},
+    session::{ClientSession, How},
+    wire::{self, RpcId},
+};
+
+/// Sessions of which the folder is kept in mind.
+const MAX_FOLDERS: usize = 8_192;
+
+/// What an agent is started with.
+#[derive(Clone, Debug)]
+pub struct AgentOptions {
+    /// What sessions are opened with, but for what the client says.
+    pub spec: SessionSpec,
+    /// The program's version.
+    pub version: String,
+}
+
+/// What the agent holds.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub client: Client,
+    pub options: AgentOptions,
+    /// What the client can do; `None` before it has said so.
+    pub capabilities: Option<ClientCapabilities>,
+    pub sessions: HashMap<SessionId, ClientSession>,
+    /// What the host is asked.
+    pub asked: HashMap<RequestId, Asked>,
+    /// Requests of the client that are not answered yet.
+    pub in_flight: HashSet<RpcId>,
+    /// Sessions that are being left, until the host says that they are gone.
+    pub leaving: Vec<(SessionId, RpcId)>,
+    pub watches: bool,
+    /// Where the sessions belong that the client was told of.
+    folders: HashMap<SessionId, PathBuf>,
+    questions: HashMap<u64, OpenQuestion>,
+    next_id: u64,
+    out: Vec<u8>,
+}
+
+/// A question that the client puts to the person.
+#[derive(Debug)]
+struct OpenQuestion {
+    session: SessionId,
+    call: CallId,
+    offers: Offers,
+}
+
+/// What a reply of the host is for.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// A session is opened in a folder.
+    Open { request: RpcId, how: How, folder: PathBuf },
+    /// The client follows the session from now on.
+    Attach(SessionId),
+    /// Messages that were missed.
+    Catch(SessionId),
+    /// A page of the past.
+    Page(SessionId),
+    /// A prompt.
+    Prompt { session: SessionId, request: RpcId },
+    /// Nothing is answered but that it is done.
+    Plain(RpcId),
+    /// An option is set.
+    Option { request: RpcId, session: SessionId, option: SetOption },
+    /// The session is left.
+    Leave { session: SessionId, request: RpcId },
+    /// Whether a session that was left has gone, and the titles of the others.
+    Living,
+    /// Stored sessions, from that place on; under the folder that was asked for.
+    Stored { request: RpcId, folder: Option<String>, from: usize },
+    /// A session is deleted.
+    Delete { session: SessionId, request: RpcId },
+    /// Nobody waits for it.
+    Nothing,
+}
+
+/// An option that is set once the session has taken it.
+#[derive(Debug)]
+pub(crate) enum SetOption {
+    Mode(PermissionMode),
+    Model(Pinned),
+}
+
+impl State {
+    pub(crate) fn new(client: Client, options: AgentOptions) -> Self {
+        Self {
+            client,
+            options,
+            capabilities: None,
+            sessions: HashMap::new(),
+            asked: HashMap::new(),
+            in_flight: HashSet::new(),
+            leaving: Vec::new(),
+            watches: false,
+            folders: HashMap::new(),
+            questions: HashMap::new(),
+            next_id: 1,
+            out: Vec::new(),
+        }
+    }
+
+    /// A session of that folder is known to the client.
+    pub(crate) fn remember(&mut self, session: &SessionId, folder: &Path) {
+        if self.folders.len() >= MAX_FOLDERS {
+            self.folders.clear();
+        }
+        self.folders.insert(session.clone(), folder.to_owned());
+    }
+
+    /// The folder that a session belongs to; that of the agent, where the client was not told of it.
+    pub(crate) fn folder(&self, session: &SessionId) -> PathBuf {
+        self.folders.get(session).unwrap_or(&self.options.spec.folder).clone()
+    }
+
+    /// What is to be written.
+    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
+    /// Answers a request of the client; only once.
+    pub(crate) fn answer(&mut self, id: &RpcId, result: &Result<Value, RpcError>) {
+        if self.in_flight.remove(id) {
+            wire::write_answer(id, result, &mut self.out);
+        }
+    }
+
+    /// Answers what is no request that could be answered.
+    pub(crate) fn complain(&mut self, id: &RpcId, error: RpcError) {
+        wire::write_answer(id, &Err(error), &mut self.out);
+    }
+
+    /// Asks the host for a request of the client, which gets the error where it cannot be asked.
+    pub(crate) fn ask(
+        &mut self,
+        session: Option<&SessionId>,
+        request: Request,
+        for_request: &RpcId,
+        asked: Asked,
+    ) -> bool {
+        match self.client.request(session, request) {
+            Ok(id) => {
+                self.asked.insert(id, asked);
+                true
+            }
+            Err(error) => {
+                self.answer(for_request, &Err(error.into()));
+                false
+            }
+        }
+    }
+
+    /// Asks the host for something that nobody waits for.
+    pub(crate) fn tell(&mut self, session: Option<&SessionId>, request: Request, asked: Asked) {
+        if let Ok(id) = self.client.request(session, request) {
+            self.asked.insert(id, asked);
+        }
+    }
+
+    /// The session, where the client has it open.
+    pub(crate) fn open(&mut self, id: &str) -> Result<(SessionId, &mut ClientSession), RpcError> {
+        let key = SessionId::new(id);
+        match self.sessions.get_mut(&key).filter(|session| session.is_open()) {
+            Some(session) => Ok((key, session)),
+            None => Err(RpcError::no_session(id)),
+        }
+    }
+
+    /// Does what a session wants done.
+    pub(crate) fn perform(&mut self, session: &SessionId, fx: Vec<Effect>) {
+        for effect in fx {
+            match effect {
+                Effect::Update(update) => self.update(session, &update),
+                Effect::Answer(id, result) => self.answer(&id, &result),
+                Effect::Ask(asking) => self.put(session, *asking),
+                Effect::Withdraw(call) => self.withdraw(session, Some(&call)),
+                Effect::Catch(request) => {
+                    self.tell(Some(session), request, Asked::Catch(session.clone()));
+                }
+                Effect::Page(request) => {
+                    self.tell(Some(session), request, Asked::Page(session.clone()));
+                }
+                Effect::Title => self.tell(None, Request::List, Asked::Living),
+            }
+        }
+        if self.sessions.get(session).is_some_and(ClientSession::has_ended) {
+            self.forget(session);
+        }
+    }
+
+    /// The session is the client's no more.
+    pub(crate) fn forget(&mut self, session: &SessionId) {
+        self.sessions.remove(session);
+        self.withdraw(session, None);
+        self.tell(Some(session), Request::Detach, Asked::Nothing);
+    }
+
+    fn update(&mut self, session: &SessionId, update: &Value) {
+        let params = json!({ "sessionId": session.as_str(), "update": update });
+        wire::write_notification("session/update", &params, &mut self.out);
+    }
+
+    /// Puts a question to the person.
+    fn put(&mut self, session: &SessionId, asking: Asking) {
+        let Asking { method, params, call, offers } = asking;
+        let id = self.next_id;
+        self.next_id += 1;
+        wire::write_request(id, method, &params, &mut self.out);
+        self.questions.insert(id, OpenQuestion { session: session.clone(), call, offers });
+    }
+
+    /// Takes questions back that were answered elsewhere: one, or all of the session.
+    fn withdraw(&mut self, session: &SessionId, call: Option<&CallId>) {
+        let is_it = |question: &OpenQuestion| {
+            question.session == *session && call.is_none_or(|call| question.call == *call)
+        };
+        let gone: Vec<u64> =
+            self.questions.iter().filter(|(_, it)| is_it(it)).map(|(id, _)| *id).collect();
+        for id in gone {
+            self.questions.remove(&id);
+            let params = json!({ "requestId": id });
+            wire::write_notification("$/cancel_request", &params, &mut self.out);
+        }
+    }
+
+    /// The person has answered a question; one that is not open is passed over.
+    pub(crate) fn answered(&mut self, id: u64, read: impl FnOnce(Offers) -> PermissionAnswer) {
+        let Some(OpenQuestion { session, call, offers }) = self.questions.remove(&id) else {
+            return;
+        };
+        let request = Request::Answer { call, answer: read(offers) };
+        self.tell(Some(&session), request, Asked::Nothing);
+    }
+}

@@ -1,0 +1,142 @@
+//! What the client wants of a session that it has: prompts, cancelling, modes and options.
+
+use gnoma_core::{
+    Content,
+    protocol::{Reply, Request, RequestError},
+    store::SessionId,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    config::{self, Chosen},
+    error::RpcError,
+    params::{Params, missing},
+    prompt,
+    session::COMPACT,
+    state::{Asked, SetOption, State},
+    wire::RpcId,
+};
+
+/// Says something. It is answered when the turn is over.
+pub(crate) fn say(state: &mut State, request: &RpcId, mut params: Params) -> Result<(), RpcError> {
+    let blocks = params.prompt.take().ok_or_else(|| missing("prompt"))?;
+    let (id, session) = state.open(params.session()?)?;
+    let content = prompt::content(blocks)?;
+    let (content, wanted) = match compacts(&content) {
+        Some(focus) => (Vec::new(), Request::Compact { focus }),
+        None => (content.clone(), Request::Send { content }),
+    };
+    session.turns.add(request.clone(), content);
+    let asked = Asked::Prompt { session: id.clone(), request: request.clone() };
+    if !state.ask(Some(&id), wanted, request, asked)
+        && let Some(session) = state.sessions.get_mut(&id)
+    {
+        session.turns.refused(request);
+    }
+    Ok(())
+}
+
+/// What a summary is to dwell on, where the message is our own command for it.
+fn compacts(content: &[Content]) -> Option<String> {
+    let [Content::Text(text)] = content else { return None };
+    let rest = text.text.strip_prefix('/')?.strip_prefix(COMPACT)?;
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim().to_owned())
+}
+
+/// The host has taken a prompt, or has not.
+pub(crate) fn said(
+    state: &mut State,
+    session: &SessionId,
+    request: &RpcId,
+    result: Result<Reply, RequestError>,
+) {
+    let Some(open) = state.sessions.get_mut(session) else {
+        let gone = RpcError::no_session(session.as_str());
+        return state.answer(request, &Err(gone));
+    };
+    match result {
+        Ok(_) => open.turns.accepted(request),
+        Err(error) => {
+            let was_cancelled = open.turns.refused(request);
+            let answer = if was_cancelled {
+                Ok(json!({ "stopReason": "cancelled" }))
+            } else {
+                Err(error.into())
+            };
+            state.answer(request, &answer);
+        }
+    }
+}
+
+/// Cancels what a session does. Where it does nothing, nothing happens.
+pub(crate) fn cancel(state: &mut State, session: &str) {
+    if let Ok((id, session)) = state.open(session) {
+        session.turns.cancel();
+        state.tell(Some(&id), Request::Cancel, Asked::Nothing);
+    }
+}
+
+/// Sets the mode.
+pub(crate) fn set_mode(
+    state: &mut State,
+    request: &RpcId,
+    params: &Params,
+) -> Result<(), RpcError> {
+    let (id, _) = state.open(params.session()?)?;
+    let mode = config::mode(params.mode_id.as_deref().ok_or_else(|| missing("modeId"))?)?;
+    let asked = Asked::Plain(request.clone());
+    state.ask(Some(&id), Request::SetMode { mode }, request, asked);
+    Ok(())
+}
+
+/// Sets an option.
+pub(crate) fn set_option(
+    state: &mut State,
+    request: &RpcId,
+    params: &Params,
+) -> Result<(), RpcError> {
+    let (id, session) = state.open(params.session()?)?;
+    let option = params.config_id.as_deref().ok_or_else(|| missing("configId"))?;
+    let value = params.value.as_ref().ok_or_else(|| missing("value"))?;
+    let value: String = serde_json::from_str(value.get())
+        .map_err(|_| RpcError::params(format!("the value of `{option}` is no text")))?;
+    let (wanted, option) = match config::chosen(&session.view, option, &value)? {
+        Chosen::Mode(mode) => (Request::SetMode { mode }, SetOption::Mode(mode)),
+        Chosen::Model(pinned, arm) => (Request::Pin { arm }, SetOption::Model(pinned)),
+    };
+    let asked = Asked::Option { request: request.clone(), session: id.clone(), option };
+    state.ask(Some(&id), wanted, request, asked);
+    Ok(())
+}
+
+/// The option is set, or is not.
+pub(crate) fn option_set(
+    state: &mut State,
+    session: &SessionId,
+    option: SetOption,
+    result: Result<Reply, RequestError>,
+) -> Result<Value, RpcError> {
+    result?;
+    let gone = || RpcError::no_session(session.as_str());
+    let session = state.sessions.get_mut(session).ok_or_else(gone)?;
+    match option {
+        // The session says so itself a little later.
+        SetOption::Mode(mode) => session.view.mode = mode,
+        SetOption::Model(pinned) => session.pinned = pinned,
+    }
+    Ok(json!({ "configOptions": session.options() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_command_is_told_from_words() {
+        let of = |text: &str| compacts(&[Content::text(text)]);
+        assert_eq!(of("/compact"), Some(String::new()));
+        assert_eq!(of("/compact  the tests "), Some("the tests".to_owned()));
+        assert_eq!(of("/compactor"), None);
+        assert_eq!(of("compact"), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! Sessions as things that there are: listing them, closing and deleting them.
+
+use std::path::Path;
+
+use gnoma_core::{
+    protocol::{
+        LiveSession, ProcessEvent, Reply, Request, RequestError, RequestErrorKind, SessionSpec,
+    },
+    store::{SessionFacts, SessionId},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    error::RpcError,
+    params::Params,
+    session::ClientSession,
+    state::{Asked, State},
+    time::iso,
+    wire::RpcId,
+};
+
+/// Most sessions of a folder that are listed at all.
+const MAX_LISTED: usize = 1_000;
+/// Sessions in one answer.
+const PAGE: usize = 100;
+
+/// Lists the stored sessions of a folder; without one those of the folder that the agent was started in.
+pub(crate) fn list(state: &mut State, request: &RpcId, params: &Params) -> Result<(), RpcError> {
+    let from = match params.cursor.as_deref() {
+        None => 0,
+        Some(cursor) => {
+            cursor.parse().map_err(|_| RpcError::params("the cursor is none of ours"))?
+        }
+    };
+    let folder = params.folder_if_any()?;
+    let shown = folder.as_ref().map(|folder| folder.display().to_string());
+    let own = state.options.spec.clone();
+    let spec = SessionSpec { folder: folder.unwrap_or_else(|| own.folder.clone()), ..own };
+    let asked = Asked::Stored { request: request.clone(), folder: shown, from };
+    let wanted = Request::StoredIn { spec: Box::new(spec), max: MAX_LISTED };
+    state.ask(None, wanted, request, asked);
+    Ok(())
+}
+
+/// The page of stored sessions that begins at a place.
+pub(crate) fn listed(
+    state: &mut State,
+    result: Result<Reply, RequestError>,
+    folder: Option<&str>,
+    from: usize,
+) -> Result<Value, RpcError> {
+    let Reply::Stored(all) = result? else {
+        return Err(RpcError::new(RpcError::INTERNAL, "the sessions could not be listed"));
+    };
+    let session = |facts: &SessionFacts| {
+        json!({
+            "sessionId": facts.id.as_str(),
+            // A folder that was asked for comes back: the session can be opened there.
+            "cwd": folder.unwrap_or(&facts.project),
+            "title": facts.title,
+            "updatedAt": iso(facts.changed_ms),
+        })
+    };
+    for facts in all.iter().skip(from).take(PAGE) {
+        state.remember(&facts.id, Path::new(folder.unwrap_or(&facts.project)));
+    }
+    let page: Vec<_> = all.iter().skip(from).take(PAGE).map(session).collect();
+    let next = from.saturating_add(PAGE);
+    let mut answer = json!({ "sessions": page });
+    if next < all.len() {
+        answer["nextCursor"] = json!(next.to_string());
+    }
+    Ok(answer)
+}
+
+/// Closes a session of the client: what it does is cancelled. It goes on where others see it.
+pub(crate) fn close(state: &mut State, request: &RpcId, params: &Params) -> Result<(), RpcError> {
+    let (id, session) = state.open(params.session()?)?;
+    let is_at_work = session.turns.cancel();
+    if is_at_work {
+        state.tell(Some(&id), Request::Cancel, Asked::Nothing);
+    }
+    if !state.watches {
+        state.watches = true;
+        state.tell(None, Request::Watch, Asked::Nothing);
+    }
+    if is_at_work {
+        // Left once its prompts are answered.
+        state.leaving.push((id, request.clone()));
+        return Ok(());
+    }
+    leave(state, &id, request);
+    Ok(())
+}
+
+fn leave(state: &mut State, session: &SessionId, request: &RpcId) {
+    let asked = Asked::Leave { session: session.clone(), request: request.clone() };
+    if state.ask(Some(session), Request::Detach, request, asked) {
+        state.sessions.remove(session);
+    }
+}
+
+/// Leaves sessions that were to be closed and have come to rest.
+pub(crate) fn leave_resting(state: &mut State) {
+    let sessions = &state.sessions;
+    let rests = |session: &ClientSession| !session.turns.is_waited_for();
+    let ready: Vec<_> =
+        state.leaving.extract_if(.., |(id, _)| sessions.get(id).is_some_and(rests)).collect();
+    for (session, request) in ready {
+        leave(state, &session, &request);
+    }
+}
+
+/// The session is left: whether it has gone with that is asked, for whoever opens it again at once.
+pub(crate) fn left(state: &mut State, session: SessionId, request: RpcId) {
+    state.leaving.push((session, request));
+    state.tell(None, Request::List, Asked::Living);
+}
+
+/// Answers whoever closed sessions that are gone, or that others see. Titles may have changed.
+pub(crate) fn living(state: &mut State, all: &[LiveSession]) {
+    let is_there =
+        |id: &SessionId| all.iter().any(|live| live.status.session == *id && live.subscribers == 0);
+    let sessions = &state.sessions;
+    let gone: Vec<_> = state
+        .leaving
+        .extract_if(.., |(id, _)| !sessions.contains_key(id) && !is_there(id))
+        .collect();
+    for (_, request) in gone {
+        state.answer(&request, &Ok(json!({})));
+    }
+    for live in all {
+        let id = &live.status.session;
+        let mut fx = Vec::new();
+        if let Some(session) = state.sessions.get_mut(id) {
+            session.tell_title(&live.title, &iso(live.changed_ms), &mut fx);
+        }
+        state.perform(id, fx);
+    }
+}
+
+/// Something happened to a session of the host.
+pub(crate) fn process(state: &mut State, event: ProcessEvent) {
+    match event {
+        ProcessEvent::Closed { session } => {
+            let closed: Vec<_> = state.leaving.extract_if(.., |(id, _)| *id == session).collect();
+            for (_, request) in closed {
+                state.answer(&request, &Ok(json!({})));
+            }
+        }
+        ProcessEvent::Lagged { sessions } => living(state, &sessions),
+        ProcessEvent::Opened { .. } | ProcessEvent::Changed { .. } | ProcessEvent::Stopping => (),
+    }
+}
+
+/// Deletes a stored session, also one that the client has open.
+pub(crate) fn delete(state: &mut State, request: &RpcId, params: &Params) -> Result<(), RpcError> {
+    let id = SessionId::new(params.session()?);
+    if let Some(session) = state.sessions.get_mut(&id) {
+        session.turns.cancel();
+    }
+    let folder = params.folder_if_any()?.unwrap_or_else(|| state.folder(&id));
+    let spec = SessionSpec { folder, ..state.options.spec.clone() };
+    let asked = Asked::Delete { session: id.clone(), request: request.clone() };
+    let wanted = Request::Delete { spec: Box::new(spec), id };
+    state.ask(None, wanted, request, asked);
+    Ok(())
+}
+
+/// A session is deleted; one that there is not is as good as that.
+pub(crate) fn deleted(
+    state: &mut State,
+    session: &SessionId,
+    result: Result<Reply, RequestError>,
+) -> Result<Value, RpcError> {
+    let is_gone = |error: &RequestError| {
+        matches!(error.kind, RequestErrorKind::NotFound | RequestErrorKind::Invalid)
+    };
+    match result {
+        Err(error) if !is_gone(&error) => return Err(error.into()),
+        Ok(_) | Err(_) => (),
+    }
+    state.sessions.remove(session);
+    Ok(json!({}))
+}

@@ -1,0 +1,379 @@
+//! What happens in a session, as updates of the protocol. A fold: events in, updates out.
+
+use gnoma_core::{
+    Content, Event, Message, ModelRef, Role,
+    session::{NoticeLevel, Routing},
+};
+use serde_json::{Value, json};
+
+use crate::{calls::Calls, params::ClientCapabilities};
+
+/// How a message begins that gnoma said in the person's place.
+const SYSTEM_NOTE: &str = "[system] ";
+
+/// Turns the events of one session into updates.
+#[derive(Debug, Default)]
+pub(crate) struct Translator {
+    pub(crate) calls: Calls,
+    cwd: String,
+    client: ClientCapabilities,
+    /// Number of the message that chunks belong to.
+    message: u64,
+    /// Something of the message under way was shown.
+    has_text: bool,
+    compactions: u64,
+    /// The models that were told to answer last.
+    models: Vec<ModelRef>,
+}
+
+impl Translator {
+    pub(crate) fn new(client: ClientCapabilities) -> Self {
+        Self { client, ..Self::default() }
+    }
+
+    /// The folder that relative paths start from.
+    pub(crate) fn work_in(&mut self, cwd: &str) {
+        cwd.clone_into(&mut self.cwd);
+    }
+
+    pub(crate) fn cwd(&self) -> &str {
+        &self.cwd
+    }
+
+    /// Tells an event. `choices`: how many models there are to choose from.
+    pub(crate) fn event(&mut self, event: &Event, choices: usize, out: &mut Vec<Value>) {
+        match event {
+            Event::Text { text } => {
+                self.has_text = true;
+                out.push(self.chunk("agent_message_chunk", text));
+            }
+            Event::Thinking { text } => out.push(self.chunk("agent_thought_chunk", text)),
+            Event::ToolCallDrafted { call, name } => self.calls.drafted(call, name, out),
+            Event::Appended(message) => self.appended(message, out),
+            Event::ToolStarted { call } => self.calls.started(call, &self.cwd, out),
+            Event::ToolProgress { call, text } => self.calls.said(call, text),
+            Event::ToolEnded { call, result, diff, .. } => {
+                self.calls.written(call, &self.cwd, out);
+                self.calls.ended(&call.id, result, diff.as_deref(), &self.cwd, out);
+            }
+            Event::RoundStarted { .. } => self.next_message(out),
+            Event::Routed(routing) => self.routed(routing, choices, out),
+            Event::ArmChanged { from, to, why, retracted } => {
+                self.next_message(out);
+                self.models = vec![to.clone()];
+                let again =
+                    if *retracted { " What it had begun to answer does not count." } else { "" };
+                self.tell(&format!("{from} was given up: {why}. {to} continues.{again}"), out);
+            }
+            Event::Retrying { error, wait_ms, retracted, .. } => {
+                self.next_message(out);
+                let again = if *retracted { " The answer begins anew." } else { "" };
+                let seconds = wait_ms.div_ceil(1_000);
+                self.aside(&format!("{error}; retrying in {seconds} s.{again}"), out);
+            }
+            Event::Conferred { members, author, .. } => {
+                let members: Vec<_> = members.iter().map(ToString::to_string).collect();
+                let members = members.join(", ");
+                self.aside(&format!("Asked {members}; the answer of {author} stands."), out);
+            }
+            Event::Checking { by, .. } => self.aside(&format!("Checking the work: {by}"), out),
+            Event::Checked { by, passed, evidence, .. } => {
+                let how = if *passed { "passed" } else { "failed" };
+                self.aside(&format!("Check {by}: {how}\n{evidence}"), out);
+            }
+            Event::Compacted { summary, .. } => self.compacted(summary, out),
+            Event::Notice { level, text } => self.notice(*level, text, out),
+            _ => (),
+        }
+    }
+
+    /// A message of a person, for clients that did not send it themselves.
+    pub(crate) fn person(&mut self, message: &Message, out: &mut Vec<Value>) {
+        if is_note(message) {
+            return;
+        }
+        self.message += 1;
+        for content in message.content() {
+            match content {
+                Content::Text(text) => out.push(self.chunk("user_message_chunk", &text.text)),
+                Content::Image(image) => out.push(json!({
+                    "sessionUpdate": "user_message_chunk",
+                    "messageId": self.message.to_string(),
+                    "content": { "type": "image", "mimeType": image.mime, "data": &*image.base64 },
+                })),
+                Content::Thinking(_)
+                | Content::RedactedThinking(_)
+                | Content::ToolCall(_)
+                | Content::ToolResult(_) => (),
+            }
+        }
+        self.message += 1;
+    }
+
+    /// A message of the past, whole.
+    pub(crate) fn replay(&mut self, message: &Message, out: &mut Vec<Value>) {
+        if message.role() == Role::User {
+            return self.person(message, out);
+        }
+        for content in message.content() {
+            match content {
+                Content::Text(text) if !text.text.is_empty() => {
+                    out.push(self.chunk("agent_message_chunk", &text.text));
+                }
+                Content::Thinking(thinking) if !thinking.text.is_empty() => {
+                    out.push(self.chunk("agent_thought_chunk", &thinking.text));
+                }
+                _ => (),
+            }
+        }
+        self.appended(message, out);
+    }
+
+    fn appended(&mut self, message: &Message, out: &mut Vec<Value>) {
+        match message.role() {
+            Role::User => (),
+            Role::Assistant => {
+                for call in message.tool_calls() {
+                    self.calls.written(call, &self.cwd, out);
+                }
+                self.next_message(out);
+            }
+            Role::Tool => {
+                for result in message.tool_results() {
+                    self.calls.ended(&result.call_id, result, None, &self.cwd, out);
+                }
+            }
+        }
+    }
+
+    /// What follows is another message; what was drafted for this one and is not in it will not come.
+    fn next_message(&mut self, out: &mut Vec<Value>) {
+        self.calls.drop_drafts(out);
+        self.message += 1;
+        self.has_text = false;
+    }
+
+    fn chunk(&self, kind: &str, text: &str) -> Value {
+        json!({
+            "sessionUpdate": kind,
+            "messageId": self.message.to_string(),
+            "content": { "type": "text", "text": text },
+        })
+    }
+
+    /// Who answers, where that was open and is another one than before.
+    fn routed(&mut self, routing: &Routing, choices: usize, out: &mut Vec<Value>) {
+        if choices < 2 || self.models == routing.arms {
+            return;
+        }
+        self.models.clone_from(&routing.arms);
+        let models: Vec<_> = routing.arms.iter().map(ToString::to_string).collect();
+        self.aside(&format!("Model: {} ({})", models.join(", "), routing.why), out);
+    }
+
+    fn compacted(&mut self, summary: &str, out: &mut Vec<Value>) {
+        if !self.client.compaction() {
+            let text = "The conversation so far was replaced with a summary.";
+            return self.aside(text, out);
+        }
+        self.compactions += 1;
+        out.push(json!({
+            "sessionUpdate": "compaction_update",
+            "compactionId": self.compactions.to_string(),
+            "status": "completed",
+            "summary": [{ "type": "text", "text": summary }],
+        }));
+    }
+
+    fn notice(&mut self, level: NoticeLevel, text: &str, out: &mut Vec<Value>) {
+        if self.client.notices() {
+            let severity = match level {
+                NoticeLevel::Info => "info",
+                NoticeLevel::Warning => "warning",
+            };
+            out.push(json!({ "sessionUpdate": "notice", "severity": severity, "title": text }));
+            return;
+        }
+        match level {
+            NoticeLevel::Info => self.aside(text, out),
+            NoticeLevel::Warning => self.tell(text, out),
+        }
+    }
+
+    /// Something by the way, which clients show where they show thoughts.
+    fn aside(&mut self, text: &str, out: &mut Vec<Value>) {
+        self.message += 1;
+        out.push(self.chunk("agent_thought_chunk", &format!("{text}\n\n")));
+        self.message += 1;
+    }
+
+    /// Something that must be seen in every client: in the answer, apart from the model's words.
+    pub(crate) fn tell(&mut self, text: &str, out: &mut Vec<Value>) {
+        self.message += 1;
+        let apart = if self.has_text { "\n\n" } else { "" };
+        out.push(self.chunk("agent_message_chunk", &format!("{apart}*{text}*\n\n")));
+        self.message += 1;
+    }
+}
+
+/// Whether gnoma said it in the person's place.
+pub(crate) fn is_note(message: &Message) -> bool {
+    message.text_content().starts_with(SYSTEM_NOTE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::{CallId, ErrorKind, ProviderError, RawJson, StopReason, ToolCall, ToolResult};
+
+    use super::*;
+
+    fn kinds(out: &[Value]) -> Vec<&str> {
+        out.iter().map(|update| update["sessionUpdate"].as_str().unwrap()).collect()
+    }
+
+    fn client(json: &str) -> ClientCapabilities {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn an_answer_with_a_call_is_told_in_order() {
+        let mut translator = Translator::default();
+        let mut out = Vec::new();
+        let call =
+            ToolCall::new(CallId::new("c"), "bash", RawJson::parse(r#"{"command":"ls"}"#).unwrap());
+        let content = vec![Content::text("hi"), Content::ToolCall(call.clone())];
+        let answer = Message::assistant(content, None, Some(StopReason::ToolUse)).unwrap();
+        let result = ToolResult::text(&call, "a.txt", false);
+        for event in [
+            Event::Thinking { text: "hm".into() },
+            Event::Text { text: "hi".into() },
+            Event::ToolCallDrafted { call: call.id.clone(), name: "bash".into() },
+            Event::Appended(Arc::new(answer)),
+            Event::ToolStarted { call: call.clone() },
+            Event::ToolEnded { call, result: result.clone(), diff: None, duration_ms: 1 },
+            Event::Appended(Arc::new(Message::results(vec![result]).unwrap())),
+        ] {
+            translator.event(&event, 1, &mut out);
+        }
+        assert_eq!(
+            kinds(&out),
+            [
+                "agent_thought_chunk",
+                "agent_message_chunk",
+                "tool_call",
+                "tool_call_update",
+                "tool_call_update",
+                "tool_call_update"
+            ]
+        );
+        assert_eq!(out[0]["messageId"], out[1]["messageId"]);
+        assert_eq!(out[5]["status"], "completed");
+    }
+
+    #[test]
+    fn a_model_that_is_given_up_takes_its_drafts_along_and_everybody_sees_it() {
+        let (mut translator, mut out) = (Translator::default(), Vec::new());
+        let model = |name: &str| ModelRef { provider: "p".into(), model: name.into() };
+        for event in [
+            Event::Text { text: "half".into() },
+            Event::ToolCallDrafted { call: CallId::new("c"), name: "bash".into() },
+            Event::ArmChanged {
+                from: model("a"),
+                to: model("b"),
+                why: "busy".into(),
+                retracted: true,
+            },
+        ] {
+            translator.event(&event, 2, &mut out);
+        }
+        assert_eq!(out[2]["status"], "failed");
+        let told = out[3]["content"]["text"].as_str().unwrap();
+        assert!(told.contains("p/a was given up: busy. p/b continues."), "{told}");
+        assert_ne!(out[0]["messageId"], out[3]["messageId"]);
+    }
+
+    #[test]
+    fn notices_go_where_the_client_shows_them() {
+        let notice = |level| Event::Notice { level, text: "careful".into() };
+        let told = |json: &str, level| {
+            let mut out = Vec::new();
+            Translator::new(client(json)).event(&notice(level), 1, &mut out);
+            out[0]["sessionUpdate"].as_str().unwrap().to_owned()
+        };
+        let shows = r#"{"session":{"notices":{},"compaction":{}}}"#;
+        assert_eq!(told(shows, NoticeLevel::Info), "notice");
+        assert_eq!(told("{}", NoticeLevel::Info), "agent_thought_chunk");
+        assert_eq!(told("{}", NoticeLevel::Warning), "agent_message_chunk");
+        let compacted = Event::Compacted { summary: "short".into(), messages: 9 };
+        let mut out = Vec::new();
+        Translator::new(client(shows)).event(&compacted, 1, &mut out);
+        Translator::default().event(&compacted, 1, &mut out);
+        assert_eq!(kinds(&out), ["compaction_update", "agent_thought_chunk"]);
+    }
+
+    #[test]
+    fn the_model_is_told_where_there_was_a_choice_and_it_has_changed() {
+        let model = ModelRef { provider: "p".into(), model: "m".into() };
+        let routed = Event::Routed(Box::new(Routing {
+            kind: "debug".into(),
+            complexity: 1,
+            decided_by: "heuristic".into(),
+            strategy: "single".into(),
+            arms: vec![model],
+            why: "cheap".into(),
+            candidates: Vec::new(),
+            seed: 1,
+        }));
+        let (mut translator, mut out) = (Translator::default(), Vec::new());
+        translator.event(&routed, 1, &mut out);
+        assert!(out.is_empty());
+        translator.event(&routed, 2, &mut out);
+        translator.event(&routed, 2, &mut out);
+        assert_eq!(kinds(&out), ["agent_thought_chunk"]);
+        assert_eq!(out[0]["content"]["text"], "Model: p/m (cheap)\n\n");
+    }
+
+    #[test]
+    fn the_past_is_told_whole_but_for_what_nobody_said() {
+        let (mut translator, mut out) = (Translator::default(), Vec::new());
+        let call =
+            ToolCall::new(CallId::new("c"), "fs.read", RawJson::parse(r#"{"path":"a"}"#).unwrap());
+        let answer = Message::assistant(
+            vec![Content::text("ok"), Content::ToolCall(call.clone())],
+            None,
+            None,
+        );
+        for message in [
+            Message::user_text("hello"),
+            Message::user_text("[system] go on"),
+            answer.unwrap(),
+            Message::results(vec![ToolResult::text(&call, "no such file", true)]).unwrap(),
+        ] {
+            translator.replay(&message, &mut out);
+        }
+        assert_eq!(
+            kinds(&out),
+            ["user_message_chunk", "agent_message_chunk", "tool_call", "tool_call_update"]
+        );
+        assert_eq!(out[3]["status"], "failed");
+    }
+
+    #[test]
+    fn a_retry_says_when() {
+        let error = ProviderError {
+            kind: ErrorKind::Overloaded,
+            provider: "p".into(),
+            message: "busy".into(),
+            status: None,
+            code: None,
+            retry_after: None,
+            hint: None,
+        };
+        let event = Event::Retrying { error, attempt: 2, wait_ms: 1_500, retracted: false };
+        let mut out = Vec::new();
+        Translator::default().event(&event, 1, &mut out);
+        assert!(out[0]["content"]["text"].as_str().unwrap().contains("retrying in 2 s"));
+    }
+}

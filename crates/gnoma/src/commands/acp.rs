@@ -1,0 +1,61 @@
+//! `gnoma acp`: an agent for editors, on standard input and output.
+
+use anyhow::{Context as _, Result};
+use gnoma_acp::{Agent, AgentOptions};
+use gnoma_core::protocol::{Client, SessionSpec};
+use gnoma_host::{HostError, live::Host, opening::Projects};
+
+use crate::{
+    args::TurnArgs,
+    environment::ProcessEnvironment,
+    front::Signals,
+    lowering,
+    report::{self, Exit},
+    server, tui,
+};
+
+pub(super) async fn run(setup: bool, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    if setup {
+        return set_up(args, around).await;
+    }
+    let spec = SessionSpec { interactive: true, ..lowering::spec(args, around) };
+    let (client, host) = connect(around).await;
+    let options = AgentOptions { spec, version: env!("CARGO_PKG_VERSION").to_owned() };
+    let mut agent = Agent::new(client, options);
+    let mut signals = Signals::new(around.ignores_hangup)?;
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let ended = tokio::select! {
+        signal = signals.next() => Ok(Exit::Signalled(signal)),
+        ended = gnoma_acp::run(&mut agent, input, output) => match ended {
+            Ok(()) => Ok(Exit::Done),
+            Err(error) => Err(error).context("the connection to the editor broke"),
+        },
+    };
+    agent.leave();
+    match host {
+        Some(host) => drop(host.shut_down().await),
+        // The server is to hear that the sessions are left.
+        None => agent.left().await,
+    }
+    ended
+}
+
+/// Where sessions live: in the server, where one runs, so that they can be seen at a terminal too; else
+/// in this process.
+async fn connect(around: &ProcessEnvironment) -> (Client, Option<Host>) {
+    match server::find(around).await {
+        Ok(Some(client)) => return (client, None),
+        Ok(None) => (),
+        Err(error) => report::say(format_args!("note: running without the server: {error}")),
+    }
+    let host = Host::new(Projects::default());
+    (host.connect("editor"), Some(host))
+}
+
+/// Asks for a provider at a terminal, as the first start does.
+async fn set_up(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    if !tui::is_meant(args, &[], around) {
+        return Err(HostError::usage("`gnoma acp --setup` needs a terminal").into());
+    }
+    tui::run(args, around).await
+}

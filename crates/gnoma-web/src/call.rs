@@ -90,9 +90,8 @@ fn is_looking(request: &Request, session: Option<&SessionId>) -> bool {
 
 /// The spec of a session that is opened from afar: by a person, and it goes on without a window.
 pub(crate) fn opened(request: &mut Request, complete: impl FnOnce(SessionSpec) -> SessionSpec) {
-    if let Request::Open(spec)
-    | Request::StoredIn { spec, .. }
-    | Request::Delete { spec, .. } = request
+    if let Request::Open(spec) | Request::StoredIn { spec, .. } | Request::Delete { spec, .. } =
+        request
     {
         **spec = complete(std::mem::take(&mut **spec));
         // Programs are not started because somebody afar names them.

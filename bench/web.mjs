@@ -156,7 +156,15 @@ async function axe(page, name) {
   const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] }));
   say(!violations.length, `axe: ${name}`, violations.map((it) => `${it.id} x${it.nodes.length}: ${it.nodes[0].target}`).join("; "));
 }
-const picture = async (page, name) => { if (o.pictures) await page.screenshot({ path: `docs/pictures/web-${name}.png` }); };
+/** Takes a picture, small enough to lie in the project. */
+async function picture(page, name) {
+  if (!o.pictures) return;
+  const usual = page.viewportSize();
+  await page.setViewportSize(usual.width < 500 ? { width: 390, height: 700 } : { width: 900, height: 490 });
+  await wait(300);
+  await page.screenshot({ path: `docs/pictures/web-${name}.png` });
+  await page.setViewportSize(usual);
+}
 
 try {
   const desk = await person(1280, "light", links[0]);

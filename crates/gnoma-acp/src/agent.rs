@@ -18,7 +18,7 @@ use crate::{
     params::{Params, missing},
     permission,
     session::How,
-    state::{Asked, State},
+    state::{AgentState, HostAsked},
     steering, stored,
     wire::{self, Incoming, RpcId},
 };
@@ -32,13 +32,13 @@ const INITIALIZE: &str = "initialize";
 
 /// The agent's side of one connection.
 #[derive(Debug)]
-pub struct Agent(State);
+pub struct Agent(AgentState);
 
 impl Agent {
     /// An agent whose sessions live where `client` leads.
     #[must_use]
     pub fn new(client: Client, options: AgentOptions) -> Self {
-        Self(State::new(client, options))
+        Self(AgentState::new(client, options))
     }
 
     /// What is to be written to the client. Whoever writes some of it takes it out.
@@ -173,7 +173,7 @@ impl Agent {
 
 /// Does what a request asks for. What is answered later is answered by whoever has the answer.
 fn dispatch(
-    state: &mut State,
+    state: &mut AgentState,
     id: &RpcId,
     method: &str,
     params: Option<&RawValue>,
@@ -229,9 +229,9 @@ const METHODS: [&str; 12] = [
 ];
 
 /// The client does not want an answer any more. A prompt still gets the one that says so.
-fn cancel_request(state: &mut State, id: &RpcId) {
+fn cancel_request(state: &mut AgentState, id: &RpcId) {
     let prompt = state.asked.values().find_map(|asked| match asked {
-        Asked::Prompt { session, request } if request == id => Some(session.clone()),
+        HostAsked::Prompt { session, request } if request == id => Some(session.clone()),
         _ => None,
     });
     let running = || {
@@ -248,46 +248,50 @@ fn cancel_request(state: &mut State, id: &RpcId) {
 }
 
 /// The host has answered.
-fn reply(state: &mut State, id: RequestId, result: Result<Reply, RequestError>) {
+fn reply(state: &mut AgentState, id: RequestId, result: Result<Reply, RequestError>) {
     let Some(asked) = state.asked.remove(&id) else { return };
     match asked {
-        Asked::Open { request, how, folder } => {
+        HostAsked::Open { request, how, folder } => {
             opening::opened(state, request, how, &folder, result);
         }
-        Asked::Attach(_) | Asked::Catch(_) | Asked::Page(_) => told(state, &asked, result),
-        Asked::Prompt { session, request } => steering::said(state, &session, &request, result),
-        Asked::Plain(request) => state.answer(&request, &done(result)),
-        Asked::Option { request, session, option } => {
+        HostAsked::Attach(_) | HostAsked::Catch(_) | HostAsked::Page(_) => {
+            told(state, &asked, result)
+        }
+        HostAsked::Prompt { session, request } => steering::said(state, &session, &request, result),
+        HostAsked::Plain(request) => state.answer(&request, &done(result)),
+        HostAsked::Option { request, session, option } => {
             let answer = steering::option_set(state, &session, option, result);
             state.answer(&request, &answer);
         }
-        Asked::Leave { session, request } => stored::left(state, session, request),
-        Asked::Living => {
+        HostAsked::Leave { session, request } => stored::left(state, session, request),
+        HostAsked::Living => {
             if let Ok(Reply::Live(all)) = result {
                 stored::living(state, &all);
             }
         }
-        Asked::Stored { request, folder, from } => {
+        HostAsked::Stored { request, folder, from } => {
             let answer = stored::listed(state, result, folder.as_deref(), from);
             state.answer(&request, &answer);
         }
-        Asked::Delete { session, request } => {
+        HostAsked::Delete { session, request } => {
             let answer = stored::deleted(state, &session, result);
             state.answer(&request, &answer);
         }
-        Asked::Nothing => (),
+        HostAsked::Nothing => (),
     }
     stored::leave_resting(state);
 }
 
 /// The host has answered a session of the client.
-fn told(state: &mut State, asked: &Asked, result: Result<Reply, RequestError>) {
-    let (Asked::Attach(id) | Asked::Catch(id) | Asked::Page(id)) = asked else { return };
+fn told(state: &mut AgentState, asked: &HostAsked, result: Result<Reply, RequestError>) {
+    let (HostAsked::Attach(id) | HostAsked::Catch(id) | HostAsked::Page(id)) = asked else {
+        return;
+    };
     let mut fx = Vec::new();
     if let Some(session) = state.sessions.get_mut(id) {
         match (asked, result) {
-            (Asked::Catch(_), result) => session.caught(result, &mut fx),
-            (Asked::Page(_), result) => session.page(result, &mut fx),
+            (HostAsked::Catch(_), result) => session.caught(result, &mut fx),
+            (HostAsked::Page(_), result) => session.page(result, &mut fx),
             (_, Err(error)) => session.not_attached(error, &mut fx),
             (_, Ok(_)) => (),
         }

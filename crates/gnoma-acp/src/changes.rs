@@ -10,7 +10,7 @@ const MAX_HUNKS: usize = 200;
 /// The changes of a diff. `path` is the file where the call names one; a diff itself names files from the
 /// folder on, and those elsewhere from the root on, without saying which.
 pub(crate) fn of_diff(diff: &str, path: Option<&str>, cwd: &str) -> Vec<Value> {
-    let mut reader = Reader { path, cwd, ..Reader::default() };
+    let mut reader = HunkReader { path, cwd, ..HunkReader::default() };
     for line in diff.split_inclusive('\n') {
         reader.line(line);
     }
@@ -24,7 +24,7 @@ pub(crate) fn of_diff(diff: &str, path: Option<&str>, cwd: &str) -> Vec<Value> {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
+struct HunkReader<'a> {
     path: Option<&'a str>,
     cwd: &'a str,
     file: String,
@@ -43,7 +43,7 @@ struct Hunk {
     left: (usize, usize),
 }
 
-impl Reader<'_> {
+impl HunkReader<'_> {
     fn line(&mut self, line: &str) {
         if let Some(hunk) = self.hunk.as_mut().filter(|hunk| hunk.left != (0, 0)) {
             return hunk.line(line);

@@ -7,7 +7,7 @@ use crate::{error::RpcError, permission::Asking, wire::RpcId};
 
 /// What a session wants done; in this order.
 #[derive(Debug)]
-pub(crate) enum Effect {
+pub(crate) enum SessionEffect {
     /// Tell the client.
     Update(Value),
     /// Answer a request of the client.
@@ -25,6 +25,6 @@ pub(crate) enum Effect {
 }
 
 /// Updates in their order.
-pub(crate) fn updates(updates: Vec<Value>, fx: &mut Vec<Effect>) {
-    fx.extend(updates.into_iter().map(Effect::Update));
+pub(crate) fn updates(updates: Vec<Value>, fx: &mut Vec<SessionEffect>) {
+    fx.extend(updates.into_iter().map(SessionEffect::Update));
 }

@@ -9,7 +9,7 @@ use crate::{
     error::RpcError,
     params::{Params, missing},
     session::{ClientSession, How},
-    state::{Asked, State},
+    state::{AgentState, HostAsked},
     wire::RpcId,
 };
 
@@ -20,7 +20,7 @@ const TERMINAL: &str = "terminal";
 const ELSEWHERE: &str = "provider";
 
 /// The client says what it speaks and can; again where it says so again.
-pub(crate) fn initialize(state: &mut State, params: Params) -> Result<Value, RpcError> {
+pub(crate) fn initialize(state: &mut AgentState, params: Params) -> Result<Value, RpcError> {
     if params.protocol_version.is_none() {
         return Err(missing("protocolVersion"));
     }
@@ -71,7 +71,7 @@ pub(crate) fn authenticate(params: &Params) -> Result<Value, RpcError> {
 
 /// Opens a session.
 pub(crate) fn open(
-    state: &mut State,
+    state: &mut AgentState,
     request: &RpcId,
     mut params: Params,
     how: How,
@@ -92,7 +92,7 @@ pub(crate) fn open(
     let mcp_servers = params.servers()?;
     let spec =
         SessionSpec { folder, more_folders, mcp_servers, start, ..state.options.spec.clone() };
-    let asked = Asked::Open { request: request.clone(), how, folder: spec.folder.clone() };
+    let asked = HostAsked::Open { request: request.clone(), how, folder: spec.folder.clone() };
     state.ask(None, Request::Open(Box::new(spec)), request, asked);
     Ok(())
 }
@@ -109,7 +109,7 @@ fn is_whole(id: &str) -> bool {
 
 /// The host has opened a session, or has not.
 pub(crate) fn opened(
-    state: &mut State,
+    state: &mut AgentState,
     request: RpcId,
     how: How,
     folder: &Path,
@@ -135,12 +135,12 @@ pub(crate) fn opened(
     }
     if !state.in_flight.contains(&request) {
         // Cancelled meanwhile: nobody has seen it.
-        return state.tell(Some(&session), Request::Close, Asked::Nothing);
+        return state.tell(Some(&session), Request::Close, HostAsked::Nothing);
     }
     let client = state.capabilities.clone().unwrap_or_default();
     let open = ClientSession::new(session.clone(), request.clone(), how, &client);
     let attach = Request::Attach { from: None };
-    if state.ask(Some(&session), attach, &request, Asked::Attach(session.clone())) {
+    if state.ask(Some(&session), attach, &request, HostAsked::Attach(session.clone())) {
         state.sessions.insert(session, open);
     }
 }

@@ -24,8 +24,8 @@ pub(crate) struct Params {
     pub session_id: Option<String>,
     cwd: Option<String>,
     additional_directories: Option<Vec<String>>,
-    mcp_servers: Option<Vec<Server>>,
-    pub prompt: Option<Vec<Block>>,
+    mcp_servers: Option<Vec<EditorServer>>,
+    pub prompt: Option<Vec<PromptBlock>>,
     pub mode_id: Option<String>,
     pub config_id: Option<String>,
     pub value: Option<Box<RawValue>>,
@@ -86,7 +86,7 @@ impl ClientCapabilities {
 /// A part of a prompt, of any type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Block {
+pub(crate) struct PromptBlock {
     #[serde(rename = "type")]
     pub kind: String,
     pub text: Option<String>,
@@ -110,19 +110,19 @@ pub(crate) struct Resource {
 /// An MCP server of any transport.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Server {
+struct EditorServer {
     #[serde(rename = "type")]
     kind: Option<String>,
     name: String,
     command: Option<String>,
     args: Vec<String>,
-    env: Vec<Pair>,
+    env: Vec<NameValue>,
     url: Option<String>,
-    headers: Vec<Pair>,
+    headers: Vec<NameValue>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Pair {
+struct NameValue {
     name: String,
     value: String,
 }
@@ -187,8 +187,8 @@ fn absolute(name: &str, path: &str) -> Result<PathBuf, RpcError> {
     Err(RpcError::params(format!("`{name}` is no absolute path: `{path}`")))
 }
 
-fn server(server: Server) -> Result<ClientServer, RpcError> {
-    let Server { kind, name, command, args, env, url, headers } = server;
+fn server(server: EditorServer) -> Result<ClientServer, RpcError> {
+    let EditorServer { kind, name, command, args, env, url, headers } = server;
     let name = tool_name(&name);
     let address = match (kind.as_deref(), command, url) {
         (None | Some("stdio"), Some(command), _) => {
@@ -214,8 +214,8 @@ fn tool_name(name: &str) -> String {
     name.trim().chars().map(fit).collect()
 }
 
-fn variables(pairs: Vec<Pair>) -> Environment {
-    let pairs = pairs.into_iter().map(|Pair { name, value }| (name, value));
+fn variables(pairs: Vec<NameValue>) -> Environment {
+    let pairs = pairs.into_iter().map(|NameValue { name, value }| (name, value));
     Environment::new(pairs.collect::<BTreeMap<_, _>>())
 }
 

@@ -6,7 +6,7 @@ use gnoma_core::{Content, Image};
 
 use crate::{
     error::RpcError,
-    params::{Block, Resource},
+    params::{PromptBlock, Resource},
 };
 
 /// Types of pictures that models take.
@@ -14,7 +14,7 @@ const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp
 
 /// The message. Texts and links become one text, in their order; the texts of resources follow it, each
 /// where its link was; pictures come last.
-pub(crate) fn content(blocks: Vec<Block>) -> Result<Vec<Content>, RpcError> {
+pub(crate) fn content(blocks: Vec<PromptBlock>) -> Result<Vec<Content>, RpcError> {
     let mut said = Said::default();
     for block in blocks {
         said.add(block)?;
@@ -37,7 +37,7 @@ struct Said {
 }
 
 impl Said {
-    fn add(&mut self, block: Block) -> Result<(), RpcError> {
+    fn add(&mut self, block: PromptBlock) -> Result<(), RpcError> {
         match block.kind.as_str() {
             "text" => {
                 let text = block.text.ok_or_else(|| lacks("text", "text"))?;

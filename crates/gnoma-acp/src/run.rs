@@ -44,24 +44,24 @@ pub async fn run(
         };
         let woke = tokio::select! {
             biased;
-            written = output.write(&waiting), if is_writing => Woke::Written(written?),
-            read = input.read(&mut buffer), if waiting.len() < MAX_OUT_BYTES => Woke::Read(read?),
-            message = agent.next(), if waiting.len() < MAX_TOLD_BYTES => Woke::Told(message),
-            () = shows => Woke::Show,
+            written = output.write(&waiting), if is_writing => RunEvent::Written(written?),
+            read = input.read(&mut buffer), if waiting.len() < MAX_OUT_BYTES => RunEvent::Read(read?),
+            message = agent.next(), if waiting.len() < MAX_TOLD_BYTES => RunEvent::Told(message),
+            () = shows => RunEvent::Show,
         };
         // What could not be written yet stays in front of what follows.
         *agent.out() = waiting;
         match woke {
-            Woke::Written(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Woke::Written(count) => drop(agent.out().drain(..count)),
-            Woke::Read(0) | Woke::Told(None) => break,
-            Woke::Read(count) => {
+            RunEvent::Written(0) => return Err(io::ErrorKind::WriteZero.into()),
+            RunEvent::Written(count) => drop(agent.out().drain(..count)),
+            RunEvent::Read(0) | RunEvent::Told(None) => break,
+            RunEvent::Read(count) => {
                 for line in lines.push(buffer.get(..count).unwrap_or_default()) {
                     agent.line(&line);
                 }
             }
-            Woke::Told(Some(message)) => agent.message(message),
-            Woke::Show => {
+            RunEvent::Told(Some(message)) => agent.message(message),
+            RunEvent::Show => {
                 show_at = None;
                 agent.show_output();
             }
@@ -79,7 +79,7 @@ pub async fn run(
 }
 
 /// What has happened.
-enum Woke {
+enum RunEvent {
     Written(usize),
     Read(usize),
     /// By the host; nothing where it has gone.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     config::{self, Pinned},
-    effect::{Effect, updates},
+    effect::{SessionEffect, updates},
     error::RpcError,
     params::ClientCapabilities,
     permission,
@@ -111,7 +111,7 @@ impl ClientSession {
     }
 
     /// Takes in what the host tells of it.
-    pub(crate) fn take(&mut self, message: ServerMessage, fx: &mut Vec<Effect>) {
+    pub(crate) fn take(&mut self, message: ServerMessage, fx: &mut Vec<SessionEffect>) {
         let mut is_past = false;
         match &message {
             ServerMessage::Snapshot(view) => {
@@ -126,7 +126,7 @@ impl ClientSession {
             ServerMessage::Event(envelope) => self.view.apply(envelope),
             ServerMessage::Reply { .. } | ServerMessage::Process(_) => (),
         }
-        fx.extend(self.follower.take(message).map(Effect::Catch));
+        fx.extend(self.follower.take(message).map(SessionEffect::Catch));
         while let Some(event) = self.follower.next_event() {
             if !is_past || is_current(&event) {
                 self.event(event, fx);
@@ -135,9 +135,13 @@ impl ClientSession {
     }
 
     /// Takes in messages that were missed.
-    pub(crate) fn caught(&mut self, result: Result<Reply, RequestError>, fx: &mut Vec<Effect>) {
+    pub(crate) fn caught(
+        &mut self,
+        result: Result<Reply, RequestError>,
+        fx: &mut Vec<SessionEffect>,
+    ) {
         match self.follower.read(result) {
-            Ok(next) => fx.extend(next.map(Effect::Catch)),
+            Ok(next) => fx.extend(next.map(SessionEffect::Catch)),
             Err(error) => {
                 let mut out = Vec::new();
                 self.translator
@@ -150,7 +154,7 @@ impl ClientSession {
         }
     }
 
-    fn event(&mut self, event: Event, fx: &mut Vec<Effect>) {
+    fn event(&mut self, event: Event, fx: &mut Vec<SessionEffect>) {
         match &self.stage {
             Stage::Open => self.live(&event, fx),
             Stage::Starting { .. } => self.starting(event, fx),
@@ -159,7 +163,7 @@ impl ClientSession {
         }
     }
 
-    fn starting(&mut self, event: Event, fx: &mut Vec<Effect>) {
+    fn starting(&mut self, event: Event, fx: &mut Vec<SessionEffect>) {
         match event {
             Event::Started { cwd, .. } => {
                 self.translator.work_in(&cwd);
@@ -182,14 +186,14 @@ impl ClientSession {
     }
 
     /// The session cannot be followed.
-    pub(crate) fn not_attached(&mut self, error: RequestError, fx: &mut Vec<Effect>) {
+    pub(crate) fn not_attached(&mut self, error: RequestError, fx: &mut Vec<SessionEffect>) {
         if let Stage::Starting { request, .. } = &self.stage {
-            fx.push(Effect::Answer(request.clone(), Err(error.into())));
+            fx.push(SessionEffect::Answer(request.clone(), Err(error.into())));
             self.stage = Stage::Ended;
         }
     }
 
-    fn not_opened(&mut self, fx: &mut Vec<Effect>) {
+    fn not_opened(&mut self, fx: &mut Vec<SessionEffect>) {
         let Stage::Starting { request, .. } = &self.stage else { return };
         let error = match &self.view.info.found {
             Some(_) => RpcError::new(
@@ -201,31 +205,38 @@ impl ClientSession {
             }
             None => RpcError::new(RpcError::INTERNAL, self.warnings.join(". ")),
         };
-        fx.push(Effect::Answer(request.clone(), Err(error)));
+        fx.push(SessionEffect::Answer(request.clone(), Err(error)));
         self.stage = Stage::Ended;
     }
 
     /// The client loads or resumes a session that it has already.
-    pub(crate) fn open_again(&mut self, request: RpcId, how: How, fx: &mut Vec<Effect>) {
+    pub(crate) fn open_again(&mut self, request: RpcId, how: How, fx: &mut Vec<SessionEffect>) {
         match (&self.stage, how) {
             (Stage::Open, How::Load) => self.read_past(request, fx),
             (Stage::Open, How::New | How::Resume) => self.begin(request, how, fx),
             (Stage::Starting { .. } | Stage::Reading { .. } | Stage::Ended, _) => {
                 let text = "the session is being opened already";
-                fx.push(Effect::Answer(request, Err(RpcError::new(RpcError::INTERNAL, text))));
+                fx.push(SessionEffect::Answer(
+                    request,
+                    Err(RpcError::new(RpcError::INTERNAL, text)),
+                ));
             }
         }
     }
 
     /// Tells the past, and answers the request when that is done.
-    fn read_past(&mut self, request: RpcId, fx: &mut Vec<Effect>) {
+    fn read_past(&mut self, request: RpcId, fx: &mut Vec<SessionEffect>) {
         let before = self.view.messages;
         self.stage = Stage::Reading { request, pages: Vec::new() };
-        fx.push(Effect::Page(Request::History { before: Some(before), max: MAX_PAGE }));
+        fx.push(SessionEffect::Page(Request::History { before: Some(before), max: MAX_PAGE }));
     }
 
     /// Takes in a page of the past.
-    pub(crate) fn page(&mut self, result: Result<Reply, RequestError>, fx: &mut Vec<Effect>) {
+    pub(crate) fn page(
+        &mut self,
+        result: Result<Reply, RequestError>,
+        fx: &mut Vec<SessionEffect>,
+    ) {
         let Stage::Reading { request, pages } = &mut self.stage else { return };
         match result {
             Ok(Reply::History { first, messages }) => {
@@ -233,7 +244,7 @@ impl ClientSession {
                 pages.push(messages);
                 if !is_all {
                     let next = Request::History { before: Some(first), max: MAX_PAGE };
-                    return fx.push(Effect::Page(next));
+                    return fx.push(SessionEffect::Page(next));
                 }
                 let (request, pages) = (request.clone(), std::mem::take(pages));
                 let mut out = Vec::new();
@@ -247,18 +258,18 @@ impl ClientSession {
             Ok(_) => {
                 let text = "the conversation could not be read";
                 let answer = Err(RpcError::new(RpcError::INTERNAL, text));
-                fx.push(Effect::Answer(request.clone(), answer));
+                fx.push(SessionEffect::Answer(request.clone(), answer));
                 self.stage = Stage::Open;
             }
             Err(error) => {
-                fx.push(Effect::Answer(request.clone(), Err(error.into())));
+                fx.push(SessionEffect::Answer(request.clone(), Err(error.into())));
                 self.stage = Stage::Open;
             }
         }
     }
 
     /// The client has the session from now on.
-    fn begin(&mut self, request: RpcId, how: How, fx: &mut Vec<Effect>) {
+    fn begin(&mut self, request: RpcId, how: How, fx: &mut Vec<SessionEffect>) {
         self.stage = Stage::Open;
         self.commands.clear();
         self.told_options = self.options();
@@ -266,7 +277,7 @@ impl ClientSession {
         if how == How::New {
             opened["sessionId"] = json!(self.id.as_str());
         }
-        fx.push(Effect::Answer(request, Ok(opened)));
+        fx.push(SessionEffect::Answer(request, Ok(opened)));
         self.tell_commands(fx);
         self.tell_usage(fx);
         for event in std::mem::take(&mut self.held) {
@@ -284,7 +295,7 @@ impl ClientSession {
         config::options(&self.view, &self.pinned)
     }
 
-    fn live(&mut self, event: &Event, fx: &mut Vec<Effect>) {
+    fn live(&mut self, event: &Event, fx: &mut Vec<SessionEffect>) {
         let mut out = Vec::new();
         let choices = self.view.models.iter().filter(|choice| choice.arm.is_some()).count();
         match event {
@@ -303,10 +314,10 @@ impl ClientSession {
         self.tell_state(event, fx);
         let is_idle = self.view.state == SessionState::Idle;
         let answers = self.turns.hear(event, is_idle);
-        fx.extend(answers.into_iter().map(|(id, result)| Effect::Answer(id, result)));
+        fx.extend(answers.into_iter().map(|(id, result)| SessionEffect::Answer(id, result)));
         match event {
             // Once the first words are there, and before the turn is over.
-            Event::RoundStarted { round: 1, .. } => fx.push(Effect::Title),
+            Event::RoundStarted { round: 1, .. } => fx.push(SessionEffect::Title),
             Event::State(SessionState::Closed) => self.stage = Stage::Ended,
             _ => (),
         }
@@ -325,18 +336,17 @@ impl ClientSession {
             Outcome::Complete { .. }
             | Outcome::Cancelled
             | Outcome::RoundLimit { .. }
-            | Outcome::Unfit { .. }
             | Outcome::Failed { .. } => (),
         }
     }
 
     /// Tells what is no part of the conversation.
-    fn tell_state(&mut self, event: &Event, fx: &mut Vec<Effect>) {
+    fn tell_state(&mut self, event: &Event, fx: &mut Vec<SessionEffect>) {
         match event {
             Event::Info(_) => self.tell_commands(fx),
             Event::Models { .. } => self.tell_options(fx),
             Event::ModeChanged { mode } => {
-                fx.push(Effect::Update(json!({
+                fx.push(SessionEffect::Update(json!({
                     "sessionUpdate": "current_mode_update", "currentModeId": mode.name(),
                 })));
                 self.tell_options(fx);
@@ -346,7 +356,7 @@ impl ClientSession {
             }
             Event::PermissionAsked { .. } => self.ask(event, fx),
             Event::PermissionDecided { call, allowed, .. } => {
-                fx.push(Effect::Withdraw(call.clone()));
+                fx.push(SessionEffect::Withdraw(call.clone()));
                 let mut out = Vec::new();
                 self.translator.calls.decided(call, *allowed, &mut out);
                 updates(out, fx);
@@ -355,27 +365,27 @@ impl ClientSession {
         }
     }
 
-    fn ask(&mut self, event: &Event, fx: &mut Vec<Effect>) {
+    fn ask(&mut self, event: &Event, fx: &mut Vec<SessionEffect>) {
         let Some(question) = Question::of(event) else { return };
         let mut out = Vec::new();
         let (id, forms) = (self.id.as_str(), self.asks_by_form);
         let asking = permission::ask(id, &question, forms, &mut self.translator, &mut out);
         updates(out, fx);
-        fx.push(Effect::Ask(Box::new(asking)));
+        fx.push(SessionEffect::Ask(Box::new(asking)));
     }
 
     /// Tells what can be chosen, where it has changed.
-    fn tell_options(&mut self, fx: &mut Vec<Effect>) {
+    fn tell_options(&mut self, fx: &mut Vec<SessionEffect>) {
         let options = self.options();
         if self.told_options != options {
             self.told_options = options.clone();
-            fx.push(Effect::Update(json!({
+            fx.push(SessionEffect::Update(json!({
                 "sessionUpdate": "config_option_update", "configOptions": options,
             })));
         }
     }
 
-    fn tell_commands(&mut self, fx: &mut Vec<Effect>) {
+    fn tell_commands(&mut self, fx: &mut Vec<SessionEffect>) {
         if !self.commands.is_empty() && self.commands == self.view.info.commands {
             return;
         }
@@ -394,13 +404,13 @@ impl ClientSession {
             }
             told
         }));
-        fx.push(Effect::Update(json!({
+        fx.push(SessionEffect::Update(json!({
             "sessionUpdate": "available_commands_update", "availableCommands": commands,
         })));
     }
 
     /// Tells how full the window is and what the session cost, where that is known and has changed.
-    fn tell_usage(&mut self, fx: &mut Vec<Effect>) {
+    fn tell_usage(&mut self, fx: &mut Vec<SessionEffect>) {
         let view = &self.view;
         let arm = view.models.iter().find(|choice| choice.arm.is_some() && choice.arm == view.arm);
         let Some(size) = arm.and_then(|choice| choice.window).or(view.info.window) else { return };
@@ -415,22 +425,22 @@ impl ClientSession {
         }
         if used > 0 && self.usage.as_ref() != Some(&update) {
             self.usage = Some(update.clone());
-            fx.push(Effect::Update(update));
+            fx.push(SessionEffect::Update(update));
         }
     }
 
     /// Tells the title, where it is another one.
-    pub(crate) fn tell_title(&mut self, title: &str, changed: &str, fx: &mut Vec<Effect>) {
+    pub(crate) fn tell_title(&mut self, title: &str, changed: &str, fx: &mut Vec<SessionEffect>) {
         if self.is_open() && !title.is_empty() && self.title != title {
             title.clone_into(&mut self.title);
-            fx.push(Effect::Update(json!({
+            fx.push(SessionEffect::Update(json!({
                 "sessionUpdate": "session_info_update", "title": title, "updatedAt": changed,
             })));
         }
     }
 
     /// Shows the outputs of running calls that have grown.
-    pub(crate) fn show_output(&mut self, fx: &mut Vec<Effect>) {
+    pub(crate) fn show_output(&mut self, fx: &mut Vec<SessionEffect>) {
         let mut out = Vec::new();
         self.translator.calls.show_output(&mut out);
         updates(out, fx);

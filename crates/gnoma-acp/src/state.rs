@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     config::Pinned,
-    effect::Effect,
+    effect::SessionEffect,
     error::RpcError,
     params::ClientCapabilities,
     permission::{Asking, Offers},
@@ -37,14 +37,14 @@ pub struct AgentOptions {
 
 /// What the agent holds.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct AgentState {
     pub client: Client,
     pub options: AgentOptions,
     /// What the client can do; `None` before it has said so.
     pub capabilities: Option<ClientCapabilities>,
     pub sessions: HashMap<SessionId, ClientSession>,
     /// What the host is asked.
-    pub asked: HashMap<RequestId, Asked>,
+    pub asked: HashMap<RequestId, HostAsked>,
     /// Requests of the client that are not answered yet.
     pub in_flight: HashSet<RpcId>,
     /// Sessions that are being left, until the host says that they are gone.
@@ -67,7 +67,7 @@ struct OpenQuestion {
 
 /// What a reply of the host is for.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum HostAsked {
     /// A session is opened in a folder.
     Open { request: RpcId, how: How, folder: PathBuf },
     /// The client follows the session from now on.
@@ -101,7 +101,7 @@ pub(crate) enum SetOption {
     Model(Pinned),
 }
 
-impl State {
+impl AgentState {
     pub(crate) fn new(client: Client, options: AgentOptions) -> Self {
         Self {
             client,
@@ -155,7 +155,7 @@ impl State {
         session: Option<&SessionId>,
         request: Request,
         for_request: &RpcId,
-        asked: Asked,
+        asked: HostAsked,
     ) -> bool {
         match self.client.request(session, request) {
             Ok(id) => {
@@ -170,7 +170,7 @@ impl State {
     }
 
     /// Asks the host for something that nobody waits for.
-    pub(crate) fn tell(&mut self, session: Option<&SessionId>, request: Request, asked: Asked) {
+    pub(crate) fn tell(&mut self, session: Option<&SessionId>, request: Request, asked: HostAsked) {
         if let Ok(id) = self.client.request(session, request) {
             self.asked.insert(id, asked);
         }
@@ -186,20 +186,20 @@ impl State {
     }
 
     /// Does what a session wants done.
-    pub(crate) fn perform(&mut self, session: &SessionId, fx: Vec<Effect>) {
+    pub(crate) fn perform(&mut self, session: &SessionId, fx: Vec<SessionEffect>) {
         for effect in fx {
             match effect {
-                Effect::Update(update) => self.update(session, &update),
-                Effect::Answer(id, result) => self.answer(&id, &result),
-                Effect::Ask(asking) => self.put(session, *asking),
-                Effect::Withdraw(call) => self.withdraw(session, Some(&call)),
-                Effect::Catch(request) => {
-                    self.tell(Some(session), request, Asked::Catch(session.clone()));
+                SessionEffect::Update(update) => self.update(session, &update),
+                SessionEffect::Answer(id, result) => self.answer(&id, &result),
+                SessionEffect::Ask(asking) => self.put(session, *asking),
+                SessionEffect::Withdraw(call) => self.withdraw(session, Some(&call)),
+                SessionEffect::Catch(request) => {
+                    self.tell(Some(session), request, HostAsked::Catch(session.clone()));
                 }
-                Effect::Page(request) => {
-                    self.tell(Some(session), request, Asked::Page(session.clone()));
+                SessionEffect::Page(request) => {
+                    self.tell(Some(session), request, HostAsked::Page(session.clone()));
                 }
-                Effect::Title => self.tell(None, Request::List, Asked::Living),
+                SessionEffect::Title => self.tell(None, Request::List, HostAsked::Living),
             }
         }
         if self.sessions.get(session).is_some_and(ClientSession::has_ended) {
@@ -211,7 +211,7 @@ impl State {
     pub(crate) fn forget(&mut self, session: &SessionId) {
         self.sessions.remove(session);
         self.withdraw(session, None);
-        self.tell(Some(session), Request::Detach, Asked::Nothing);
+        self.tell(Some(session), Request::Detach, HostAsked::Nothing);
     }
 
     fn update(&mut self, session: &SessionId, update: &Value) {
@@ -248,6 +248,6 @@ impl State {
             return;
         };
         let request = Request::Answer { call, answer: read(offers) };
-        self.tell(Some(&session), request, Asked::Nothing);
+        self.tell(Some(&session), request, HostAsked::Nothing);
     }
 }

@@ -13,12 +13,16 @@ use crate::{
     params::{Params, missing},
     prompt,
     session::COMPACT,
-    state::{Asked, SetOption, State},
+    state::{AgentState, HostAsked, SetOption},
     wire::RpcId,
 };
 
 /// Says something. It is answered when the turn is over.
-pub(crate) fn say(state: &mut State, request: &RpcId, mut params: Params) -> Result<(), RpcError> {
+pub(crate) fn say(
+    state: &mut AgentState,
+    request: &RpcId,
+    mut params: Params,
+) -> Result<(), RpcError> {
     let blocks = params.prompt.take().ok_or_else(|| missing("prompt"))?;
     let (id, session) = state.open(params.session()?)?;
     let content = prompt::content(blocks)?;
@@ -27,7 +31,7 @@ pub(crate) fn say(state: &mut State, request: &RpcId, mut params: Params) -> Res
         None => (content.clone(), Request::Send { content }),
     };
     session.turns.add(request.clone(), content);
-    let asked = Asked::Prompt { session: id.clone(), request: request.clone() };
+    let asked = HostAsked::Prompt { session: id.clone(), request: request.clone() };
     if !state.ask(Some(&id), wanted, request, asked)
         && let Some(session) = state.sessions.get_mut(&id)
     {
@@ -45,7 +49,7 @@ fn compacts(content: &[Content]) -> Option<String> {
 
 /// The host has taken a prompt, or has not.
 pub(crate) fn said(
-    state: &mut State,
+    state: &mut AgentState,
     session: &SessionId,
     request: &RpcId,
     result: Result<Reply, RequestError>,
@@ -69,29 +73,29 @@ pub(crate) fn said(
 }
 
 /// Cancels what a session does. Where it does nothing, nothing happens.
-pub(crate) fn cancel(state: &mut State, session: &str) {
+pub(crate) fn cancel(state: &mut AgentState, session: &str) {
     if let Ok((id, session)) = state.open(session) {
         session.turns.cancel();
-        state.tell(Some(&id), Request::Cancel, Asked::Nothing);
+        state.tell(Some(&id), Request::Cancel, HostAsked::Nothing);
     }
 }
 
 /// Sets the mode.
 pub(crate) fn set_mode(
-    state: &mut State,
+    state: &mut AgentState,
     request: &RpcId,
     params: &Params,
 ) -> Result<(), RpcError> {
     let (id, _) = state.open(params.session()?)?;
     let mode = config::mode(params.mode_id.as_deref().ok_or_else(|| missing("modeId"))?)?;
-    let asked = Asked::Plain(request.clone());
+    let asked = HostAsked::Plain(request.clone());
     state.ask(Some(&id), Request::SetMode { mode }, request, asked);
     Ok(())
 }
 
 /// Sets an option.
 pub(crate) fn set_option(
-    state: &mut State,
+    state: &mut AgentState,
     request: &RpcId,
     params: &Params,
 ) -> Result<(), RpcError> {
@@ -104,14 +108,14 @@ pub(crate) fn set_option(
         Chosen::Mode(mode) => (Request::SetMode { mode }, SetOption::Mode(mode)),
         Chosen::Model(pinned, arm) => (Request::Pin { arm }, SetOption::Model(pinned)),
     };
-    let asked = Asked::Option { request: request.clone(), session: id.clone(), option };
+    let asked = HostAsked::Option { request: request.clone(), session: id.clone(), option };
     state.ask(Some(&id), wanted, request, asked);
     Ok(())
 }
 
 /// The option is set, or is not.
 pub(crate) fn option_set(
-    state: &mut State,
+    state: &mut AgentState,
     session: &SessionId,
     option: SetOption,
     result: Result<Reply, RequestError>,

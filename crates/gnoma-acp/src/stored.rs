@@ -14,7 +14,7 @@ use crate::{
     error::RpcError,
     params::Params,
     session::ClientSession,
-    state::{Asked, State},
+    state::{AgentState, HostAsked},
     time::iso,
     wire::RpcId,
 };
@@ -25,7 +25,11 @@ const MAX_LISTED: usize = 1_000;
 const PAGE: usize = 100;
 
 /// Lists the stored sessions of a folder; without one those of the folder that the agent was started in.
-pub(crate) fn list(state: &mut State, request: &RpcId, params: &Params) -> Result<(), RpcError> {
+pub(crate) fn list(
+    state: &mut AgentState,
+    request: &RpcId,
+    params: &Params,
+) -> Result<(), RpcError> {
     let from = match params.cursor.as_deref() {
         None => 0,
         Some(cursor) => {
@@ -36,7 +40,7 @@ pub(crate) fn list(state: &mut State, request: &RpcId, params: &Params) -> Resul
     let shown = folder.as_ref().map(|folder| folder.display().to_string());
     let own = state.options.spec.clone();
     let spec = SessionSpec { folder: folder.unwrap_or_else(|| own.folder.clone()), ..own };
-    let asked = Asked::Stored { request: request.clone(), folder: shown, from };
+    let asked = HostAsked::Stored { request: request.clone(), folder: shown, from };
     let wanted = Request::StoredIn { spec: Box::new(spec), max: MAX_LISTED };
     state.ask(None, wanted, request, asked);
     Ok(())
@@ -44,7 +48,7 @@ pub(crate) fn list(state: &mut State, request: &RpcId, params: &Params) -> Resul
 
 /// The page of stored sessions that begins at a place.
 pub(crate) fn listed(
-    state: &mut State,
+    state: &mut AgentState,
     result: Result<Reply, RequestError>,
     folder: Option<&str>,
     from: usize,
@@ -74,15 +78,19 @@ pub(crate) fn listed(
 }
 
 /// Closes a session of the client: what it does is cancelled. It goes on where others see it.
-pub(crate) fn close(state: &mut State, request: &RpcId, params: &Params) -> Result<(), RpcError> {
+pub(crate) fn close(
+    state: &mut AgentState,
+    request: &RpcId,
+    params: &Params,
+) -> Result<(), RpcError> {
     let (id, session) = state.open(params.session()?)?;
     let is_at_work = session.turns.cancel();
     if is_at_work {
-        state.tell(Some(&id), Request::Cancel, Asked::Nothing);
+        state.tell(Some(&id), Request::Cancel, HostAsked::Nothing);
     }
     if !state.watches {
         state.watches = true;
-        state.tell(None, Request::Watch, Asked::Nothing);
+        state.tell(None, Request::Watch, HostAsked::Nothing);
     }
     if is_at_work {
         // Left once its prompts are answered.
@@ -93,15 +101,15 @@ pub(crate) fn close(state: &mut State, request: &RpcId, params: &Params) -> Resu
     Ok(())
 }
 
-fn leave(state: &mut State, session: &SessionId, request: &RpcId) {
-    let asked = Asked::Leave { session: session.clone(), request: request.clone() };
+fn leave(state: &mut AgentState, session: &SessionId, request: &RpcId) {
+    let asked = HostAsked::Leave { session: session.clone(), request: request.clone() };
     if state.ask(Some(session), Request::Detach, request, asked) {
         state.sessions.remove(session);
     }
 }
 
 /// Leaves sessions that were to be closed and have come to rest.
-pub(crate) fn leave_resting(state: &mut State) {
+pub(crate) fn leave_resting(state: &mut AgentState) {
     let sessions = &state.sessions;
     let rests = |session: &ClientSession| !session.turns.is_waited_for();
     let ready: Vec<_> =
@@ -112,13 +120,13 @@ pub(crate) fn leave_resting(state: &mut State) {
 }
 
 /// The session is left: whether it has gone with that is asked, for whoever opens it again at once.
-pub(crate) fn left(state: &mut State, session: SessionId, request: RpcId) {
+pub(crate) fn left(state: &mut AgentState, session: SessionId, request: RpcId) {
     state.leaving.push((session, request));
-    state.tell(None, Request::List, Asked::Living);
+    state.tell(None, Request::List, HostAsked::Living);
 }
 
 /// Answers whoever closed sessions that are gone, or that others see. Titles may have changed.
-pub(crate) fn living(state: &mut State, all: &[LiveSession]) {
+pub(crate) fn living(state: &mut AgentState, all: &[LiveSession]) {
     let is_there =
         |id: &SessionId| all.iter().any(|live| live.status.session == *id && live.subscribers == 0);
     let sessions = &state.sessions;
@@ -140,7 +148,7 @@ pub(crate) fn living(state: &mut State, all: &[LiveSession]) {
 }
 
 /// Something happened to a session of the host.
-pub(crate) fn process(state: &mut State, event: ProcessEvent) {
+pub(crate) fn process(state: &mut AgentState, event: ProcessEvent) {
     match event {
         ProcessEvent::Closed { session } => {
             let closed: Vec<_> = state.leaving.extract_if(.., |(id, _)| *id == session).collect();
@@ -154,14 +162,18 @@ pub(crate) fn process(state: &mut State, event: ProcessEvent) {
 }
 
 /// Deletes a stored session, also one that the client has open.
-pub(crate) fn delete(state: &mut State, request: &RpcId, params: &Params) -> Result<(), RpcError> {
+pub(crate) fn delete(
+    state: &mut AgentState,
+    request: &RpcId,
+    params: &Params,
+) -> Result<(), RpcError> {
     let id = SessionId::new(params.session()?);
     if let Some(session) = state.sessions.get_mut(&id) {
         session.turns.cancel();
     }
     let folder = params.folder_if_any()?.unwrap_or_else(|| state.folder(&id));
     let spec = SessionSpec { folder, ..state.options.spec.clone() };
-    let asked = Asked::Delete { session: id.clone(), request: request.clone() };
+    let asked = HostAsked::Delete { session: id.clone(), request: request.clone() };
     let wanted = Request::Delete { spec: Box::new(spec), id };
     state.ask(None, wanted, request, asked);
     Ok(())
@@ -169,7 +181,7 @@ pub(crate) fn delete(state: &mut State, request: &RpcId, params: &Params) -> Res
 
 /// A session is deleted; one that there is not is as good as that.
 pub(crate) fn deleted(
-    state: &mut State,
+    state: &mut AgentState,
     session: &SessionId,
     result: Result<Reply, RequestError>,
 ) -> Result<Value, RpcError> {

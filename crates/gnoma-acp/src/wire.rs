@@ -84,7 +84,7 @@ pub struct Unreadable {
 /// take many times the memory of its line.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Frame<'a> {
+struct RpcFrame<'a> {
     #[serde(borrow, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, deserialize_with = "present")]
@@ -130,7 +130,7 @@ pub fn decode(line: &Line) -> Result<Option<Incoming>, Unreadable> {
             Err(why) => unparsed(format!("the message is no JSON: {why}")),
         });
     }
-    match serde_json::from_str::<Frame<'_>>(text) {
+    match serde_json::from_str::<RpcFrame<'_>>(text) {
         Ok(frame) => message(&frame).map(Some),
         Err(why) if why.classify() == Category::Data => {
             Err(invalid(format!("the message is no request: {why}")))
@@ -147,7 +147,7 @@ fn unparsed(message: String) -> Unreadable {
     Unreadable { id: RpcId::none(), error: RpcError::new(RpcError::PARSE, message) }
 }
 
-fn message(frame: &Frame<'_>) -> Result<Incoming, Unreadable> {
+fn message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
     let id = match frame.id.map(|id| RpcId::read(id.get())) {
         None => None,
         Some(Some(id)) => Some(id),
@@ -181,7 +181,7 @@ fn message(frame: &Frame<'_>) -> Result<Incoming, Unreadable> {
     })
 }
 
-fn response(frame: &Frame<'_>) -> Incoming {
+fn response(frame: &RpcFrame<'_>) -> Incoming {
     let id = frame.id.and_then(|id| id.get().parse().ok());
     let result = match (frame.error, frame.result) {
         (Some(error), _) => {

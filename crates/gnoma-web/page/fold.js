@@ -98,8 +98,8 @@ function emptyTurn(at) {
   };
 }
 
-/** The questions that wait for a person. */
-export const questionsOf = (view) => view?.turn?.questions ?? [];
+/** The questions that wait for a person: of the turn, and of elfs that go on without one. */
+export const questionsOf = (view) => [...(view?.turn?.questions ?? []), ...(view?.asked ?? [])];
 
 /** Takes in the next envelope; says whether it was news. */
 export function apply(view, envelope) {
@@ -124,8 +124,14 @@ function applyEvent(view, kind, event, at) {
     case "models": view.models = event.models; break;
     case "state":
       view.state = event;
-      if (event === "active") view.turn = emptyTurn(at);
-      else if (event !== "cancelling") view.turn = null;
+      if (event === "active") {
+        view.turn = emptyTurn(at);
+        view.turn.questions = view.asked ?? [];
+        view.asked = undefined;
+      } else if (event !== "cancelling") {
+        view.turn = null;
+        view.asked = undefined;
+      }
       break;
     case "mode_changed": view.mode = event.mode; break;
     case "appended": view.messages += 1; break;
@@ -140,6 +146,12 @@ function applyEvent(view, kind, event, at) {
       break;
     case "cost": view.micro_usd = event.session_micro_usd; break;
     case "compacted": view.last_call = noUsage(); break;
+    case "permission_asked": if (!view.turn) view.asked = [...(view.asked ?? []), question(event)]; break;
+    case "permission_decided": {
+      const left = (view.asked ?? []).filter((it) => it.call.id !== event.call);
+      view.asked = left.length ? left : undefined;
+      break;
+    }
   }
   if (view.turn) applyToTurn(view.turn, kind, event);
 }

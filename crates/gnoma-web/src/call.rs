@@ -38,11 +38,11 @@ pub(crate) fn named(name: &str, body: &[u8]) -> Result<Request, RequestError> {
 /// It is none.
 pub(crate) fn message(body: &[u8]) -> Result<ClientMessage, (RequestId, RequestError)> {
     #[derive(Deserialize)]
-    struct Known {
+    struct Numbered {
         id: RequestId,
     }
     serde_json::from_slice(body).map_err(|error| {
-        let id = serde_json::from_slice(body).map_or(RequestId(0), |Known { id }| id);
+        let id = serde_json::from_slice(body).map_or(RequestId(0), |Numbered { id }| id);
         (id, malformed(&error.to_string()))
     })
 }
@@ -90,8 +90,12 @@ fn is_looking(request: &Request, session: Option<&SessionId>) -> bool {
 
 /// The spec of a session that is opened from afar: by a person, and it goes on without a window.
 pub(crate) fn opened(request: &mut Request, complete: impl FnOnce(SessionSpec) -> SessionSpec) {
-    if let Request::Open(spec) = request {
+    if let Request::Open(spec) | Request::StoredIn { spec, .. } | Request::Delete { spec, .. } =
+        request
+    {
         **spec = complete(std::mem::take(&mut **spec));
+        // Programs are not started because somebody afar names them.
+        spec.mcp_servers.clear();
     }
 }
 

@@ -16,14 +16,14 @@ use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use crate::{
     limits::{SIGN_OF_LIFE, WRITE_BYTES},
-    route::Wanted,
+    route::StreamQuery,
 };
 
 /// Asks for what is wanted.
 ///
 /// # Errors
 /// The connection has ended, or takes no more.
-pub(crate) fn ask(client: &mut Client, wanted: Wanted) -> Result<Asked, RequestError> {
+pub(crate) fn ask(client: &mut Client, wanted: StreamQuery) -> Result<Attaching, RequestError> {
     if wanted.process {
         client.request(None, Request::Watch)?;
     }
@@ -32,16 +32,16 @@ pub(crate) fn ask(client: &mut Client, wanted: Wanted) -> Result<Asked, RequestE
         let id = client.request(Some(&session), Request::Attach { from })?;
         asked.push((id, session));
     }
-    Ok(Asked(asked))
+    Ok(Attaching(asked))
 }
 
 /// Which session each request to attach is for.
-pub(crate) struct Asked(Vec<(RequestId, SessionId)>);
+pub(crate) struct Attaching(Vec<(RequestId, SessionId)>);
 
 /// Tells what happens, beginning with `hello`. Ends when the connection to the host does.
 pub(crate) fn stream(
     client: Client,
-    asked: Asked,
+    asked: Attaching,
     hello: &Value,
     permit: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Bytes> + Send + use<> {
@@ -60,7 +60,7 @@ pub(crate) fn stream(
 }
 
 /// The next events, and what else is there already; a sign of life where nothing happens.
-async fn more(messages: &mut Messages, asked: &Asked) -> Option<Vec<u8>> {
+async fn more(messages: &mut Messages, asked: &Attaching) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     loop {
         match timeout(SIGN_OF_LIFE, messages.next()).await {
@@ -78,7 +78,7 @@ async fn more(messages: &mut Messages, asked: &Asked) -> Option<Vec<u8>> {
     }
 }
 
-fn tell(message: &ServerMessage, asked: &Asked, out: &mut Vec<u8>) {
+fn tell(message: &ServerMessage, asked: &Attaching, out: &mut Vec<u8>) {
     match message {
         ServerMessage::Event(envelope) => {
             let position = Position { epoch: envelope.epoch, seq: envelope.seq };

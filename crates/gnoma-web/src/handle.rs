@@ -29,7 +29,7 @@ use crate::{
         ANSWER_PATIENCE, MAX_BODIES, MAX_BODY_BYTES, MAX_EXCHANGE_BYTES, MAX_NAME_BYTES,
         MAX_STREAMS,
     },
-    route::{self, Route, Wanted},
+    route::{self, Route, StreamQuery},
 };
 
 /// The name that a client has over all its requests, so that one that it sends again has no second effect.
@@ -103,14 +103,14 @@ impl Handler {
 
     async fn exchange<B: Body<Data = Bytes> + Unpin>(&self, body: B) -> Answered {
         #[derive(Deserialize)]
-        struct Shown {
+        struct ShownToken {
             token: String,
         }
         let bytes = match body::read(body, MAX_EXCHANGE_BYTES).await {
             Ok(bytes) => bytes,
             Err(why) => return answer::unread(why, MAX_EXCHANGE_BYTES),
         };
-        let shown = serde_json::from_slice::<Shown>(&bytes).map_err(|_| Denial::Token);
+        let shown = serde_json::from_slice::<ShownToken>(&bytes).map_err(|_| Denial::Token);
         let found = shown.and_then(|shown| {
             let (rights, cookie, key) = self.access.exchange(&shown.token)?;
             Ok((rights, cookie, json!({ "key": key })))
@@ -165,7 +165,12 @@ impl Handler {
         }
     }
 
-    async fn events(&self, mut wanted: Wanted, rights: Rights, headers: &HeaderMap) -> Answered {
+    async fn events(
+        &self,
+        mut wanted: StreamQuery,
+        rights: Rights,
+        headers: &HeaderMap,
+    ) -> Answered {
         let Ok(permit) = Arc::clone(&self.streams).try_acquire_owned() else {
             return answer::busy("too many pages are open");
         };

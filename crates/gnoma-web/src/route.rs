@@ -27,7 +27,7 @@ pub(crate) enum Route {
     /// What this server is.
     Hello,
     /// What happens, as it happens.
-    Events(Wanted),
+    Events(StreamQuery),
     /// A request of the protocol by its name.
     Call {
         /// The session that it is for.
@@ -41,7 +41,7 @@ pub(crate) enum Route {
 
 /// What a stream shall tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct StreamQuery {
     /// What happens to any session of the process.
     pub(crate) process: bool,
     /// What happens in these sessions, after these positions.
@@ -94,8 +94,8 @@ fn is_word(word: &str) -> bool {
 }
 
 /// Reads `watch=1&attach=ID&attach=ID@EPOCH.SEQ`.
-fn wanted(query: &str) -> Result<Wanted, Nowhere> {
-    let mut wanted = Wanted::default();
+fn wanted(query: &str) -> Result<StreamQuery, Nowhere> {
+    let mut wanted = StreamQuery::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("watch", "1")) => wanted.process = true,
@@ -166,7 +166,7 @@ mod tests {
         let events = |query: &str| route(&Method::GET, "/api/v1/events", Some(query));
         let at = Position { epoch: Epoch(7), seq: 9 };
         let sessions = vec![(SessionId::new("a"), None), (SessionId::new("b"), Some(at))];
-        let wanted = Wanted { process: true, sessions };
+        let wanted = StreamQuery { process: true, sessions };
         assert_eq!(events("watch=1&attach=a&attach=b@7.9"), Ok(Route::Events(wanted)));
         let many = "attach=a&".repeat(MAX_ATTACHED + 1);
         for wrong in ["attach=", "attach=a@", "attach=a@x.1", "attach=a@1", "watch=2", "x", &many] {

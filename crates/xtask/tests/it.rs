@@ -28,8 +28,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-schema", &[]),
     ("gnoma-tui", &["gnoma-core"]),
     ("gnoma-serve", &["gnoma-core"]),
-    ("gnoma-acp", &["gnoma-core"]),
     ("gnoma-web", &["gnoma-core"]),
+    ("gnoma-acp", &["gnoma-core"]),
     ("gnoma-tools", &["gnoma-core", "gnoma-sandbox"]),
     ("gnoma-extend", &["gnoma-core", "gnoma-net", "gnoma-sandbox"]),
     ("gnoma-engine", &["gnoma-core", "gnoma-guard", "gnoma-router", "gnoma-schema"]),
@@ -204,11 +204,17 @@ fn pictures_are_those_that_the_script_makes() {
     let scenes = crates().join("gnoma-bench/src/command/pictures/scenes.rs");
     let scenes = fs::read_to_string(scenes).unwrap();
     let mut named = BTreeSet::new();
-    for page in ["README.md", "docs/tui.md"] {
+    for page in ["README.md", "docs/tui.md", "docs/web.md"] {
         named.extend(shown(&root.join(page)));
     }
+    let browser = fs::read_to_string(root.join("bench/web.mjs")).unwrap();
     for name in &named {
-        assert!(scenes.contains(&format!("(\"{name}\"")), "no scene makes {name}.png");
+        // Those of the page are taken by a browser.
+        let is_made = match name.strip_prefix("web-") {
+            Some(name) => browser.contains(&format!("\"{name}\");")),
+            None => scenes.contains(&format!("(\"{name}\"")),
+        };
+        assert!(is_made, "no scene makes {name}.png");
     }
     let mut there = BTreeSet::new();
     for entry in fs::read_dir(root.join("docs/pictures")).unwrap() {

@@ -78,7 +78,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             serve::run(idle_exit, replace, http, &turn, around).await
         }
         Some(Sub::Web { port, lan, new_links }) => {
-            web::run(web::Wanted { port, lan, new_links }, &turn, around).await
+            web::run(web::PageOptions { port, lan, new_links }, &turn, around).await
         }
         Some(Sub::Acp { setup }) => acp::run(setup, &turn, around).await,
         Some(Sub::Attach { session }) => attach::run(session.as_deref(), &turn, around).await,

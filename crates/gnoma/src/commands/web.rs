@@ -21,7 +21,7 @@ use crate::{
 
 /// How a page is wanted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct PageOptions {
     pub(super) port: u16,
     /// Also from other machines.
     pub(super) lan: bool,
@@ -31,11 +31,11 @@ pub(super) struct Wanted {
 
 /// Serves the page: for the server of this user where one runs, else as that server.
 pub(super) async fn run(
-    wanted: Wanted,
+    wanted: PageOptions,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let Wanted { port, lan, new_links } = wanted;
+    let PageOptions { port, lan, new_links } = wanted;
     if lan {
         return Err(web::beyond(port, "`--lan` is not available").into());
     }

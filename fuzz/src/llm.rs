@@ -245,5 +245,6 @@ fn request(answer: Message) -> ModelRequest {
         temperature: None,
         effort: None,
         context_window: None,
+        format: None,
     }
 }

@@ -86,6 +86,7 @@ impl Conversation {
             temperature: None,
             effort: None,
             context_window: None,
+            format: None,
         }
     }
 

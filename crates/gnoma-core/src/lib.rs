@@ -32,7 +32,9 @@ pub use message::{
     ToolCall, ToolResult,
 };
 pub use price::Price;
-pub use provider::{Effort, EventStream, ModelInfo, ModelRequest, Provider, ToolChoice};
+pub use provider::{
+    AnswerFormat, Effort, EventStream, FormatStage, ModelInfo, ModelRequest, Provider, ToolChoice,
+};
 pub use secret::Secret;
 pub use session::{Command, Event};
 pub use stream::{Accumulator, Response, StopReason, StreamEvent};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::ProviderError,
+    json::RawJson,
     message::Message,
     stream::StreamEvent,
     tool::{BoxFuture, ToolSpec},
@@ -41,6 +42,26 @@ pub enum ToolChoice {
     Tool(String),
 }
 
+/// When the answer in its form is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FormatStage {
+    /// Tools may be called first. The schema goes along where the wire lets both stand together.
+    WithTools,
+    /// Now, in the wire's own way; where it has none, as the arguments of a tool.
+    AnswerNow,
+    /// Now, as the arguments of a tool that is called for it.
+    AsCall,
+}
+
+/// The form that an answer must have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerFormat {
+    /// The JSON schema that it fits.
+    pub schema: Arc<RawJson>,
+    /// When it is wanted.
+    pub stage: FormatStage,
+}
+
 /// One question to a model.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
@@ -63,6 +84,8 @@ pub struct ModelRequest {
     pub effort: Option<Effort>,
     /// Window in tokens that a local server should allot (Ollama's `num_ctx`); `None` asks for none.
     pub context_window: Option<u32>,
+    /// The form that the answer must have; `None` for words.
+    pub format: Option<AnswerFormat>,
 }
 
 /// A model a provider offers.

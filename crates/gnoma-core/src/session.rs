@@ -10,6 +10,7 @@ pub use self::answer::{Inquiry, PermissionAnswer, Scope};
 use crate::{
     error::ProviderError,
     info::{Choice, SessionInfo},
+    json::RawJson,
     message::{CallId, Content, Message, ModelRef, ToolCall, ToolResult},
     stream::StopReason,
     usage::Usage,
@@ -163,6 +164,13 @@ pub enum Outcome {
     Stuck {
         /// What was repeated.
         what: String,
+    },
+    /// No answer had the form that it must have.
+    Unfit {
+        /// What was wrong with the last one; a line for each fault.
+        why: String,
+        /// How many did not fit.
+        answers: u32,
     },
     /// The provider failed for good.
     Failed {
@@ -459,6 +467,11 @@ pub enum Event {
         /// person.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         undelivered: Vec<Arc<Message>>,
+        /// The answer, where the session has a form for it ([`SessionSpec::answer_schema`]) and one had it.
+        ///
+        /// [`SessionSpec::answer_schema`]: crate::protocol::SessionSpec::answer_schema
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<RawJson>,
     },
     /// Something that this version does not know: the host is newer than the client.
     Unknown,

@@ -25,6 +25,7 @@ pub mod resume;
 pub mod rights;
 pub mod routing;
 pub mod session;
+pub mod shape;
 pub mod tokens;
 mod turn;
 
@@ -36,5 +37,6 @@ pub use crate::{
     rights::Rights,
     routing::Routes,
     session::{Handle, Options, Session, ToolUpdates},
+    shape::Shape,
     turn::Limits,
 };

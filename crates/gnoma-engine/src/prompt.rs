@@ -206,6 +206,13 @@ pub(crate) const GREEN: &str =
 pub(crate) const LAST_WORDS: &str = "That is enough. No more tools: answer the user now, in plain words, \
      with what you did and what you know.";
 
+pub(crate) fn unfit(why: &str) -> String {
+    format!(
+        "Your answer does not fit the JSON Schema that it must fit:\n{why}\nGive the whole answer again: one \
+         JSON value that fits, with nothing before or behind it."
+    )
+}
+
 pub(crate) fn patch_spiral(path: &str) -> String {
     format!(
         "Several changes to `{path}` have failed. Stop editing it piece by piece: read it, decide its \

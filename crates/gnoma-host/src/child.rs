@@ -35,7 +35,7 @@ pub(crate) fn project(parent: &Project, wanted: &SessionSpec, notices: Notices) 
 /// What it is opened with: the parent's, but for what a session may choose for another one.
 fn spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<SessionSpec> {
     let SessionSpec { folder, more_folders, environment, umask, profile, .. } = wanted;
-    let SessionSpec { overrides, system, start, interactive, detach: _, .. } = wanted;
+    let SessionSpec { overrides, system, answer_schema, start, interactive, .. } = wanted;
     let is_other = [
         ("environment", !environment.variables().is_empty() && *environment != parent.environment),
         ("umask", umask.is_some() && *umask != parent.umask),
@@ -59,6 +59,7 @@ fn spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<S
         profile: parent.profile.clone(),
         overrides: overrides.clone(),
         system: system.clone(),
+        answer_schema: answer_schema.clone(),
         start: Start::New,
         interactive: *interactive && parent.interactive,
         detach: Detach::Keep,

@@ -4,15 +4,15 @@ use std::{path::Path, sync::Arc};
 
 use gnoma_config::settings::{Provider, Tools};
 use gnoma_core::tool::Tier;
-use gnoma_engine::{Keeping, Limits, Routes, prompt, session};
+use gnoma_engine::{Keeping, Limits, Routes, Shape, prompt, session};
 use gnoma_extend::Extensions;
 
-use crate::{Project, Result, extensions, guarding};
+use crate::{HostError, Project, Result, extensions, guarding};
 
 /// The options of the session `id` over these models, of which nothing is kept yet.
 ///
 /// # Errors
-/// The rules about permissions cannot be used.
+/// The rules about permissions cannot be used, or the form of answers cannot be checked.
 pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<session::Options> {
     let Project { spec, guard, places, shared, .. } = project;
     let (network, clock) = (&project.routing.network, shared.clock());
@@ -28,6 +28,8 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
     for torn in trials.iter().flat_map(|trials| trials.recover()) {
         project.notices.warning(torn);
     }
+    let shape = spec.answer_schema.as_ref().map(Shape::read).transpose();
+    let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
     let hooks = extensions::hooks(project, &id);
     let extensions = Extensions::read(extensions::places(project), hooks);
     let extensions = Arc::new(extensions.with_servers(Arc::clone(&project.servers)));
@@ -38,7 +40,8 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
         place: guarding::place(guard, places, spec, trials),
         tools: all_tools,
         routes,
-        system: system_prompt(project, extensions.prompt()),
+        system: system_prompt(project, extensions.prompt(), shape.as_ref()),
+        shape,
         lifecycle: Some(extensions),
         mode: guard.permission.mode,
         permissions: guarding::permissions(guard)?,
@@ -103,10 +106,11 @@ fn shell(tools: &Tools) -> &str {
 
 type SystemPrompt = Box<dyn Fn(Tier) -> String + Send + Sync>;
 
-fn system_prompt(project: &Project, skills: String) -> SystemPrompt {
+fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> SystemPrompt {
+    let form = shape.map(Shape::instructions).unwrap_or_default();
     let Project { spec, tools, notices, .. } = project;
     if let Some(system) = spec.system.clone() {
-        return Box::new(move |_| system.clone());
+        return Box::new(move |_| format!("{system}{form}"));
     }
     let instructions = extensions::instructions(spec);
     for warning in &instructions.warnings {
@@ -125,6 +129,6 @@ fn system_prompt(project: &Project, skills: String) -> SystemPrompt {
             instructions: instructions.trim_end(),
             skills: &skills,
         };
-        prompt::system(tier, place)
+        prompt::system(tier, place) + &form
     })
 }

@@ -23,6 +23,7 @@ use crate::{
     body::Encoder,
     dialect::{Decode, Dialect, Events},
     errors,
+    format::{self, Shaped, answer::AnswerCalls},
     framing::Framer,
     textcall::TextCalls,
 };
@@ -75,8 +76,9 @@ impl Provider for Client {
 impl Endpoint {
     /// Asks. What headers tell of rate limits is the first event, whether the call is answered or
     /// refused.
-    async fn ask(&self, request: &ModelRequest) -> AnswerState {
-        let (body, names) = self.encoder.encode(&*self.dialect, &self.profile.name, request);
+    async fn ask(&self, asked: &ModelRequest) -> AnswerState {
+        let Shaped { request, as_call } = format::shaped(&self.profile, asked);
+        let (body, names) = self.encoder.encode(&*self.dialect, &self.profile.name, &request);
         let reply = match self.exchange(&self.dialect.path(&request.model), Some(body)).await {
             Ok(reply) => reply,
             Err(error) => return AnswerState::Draining(Events::new(), Some(error)),
@@ -88,12 +90,14 @@ impl Endpoint {
         };
         let text_calls = (self.profile.reads_text_calls() && !request.tools.is_empty())
             .then(|| TextCalls::new(Arc::clone(&names), Arc::clone(&request.tools)));
+        let wrapped = |format: &_| AnswerCalls::new(format::is_wrapped(format));
         AnswerState::Reading(Box::new(Reading {
             body: reply.into_body(),
             framer: Framer::default(),
             decoder: self.dialect.decoder(names),
             events,
             text_calls,
+            answer_calls: asked.format.as_ref().filter(|_| as_call).map(wrapped),
         }))
     }
 
@@ -172,6 +176,7 @@ struct Reading {
     decoder: Box<dyn Decode>,
     events: Events,
     text_calls: Option<TextCalls>,
+    answer_calls: Option<AnswerCalls>,
 }
 
 impl Reading {
@@ -187,6 +192,9 @@ impl Reading {
         }
         if let Some(text_calls) = &mut self.text_calls {
             text_calls.filter(&mut self.events);
+        }
+        if let Some(answer_calls) = &mut self.answer_calls {
+            answer_calls.filter(&mut self.events);
         }
         Ok(())
     }
@@ -210,6 +218,9 @@ impl Reading {
     fn drain(&mut self) -> Events {
         if let Some(text_calls) = &mut self.text_calls {
             text_calls.finish(&mut self.events);
+        }
+        if let Some(answer_calls) = &mut self.answer_calls {
+            answer_calls.filter(&mut self.events);
         }
         std::mem::take(&mut self.events)
     }

@@ -18,6 +18,7 @@ mod dialect;
 mod envelope;
 mod errors;
 mod families;
+mod format;
 mod framing;
 mod google;
 mod halves;
@@ -98,7 +99,8 @@ pub mod internals {
         /// The body that would be sent for `request`, in pieces.
         #[must_use]
         pub fn body(&self, request: &ModelRequest) -> Vec<Bytes> {
-            self.encoder.encode(&*self.dialect, &self.provider, request).0
+            let shaped = crate::format::shaped(self.dialect.profile(), request);
+            self.encoder.encode(&*self.dialect, &self.provider, &shaped.request).0
         }
     }
 

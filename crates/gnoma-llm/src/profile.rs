@@ -51,6 +51,17 @@ pub enum EffortField {
     Template,
 }
 
+/// Whether a chat server has a field for the form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormatField {
+    /// It has none, or none for streamed answers.
+    None,
+    /// It has one, and a model that is held to it can call nothing.
+    Alone,
+    /// It has one, and tools may stand beside it.
+    Beside,
+}
+
 /// The small differences between servers compatible with OpenAI's chat completions. One row of a
 /// table per known server; an unknown one gets [`Quirks::COMPATIBLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +72,8 @@ pub struct Quirks {
     pub stream_usage: bool,
     /// How effort is asked for.
     pub effort: EffortField,
+    /// How the form of an answer is asked for.
+    pub format: FormatField,
     /// Whether it takes pictures.
     pub images: bool,
     /// Longest call id it takes, in bytes.
@@ -77,6 +90,7 @@ impl Quirks {
         max_tokens: MaxTokensField::MaxTokens,
         stream_usage: true,
         effort: EffortField::None,
+        format: FormatField::Alone,
         images: true,
         max_call_id: 256,
         api_key_header: false,
@@ -85,6 +99,7 @@ impl Quirks {
     const OPENAI: Self = Self {
         max_tokens: MaxTokensField::MaxCompletionTokens,
         effort: EffortField::Words(families::OPENAI),
+        format: FormatField::Beside,
         max_call_id: 40,
         text_calls: false,
         ..Self::COMPATIBLE
@@ -196,7 +211,11 @@ pub const KNOWN: &[KnownProvider] = &[
         base_url: "https://openrouter.ai/api/v1",
         local: false,
         default_model: "openrouter/auto",
-        quirks: Quirks { effort: EffortField::Reasoning, ..Quirks::HOSTED },
+        quirks: Quirks {
+            effort: EffortField::Reasoning,
+            format: FormatField::Beside,
+            ..Quirks::HOSTED
+        },
     },
     KnownProvider {
         name: "groq",
@@ -204,7 +223,12 @@ pub const KNOWN: &[KnownProvider] = &[
         base_url: "https://api.groq.com/openai/v1",
         local: false,
         default_model: "openai/gpt-oss-120b",
-        quirks: Quirks { effort: EffortField::Words(families::GROQ), ..Quirks::HOSTED },
+        // It has a field, but not for answers that are streamed.
+        quirks: Quirks {
+            effort: EffortField::Words(families::GROQ),
+            format: FormatField::None,
+            ..Quirks::HOSTED
+        },
     },
     KnownProvider {
         name: "deepseek",
@@ -212,7 +236,12 @@ pub const KNOWN: &[KnownProvider] = &[
         base_url: "https://api.deepseek.com",
         local: false,
         default_model: "deepseek-v4-flash",
-        quirks: Quirks { effort: EffortField::Thinking, images: false, ..Quirks::HOSTED },
+        quirks: Quirks {
+            effort: EffortField::Thinking,
+            format: FormatField::None,
+            images: false,
+            ..Quirks::HOSTED
+        },
     },
     KnownProvider {
         name: "xai",
@@ -220,7 +249,11 @@ pub const KNOWN: &[KnownProvider] = &[
         base_url: "https://api.x.ai/v1",
         local: false,
         default_model: "grok-4.3",
-        quirks: Quirks { effort: EffortField::Words(families::XAI), ..Quirks::HOSTED },
+        quirks: Quirks {
+            effort: EffortField::Words(families::XAI),
+            format: FormatField::Beside,
+            ..Quirks::HOSTED
+        },
     },
     KnownProvider {
         name: "azure",

@@ -186,6 +186,7 @@ mod tests {
             temperature: None,
             effort: None,
             context_window: None,
+            format: None,
         }
     }
 

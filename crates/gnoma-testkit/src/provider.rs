@@ -195,6 +195,7 @@ mod tests {
             temperature: None,
             effort: None,
             context_window: None,
+            format: None,
         }
     }
 

@@ -43,6 +43,7 @@ Examples:
   git diff | gnoma \"review this\"
   gnoma --permission accept_edits \"rename Foo to Bar\"
   gnoma --continue \"and now the tests\"
+  gnoma --json-schema schema.json \"which files name a port, and which?\"
   gnoma demo            a whole turn without key, server or network
 
 Words are a prompt, also after `--`; a command is the first word alone.
@@ -50,6 +51,7 @@ Words are a prompt, also after `--`; a command is the first word alone.
 Exit codes: 0 done, 1 error, 2 usage or configuration, 3 the provider refused the key,
 4 something needed approval and nobody could be asked, 5 a cap on money is reached,
 6 the limit of model calls is reached, 7 no model could answer,
+8 no answer fits the schema of --json-schema,
 130 stopped by Ctrl+C, 143 by SIGTERM, 129 by SIGHUP or a closed terminal."
 )]
 pub(crate) struct Args {
@@ -87,6 +89,11 @@ pub(crate) struct TurnArgs {
     /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub output_format: OutputFormat,
+
+    /// Answer in JSON that fits this JSON Schema: a file, or the schema itself. Exit code 8 when the
+    /// model gives no such answer.
+    #[arg(long, value_name = "FILE|TEXT")]
+    pub json_schema: Option<String>,
 
     /// Maximum number of model calls in one turn.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

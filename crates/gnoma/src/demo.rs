@@ -68,7 +68,8 @@ pub(crate) async fn run(around: &ProcessEnvironment) -> anyhow::Result<Exit> {
         | Exit::NotApproved
         | Exit::OverBudget
         | Exit::OverLimit
-        | Exit::NoModel => (),
+        | Exit::NoModel
+        | Exit::Unfit => (),
         stopped @ (Exit::Unread | Exit::Interrupted | Exit::Signalled(_)) => return Ok(stopped),
     }
     let test = Command::new("sh").arg("test.sh").current_dir(&project).output();
@@ -106,7 +107,7 @@ async fn turn(around: &ProcessEnvironment, project: &Path) -> anyhow::Result<Exi
     let arm = Arm::new(Connection::new(Arc::new(script), true), "script");
     let options =
         session::options(&project, gnoma_host::clock::session_id(), routing::single(arm))?;
-    let front = Front::new(OutputFormat::Text, around, Arc::clone(&project.firewall));
+    let front = Front::new(OutputFormat::Text, around, Arc::clone(&project.firewall), None);
     let host = Host::new(Scripted(Mutex::new(Some(options))));
     let session = Attached::open(&host, &mut project.spec.clone(), around).await?;
     front.turn(session, vec![Content::text(PROMPT)], Some(Asker::of_demo())).await

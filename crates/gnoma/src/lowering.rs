@@ -52,6 +52,7 @@ pub(crate) fn spec(args: &TurnArgs, around: &ProcessEnvironment) -> SessionSpec 
             max_rounds: args.max_turns,
         },
         system: args.system.clone(),
+        answer_schema: None,
         start: Start::New,
         interactive: false,
         detach: Detach::Close,

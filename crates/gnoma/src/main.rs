@@ -3,6 +3,7 @@
 //! Only this crate reads the environment, the working folder and the settings as a whole; the others
 //! get what they need as options.
 
+mod answer_schema;
 mod args;
 mod commands;
 mod continuing;

@@ -35,6 +35,8 @@ pub(crate) enum Exit {
     OverLimit,
     /// Code 7: no model could answer.
     NoModel,
+    /// Code 8: no answer has the form that was asked for.
+    Unfit,
     /// Code 130: the person stopped it.
     Interrupted,
     /// Code 128 and the signal's number: the system ended it.
@@ -81,6 +83,7 @@ impl Exit {
             Self::OverBudget => 5,
             Self::OverLimit => 6,
             Self::NoModel => 7,
+            Self::Unfit => 8,
             Self::Interrupted => OF_INTERRUPT,
             Self::Signalled(number) => u8::try_from(OF_SIGNALS + number).unwrap_or(OF_INTERRUPT),
         }

@@ -85,7 +85,8 @@ fn turn_event() -> impl Strategy<Value = Event> {
             outcome: Outcome::Complete { stop: StopReason::EndTurn },
             rounds: 1,
             usage: Usage::default(),
-            undelivered: Vec::new()
+            undelivered: Vec::new(),
+            answer: None,
         }),
     ]
 }

@@ -150,12 +150,21 @@ pub(super) fn events() -> Vec<Event> {
             rounds: 3,
             usage: usage(),
             undelivered: vec![Arc::new(Message::user_text("later"))],
+            answer: None,
+        },
+        Event::TurnEnded {
+            outcome: Outcome::Unfit { why: why(), answers: 4 },
+            rounds: 4,
+            usage: usage(),
+            undelivered: Vec::new(),
+            answer: None,
         },
         Event::TurnEnded {
             outcome: Outcome::Complete { stop: StopReason::EndTurn },
             rounds: 1,
             usage: usage(),
             undelivered: Vec::new(),
+            answer: Some(RawJson::empty_object()),
         },
         Event::Unknown,
     ]
@@ -175,6 +184,7 @@ fn spec() -> SessionSpec {
             ..Overrides::default()
         },
         system: Some("be brief".into()),
+        answer_schema: Some(RawJson::empty_object()),
         start: Start::Stored { id: "abc".into(), fork: true },
         interactive: true,
         detach: Detach::Keep,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::PermissionMode;
+use crate::{json::RawJson, session::PermissionMode};
 
 /// What a session is opened with.
 ///
@@ -30,6 +30,8 @@ pub struct SessionSpec {
     pub overrides: Overrides,
     /// System prompt in place of the built-in one.
     pub system: Option<String>,
+    /// JSON schema that final answers must fit.
+    pub answer_schema: Option<RawJson>,
     /// Which conversation goes on.
     pub start: Start,
     /// Somebody can answer questions.

@@ -77,6 +77,7 @@ pub(crate) fn plain(arm: &Arm, system: &str, text: String, max_tokens: u32) -> M
         temperature: arm.temperature,
         effort: arm.effort,
         context_window: arm.context_window,
+        format: None,
     }
 }
 

@@ -69,6 +69,12 @@ impl Task {
         Self { is_judged, paths: concern.met(), ..Self::made(words, classified, facts) }
     }
 
+    /// The same, with an answer that must have a form, or need not.
+    pub(crate) fn in_shape(mut self, must: bool) -> Self {
+        (self.facts.structured_output, self.need.structured_output) = (must, must);
+        self
+    }
+
     /// What kind of task it was, for learning.
     pub(crate) fn kind(&self) -> TaskKind {
         if self.is_judged {

@@ -70,6 +70,9 @@ impl RoutePlan {
             Outcome::Stuck { what } => {
                 return Look::Seen(Finding::new("gnoma".to_owned(), Some(false), what.clone()));
             }
+            Outcome::Unfit { why, .. } => {
+                return Look::Seen(Finding::new("gnoma".to_owned(), Some(false), why.clone()));
+            }
             // A person's limit says nothing of the work, and nobody else may go on.
             Outcome::RoundLimit { .. } => return Look::No,
             Outcome::Complete { .. } | Outcome::Cancelled | Outcome::Failed { .. } => (),

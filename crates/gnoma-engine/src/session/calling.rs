@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    ErrorKind, Event, Message, ModelRequest, Provider as _, ProviderError, StreamEvent, ToolChoice,
+    ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError,
+    StreamEvent, ToolChoice,
     tool::{Tier, ToolKind},
 };
 use tokio::time::Instant;
@@ -198,6 +199,7 @@ impl Session {
             temperature: arm.temperature,
             effort: arm.effort,
             context_window: arm.context_window,
+            format: self.turn.format().filter(|it| arm.tools || it.stage != FormatStage::AsCall),
         }
     }
 

@@ -14,7 +14,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{
     gate::GatePlace, gauge::Gauge, keeping::Keeping, resume::Measured, rights::Rights,
-    routing::Routes, turn::Limits,
+    routing::Routes, shape::Shape, turn::Limits,
 };
 
 /// What a session is made of.
@@ -39,6 +39,8 @@ pub struct Options {
     pub interactive: bool,
     /// Numbers turns stay within.
     pub limits: Limits,
+    /// The form that answers must have; `None` for words.
+    pub shape: Option<Shape>,
     /// Conversation to continue.
     pub history: Vec<Arc<Message>>,
     /// How large that is, where its provider told.

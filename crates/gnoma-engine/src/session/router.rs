@@ -87,10 +87,13 @@ impl Router {
                 let green = plan.signals.check().map(|(_, green)| green);
                 plan.close_attempt(green.or_else(|| handling.verdict()));
             }
-            Outcome::Stuck { .. } if plan.is_open => plan.close_attempt(Some(false)),
+            Outcome::Stuck { .. } | Outcome::Unfit { .. } if plan.is_open => {
+                plan.close_attempt(Some(false));
+            }
             // A person's stop or limit and a provider's failure say nothing of the work under way.
             Outcome::Complete { .. }
             | Outcome::Stuck { .. }
+            | Outcome::Unfit { .. }
             | Outcome::RoundLimit { .. }
             | Outcome::Cancelled
             | Outcome::Failed { .. } => (),

@@ -87,7 +87,14 @@ impl Session {
         self.router.levels = levels;
         let routes = Arc::clone(&self.router.routes);
         let seed = routes.options.seed.wrapping_add(self.router.turns);
-        let routed = match routes.begin(task, seed, self.router.choice_context()) {
+        // Where nobody is known for answers in a form, one who is not is asked, and checked like all others.
+        let shapeless = task.need.structured_output.then(|| task.clone().in_shape(false));
+        let begun = routes.begin(task, seed, self.router.choice_context());
+        let begun = match (begun, shapeless) {
+            (Err(_), Some(task)) => routes.begin(task, seed, self.router.choice_context()),
+            (begun, _) => begun,
+        };
+        let routed = match begun {
             Ok((plan, routing)) => {
                 let delivery = match (plan.is_looking, plan.is_checked()) {
                     (true, _) => Delivery::Conferred,
@@ -116,7 +123,7 @@ impl Session {
         let matters = self.router.routes.arms().len() > 1 || !options.rules.is_empty();
         let mut task = Task::of(words, has_images, self.context_tokens(), matters, options);
         task.touched = self.router.concern.met();
-        task
+        task.in_shape(self.turn.has_shape())
     }
 
     /// What the conversation was about before its last words, where it was taken up again.

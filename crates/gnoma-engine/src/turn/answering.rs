@@ -101,8 +101,8 @@ impl Turn {
             return self.fail_over(attempt, answer, error, true, fx);
         }
         let has_calls = answer.has_call();
-        if stop == StopReason::MaxTokens && self.continuations < self.limits.continuations {
-            let (time, most) = (self.continuations + 1, self.limits.continuations);
+        if stop == StopReason::MaxTokens && self.answers.continuations < self.limits.continuations {
+            let (time, most) = (self.answers.continuations + 1, self.limits.continuations);
             fx.push(Effect::Emit(Event::Continuing { time, most, joins: !has_calls }));
         }
         let message = if stop == StopReason::ToolUse {
@@ -114,7 +114,12 @@ impl Turn {
         };
         match stop {
             StopReason::ToolUse if has_calls => self.run_calls(message.as_deref(), fx),
-            StopReason::MaxTokens => self.continue_cut(has_calls, fx),
+            StopReason::MaxTokens => {
+                if let (Some(shaping), Some(message)) = (&mut self.answers.shaping, &message) {
+                    shaping.cut(&message.text_content());
+                }
+                self.continue_cut(has_calls, fx)
+            }
             StopReason::Pause => self.call_model(fx),
             StopReason::ToolUse
             | StopReason::EndTurn
@@ -126,16 +131,16 @@ impl Turn {
     }
 
     fn continue_cut(&mut self, in_call: bool, fx: &mut Effects) -> Phase {
-        if self.continuations == self.limits.continuations {
+        if self.answers.continuations == self.limits.continuations {
             let text = format!(
                 "The answer was cut off by the output limit {} times; a higher \
                  `provider.max_tokens` would let it end.",
-                self.continuations + 1
+                self.answers.continuations + 1
             );
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
             return self.finish(Outcome::Complete { stop: StopReason::MaxTokens }, fx);
         }
-        self.continuations += 1;
+        self.answers.continuations += 1;
         let note = if in_call { prompt::CONTINUE_CALL } else { prompt::CONTINUE };
         self.notes.push(note.to_owned());
         self.call_model(fx)
@@ -160,6 +165,9 @@ impl Turn {
         }
         if !self.queued.is_empty() {
             return self.call_model(fx);
+        }
+        if let Some(why) = self.misfit(stop, &text) {
+            return self.ask_again(why, fx);
         }
         self.may_end(stop, text, fx)
     }

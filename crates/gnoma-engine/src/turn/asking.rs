@@ -22,7 +22,10 @@ impl Turn {
         self.rounds = 1;
         self.most_rounds = self.limits.rounds;
         self.delivery = Delivery::Direct;
-        self.continuations = 0;
+        self.answers.continuations = 0;
+        if let Some(shaping) = &mut self.answers.shaping {
+            shaping.begin();
+        }
         self.checks = 0;
         self.has_compacted = false;
         self.usage = Usage::default();
@@ -67,6 +70,9 @@ impl Turn {
         self.rounds += 1;
         self.has_compacted = false;
         self.tell_news(fx);
+        if let Some(shaping) = &mut self.answers.shaping {
+            shaping.goes_on();
+        }
         if !self.notes.is_empty() {
             let notes = mem::take(&mut self.notes);
             self.append(Message::user_text(prompt::note(&notes.join("\n"))), fx);
@@ -158,6 +164,9 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         let has_content = answer.has_content();
+        if was_called && !has_content && self.asks_otherwise(&error, fx) {
+            return self.reserve(attempt + 1, fx);
+        }
         fx.push(Effect::FailOver { error, attempt, has_content, was_called });
         Phase::FailingOver { attempt, answer, was_called }
     }
@@ -180,6 +189,9 @@ impl Turn {
         }
         // What the first could not handle is not the other's fault.
         self.watch.handling = Handling::default();
+        if let Some(shaping) = &mut self.answers.shaping {
+            shaping.moved();
+        }
         self.count(answer.finish().usage, fx);
         fx.push(Effect::Emit(Event::ArmChanged { from, to, why, retracted }));
         self.reserve(1, fx)

@@ -217,6 +217,9 @@ impl Turn {
         if let Some(outcome) = self.is_stopped_after(fx) {
             return self.end(outcome, fx);
         }
+        if self.wants_shape() {
+            return self.ask_again("a tool was called instead".to_owned(), fx);
+        }
         if let Some(what) = self.stuck.take() {
             return self.end(Outcome::Stuck { what }, fx);
         }

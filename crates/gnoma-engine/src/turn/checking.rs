@@ -61,6 +61,9 @@ impl Turn {
 
     fn go_on(&mut self, note: String, fx: &mut Effects) -> Phase {
         self.watch = Watch::default();
+        if let Some(shaping) = &mut self.answers.shaping {
+            shaping.begin();
+        }
         self.stuck = None;
         self.notes.push(note);
         self.call_model(fx)

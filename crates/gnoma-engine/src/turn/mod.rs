@@ -39,6 +39,7 @@ mod preparing;
 mod prompting;
 mod proof;
 mod protocol;
+mod shaping;
 mod stopping;
 mod watch;
 
@@ -62,6 +63,7 @@ pub(crate) use self::protocol::{
 use self::{
     answer::{AnswerDraft, name_apart},
     phase::Phase,
+    shaping::Shaping,
     watch::Watch,
 };
 use crate::routing::signals::Handling;
@@ -98,7 +100,7 @@ pub(crate) struct Turn {
     has_compacted: bool,
     /// How often compacting failed in a row where nobody had asked for it.
     compaction_failures: u32,
-    continuations: u32,
+    answers: Answers,
     /// What the attempts at this call have waited.
     waited: Duration,
     usage: Usage,
@@ -108,6 +110,15 @@ pub(crate) struct Turn {
     /// What was repeated until only an answer is wanted any more.
     stuck: Option<String>,
     added: Added,
+}
+
+/// How the answers of a turn come to their end.
+#[derive(Debug, Default)]
+struct Answers {
+    /// How often one that the output limit cut off was continued.
+    continuations: u32,
+    /// The form that they must have.
+    shaping: Option<Shaping>,
 }
 
 /// What people added to the session, as far as the machine knows of it.
@@ -156,7 +167,7 @@ impl Turn {
             checks: 0,
             has_compacted: false,
             compaction_failures: 0,
-            continuations: 0,
+            answers: Answers::default(),
             waited: Duration::ZERO,
             usage: Usage::default(),
             watch: Watch::default(),
@@ -211,7 +222,7 @@ impl Turn {
 
     /// Whether the call that was just wanted may ask for tools; otherwise an answer is wanted.
     pub(crate) fn may_use_tools(&self) -> bool {
-        self.stuck.is_none()
+        self.stuck.is_none() && !self.wants_shape()
     }
 
     /// Whether the call that was just wanted has to read something first.

@@ -102,7 +102,8 @@ impl Turn {
     pub(super) fn finish(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
         let undelivered = mem::take(&mut self.queued).into_iter().map(Arc::new).collect();
         let (rounds, usage) = (self.rounds, self.usage);
-        fx.push(Effect::Emit(Event::TurnEnded { outcome, rounds, usage, undelivered }));
+        let (outcome, answer) = self.in_its_shape(outcome);
+        fx.push(Effect::Emit(Event::TurnEnded { outcome, rounds, usage, undelivered, answer }));
         self.enter(SessionState::Idle, fx);
         Phase::Idle
     }

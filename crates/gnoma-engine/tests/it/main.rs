@@ -123,6 +123,7 @@ fn spawn_measured(
         interactive,
         limits: Limits::default(),
         history,
+        shape: None,
         measured,
         keeping,
         scope: None,

@@ -210,6 +210,7 @@ fn spawn_arms<const N: usize>(
         limits: Limits::default(),
         history: Vec::new(),
         measured: None,
+        shape: None,
         keeping: Keeping::default(),
         scope: Some(scope),
         above: None,

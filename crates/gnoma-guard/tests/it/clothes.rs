@@ -47,6 +47,7 @@ fn sent(firewall: &Firewall, messages: Vec<Arc<Message>>) -> String {
         temperature: None,
         effort: None,
         context_window: None,
+        format: None,
     };
     let messages = firewall.outbound(&cloud, request).unwrap().request.messages;
     messages

@@ -55,6 +55,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         temperature: None,
         effort: None,
         context_window: None,
+        format: None,
     }
 }
 

@@ -148,6 +148,9 @@ impl Child {
                 ChildEnd::Failed(format!("not finished after {rounds} model calls"))
             }
             Outcome::Stuck { what } => ChildEnd::Failed(format!("it repeated itself: {what}")),
+            Outcome::Unfit { why, .. } => {
+                ChildEnd::Failed(format!("its answer does not fit: {why}"))
+            }
             Outcome::Failed { error, .. } => ChildEnd::Failed(error.to_string()),
         };
         let following = self.live.kept().following.take();

@@ -181,6 +181,7 @@ impl World {
             limits: Limits::default(),
             history: parts.carried,
             measured: None,
+            shape: None,
             keeping: Keeping::default(),
             scope: parts.scope,
             above: parts.above,

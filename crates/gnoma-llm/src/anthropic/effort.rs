@@ -185,6 +185,11 @@ pub(super) fn takes_unsigned(model: &str) -> bool {
     claude(model).is_none()
 }
 
+/// Whether the model can be held to a schema: Claude models from 4.1 on. Others are not known to be.
+pub(crate) fn takes_schemas(model: &str) -> bool {
+    claude(model).is_some_and(|name| version(name).is_none_or(|version| version >= (4, 1)))
+}
+
 /// Servers with other models than Claude copy the form that was there first.
 fn abilities(model: &str) -> (ThinkingForm, bool) {
     let Some(name) = claude(model) else {
@@ -234,6 +239,7 @@ mod tests {
             temperature: Some(0.5),
             effort,
             context_window: None,
+            format: None,
         }
     }
 

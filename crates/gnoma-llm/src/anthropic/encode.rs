@@ -45,13 +45,18 @@ pub(super) fn envelope(
     names: &NameMap,
 ) -> Envelope {
     let plan = plan(request, asked);
+    let format = request.format.as_ref();
+    let format = format
+        .map(|format| wire::AnswerSchema { kind: "json_schema", schema: format.schema.as_raw() });
+    let says_something = plan.output_config.is_some() || format.is_some();
     Envelope::new(&AnthropicRequest {
         model: &request.model,
         max_tokens: plan.max_tokens,
         stream: true,
         temperature: plan.temperature,
         thinking: plan.thinking,
-        output_config: plan.output_config,
+        output_config: says_something
+            .then_some(wire::OutputSetting { config: plan.output_config, format }),
         system: (!is_blank(&request.system)).then(|| {
             [AnthropicBlock::Text {
                 text: &request.system,

@@ -22,7 +22,7 @@ pub(super) struct AnthropicRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_config: Option<OutputConfig>,
+    pub output_config: Option<OutputSetting<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<[AnthropicBlock<'a>; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,6 +48,22 @@ pub(super) enum ThinkingConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct OutputConfig {
     pub effort: &'static str,
+}
+
+/// [`OutputConfig`] with the form of the answer.
+#[derive(Serialize)]
+pub(super) struct OutputSetting<'a> {
+    #[serde(flatten)]
+    pub config: Option<OutputConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<AnswerSchema<'a>>,
+}
+
+#[derive(Serialize)]
+pub(super) struct AnswerSchema<'a> {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub schema: &'a RawValue,
 }
 
 #[derive(Serialize)]

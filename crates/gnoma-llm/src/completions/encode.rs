@@ -2,11 +2,13 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use gnoma_core::{Content, Image, RawJson, ToolCall, ToolChoice, ToolResult, ToolSpec};
+use gnoma_core::{
+    AnswerFormat, Content, Image, RawJson, ToolCall, ToolChoice, ToolResult, ToolSpec,
+};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::names::NameMap;
+use crate::{format, names::NameMap};
 
 /// A message whose content is one text.
 #[derive(Debug, Serialize)]
@@ -84,6 +86,30 @@ pub(crate) fn tool_choice<'a>(
             r#type: "function",
             function: Named { name: names.wire(name) },
         }),
+    }
+}
+
+/// The form that the answer must have.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResponseFormat<'a> {
+    r#type: &'static str,
+    json_schema: NamedSchema<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct NamedSchema<'a> {
+    name: &'static str,
+    strict: bool,
+    schema: &'a RawValue,
+}
+
+impl<'a> ResponseFormat<'a> {
+    /// Guaranteed where the vendor can.
+    pub(crate) fn of(format: &'a AnswerFormat) -> Self {
+        let schema = format.schema.as_raw();
+        let strict = format::is_guaranteed(format);
+        let json_schema = NamedSchema { name: format::NAME, strict, schema };
+        Self { r#type: "json_schema", json_schema }
     }
 }
 

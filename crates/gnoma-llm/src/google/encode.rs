@@ -25,6 +25,9 @@ use crate::{
 /// Google's guide names this string for histories that come from elsewhere.
 const STAND_IN_SIGNATURE: &str = "skip_thought_signature_validator";
 
+/// Without it a schema is refused.
+const JSON: &str = "application/json";
+
 /// Most digits in an id of ours.
 const OUR_DIGITS: usize = 2;
 
@@ -57,6 +60,8 @@ pub(super) fn envelope(
         generation_config: GenerationConfig {
             max_output_tokens: request.max_output_tokens,
             temperature: request.temperature,
+            response_mime_type: request.format.as_ref().map(|_| JSON),
+            response_json_schema: request.format.as_ref().map(|format| format.schema.as_raw()),
             thinking_config: request
                 .effort
                 .and_then(|effort| model::thinking(&request.model, effort)),

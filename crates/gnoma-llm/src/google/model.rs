@@ -25,7 +25,7 @@ const FORMS: [(Version, ThinkingForm); 3] =
 
 /// Gemini 3 brought levels of thinking, demanded signatures on calls, and takes pictures inside of
 /// function responses.
-pub(super) fn is_third_generation(model: &str) -> bool {
+pub(crate) fn is_third_generation(model: &str) -> bool {
     form(model) == ThinkingForm::Level
 }
 

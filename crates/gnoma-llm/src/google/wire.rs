@@ -23,7 +23,7 @@ pub(super) struct GoogleRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_config: Option<ToolConfig<'a>>,
     #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
-    pub generation_config: GenerationConfig,
+    pub generation_config: GenerationConfig<'a>,
     pub contents: [(); 0],
 }
 
@@ -32,20 +32,28 @@ pub(super) struct SystemInstruction<'a> {
     pub parts: [GooglePart<'a>; 1],
 }
 
-#[derive(Default, PartialEq, Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct GenerationConfig {
+pub(super) struct GenerationConfig<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_json_schema: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_config: Option<ThinkingConfig>,
 }
 
-impl GenerationConfig {
+impl GenerationConfig<'_> {
     fn is_empty(&self) -> bool {
-        *self == Self::default()
+        let Self { max_output_tokens, temperature, .. } = self;
+        max_output_tokens.is_none()
+            && temperature.is_none()
+            && self.response_json_schema.is_none()
+            && self.thinking_config.is_none()
     }
 }
 

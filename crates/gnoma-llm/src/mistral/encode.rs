@@ -12,7 +12,7 @@ use super::wire::{
 };
 use crate::{
     completions::encode::{
-        Plain, called, from_user, result_images, result_text, system, tool_choice,
+        Plain, ResponseFormat, called, from_user, result_images, result_text, system, tool_choice,
     },
     dialect::MessageCx,
     envelope::{Envelope, push_item},
@@ -42,6 +42,7 @@ pub(super) fn envelope(
         prompt_mode,
         tools,
         tool_choice: choice,
+        response_format: request.format.as_ref().map(ResponseFormat::of),
         messages: system(&request.system),
     })
 }
@@ -274,6 +275,7 @@ mod tests {
             temperature: Some(0.7),
             effort: None,
             context_window: None,
+            format: None,
         };
         let profile = crate::Profile::new("mistral", crate::Protocol::Mistral, "");
         let body = crate::internals::encode(profile, &request);

@@ -7,7 +7,7 @@ use gnoma_core::RawJson;
 use serde::{Deserialize, Serialize};
 
 use crate::completions::{
-    encode::{ChatToolChoice, FunctionCall, Plain},
+    encode::{ChatToolChoice, FunctionCall, Plain, ResponseFormat},
     said::ContentText,
     wire::{CallPiece, ContentPart},
 };
@@ -40,6 +40,8 @@ pub(super) struct MistralRequest<'a> {
     pub(super) tools: Option<&'a RawJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool_choice: Option<ChatToolChoice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) response_format: Option<ResponseFormat<'a>>,
     pub(super) messages: Vec<Plain<'a>>,
 }
 

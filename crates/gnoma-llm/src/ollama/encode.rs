@@ -32,6 +32,7 @@ pub(super) fn envelope(request: &ModelRequest, tools: Option<&RawJson>) -> Envel
             num_predict: request.max_output_tokens,
             temperature: request.temperature,
         },
+        format: request.format.as_ref().map(|format| format.schema.as_raw()),
         tools: offered.map(RawJson::as_raw),
         messages,
     })

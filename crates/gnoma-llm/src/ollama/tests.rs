@@ -145,6 +145,7 @@ fn request() -> ModelRequest {
         temperature: None,
         effort: None,
         context_window: None,
+        format: None,
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct OllamaRequest<'a> {
     #[serde(skip_serializing_if = "OllamaOptions::is_empty")]
     pub(super) options: OllamaOptions,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) format: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tools: Option<&'a RawValue>,
     pub(super) messages: Vec<Message<'a>>,
 }

@@ -130,6 +130,7 @@ pub(crate) fn request(cassette: &Cassette) -> ModelRequest {
         temperature: None,
         effort: None,
         context_window: None,
+        format: None,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    CallId, Content, Effort, Image, Message, ModelRequest, RawJson, ResultPart, StopReason,
-    ToolCall, ToolChoice, ToolResult, ToolSpec,
+    AnswerFormat, CallId, Content, Effort, FormatStage, Image, Message, ModelRequest, RawJson,
+    ResultPart, StopReason, ToolCall, ToolChoice, ToolResult, ToolSpec,
     tool::{Access, Tier, ToolKind},
 };
 
@@ -42,6 +42,9 @@ pub(crate) fn all(endpoint: &Endpoint) -> Vec<(&'static str, ModelRequest)> {
         ("limits", limits(endpoint)),
         ("effort_none", effort(endpoint, Effort::None)),
         ("effort_low", effort(endpoint, Effort::Low)),
+        ("schema_with_tools", with_schema(endpoint, FormatStage::WithTools)),
+        ("schema_now", with_schema(endpoint, FormatStage::AnswerNow)),
+        ("schema_as_call", with_schema(endpoint, FormatStage::AsCall)),
     ]
 }
 
@@ -60,6 +63,7 @@ pub(crate) fn ask(
         temperature: None,
         effort: None,
         context_window: None,
+        format: None,
     }
 }
 
@@ -288,6 +292,26 @@ fn limits(endpoint: &Endpoint) -> ModelRequest {
         context_window: Some(32_768),
         ..ask(endpoint, [user("Think hard")])
     }
+}
+
+/// An answer in a form that every vendor with a field for it guarantees; except as a call, where it is a
+/// list, which no vendor takes as the arguments of one.
+fn with_schema(endpoint: &Endpoint, stage: FormatStage) -> ModelRequest {
+    let schema = match stage {
+        FormatStage::WithTools | FormatStage::AnswerNow => {
+            r#"{"type":"object","properties":{"line":{"type":"integer"}},"required":["line"],"additionalProperties":false}"#
+        }
+        FormatStage::AsCall => {
+            r##"{"type":"array","items":{"$ref":"#/$defs/line"},"$defs":{"line":{"type":"integer"}}}"##
+        }
+    };
+    let choice = match stage {
+        FormatStage::WithTools => ToolChoice::Auto,
+        FormatStage::AnswerNow | FormatStage::AsCall => ToolChoice::None,
+    };
+    let schema = Arc::new(RawJson::parse(schema).unwrap());
+    let format = Some(AnswerFormat { schema, stage });
+    ModelRequest { format, tool_choice: choice, ..with_call(endpoint) }
 }
 
 fn effort(endpoint: &Endpoint, effort: Effort) -> ModelRequest {

@@ -18,8 +18,16 @@ use crate::{
 const FOLDER: &str = "GNOMA_REQUESTS_DIR";
 
 /// Where compatible servers differ: all that they share is what `openai-chat` shows.
-const DIFFERENCES: [&str; 6] =
-    ["text", "tools_required", "own_thinking", "foreign_thinking", "limits", "effort_none"];
+const DIFFERENCES: [&str; 8] = [
+    "text",
+    "tools_required",
+    "own_thinking",
+    "foreign_thinking",
+    "limits",
+    "effort_none",
+    "schema_with_tools",
+    "schema_now",
+];
 
 #[test]
 fn mistral() {

@@ -283,7 +283,13 @@ impl Run {
                     self.sent.drain(..).map(|content| Message::user(content).unwrap().into());
                 let undelivered = undelivered.collect();
                 let usage = Usage::default();
-                self.event(Event::TurnEnded { outcome, rounds: 1, usage, undelivered });
+                self.event(Event::TurnEnded {
+                    outcome,
+                    rounds: 1,
+                    usage,
+                    undelivered,
+                    answer: None,
+                });
                 self.event(Event::State(SessionState::Idle));
             }
             Step::Late => self.event(Event::State(SessionState::Idle)),

@@ -19,6 +19,9 @@ pub(super) fn words(outcome: &Outcome, rounds: u32, usage: &Usage) -> Vec<(Strin
             "stopped at the limit of {rounds} model calls for one turn; say `go on` to continue"
         )),
         Outcome::Stuck { what } => warning(format!("stopped: no progress ({what})")),
+        Outcome::Unfit { why, .. } => {
+            warning(format!("stopped: no answer has the form that it must have ({why})"))
+        }
         Outcome::Failed { error, kept_partial } => {
             let mut lines = vec![(format!("error: {error}"), Style::of(Ink::Bad))];
             if let Some(hint) = &error.hint {

@@ -323,7 +323,7 @@ impl Scene {
     fn ends(&mut self, outcome: Outcome, undelivered: &[&str]) -> &mut Self {
         let undelivered = undelivered.iter().map(|text| user(text)).collect();
         let usage = Usage { input: 1_000, cache_read: 9_000, output: 200, ..Usage::default() };
-        self.event(Event::TurnEnded { outcome, rounds: 1, usage, undelivered });
+        self.event(Event::TurnEnded { outcome, rounds: 1, usage, undelivered, answer: None });
         self.event(Event::State(SessionState::Idle))
     }
 

@@ -48,7 +48,7 @@ fn ended(call: &ToolCall, text: &str, is_error: bool, duration_ms: u64) -> Event
 fn done(rounds: u32) -> Event {
     let usage = Usage { input: 2_000, output: 1_234, cache_read: 8_000, ..Usage::default() };
     let outcome = Outcome::Complete { stop: StopReason::EndTurn };
-    Event::TurnEnded { outcome, rounds, usage, undelivered: vec![] }
+    Event::TurnEnded { outcome, rounds, usage, undelivered: vec![], answer: None }
 }
 
 /// A turn with thinking, two calls of which one fails, an edit and an answer.
@@ -336,7 +336,13 @@ fn ends_of_turns() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
     for outcome in ends {
         let usage = Usage::default();
-        transcript.on(&Event::TurnEnded { outcome, rounds: 1, usage, undelivered: vec![] });
+        transcript.on(&Event::TurnEnded {
+            outcome,
+            rounds: 1,
+            usage,
+            undelivered: vec![],
+            answer: None,
+        });
     }
     insta::assert_snapshot!(shown(&transcript.take_finished(80)), @r"
     stopped; work done so far is kept

@@ -7,6 +7,7 @@ use gnoma_core::{Content, protocol::Start};
 use gnoma_host::{HostError, Project, Shared, live::Host, opening::Projects};
 
 use crate::{
+    answer_schema,
     args::{OutputFormat, TurnArgs, advice},
     continuing,
     environment::ProcessEnvironment,
@@ -34,9 +35,15 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     }
     let Asked { mut spec, words, chooses } = Asked::of(args, around);
     refuse_lone_fork(args, &spec.start)?;
+    let form = args.json_schema.as_deref().map(|given| answer_schema::read(given, around));
+    let form = form.transpose()?;
     if tui::is_meant(args, &words, around) {
+        if form.is_some() {
+            return Err(HostError::usage("--json-schema needs a prompt").into());
+        }
         return tui::run(args, around).await;
     }
+    spec.answer_schema = form.as_ref().map(|form| form.text.clone());
     let content = asked(&spec.start, &words, around)?;
     let asker =
         (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around)).flatten();
@@ -47,7 +54,8 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     if chooses {
         spec.start = continuing::chosen(&project, around).await?;
     }
-    let front = Front::new(args.output_format, around, Arc::clone(&project.firewall));
+    let schema = form.map(|form| form.schema);
+    let front = Front::new(args.output_format, around, Arc::clone(&project.firewall), schema);
     let host = Host::new(Projects::for_one_turn(project));
     let session = Attached::open(&host, &mut spec, around).await?;
     let content = match content {

@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Instant};
 
 use gnoma_core::{
-    Content, Event, Message, ModelRef, ResultPart, Role, StopReason, ToolResult, Usage,
+    Content, Event, Message, ModelRef, RawJson, ResultPart, Role, StopReason, ToolResult, Usage,
     session::Outcome,
 };
 use gnoma_guard::firewall::Firewall;
@@ -164,34 +164,38 @@ impl Json {
         outcome: &Outcome,
         rounds: u32,
         usage: Usage,
+        answer: Option<&RawJson>,
         out: &mut Output,
     ) -> Result<(), Gone> {
         let Ending { subtype, error, stop, kept_partial } = Ending::of(outcome);
         let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.write(
-            out,
-            &json!({
-                "type": "result",
-                "subtype": subtype,
-                "is_error": subtype != "success",
-                "duration_ms": elapsed,
-                "num_turns": rounds,
-                "result": self.result,
-                "stop_reason": stop,
-                "error": error,
-                "kept_partial": kept_partial,
-                "session_id": self.session,
-                "model": self.model.to_string(),
-                "usage": {
-                    "input_tokens": usage.input,
-                    "output_tokens": usage.output,
-                    "cache_read_input_tokens": usage.cache_read,
-                    "cache_creation_input_tokens": usage.cache_write,
-                    "reasoning_tokens": usage.reasoning,
-                },
-                "permission_denials": self.denials,
-            }),
-        )
+        let mut result = json!({
+            "type": "result",
+            "subtype": subtype,
+            "is_error": subtype != "success",
+            "duration_ms": elapsed,
+            "num_turns": rounds,
+            "result": self.result,
+            "stop_reason": stop,
+            "error": error,
+            "kept_partial": kept_partial,
+            "session_id": self.session,
+            "model": self.model.to_string(),
+            "usage": {
+                "input_tokens": usage.input,
+                "output_tokens": usage.output,
+                "cache_read_input_tokens": usage.cache_read,
+                "cache_creation_input_tokens": usage.cache_write,
+                "reasoning_tokens": usage.reasoning,
+            },
+            "permission_denials": self.denials,
+        });
+        if let Some(answer) = answer {
+            // The words around it were not asked for.
+            result["result"] = answer.get().into();
+            result["structured_output"] = answer.read().unwrap_or_default();
+        }
+        self.write(out, &result)
     }
 }
 
@@ -200,8 +204,8 @@ impl View for Json {
         self.note(event);
         match event {
             Event::Appended(message) => self.appended(message, out),
-            Event::TurnEnded { outcome, rounds, usage, .. } => {
-                self.ended(outcome, *rounds, *usage, out)
+            Event::TurnEnded { outcome, rounds, usage, answer, .. } => {
+                self.ended(outcome, *rounds, *usage, answer.as_ref(), out)
             }
             Event::Started { .. }
             | Event::RoundStarted { .. }
@@ -276,6 +280,9 @@ impl Ending {
             Outcome::RoundLimit { .. } => silent("error_max_turns"),
             Outcome::Cancelled => failed("cancelled".to_owned()),
             Outcome::Stuck { what } => failed(what.clone()),
+            Outcome::Unfit { why, .. } => {
+                Self { subtype: "error_max_structured_output_retries", ..failed(why.clone()) }
+            }
             Outcome::Failed { error, .. } if Exit::after(error) == Exit::OverBudget => {
                 Self { subtype: "error_max_budget_usd", ..failed(error.to_string()) }
             }
@@ -298,7 +305,7 @@ fn names(arms: &[ModelRef]) -> Vec<String> {
 }
 
 /// `value` without secrets in its texts.
-fn redacted(value: &Value, firewall: &Firewall) -> Value {
+pub(super) fn redacted(value: &Value, firewall: &Firewall) -> Value {
     match value {
         Value::String(text) => firewall.text(text).into(),
         Value::Array(items) => items.iter().map(|item| redacted(item, firewall)).collect(),

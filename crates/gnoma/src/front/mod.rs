@@ -17,12 +17,13 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Error, Result, anyhow};
 use gnoma_core::{
-    Content, Event, StopReason,
+    Content, Event, RawJson, StopReason,
     protocol::Request,
     session::{NoticeLevel, Outcome, SessionState},
 };
 use gnoma_engine::gate::NOBODY_TO_ASK;
 use gnoma_guard::firewall::Firewall;
+use gnoma_schema::Schema;
 use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use self::{ask::Asker, attached::Attached, signals::Signals, wording::headline};
@@ -52,6 +53,8 @@ pub(crate) struct Front {
     ignores_hangup: bool,
     /// How the turn ended, once it has.
     outcome: Option<Outcome>,
+    /// The form of the answer, and what takes secrets out of it.
+    redaction: Option<(Schema, Arc<Firewall>)>,
     /// Why calls were refused because nobody could be asked, each reason once.
     unasked: Vec<String>,
 }
@@ -62,16 +65,21 @@ impl Front {
         format: OutputFormat,
         around: &ProcessEnvironment,
         firewall: Arc<Firewall>,
+        schema: Option<Schema>,
     ) -> Self {
+        let is_text = format == OutputFormat::Text;
         let view: Box<dyn View> = match format {
-            OutputFormat::Text => Box::new(Text::new(around)),
-            OutputFormat::Json => Box::new(Json::new(firewall, false)),
-            OutputFormat::StreamJson => Box::new(Json::new(firewall, true)),
+            OutputFormat::Text => Box::new(Text::new(around, schema.is_some())),
+            OutputFormat::Json => Box::new(Json::new(Arc::clone(&firewall), false)),
+            OutputFormat::StreamJson => Box::new(Json::new(Arc::clone(&firewall), true)),
         };
+        // JSON is for programs, whatever is written around it.
+        let is_prose = is_text && schema.is_none();
         let animated = format == OutputFormat::Text && around.animated();
         Self {
             view,
-            out: Output::new(format == OutputFormat::Text || around.stdout_is_terminal),
+            out: Output::new(is_prose || around.stdout_is_terminal),
+            redaction: schema.filter(|_| !is_text).map(|schema| (schema, firewall)),
             animated,
             ignores_hangup: around.ignores_hangup,
             outcome: None,
@@ -163,6 +171,7 @@ impl Front {
         let mut next = Some(event);
         let mut step = Step::Going;
         while let (Some(event), Step::Going) = (next, &step) {
+            let event = self.redacted(event);
             self.view.event(&event, &mut self.out)?;
             if let Some(asker) = &mut *asker {
                 asker.hear(&event);
@@ -187,6 +196,29 @@ impl Front {
         }
         self.out.flush()?;
         Ok(step)
+    }
+}
+
+impl Front {
+    /// The event as it may be written: an answer that does not fit its form without its secrets is none.
+    fn redacted(&self, event: Event) -> Event {
+        let Some((schema, firewall)) = &self.redaction else { return event };
+        match event {
+            Event::TurnEnded { outcome, rounds, usage, undelivered, answer: Some(answer) } => {
+                let value = answer.read().map(|value| json::redacted(&value, firewall));
+                let value = value.unwrap_or_default();
+                let (outcome, answer) = match schema.check(&value) {
+                    Ok(()) => (outcome, RawJson::of(&value).ok()),
+                    Err(why) => {
+                        let why =
+                            format!("the secrets in it are not written, and without them {why}");
+                        (Outcome::Unfit { why, answers: 1 }, None)
+                    }
+                };
+                Event::TurnEnded { outcome, rounds, usage, undelivered, answer }
+            }
+            event => event,
+        }
     }
 }
 
@@ -226,6 +258,12 @@ fn exit(outcome: Option<&Outcome>, unasked: &[String], stopped_by: Option<i32>) 
                 "gnoma: stopped after {rounds} model calls; raise the limit with --max-turns"
             ));
             Exit::OverLimit
+        }
+        Some(Outcome::Unfit { why, answers }) => {
+            report::say(format_args!(
+                "gnoma: no answer fits the schema of --json-schema ({answers} tried); the last one: {why}"
+            ));
+            Exit::Unfit
         }
         Some(Outcome::Stuck { what }) => {
             report::say(format_args!(

@@ -281,7 +281,7 @@ mod tests {
         }
         let outcome = Outcome::Complete { stop: StopReason::EndTurn };
         let (rounds, usage, undelivered) = (1, Usage::default(), Vec::new());
-        events.push(Event::TurnEnded { outcome, rounds, usage, undelivered });
+        events.push(Event::TurnEnded { outcome, rounds, usage, undelivered, answer: None });
         events.push(Event::State(SessionState::Idle));
         events
     }

@@ -46,6 +46,8 @@ pub(super) struct Text {
     is_kept: bool,
     /// What comes next goes on where the answer was cut off.
     joins: bool,
+    /// Only the answer in its form goes to standard output.
+    is_shaped: bool,
 }
 
 /// What the redrawn line says.
@@ -58,7 +60,7 @@ struct Waiting {
 }
 
 impl Text {
-    pub(super) fn new(around: &ProcessEnvironment) -> Self {
+    pub(super) fn new(around: &ProcessEnvironment, is_shaped: bool) -> Self {
         Self {
             colour: around.colour(),
             running: Vec::new(),
@@ -71,6 +73,7 @@ impl Text {
             on_terminal: around.stdout_is_terminal,
             is_kept: false,
             joins: false,
+            is_shaped,
         }
     }
 
@@ -100,7 +103,7 @@ impl Text {
 
     /// What a failed turn leaves, and how it goes on.
     fn remains(&self, kept_partial: bool, is_transient: bool) {
-        if kept_partial {
+        if kept_partial && !self.is_shaped {
             report::say("The partial answer is shown above and kept.");
         }
         if self.is_kept && (kept_partial || is_transient) {
@@ -149,6 +152,7 @@ impl Text {
     /// The answer, from its first word to the end of the turn.
     fn answer(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
+            Event::Text { .. } if self.is_shaped => (),
             Event::Text { text } => {
                 self.joins = false;
                 self.end_asides();
@@ -176,10 +180,13 @@ impl Text {
                     "the output limit cut {what} off; continuing ({time} of {most})"
                 ));
             }
-            Event::TurnEnded { outcome, .. } => {
+            Event::TurnEnded { outcome, answer, .. } => {
                 self.end_asides();
                 self.wipe();
                 self.waiting = None;
+                if let Some(answer) = answer {
+                    out.text(answer.get())?;
+                }
                 out.end_line()?;
                 if let Outcome::Failed { error, kept_partial } = outcome {
                     out.flush()?;

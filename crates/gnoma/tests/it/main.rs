@@ -55,6 +55,8 @@ mod sessions;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod shape;
+#[cfg(test)]
 mod spending;
 #[cfg(test)]
 mod start;

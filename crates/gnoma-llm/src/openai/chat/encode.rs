@@ -16,7 +16,9 @@ use super::{
     },
 };
 use crate::{
-    completions::encode::{called, from_user, result_images, result_text, system, tool_choice},
+    completions::encode::{
+        ResponseFormat, called, from_user, result_images, result_text, system, tool_choice,
+    },
     dialect::MessageCx,
     envelope::{Envelope, push_item},
     ids,
@@ -45,6 +47,7 @@ pub(super) fn envelope(
         effort: wish(quirks, &request.model, request.effort, must_call(request)),
         tools,
         tool_choice: choice,
+        response_format: request.format.as_ref().map(ResponseFormat::of),
         messages: system(&request.system),
     })
 }
@@ -356,6 +359,7 @@ mod tests {
             temperature: None,
             effort: None,
             context_window: None,
+            format: None,
         };
         let body = |name| {
             let profile = crate::Profile::new(name, crate::Protocol::OpenAi, "");

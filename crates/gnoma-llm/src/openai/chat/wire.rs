@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::completions::{
-    encode::{ChatToolChoice, FunctionCall, Plain},
+    encode::{ChatToolChoice, FunctionCall, Plain, ResponseFormat},
     said::ContentText,
     wire::{CallPiece, ContentPart, Raw},
 };
@@ -98,6 +98,8 @@ pub(super) struct OpenAiRequest<'a> {
     pub(super) tools: Option<&'a RawJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool_choice: Option<ChatToolChoice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) response_format: Option<ResponseFormat<'a>>,
     pub(super) messages: Vec<Plain<'a>>,
 }
 

@@ -3,15 +3,15 @@
 use std::{borrow::Cow, sync::Arc};
 
 use gnoma_core::{
-    Content, Effort, Image, Message, ModelRequest, RawJson, ResultPart, Role, Thinking, ToolCall,
-    ToolChoice, ToolResult, ToolSpec,
+    AnswerFormat, Content, Effort, Image, Message, ModelRequest, RawJson, ResultPart, Role,
+    Thinking, ToolCall, ToolChoice, ToolResult, ToolSpec,
 };
 
 use super::{phase, reasoning, wire};
 use crate::{
     dialect::MessageCx,
     envelope::{Envelope, push_item},
-    ids,
+    format, ids,
     names::NameMap,
     profile::Quirks,
 };
@@ -56,12 +56,24 @@ pub(super) fn envelope(
         store: false,
         include: if family.reasons() { INCLUDE } else { &[] },
         reasoning: word.map(|effort| wire::Reasoning { effort, summary }),
+        text: request.format.as_ref().map(text),
         tools: tools.map(RawJson::as_raw),
         tool_choice: tools.and_then(|_| choice(&request.tool_choice, names)),
         max_output_tokens: request.max_output_tokens,
         temperature: request.temperature.filter(|_| family.samples(request.effort)),
         input: [],
     })
+}
+
+fn text(form: &AnswerFormat) -> wire::TextSetting<'_> {
+    wire::TextSetting {
+        format: wire::TextFormat {
+            kind: "json_schema",
+            name: format::NAME,
+            strict: format::is_guaranteed(form),
+            schema: form.schema.as_raw(),
+        },
+    }
 }
 
 fn choice<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<wire::ResponsesToolChoice<'a>> {

@@ -322,6 +322,7 @@ fn request(model: &str) -> ModelRequest {
         temperature: None,
         effort: None,
         context_window: None,
+        format: None,
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct ResponsesRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning: Option<Reasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) text: Option<TextSetting<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool_choice: Option<ResponsesToolChoice<'a>>,
@@ -38,6 +40,22 @@ pub(super) struct Reasoning {
     pub(super) effort: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) summary: Option<&'static str>,
+}
+
+/// What the answer's text is.
+#[derive(Serialize)]
+pub(super) struct TextSetting<'a> {
+    pub(super) format: TextFormat<'a>,
+}
+
+/// The form that it must have.
+#[derive(Serialize)]
+pub(super) struct TextFormat<'a> {
+    #[serde(rename = "type")]
+    pub(super) kind: &'static str,
+    pub(super) name: &'static str,
+    pub(super) strict: bool,
+    pub(super) schema: &'a RawValue,
 }
 
 /// Whether tools are called.

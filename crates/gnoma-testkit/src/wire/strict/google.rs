@@ -20,7 +20,7 @@ const BODY: [&str; 7] = [
     "safetySettings",
     "cachedContent",
 ];
-const GENERATION: [&str; 8] = [
+const GENERATION: [&str; 9] = [
     "maxOutputTokens",
     "temperature",
     "topP",
@@ -29,6 +29,7 @@ const GENERATION: [&str; 8] = [
     "seed",
     "thinkingConfig",
     "responseMimeType",
+    "responseJsonSchema",
 ];
 
 /// What a part may be. Exactly one of them.

@@ -66,6 +66,7 @@ fn what_ended_unseen_is_shown_to_its_end_and_what_follows_too() {
         rounds: 1,
         usage: Usage::default(),
         undelivered: Vec::new(),
+        answer: None,
     };
     scene.unheard(text("answer.")).unheard(answer("The first answer."));
     scene.unheard(ended).unheard(Event::State(SessionState::Idle));
@@ -220,6 +221,7 @@ fn a_window_that_comes_to_a_running_turn_counts_each_token_once() {
         rounds: 1,
         usage: Usage { input: turn, ..Usage::default() },
         undelivered: Vec::new(),
+        answer: None,
     };
     let mut scene = Scene::new();
     scene.view = SessionView::new(SessionId::new("s1"), Epoch(3), None);

@@ -79,6 +79,7 @@ impl Talk {
             temperature: None,
             effort: Some(Effort::Low),
             context_window: None,
+            format: None,
         });
         let mut answer = Accumulator::new();
         // A failure is an end like any other here: the vendors tell what was wrong with a request.

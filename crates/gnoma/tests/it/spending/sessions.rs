@@ -115,6 +115,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         limits: Limits::default(),
         history: Vec::new(),
         measured: None,
+        shape: None,
         keeping: Keeping::default(),
         scope: None,
         above: None,

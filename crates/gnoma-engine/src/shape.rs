@@ -1,0 +1,33 @@
+//! The form that answers of a session must have.
+
+use std::sync::Arc;
+
+use gnoma_core::RawJson;
+use gnoma_schema::{Schema, SchemaError};
+
+/// The form that answers of a session must have.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub(crate) schema: Schema,
+    pub(crate) text: Arc<RawJson>,
+}
+
+impl Shape {
+    /// Reads a JSON schema.
+    ///
+    /// # Errors
+    /// It is none, or one that cannot be checked.
+    pub fn read(text: &RawJson) -> Result<Self, SchemaError> {
+        Ok(Self { schema: Schema::parse(text.get())?, text: Arc::new(text.clone()) })
+    }
+
+    /// What a model is told of it, at the end of its prompt.
+    #[must_use]
+    pub fn instructions(&self) -> String {
+        format!(
+            "\n\nA program reads your final answer. It must be one JSON value that fits this JSON Schema, \
+             with nothing before or behind it; use tools first where the task needs them:\n{}",
+            self.text
+        )
+    }
+}

@@ -1,0 +1,147 @@
+//! Answers in a given form: how a request asks for one, by who is asked.
+//!
+//! A wire has a field for the schema or it has not. Some that have one let it stand beside tools; with others
+//! a model that is held to a schema can call nothing, so that it goes along only once the answer is wanted.
+//! Where there is no field, or the schema is none that it takes, the answer is asked for as the arguments
+//! of a tool that has to be called, and [`answer::AnswerCalls`] makes a text of that again. Nothing here is
+//! trusted: whoever asked for the form checks the answer.
+
+pub(crate) mod answer;
+mod vendors;
+
+use std::{borrow::Cow, sync::Arc};
+
+use gnoma_core::{
+    AnswerFormat, FormatStage, ModelRequest, RawJson, ToolChoice, ToolSpec,
+    tool::{Access, Tier, ToolKind},
+};
+use serde_json::{Value, json};
+
+use crate::{Profile, Protocol, anthropic, google, profile::FormatField};
+
+/// What the form is called where a wire wants a name for it.
+pub(crate) const NAME: &str = "answer";
+/// The only property of the answer's wrapping, where the answer itself need be no object.
+const WRAPPED: &str = "answer";
+
+/// How the schema goes along.
+#[derive(Clone, Debug, PartialEq)]
+enum Way {
+    /// Not at all: the words of the request say it.
+    Words,
+    /// In the wire's field, as this schema.
+    Field { schema: Arc<RawJson>, beside_tools: bool },
+    /// As the parameters of a tool.
+    Call,
+}
+
+/// A request as it is sent, and whether its answer comes as a call.
+pub(crate) struct Shaped<'r> {
+    pub(crate) request: Cow<'r, ModelRequest>,
+    pub(crate) as_call: bool,
+}
+
+/// Puts the form that is asked for into the form of whoever is asked.
+pub(crate) fn shaped<'r>(profile: &Profile, request: &'r ModelRequest) -> Shaped<'r> {
+    let Some(format) = &request.format else {
+        return Shaped { request: Cow::Borrowed(request), as_call: false };
+    };
+    let mut shaped = request.clone();
+    shaped.format = None;
+    let mut as_call = false;
+    match way(profile, request, format) {
+        Way::Words => (),
+        Way::Field { schema, beside_tools } => {
+            if !beside_tools {
+                shaped.tools = Arc::default();
+                shaped.tool_choice = ToolChoice::None;
+            }
+            shaped.format = Some(AnswerFormat { schema, stage: format.stage });
+        }
+        Way::Call => {
+            let tool = tool(&format.schema);
+            (shaped.tools, shaped.tool_choice) = ([tool].into(), ToolChoice::Tool(NAME.to_owned()));
+            as_call = true;
+        }
+    }
+    Shaped { request: Cow::Owned(shaped), as_call }
+}
+
+fn way(profile: &Profile, request: &ModelRequest, format: &AnswerFormat) -> Way {
+    let value: Value = format.schema.read().unwrap_or_default();
+    let field = field(profile, &request.model, &value).map(|(schema, beside_tools)| {
+        let schema = match schema {
+            Some(other) => {
+                RawJson::of(&other).map_or_else(|_| Arc::clone(&format.schema), Arc::new)
+            }
+            None => Arc::clone(&format.schema),
+        };
+        Way::Field { schema, beside_tools }
+    });
+    let calls_nothing = request.tools.is_empty() || request.tool_choice == ToolChoice::None;
+    match (format.stage, field) {
+        (FormatStage::WithTools, Some(Way::Field { beside_tools: false, .. }))
+            if !calls_nothing =>
+        {
+            Way::Words
+        }
+        (FormatStage::WithTools | FormatStage::AnswerNow, Some(field)) => field,
+        (FormatStage::WithTools, None) => Way::Words,
+        (FormatStage::AnswerNow, None) | (FormatStage::AsCall, _) => Way::Call,
+    }
+}
+
+/// Whether there is a field for such a schema, as what it goes there where not as it is, and whether tools
+/// may stand beside it.
+fn field(profile: &Profile, model: &str, schema: &Value) -> Option<(Option<Value>, bool)> {
+    let is_object = schema["type"] == "object";
+    match profile.protocol {
+        Protocol::Mistral => is_object.then_some((None, false)),
+        Protocol::Responses => is_object.then_some((None, true)),
+        Protocol::Ollama => Some((None, false)),
+        Protocol::Google => Some((None, google::is_third_generation(model))),
+        Protocol::Anthropic => {
+            let loosened = vendors::loosened(schema).filter(|_| anthropic::takes_schemas(model))?;
+            Some((Some(loosened), true))
+        }
+        Protocol::OpenAi => match profile.quirks.format {
+            FormatField::None => None,
+            FormatField::Alone => Some((None, false)),
+            FormatField::Beside => is_object.then_some((None, true)),
+        },
+    }
+}
+
+/// The tool that takes the answer. Its parameters are always an object.
+fn tool(schema: &Arc<RawJson>) -> Arc<ToolSpec> {
+    let value: Value = schema.read().unwrap_or_default();
+    let parameters = if value["type"] == "object" {
+        RawJson::clone(schema)
+    } else {
+        let wrapped = json!({
+            "type": "object",
+            "properties": { WRAPPED: vendors::moved(value, &format!("/properties/{WRAPPED}")) },
+            "required": [WRAPPED],
+        });
+        RawJson::of(&wrapped).unwrap_or_else(|_| RawJson::empty_object())
+    };
+    Arc::new(ToolSpec {
+        name: NAME.to_owned(),
+        description: "Gives the final answer. Call it once, with the whole answer.".to_owned(),
+        parameters,
+        access: Access::Read,
+        touches: Arc::default(),
+        kind: ToolKind::Other,
+        tier: Tier::Lean,
+    })
+}
+
+/// Whether OpenAI, and those who copy it, would guarantee the form.
+pub(crate) fn is_guaranteed(format: &AnswerFormat) -> bool {
+    format.schema.read::<Value>().is_ok_and(|schema| vendors::is_strict(&schema))
+}
+
+/// Whether the answer is wrapped where it comes as a call.
+pub(crate) fn is_wrapped(format: &AnswerFormat) -> bool {
+    format.schema.read::<Value>().is_ok_and(|schema| schema["type"] != "object")
+}

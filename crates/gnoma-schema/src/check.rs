@@ -1,0 +1,452 @@
+//! A value against a schema.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde_json::{Map, Value};
+
+use crate::{
+    node::{Bound, Counted, Node, NodeId, Pattern, Rule},
+    number::Decimal,
+    refs::escaped,
+};
+
+/// Most faults that are told.
+const MAX_FAULTS: usize = 6;
+/// Most rules that are applied to one value, its parts included: alternatives within alternatives multiply.
+const MAX_STEPS: u32 = 2_000_000;
+/// Deepest nesting of parts.
+const MAX_DEPTH: usize = 400;
+/// Longest value that is shown, in characters.
+const MAX_SHOWN_CHARS: usize = 60;
+
+/// Checks `value` against the first part.
+pub(crate) fn check(nodes: &[Node], tracks: bool, value: &Value) -> Result<(), String> {
+    let mut check = Check { nodes, tracks, steps: 0, depth: 0, is_over: false };
+    let mut faults = Faults::default();
+    check.node(0, value, "", &mut Seen::default(), &mut faults);
+    if check.is_over {
+        return Err("it takes too long to check; the schema has too many alternatives".to_owned());
+    }
+    if faults.all.is_empty() { Ok(()) } else { Err(faults.all.join("\n")) }
+}
+
+/// What is wrong, a line each; and how deep the deepest fault is.
+#[derive(Debug, Default)]
+struct Faults {
+    all: Vec<String>,
+    depth: usize,
+}
+
+impl Faults {
+    fn add(&mut self, at: &str, what: impl Into<String>) {
+        self.depth = self.depth.max(at.matches('/').count());
+        if self.all.len() < MAX_FAULTS {
+            let place = if at.is_empty() { "the whole".to_owned() } else { format!("`{at}`") };
+            self.all.push(format!("{place}: {}", what.into()));
+        }
+    }
+}
+
+/// Items and properties that were looked at.
+#[derive(Debug, Default)]
+struct Seen {
+    items: BTreeSet<usize>,
+    properties: BTreeSet<String>,
+}
+
+struct Check<'n> {
+    nodes: &'n [Node],
+    tracks: bool,
+    steps: u32,
+    depth: usize,
+    /// It was given up.
+    is_over: bool,
+}
+
+impl Check<'_> {
+    fn node(&mut self, id: NodeId, value: &Value, at: &str, seen: &mut Seen, faults: &mut Faults) {
+        self.steps += 1;
+        if self.steps > MAX_STEPS || self.depth > MAX_DEPTH {
+            self.is_over = true;
+        }
+        if self.is_over {
+            return faults.add(at, "not checked");
+        }
+        let nodes = self.nodes;
+        match nodes.get(id) {
+            Some(Node::Always(true)) => (),
+            Some(Node::Always(false)) | None => faults.add(at, "nothing may stand here"),
+            Some(Node::Rules(rules)) => {
+                self.depth += 1;
+                for rule in rules {
+                    self.rule(rule, value, at, seen, faults);
+                }
+                self.depth -= 1;
+            }
+        }
+    }
+
+    /// Whether the part takes the value; what it has looked at counts only then.
+    fn takes(
+        &mut self,
+        id: NodeId,
+        value: &Value,
+        at: &str,
+        seen: &mut Seen,
+    ) -> Result<(), Faults> {
+        let (mut own, mut faults) = (Seen::default(), Faults::default());
+        self.node(id, value, at, &mut own, &mut faults);
+        if !faults.all.is_empty() {
+            return Err(faults);
+        }
+        seen.items.append(&mut own.items);
+        seen.properties.append(&mut own.properties);
+        Ok(())
+    }
+
+    fn rule(&mut self, rule: &Rule, value: &Value, at: &str, seen: &mut Seen, faults: &mut Faults) {
+        match rule {
+            Rule::Same(_)
+            | Rule::All(_)
+            | Rule::Any(_)
+            | Rule::One(_)
+            | Rule::Not(_)
+            | Rule::If { .. } => self.in_place(rule, value, at, seen, faults),
+            Rule::Items { .. } | Rule::Contains { .. } | Rule::Unique | Rule::OtherItems(_) => {
+                if let Value::Array(items) = value {
+                    self.array(rule, items, at, seen, faults);
+                }
+            }
+            Rule::Properties { .. }
+            | Rule::Required(_)
+            | Rule::Names(_)
+            | Rule::Needs(_)
+            | Rule::Brings(_)
+            | Rule::OtherProperties(_) => {
+                if let Value::Object(object) = value {
+                    self.object(rule, (value, object), at, seen, faults);
+                }
+            }
+            Rule::Type(types) if !types.has(value) => {
+                faults.add(at, format!("{} is not {}", shown(value), types.words()));
+            }
+            Rule::OneOf(values) if !values.iter().any(|one| is_same(one, value)) => {
+                let all: Vec<_> = values.iter().map(shown).collect();
+                faults.add(at, format!("{} is not {}", shown(value), all.join(" or ")));
+            }
+            Rule::Type(_) | Rule::OneOf(_) => (),
+            Rule::Number(bound, limit) => self::number(*bound, *limit, value, at, faults),
+            Rule::Count { of, least, most } => self::count(*of, *least, *most, value, at, faults),
+            Rule::Pattern(pattern) => self::text(pattern, value, at, faults),
+        }
+    }
+
+    fn in_place(
+        &mut self,
+        rule: &Rule,
+        value: &Value,
+        at: &str,
+        seen: &mut Seen,
+        faults: &mut Faults,
+    ) {
+        match rule {
+            Rule::Same(part) => self.node(*part, value, at, seen, faults),
+            Rule::All(parts) => {
+                for part in parts {
+                    self.node(*part, value, at, seen, faults);
+                }
+            }
+            Rule::Any(parts) => self.any(parts, value, at, seen, faults),
+            Rule::One(parts) => {
+                let mut fitting = Vec::new();
+                for (number, part) in parts.iter().enumerate() {
+                    if self.takes(*part, value, at, seen).is_ok() {
+                        fitting.push(number.to_string());
+                    }
+                }
+                if fitting.is_empty() {
+                    self.any(parts, value, at, seen, faults);
+                } else if fitting.len() > 1 {
+                    let text = format!(
+                        "exactly one alternative must fit, and {} do (numbers {})",
+                        fitting.len(),
+                        fitting.join(", ")
+                    );
+                    faults.add(at, text);
+                }
+            }
+            Rule::Not(part) => {
+                if self.takes(*part, value, at, &mut Seen::default()).is_ok() {
+                    faults.add(at, format!("{} is what the schema rules out", shown(value)));
+                }
+            }
+            Rule::If { test, then, otherwise } => {
+                let holds = self.takes(*test, value, at, seen).is_ok();
+                if let Some(part) = if holds { then } else { otherwise } {
+                    self.node(*part, value, at, seen, faults);
+                }
+            }
+            _ => (),
+        }
+    }
+
+    /// At least one must fit. All are looked at, where somebody asks what was seen.
+    fn any(
+        &mut self,
+        parts: &[NodeId],
+        value: &Value,
+        at: &str,
+        seen: &mut Seen,
+        faults: &mut Faults,
+    ) {
+        let mut nearest: Option<Faults> = None;
+        let mut fits = false;
+        for part in parts {
+            match self.takes(*part, value, at, seen) {
+                Ok(()) => fits = true,
+                // The one that came furthest is what was meant.
+                Err(found) => {
+                    if nearest.as_ref().is_none_or(|nearest| found.depth > nearest.depth) {
+                        nearest = Some(found);
+                    }
+                }
+            }
+            if fits && !self.tracks {
+                return;
+            }
+        }
+        if !fits {
+            let nearest = nearest.unwrap_or_default().all.join("; ");
+            let text = format!("none of {} alternatives fits; the nearest: {nearest}", parts.len());
+            faults.add(at, text);
+        }
+    }
+
+    fn array(
+        &mut self,
+        rule: &Rule,
+        items: &[Value],
+        at: &str,
+        seen: &mut Seen,
+        faults: &mut Faults,
+    ) {
+        match rule {
+            Rule::Items { first, rest } => {
+                for (number, item) in items.iter().enumerate() {
+                    if let Some(part) = first.get(number).or(rest.as_ref()) {
+                        let below = format!("{at}/{number}");
+                        self.node(*part, item, &below, &mut Seen::default(), faults);
+                        seen.items.insert(number);
+                    }
+                }
+            }
+            Rule::Contains { part, least, most } => {
+                let mut found = 0_u64;
+                for (number, item) in items.iter().enumerate() {
+                    if self.takes(*part, item, at, &mut Seen::default()).is_ok() {
+                        found += 1;
+                        seen.items.insert(number);
+                    }
+                }
+                if found < *least || most.is_some_and(|most| found > most) {
+                    let range = range(*least, *most);
+                    faults.add(
+                        at,
+                        format!("{found} items are of the kind of which there must be {range}"),
+                    );
+                }
+            }
+            Rule::Unique => {
+                self.steps = self.steps.saturating_add(unique(items, at, faults));
+            }
+            Rule::OtherItems(part) => {
+                for (number, item) in items.iter().enumerate() {
+                    if seen.items.insert(number) {
+                        let below = format!("{at}/{number}");
+                        self.node(*part, item, &below, &mut Seen::default(), faults);
+                    }
+                }
+            }
+            _ => (),
+        }
+    }
+
+    fn object(
+        &mut self,
+        rule: &Rule,
+        (value, object): (&Value, &Map<String, Value>),
+        at: &str,
+        seen: &mut Seen,
+        faults: &mut Faults,
+    ) {
+        match rule {
+            Rule::Required(names) => missing(object, names, at, faults),
+            Rule::Needs(needs) => {
+                for (_, names) in needs.iter().filter(|(name, _)| object.contains_key(name)) {
+                    missing(object, names, at, faults);
+                }
+            }
+            Rule::Brings(parts) => {
+                for (_, part) in parts.iter().filter(|(name, _)| object.contains_key(name)) {
+                    self.node(*part, value, at, seen, faults);
+                }
+            }
+            Rule::Names(part) => {
+                for name in object.keys() {
+                    let name = Value::String(name.clone());
+                    self.node(*part, &name, at, &mut Seen::default(), faults);
+                }
+            }
+            Rule::Properties { named, matching, others } => {
+                self.properties((named, matching, *others), object, at, seen, faults);
+            }
+            Rule::OtherProperties(part) => {
+                for (name, value) in object {
+                    if seen.properties.insert(name.clone()) {
+                        self.other(*part, (name, value), at, faults);
+                    }
+                }
+            }
+            _ => (),
+        }
+    }
+
+    fn properties(
+        &mut self,
+        (named, matching, others): (&HashMap<String, NodeId>, &[(Pattern, NodeId)], Option<NodeId>),
+        object: &Map<String, Value>,
+        at: &str,
+        seen: &mut Seen,
+        faults: &mut Faults,
+    ) {
+        for (name, value) in object {
+            let below = format!("{at}/{}", escaped(name));
+            let mut is_known = false;
+            if let Some(part) = named.get(name) {
+                is_known = true;
+                self.node(*part, value, &below, &mut Seen::default(), faults);
+            }
+            for (_, part) in matching.iter().filter(|(pattern, _)| pattern.regex.is_match(name)) {
+                is_known = true;
+                self.node(*part, value, &below, &mut Seen::default(), faults);
+            }
+            if let Some(part) = others.filter(|_| !is_known) {
+                is_known = true;
+                self.other(part, (name, value), at, faults);
+            }
+            if is_known && self.tracks {
+                seen.properties.insert(name.clone());
+            }
+        }
+    }
+
+    /// A property that is not among those that are named.
+    fn other(
+        &mut self,
+        part: NodeId,
+        (name, value): (&str, &Value),
+        at: &str,
+        faults: &mut Faults,
+    ) {
+        let below = format!("{at}/{}", escaped(name));
+        if matches!(self.nodes.get(part), Some(Node::Always(false))) {
+            return faults.add(&below, "there may be no such property");
+        }
+        self.node(part, value, &below, &mut Seen::default(), faults);
+    }
+}
+
+fn missing(object: &Map<String, Value>, names: &[String], at: &str, faults: &mut Faults) {
+    for name in names.iter().filter(|name| !object.contains_key(*name)) {
+        faults.add(at, format!("the property `{name}` is missing"));
+    }
+}
+
+fn number(bound: Bound, limit: Decimal, value: &Value, at: &str, faults: &mut Faults) {
+    let Value::Number(number) = value else { return };
+    let own = Decimal::of(number);
+    let (holds, what) = match bound {
+        Bound::Least => (own >= limit, "at least"),
+        Bound::Above => (own > limit, "above"),
+        Bound::Most => (own <= limit, "at most"),
+        Bound::Below => (own < limit, "below"),
+        Bound::MultipleOf => (own.is_multiple_of(limit), "a multiple of"),
+    };
+    if !holds {
+        faults.add(at, format!("{number} is not {what} {limit}"));
+    }
+}
+
+fn count(of: Counted, least: u64, most: Option<u64>, value: &Value, at: &str, faults: &mut Faults) {
+    let (count, what) = match (of, value) {
+        (Counted::Characters, Value::String(text)) => (text.chars().count(), "characters"),
+        (Counted::Items, Value::Array(items)) => (items.len(), "items"),
+        (Counted::Properties, Value::Object(object)) => (object.len(), "properties"),
+        (Counted::Characters | Counted::Items | Counted::Properties, _) => return,
+    };
+    let count = u64::try_from(count).unwrap_or(u64::MAX);
+    if count < least || most.is_some_and(|most| count > most) {
+        faults.add(at, format!("it has {count} {what} and must have {}", range(least, most)));
+    }
+}
+
+fn text(pattern: &Pattern, value: &Value, at: &str, faults: &mut Faults) {
+    let Value::String(text) = value else { return };
+    if !pattern.regex.is_match(text) {
+        faults.add(at, format!("{} does not match `{}`", shown(value), pattern.words));
+    }
+}
+
+/// Whether no two items are equal; how many steps that took.
+fn unique(items: &[Value], at: &str, faults: &mut Faults) -> u32 {
+    let mut steps = 0_u32;
+    for (second, item) in items.iter().enumerate() {
+        for (first, other) in items.iter().enumerate().take(second) {
+            steps = steps.saturating_add(1);
+            if steps > MAX_STEPS {
+                faults.add(at, "there are too many items to compare them");
+                return steps;
+            }
+            if is_same(item, other) {
+                faults.add(at, format!("the items {first} and {second} are equal"));
+                return steps;
+            }
+        }
+    }
+    steps
+}
+
+/// Whether two values are equal: 1 and 1.0 are, and the order of properties does not matter.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => Decimal::of(one) == Decimal::of(other),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let holds = |(name, value): (&String, &Value)| {
+                other.get(name).is_some_and(|other| is_same(value, other))
+            };
+            one.len() == other.len() && one.iter().all(holds)
+        }
+        _ => one == other,
+    }
+}
+
+/// A value in few characters.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}
+
+fn range(least: u64, most: Option<u64>) -> String {
+    match most {
+        Some(most) if most == least => format!("{least}"),
+        Some(most) => format!("{least} to {most}"),
+        None => format!("at least {least}"),
+    }
+}

@@ -1,0 +1,293 @@
+//! What each keyword of a schema demands.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    SchemaError,
+    compile::{Compiler, Part},
+    node::{Bound, Counted, NodeId, Pattern, Rule, Types},
+    number::Decimal,
+    pattern::pattern,
+};
+
+type Rules = Result<Vec<Rule>, SchemaError>;
+
+/// Keywords that cannot be checked, and what to do about them.
+const REFUSED: [(&str, &str); 2] = [
+    ("$dynamicRef", "dynamic references cannot be checked; use `$ref`"),
+    ("$recursiveRef", "recursive references cannot be checked; use `$ref` with `#`"),
+];
+
+/// All that a part demands.
+pub(crate) fn rules(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+    for (key, why) in REFUSED {
+        if part.get(key).is_some() {
+            return part.wrong(key, why);
+        }
+    }
+    let mut rules = of_values(part)?;
+    rules.extend(of_numbers(part)?);
+    rules.extend(of_sizes(part)?);
+    rules.extend(of_arrays(compiler, part)?);
+    rules.extend(of_objects(compiler, part)?);
+    rules.extend(of_properties(compiler, part)?);
+    rules.extend(of_others(compiler, part)?);
+    rules.extend(late(compiler, part)?);
+    Ok(rules)
+}
+
+fn of_values(part: Part<'_>) -> Rules {
+    let mut rules = Vec::new();
+    match part.get("type") {
+        None => (),
+        Some(Value::String(name)) => match Types::named([name.as_str()]) {
+            Some(types) => rules.push(Rule::Type(types)),
+            None => return part.wrong("type", no_type(name)),
+        },
+        Some(Value::Array(names)) if !names.is_empty() => {
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            match Types::named(names.iter().copied()).filter(|types| types.0 != 0) {
+                Some(types) => rules.push(Rule::Type(types)),
+                None => return part.wrong("type", no_type(&names.join(", "))),
+            }
+        }
+        Some(_) => return part.wrong("type", "it must be the name of a type, or a list of names"),
+    }
+    match part.get("enum") {
+        None => (),
+        Some(Value::Array(values)) => rules.push(Rule::OneOf(values.clone())),
+        Some(_) => return part.wrong("enum", "it must be a list of values"),
+    }
+    rules.extend(part.get("const").map(|value| Rule::OneOf(vec![value.clone()])));
+    Ok(rules)
+}
+
+fn no_type(name: &str) -> String {
+    format!("`{name}` is no type; there are {}", Types::NAMES.join(", "))
+}
+
+fn of_numbers(part: Part<'_>) -> Rules {
+    let mut rules = Vec::new();
+    let keys = [
+        ("minimum", "exclusiveMinimum", Bound::Least, Bound::Above),
+        ("maximum", "exclusiveMaximum", Bound::Most, Bound::Below),
+    ];
+    for (key, strict_key, loose, strict) in keys {
+        // Draft 4 made a bound exclusive with a flag beside it.
+        let flag = part.get(strict_key).and_then(Value::as_bool);
+        if let Some(number) = number(part, key)? {
+            let bound = if flag == Some(true) { strict } else { loose };
+            rules.push(Rule::Number(bound, number));
+        }
+        if flag.is_none()
+            && let Some(number) = number(part, strict_key)?
+        {
+            rules.push(Rule::Number(strict, number));
+        }
+    }
+    if let Some(unit) = number(part, "multipleOf")? {
+        if !unit.is_positive() {
+            return part.wrong("multipleOf", "it must be above 0");
+        }
+        rules.push(Rule::Number(Bound::MultipleOf, unit));
+    }
+    Ok(rules)
+}
+
+fn number(part: Part<'_>, key: &str) -> Result<Option<Decimal>, SchemaError> {
+    match part.get(key) {
+        None => Ok(None),
+        Some(Value::Number(number)) => Ok(Some(Decimal::of(number))),
+        Some(_) => part.wrong(key, "it must be a number"),
+    }
+}
+
+fn count(part: Part<'_>, key: &str) -> Result<Option<u64>, SchemaError> {
+    let Some(value) = part.get(key) else { return Ok(None) };
+    let whole = |number: f64| number >= 0.0 && number.fract() == 0.0 && number <= 1e15;
+    let from_float = || value.as_f64().filter(|number| whole(*number));
+    match value.as_u64() {
+        Some(count) => Ok(Some(count)),
+        None => match from_float().and_then(|number| format!("{number}").parse().ok()) {
+            Some(count) => Ok(Some(count)),
+            None => part.wrong(key, "it must be a whole number from 0 on"),
+        },
+    }
+}
+
+/// Lengths and numbers of things, and the pattern of a text.
+fn of_sizes(part: Part<'_>) -> Rules {
+    let mut rules = Vec::new();
+    for (of, least, most) in [
+        (Counted::Characters, "minLength", "maxLength"),
+        (Counted::Items, "minItems", "maxItems"),
+        (Counted::Properties, "minProperties", "maxProperties"),
+    ] {
+        let (least, most) = (count(part, least)?, count(part, most)?);
+        if least.is_some() || most.is_some() {
+            rules.push(Rule::Count { of, least: least.unwrap_or(0), most });
+        }
+    }
+    match part.get("pattern") {
+        None => (),
+        Some(Value::String(words)) => rules.push(Rule::Pattern(built(part, "pattern", words)?)),
+        Some(_) => return part.wrong("pattern", "it must be a text"),
+    }
+    match part.get("uniqueItems") {
+        None | Some(Value::Bool(false)) => (),
+        Some(Value::Bool(true)) => rules.push(Rule::Unique),
+        Some(_) => return part.wrong("uniqueItems", "it must be `true` or `false`"),
+    }
+    Ok(rules)
+}
+
+fn built(part: Part<'_>, key: &str, words: &str) -> Result<Pattern, SchemaError> {
+    pattern(words).or_else(|why| part.wrong(key, why))
+}
+
+fn of_arrays(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+    let mut rules = Vec::new();
+    let is_tuple = matches!(part.get("items"), Some(Value::Array(_)));
+    let (first_key, rest_key) =
+        if is_tuple { ("items", "additionalItems") } else { ("prefixItems", "items") };
+    let first = listed(compiler, part, first_key)?.unwrap_or_default();
+    let rest = single(compiler, part, rest_key)?;
+    if !first.is_empty() || rest.is_some() {
+        rules.push(Rule::Items { first, rest });
+    }
+    if let Some(contained) = single(compiler, part, "contains")? {
+        let least = count(part, "minContains")?.unwrap_or(1);
+        rules.push(Rule::Contains { part: contained, least, most: count(part, "maxContains")? });
+    }
+    Ok(rules)
+}
+
+/// The part that a keyword holds.
+fn single(
+    compiler: &mut Compiler<'_>,
+    part: Part<'_>,
+    key: &str,
+) -> Result<Option<NodeId>, SchemaError> {
+    part.get(key).map(|_| compiler.part(part.below(key))).transpose()
+}
+
+/// The parts in the list that a keyword holds.
+fn listed(
+    compiler: &mut Compiler<'_>,
+    part: Part<'_>,
+    key: &str,
+) -> Result<Option<Vec<NodeId>>, SchemaError> {
+    match part.get(key) {
+        None => Ok(None),
+        Some(Value::Array(parts)) if !parts.is_empty() => {
+            let below = part.below(key);
+            let parts = (0..parts.len()).map(|at| compiler.part(format!("{below}/{at}")));
+            parts.collect::<Result<_, _>>().map(Some)
+        }
+        Some(_) => part.wrong(key, "it must be a list of schemas, and not empty"),
+    }
+}
+
+/// The members of the object that a keyword holds.
+fn members<'a>(
+    part: Part<'a>,
+    key: &str,
+) -> Result<Option<(&'a Map<String, Value>, String)>, SchemaError> {
+    match part.get(key) {
+        None => Ok(None),
+        Some(Value::Object(members)) => Ok(Some((members, part.below(key)))),
+        Some(_) => part.wrong(key, "it must be an object"),
+    }
+}
+
+fn below(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", crate::refs::escaped(key))
+}
+
+fn names(part: Part<'_>, key: &str, value: &Value) -> Result<Vec<String>, SchemaError> {
+    let name = |name: &Value| name.as_str().map(str::to_owned);
+    let names = value.as_array().and_then(|names| names.iter().map(name).collect());
+    match names {
+        Some(names) => Ok(names),
+        None => part.wrong(key, "it must be a list of names"),
+    }
+}
+
+fn of_objects(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+    let mut rules = Vec::new();
+    match part.get("required") {
+        // Draft 3 had a flag in the property itself.
+        None | Some(Value::Bool(_)) => (),
+        Some(value) => rules.push(Rule::Required(names(part, "required", value)?)),
+    }
+    rules.extend(single(compiler, part, "propertyNames")?.map(Rule::Names));
+    let (mut needs, mut brings) = (Vec::new(), Vec::new());
+    for key in ["dependentRequired", "dependentSchemas", "dependencies"] {
+        let Some((found, pointer)) = members(part, key)? else { continue };
+        for (name, value) in found {
+            if key != "dependentSchemas" && value.is_array() {
+                needs.push((name.clone(), names(part, key, value)?));
+            } else if key != "dependentRequired" {
+                brings.push((name.clone(), compiler.part(below(&pointer, name))?));
+            } else {
+                return part.wrong(key, "its members must be lists of names");
+            }
+        }
+    }
+    rules.extend((!needs.is_empty()).then_some(Rule::Needs(needs)));
+    rules.extend((!brings.is_empty()).then_some(Rule::Brings(brings)));
+    Ok(rules)
+}
+
+fn of_properties(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+    let mut named = std::collections::HashMap::new();
+    if let Some((found, pointer)) = members(part, "properties")? {
+        for name in found.keys() {
+            named.insert(name.clone(), compiler.part(below(&pointer, name))?);
+        }
+    }
+    let mut matching = Vec::new();
+    if let Some((found, pointer)) = members(part, "patternProperties")? {
+        for words in found.keys() {
+            let pattern = built(part, "patternProperties", words)?;
+            matching.push((pattern, compiler.part(below(&pointer, words))?));
+        }
+    }
+    let others = single(compiler, part, "additionalProperties")?;
+    let says_nothing = named.is_empty() && matching.is_empty() && others.is_none();
+    Ok((!says_nothing)
+        .then_some(Rule::Properties { named, matching, others })
+        .into_iter()
+        .collect())
+}
+
+/// What applies other parts to the same value.
+fn of_others(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+    let mut rules = Vec::new();
+    match part.get("$ref") {
+        None => (),
+        Some(Value::String(reference)) => {
+            rules.push(Rule::Same(compiler.target(reference, part)?));
+        }
+        Some(_) => return part.wrong("$ref", "it must be a text"),
+    }
+    rules.extend(listed(compiler, part, "allOf")?.map(Rule::All));
+    rules.extend(listed(compiler, part, "anyOf")?.map(Rule::Any));
+    rules.extend(listed(compiler, part, "oneOf")?.map(Rule::One));
+    rules.extend(single(compiler, part, "not")?.map(Rule::Not));
+    let then = single(compiler, part, "then")?;
+    let otherwise = single(compiler, part, "else")?;
+    if let Some(test) = single(compiler, part, "if")? {
+        rules.push(Rule::If { test, then, otherwise });
+    }
+    Ok(rules)
+}
+
+/// What asks which items and properties all others have looked at.
+fn late(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+    let items = single(compiler, part, "unevaluatedItems")?.map(Rule::OtherItems);
+    let properties = single(compiler, part, "unevaluatedProperties")?.map(Rule::OtherProperties);
+    let rules: Vec<_> = items.into_iter().chain(properties).collect();
+    compiler.tracks |= !rules.is_empty();
+    Ok(rules)
+}

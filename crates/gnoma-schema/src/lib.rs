@@ -1,0 +1,84 @@
+//! JSON Schema: says whether a JSON value fits a schema, and what is wrong with it otherwise.
+//!
+//! Draft 2020-12, and what older drafts wrote differently (`definitions`, a list in `items`,
+//! `dependencies`, `exclusiveMinimum: true`). A schema that this cannot check exactly is refused when it
+//! is read, never half obeyed: another document (`$ref` to one is not fetched), `$dynamicRef`, and regular
+//! expressions with look-around or back references. `format` and `content…` are notes, as the standard has it.
+//!
+//! Tests compare every verdict with the crate `boon`, which would cost the program 0.3 MB.
+
+mod check;
+mod compile;
+mod find;
+mod keywords;
+mod node;
+mod number;
+mod pattern;
+mod refs;
+
+pub use self::find::Misfit;
+use self::node::Node;
+
+/// Longest schema that is taken, in bytes: it is part of every request.
+pub const MAX_SCHEMA_BYTES: usize = 256 << 10;
+
+/// Why a schema cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// The text is no JSON.
+    #[error("the schema is no JSON: {0}")]
+    NoJson(String),
+    /// It is too long, or has too many parts.
+    #[error("the schema is too large: {0}")]
+    TooLarge(String),
+    /// Something in it is wrong, or cannot be checked.
+    #[error("the schema is wrong at `{at}`: {what}")]
+    Wrong {
+        /// Where, as a JSON pointer; `/` for the whole.
+        at: String,
+        /// What.
+        what: String,
+    },
+}
+
+/// A schema that was read and can be checked against.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    nodes: Vec<Node>,
+    /// Some part of it asks what others have looked at.
+    tracks: bool,
+}
+
+impl Schema {
+    /// Reads a schema.
+    ///
+    /// # Errors
+    /// It is no JSON Schema, or one that cannot be checked exactly.
+    pub fn parse(text: &str) -> Result<Self, SchemaError> {
+        if text.len() > MAX_SCHEMA_BYTES {
+            let text = format!("it has {} bytes, more than {MAX_SCHEMA_BYTES}", text.len());
+            return Err(SchemaError::TooLarge(text));
+        }
+        let document =
+            serde_json::from_str(text).map_err(|error| SchemaError::NoJson(error.to_string()))?;
+        let (nodes, tracks) = compile::compile(&document)?;
+        Ok(Self { nodes, tracks })
+    }
+
+    /// Checks a value.
+    ///
+    /// # Errors
+    /// What is wrong with it, a line for each fault, the first few.
+    pub fn check(&self, value: &serde_json::Value) -> Result<(), String> {
+        check::check(&self.nodes, self.tracks, value)
+    }
+
+    /// Finds the value in an answer that fits: the whole text, else what stands in a fenced block, else
+    /// any object or list in it, the last first. Gives it as compact JSON.
+    ///
+    /// # Errors
+    /// There is no JSON in it, or none that fits.
+    pub fn find(&self, text: &str) -> Result<String, Misfit> {
+        find::find(self, text)
+    }
+}

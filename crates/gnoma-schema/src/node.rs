@@ -1,0 +1,129 @@
+//! A schema as it is checked: its parts in a list, which name each other by their place.
+
+use std::collections::HashMap;
+
+use regex_automata::meta::Regex;
+use serde_json::Value;
+
+use crate::number::Decimal;
+
+/// The place of a part in the list.
+pub(crate) type NodeId = usize;
+
+/// A part of a schema.
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    /// Takes everything or nothing.
+    Always(bool),
+    /// All of these hold; those that ask what was looked at come last.
+    Rules(Vec<Rule>),
+}
+
+/// The types of values, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Types(pub(crate) u8);
+
+impl Types {
+    pub(crate) const NAMES: [&str; 7] =
+        ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+    /// The types by these names; `None` where one is no type.
+    pub(crate) fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        names.into_iter().try_fold(Self(0), |so_far, name| {
+            let at = Self::NAMES.iter().position(|known| *known == name)?;
+            Some(Self(so_far.0 | 1 << at))
+        })
+    }
+
+    /// Whether a value is of one of them.
+    pub(crate) fn has(self, value: &Value) -> bool {
+        let names: &[&str] = match value {
+            Value::Null => &["null"],
+            Value::Bool(_) => &["boolean"],
+            Value::Number(number) if Decimal::of(number).is_integer() => &["integer", "number"],
+            Value::Number(_) => &["number"],
+            Value::String(_) => &["string"],
+            Value::Array(_) => &["array"],
+            Value::Object(_) => &["object"],
+        };
+        Self::named(names.iter().copied()).is_some_and(|own| own.0 & self.0 != 0)
+    }
+
+    /// For people: `string or null`.
+    pub(crate) fn words(self) -> String {
+        let names = Self::NAMES.iter().enumerate().filter(|(at, _)| self.0 & 1 << at != 0);
+        names.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
+    }
+}
+
+/// How a number is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Least,
+    Above,
+    Most,
+    Below,
+    MultipleOf,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    Characters,
+    Items,
+    Properties,
+}
+
+/// A regular expression with the words it came in.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    pub(crate) words: String,
+    pub(crate) regex: Regex,
+}
+
+/// One thing that a part demands.
+#[derive(Clone, Debug)]
+pub(crate) enum Rule {
+    Type(Types),
+    OneOf(Vec<Value>),
+    Number(Bound, Decimal),
+    Count {
+        of: Counted,
+        least: u64,
+        most: Option<u64>,
+    },
+    Pattern(Pattern),
+    Items {
+        first: Vec<NodeId>,
+        rest: Option<NodeId>,
+    },
+    Contains {
+        part: NodeId,
+        least: u64,
+        most: Option<u64>,
+    },
+    Unique,
+    Required(Vec<String>),
+    Properties {
+        named: HashMap<String, NodeId>,
+        matching: Vec<(Pattern, NodeId)>,
+        others: Option<NodeId>,
+    },
+    Names(NodeId),
+    /// Where the property is there, these are as well.
+    Needs(Vec<(String, Vec<String>)>),
+    /// Where the property is there, this holds.
+    Brings(Vec<(String, NodeId)>),
+    Same(NodeId),
+    All(Vec<NodeId>),
+    Any(Vec<NodeId>),
+    One(Vec<NodeId>),
+    Not(NodeId),
+    If {
+        test: NodeId,
+        then: Option<NodeId>,
+        otherwise: Option<NodeId>,
+    },
+    OtherItems(NodeId),
+    OtherProperties(NodeId),
+}

@@ -1,11 +1,11 @@
 //! A value against a schema.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use crate::{
-    node::{Bound, Counted, Node, NodeId, Pattern, Rule},
+    node::{Bound, Counted, Node, NodeId, Pattern, Properties, Rule},
     number::Decimal,
     refs::escaped,
 };
@@ -117,7 +117,7 @@ impl Check<'_> {
                     self.array(rule, items, at, seen, faults);
                 }
             }
-            Rule::Properties { .. }
+            Rule::Properties(_)
             | Rule::Required(_)
             | Rule::Names(_)
             | Rule::Needs(_)
@@ -176,9 +176,9 @@ impl Check<'_> {
                 }
             }
             Rule::Not(part) => {
-                if self.takes(*part, value, at, &mut Seen::default()).is_ok() {
-                    faults.add(at, format!("{} is what the schema rules out", shown(value)));
-                }
+                let fits = self.takes(*part, value, at, &mut Seen::default()).is_ok();
+                let found = fits.then(|| format!("{} is what the schema rules out", shown(value)));
+                found.into_iter().for_each(|found| faults.add(at, found));
             }
             Rule::If { test, then, otherwise } => {
                 let holds = self.takes(*test, value, at, seen).is_ok();
@@ -297,9 +297,7 @@ impl Check<'_> {
                     self.node(*part, &name, at, &mut Seen::default(), faults);
                 }
             }
-            Rule::Properties { named, matching, others } => {
-                self.properties((named, matching, *others), object, at, seen, faults);
-            }
+            Rule::Properties(parts) => self.properties(parts, object, at, seen, faults),
             Rule::OtherProperties(part) => {
                 for (name, value) in object {
                     if seen.properties.insert(name.clone()) {
@@ -313,7 +311,7 @@ impl Check<'_> {
 
     fn properties(
         &mut self,
-        (named, matching, others): (&HashMap<String, NodeId>, &[(Pattern, NodeId)], Option<NodeId>),
+        Properties { named, matching, others }: &Properties,
         object: &Map<String, Value>,
         at: &str,
         seen: &mut Seen,

@@ -183,7 +183,7 @@ fn in_place(rule: &Rule) -> Vec<NodeId> {
         | Rule::Contains { .. }
         | Rule::Unique
         | Rule::Required(_)
-        | Rule::Properties { .. }
+        | Rule::Properties(_)
         | Rule::Names(_)
         | Rule::Needs(_)
         | Rule::OtherItems(_)

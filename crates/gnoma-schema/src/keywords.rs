@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::{
     SchemaError,
     compile::{Compiler, Part},
-    node::{Bound, Counted, NodeId, Pattern, Rule, Types},
+    node::{Bound, Counted, NodeId, Pattern, Properties, Rule, Types},
     number::Decimal,
     pattern::pattern,
 };
@@ -189,13 +189,10 @@ fn listed(
 }
 
 /// The members of the object that a keyword holds.
-fn members<'a>(
-    part: Part<'a>,
-    key: &str,
-) -> Result<Option<(&'a Map<String, Value>, String)>, SchemaError> {
+fn members<'a>(part: Part<'a>, key: &str) -> Result<Option<&'a Map<String, Value>>, SchemaError> {
     match part.get(key) {
         None => Ok(None),
-        Some(Value::Object(members)) => Ok(Some((members, part.below(key)))),
+        Some(Value::Object(members)) => Ok(Some(members)),
         Some(_) => part.wrong(key, "it must be an object"),
     }
 }
@@ -223,7 +220,8 @@ fn of_objects(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
     rules.extend(single(compiler, part, "propertyNames")?.map(Rule::Names));
     let (mut needs, mut brings) = (Vec::new(), Vec::new());
     for key in ["dependentRequired", "dependentSchemas", "dependencies"] {
-        let Some((found, pointer)) = members(part, key)? else { continue };
+        let Some(found) = members(part, key)? else { continue };
+        let pointer = part.below(key);
         for (name, value) in found {
             if key != "dependentSchemas" && value.is_array() {
                 needs.push((name.clone(), names(part, key, value)?));
@@ -240,25 +238,24 @@ fn of_objects(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
 }
 
 fn of_properties(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
-    let mut named = std::collections::HashMap::new();
-    if let Some((found, pointer)) = members(part, "properties")? {
+    let mut parts = Properties::default();
+    if let Some(found) = members(part, "properties")? {
+        let pointer = part.below("properties");
         for name in found.keys() {
-            named.insert(name.clone(), compiler.part(below(&pointer, name))?);
+            parts.named.insert(name.clone(), compiler.part(below(&pointer, name))?);
         }
     }
-    let mut matching = Vec::new();
-    if let Some((found, pointer)) = members(part, "patternProperties")? {
+    if let Some(found) = members(part, "patternProperties")? {
+        let pointer = part.below("patternProperties");
         for words in found.keys() {
             let pattern = built(part, "patternProperties", words)?;
-            matching.push((pattern, compiler.part(below(&pointer, words))?));
+            parts.matching.push((pattern, compiler.part(below(&pointer, words))?));
         }
     }
-    let others = single(compiler, part, "additionalProperties")?;
+    parts.others = single(compiler, part, "additionalProperties")?;
+    let Properties { named, matching, others } = &parts;
     let says_nothing = named.is_empty() && matching.is_empty() && others.is_none();
-    Ok((!says_nothing)
-        .then_some(Rule::Properties { named, matching, others })
-        .into_iter()
-        .collect())
+    Ok((!says_nothing).then_some(Rule::Properties(parts)).into_iter().collect())
 }
 
 /// What applies other parts to the same value.

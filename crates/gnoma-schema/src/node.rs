@@ -81,6 +81,14 @@ pub(crate) struct Pattern {
     pub(crate) regex: Regex,
 }
 
+/// What properties must be: by name, by pattern, and all others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Properties {
+    pub(crate) named: HashMap<String, NodeId>,
+    pub(crate) matching: Vec<(Pattern, NodeId)>,
+    pub(crate) others: Option<NodeId>,
+}
+
 /// One thing that a part demands.
 #[derive(Clone, Debug)]
 pub(crate) enum Rule {
@@ -104,11 +112,7 @@ pub(crate) enum Rule {
     },
     Unique,
     Required(Vec<String>),
-    Properties {
-        named: HashMap<String, NodeId>,
-        matching: Vec<(Pattern, NodeId)>,
-        others: Option<NodeId>,
-    },
+    Properties(Properties),
     Names(NodeId),
     /// Where the property is there, these are as well.
     Needs(Vec<(String, Vec<String>)>),

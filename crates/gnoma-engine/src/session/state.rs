@@ -172,7 +172,6 @@ impl Session {
         let spending = Spending::new(&history, measured);
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
         let turn = Turn::new(history, &tools.full, limits).stopping_at(added.stops());
-        let turn = turn.in_shape(shape);
         let router = Router::new(routes, scope);
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         Self {
@@ -185,7 +184,7 @@ impl Session {
             gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
             judging: Judging::default(),
             persistence,
-            turn,
+            turn: turn.in_shape(shape),
             added,
             tools,
             firewall,

@@ -326,6 +326,7 @@ fn ended(outcome: &Outcome) -> (&'static str, Option<String>) {
             ("failed", Some(format!("Stopped after {rounds} model calls.")))
         }
         Outcome::Stuck { what } => ("failed", Some(format!("Stopped: {what}."))),
+        Outcome::Unfit { why, .. } => ("failed", Some(format!("No answer fits its form: {why}."))),
         Outcome::Failed { error, .. } => ("failed", Some(error.to_string())),
     }
 }

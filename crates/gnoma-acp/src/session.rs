@@ -336,6 +336,7 @@ impl ClientSession {
             Outcome::Complete { .. }
             | Outcome::Cancelled
             | Outcome::RoundLimit { .. }
+            | Outcome::Unfit { .. }
             | Outcome::Failed { .. } => (),
         }
     }

@@ -180,7 +180,10 @@ fn answer(outcome: Option<&Outcome>) -> Result<Value, RpcError> {
         Some(Outcome::Complete { stop: StopReason::Refusal | StopReason::ContentFilter }) => {
             "refusal"
         }
-        None | Some(Outcome::Complete { .. } | Outcome::Stuck { .. }) => "end_turn",
+        // No editor asks for an answer in a certain form.
+        None | Some(Outcome::Complete { .. } | Outcome::Stuck { .. } | Outcome::Unfit { .. }) => {
+            "end_turn"
+        }
         Some(Outcome::Cancelled) => "cancelled",
         Some(Outcome::RoundLimit { .. }) => "max_turn_requests",
         Some(Outcome::Failed { error, .. }) => return Err(RpcError::provider(error)),
@@ -206,7 +209,7 @@ mod tests {
     fn ended(outcome: Outcome, undelivered: &[&str]) -> Event {
         let message = |text: &&str| Arc::new(Message::user_text(*text));
         let undelivered = undelivered.iter().map(message).collect();
-        Event::TurnEnded { outcome, rounds: 1, usage: Usage::default(), undelivered }
+        Event::TurnEnded { outcome, rounds: 1, usage: Usage::default(), undelivered, answer: None }
     }
 
     fn complete() -> Outcome {

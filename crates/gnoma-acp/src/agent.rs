@@ -255,7 +255,7 @@ fn reply(state: &mut AgentState, id: RequestId, result: Result<Reply, RequestErr
             opening::opened(state, request, how, &folder, result);
         }
         HostAsked::Attach(_) | HostAsked::Catch(_) | HostAsked::Page(_) => {
-            told(state, &asked, result)
+            told(state, &asked, result);
         }
         HostAsked::Prompt { session, request } => steering::said(state, &session, &request, result),
         HostAsked::Plain(request) => state.answer(&request, &done(result)),

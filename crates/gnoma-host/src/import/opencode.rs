@@ -73,7 +73,7 @@ fn of_settings(place: &str, settings: &Value, plan: &mut ImportPlan) {
     }
     for name in ["agent", "plugin"] {
         if settings.get(name).is_some() {
-            plan.left.push(format!("`{name}` of {place}: not read; definitions of sub-agents are files in ~/.config/gnoma/agents"));
+            plan.left.push(format!("`{name}` of {place}: no JavaScript is run, and sub-agents are files in ~/.config/gnoma/agents"));
         }
     }
     let keys = settings.as_object().into_iter().flatten().map(|(key, _)| key);

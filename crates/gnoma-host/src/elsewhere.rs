@@ -80,16 +80,12 @@ mod tests {
         };
         assert_eq!(idle(root.path()), [""; 0]);
         put(".claude/settings.json", r#"{"model": "x", "hooks": {}, "permissions": {}}"#);
-        fs::create_dir_all(root.path().join(".gnoma/agents")).unwrap();
         assert_eq!(idle(root.path()), [""; 0]);
         put(".claude/settings.json", r#"{"permissions": {"deny": ["c4nary"]}}"#);
         put(".claude/settings.local.json", "{ not JSON, \"sandbox\"");
         put(".codex/config.toml", "notify = ['c4nary']");
-        put(".gnoma/agents/pre", "c4nary");
         let said = idle(root.path()).join("\n");
-        for part in
-            ["settings.json` has `permissions`", "settings.local.json", ".codex", ".gnoma/agents"]
-        {
+        for part in ["settings.json` has `permissions`", "settings.local.json", ".codex"] {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert!(!said.contains("c4nary"), "{said}");

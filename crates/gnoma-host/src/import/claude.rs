@@ -30,7 +30,7 @@ pub(super) fn plan(home: &Path, folder: &Path, plan: &mut ImportPlan) {
         Err(why) => plan.left.push(format!("~/.claude.json cannot be read: {why}")),
     }
     for (name, what) in
-        [("commands", "commands"), ("skills", "skills"), ("agents", "agents (listed, not started)")]
+        [("commands", "commands"), ("skills", "skills"), ("agents", "definitions of sub-agents")]
     {
         if home.join(".claude").join(name).is_dir() {
             plan.as_is.push(format!("~/.claude/{name}: {what}"));

@@ -32,7 +32,7 @@ pub(super) fn plan(home: &Path, config_home: Option<&str>, plan: &mut ImportPlan
     for folder in ["agent", "agents", "plugin", "plugins"] {
         if root.join(folder).is_dir() {
             plan.left.push(format!(
-                "~/.config/opencode/{folder}: gnoma starts no agents of others and runs no JavaScript"
+                "~/.config/opencode/{folder}: gnoma runs no JavaScript; write definitions of sub-agents anew, in ~/.config/gnoma/agents"
             ));
         }
     }
@@ -73,7 +73,7 @@ fn of_settings(place: &str, settings: &Value, plan: &mut ImportPlan) {
     }
     for name in ["agent", "plugin"] {
         if settings.get(name).is_some() {
-            plan.left.push(format!("`{name}` of {place}: gnoma has none of these"));
+            plan.left.push(format!("`{name}` of {place}: no JavaScript is run, and sub-agents are files in ~/.config/gnoma/agents"));
         }
     }
     let keys = settings.as_object().into_iter().flatten().map(|(key, _)| key);

@@ -111,7 +111,7 @@ pub(super) fn agents(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exi
             agent.description.clone(),
         ]
     });
-    let heads = ["agent (not started yet)", "from", "file", "what it is for"];
+    let heads = ["agent", "from", "file", "what it is for"];
     print(&table::lines(heads, rows))
 }
 

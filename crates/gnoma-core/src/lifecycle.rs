@@ -85,6 +85,20 @@ pub enum Point {
         /// The model; empty where gnoma chooses.
         to: String,
     },
+    /// A tool is about to start a session; a block keeps it from that.
+    ChildStart {
+        /// What it is called; may be empty.
+        name: String,
+        /// What it is to do.
+        task: String,
+    },
+    /// A session that a tool started has ended. Nothing is done with the answer.
+    ChildStop {
+        /// What it is called; may be empty.
+        name: String,
+        /// Its last words, or why there are none.
+        last_words: String,
+    },
 }
 
 /// The points by their names alone.
@@ -116,6 +130,10 @@ pub enum PointKind {
     Notification,
     /// Another model is asked: [`Point::ModelSwitched`].
     ModelSwitched,
+    /// A tool is about to start a session: [`Point::ChildStart`].
+    ChildStart,
+    /// A session that a tool started has ended: [`Point::ChildStop`].
+    ChildStop,
 }
 
 impl Point {
@@ -140,6 +158,8 @@ impl Point {
             Self::BeforeStop { .. } => PointKind::BeforeStop,
             Self::Notification { .. } => PointKind::Notification,
             Self::ModelSwitched { .. } => PointKind::ModelSwitched,
+            Self::ChildStart { .. } => PointKind::ChildStart,
+            Self::ChildStop { .. } => PointKind::ChildStop,
         }
     }
 
@@ -158,7 +178,9 @@ impl Point {
             | Self::AfterCompaction { .. }
             | Self::BeforeStop { .. }
             | Self::Notification { .. }
-            | Self::ModelSwitched { .. } => None,
+            | Self::ModelSwitched { .. }
+            | Self::ChildStart { .. }
+            | Self::ChildStop { .. } => None,
         }
     }
 }

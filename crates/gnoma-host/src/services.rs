@@ -310,6 +310,8 @@ impl Asked {
                 let used = self.gauge.read(found.text().trim_end());
                 Reply::Window { used, sources: extensions::context(&self.project) }
             }
+            // The session answers that itself.
+            Topic::Elfs => Reply::Text(String::new()),
             Topic::Mcp => Reply::Text(mcp::describe(self.servers.get())),
         }
     }

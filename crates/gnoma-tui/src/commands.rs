@@ -9,6 +9,7 @@ mod copy;
 mod detach;
 mod diff;
 mod drop;
+mod elfs;
 mod exit;
 mod export;
 mod fork;
@@ -47,6 +48,7 @@ pub(crate) const ALL: &[&Slash] = &[
     &usage::COMMAND,
     &context::COMMAND,
     &mcp::COMMAND,
+    &elfs::COMMAND,
     &why::COMMAND,
     &route::COMMAND,
     &good::COMMAND,

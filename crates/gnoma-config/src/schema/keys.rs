@@ -89,7 +89,7 @@ const MAX_SECONDS: i64 = 86_400;
 
 /// The built-in themes of the terminal. Older files name others, which mean the first.
 pub const THEMES: [&str; 6] = ["gnoma", "terminal", "forest", "ember", "mono", "clear"];
-const HOOK_EVENTS: [&str; 13] = [
+const HOOK_EVENTS: [&str; 15] = [
     "session_start",
     "session_end",
     "user_prompt_submit",
@@ -103,6 +103,8 @@ const HOOK_EVENTS: [&str; 13] = [
     "stop",
     "notification",
     "model_switch",
+    "subagent_start",
+    "subagent_stop",
 ];
 const SLM_BACKENDS: [&str; 6] =
     ["auto", "ollama", "llamacpp", "llamafile", "openaicompat", "disabled"];

@@ -19,6 +19,7 @@ mod schema;
 mod seen;
 mod spec;
 mod tail;
+mod topic;
 mod view;
 
 pub use self::{
@@ -30,11 +31,12 @@ pub use self::{
     recent::Recent,
     request::{
         ClientMessage, ConnectBy, Connection, LiveSession, Reply, Request, RequestId, RewindPoint,
-        Setting, Switch, Topic, TypedKey, WindowUse,
+        Setting, Switch, TypedKey, WindowUse,
     },
     running::{DraftedCall, Question, RunningCall, RunningTurn},
     spec::{ClientServer, Detach, Environment, Overrides, ServerAddress, SessionSpec, Start},
     tail::TextTail,
+    topic::Topic,
     view::{SessionView, Status},
 };
 

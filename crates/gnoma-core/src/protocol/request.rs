@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Position, SessionSpec, Status};
+use super::{Position, SessionSpec, Status, Topic};
 use crate::{
     info::Choice,
     message::{CallId, Content, Message, ModelRef},
@@ -99,8 +99,13 @@ pub enum Request {
         /// The answer.
         answer: PermissionAnswer,
     },
-    /// Stop the running turn and keep its work.
+    /// Stop the running turn and keep its work, and all elfs of the session.
     Cancel,
+    /// Stop one elf of the session, or one below it, and keep its work. Reply: [`Reply::Text`].
+    CancelElf {
+        /// Its name.
+        name: String,
+    },
     /// End the session; a running turn is cancelled first.
     Close,
     /// Change how much is asked before tools run.
@@ -269,21 +274,6 @@ pub enum Switch {
     /// A copy of a stored conversation, such as of one that is open elsewhere; without an id of the
     /// newest.
     Copy(Option<String>),
-}
-
-/// What can be explained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Topic {
-    /// How models are chosen, and why this one is.
-    Routing,
-    /// What fills the context window.
-    Context,
-    /// The hooks, and how they ran last.
-    Hooks,
-    /// The MCP servers, and how they are.
-    Mcp,
 }
 
 /// A connection to be tried and stored.

@@ -37,7 +37,7 @@ kinds!(Event: Started Info Models State ModeChanged Queued RoundStarted Routed A
     PermissionAsked PermissionDecided ToolStarted ToolProgress ToolEnded Usage Retrying Waiting
     Continuing Notice TurnEnded Unknown);
 kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
-    Close SetMode KeepRule Trust Pin Rate Compact Rewind Redo Points Changes Export Fork Rename
+    CancelElf Close SetMode KeepRule Trust Pin Rate Compact Rewind Redo Points Changes Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider Settings
     SetSetting Usage Explain);
 kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Window
@@ -225,6 +225,7 @@ pub(super) fn requests() -> Vec<Request> {
             answer: PermissionAnswer::Rule { rule: "bash(ls)".into(), scope: Scope::Project },
         },
         Request::Cancel,
+        Request::CancelElf { name: text() },
         Request::Close,
         Request::SetMode { mode: PermissionMode::Bypass },
         Request::KeepRule { rule: "bash(ls)".into(), scope: Scope::User, dry_run: true },

@@ -7,11 +7,14 @@ use gnoma_core::{
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
     message::{CallId, ResultPart},
     session::{NoticeLevel, PermissionMode},
-    tool::{ToolEvent, ToolKind, ToolOutput, ToolSession},
+    tool::{ToolKind, ToolOutput, ToolSession},
 };
 use tokio::{sync::oneshot, time::timeout};
 
-use super::state::{Awaited, Session};
+use super::{
+    pending::tell,
+    state::{Awaited, Session},
+};
 use crate::turn::Input;
 
 /// Points that may be told beside the conversation at once; more are not told.
@@ -117,14 +120,6 @@ impl Session {
             }
             _ => (),
         }
-    }
-}
-
-/// Tells people what came up.
-fn tell(port: &dyn ToolSession, notices: Vec<String>) {
-    for text in notices {
-        let level = NoticeLevel::Warning;
-        port.emit(CallId::new(""), ToolEvent::Notice { level, text });
     }
 }
 

@@ -3,9 +3,10 @@
 use std::{collections::HashMap, fmt, future::poll_fn, sync::Arc, task::Poll};
 
 use gnoma_core::{
-    Event,
+    Content, Event,
+    lifecycle::{Lifecycle, Point, PointKind},
     message::CallId,
-    session::PermissionAnswer,
+    session::{NoticeLevel, PermissionAnswer},
     tool::{
         BoxFuture, ChildLink, ChildResult, ChildTask, Parent, Question, SpawnError, Spawner,
         ToolEvent, ToolSession,
@@ -13,6 +14,8 @@ use gnoma_core::{
 };
 use gnoma_router::pool::Scope;
 use tokio::sync::{mpsc, oneshot};
+
+use crate::rights::Rights;
 
 /// Requests of tools that may wait for the session.
 const MAX_REQUESTS: usize = 32;
@@ -60,8 +63,65 @@ pub(super) struct PendingRequests {
 #[derive(Clone)]
 struct Port {
     requests: mpsc::Sender<ToolRequest>,
-    spawner: Option<Arc<dyn Spawner>>,
+    starts: Starts,
     scope: Arc<Scope>,
+}
+
+/// Who starts sessions for tools, and who has a say at it.
+#[derive(Clone)]
+pub(super) struct Starts {
+    pub(super) spawner: Option<Arc<dyn Spawner>>,
+    pub(super) lifecycle: Option<Arc<dyn Lifecycle>>,
+    pub(super) rights: Rights,
+}
+
+impl Starts {
+    fn listening(&self, kind: PointKind) -> Option<Arc<dyn Lifecycle>> {
+        self.lifecycle.clone().filter(|lifecycle| lifecycle.listens(kind))
+    }
+
+    /// Starts a session where nobody keeps it from that, and tells of its end.
+    async fn start(
+        self,
+        parent: Parent,
+        child: ChildTask,
+        link: ChildLink,
+    ) -> Result<ChildResult, SpawnError> {
+        let Some(spawner) = &self.spawner else { return Err(SpawnError::Unavailable) };
+        let name = child.name.clone();
+        if let Some(lifecycle) = self.listening(PointKind::ChildStart) {
+            let texts = child.content.iter().filter_map(|content| match content {
+                Content::Text(text) => Some(&*text.text),
+                _ => None,
+            });
+            let task = texts.collect::<Vec<_>>().join("\n");
+            let point = Point::ChildStart { name: name.clone(), task };
+            let answer = lifecycle.at(point, self.rights.mode()).await;
+            tell(&*parent.port, answer.notices);
+            if let Some(why) = answer.block {
+                return Err(SpawnError::Failed(format!("a hook refused to start it: {why}")));
+            }
+        }
+        let port = Arc::clone(&parent.port);
+        let ended = spawner.spawn(parent, child, link).await;
+        if let Some(lifecycle) = self.listening(PointKind::ChildStop) {
+            let last_words = match &ended {
+                Ok(result) => result.text.clone(),
+                Err(error) => error.to_string(),
+            };
+            let point = Point::ChildStop { name, last_words };
+            tell(&*port, lifecycle.at(point, self.rights.mode()).await.notices);
+        }
+        ended
+    }
+}
+
+/// Tells people what came up.
+pub(super) fn tell(port: &dyn ToolSession, notices: Vec<String>) {
+    for text in notices {
+        let level = NoticeLevel::Warning;
+        port.emit(CallId::new(""), ToolEvent::Notice { level, text });
+    }
 }
 
 impl fmt::Debug for Port {
@@ -103,18 +163,16 @@ impl ToolSession for Port {
         child: ChildTask,
         link: ChildLink,
     ) -> BoxFuture<'static, Result<ChildResult, SpawnError>> {
-        let Some(spawner) = &self.spawner else {
-            return Box::pin(async { Err(SpawnError::Unavailable) });
-        };
         let (session, turn) = (self.scope.session().to_owned(), self.scope.turn().to_owned());
-        spawner.spawn(Parent { session, turn, call, port: Arc::new(self.clone()) }, child, link)
+        let parent = Parent { session, turn, call, port: Arc::new(self.clone()) };
+        Box::pin(self.starts.clone().start(parent, child, link))
     }
 }
 
 impl PendingRequests {
-    pub(super) fn new(spawner: Option<Arc<dyn Spawner>>, scope: Arc<Scope>) -> Self {
+    pub(super) fn new(starts: Starts, scope: Arc<Scope>) -> Self {
         let requests = mpsc::channel(MAX_REQUESTS);
-        let port = Port { requests: requests.0.clone(), spawner, scope };
+        let port = Port { requests: requests.0.clone(), starts, scope };
         Self { requests, open: HashMap::new(), asked: 0, port: Arc::new(port) }
     }
 
@@ -142,10 +200,10 @@ impl PendingRequests {
     /// Another turn, where it is another.
     pub(super) fn in_turn(&mut self, scope: &Arc<Scope>) {
         if !Arc::ptr_eq(&self.port.scope, scope) {
-            let Port { requests, spawner, .. } = &*self.port;
-            let (requests, spawner) = (requests.clone(), spawner.clone());
+            let Port { requests, starts, .. } = &*self.port;
+            let (requests, starts) = (requests.clone(), starts.clone());
             let scope = Arc::clone(scope);
-            self.port = Arc::new(Port { requests, spawner, scope });
+            self.port = Arc::new(Port { requests, starts, scope });
         }
     }
 }

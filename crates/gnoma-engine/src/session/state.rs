@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     additions::Additions,
     handle::{Options, Order},
-    pending::PendingRequests,
+    pending::{PendingRequests, Starts},
     room::Found,
     router::Router,
     spending::Spending,
@@ -168,6 +168,7 @@ impl Session {
         let specs = Arc::clone(tools.specs(Tier::Full));
         let shown = prompts.system(Tier::Full);
         prompts.gauge.set(shown, specs, history.clone());
+        let starts = Starts { spawner, lifecycle: lifecycle.clone(), rights: rights.clone() };
         let added = Additions::new(lifecycle, held_to);
         let spending = Spending::new(&history, measured);
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
@@ -177,7 +178,7 @@ impl Session {
         Self {
             cwd: Arc::new(cwd),
             roots: roots.into(),
-            pending: PendingRequests::new(spawner, Arc::clone(&router.scope)),
+            pending: PendingRequests::new(starts, Arc::clone(&router.scope)),
             router,
             spending,
             prompts,

@@ -78,14 +78,16 @@ fn blocked(point: &Point, why: String) -> PointAnswer {
         | PointKind::AfterCompaction
         | PointKind::Notification
         | PointKind::PermissionDenied
-        | PointKind::ModelSwitched => answer.notices.push(why),
+        | PointKind::ModelSwitched
+        | PointKind::ChildStop => answer.notices.push(why),
         PointKind::Prompt
         | PointKind::BeforeTool
         | PointKind::AfterTool
         | PointKind::ToolFailed
         | PointKind::PermissionAsked
         | PointKind::BeforeCompaction
-        | PointKind::BeforeStop => answer.block = Some(why),
+        | PointKind::BeforeStop
+        | PointKind::ChildStart => answer.block = Some(why),
     }
     answer
 }

@@ -23,7 +23,7 @@ const MAX_HOOKS: usize = 200;
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The events of other programs that gnoma has.
-const EVENTS: [(&str, PointKind); 13] = [
+const EVENTS: [(&str, PointKind); 15] = [
     ("SessionStart", PointKind::SessionStart),
     ("SessionEnd", PointKind::SessionEnd),
     ("UserPromptSubmit", PointKind::Prompt),
@@ -37,6 +37,8 @@ const EVENTS: [(&str, PointKind); 13] = [
     ("Stop", PointKind::BeforeStop),
     ("Notification", PointKind::Notification),
     ("PostModelSwitch", PointKind::ModelSwitched),
+    ("SubagentStart", PointKind::ChildStart),
+    ("SubagentStop", PointKind::ChildStop),
 ];
 
 /// What was found in files.

@@ -99,6 +99,8 @@ impl OwnHook {
             "stop" => PointKind::BeforeStop,
             "notification" => PointKind::Notification,
             "model_switch" => PointKind::ModelSwitched,
+            "subagent_start" => PointKind::ChildStart,
+            "subagent_stop" => PointKind::ChildStop,
             _ => return None,
         };
         let name = if self.name.is_empty() { self.exec.clone() } else { self.name };

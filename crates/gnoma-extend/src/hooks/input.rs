@@ -83,6 +83,14 @@ fn claude(hook: &Hook, point: &Point, mode: PermissionMode, session: &HookSessio
             put("notification_type", json!("permission_prompt"));
         }
         Point::ModelSwitched { to } => put("model", json!(to)),
+        Point::ChildStart { name, task } => {
+            put("agent_type", json!(name));
+            put("prompt", json!(task));
+        }
+        Point::ChildStop { name, last_words } => {
+            put("agent_type", json!(name));
+            put("last_assistant_message", json!(last_words));
+        }
         Point::PermissionAsked { reason, .. } | Point::PermissionDenied { reason, .. } => {
             put("reason", json!(reason));
         }
@@ -110,6 +118,12 @@ fn own(hook: &Hook, point: &Point, session: &HookSession) -> Value {
             })
         }
         Point::ModelSwitched { to } => json!({"event": hook.event, "model": to}),
+        Point::ChildStart { name, task } => {
+            json!({"event": hook.event, "agent": name, "prompt": task})
+        }
+        Point::ChildStop { name, last_words } => {
+            json!({"event": hook.event, "agent": name, "output": last_words})
+        }
         _ => json!({"event": hook.event, "session_id": session.id}),
     }
 }

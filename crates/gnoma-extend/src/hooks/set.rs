@@ -187,6 +187,7 @@ impl Hooks {
                 if *is_asked { "manual" } else { "auto" }.to_owned()
             }
             Point::Notification { .. } => "permission_prompt".to_owned(),
+            Point::ChildStart { name, .. } | Point::ChildStop { name, .. } => name.clone(),
             point => point.call().map(|call| call.name.clone()).unwrap_or_default(),
         };
         let mut lines = HashSet::new();

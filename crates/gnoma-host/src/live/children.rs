@@ -108,7 +108,7 @@ async fn start(
     let child = {
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
         let changed = shared.changed.subscribe();
-        let following = Some(Following::new(id.to_string(), status));
+        let following = Some(Following::new(id.to_string(), name.clone(), status));
         let beginning = Beginning { spec, scope: Some(scope), following, notices, heard };
         begin::start(&shared, beginning, prepared).map_err(refused)?;
         let live = shared.session(&id).map_err(refused)?;

@@ -19,6 +19,7 @@ const MAX_SHOWN_BYTES: usize = 64 << 10;
 
 /// Folds what a session does into what is told of it.
 pub(super) struct Following {
+    name: String,
     status: watch::Sender<ChildStatus>,
     now: ChildStatus,
     changed: BTreeSet<String>,
@@ -27,10 +28,15 @@ pub(super) struct Following {
 }
 
 impl Following {
-    pub(super) fn new(session: String, status: watch::Sender<ChildStatus>) -> Self {
+    pub(super) fn new(session: String, name: String, status: watch::Sender<ChildStatus>) -> Self {
         let now = ChildStatus { session, ..ChildStatus::default() };
         status.send_replace(now.clone());
-        Self { status, now, changed: BTreeSet::new(), asked: BTreeSet::new() }
+        Self { name, status, now, changed: BTreeSet::new(), asked: BTreeSet::new() }
+    }
+
+    /// What whoever started it calls it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// How it is now.
@@ -136,7 +142,7 @@ mod tests {
 
     fn followed(events: &[Event]) -> ChildStatus {
         let (status, told) = watch::channel(ChildStatus::default());
-        let mut following = Following::new("s1".to_owned(), status);
+        let mut following = Following::new("s1".to_owned(), "elf".to_owned(), status);
         events.iter().for_each(|event| following.take(event));
         assert_eq!(*told.borrow(), *following.now());
         following.now().clone()

@@ -141,6 +141,14 @@ impl Live {
     }
 }
 
+/// Ends sessions and waits for that.
+pub(super) async fn end_all(sessions: Vec<Live>) {
+    sessions.iter().for_each(Live::close);
+    for live in sessions {
+        live.ended().await;
+    }
+}
+
 /// Too much waits for the session.
 pub(super) fn busy() -> RequestError {
     RequestError::new(RequestErrorKind::Busy, "too many requests are waiting for the session")

@@ -9,6 +9,7 @@ mod change;
 mod children;
 mod command;
 mod connection;
+mod elfs;
 mod following;
 mod handle;
 mod host;

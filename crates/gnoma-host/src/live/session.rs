@@ -9,7 +9,7 @@ use std::{
 
 use gnoma_core::{
     CallId, Command, Event,
-    protocol::{Detach, ProcessEvent, Reply, Request, RequestError, SessionView},
+    protocol::{Detach, ProcessEvent, Reply, Request, RequestError, SessionView, Topic},
     session::{NoticeLevel, SessionState},
     store::SessionId,
     tool::BoxFuture,
@@ -23,7 +23,8 @@ use tokio::{
 use super::{
     change,
     command::{self, between_turns, closed, for_one_turn, not_asked},
-    handle::{Job, Live, Remembered, busy},
+    elfs,
+    handle::{Job, Remembered, busy, end_all},
     log::EventLog,
     ports::{Change, Opened, Prepared, Services},
     replier::Replier,
@@ -196,7 +197,7 @@ impl Actor {
     async fn end(mut self, end: watch::Sender<bool>) {
         self.engine = Engine::Gone;
         let children = self.shared.upgrade().map(|shared| shared.forbid_children(&self.id));
-        ended(children.unwrap_or_default()).await;
+        end_all(children.unwrap_or_default()).await;
         if self.log.with_view(|view| view.state) != SessionState::Closed {
             self.push(Event::State(SessionState::Closed));
         }
@@ -338,6 +339,13 @@ impl Actor {
                 replier.reply(Ok(Reply::Done));
                 return self.count_subscribers();
             }
+            Request::Explain(Topic::Elfs) => {
+                replier.reply(Ok(Reply::Text(elfs::told(&self.shared, &self.id))));
+            }
+            Request::CancelElf { name } if self.work.len() < MAX_WORK => {
+                let shared = Weak::clone(&self.shared);
+                self.work.spawn(elfs::cancel(shared, self.id.clone(), name, replier));
+            }
             request => match command::of(request) {
                 Ok(command) => {
                     let models = || match &self.engine {
@@ -461,14 +469,6 @@ impl Actor {
             Err(error) => self.not_opened(&error),
         }
         replier.reply(outcome);
-    }
-}
-
-/// Ends sessions and waits for that.
-async fn ended(sessions: Vec<Live>) {
-    sessions.iter().for_each(Live::close);
-    for live in sessions {
-        live.ended().await;
     }
 }
 

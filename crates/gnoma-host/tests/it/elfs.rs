@@ -11,7 +11,7 @@ use gnoma_core::{
     ErrorKind, Event, EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError,
     StopReason, StreamEvent, ToolResult, Usage,
     ledger::{Ledger as _, Total},
-    protocol::{Overrides, Question, Recent, Reply, Request, SessionSpec},
+    protocol::{Overrides, Question, Recent, Reply, Request, SessionSpec, Topic},
     session::{PermissionAnswer, PermissionMode, SessionState},
     store::SessionId,
     tool::BoxFuture,
@@ -321,6 +321,35 @@ async fn limits_of_an_elf_hold_and_what_cannot_be_started_is_said() {
     let told = family.turn(&tasks(&["x"; 11], false)).await;
     assert_eq!(told, "one call starts 1 to 10 elfs, not 11; nothing was started");
     assert_eq!(family.living(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn elfs_are_shown_as_a_tree_and_one_of_them_is_stopped() {
+    let mut family = Family::new(PermissionMode::Bypass, true).await;
+    let parent = family.parent.clone();
+    let shown = Request::Explain(Topic::Elfs);
+    let told = family.window.ask(Some(&parent), shown.clone()).await;
+    assert_eq!(told, Ok(Reply::Text("no elfs are at work".to_owned())));
+    let below = json!({"tasks": [{"task": "hang", "name": "below"}]});
+    let above = json!({"task": format!("spawn {below}"), "name": "above", "may_spawn": true});
+    family.turn(&format!("spawn {}", json!({"tasks": [above, "hang"], "background": true}))).await;
+    family.until_living(4).await;
+    family.window.settle(Duration::from_secs(1)).await;
+    let Ok(Reply::Text(told)) = family.window.ask(Some(&parent), shown.clone()).await else {
+        panic!()
+    };
+    let lines: Vec<_> = told.lines().collect();
+    assert!(lines[0].starts_with("above · obedient/m · elf.spawn"), "{told}");
+    assert!(lines[1].starts_with("  below · obedient/m · waiting for its model"), "{told}");
+    assert!(lines[2].starts_with("elf-1 · ") && lines[0].contains(" · $0.0060 · "), "{told}");
+    let cancel = |name: &str| Request::CancelElf { name: name.to_owned() };
+    let none = family.window.ask(Some(&parent), cancel("nobody")).await;
+    assert_eq!(none.unwrap_err().cause, "no elf `nobody` is at work");
+    family.window.ask(Some(&parent), cancel("below")).await.unwrap();
+    family.until_living(2).await;
+    let told = family.turn(&elf("wait", &["above"])).await;
+    assert!(told.contains("elf `above`: completed"), "it goes on with what is left: {told}");
+    assert!(told.contains("elf `below`: cancelled (by the user)"), "{told}");
 }
 
 #[derive(Clone, Debug)]

@@ -104,6 +104,8 @@ fn others() -> Vec<Request> {
         Request::SetSetting { key: "a.b".into(), value: "1".into() },
         Request::Usage,
         Request::Explain(Topic::Routing),
+        Request::Explain(Topic::Elfs),
+        Request::CancelElf { name: "nobody".into() },
         Request::Send { content: Vec::new() },
     ]
 }

@@ -11,6 +11,7 @@ use gnoma_core::{
 };
 use gnoma_store::{OpenedLedger, SqliteLedger};
 use gnoma_testkit::{Issued, Reply, Request, Script, Server, Wire};
+use serde_json::Value;
 
 use crate::support::{Run, World, calls, says};
 
@@ -221,4 +222,21 @@ async fn an_elf_has_the_prompt_and_the_tools_of_its_agent() {
     assert!(system.contains("You are an elf") && system.ends_with("You read."), "{system}");
     assert!(!world.project.path().join("b.txt").exists(), "it has no tool that writes");
     assert!(told(&world).starts_with("elf `reader`: completed"), "{}", told(&world));
+}
+
+#[tokio::test]
+async fn hooks_have_their_say_when_an_elf_starts_and_hear_of_its_end() {
+    let spawn = || calls("elf_spawn", r#"{"tasks":[{"task":"look","name":"seen"}]}"#);
+    let world = World::new([spawn(), says("done"), spawn(), says("looked"), says("done")]);
+    let hook = |event: &str, exec: &str| {
+        format!("[[hooks]]\nname = \"mine\"\nevent = \"{event}\"\nexec = \"{exec}\"\n")
+    };
+    world.configure(&hook("subagent_start", "exit 2"));
+    is_done(&world.run(&["look at it"]).await);
+    assert!(told(&world).contains("a hook refused to start it"), "{}", told(&world));
+    assert_eq!(world.server.requests().len(), 2);
+    world.configure(&hook("subagent_stop", "cat > stopped.json"));
+    is_done(&world.run(&["look at it"]).await);
+    let seen: Value = serde_json::from_str(&world.read("stopped.json")).unwrap();
+    assert_eq!((&seen["agent"], &seen["output"]), (&"seen".into(), &"looked".into()));
 }

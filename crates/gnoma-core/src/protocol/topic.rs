@@ -1,0 +1,20 @@
+//! What only a host can explain.
+
+use serde::{Deserialize, Serialize};
+
+/// What can be explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Topic {
+    /// How models are chosen, and why this one is.
+    Routing,
+    /// What fills the context window.
+    Context,
+    /// The hooks, and how they ran last.
+    Hooks,
+    /// The MCP servers, and how they are.
+    Mcp,
+    /// The elfs of the session, and how they are.
+    Elfs,
+}

@@ -1,0 +1,110 @@
+//! The elfs of a session as a person sees them: who works below it, on what, since when and for how much;
+//! and how one of them is stopped.
+
+use std::sync::Weak;
+
+use gnoma_core::{
+    protocol::{Reply, Request, RequestError, RequestErrorKind},
+    store::SessionId,
+    tool::{ChildState, ChildStatus},
+};
+
+use super::{handle::Live, replier::Replier, shared::Shared};
+
+/// Levels that are shown; sessions do not start sessions deeper.
+const MAX_LEVELS: usize = 8;
+
+/// A session that another one started, with what is shown of it.
+struct Elf {
+    live: Live,
+    name: String,
+    status: ChildStatus,
+    age_s: i64,
+    level: usize,
+}
+
+/// All below a session, each before those below it.
+fn below(shared: &Shared, above: &SessionId) -> Vec<Elf> {
+    let now_ms = shared.opener.now_ms();
+    let all: Vec<Live> = shared.state().sessions.values().cloned().collect();
+    let mut elfs = Vec::new();
+    add(&all, above, (0, now_ms), &mut elfs);
+    elfs
+}
+
+fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mut Vec<Elf>) {
+    if level >= MAX_LEVELS {
+        return;
+    }
+    let mut own: Vec<Elf> = all
+        .iter()
+        .filter(|live| live.is_child_of(above))
+        .filter_map(|live| {
+            let begun = live.log().with_view(|view| view.turn.as_ref().map(|turn| turn.started_ms));
+            let age_s = begun.map_or(0, |begun| (now_ms - begun) / 1_000);
+            let kept = live.kept();
+            let following = kept.following.as_ref()?;
+            let (name, status) = (following.name().to_owned(), following.now().clone());
+            drop(kept);
+            Some(Elf { live: live.clone(), name, status, age_s, level })
+        })
+        .collect();
+    own.sort_by(|one, other| {
+        (&one.name, &one.status.session).cmp(&(&other.name, &other.status.session))
+    });
+    for elf in own {
+        let id = SessionId::new(elf.status.session.as_str());
+        elfs.push(elf);
+        add(all, &id, (level + 1, now_ms), elfs);
+    }
+}
+
+impl Elf {
+    fn line(&self) -> String {
+        let ChildStatus { session, state, model, doing, usage, micro_usd, .. } = &self.status;
+        let state = match state {
+            ChildState::Starting => "starting",
+            ChildState::Working if doing.is_empty() => "working",
+            ChildState::Working => doing,
+            ChildState::Asking => "waiting for you",
+            ChildState::Ended => "ending",
+        };
+        let name = if self.name.is_empty() { session } else { &self.name };
+        let mut parts = vec![name.clone()];
+        parts.extend(model.clone());
+        parts.push(state.to_owned());
+        parts.push(format!("{} tokens", usage.total()));
+        if *micro_usd > 0 {
+            parts.push(format!("${}.{:04}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 100));
+        }
+        parts.push(format!("{} s", self.age_s));
+        format!("{}{}", "  ".repeat(self.level), parts.join(" · "))
+    }
+}
+
+/// The tree of them, a line each.
+pub(super) fn told(shared: &Weak<Shared>, above: &SessionId) -> String {
+    let elfs = shared.upgrade().map(|shared| below(&shared, above)).unwrap_or_default();
+    if elfs.is_empty() {
+        return "no elfs are at work".to_owned();
+    }
+    elfs.iter().map(Elf::line).collect::<Vec<_>>().join("\n")
+}
+
+/// Stops the one of that name below a session.
+pub(super) async fn cancel(shared: Weak<Shared>, above: SessionId, name: String, replier: Replier) {
+    let elfs = shared.upgrade().map(|shared| below(&shared, &above)).unwrap_or_default();
+    let is_meant = |elf: &&Elf| elf.name == name || elf.status.session == name;
+    let outcome = match elfs.iter().find(is_meant) {
+        Some(elf) => {
+            let stopped = elf.live.ask(Request::Cancel).await;
+            stopped.map(|_| Reply::Text(format!("elf `{name}` is stopping")))
+        }
+        None => {
+            let cause = format!("no elf `{name}` is at work");
+            Err(RequestError::new(RequestErrorKind::NotFound, cause)
+                .with_remedy("`/elfs` shows those that are."))
+        }
+    };
+    replier.reply(outcome);
+}

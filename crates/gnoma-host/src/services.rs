@@ -310,6 +310,8 @@ impl Asked {
                 let used = self.gauge.read(found.text().trim_end());
                 Reply::Window { used, sources: extensions::context(&self.project) }
             }
+            Topic::Summary => Reply::Text(self.gauge.summary().unwrap_or_default()),
+            Topic::Cache => Reply::Text(self.gauge.cache()),
             Topic::Mcp => Reply::Text(mcp::describe(self.servers.get())),
         }
     }

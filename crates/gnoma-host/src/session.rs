@@ -2,9 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use gnoma_config::settings::{Provider, Tools};
+use gnoma_config::settings::{Compaction, Provider, Tools};
 use gnoma_core::tool::Tier;
-use gnoma_engine::{Keeping, Limits, Routes, Shape, prompt, session};
+use gnoma_engine::{Keeping, Limits, Routes, Shape, context::Strategy, prompt, session};
 use gnoma_extend::Extensions;
 
 use crate::{HostError, Project, Result, extensions, guarding};
@@ -21,6 +21,11 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
         first_byte: network.first_byte_timeout,
         local_first_byte: network.local_first_byte_timeout,
         silence: network.idle_timeout,
+        compaction: match project.tools.compaction {
+            Compaction::Full => Strategy::Full,
+            Compaction::Summarize => Strategy::Summarize,
+            Compaction::Truncate => Strategy::Truncate,
+        },
         seed: clock.random() | 1,
         ..Limits::default()
     };

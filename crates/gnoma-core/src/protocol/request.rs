@@ -134,6 +134,13 @@ pub enum Request {
         /// What the summary should dwell on; may be empty.
         focus: String,
     },
+    /// Put other words in the place of the summary. Only between turns.
+    EditSummary {
+        /// The words.
+        summary: String,
+    },
+    /// Take the last compaction back. Only between turns.
+    UndoCompaction,
     /// Take back what the last turns did. Only between turns. Reply: [`Reply::Text`].
     Rewind {
         /// How many turns.
@@ -280,6 +287,10 @@ pub enum Topic {
     Routing,
     /// What fills the context window.
     Context,
+    /// What models are told in place of the beginning of the conversation.
+    Summary,
+    /// What prompt caches saved, and what broke them.
+    Cache,
     /// The hooks, and how they ran last.
     Hooks,
     /// The MCP servers, and how they are.

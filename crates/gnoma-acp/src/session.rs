@@ -352,7 +352,10 @@ impl ClientSession {
                 })));
                 self.tell_options(fx);
             }
-            Event::Usage { .. } | Event::Cost { .. } | Event::Compacted { .. } => {
+            Event::Usage { .. }
+            | Event::Cost { .. }
+            | Event::Compacted { .. }
+            | Event::Context(_) => {
                 self.tell_usage(fx);
             }
             Event::PermissionAsked { .. } => self.ask(event, fx),
@@ -415,9 +418,9 @@ impl ClientSession {
         let view = &self.view;
         let arm = view.models.iter().find(|choice| choice.arm.is_some() && choice.arm == view.arm);
         let Some(size) = arm.and_then(|choice| choice.window).or(view.info.window) else { return };
-        let used = match view.last_call.total() {
-            0 => view.info.last_call.total(),
-            used => used,
+        let used = match (view.context.tokens, view.last_call.total()) {
+            (0, 0) => view.info.last_call.total(),
+            (0, used) | (used, _) => used,
         };
         let mut update = json!({ "sessionUpdate": "usage_update", "used": used, "size": size });
         if view.micro_usd > 0 {

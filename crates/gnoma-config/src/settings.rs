@@ -11,6 +11,7 @@ mod plugins;
 mod router;
 mod rules;
 mod section;
+mod tools;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -28,6 +29,7 @@ pub use self::{
     plugins::Plugins,
     router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
     rules::RoutingRule,
+    tools::{Compaction, Tools},
 };
 pub use crate::condition::{Hours, Share, Weekday, arm_named};
 
@@ -277,19 +279,6 @@ pub enum SandboxNetwork {
     Always,
 }
 
-/// Limits of tools.
-#[derive(Clone, Debug)]
-pub struct Tools {
-    /// Longest run of a shell command.
-    pub bash_timeout: Duration,
-    /// Largest file that is read, in bytes.
-    pub max_file_size: u64,
-    /// Most model calls in a turn.
-    pub max_rounds: u32,
-    /// Program that runs shell commands; `None` leaves it to the tool.
-    pub shell: Option<String>,
-}
-
 /// Keeping of sessions.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -335,12 +324,7 @@ impl Settings {
                 local_only: layers.is_on("privacy.local_only"),
             },
             sandbox: SandboxSettings::from_layers(layers),
-            tools: Tools {
-                bash_timeout: layers.duration("tools.bash_timeout"),
-                max_file_size: layers.bytes("tools.max_file_size"),
-                max_rounds: layers.count("tools.max_rounds"),
-                shell: layers.text("tools.shell"),
-            },
+            tools: Tools::from_layers(layers),
             session: Session {
                 keep: layers.is_on("session.keep"),
                 max_keep: layers.count("session.max_keep"),

@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod lifecycle;
 pub mod lines;
 pub mod message;
+pub mod picture;
 pub mod places;
 pub mod price;
 pub mod protocol;

@@ -5,8 +5,12 @@ use std::{fmt, str::FromStr, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 mod answer;
+mod context;
 
-pub use self::answer::{Inquiry, PermissionAnswer, Scope};
+pub use self::{
+    answer::{Inquiry, PermissionAnswer, Scope},
+    context::{ContextUse, Fullness},
+};
 use crate::{
     error::ProviderError,
     info::{Choice, SessionInfo},
@@ -137,6 +141,13 @@ pub enum Command {
         /// What the summary should dwell on; may be empty.
         focus: String,
     },
+    /// Put other words in the place of the summary. Only between turns.
+    EditSummary {
+        /// The words.
+        summary: String,
+    },
+    /// Take the last compaction back. Only between turns.
+    UndoCompaction,
     /// Stop the running turn and keep its work.
     Cancel,
     /// End the session; a running turn is cancelled first.
@@ -323,6 +334,15 @@ pub enum Event {
         /// Messages they stand for.
         messages: usize,
     },
+    /// A compaction was taken back.
+    Uncompacted {
+        /// The summary before it, which counts again; `None` where models are told everything again.
+        summary: Option<String>,
+        /// Messages that it stands for.
+        messages: usize,
+    },
+    /// How full the context window is has changed.
+    Context(ContextUse),
     /// More of the answer's text.
     Text {
         /// The new piece.

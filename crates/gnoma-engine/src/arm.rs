@@ -6,6 +6,8 @@ use gnoma_core::{Effort, ModelRef, Price, tool::Tier};
 use gnoma_guard::firewall::{Connection, Firewall, Guarded, ProviderFacts};
 use gnoma_router::Capabilities;
 
+use crate::context::{Counter, Wire};
+
 /// Windows up to this many tokens get the lean tool set: a full one would fill a tenth of them.
 pub const LEAN_WINDOW_TOKENS: u32 = 16_384;
 
@@ -50,6 +52,8 @@ pub struct Arm {
     pub pools: Arc<[String]>,
     /// The host it is reached at: arms of one host are ill together.
     pub host: Arc<str>,
+    /// How it is asked, which says how it counts tokens.
+    pub wire: Wire,
 }
 
 impl fmt::Debug for Arm {
@@ -81,6 +85,7 @@ impl Arm {
             cost_weight: 1.0,
             pools: Arc::default(),
             host: Arc::default(),
+            wire: Wire::default(),
         }
     }
 
@@ -94,6 +99,12 @@ impl Arm {
     #[must_use]
     pub fn name(&self) -> ModelRef {
         ModelRef { provider: self.facts().name.clone(), model: self.model.to_string() }
+    }
+
+    /// How it counts tokens.
+    #[must_use]
+    pub fn counter(&self) -> Counter {
+        Counter { wire: self.wire, name: self.name() }
     }
 
     /// The provider behind the firewall of the session that calls.

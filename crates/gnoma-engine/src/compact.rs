@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use gnoma_core::{Message, Role, cut, message::Content};
 
-use crate::{prompt, tokens};
+use crate::{
+    context::brief::Brief,
+    prompt::{self, said},
+    tokens,
+};
 
 /// Most messages at the end that stay as they are.
 pub(crate) const MAX_TAIL_MESSAGES: usize = 6;
@@ -17,16 +21,8 @@ const SUMMARY_TOKENS: u32 = 2_048;
 const TAIL_SHARE: u64 = 4;
 /// A summary takes at most this part of the window.
 const SUMMARY_SHARE: u32 = 8;
-/// What stays besides a summary takes at most this part of the window.
-const KEPT_SHARE: u32 = 4;
-/// What stands before it.
-const KEPT: &str = "Skills that were loaded, word for word; they still hold:";
 /// The window of an arm of which none is known.
 pub(crate) const UNKNOWN_WINDOW_TOKENS: u32 = 32_768;
-/// A window with fewer tokens left is about to be full.
-const ROOM_TOKENS: u32 = 13_000;
-/// Small windows are about to be full when less than this part is left.
-const ROOM_SHARE: u32 = 3;
 /// The past is shortened unasked only where it is at least this many times as long as a summary.
 const WORTH: u64 = 2;
 /// Tokens that an image is taken for.
@@ -35,37 +31,48 @@ const IMAGE_TOKENS: u64 = 1_000;
 /// What a summary stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
+    /// What of it stays word for word, and what was done.
+    pub(crate) brief: Arc<Brief>,
     /// Messages at the beginning of the history.
     pub(crate) messages: usize,
     /// Tokens of what they are told as.
     pub(crate) past_tokens: u64,
     /// Tokens of the window that the conversation has to fit, where it is known.
     pub(crate) window_tokens: Option<u32>,
-    /// What stays besides the summary.
-    pub(crate) kept: Vec<String>,
+}
+
+/// What the past is told as, beside what is kept of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Retelling {
+    /// A summary; without one the past is left out.
+    pub(crate) summary: Option<String>,
+    /// Results that were set aside, as they are named.
+    pub(crate) aside: Vec<String>,
+    /// Files that are not what they were when they were read, and their text.
+    pub(crate) read_back: Vec<(String, String)>,
 }
 
 impl Cut {
-    /// The words of an answer as they may be, and as the message that stands in the place of the past.
+    /// What stands in the place of the past, as text and as a message.
     ///
     /// # Errors
-    /// There are no words, or they are not fewer.
-    pub(crate) fn summary(&self, answer: &str) -> Result<(String, Message), &'static str> {
-        let words = words(answer, self.window_tokens).ok_or("the model gave no summary")?;
-        let most = self.window_tokens.unwrap_or(UNKNOWN_WINDOW_TOKENS) / KEPT_SHARE;
-        let kept = self.kept.join("\n");
-        if !kept.is_empty() && tokens::estimate(&kept) <= most as usize {
-            let whole = format!("{words}\n\n{KEPT}\n{kept}");
-            let message = Message::user_text(prompt::summary(&whole));
-            if tokens_of(&message) < self.past_tokens {
-                return Ok((whole, message));
+    /// There is no summary although there should be one, or it is not shorter than what it stands for.
+    pub(crate) fn summary(&self, told: &Retelling) -> Result<(String, Message), &'static str> {
+        let summary = match &told.summary {
+            None => prompt::LEFT_OUT.to_owned(),
+            Some(answer) => {
+                let words = words(answer, self.window_tokens).ok_or("the model gave no summary")?;
+                if tokens::estimate(&words) as u64 >= self.past_tokens {
+                    return Err("the summary is no shorter than the conversation");
+                }
+                words
             }
-        }
-        let message = Message::user_text(prompt::summary(&words));
-        if tokens_of(&message) >= self.past_tokens {
-            return Err("the summary is no shorter than the conversation");
-        }
-        Ok((words, message))
+        };
+        let mut brief = Brief::clone(&self.brief);
+        told.aside.iter().for_each(|what| brief.set_aside(what.clone()));
+        let text = brief.text(&summary, &told.read_back);
+        let message = Message::user_text(prompt::summary(&text));
+        Ok((text, message))
     }
 }
 
@@ -99,17 +106,6 @@ pub(crate) fn cut(
         .or_else(unanswered)
         .unwrap_or(rest.len());
     (at > 0).then_some(at)
-}
-
-/// Whether a person said it.
-pub(crate) fn said(message: &Message) -> bool {
-    message.role() == Role::User && !prompt::is_note(message)
-}
-
-/// Whether a window is about to be full: `used` tokens are those of the last call.
-pub(crate) fn is_filled(window_tokens: u32, used: u64) -> bool {
-    let room = ROOM_TOKENS.min(window_tokens / ROOM_SHARE);
-    used > u64::from(window_tokens - room)
 }
 
 /// Whether a past of so many tokens is worth a call that nobody has asked for.
@@ -212,28 +208,43 @@ mod tests {
         }
 
         #[test]
+        fn whatever_is_told_can_be_sent_and_what_stays_is_the_very_same(
+            rounds in prop::collection::vec((0..5_u8, 0..400_usize), 1..6),
+            summary in prop::option::of("[a-z# \n]{0,60}"),
+            aside in prop::collection::vec("[a-z`]{0,20}", 0..3),
+            window in prop::option::of(1_000..200_000_u32),
+        ) {
+            let all = conversation(&rounds);
+            let Some(at) = cut(false, &all, window) else { return Ok(()) };
+            let brief = Brief::of(&all[..at], &Default::default(), window);
+            let past_tokens = estimate(&all[..at]);
+            let cut = Cut { brief: brief.into(), messages: at, past_tokens, window_tokens: window };
+            let has_summary = summary.is_some();
+            let retelling = Retelling { summary, aside, read_back: Vec::new() };
+            let Ok((text, message)) = cut.summary(&retelling) else {
+                prop_assert!(has_summary, "what is left out needs nobody");
+                return Ok(());
+            };
+            prop_assert!(!text.trim().is_empty());
+            let told: Vec<Arc<Message>> =
+                [Arc::new(message)].into_iter().chain(all[at..].iter().cloned()).collect();
+            prop_assert!(told.iter().all(|message| !message.content().is_empty()));
+            let mut open: Vec<CallId> = Vec::new();
+            for message in &told {
+                let answered: Vec<_> = message.tool_results().map(|it| it.call_id.clone()).collect();
+                prop_assert_eq!(&answered, &open, "each result right after its call");
+                open = message.tool_calls().map(|call| call.id.clone()).collect();
+            }
+            // Nothing of a message that stays is left out, so no signature is parted from what it signs.
+            let stays = told[1..].iter().zip(&all[at..]).all(|(told, was)| Arc::ptr_eq(told, was));
+            prop_assert!(stays);
+        }
+
+        #[test]
         fn words_stay_within_their_limit(text in ".{0,300}", window in 8..400_u32) {
             let words = words(&text, Some(window));
             let counted = words.as_deref().map_or(0, tokens::estimate);
             prop_assert!(counted <= (window / SUMMARY_SHARE) as usize);
         }
-    }
-
-    #[test]
-    fn what_is_kept_stays_word_for_word_where_it_fits() {
-        let cut = |kept: &str| {
-            let kept = vec![kept.to_owned()];
-            Cut { messages: 1, past_tokens: 500, window_tokens: Some(4_000), kept }
-        };
-        let (words, _) = cut("<skill>d0 this</skill>").summary("short").unwrap();
-        assert!(words.starts_with("short") && words.contains("d0 this"), "{words}");
-        let (words, _) = cut(&"word ".repeat(3_000)).summary("short").unwrap();
-        assert_eq!(words, "short");
-    }
-
-    #[test]
-    fn large_windows_are_full_by_tokens_and_small_ones_by_share() {
-        assert!(!is_filled(200_000, 187_000) && is_filled(200_000, 187_001));
-        assert!(!is_filled(9_000, 6_000) && is_filled(9_000, 6_001));
     }
 }

@@ -69,6 +69,14 @@ pub(crate) struct Admitted {
     always: Vec<Rule>,
 }
 
+impl Admitted {
+    /// The call as it runs and what it may reach, unless it holds secrets.
+    pub(crate) fn without_secrets(self) -> Option<(gnoma_core::ToolCall, Grant)> {
+        let Self { call, grant, .. } = self;
+        call.used().is_empty().then(|| (call.expose().clone(), grant))
+    }
+}
+
 /// The guard between calls: what holds now, and which calls it has let through.
 pub(crate) struct Gate {
     pub(crate) rights: Rights,
@@ -173,6 +181,7 @@ impl Gate {
 }
 
 /// The guard as it is at one moment.
+#[derive(Clone)]
 pub(crate) struct Judge {
     mode: PermissionMode,
     permissions: Arc<Permissions>,

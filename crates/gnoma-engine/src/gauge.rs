@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gnoma_core::{Content, Message, protocol::WindowUse, tool::ToolSpec};
 
-use crate::{compact, tokens};
+use crate::{compact, context::cache::Cache, prompt, tokens};
 
 /// Tokens of a tool's frame besides its words.
 const TOOL_FRAME_TOKENS: usize = 8;
@@ -14,6 +14,7 @@ const TOOL_FRAME_TOKENS: usize = 8;
 #[derive(Debug, Default)]
 pub struct Gauge {
     sent: Mutex<Sent>,
+    cache: Mutex<Cache>,
 }
 
 #[derive(Debug, Default)]
@@ -21,13 +22,36 @@ struct Sent {
     system: Arc<str>,
     tools: Arc<[Arc<ToolSpec>]>,
     messages: Vec<Arc<Message>>,
+    summary: Option<Arc<Message>>,
 }
 
 impl Gauge {
     /// Remembers what is sent.
     pub fn set(&self, system: Arc<str>, tools: Arc<[Arc<ToolSpec>]>, messages: Vec<Arc<Message>>) {
-        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) =
-            Sent { system, tools, messages };
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        (sent.system, sent.tools, sent.messages) = (system, tools, messages);
+    }
+
+    /// What models are told in place of the beginning of the conversation; `None` where they are told all.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.summary.as_ref().and_then(|summary| prompt::summary_of(summary))
+    }
+
+    /// Remembers what stands in the place of the beginning of the conversation.
+    pub(crate) fn set_summary(&self, summary: Option<Arc<Message>>) {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).summary = summary;
+    }
+
+    /// What prompt caches saved, and what broke them, for people.
+    #[must_use]
+    pub fn cache(&self) -> String {
+        self.with_cache(|cache| cache.words())
+    }
+
+    pub(crate) fn with_cache<T>(&self, look: impl FnOnce(&mut Cache) -> T) -> T {
+        look(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Roughly how many tokens each part takes; `instructions` is the part of the system prompt that

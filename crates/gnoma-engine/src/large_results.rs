@@ -73,6 +73,11 @@ impl LargeResults {
         }
     }
 
+    /// Stores a result that the conversation does without from now on.
+    pub(crate) async fn set_aside(&self, text: &str) -> Option<ResultId> {
+        self.store(&self.firewall.text(text)).await
+    }
+
     fn is_large(&self, output: &ToolOutput) -> bool {
         let texts = || output.parts.iter().filter_map(text_of);
         texts().map(str::len).sum::<usize>() > self.max_tokens.max(HEAD_BYTES + TAIL_BYTES)
@@ -120,6 +125,12 @@ impl LargeResults {
         recent.truncate(MAX_RECENT - 1);
         recent.push_front((hash, id));
     }
+}
+
+/// Where a result was put that is shown by its ends.
+pub(crate) fn kept_as(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once(" bytes are left out here and kept as `")?;
+    rest.split_once('`').map(|(id, _)| id)
 }
 
 fn text_of(part: &ResultPart) -> Option<&str> {

@@ -11,6 +11,7 @@ pub mod arm;
 mod asides;
 mod checkpoint;
 mod compact;
+pub mod context;
 pub mod detect;
 pub mod gate;
 mod gauge;

@@ -11,7 +11,8 @@ use gnoma_core::{Message, ModelRequest, ResultPart, Role, cut, message::Content}
 
 use crate::{
     arm::Arm,
-    compact::{UNKNOWN_WINDOW_TOKENS, said, summary_tokens},
+    compact::{UNKNOWN_WINDOW_TOKENS, summary_tokens},
+    prompt::said,
     routing::review,
     tokens,
 };

@@ -78,9 +78,11 @@ impl Persistence {
             Event::Appended(_) if turn_ends => recorder.keep(history, Durability::Disk).await,
             Event::Appended(_) => recorder.keep(history, Durability::Process).await,
             Event::TurnEnded { .. } => recorder.turn_ends(history).await,
-            Event::Compacted { summary, messages } => {
+            Event::Compacted { summary, messages }
+            | Event::Uncompacted { summary: Some(summary), messages } => {
                 recorder.shorten(summary.clone(), history, *messages).await;
             }
+            Event::Uncompacted { summary: None, .. } => recorder.lengthen().await,
             other => {
                 if let Some(record) = record::note_of(other) {
                     recorder.note(record).await;

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{CallId, Content, Message, RawJson, StopReason, ToolCall, ToolResult, tool::Tier};
+use gnoma_core::{
+    CallId, Content, Message, RawJson, Role, StopReason, ToolCall, ToolResult, tool::Tier,
+};
 
 /// What the system prompt tells about the place.
 #[derive(Clone, Copy, Debug)]
@@ -183,10 +185,29 @@ pub(crate) fn is_note(message: &Message) -> bool {
     })
 }
 
+/// What stands where a summary would, had one been made.
+pub(crate) const LEFT_OUT: &str =
+    "(The older messages are left out; no summary was made. Ask or look again for what you need.)";
+
+/// Whether a person said it.
+#[must_use]
+pub(crate) fn said(message: &Message) -> bool {
+    message.role() == Role::User && !is_note(message)
+}
+
 /// Stands before the words that stand in for the beginning of a conversation.
 #[must_use]
 pub(crate) fn summary(text: &str) -> String {
     note(&format!("What happened so far, in short:\n{text}"))
+}
+
+/// The words of a message that stands in for the beginning of a conversation.
+#[must_use]
+pub fn summary_of(message: &Message) -> Option<String> {
+    let mark = summary("");
+    let text = message.text_content();
+    let words = text.strip_prefix(&mark).filter(|_| message.role() == Role::User);
+    words.map(str::to_owned)
 }
 
 /// What the model reads in place of a result that never came.

@@ -131,6 +131,12 @@ impl Recorder {
         }
     }
 
+    /// Notes that models are told everything again.
+    pub(crate) async fn lengthen(&mut self) {
+        let nothing = Record::Summary { text: String::new(), up_to: EntryId(0) };
+        self.ink.put(nothing, Durability::Process, false).await;
+    }
+
     /// Notes what goes beside the conversation. Waits for what tells, after a crash, whether a call
     /// can have run: the question about it and the answer.
     pub(crate) async fn note(&self, record: Record) {
@@ -212,6 +218,8 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         | Event::Unknown
         | Event::Checking { .. }
         | Event::Compacted { .. }
+        | Event::Uncompacted { .. }
+        | Event::Context(_)
         | Event::Text { .. }
         | Event::Thinking { .. }
         | Event::ToolCallDrafted { .. }

@@ -6,7 +6,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
-    CallId, Message, Role, ToolCall, ToolResult,
+    CallId, Message, Role, ToolCall, ToolResult, Usage,
     store::{Entry, EntryId, Record},
 };
 
@@ -14,7 +14,7 @@ use crate::prompt;
 
 /// The messages of a path, oldest first, as they can be sent.
 ///
-/// The last summary stands in for all up to the entry it names. Calls that were never answered are
+/// The last summary stands in for all up to the entry it names; an empty one for nothing. Calls that were never answered are
 /// answered with their interruption; answers to calls that are gone are left out, and so is all
 /// before the first thing a person said. Tombstones and rewinding are the store's: a loaded path has
 /// neither what is hidden nor what was left behind.
@@ -32,6 +32,8 @@ pub fn summarized_up_to(entries: &[Entry]) -> Option<EntryId> {
 /// The text of the last summary, and the last entry that it stands in for.
 fn last_summary(entries: &[Entry]) -> Option<(&str, EntryId)> {
     entries.iter().rev().find_map(|entry| match &entry.record {
+        // An empty one takes a compaction back: it stands for nothing, whatever it names.
+        Record::Summary { text, .. } if text.is_empty() => Some(("", EntryId(0))),
         Record::Summary { text, up_to } => Some((text.as_str(), (*up_to).min(entry.id))),
         _ => None,
     })
@@ -40,9 +42,9 @@ fn last_summary(entries: &[Entry]) -> Option<(&str, EntryId)> {
 /// How large the beginning of a conversation is, as its provider counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// Tokens, those of the system prompt and the tools included.
-    pub tokens: u64,
-    /// Messages of the [`history`] that these are the tokens of.
+    /// What the call took.
+    pub usage: Usage,
+    /// Messages of the [`history`] that were sent with it, and its answer where that is kept.
     pub messages: usize,
 }
 
@@ -61,18 +63,20 @@ pub fn measured(entries: &[Entry]) -> Option<Measured> {
         Record::Message(message) => Some((at + 1 + number, message.role())),
         _ => None,
     });
-    let (end, tokens) = match answer {
-        Some((answer, Role::Assistant)) => (answer + 1, usage.total()),
-        Some(_) | None => (at + 1, usage.prompt()),
+    let end = match answer {
+        Some((answer, Role::Assistant)) => answer + 1,
+        Some(_) | None => at + 1,
     };
     let messages = made(entries.get(..end)?).messages.len();
-    Some(Measured { tokens, messages })
+    Some(Measured { usage, messages })
 }
 
 fn made(entries: &[Entry]) -> History {
     let mut history = History::default();
     let up_to = last_summary(entries).map(|(text, up_to)| {
-        history.say(prompt::summary(text));
+        if !text.is_empty() {
+            history.say(prompt::summary(text));
+        }
         up_to
     });
     for entry in entries.iter().filter(|entry| up_to.is_none_or(|up_to| entry.id > up_to)) {
@@ -144,7 +148,7 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{Content, RawJson, Usage};
+    use gnoma_core::{Content, RawJson};
     use proptest::prelude::*;
 
     use super::*;
@@ -256,8 +260,9 @@ mod tests {
     #[test]
     fn a_conversation_is_as_large_as_its_provider_last_counted() {
         let used = |input| Record::Used(Usage { input, output: 5, ..Usage::default() });
-        let known =
-            |records: Vec<Record>| measured(&entries(records)).map(|it| (it.tokens, it.messages));
+        let known = |records: Vec<Record>| {
+            measured(&entries(records)).map(|it| (it.usage.total(), it.messages))
+        };
         assert_eq!(known(vec![saying("go"), asking(&[])]), None);
         let turn = || vec![saying("go"), used(10), asking(&[1])];
         assert_eq!(known(turn()), Some((15, 2)), "with the answer, without its results");
@@ -266,7 +271,7 @@ mod tests {
         let broken = [answered.clone(), vec![used(20), saying("again")]].concat();
         assert_eq!(
             known(broken),
-            Some((20, 3)),
+            Some((25, 3)),
             "a call without an answer counts what it was asked"
         );
         let summary = Record::Summary { text: "short".into(), up_to: EntryId(4) };
@@ -298,8 +303,11 @@ mod tests {
             summary("second", 4),
             saying("new"),
         ];
-        let texts: Vec<_> =
-            history(&entries(records)).iter().map(|message| message.text_content()).collect();
-        assert_eq!(texts, [prompt::summary("second"), "new".to_owned()]);
+        let texts = |records: Vec<Record>| -> Vec<_> {
+            history(&entries(records)).iter().map(|message| message.text_content()).collect()
+        };
+        assert_eq!(texts(records.clone()), [prompt::summary("second"), "new".to_owned()]);
+        let undone = texts([records, vec![summary("", 9)]].concat());
+        assert_eq!(undone, ["old", "older", "let me see", "", "new"]);
     }
 }

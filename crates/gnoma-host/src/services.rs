@@ -312,6 +312,8 @@ impl Asked {
             }
             // The session answers that itself.
             Topic::Elfs => Reply::Text(String::new()),
+            Topic::Summary => Reply::Text(self.gauge.summary().unwrap_or_default()),
+            Topic::Cache => Reply::Text(self.gauge.cache()),
             Topic::Mcp => Reply::Text(mcp::describe(self.servers.get())),
         }
     }

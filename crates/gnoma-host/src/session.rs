@@ -2,12 +2,21 @@
 
 use std::{path::Path, sync::Arc};
 
-use gnoma_config::settings::{Provider, Tools};
+use gnoma_config::settings::{Compaction, Provider, Tools};
 use gnoma_core::tool::Tier;
-use gnoma_engine::{Keeping, Limits, Routes, Shape, prompt, session};
+use gnoma_engine::{Keeping, Limits, Routes, Shape, context::Strategy, prompt, session};
 use gnoma_extend::Extensions;
 
 use crate::{HostError, Project, Result, extensions, guarding};
+
+/// How room is made in a full window.
+fn strategy(set: Compaction) -> Strategy {
+    match set {
+        Compaction::Full => Strategy::Full,
+        Compaction::Summarize => Strategy::Summarize,
+        Compaction::Truncate => Strategy::Truncate,
+    }
+}
 
 /// The options of the session `id` over these models, of which nothing is kept yet.
 ///
@@ -21,6 +30,7 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
         first_byte: network.first_byte_timeout,
         local_first_byte: network.local_first_byte_timeout,
         silence: network.idle_timeout,
+        compaction: strategy(project.tools.compaction),
         seed: clock.random() | 1,
         ..Limits::default()
     };

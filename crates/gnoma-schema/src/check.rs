@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::{
-    node::{Bound, Counted, Node, NodeId, Pattern, Properties, Rule},
+    node::{Bound, Constraint, Counted, NodeId, Pattern, Properties, SchemaNode},
     number::Decimal,
     refs::escaped,
 };
@@ -20,10 +20,10 @@ const MAX_DEPTH: usize = 400;
 const MAX_SHOWN_CHARS: usize = 60;
 
 /// Checks `value` against the first part.
-pub(crate) fn check(nodes: &[Node], tracks: bool, value: &Value) -> Result<(), String> {
+pub(crate) fn check(nodes: &[SchemaNode], tracks: bool, value: &Value) -> Result<(), String> {
     let mut check = Check { nodes, tracks, steps: 0, depth: 0, is_over: false };
     let mut faults = Faults::default();
-    check.node(0, value, "", &mut Seen::default(), &mut faults);
+    check.node(0, value, "", &mut Evaluated::default(), &mut faults);
     if check.is_over {
         return Err("it takes too long to check; the schema has too many alternatives".to_owned());
     }
@@ -49,13 +49,13 @@ impl Faults {
 
 /// Items and properties that were looked at.
 #[derive(Debug, Default)]
-struct Seen {
+struct Evaluated {
     items: BTreeSet<usize>,
     properties: BTreeSet<String>,
 }
 
 struct Check<'n> {
-    nodes: &'n [Node],
+    nodes: &'n [SchemaNode],
     tracks: bool,
     steps: u32,
     depth: usize,
@@ -64,7 +64,14 @@ struct Check<'n> {
 }
 
 impl Check<'_> {
-    fn node(&mut self, id: NodeId, value: &Value, at: &str, seen: &mut Seen, faults: &mut Faults) {
+    fn node(
+        &mut self,
+        id: NodeId,
+        value: &Value,
+        at: &str,
+        seen: &mut Evaluated,
+        faults: &mut Faults,
+    ) {
         self.steps += 1;
         if self.steps > MAX_STEPS || self.depth > MAX_DEPTH {
             self.is_over = true;
@@ -74,9 +81,9 @@ impl Check<'_> {
         }
         let nodes = self.nodes;
         match nodes.get(id) {
-            Some(Node::Always(true)) => (),
-            Some(Node::Always(false)) | None => faults.add(at, "nothing may stand here"),
-            Some(Node::Rules(rules)) => {
+            Some(SchemaNode::Always(true)) => (),
+            Some(SchemaNode::Always(false)) | None => faults.add(at, "nothing may stand here"),
+            Some(SchemaNode::Rules(rules)) => {
                 self.depth += 1;
                 for rule in rules {
                     self.rule(rule, value, at, seen, faults);
@@ -92,9 +99,9 @@ impl Check<'_> {
         id: NodeId,
         value: &Value,
         at: &str,
-        seen: &mut Seen,
+        seen: &mut Evaluated,
     ) -> Result<(), Faults> {
-        let (mut own, mut faults) = (Seen::default(), Faults::default());
+        let (mut own, mut faults) = (Evaluated::default(), Faults::default());
         self.node(id, value, at, &mut own, &mut faults);
         if !faults.all.is_empty() {
             return Err(faults);
@@ -104,60 +111,72 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn rule(&mut self, rule: &Rule, value: &Value, at: &str, seen: &mut Seen, faults: &mut Faults) {
+    fn rule(
+        &mut self,
+        rule: &Constraint,
+        value: &Value,
+        at: &str,
+        seen: &mut Evaluated,
+        faults: &mut Faults,
+    ) {
         match rule {
-            Rule::Same(_)
-            | Rule::All(_)
-            | Rule::Any(_)
-            | Rule::One(_)
-            | Rule::Not(_)
-            | Rule::If { .. } => self.in_place(rule, value, at, seen, faults),
-            Rule::Items { .. } | Rule::Contains { .. } | Rule::Unique | Rule::OtherItems(_) => {
+            Constraint::Same(_)
+            | Constraint::All(_)
+            | Constraint::Any(_)
+            | Constraint::One(_)
+            | Constraint::Not(_)
+            | Constraint::If { .. } => self.in_place(rule, value, at, seen, faults),
+            Constraint::Items { .. }
+            | Constraint::Contains { .. }
+            | Constraint::Unique
+            | Constraint::OtherItems(_) => {
                 if let Value::Array(items) = value {
                     self.array(rule, items, at, seen, faults);
                 }
             }
-            Rule::Properties(_)
-            | Rule::Required(_)
-            | Rule::Names(_)
-            | Rule::Needs(_)
-            | Rule::Brings(_)
-            | Rule::OtherProperties(_) => {
+            Constraint::Properties(_)
+            | Constraint::Required(_)
+            | Constraint::Names(_)
+            | Constraint::Needs(_)
+            | Constraint::Brings(_)
+            | Constraint::OtherProperties(_) => {
                 if let Value::Object(object) = value {
                     self.object(rule, (value, object), at, seen, faults);
                 }
             }
-            Rule::Type(types) if !types.has(value) => {
+            Constraint::Type(types) if !types.has(value) => {
                 faults.add(at, format!("{} is not {}", shown(value), types.words()));
             }
-            Rule::OneOf(values) if !values.iter().any(|one| is_same(one, value)) => {
+            Constraint::OneOf(values) if !values.iter().any(|one| is_same(one, value)) => {
                 let all: Vec<_> = values.iter().map(shown).collect();
                 faults.add(at, format!("{} is not {}", shown(value), all.join(" or ")));
             }
-            Rule::Type(_) | Rule::OneOf(_) => (),
-            Rule::Number(bound, limit) => self::number(*bound, *limit, value, at, faults),
-            Rule::Count { of, least, most } => self::count(*of, *least, *most, value, at, faults),
-            Rule::Pattern(pattern) => self::text(pattern, value, at, faults),
+            Constraint::Type(_) | Constraint::OneOf(_) => (),
+            Constraint::Number(bound, limit) => self::number(*bound, *limit, value, at, faults),
+            Constraint::Count { of, least, most } => {
+                self::count(*of, *least, *most, value, at, faults);
+            }
+            Constraint::Pattern(pattern) => self::text(pattern, value, at, faults),
         }
     }
 
     fn in_place(
         &mut self,
-        rule: &Rule,
+        rule: &Constraint,
         value: &Value,
         at: &str,
-        seen: &mut Seen,
+        seen: &mut Evaluated,
         faults: &mut Faults,
     ) {
         match rule {
-            Rule::Same(part) => self.node(*part, value, at, seen, faults),
-            Rule::All(parts) => {
+            Constraint::Same(part) => self.node(*part, value, at, seen, faults),
+            Constraint::All(parts) => {
                 for part in parts {
                     self.node(*part, value, at, seen, faults);
                 }
             }
-            Rule::Any(parts) => self.any(parts, value, at, seen, faults),
-            Rule::One(parts) => {
+            Constraint::Any(parts) => self.any(parts, value, at, seen, faults),
+            Constraint::One(parts) => {
                 let mut fitting = Vec::new();
                 for (number, part) in parts.iter().enumerate() {
                     if self.takes(*part, value, at, seen).is_ok() {
@@ -175,12 +194,12 @@ impl Check<'_> {
                     faults.add(at, text);
                 }
             }
-            Rule::Not(part) => {
-                let fits = self.takes(*part, value, at, &mut Seen::default()).is_ok();
+            Constraint::Not(part) => {
+                let fits = self.takes(*part, value, at, &mut Evaluated::default()).is_ok();
                 let found = fits.then(|| format!("{} is what the schema rules out", shown(value)));
                 found.into_iter().for_each(|found| faults.add(at, found));
             }
-            Rule::If { test, then, otherwise } => {
+            Constraint::If { test, then, otherwise } => {
                 let holds = self.takes(*test, value, at, seen).is_ok();
                 if let Some(part) = if holds { then } else { otherwise } {
                     self.node(*part, value, at, seen, faults);
@@ -196,7 +215,7 @@ impl Check<'_> {
         parts: &[NodeId],
         value: &Value,
         at: &str,
-        seen: &mut Seen,
+        seen: &mut Evaluated,
         faults: &mut Faults,
     ) {
         let mut nearest: Option<Faults> = None;
@@ -224,26 +243,26 @@ impl Check<'_> {
 
     fn array(
         &mut self,
-        rule: &Rule,
+        rule: &Constraint,
         items: &[Value],
         at: &str,
-        seen: &mut Seen,
+        seen: &mut Evaluated,
         faults: &mut Faults,
     ) {
         match rule {
-            Rule::Items { first, rest } => {
+            Constraint::Items { first, rest } => {
                 for (number, item) in items.iter().enumerate() {
                     if let Some(part) = first.get(number).or(rest.as_ref()) {
                         let below = format!("{at}/{number}");
-                        self.node(*part, item, &below, &mut Seen::default(), faults);
+                        self.node(*part, item, &below, &mut Evaluated::default(), faults);
                         seen.items.insert(number);
                     }
                 }
             }
-            Rule::Contains { part, least, most } => {
+            Constraint::Contains { part, least, most } => {
                 let mut found = 0_u64;
                 for (number, item) in items.iter().enumerate() {
-                    if self.takes(*part, item, at, &mut Seen::default()).is_ok() {
+                    if self.takes(*part, item, at, &mut Evaluated::default()).is_ok() {
                         found += 1;
                         seen.items.insert(number);
                     }
@@ -256,14 +275,14 @@ impl Check<'_> {
                     );
                 }
             }
-            Rule::Unique => {
+            Constraint::Unique => {
                 self.steps = self.steps.saturating_add(unique(items, at, faults));
             }
-            Rule::OtherItems(part) => {
+            Constraint::OtherItems(part) => {
                 for (number, item) in items.iter().enumerate() {
                     if seen.items.insert(number) {
                         let below = format!("{at}/{number}");
-                        self.node(*part, item, &below, &mut Seen::default(), faults);
+                        self.node(*part, item, &below, &mut Evaluated::default(), faults);
                     }
                 }
             }
@@ -273,32 +292,32 @@ impl Check<'_> {
 
     fn object(
         &mut self,
-        rule: &Rule,
+        rule: &Constraint,
         (value, object): (&Value, &Map<String, Value>),
         at: &str,
-        seen: &mut Seen,
+        seen: &mut Evaluated,
         faults: &mut Faults,
     ) {
         match rule {
-            Rule::Required(names) => missing(object, names, at, faults),
-            Rule::Needs(needs) => {
+            Constraint::Required(names) => missing(object, names, at, faults),
+            Constraint::Needs(needs) => {
                 for (_, names) in needs.iter().filter(|(name, _)| object.contains_key(name)) {
                     missing(object, names, at, faults);
                 }
             }
-            Rule::Brings(parts) => {
+            Constraint::Brings(parts) => {
                 for (_, part) in parts.iter().filter(|(name, _)| object.contains_key(name)) {
                     self.node(*part, value, at, seen, faults);
                 }
             }
-            Rule::Names(part) => {
+            Constraint::Names(part) => {
                 for name in object.keys() {
                     let name = Value::String(name.clone());
-                    self.node(*part, &name, at, &mut Seen::default(), faults);
+                    self.node(*part, &name, at, &mut Evaluated::default(), faults);
                 }
             }
-            Rule::Properties(parts) => self.properties(parts, object, at, seen, faults),
-            Rule::OtherProperties(part) => {
+            Constraint::Properties(parts) => self.properties(parts, object, at, seen, faults),
+            Constraint::OtherProperties(part) => {
                 for (name, value) in object {
                     if seen.properties.insert(name.clone()) {
                         self.other(*part, (name, value), at, faults);
@@ -314,7 +333,7 @@ impl Check<'_> {
         Properties { named, matching, others }: &Properties,
         object: &Map<String, Value>,
         at: &str,
-        seen: &mut Seen,
+        seen: &mut Evaluated,
         faults: &mut Faults,
     ) {
         for (name, value) in object {
@@ -322,11 +341,11 @@ impl Check<'_> {
             let mut is_known = false;
             if let Some(part) = named.get(name) {
                 is_known = true;
-                self.node(*part, value, &below, &mut Seen::default(), faults);
+                self.node(*part, value, &below, &mut Evaluated::default(), faults);
             }
             for (_, part) in matching.iter().filter(|(pattern, _)| pattern.regex.is_match(name)) {
                 is_known = true;
-                self.node(*part, value, &below, &mut Seen::default(), faults);
+                self.node(*part, value, &below, &mut Evaluated::default(), faults);
             }
             if let Some(part) = others.filter(|_| !is_known) {
                 is_known = true;
@@ -347,10 +366,10 @@ impl Check<'_> {
         faults: &mut Faults,
     ) {
         let below = format!("{at}/{}", escaped(name));
-        if matches!(self.nodes.get(part), Some(Node::Always(false))) {
+        if matches!(self.nodes.get(part), Some(SchemaNode::Always(false))) {
             return faults.add(&below, "there may be no such property");
         }
-        self.node(part, value, &below, &mut Seen::default(), faults);
+        self.node(part, value, &below, &mut Evaluated::default(), faults);
     }
 }
 

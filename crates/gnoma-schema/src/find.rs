@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use crate::Schema;
-
 /// Most places in a text at which a value is looked for.
 const MAX_PLACES: usize = 64;
 /// Longer text is not looked at, in bytes.
@@ -22,8 +20,11 @@ pub enum Misfit {
     Unfit(String),
 }
 
+/// Says whether a value fits, or what is wrong with it.
+type Check<'a> = &'a dyn Fn(&Value) -> Result<(), String>;
+
 /// The value of `text` that fits, as compact JSON.
-pub(crate) fn find(schema: &Schema, text: &str) -> Result<String, Misfit> {
+pub(crate) fn find(check: Check<'_>, text: &str) -> Result<String, Misfit> {
     let whole = text.trim();
     if whole.is_empty() {
         return Err(Misfit::NoJson("it is empty".to_owned()));
@@ -32,7 +33,7 @@ pub(crate) fn find(schema: &Schema, text: &str) -> Result<String, Misfit> {
         return Err(Misfit::NoJson("it is too long".to_owned()));
     }
     let mut misfit = match serde_json::from_str::<Value>(whole) {
-        Ok(value) => match schema.check(&value) {
+        Ok(value) => match check(&value) {
             Ok(()) => return Ok(value.to_string()),
             // It is JSON as a whole: something in it was not meant.
             Err(why) => return Err(Misfit::Unfit(why)),
@@ -40,7 +41,7 @@ pub(crate) fn find(schema: &Schema, text: &str) -> Result<String, Misfit> {
         Err(error) => Misfit::NoJson(error.to_string()),
     };
     for value in fenced(whole).into_iter().chain(embedded(whole)) {
-        match schema.check(&value) {
+        match check(&value) {
             Ok(()) => return Ok(value.to_string()),
             Err(why) if matches!(misfit, Misfit::NoJson(_)) => misfit = Misfit::Unfit(why),
             Err(_) => (),
@@ -90,7 +91,7 @@ fn embedded(text: &str) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::Schema;
 
     #[test]
     fn the_value_is_found_where_models_put_it() {

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    SchemaError,
-    compile::{Compiler, Part},
-    node::{Bound, Counted, NodeId, Pattern, Properties, Rule, Types},
+    compile::{Compiler, Subschema},
+    error::SchemaError,
+    node::{Bound, Constraint, Counted, NodeId, Pattern, Properties, Types},
     number::Decimal,
     pattern::pattern,
 };
 
-type Rules = Result<Vec<Rule>, SchemaError>;
+type Rules = Result<Vec<Constraint>, SchemaError>;
 
 /// Keywords that cannot be checked, and what to do about them.
 const REFUSED: [(&str, &str); 2] = [
@@ -19,7 +19,7 @@ const REFUSED: [(&str, &str); 2] = [
 ];
 
 /// All that a part demands.
-pub(crate) fn rules(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+pub(crate) fn rules(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
     for (key, why) in REFUSED {
         if part.get(key).is_some() {
             return part.wrong(key, why);
@@ -36,18 +36,18 @@ pub(crate) fn rules(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
     Ok(rules)
 }
 
-fn of_values(part: Part<'_>) -> Rules {
+fn of_values(part: Subschema<'_>) -> Rules {
     let mut rules = Vec::new();
     match part.get("type") {
         None => (),
         Some(Value::String(name)) => match Types::named([name.as_str()]) {
-            Some(types) => rules.push(Rule::Type(types)),
+            Some(types) => rules.push(Constraint::Type(types)),
             None => return part.wrong("type", no_type(name)),
         },
         Some(Value::Array(names)) if !names.is_empty() => {
             let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
             match Types::named(names.iter().copied()).filter(|types| types.0 != 0) {
-                Some(types) => rules.push(Rule::Type(types)),
+                Some(types) => rules.push(Constraint::Type(types)),
                 None => return part.wrong("type", no_type(&names.join(", "))),
             }
         }
@@ -55,10 +55,10 @@ fn of_values(part: Part<'_>) -> Rules {
     }
     match part.get("enum") {
         None => (),
-        Some(Value::Array(values)) => rules.push(Rule::OneOf(values.clone())),
+        Some(Value::Array(values)) => rules.push(Constraint::OneOf(values.clone())),
         Some(_) => return part.wrong("enum", "it must be a list of values"),
     }
-    rules.extend(part.get("const").map(|value| Rule::OneOf(vec![value.clone()])));
+    rules.extend(part.get("const").map(|value| Constraint::OneOf(vec![value.clone()])));
     Ok(rules)
 }
 
@@ -66,7 +66,7 @@ fn no_type(name: &str) -> String {
     format!("`{name}` is no type; there are {}", Types::NAMES.join(", "))
 }
 
-fn of_numbers(part: Part<'_>) -> Rules {
+fn of_numbers(part: Subschema<'_>) -> Rules {
     let mut rules = Vec::new();
     let keys = [
         ("minimum", "exclusiveMinimum", Bound::Least, Bound::Above),
@@ -77,24 +77,24 @@ fn of_numbers(part: Part<'_>) -> Rules {
         let flag = part.get(strict_key).and_then(Value::as_bool);
         if let Some(number) = number(part, key)? {
             let bound = if flag == Some(true) { strict } else { loose };
-            rules.push(Rule::Number(bound, number));
+            rules.push(Constraint::Number(bound, number));
         }
         if flag.is_none()
             && let Some(number) = number(part, strict_key)?
         {
-            rules.push(Rule::Number(strict, number));
+            rules.push(Constraint::Number(strict, number));
         }
     }
     if let Some(unit) = number(part, "multipleOf")? {
         if !unit.is_positive() {
             return part.wrong("multipleOf", "it must be above 0");
         }
-        rules.push(Rule::Number(Bound::MultipleOf, unit));
+        rules.push(Constraint::Number(Bound::MultipleOf, unit));
     }
     Ok(rules)
 }
 
-fn number(part: Part<'_>, key: &str) -> Result<Option<Decimal>, SchemaError> {
+fn number(part: Subschema<'_>, key: &str) -> Result<Option<Decimal>, SchemaError> {
     match part.get(key) {
         None => Ok(None),
         Some(Value::Number(number)) => Ok(Some(Decimal::of(number))),
@@ -102,7 +102,7 @@ fn number(part: Part<'_>, key: &str) -> Result<Option<Decimal>, SchemaError> {
     }
 }
 
-fn count(part: Part<'_>, key: &str) -> Result<Option<u64>, SchemaError> {
+fn count(part: Subschema<'_>, key: &str) -> Result<Option<u64>, SchemaError> {
     let Some(value) = part.get(key) else { return Ok(None) };
     let whole = |number: f64| number >= 0.0 && number.fract() == 0.0 && number <= 1e15;
     let from_float = || value.as_f64().filter(|number| whole(*number));
@@ -116,7 +116,7 @@ fn count(part: Part<'_>, key: &str) -> Result<Option<u64>, SchemaError> {
 }
 
 /// Lengths and numbers of things, and the pattern of a text.
-fn of_sizes(part: Part<'_>) -> Rules {
+fn of_sizes(part: Subschema<'_>) -> Rules {
     let mut rules = Vec::new();
     for (of, least, most) in [
         (Counted::Characters, "minLength", "maxLength"),
@@ -125,27 +125,29 @@ fn of_sizes(part: Part<'_>) -> Rules {
     ] {
         let (least, most) = (count(part, least)?, count(part, most)?);
         if least.is_some() || most.is_some() {
-            rules.push(Rule::Count { of, least: least.unwrap_or(0), most });
+            rules.push(Constraint::Count { of, least: least.unwrap_or(0), most });
         }
     }
     match part.get("pattern") {
         None => (),
-        Some(Value::String(words)) => rules.push(Rule::Pattern(built(part, "pattern", words)?)),
+        Some(Value::String(words)) => {
+            rules.push(Constraint::Pattern(built(part, "pattern", words)?));
+        }
         Some(_) => return part.wrong("pattern", "it must be a text"),
     }
     match part.get("uniqueItems") {
         None | Some(Value::Bool(false)) => (),
-        Some(Value::Bool(true)) => rules.push(Rule::Unique),
+        Some(Value::Bool(true)) => rules.push(Constraint::Unique),
         Some(_) => return part.wrong("uniqueItems", "it must be `true` or `false`"),
     }
     Ok(rules)
 }
 
-fn built(part: Part<'_>, key: &str, words: &str) -> Result<Pattern, SchemaError> {
+fn built(part: Subschema<'_>, key: &str, words: &str) -> Result<Pattern, SchemaError> {
     pattern(words).or_else(|why| part.wrong(key, why))
 }
 
-fn of_arrays(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+fn of_arrays(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
     let mut rules = Vec::new();
     let is_tuple = matches!(part.get("items"), Some(Value::Array(_)));
     let (first_key, rest_key) =
@@ -153,11 +155,15 @@ fn of_arrays(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
     let first = listed(compiler, part, first_key)?.unwrap_or_default();
     let rest = single(compiler, part, rest_key)?;
     if !first.is_empty() || rest.is_some() {
-        rules.push(Rule::Items { first, rest });
+        rules.push(Constraint::Items { first, rest });
     }
     if let Some(contained) = single(compiler, part, "contains")? {
         let least = count(part, "minContains")?.unwrap_or(1);
-        rules.push(Rule::Contains { part: contained, least, most: count(part, "maxContains")? });
+        rules.push(Constraint::Contains {
+            part: contained,
+            least,
+            most: count(part, "maxContains")?,
+        });
     }
     Ok(rules)
 }
@@ -165,7 +171,7 @@ fn of_arrays(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
 /// The part that a keyword holds.
 fn single(
     compiler: &mut Compiler<'_>,
-    part: Part<'_>,
+    part: Subschema<'_>,
     key: &str,
 ) -> Result<Option<NodeId>, SchemaError> {
     part.get(key).map(|_| compiler.part(part.below(key))).transpose()
@@ -174,7 +180,7 @@ fn single(
 /// The parts in the list that a keyword holds.
 fn listed(
     compiler: &mut Compiler<'_>,
-    part: Part<'_>,
+    part: Subschema<'_>,
     key: &str,
 ) -> Result<Option<Vec<NodeId>>, SchemaError> {
     match part.get(key) {
@@ -189,7 +195,10 @@ fn listed(
 }
 
 /// The members of the object that a keyword holds.
-fn members<'a>(part: Part<'a>, key: &str) -> Result<Option<&'a Map<String, Value>>, SchemaError> {
+fn members<'a>(
+    part: Subschema<'a>,
+    key: &str,
+) -> Result<Option<&'a Map<String, Value>>, SchemaError> {
     match part.get(key) {
         None => Ok(None),
         Some(Value::Object(members)) => Ok(Some(members)),
@@ -201,7 +210,7 @@ fn below(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", crate::refs::escaped(key))
 }
 
-fn names(part: Part<'_>, key: &str, value: &Value) -> Result<Vec<String>, SchemaError> {
+fn names(part: Subschema<'_>, key: &str, value: &Value) -> Result<Vec<String>, SchemaError> {
     let name = |name: &Value| name.as_str().map(str::to_owned);
     let names = value.as_array().and_then(|names| names.iter().map(name).collect());
     match names {
@@ -210,14 +219,14 @@ fn names(part: Part<'_>, key: &str, value: &Value) -> Result<Vec<String>, Schema
     }
 }
 
-fn of_objects(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+fn of_objects(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
     let mut rules = Vec::new();
     match part.get("required") {
         // Draft 3 had a flag in the property itself.
         None | Some(Value::Bool(_)) => (),
-        Some(value) => rules.push(Rule::Required(names(part, "required", value)?)),
+        Some(value) => rules.push(Constraint::Required(names(part, "required", value)?)),
     }
-    rules.extend(single(compiler, part, "propertyNames")?.map(Rule::Names));
+    rules.extend(single(compiler, part, "propertyNames")?.map(Constraint::Names));
     let (mut needs, mut brings) = (Vec::new(), Vec::new());
     for key in ["dependentRequired", "dependentSchemas", "dependencies"] {
         let Some(found) = members(part, key)? else { continue };
@@ -232,12 +241,12 @@ fn of_objects(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
             }
         }
     }
-    rules.extend((!needs.is_empty()).then_some(Rule::Needs(needs)));
-    rules.extend((!brings.is_empty()).then_some(Rule::Brings(brings)));
+    rules.extend((!needs.is_empty()).then_some(Constraint::Needs(needs)));
+    rules.extend((!brings.is_empty()).then_some(Constraint::Brings(brings)));
     Ok(rules)
 }
 
-fn of_properties(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+fn of_properties(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
     let mut parts = Properties::default();
     if let Some(found) = members(part, "properties")? {
         let pointer = part.below("properties");
@@ -255,35 +264,36 @@ fn of_properties(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
     parts.others = single(compiler, part, "additionalProperties")?;
     let Properties { named, matching, others } = &parts;
     let says_nothing = named.is_empty() && matching.is_empty() && others.is_none();
-    Ok((!says_nothing).then_some(Rule::Properties(parts)).into_iter().collect())
+    Ok((!says_nothing).then_some(Constraint::Properties(parts)).into_iter().collect())
 }
 
 /// What applies other parts to the same value.
-fn of_others(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
+fn of_others(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
     let mut rules = Vec::new();
     match part.get("$ref") {
         None => (),
         Some(Value::String(reference)) => {
-            rules.push(Rule::Same(compiler.target(reference, part)?));
+            rules.push(Constraint::Same(compiler.target(reference, part)?));
         }
         Some(_) => return part.wrong("$ref", "it must be a text"),
     }
-    rules.extend(listed(compiler, part, "allOf")?.map(Rule::All));
-    rules.extend(listed(compiler, part, "anyOf")?.map(Rule::Any));
-    rules.extend(listed(compiler, part, "oneOf")?.map(Rule::One));
-    rules.extend(single(compiler, part, "not")?.map(Rule::Not));
+    rules.extend(listed(compiler, part, "allOf")?.map(Constraint::All));
+    rules.extend(listed(compiler, part, "anyOf")?.map(Constraint::Any));
+    rules.extend(listed(compiler, part, "oneOf")?.map(Constraint::One));
+    rules.extend(single(compiler, part, "not")?.map(Constraint::Not));
     let then = single(compiler, part, "then")?;
     let otherwise = single(compiler, part, "else")?;
     if let Some(test) = single(compiler, part, "if")? {
-        rules.push(Rule::If { test, then, otherwise });
+        rules.push(Constraint::If { test, then, otherwise });
     }
     Ok(rules)
 }
 
 /// What asks which items and properties all others have looked at.
-fn late(compiler: &mut Compiler<'_>, part: Part<'_>) -> Rules {
-    let items = single(compiler, part, "unevaluatedItems")?.map(Rule::OtherItems);
-    let properties = single(compiler, part, "unevaluatedProperties")?.map(Rule::OtherProperties);
+fn late(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
+    let items = single(compiler, part, "unevaluatedItems")?.map(Constraint::OtherItems);
+    let properties =
+        single(compiler, part, "unevaluatedProperties")?.map(Constraint::OtherProperties);
     let rules: Vec<_> = items.into_iter().chain(properties).collect();
     compiler.tracks |= !rules.is_empty();
     Ok(rules)

@@ -9,42 +9,25 @@
 
 mod check;
 mod compile;
+mod error;
 mod find;
 mod keywords;
 mod node;
 mod number;
 mod pattern;
+mod read;
 mod refs;
 
-pub use self::find::Misfit;
-use self::node::Node;
+use self::node::SchemaNode;
+pub use self::{error::SchemaError, find::Misfit};
 
 /// Longest schema that is taken, in bytes: it is part of every request.
 pub const MAX_SCHEMA_BYTES: usize = 256 << 10;
 
-/// Why a schema cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SchemaError {
-    /// The text is no JSON.
-    #[error("the schema is no JSON: {0}")]
-    NoJson(String),
-    /// It is too long, or has too many parts.
-    #[error("the schema is too large: {0}")]
-    TooLarge(String),
-    /// Something in it is wrong, or cannot be checked.
-    #[error("the schema is wrong at `{at}`: {what}")]
-    Wrong {
-        /// Where, as a JSON pointer; `/` for the whole.
-        at: String,
-        /// What.
-        what: String,
-    },
-}
-
 /// A schema that was read and can be checked against.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    nodes: Vec<Node>,
+    nodes: Vec<SchemaNode>,
     /// Some part of it asks what others have looked at.
     tracks: bool,
 }
@@ -61,7 +44,7 @@ impl Schema {
         }
         let document =
             serde_json::from_str(text).map_err(|error| SchemaError::NoJson(error.to_string()))?;
-        let (nodes, tracks) = compile::compile(&document)?;
+        let (nodes, tracks) = read::read(&document)?;
         Ok(Self { nodes, tracks })
     }
 
@@ -79,6 +62,6 @@ impl Schema {
     /// # Errors
     /// There is no JSON in it, or none that fits.
     pub fn find(&self, text: &str) -> Result<String, Misfit> {
-        find::find(self, text)
+        find::find(&|value| self.check(value), text)
     }
 }

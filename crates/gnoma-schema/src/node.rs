@@ -12,11 +12,11 @@ pub(crate) type NodeId = usize;
 
 /// A part of a schema.
 #[derive(Clone, Debug)]
-pub(crate) enum Node {
+pub(crate) enum SchemaNode {
     /// Takes everything or nothing.
     Always(bool),
     /// All of these hold; those that ask what was looked at come last.
-    Rules(Vec<Rule>),
+    Rules(Vec<Constraint>),
 }
 
 /// The types of values, as bits.
@@ -91,7 +91,7 @@ pub(crate) struct Properties {
 
 /// One thing that a part demands.
 #[derive(Clone, Debug)]
-pub(crate) enum Rule {
+pub(crate) enum Constraint {
     Type(Types),
     OneOf(Vec<Value>),
     Number(Bound, Decimal),

@@ -1,6 +1,7 @@
 //! Commands that are written behind a slash: one file each. They act on the state as keys do.
 
 mod bad;
+mod cache;
 mod clear;
 mod compact;
 mod config;
@@ -47,6 +48,7 @@ pub(crate) const ALL: &[&Slash] = &[
     &status::COMMAND,
     &usage::COMMAND,
     &context::COMMAND,
+    &cache::COMMAND,
     &mcp::COMMAND,
     &elfs::COMMAND,
     &why::COMMAND,
@@ -118,6 +120,11 @@ pub(crate) fn is_command(line: &str) -> bool {
     !name.is_empty() && !name.contains('/') && !rest.starts_with(char::is_whitespace)
 }
 
+/// Whether the lines behind this one belong to it.
+pub(crate) fn takes_lines(first: &str) -> bool {
+    first.trim_end() == compact::EDIT.trim_end()
+}
+
 /// The command that a line names, and what follows.
 pub(crate) fn find(line: &str) -> Option<(&'static Slash, &str)> {
     let rest = line.trim().strip_prefix('/')?;
@@ -154,6 +161,7 @@ pub(crate) fn show(state: &mut State, sought: Sought, reply: Reply, argument: &s
     match (sought, reply) {
         (Sought::Changes, Reply::Text(diff)) => diff::show(state, &diff),
         (Sought::Explanation, Reply::Text(text)) => state.tell(&text),
+        (Sought::Summary, Reply::Text(text)) => compact::show(state, &text, argument),
         (Sought::Window, Reply::Window { used, sources }) => {
             context::show(state, used, &sources);
         }

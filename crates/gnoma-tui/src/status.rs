@@ -5,7 +5,11 @@ mod window;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gnoma_core::{Usage, protocol::SessionView, session::PermissionMode};
+use gnoma_core::{
+    Usage,
+    protocol::SessionView,
+    session::{ContextUse, Fullness, PermissionMode},
+};
 
 use crate::{
     picker::cut,
@@ -53,6 +57,8 @@ pub struct Facts {
 pub struct Counts {
     /// Tokens of the last round.
     pub round: Usage,
+    /// How full the context window is.
+    pub context: ContextUse,
     /// Tokens of the turn that runs or ran last.
     pub turn: Usage,
     /// Tokens of all turns before that.
@@ -128,6 +134,7 @@ impl Counts {
         past -= view.turn.as_ref().map_or_else(Usage::default, |turn| turn.usage);
         Self {
             round: if has_called { view.last_call } else { info.last_call },
+            context: view.context,
             past,
             session_cost: Cost { micro_usd: view.micro_usd, is_partial: false },
             ..Self::default()
@@ -138,6 +145,12 @@ impl Counts {
     #[must_use]
     pub fn from_here(facts: &Facts) -> Self {
         Self { round: facts.last_call, past: facts.before, ..Self::default() }
+    }
+
+    /// Tokens in the context window.
+    #[must_use]
+    pub fn filled(&self) -> u64 {
+        if self.context.tokens > 0 { self.context.tokens } else { self.round.total() }
     }
 
     /// What is counted from now on belongs to another turn.
@@ -245,7 +258,8 @@ fn parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
     add(5, facts.model.clone().unwrap_or_default(), dim());
     add(14, why(&now.why), dim());
     let prompt = counts.round.prompt();
-    add(6, filled(prompt, facts.window), fullness(prompt, facts.window));
+    let used = counts.filled();
+    add(6, filled(used, facts.window, counts.context.fullness), fullness(used, facts.window));
     add(7, spent(counts), dim());
     let session = counts.session().total();
     add(10, if session > 0 { format!("{} tokens", short(session)) } else { String::new() }, dim());
@@ -313,11 +327,16 @@ fn queued(count: usize) -> String {
 }
 
 /// How full the context window is; in tokens where nobody knows how large it is.
-fn filled(prompt: u64, window: u64) -> String {
-    match (prompt, window) {
-        (0, _) => String::new(),
-        (_, 0) => format!("context {}", short(prompt)),
-        (_, _) => share("context ", prompt, window),
+fn filled(used: u64, window: u64, fullness: Fullness) -> String {
+    let shown = match (used, window) {
+        (0, _) => return String::new(),
+        (_, 0) => format!("context {}", short(used)),
+        (_, _) => share("context ", used, window),
+    };
+    match fullness {
+        Fullness::Ok => shown,
+        Fullness::Warning => format!("{shown}, filling up"),
+        Fullness::Critical => format!("{shown}, almost full"),
     }
 }
 
@@ -421,7 +440,7 @@ fn amount(usage: Usage, cost: Option<Cost>) -> String {
 }
 
 fn context(facts: &Facts, counts: &Counts) -> String {
-    let used = counts.round.prompt() + counts.round.output;
+    let used = counts.filled();
     if facts.window == 0 {
         return format!("{} tokens", short(used));
     }

@@ -94,6 +94,7 @@ impl Transcript {
             Event::Continuing { time, most, joins } => self.continuing(*time, *most, *joins),
             Event::Notice { level, text } => self.notice(*level, text),
             Event::Compacted { summary, messages } => self.compacted(summary, *messages),
+            Event::Uncompacted { .. } => self.uncompacted(),
             Event::TurnEnded { outcome, rounds, usage, .. } => {
                 self.end_turn();
                 for (text, style) in outcome::words(outcome, *rounds, usage) {
@@ -113,6 +114,7 @@ impl Transcript {
             | Event::Queued { .. }
             | Event::ToolCallDelta { .. }
             | Event::Cost { .. }
+            | Event::Context(_)
             | Event::Usage { .. }
             | Event::Waiting { .. }
             | Event::Unknown => {}

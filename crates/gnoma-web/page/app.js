@@ -204,8 +204,9 @@ function drawNow() {
   byId("facts").hidden = byId("open-menu").hidden = !view;
   if (view) {
     const arm = armName(view.arm) || view.info.model || "";
-    const used = total(view.last_call);
-    const share = view.info.window && used ? `${Math.round((100 * used) / view.info.window)} %` : "";
+    const used = view.context?.tokens || total(view.last_call);
+    const size = view.context?.window ?? view.info.window;
+    const share = size && used ? `${Math.round((100 * used) / size)} %` : "";
     fill(byId("facts"), [clean(arm), share, view.micro_usd ? money(view.micro_usd) : ""].filter(Boolean).join(" · ") || "Facts");
     byId("facts").setAttribute("aria-label", `Model, context and cost: ${byId("facts").textContent}`);
     if (byId("mode").value !== view.mode) drawModes();

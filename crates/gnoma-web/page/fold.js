@@ -87,7 +87,8 @@ export function emptyView(session, epoch, parent = null) {
       version: "", folder: "", branch: null, profile: null, incognito: false, is_kept: false, model: null,
       window: null, last_call: noUsage(), before: noUsage(), theme: "", vim: false, found: null, commands: [],
     },
-    models: [], messages: 0, arm: null, last_call: noUsage(), usage: noUsage(), micro_usd: 0, turn: null, recent: [],
+    models: [], messages: 0, arm: null, last_call: noUsage(),
+    context: { tokens: 0, window: null, fullness: "ok" }, usage: noUsage(), micro_usd: 0, turn: null, recent: [],
   };
 }
 
@@ -146,6 +147,7 @@ function applyEvent(view, kind, event, at) {
       break;
     case "cost": view.micro_usd = event.session_micro_usd; break;
     case "compacted": view.last_call = noUsage(); break;
+    case "context": view.context = { ...event }; break;
     case "permission_asked": if (!view.turn) view.asked = [...(view.asked ?? []), question(event)]; break;
     case "permission_decided": {
       const left = (view.asked ?? []).filter((it) => it.call.id !== event.call);
@@ -205,7 +207,7 @@ function applyToTurn(turn, kind, event) {
 }
 
 const KEPT = new Set([
-  "round_started", "routed", "arm_changed", "conferred", "checking", "checked", "cost", "compacted", "appended",
+  "round_started", "routed", "arm_changed", "conferred", "checking", "checked", "cost", "compacted", "uncompacted", "appended",
   "permission_decided", "tool_ended", "usage", "retrying", "continuing", "notice", "turn_ended",
 ]);
 
@@ -231,6 +233,7 @@ function eventBytes(kind, event) {
     case "appended": return messageBytes(event) + REST;
     case "tool_ended": return resultBytes(event.result) + bytesOf(event.diff ?? "") + REST;
     case "compacted": return bytesOf(event.summary) + REST;
+    case "uncompacted": return bytesOf(event.summary ?? "") + REST;
     case "checked": return bytesOf(event.evidence) + REST;
     case "turn_ended": return sum(event.undelivered, messageBytes) + REST;
     case "routed": return sum(event.candidates, bytesOf) + REST;

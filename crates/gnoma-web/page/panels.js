@@ -71,7 +71,7 @@ export async function facts(say, view) {
   return h("dl", null,
     fact("Folder", clean(view.folder)), fact("Branch", clean(view.info.branch ?? "")), fact("Model", clean(armName(view.arm) || view.info.model || "")),
     fact("Mode", MODES[view.mode]), fact("Messages", String(view.messages)),
-    fact("Context", `${tokens(total(view.last_call))}${window ? ` of ${tokens(window)}` : ""} tokens`),
+    fact("Context", `${tokens(view.context?.tokens || total(view.last_call))}${window ? ` of ${tokens(window)}` : ""} tokens`),
     fact("Read", `${tokens(usage.usage.input)} tokens, ${tokens(usage.usage.cache_read)} from the cache`), fact("Written", `${tokens(usage.usage.output)} tokens`),
     fact("Cost", money(usage.micro_usd)), fact("Saved", view.info.incognito ? "no (incognito)" : view.info.is_kept ? "yes" : "no"),
     fact("Session", view.session), fact("Tools", view.tools.map(clean).join(", ")));

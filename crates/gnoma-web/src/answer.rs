@@ -26,10 +26,10 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 /// A response without what every response says; [`secured`] adds it.
-pub(crate) type Answered = Response<Outgoing>;
+pub(crate) type HttpResponse = Response<Outgoing>;
 
 /// Adds what every response says.
-pub(crate) fn secured(mut response: Answered) -> Answered {
+pub(crate) fn secured(mut response: HttpResponse) -> HttpResponse {
     let fixed = |text| HeaderValue::from_static(text);
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, POLICY);
@@ -45,7 +45,7 @@ pub(crate) fn secured(mut response: Answered) -> Answered {
     response
 }
 
-fn response(status: StatusCode, body: Outgoing, media_type: &'static str) -> Answered {
+fn response(status: StatusCode, body: Outgoing, media_type: &'static str) -> HttpResponse {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -53,19 +53,19 @@ fn response(status: StatusCode, body: Outgoing, media_type: &'static str) -> Ans
 }
 
 /// A value as JSON.
-pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Answered {
+pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> HttpResponse {
     // Nothing in the protocol fails to encode.
     let text = serde_json::to_vec(value).unwrap_or_default();
     response(status, Outgoing::whole(text), "application/json")
 }
 
 /// A stream of events.
-pub(crate) fn events(body: Outgoing) -> Answered {
+pub(crate) fn events(body: Outgoing) -> HttpResponse {
     response(StatusCode::OK, body, "text/event-stream")
 }
 
 /// A file of the page; nothing, where the browser has it.
-pub(crate) fn file(asset: &'static Asset, headers: &HeaderMap) -> Answered {
+pub(crate) fn file(asset: &'static Asset, headers: &HeaderMap) -> HttpResponse {
     let tag = format!("\"{BUILD}\"");
     let is_known =
         headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
@@ -84,7 +84,7 @@ pub(crate) fn file(asset: &'static Asset, headers: &HeaderMap) -> Answered {
 }
 
 /// An error, for programs and people.
-pub(crate) fn error(error: &RequestError) -> Answered {
+pub(crate) fn error(error: &RequestError) -> HttpResponse {
     json(status(error.kind), error)
 }
 
@@ -104,7 +104,7 @@ fn status(kind: RequestErrorKind) -> StatusCode {
 }
 
 /// Why somebody is not let in.
-pub(crate) fn denied(denial: Denial) -> Answered {
+pub(crate) fn denied(denial: Denial) -> HttpResponse {
     let (status, remedy) = match denial {
         Denial::Host => {
             (StatusCode::MISDIRECTED_REQUEST, "Use the address that `gnoma web` shows.")
@@ -118,7 +118,7 @@ pub(crate) fn denied(denial: Denial) -> Answered {
 }
 
 /// Why a body was not read.
-pub(crate) fn unread(why: Unread, max: usize) -> Answered {
+pub(crate) fn unread(why: Unread, max: usize) -> HttpResponse {
     let (status, cause) = match why {
         Unread::TooLong => {
             let most =
@@ -132,7 +132,7 @@ pub(crate) fn unread(why: Unread, max: usize) -> Answered {
 }
 
 /// Why a request is for nothing.
-pub(crate) fn nowhere(why: Nowhere) -> Answered {
+pub(crate) fn nowhere(why: Nowhere) -> HttpResponse {
     let (status, kind, cause) = match why {
         Nowhere::Missing => {
             (StatusCode::NOT_FOUND, RequestErrorKind::NotFound, "there is nothing at this address")
@@ -153,7 +153,7 @@ pub(crate) fn nowhere(why: Nowhere) -> Answered {
 }
 
 /// Too many want the same.
-pub(crate) fn busy(what: &str) -> Answered {
+pub(crate) fn busy(what: &str) -> HttpResponse {
     let error = RequestError::new(RequestErrorKind::Busy, what);
     json(StatusCode::SERVICE_UNAVAILABLE, &error.with_remedy("Close some and retry."))
 }

@@ -21,7 +21,7 @@ use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
     access::{Access, Denial, Rights},
-    answer::{self, Answered},
+    answer::{self, HttpResponse},
     assets::BUILD,
     body::{self, Outgoing},
     call, events,
@@ -79,7 +79,7 @@ impl Handler {
     }
 
     /// Answers a request, whatever it is.
-    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Answered
+    pub(crate) async fn answer<B>(&self, request: Request<B>) -> HttpResponse
     where
         B: Body<Data = Bytes> + Unpin,
     {
@@ -101,7 +101,7 @@ impl Handler {
         answer::secured(answer)
     }
 
-    async fn exchange<B: Body<Data = Bytes> + Unpin>(&self, body: B) -> Answered {
+    async fn exchange<B: Body<Data = Bytes> + Unpin>(&self, body: B) -> HttpResponse {
         #[derive(Deserialize)]
         struct ShownToken {
             token: String,
@@ -146,7 +146,7 @@ impl Handler {
         rights: Rights,
         headers: &HeaderMap,
         body: B,
-    ) -> Answered {
+    ) -> HttpResponse {
         match route {
             Route::Hello => answer::json(StatusCode::OK, &self.hello(rights)),
             Route::Events(wanted) => self.events(wanted, rights, headers).await,
@@ -170,7 +170,7 @@ impl Handler {
         mut wanted: StreamQuery,
         rights: Rights,
         headers: &HeaderMap,
-    ) -> Answered {
+    ) -> HttpResponse {
         let Ok(permit) = Arc::clone(&self.streams).try_acquire_owned() else {
             return answer::busy("too many pages are open");
         };
@@ -199,7 +199,7 @@ impl Handler {
         rights: Rights,
         headers: &HeaderMap,
         body: &[u8],
-    ) -> Answered {
+    ) -> HttpResponse {
         let is_whole = matches!(route, Route::Message);
         let message = match route {
             Route::Message => call::message(body),
@@ -249,7 +249,7 @@ impl Handler {
 }
 
 /// A message is answered by a message; a request by name by its reply alone.
-fn reply(is_whole: bool, id: RequestId, result: Result<Reply, RequestError>) -> Answered {
+fn reply(is_whole: bool, id: RequestId, result: Result<Reply, RequestError>) -> HttpResponse {
     if is_whole {
         return answer::json(StatusCode::OK, &ServerMessage::Reply { id, result });
     }

@@ -78,6 +78,8 @@ const TASKS: [&str; 10] = [
 ];
 /// Names of `settings::Weekday`.
 pub(super) const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+/// Names of `settings::Compaction`.
+const COMPACTIONS: [&str; 3] = ["full", "summarize", "truncate"];
 const PRIORITIES: [&str; 4] = ["low", "normal", "high", "critical"];
 const STRATEGIES: [&str; 5] = ["auto", "single", "cascade", "ensemble", "synthesis"];
 /// `auto`: the project's checks where there are any, else a reviewer.
@@ -168,6 +170,9 @@ pub static ROWS: &[Row] = &[
     Row::new("tools.max_file_size", Bytes, "largest file the file tools read")
         .or(|| Value::Bytes(1 << 20)),
     Row::new("tools.max_rounds", count(1), "maximum model calls in a turn").or(|| Value::Integer(50)),
+    Row::new("tools.compaction", Word(&COMPACTIONS), "how room is made in a full context window")
+        .or(|| word("full"))
+        .guarded(Trusted),
     Row::new("tools.shell", Text, "program that runs shell commands").guarded(Trusted),
     // Sessions and checkpoints: a project must not have its user's past thrown away.
     Row::new("session.keep", Bool, "save sessions, so that they can be continued")

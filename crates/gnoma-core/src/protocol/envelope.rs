@@ -69,7 +69,9 @@ pub(super) fn event_bytes(event: &Event) -> usize {
             call.arguments.get().len() + preview.as_ref().map_or(0, String::len) + parts
         }
         Event::ToolStarted { call } => call.arguments.get().len(),
-        Event::Compacted { summary, .. } => summary.len(),
+        Event::Compacted { summary, .. } | Event::Uncompacted { summary: Some(summary), .. } => {
+            summary.len()
+        }
         Event::Checked { evidence, .. } => evidence.len(),
         Event::TurnEnded { undelivered, .. } => {
             undelivered.iter().map(|message| message.content_bytes()).sum()

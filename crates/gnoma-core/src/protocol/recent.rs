@@ -55,6 +55,7 @@ fn is_kept(event: &Event) -> bool {
         | Event::ModeChanged { .. }
         | Event::State(_)
         | Event::Waiting { .. }
+        | Event::Context(_)
         | Event::Unknown => false,
         Event::RoundStarted { .. }
         | Event::Routed(_)
@@ -64,6 +65,7 @@ fn is_kept(event: &Event) -> bool {
         | Event::Checked { .. }
         | Event::Cost { .. }
         | Event::Compacted { .. }
+        | Event::Uncompacted { .. }
         | Event::Appended(_)
         | Event::PermissionDecided { .. }
         | Event::ToolEnded { .. }

@@ -139,6 +139,13 @@ pub enum Request {
         /// What the summary should dwell on; may be empty.
         focus: String,
     },
+    /// Put other words in the place of the summary. Only between turns.
+    EditSummary {
+        /// The words.
+        summary: String,
+    },
+    /// Take the last compaction back. Only between turns.
+    UndoCompaction,
     /// Take back what the last turns did. Only between turns. Reply: [`Reply::Text`].
     Rewind {
         /// How many turns.

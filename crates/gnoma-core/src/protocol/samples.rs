@@ -8,8 +8,8 @@ use crate::{
     CallId, Content, ErrorKind, Event, Message, ModelRef, ProviderError, RawJson, ToolCall,
     ToolResult, Usage,
     session::{
-        Inquiry, NoticeLevel, Outcome, PermissionAnswer, PermissionMode, Routing, Scope,
-        SessionState,
+        ContextUse, Fullness, Inquiry, NoticeLevel, Outcome, PermissionAnswer, PermissionMode,
+        Routing, Scope, SessionState,
     },
     store::{EntryId, Hit, ResultId, SessionFacts, SessionId},
     stream::StopReason,
@@ -33,11 +33,11 @@ macro_rules! kinds {
 }
 
 kinds!(Event: Started Info Models State ModeChanged Queued RoundStarted Routed ArmChanged Conferred
-    Checking Checked Cost Compacted Text Thinking ToolCallDrafted ToolCallDelta Appended
+    Checking Checked Cost Compacted Uncompacted Context Text Thinking ToolCallDrafted ToolCallDelta Appended
     PermissionAsked PermissionDecided ToolStarted ToolProgress ToolEnded Usage Retrying Waiting
     Continuing Notice TurnEnded Unknown);
 kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
-    CancelElf Close SetMode KeepRule Trust Pin Rate Compact Rewind Redo Points Changes Export Fork Rename
+    CancelElf Close SetMode KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind Redo Points Changes Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider Settings
     SetSetting Usage Explain);
 kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Window
@@ -117,6 +117,12 @@ pub(super) fn events() -> Vec<Event> {
             estimated: true,
         },
         Event::Compacted { summary: text(), messages: 12 },
+        Event::Uncompacted { summary: Some(text()), messages: 4 },
+        Event::Context(ContextUse {
+            tokens: 190_000,
+            window: Some(200_000),
+            fullness: Fullness::Critical,
+        }),
         Event::Text { text: text() },
         Event::Thinking { text: text() },
         Event::ToolCallDrafted { call: id(), name: "bash".into() },
@@ -233,6 +239,8 @@ pub(super) fn requests() -> Vec<Request> {
         Request::Pin { arm: Some(arm("m")) },
         Request::Rate { good: false },
         Request::Compact { focus: text() },
+        Request::EditSummary { summary: text() },
+        Request::UndoCompaction,
         Request::Rewind { turns: 2, files: true, conversation: false },
         Request::Redo,
         Request::Points,

@@ -11,6 +11,10 @@ pub enum Topic {
     Routing,
     /// What fills the context window.
     Context,
+    /// What models are told in place of the beginning of the conversation.
+    Summary,
+    /// What prompt caches saved, and what broke them.
+    Cache,
     /// The hooks, and how they ran last.
     Hooks,
     /// The MCP servers, and how they are.

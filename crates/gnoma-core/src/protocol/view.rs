@@ -8,7 +8,7 @@ use super::{Envelope, Epoch, Position, Question, Recent, RunningTurn, recent};
 use crate::{
     info::{Choice, SessionInfo},
     message::ModelRef,
-    session::{Event, PermissionMode, SessionState},
+    session::{ContextUse, Event, PermissionMode, SessionState},
     store::SessionId,
     usage::Usage,
 };
@@ -47,8 +47,11 @@ pub struct SessionView {
     pub messages: u64,
     /// Who was called last.
     pub arm: Option<ModelRef>,
-    /// Tokens of the last call: what fills the context window.
+    /// Tokens of the last call.
     pub last_call: Usage,
+    /// How full the context window is.
+    #[serde(default)]
+    pub context: ContextUse,
     /// Tokens of all calls of this epoch.
     pub usage: Usage,
     /// Micro-dollars of all calls of this epoch whose price is known.
@@ -76,7 +79,7 @@ pub struct Status {
     pub arm: Option<ModelRef>,
     /// Messages of the conversation.
     pub messages: u64,
-    /// Tokens of the last call: what fills the context window.
+    /// Tokens of what fills the context window.
     pub context_tokens: u64,
     /// Micro-dollars of all calls of this epoch whose price is known.
     pub micro_usd: u64,
@@ -152,6 +155,7 @@ impl SessionView {
             }
             Event::Cost { session_micro_usd, .. } => self.micro_usd = *session_micro_usd,
             Event::Compacted { .. } => self.last_call = Usage::default(),
+            Event::Context(context) => self.context = *context,
             Event::PermissionAsked { .. } if self.turn.is_none() => {
                 self.asked.extend(Question::of(event));
             }
@@ -178,7 +182,7 @@ impl SessionView {
             mode: self.mode,
             arm: self.arm.clone(),
             messages: self.messages,
-            context_tokens: self.last_call.total(),
+            context_tokens: self.context.tokens,
             micro_usd: self.micro_usd,
             questions: self.questions().count(),
             queued: turn.map_or(0, |turn| turn.queue.len()),

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
     ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError,
-    StreamEvent, ToolChoice,
+    StreamEvent, ToolChoice, ToolSpec,
     tool::{Tier, ToolKind},
 };
 use tokio::time::Instant;
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     arm::Arm,
+    context::cache::Sent,
     prompt,
     routing::{meter::Meter, several},
     turn::Input,
@@ -34,11 +35,11 @@ impl Session {
             self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
         }
         let request = self.request(&arm, round);
+        let context_tokens = self.context_tokens();
         let routes = &self.router.routes;
         routes.called(&arm);
-        let expected = routes.expected(&arm, self.context_tokens(), None);
+        let expected = routes.expected(&arm, context_tokens, None);
         let now_ms = routes.now_ms();
-
         let panel = if round == 1 { self.panel(&request) } else { None };
         let shares = panel.as_ref().map(|panel| panel.shares.clone());
         self.stream = Some(match panel {
@@ -185,7 +186,7 @@ impl Session {
             ToolChoice::Auto
         };
         let system = self.prompts.system(tier);
-        self.prompts.gauge.set(Arc::clone(&system), Arc::clone(&tools), messages.clone());
+        self.note_prefix(arm, &system, &tools, messages.clone());
         ModelRequest {
             model: Arc::clone(&arm.model),
             system,
@@ -201,6 +202,31 @@ impl Session {
             context_window: arm.context_window,
             format: self.turn.format().filter(|it| arm.tools || it.stage != FormatStage::AsCall),
         }
+    }
+
+    /// Notes what is sent, for whoever asks what fills the window or what broke a cache.
+    fn note_prefix(
+        &self,
+        arm: &Arm,
+        system: &Arc<str>,
+        tools: &Arc<[Arc<ToolSpec>]>,
+        messages: Vec<Arc<Message>>,
+    ) {
+        self.prompts.gauge.set(Arc::clone(system), Arc::clone(tools), messages);
+        let history = self.turn.history();
+        let (summary, rest) = self.turn.conversation();
+        let last = history.len().checked_sub(1);
+        let sent = Sent {
+            arm: arm.name(),
+            system: Arc::clone(system),
+            tools: Arc::clone(tools),
+            summary: summary.cloned(),
+            from: history.len() - rest.len(),
+            last: last.and_then(|at| Some((at, Arc::clone(history.get(at)?)))),
+            at_ms: self.router.routes.now_ms(),
+        };
+        let message_at = |place: usize| history.get(place).cloned();
+        self.prompts.gauge.with_cache(|cache| cache.sent(sent, message_at));
     }
 
     /// When the silence of the model has to be looked at; `None` where nobody is waited for.

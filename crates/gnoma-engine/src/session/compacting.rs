@@ -4,36 +4,36 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    ErrorKind, Event, Message, ModelRef, ProviderError,
-    lifecycle::{Point, PointKind},
-    session::NoticeLevel,
+    ErrorKind, Event, Message, ProviderError,
+    lifecycle::{Lifecycle, Point, PointKind},
+    session::{NoticeLevel, PermissionMode},
 };
 
-use super::state::{Awaited, Gone, Session};
+use super::{
+    beside::KeptBeside,
+    state::{Awaited, Gone, Session},
+};
 use crate::{
     arm::Arm,
-    compact::{self, Cut},
+    compact::{self, Cut, Retelling},
+    context::{Strategy, brief::Brief},
     past::{self, Parts, Past},
     routing::{
         OWN,
         ask::{Account, Share},
     },
-    turn::{Input, NotCompacted},
+    turn::{Input, NotCompacted, Wish},
 };
 
 /// Longest wait for the words about one part.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Session {
-    pub(super) async fn compact(
-        &mut self,
-        focus: String,
-        whatever_it_wins: bool,
-    ) -> Result<(), Gone> {
+    pub(super) async fn compact(&mut self, wish: Wish) -> Result<(), Gone> {
         // A call that has failed for its length is over.
         let rest = self.settle_rest();
         self.tell_costs(rest).await?;
-        let begun = self.ask_for_summary(focus, whatever_it_wins);
+        let begun = self.ask_for_summary(wish);
         self.inbox.push_back(match begun {
             Ok(cut) => Input::CompactionBegun(cut),
             Err(why) => Input::Compacted(Err(why)),
@@ -41,11 +41,8 @@ impl Session {
         Ok(())
     }
 
-    fn ask_for_summary(
-        &mut self,
-        focus: String,
-        whatever_it_wins: bool,
-    ) -> Result<Cut, NotCompacted> {
+    fn ask_for_summary(&mut self, wish: Wish) -> Result<Cut, NotCompacted> {
+        let Wish { focus, whatever_it_wins, strategy, is_asked } = wish;
         self.look_for_paths();
         let answering = self.answering();
         let arm = answering.as_ref().and_then(|name| self.router.routes.arm(name));
@@ -57,35 +54,40 @@ impl Session {
         let past = rest.iter().take(cut);
         let past: Vec<Arc<Message>> = summary.into_iter().chain(past).cloned().collect();
         let past_tokens = compact::estimate(&past);
-        let kept = self.added.kept(rest.get(cut..).unwrap_or_default());
-        if !whatever_it_wins && !compact::is_worth_it(past_tokens, window_tokens) {
+        let mut brief = Brief::of(&past, self.turn.specs(), window_tokens);
+        brief.keep_skills(self.added.kept(rest.get(cut..).unwrap_or_default()), window_tokens);
+        let brief = Arc::new(brief);
+        // What the person said stays.
+        let shortened = past_tokens.saturating_sub(brief.words_tokens());
+        if !whatever_it_wins && !compact::is_worth_it(shortened, window_tokens) {
             return Err(NotCompacted::NothingToShorten);
         }
-        let (task, context) = (self.task(), self.router.choice_context());
-        let tellers = self.router.routes.tellers(&task, context, answering.as_ref());
-        if tellers.is_empty() {
+        let task = self.task();
+        let context = self.router.choice_context();
+        let mut tellers = self.router.routes.tellers(&task, context, answering.as_ref());
+        if tellers.is_empty() && (is_asked || strategy == Strategy::Summarize) {
             return Err(NotCompacted::NobodyToAsk);
         }
-        let before = self.added.listening(PointKind::BeforeCompaction);
-        let mode = self.gate.rights.mode();
-        let (past, account) = (Past { messages: past, focus: focus.clone() }, self.account());
-        self.wait_for(async move {
-            if let Some(before) = before {
-                let point = Point::BeforeCompaction { is_asked: whatever_it_wins, focus };
-                if let Some(why) = before.at(point, mode).await.block {
-                    return Awaited::Summary(Err(why), Vec::new());
-                }
-            }
-            let (words, shares) = asked(&tellers, &past, &account).await;
-            Awaited::Summary(words, shares)
-        });
-        Ok(Cut { messages, past_tokens, window_tokens, kept })
+        if strategy == Strategy::Truncate {
+            tellers.clear();
+        }
+        let telling = Telling {
+            tellers,
+            kept: self.kept_beside(&past, &brief, strategy, window_tokens),
+            past: Past { messages: past, focus },
+            account: self.account(),
+            before: self.added.listening(PointKind::BeforeCompaction),
+            mode: self.gate.rights.mode(),
+            is_asked,
+        };
+        self.wait_for(telling.told());
+        Ok(Cut { brief, messages, past_tokens, window_tokens })
     }
 
     /// The arm has told the past, or none has.
     pub(super) async fn summarized(
         &mut self,
-        told: Result<(String, Option<String>), String>,
+        told: Result<(Retelling, Option<String>), NotCompacted>,
         shares: Vec<Share>,
     ) -> Result<(), Gone> {
         for share in shares {
@@ -95,16 +97,8 @@ impl Session {
         if let Ok((_, Some(left_out))) = &told {
             self.notify(NoticeLevel::Info, left_out.clone()).await?;
         }
-        let words = told.map(|(words, _)| words);
-        self.inbox.push_back(Input::Compacted(words.map_err(NotCompacted::Failed)));
+        self.inbox.push_back(Input::Compacted(told.map(|(told, _)| told)));
         Ok(())
-    }
-
-    /// Who answers, or will probably.
-    fn answering(&self) -> Option<ModelRef> {
-        let plan = self.router.plan.as_ref().map(|plan| plan.arm.name());
-        let before = || self.turn.history().iter().rev().find_map(|it| it.origin().cloned());
-        plan.or_else(|| self.router.pinned().cloned()).or_else(before)
     }
 
     /// Counts a call beside the conversation.
@@ -118,16 +112,55 @@ impl Session {
     }
 }
 
+/// What it takes to tell a past in fewer words.
+struct Telling {
+    /// Who is asked; nobody where the past is just left out.
+    tellers: Vec<Arm>,
+    past: Past,
+    kept: KeptBeside,
+    account: Account,
+    /// Who has a say before it.
+    before: Option<Arc<dyn Lifecycle>>,
+    mode: PermissionMode,
+    is_asked: bool,
+}
+
+impl Telling {
+    async fn told(self) -> Awaited {
+        let Self { tellers, past, kept, account, before, mode, is_asked } = self;
+        if let Some(before) = before {
+            let point = Point::BeforeCompaction { is_asked, focus: past.focus.clone() };
+            if let Some(why) = before.at(point, mode).await.block {
+                return Awaited::Summary(Err(NotCompacted::Blocked(why)), Vec::new());
+            }
+        }
+        let (told, shares) = if tellers.is_empty() {
+            (Ok(None), Vec::new())
+        } else {
+            asked(&tellers, &past, &account).await
+        };
+        let told = match told {
+            Err(why) => Err(NotCompacted::Failed(why)),
+            Ok(told) => {
+                let (summary, left_out) = told.unzip();
+                let (aside, read_back) = kept.keep().await;
+                Ok((Retelling { summary, aside, read_back }, left_out.flatten()))
+            }
+        };
+        Awaited::Summary(told, shares)
+    }
+}
+
 /// Asks one arm after the other until one has told it.
 async fn asked(
     tellers: &[Arm],
     past: &Past,
     account: &Account,
-) -> (Result<(String, Option<String>), String>, Vec<Share>) {
+) -> (Result<Option<(String, Option<String>)>, String>, Vec<Share>) {
     let (mut failures, mut shares) = (Vec::new(), Vec::new());
     for arm in tellers {
         match summarize(arm, past, account, &mut shares).await {
-            Ok(told) => return (Ok(told), shares),
+            Ok(told) => return (Ok(Some(told)), shares),
             Err(error) => failures.push(format!("{} could not summarize it: {error}", arm.name())),
         }
     }

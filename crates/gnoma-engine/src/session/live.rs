@@ -86,6 +86,9 @@ impl Session {
 
     async fn run(&mut self, started: Event) -> Result<(), Gone> {
         self.emit(started).await?;
+        if !self.turn.history().is_empty() {
+            self.tell_context().await?;
+        }
         self.begin_additions();
         while self.orders.is_some() || !self.turn.is_idle() {
             let woke = self.next().await;
@@ -173,6 +176,8 @@ impl Session {
             Command::Pin { arm } => self.pin(arm).await,
             Command::Rate { good } => self.rate(good).await,
             Command::Compact { focus } => self.take(Input::Compact { focus }).await,
+            Command::EditSummary { summary } => self.take(Input::EditSummary { summary }).await,
+            Command::UndoCompaction => self.take(Input::UndoCompaction).await,
             Command::Cancel => {
                 if self.turn.is_idle() {
                     std::mem::take(&mut self.stop).cancel();
@@ -192,7 +197,7 @@ impl Session {
         match reply {
             Awaited::Task(task, shares, levels) => self.begin(task, shares, levels).await?,
             Awaited::Room(reserved) => self.reserved(reserved).await?,
-            Awaited::Summary(words, shares) => self.summarized(words, shares).await?,
+            Awaited::Summary(told, shares) => self.summarized(told, shares).await?,
             Awaited::Conferred(way, shares) => self.conferred(way.ok(), &shares).await?,
             Awaited::Reviewed(reviewed) => self.reviewed(reviewed).await?,
             Awaited::Prepared(prepared) => self.is_prepared(prepared),
@@ -256,9 +261,7 @@ impl Session {
             Effect::FailOver { error, attempt, has_content, was_called } => {
                 self.fail_over(error, attempt, has_content, was_called);
             }
-            Effect::Compact { focus, whatever_it_wins } => {
-                self.compact(focus, whatever_it_wins).await?;
-            }
+            Effect::Compact(wish) => self.compact(wish).await?,
             Effect::Confer => self.confer(),
             Effect::Check(outcome) => self.check(&outcome).await?,
             Effect::Review => self.review().await?,

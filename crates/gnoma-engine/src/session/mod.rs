@@ -10,11 +10,13 @@
 mod added;
 mod additions;
 mod asking;
+mod beside;
 mod calling;
 mod checking;
 mod compacting;
 mod conferring;
 mod failing;
+mod filling;
 mod handle;
 mod judging;
 mod live;

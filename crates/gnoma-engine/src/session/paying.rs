@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{
     arm::Arm,
-    compact,
     routing::{
         ask::{Hold, Left, Share},
         offers::Warm,
@@ -31,13 +30,6 @@ const MICRO: f64 = 1e6;
 const SETTLING_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Session {
-    /// Tokens of the conversation as the next call carries it, roughly: as the last call told, and what
-    /// has come since, such as results of tools.
-    pub(super) fn context_tokens(&self) -> u64 {
-        let since = self.turn.history().get(self.spending.context_messages..).unwrap_or_default();
-        self.spending.context_tokens.saturating_add(compact::estimate(since))
-    }
-
     /// The pools that a call of the arm draws on.
     pub(super) fn draws(&self, arm: &Arm) -> Vec<Draw> {
         self.router.routes.draws(arm, &self.router.scope)
@@ -146,16 +138,16 @@ impl Session {
             return self.tell_costs(shares.take()).await;
         }
         let (name, at_ms) = (arm.name(), self.router.routes.now_ms());
-        let answer = self.turn.history().get(messages);
-        if answer.is_some_and(|it| it.role() == Role::Assistant) {
-            self.spending.measured(usage.total(), messages + 1);
-        } else {
-            self.spending.measured(usage.prompt(), messages);
-        }
+        let history = self.turn.history();
+        let answer = history.get(messages).filter(|it| it.role() == Role::Assistant);
+        let known = messages + usize::from(answer.is_some());
+        self.spending.tracker.measured(usage, history, known, arm.counter());
+        self.prompts.gauge.with_cache(|cache| cache.told(usage, arm.price));
         self.router.warm.insert(name.clone(), Warm { tokens: usage.total(), at_ms });
         let hold = self.spending.hold.take();
         self.settle(&arm, hold, meter.all());
-        self.tell_costs(Share::of(&name, &meter)).await
+        self.tell_costs(Share::of(&name, &meter)).await?;
+        self.tell_context().await
     }
 
     /// Calls that are settled: what they cost goes to the sums and to the person.

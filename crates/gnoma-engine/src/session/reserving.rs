@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gnoma_core::{
     ErrorKind, ProviderError,
     ledger::{Amount, Ask, Draw, Full, Level, Reserved, Unit},
-    session::NoticeLevel,
+    session::{Fullness, NoticeLevel},
     store::StoreError,
 };
 
@@ -15,7 +15,6 @@ use super::{
     state::{Awaited, Gone, Session},
 };
 use crate::{
-    compact,
     routing::{OWN, ask::Hold},
     turn::{Input, Room},
 };
@@ -25,6 +24,8 @@ impl Session {
     pub(super) async fn reserve(&mut self, round: u32, may_compact: bool) -> Result<(), Gone> {
         self.spending.round = round;
         self.spending.answer_tokens = None;
+        self.prefix_known();
+        self.tell_context().await?;
         if may_compact && self.is_filled() {
             self.answer(Room::Filled);
             return Ok(());
@@ -90,10 +91,9 @@ impl Session {
         self.inbox.push_back(Input::Reserved(room));
     }
 
-    /// Whether the last call has left too little room in the window of the arm in charge.
-    fn is_filled(&self) -> bool {
-        let window = self.router.plan.as_ref().and_then(|plan| plan.arm.context_window);
-        window.is_some_and(|window| compact::is_filled(window, self.context_tokens()))
+    /// Whether too little room is left in the window of the arm in charge.
+    fn is_filled(&mut self) -> bool {
+        self.context().fullness == Fullness::Critical
     }
 
     /// A pool has no room for the call.

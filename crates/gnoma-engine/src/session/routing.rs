@@ -114,14 +114,15 @@ impl Session {
     }
 
     /// What the person asks for.
-    pub(super) fn task(&self) -> Task {
+    pub(super) fn task(&mut self) -> Task {
+        let context_tokens = self.context_tokens();
         let history = self.turn.history();
         let said = history.iter().rev().find(|message| message.role() == Role::User);
         let words = said.map(|message| message.text_content()).unwrap_or_default();
         let has_images = self.turn.conversation().1.iter().any(|message| has_images(message));
         let options = &self.router.routes.options;
         let matters = self.router.routes.arms().len() > 1 || !options.rules.is_empty();
-        let mut task = Task::of(words, has_images, self.context_tokens(), matters, options);
+        let mut task = Task::of(words, has_images, context_tokens, matters, options);
         task.touched = self.router.concern.met();
         task.in_shape(self.turn.has_shape())
     }

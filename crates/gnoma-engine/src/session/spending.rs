@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gnoma_core::{Message, StreamEvent};
+use gnoma_core::{Message, ModelRef, Role, StreamEvent, session::ContextUse};
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::silence::Silence;
+use super::{router::Router, silence::Silence};
 use crate::{
     arm::Arm,
-    compact,
+    context::{Counter, Tracker, Wire},
     resume::Measured,
     routing::{
         ask::{Dropped, Hold},
@@ -60,10 +60,10 @@ pub(super) struct Spending {
     /// Most tokens of its answer, where the room is small.
     pub(super) answer_tokens: Option<u32>,
     pub(super) session_micro_usd: u64,
-    /// Tokens of the conversation, as the last call told.
-    pub(super) context_tokens: u64,
-    /// Messages of the history that these are the tokens of.
-    pub(super) context_messages: usize,
+    /// How many tokens the conversation is.
+    pub(super) tracker: Tracker,
+    /// What was told of that last.
+    pub(super) told_context: Option<ContextUse>,
     /// Work that nobody waits for, each with what went wrong.
     pub(super) settling: JoinSet<Option<String>>,
     /// Calls that are being settled, each until its token is cancelled: the next call waits for
@@ -75,29 +75,20 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    /// `history`: the conversation that is continued; `measured`: what its provider told of it.
-    pub(super) fn new(history: &[Arc<Message>], measured: Option<Measured>) -> Self {
-        let estimated = || Measured { tokens: compact::estimate(history), messages: history.len() };
-        let known = measured.unwrap_or_else(estimated);
+    pub(super) fn new(tracker: Tracker) -> Self {
         Self {
             call: None,
             round: 0,
             hold: None,
             answer_tokens: None,
             session_micro_usd: 0,
-            context_tokens: known.tokens,
-            context_messages: known.messages,
+            tracker,
+            told_context: None,
             settling: JoinSet::new(),
             unsettled: Vec::new(),
             dropped: Dropped::default(),
             has_complained: false,
         }
-    }
-
-    /// The first `messages` of the history are so many tokens.
-    pub(super) fn measured(&mut self, tokens: u64, messages: usize) {
-        self.context_tokens = tokens;
-        self.context_messages = messages;
     }
 
     /// Settles beside the session, but before its next call.
@@ -114,4 +105,25 @@ impl Spending {
             settle.await
         });
     }
+}
+
+/// What is known of a conversation that is continued: `measured` is what its provider told of it.
+pub(super) fn tracker(
+    history: &[Arc<Message>],
+    measured: Option<Measured>,
+    router: &Router,
+) -> Tracker {
+    let Some(Measured { usage, messages }) = measured else { return Tracker::default() };
+    let mut before = history.iter().take(messages).rev();
+    let origin = before.find(|it| it.role() == Role::Assistant).and_then(|it| it.origin());
+    let counter = counter(router, origin);
+    Tracker::resumed(usage, history, messages, counter)
+}
+
+/// How a model counts, as far as that is known.
+pub(super) fn counter(router: &Router, name: Option<&ModelRef>) -> Counter {
+    let arm = name.and_then(|name| router.routes.arm(name));
+    let unknown = || ModelRef { provider: String::new(), model: String::new() };
+    let by_name = || Counter { wire: Wire::default(), name: name.cloned().unwrap_or_else(unknown) };
+    arm.map_or_else(by_name, |arm| arm.counter())
 }

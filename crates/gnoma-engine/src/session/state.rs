@@ -26,18 +26,19 @@ use super::{
     pending::{PendingRequests, Starts},
     room::Found,
     router::Router,
-    spending::Spending,
+    spending::{Spending, tracker},
     toolset::Toolset,
     verdicts::Judging,
 };
 use crate::{
+    compact::Retelling,
     gate::Gate,
     gauge::Gauge,
     persistence::Persistence,
     prompt,
     rights::Rights,
     routing::{ask::Share, several::Shares, task::Task, verify::Finding},
-    turn::{Effect, Input, Turn},
+    turn::{Effect, Input, NotCompacted, Turn},
 };
 
 /// Pieces of tool output that may wait; more are dropped, they are only for watching.
@@ -65,7 +66,7 @@ pub(super) enum Awaited {
     Room(Result<Found, StoreError>),
     /// The past in fewer words and what they leave out unseen, or why there are none; and what that
     /// took.
-    Summary(Result<(String, Option<String>), String>, Vec<Share>),
+    Summary(Result<(Retelling, Option<String>), NotCompacted>, Vec<Share>),
     /// The arms have compared their ways.
     Conferred(Result<String, ProviderError>, Shares),
     /// Somebody has looked at the work.
@@ -170,10 +171,11 @@ impl Session {
         prompts.gauge.set(shown, specs, history.clone());
         let starts = Starts { spawner, lifecycle: lifecycle.clone(), rights: rights.clone() };
         let added = Additions::new(lifecycle, held_to);
-        let spending = Spending::new(&history, measured);
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
-        let turn = Turn::new(history, &tools.full, limits).stopping_at(added.stops());
         let router = Router::new(routes, scope);
+        let spending = Spending::new(tracker(&history, measured, &router));
+        let turn = Turn::new(history, &tools.full, limits).stopping_at(added.stops());
+        prompts.gauge.set_summary(turn.conversation().0.cloned());
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         Self {
             cwd: Arc::new(cwd),

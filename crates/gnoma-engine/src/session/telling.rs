@@ -6,7 +6,6 @@ use gnoma_core::{
 };
 
 use super::state::{Gone, Session};
-use crate::compact;
 
 impl Session {
     /// Tells an event of the turn, and does what it means for the session.
@@ -17,7 +16,7 @@ impl Session {
                 self.persistence.prepare();
             }
             Event::ToolEnded { call, .. } => self.gate.forget(&call.id),
-            Event::Compacted { .. } => self.retold(),
+            Event::Compacted { .. } | Event::Uncompacted { .. } => self.retold(),
             Event::TurnEnded { outcome, usage, .. } => {
                 *usage += self.turn_is_over(outcome).await?;
             }
@@ -25,9 +24,11 @@ impl Session {
             _ => (),
         }
         self.tell_points(&event);
+        let is_retold = matches!(event, Event::Compacted { .. } | Event::Uncompacted { .. });
         self.tell(event).await?;
         match used {
             Some(usage) => self.count(usage).await,
+            None if is_retold => self.tell_context().await,
             None => Ok(()),
         }
     }
@@ -53,9 +54,10 @@ impl Session {
     /// The conversation is told in other words from now on: no prompt of it is warm.
     fn retold(&mut self) {
         let (summary, rest) = self.turn.conversation();
-        let summary = summary.map(std::slice::from_ref).unwrap_or_default();
-        let tokens = compact::estimate(summary) + compact::estimate(rest);
-        self.spending.measured(tokens, self.turn.history().len());
+        self.prompts.gauge.set_summary(summary.cloned());
+        let told = summary.into_iter().chain(rest).map(AsRef::as_ref);
+        self.spending.tracker.retold(told, self.turn.history().len());
+        let tokens = self.context_tokens();
         self.router.retold(tokens);
     }
 

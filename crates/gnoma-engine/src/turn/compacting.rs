@@ -4,27 +4,34 @@
 //! Nothing changes until the words are there and are fewer; the history itself never does. What people
 //! say while a person's wish is carried out waits for its end.
 
-use std::{mem, sync::Arc};
+use std::mem;
 
 use gnoma_core::{
-    Event,
+    Event, Message, cut,
     session::{NoticeLevel, SessionState},
 };
 
 use super::{
     Effects, Turn,
     phase::{Cause, Phase},
-    protocol::{Effect, NotCompacted},
+    protocol::{Effect, NotCompacted, Wish},
 };
-use crate::compact::{Cut, FEW_MESSAGES};
+use crate::{
+    compact::{Cut, FEW_MESSAGES, Retelling},
+    context::Strategy,
+    prompt,
+};
 
 /// After so many failures in a row only a person starts it.
 const MAX_FAILURES: u32 = 3;
+/// Most bytes of a summary that a person wrote.
+const MAX_EDITED_BYTES: usize = 256 << 10;
 
 impl Turn {
     /// Whether it may start by itself: once for each round.
     pub(super) fn may_compact(&self) -> bool {
-        !self.has_compacted && self.compaction_failures < MAX_FAILURES
+        let may_truncate = self.limits.compaction != Strategy::Summarize;
+        !self.has_compacted && (may_truncate || self.compaction_failures < MAX_FAILURES)
     }
 
     /// A person asks for it.
@@ -50,8 +57,17 @@ impl Turn {
     }
 
     pub(super) fn compact(&mut self, cause: Cause, focus: String, fx: &mut Effects) -> Phase {
+        let is_asked = matches!(cause, Cause::Asked);
+        let strategy = match (is_asked, self.limits.compaction) {
+            // A person asks for a summary, and gets one or nothing.
+            (true, Strategy::Truncate) => Strategy::Full,
+            (false, Strategy::Full) if self.compaction_failures >= MAX_FAILURES => {
+                Strategy::Truncate
+            }
+            (_, configured) => configured,
+        };
         let whatever_it_wins = !matches!(cause, Cause::Filled { .. });
-        fx.push(Effect::Compact { focus, whatever_it_wins });
+        fx.push(Effect::Compact(Wish { focus, whatever_it_wins, strategy, is_asked }));
         Phase::Compacting { cause, cut: None }
     }
 
@@ -75,31 +91,67 @@ impl Turn {
         &mut self,
         cause: Cause,
         cut: Option<&Cut>,
-        words: Result<String, NotCompacted>,
+        told: Result<Retelling, NotCompacted>,
         fx: &mut Effects,
     ) -> Phase {
-        let shorter = words.and_then(|text| {
+        let shorter = told.and_then(|told| {
             let cut = cut.ok_or(NotCompacted::NothingToShorten)?;
-            cut.summary(&text).map_err(|why| NotCompacted::Failed(why.to_owned()))
+            cut.summary(&told).map_err(|why| NotCompacted::Failed(why.to_owned()))
         });
         match shorter {
-            Ok((words, message)) => {
-                let messages = cut.map_or(0, |cut| cut.messages);
-                self.summary = Some(Arc::new(message));
-                self.told_from = messages;
+            Ok(told) => {
                 self.compaction_failures = 0;
-                fx.push(Effect::Emit(Event::Compacted { summary: words, messages }));
-                match cause {
-                    Cause::Asked => self.rest(fx),
-                    Cause::Filled { attempt } => self.reserve(attempt, fx),
-                    Cause::Refused { attempt, .. } => self.reserve(attempt + 1, fx),
-                }
+                self.retell(&cause, cut, told, fx)
             }
-            Err(NotCompacted::Failed(why)) => self.not_compacted(cause, &why, fx),
+            Err(NotCompacted::Failed(why)) => self.not_summarized(cause, cut, &why, fx),
+            Err(NotCompacted::Blocked(why)) => self.not_compacted(cause, &why, fx),
             Err(not_begun @ (NotCompacted::NothingToShorten | NotCompacted::NobodyToAsk)) => {
                 self.cannot_compact(cause, &not_begun, fx)
             }
         }
+    }
+
+    /// Models are told this from now on.
+    fn retell(
+        &mut self,
+        cause: &Cause,
+        cut: Option<&Cut>,
+        (summary, message): (String, Message),
+        fx: &mut Effects,
+    ) -> Phase {
+        let messages = cut.map_or(0, |cut| cut.messages);
+        self.told.becomes(message, messages);
+        fx.push(Effect::Emit(Event::Compacted { summary, messages }));
+        match cause {
+            Cause::Asked => self.rest(fx),
+            Cause::Filled { attempt } => self.reserve(*attempt, fx),
+            Cause::Refused { attempt, .. } => self.reserve(*attempt + 1, fx),
+        }
+    }
+
+    /// There is no summary. Unless a person waits for one, the past is left out, so that the turn can end.
+    fn not_summarized(
+        &mut self,
+        cause: Cause,
+        cut: Option<&Cut>,
+        why: &str,
+        fx: &mut Effects,
+    ) -> Phase {
+        let may_truncate = self.limits.compaction == Strategy::Full;
+        let left_out = cut.filter(|_| may_truncate && !matches!(cause, Cause::Asked));
+        let Some(Ok(told)) = left_out.map(|cut| cut.summary(&Retelling::default())) else {
+            return self.not_compacted(cause, why, fx);
+        };
+        self.compaction_failures += 1;
+        let mut text = format!(
+            "could not summarize the conversation: {why}; its oldest messages are left out instead, \
+             but what you said is kept"
+        );
+        if self.compaction_failures == MAX_FAILURES {
+            text.push_str(". gnoma will not ask for a summary again by itself; use /compact.");
+        }
+        warn(text, fx);
+        self.retell(&cause, cut, told, fx)
     }
 
     fn cannot_compact(&mut self, cause: Cause, why: &NotCompacted, fx: &mut Effects) -> Phase {
@@ -144,6 +196,44 @@ impl Turn {
                 self.failed(attempt, super::answer::AnswerDraft::default(), error, fx)
             }
         }
+    }
+
+    /// A person puts other words in the place of the summary.
+    pub(super) fn edit_summary(&mut self, phase: Phase, words: &str, fx: &mut Effects) -> Phase {
+        let words = cut::head(words.trim(), MAX_EDITED_BYTES);
+        if !matches!(phase, Phase::Idle) || self.is_closing {
+            warn("cannot edit the summary during a turn; wait for it to finish".to_owned(), fx);
+        } else if self.told.summary.is_none() {
+            warn("there is no summary to edit; /compact makes one".to_owned(), fx);
+        } else if words.is_empty() {
+            let text = "an empty summary would lose the conversation; /compact undo takes it back";
+            warn(text.to_owned(), fx);
+        } else {
+            let (message, messages) = (Message::user_text(prompt::summary(words)), self.told.from);
+            self.told.becomes(message, messages);
+            fx.push(Effect::Emit(Event::Compacted { summary: words.to_owned(), messages }));
+        }
+        phase
+    }
+
+    /// A person takes the last compaction back, or the last edit of its summary.
+    pub(super) fn undo_compaction(&mut self, phase: Phase, fx: &mut Effects) -> Phase {
+        if !matches!(phase, Phase::Idle) || self.is_closing {
+            warn("cannot undo a compaction during a turn; wait for it to finish".to_owned(), fx);
+        } else if self.told.undo() {
+            let (summary, messages) = (self.told.words(), self.told.from);
+            fx.push(Effect::Emit(Event::Uncompacted { summary, messages }));
+        } else {
+            let text = match self.told.summary {
+                None => "nothing to undo: the conversation is not compacted",
+                Some(_) => {
+                    "this compaction was made before the session was opened and cannot be undone \
+                     here; /compact edit changes its summary"
+                }
+            };
+            warn(text.to_owned(), fx);
+        }
+        phase
     }
 
     /// Somebody wants an end of it.

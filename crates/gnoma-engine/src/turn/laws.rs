@@ -13,7 +13,11 @@ use super::{
     tests::{assert_paired, turn},
     *,
 };
-use crate::{compact::Cut, routing::verify::Finding};
+use crate::{
+    compact::{Cut, Retelling},
+    context::Strategy,
+    routing::verify::Finding,
+};
 
 /// Walks of a test run; `GNOMA_WALKS` names another number.
 const WALKS: u64 = 20_000;
@@ -133,7 +137,12 @@ impl Walk {
                 has_content: false,
                 was_called: true,
             },
-            Effect::Compact { focus: String::new(), whatever_it_wins: true },
+            Effect::Compact(Wish {
+                focus: String::new(),
+                whatever_it_wins: true,
+                strategy: Strategy::Full,
+                is_asked: true,
+            }),
             Effect::Confer,
             Effect::Check(Outcome::Cancelled),
             Effect::Conclude(Finding::nobody("")),
@@ -166,7 +175,8 @@ impl Walk {
     }
 
     fn reply(&mut self, wish: &Effect) -> Input {
-        let cut = Cut { messages: 1, past_tokens: 50, window_tokens: None, kept: Vec::new() };
+        let brief = Arc::default();
+        let cut = Cut { brief, messages: 1, past_tokens: 50, window_tokens: None };
         match (wish, self.dice.below(4)) {
             (Effect::Route, 0) => Input::Routed(Err(failure(ErrorKind::NotFound))),
             (Effect::Route, 1) => Input::Routed(Ok(Delivery::Conferred)),
@@ -185,11 +195,13 @@ impl Walk {
                 Input::Moved { from: arm("a"), to: arm("b"), why: "w".into() }
             }
             (Effect::FailOver { error, .. }, _) => Input::Stayed(error.clone()),
-            (Effect::Compact { .. }, 0) => Input::Compacted(Err(NotCompacted::NothingToShorten)),
-            (Effect::Compact { .. }, 1) => Input::Compacted(Err(NotCompacted::Failed("w".into()))),
-            (Effect::Compact { .. }, 2) => Input::CompactionBegun(cut),
-            (Effect::Compact { .. }, _) => {
-                Input::Compacted(Ok(if self.dice.one_in(3) { " " } else { "s" }.into()))
+            (Effect::Compact(_), 0) => Input::Compacted(Err(NotCompacted::NothingToShorten)),
+            (Effect::Compact(_), 1) => Input::Compacted(Err(NotCompacted::Failed("w".into()))),
+            (Effect::Compact(_), 2) => Input::CompactionBegun(cut),
+            (Effect::Compact(_), _) => {
+                let summary = if self.dice.one_in(3) { " " } else { "s" };
+                let summary = Some(summary.to_owned()).filter(|_| self.dice.one_in(2));
+                Input::Compacted(Ok(Retelling { summary, ..Retelling::default() }))
             }
             (Effect::Prepare(_), dice) => {
                 Input::Prepared(Box::new(self.prepared(dice)), "bash".into())
@@ -369,7 +381,7 @@ impl Walk {
             | Effect::BeforeStop { .. }
             | Effect::Reserve { .. }
             | Effect::FailOver { .. }
-            | Effect::Compact { .. }
+            | Effect::Compact(_)
             | Effect::Confer
             | Effect::Check(_)
             | Effect::Review
@@ -471,7 +483,7 @@ fn answers(input: &Input, wish: &Effect) -> bool {
         Effect::Route => matches!(input, Input::Routed(_)),
         Effect::Reserve { .. } => matches!(input, Input::Reserved(_)),
         Effect::FailOver { .. } => matches!(input, Input::Moved { .. } | Input::Stayed(_)),
-        Effect::Compact { .. } => matches!(input, Input::Compacted(_)),
+        Effect::Compact(_) => matches!(input, Input::Compacted(_)),
         Effect::Confer => matches!(input, Input::Conferred { .. }),
         Effect::Prepare(_) => matches!(input, Input::Prepared(..)),
         Effect::BeforeStop { .. } => matches!(input, Input::MayStop(_)),
@@ -481,7 +493,7 @@ fn answers(input: &Input, wish: &Effect) -> bool {
 
 fn name_of(wish: &Effect) -> &'static str {
     match wish {
-        Effect::Compact { .. } => "compact",
+        Effect::Compact(_) => "compact",
         Effect::Confer => "confer",
         Effect::Check(_) => "look",
         Effect::Review => "review",

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use gnoma_core::{ErrorKind, ProviderError};
 
+use crate::context::Strategy;
+
 /// First wait before another attempt; doubles with each.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// Longest wait that is not asked for, before a call that broke is made again.
@@ -46,6 +48,8 @@ pub struct Limits {
     /// Tool results of more tokens are put into the result store, where there is one. Files of a few hundred
     /// lines are below it: what is read to be worked on should not need a second call.
     pub result_tokens: usize,
+    /// How room is made in a window that is about to be full.
+    pub compaction: Strategy,
     /// Where the jitter of waits starts from.
     pub seed: u64,
 }
@@ -64,6 +68,7 @@ impl Default for Limits {
             silence: Duration::from_secs(300),
             grace: Duration::from_secs(3),
             result_tokens: 8_000,
+            compaction: Strategy::default(),
             seed: 0x9E37_79B9_7F4A_7C15,
         }
     }

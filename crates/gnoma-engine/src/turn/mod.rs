@@ -33,6 +33,7 @@ mod batch;
 mod calls;
 mod checking;
 mod compacting;
+mod forming;
 mod limits;
 mod phase;
 mod preparing;
@@ -41,6 +42,7 @@ mod proof;
 mod protocol;
 mod shaping;
 mod stopping;
+mod told;
 mod watch;
 
 use std::{
@@ -58,12 +60,13 @@ use gnoma_core::{
 pub use self::limits::Limits;
 pub(crate) use self::prompting::Stops;
 pub(crate) use self::protocol::{
-    Checked, Checks, Delivery, Effect, Input, NotCompacted, Room, Verdict,
+    Checked, Checks, Delivery, Effect, Input, NotCompacted, Room, Verdict, Wish,
 };
 use self::{
     answer::{AnswerDraft, name_apart},
     phase::Phase,
     shaping::Shaping,
+    told::Told,
     watch::Watch,
 };
 use crate::routing::signals::Handling;
@@ -77,9 +80,7 @@ pub(crate) struct Turn {
     is_closing: bool,
     history: Vec<Arc<Message>>,
     /// What models are told instead of the beginning of the history.
-    summary: Option<Arc<Message>>,
-    /// Where in the history begins what they are told as it was said.
-    told_from: usize,
+    told: Told,
     queued: Vec<Message>,
     specs: HashMap<String, Arc<ToolSpec>>,
     /// The ids of all calls of the conversation.
@@ -146,6 +147,7 @@ fn by_name(tools: &[Arc<ToolSpec>]) -> HashMap<String, Arc<ToolSpec>> {
 impl Turn {
     /// A machine that continues `history` with `tools` on offer.
     pub(crate) fn new(history: Vec<Arc<Message>>, tools: &[Arc<ToolSpec>], limits: Limits) -> Self {
+        let told = Told::resumed(&history);
         let calls = history.iter().flat_map(|message| message.tool_calls());
         let call_ids = calls.map(|call| call.id.clone()).collect();
         Self {
@@ -154,8 +156,7 @@ impl Turn {
             is_closing: false,
             history,
             call_ids,
-            summary: None,
-            told_from: 0,
+            told,
             queued: Vec::new(),
             specs: by_name(tools),
             limits,
@@ -193,6 +194,11 @@ impl Turn {
         &self.limits
     }
 
+    /// The tools on offer, by name.
+    pub(crate) fn specs(&self) -> &HashMap<String, Arc<ToolSpec>> {
+        &self.specs
+    }
+
     /// The conversation so far.
     pub(crate) fn history(&self) -> &[Arc<Message>] {
         &self.history
@@ -201,8 +207,8 @@ impl Turn {
     /// What models are told of it: a summary where there is one, and what was said after what that
     /// stands for.
     pub(crate) fn conversation(&self) -> (Option<&Arc<Message>>, &[Arc<Message>]) {
-        let rest = self.history.get(self.told_from..).unwrap_or_default();
-        (self.summary.as_ref(), rest)
+        let rest = self.history.get(self.told.from..).unwrap_or_default();
+        (self.told.summary.as_ref(), rest)
     }
 
     /// Counts tokens that a call beside the conversation took; says what the turn has taken.
@@ -281,6 +287,8 @@ impl Turn {
                 phase
             }
             Input::Compact { focus } => self.compact_as_asked(phase, focus, fx),
+            Input::EditSummary { summary } => self.edit_summary(phase, &summary, fx),
+            Input::UndoCompaction => self.undo_compaction(phase, fx),
             Input::Cancel => self.cancel(phase, fx),
             Input::Close => {
                 self.is_closing = true;

@@ -9,7 +9,11 @@ use gnoma_core::{
     session::{Outcome, PermissionAnswer},
 };
 
-use crate::{compact::Cut, routing::verify::Finding};
+use crate::{
+    compact::{Cut, Retelling},
+    context::Strategy,
+    routing::verify::Finding,
+};
 
 /// What is to be done with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +96,21 @@ pub(crate) enum NotCompacted {
     NobodyToAsk,
     /// Those who were asked gave no summary: why.
     Failed(String),
+    /// Somebody who was asked before does not want it: why.
+    Blocked(String),
+}
+
+/// What is wanted of a compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// What the summary should dwell on.
+    pub(crate) focus: String,
+    /// Also where little is won by it.
+    pub(crate) whatever_it_wins: bool,
+    /// How.
+    pub(crate) strategy: Strategy,
+    /// A person wants it.
+    pub(crate) is_asked: bool,
 }
 
 /// Facts that have happened; only the driver makes them.
@@ -103,6 +122,10 @@ pub(crate) enum Input {
     Queue { was: Vec<Vec<Content>>, now: Vec<Message> },
     /// A person wants the conversation compacted; the summary should dwell on `focus`.
     Compact { focus: String },
+    /// A person has put other words in the place of the summary.
+    EditSummary { summary: String },
+    /// A person takes the last compaction back.
+    UndoCompaction,
     /// Somebody cancelled what runs.
     Cancel,
     /// The session ends: what runs is cancelled and nothing begins any more.
@@ -141,7 +164,7 @@ pub(crate) enum Input {
     /// Somebody was asked for a summary of what the cut names.
     CompactionBegun(Cut),
     /// The summary, or why there is none.
-    Compacted(Result<String, NotCompacted>),
+    Compacted(Result<Retelling, NotCompacted>),
     /// The ways to go were compared: what the model is told.
     Conferred { note: String },
     /// The project's checks are to be run.
@@ -213,12 +236,7 @@ pub(crate) enum Effect {
         was_called: bool,
     },
     /// Ask for a summary; [`Input::CompactionBegun`], [`Input::Compacted`].
-    Compact {
-        /// What it should dwell on.
-        focus: String,
-        /// Also where little is won by it.
-        whatever_it_wins: bool,
-    },
+    Compact(Wish),
     /// Compare the ways to go; [`Input::Conferred`].
     Confer,
     /// Say how the work of the turn is checked, which would end like this; [`Input::Found`],

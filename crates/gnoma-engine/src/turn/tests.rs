@@ -685,7 +685,8 @@ fn every_cancel_is_seen_whatever_runs() {
     let routed = || Input::Routed(Ok(Delivery::Checked));
     let held = || Input::Reserved(Room::Held);
     let ends = || vec![say(), routed(), held(), text("done"), stop(StopReason::EndTurn)];
-    let cut = Cut { messages: 1, past_tokens: 9, window_tokens: None, kept: Vec::new() };
+    let brief = Arc::default();
+    let cut = Cut { brief, messages: 1, past_tokens: 9, window_tokens: None };
     let checks = Checks { tool: "bash".into(), commands: vec!["x".into()], else_review: false };
     let mut proving = ends();
     proving.push(Input::Prove(checks));

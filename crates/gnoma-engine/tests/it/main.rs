@@ -7,12 +7,14 @@ mod corpus;
 mod gate;
 mod judging;
 mod keeping;
+mod memory;
 mod routing;
 mod shared;
 mod silence;
 mod small;
 mod spending;
 mod tools;
+mod tracking;
 
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +28,9 @@ use gnoma_core::{
     tool::Access,
 };
 use gnoma_engine::resume::Measured;
-use gnoma_engine::{Arm, GatePlace, Handle, Keeping, Limits, Routes, Session, session::Options};
+use gnoma_engine::{
+    Arm, GatePlace, Gauge, Handle, Keeping, Limits, Routes, Session, session::Options,
+};
 use gnoma_guard::{
     firewall::{self, Connection, Firewall, Policy},
     permission::Permissions,
@@ -96,11 +100,34 @@ fn spawn_measured(
     routes: Arc<Routes>,
     firewall: Arc<Firewall>,
     tools: Vec<Arc<dyn Tool>>,
+    mode: (PermissionMode, bool),
+    keeping: Keeping,
+    history: (Vec<Arc<Message>>, Option<Measured>),
+) -> Handle {
+    Session::spawn(options(routes, firewall, tools, mode, keeping, history))
+}
+
+/// A session that can be looked into.
+fn spawn_gauged(
+    routes: Arc<Routes>,
+    tools: Vec<Arc<dyn Tool>>,
+    keeping: Keeping,
+    gauge: Arc<Gauge>,
+) -> Handle {
+    let mode = (PermissionMode::Bypass, false);
+    let options = options(routes, firewall(), tools, mode, keeping, (Vec::new(), None));
+    Session::spawn(Options { gauge, ..options })
+}
+
+fn options(
+    routes: Arc<Routes>,
+    firewall: Arc<Firewall>,
+    tools: Vec<Arc<dyn Tool>>,
     (mode, interactive): (PermissionMode, bool),
     keeping: Keeping,
     (history, measured): (Vec<Arc<Message>>, Option<Measured>),
-) -> Handle {
-    Session::spawn(Options {
+) -> Options {
+    Options {
         id: "s".into(),
         place: GatePlace {
             cwd: PathBuf::from("/"),
@@ -132,7 +159,7 @@ fn spawn_measured(
         spawner: None,
         lifecycle: None,
         held_to: None,
-    })
+    }
 }
 
 impl Run {

@@ -25,6 +25,8 @@ pub(super) fn of(request: Request) -> Result<Command, Request> {
         Request::Pin { arm } => Command::Pin { arm },
         Request::Rate { good } => Command::Rate { good },
         Request::Compact { focus } => Command::Compact { focus },
+        Request::EditSummary { summary } => Command::EditSummary { summary },
+        Request::UndoCompaction => Command::UndoCompaction,
         other => return Err(other),
     })
 }
@@ -41,7 +43,11 @@ pub(super) fn refuse(
             "a message has text or images and nothing else",
         )),
         Command::Send { content } => log.with_view(|view| has_room(view.turn.as_ref(), content)),
-        Command::Compact { .. } if is_at_work(log) => Err(between_turns()),
+        Command::Compact { .. } | Command::EditSummary { .. } | Command::UndoCompaction
+            if is_at_work(log) =>
+        {
+            Err(between_turns())
+        }
         Command::Pin { arm: Some(arm) } if !is_known(&models(), arm) => {
             let cause = format!("no model `{arm}` can be chosen");
             Err(RequestError::new(RequestErrorKind::NotFound, cause))

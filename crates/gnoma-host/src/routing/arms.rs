@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gnoma_config::settings::ArmSettings;
 use gnoma_core::{ModelRef, Price};
-use gnoma_engine::{Arm, arm::LEAN_WINDOW_TOKENS};
+use gnoma_engine::{Arm, arm::LEAN_WINDOW_TOKENS, context::Wire};
 use gnoma_guard::firewall::{Connection, ProviderFacts};
 use gnoma_llm::{
     KNOWN, Protocol,
@@ -39,7 +39,7 @@ struct Line {
     stays_here: bool,
     /// It is one of them, on this machine.
     is_here: bool,
-    is_ollama: bool,
+    wire: Wire,
     host: Arc<str>,
 }
 
@@ -115,7 +115,7 @@ impl Maker {
         let window = listed.and_then(|model| u32::try_from(model.context_window).ok());
         let most = listed.and_then(|model| u32::try_from(model.max_output?).ok());
         let most = said.and_then(|said| said.max_output).or(most);
-        let told = if line.is_ollama { Some(OLLAMA_WINDOW_TOKENS) } else { told };
+        let told = if line.wire == Wire::Ollama { Some(OLLAMA_WINDOW_TOKENS) } else { told };
         let window = said.and_then(|said| said.context).or(configured).or(told).or(window);
         let is_small = window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS);
         Arm {
@@ -137,6 +137,7 @@ impl Maker {
             cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
             pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
             host: Arc::clone(&line.host),
+            wire: line.wire,
             ..Arm::new(line.connection.clone(), name.model.as_str())
         }
     }
@@ -158,12 +159,24 @@ impl Maker {
         let stays_here = wire::stays_here(&profile);
         // More is asked of whom secrets may be sent: a proxy of one's own may stand anywhere.
         let is_here = wire::is_own_here(&profile);
-        let (is_own, is_ollama) = (profile.local, profile.protocol == Protocol::Ollama);
+        let (is_own, wire) = (profile.local, wire_of(profile.protocol));
         let host = host_and_port(&profile.base_url).into();
         let connection = self.shared.connection(&self.settings.network, profile);
         let facts = ProviderFacts { local: stays_here, ..connection.facts().clone() };
         guarding::privacy(self.settings.privacy).admits(&facts).map_err(HostError::usage)?;
-        Ok(Line { connection, is_own, stays_here, is_here, is_ollama, host })
+        Ok(Line { connection, is_own, stays_here, is_here, wire, host })
+    }
+}
+
+/// How tokens are counted behind a protocol.
+fn wire_of(protocol: Protocol) -> Wire {
+    match protocol {
+        Protocol::Mistral => Wire::Mistral,
+        Protocol::Anthropic => Wire::Anthropic,
+        Protocol::OpenAi => Wire::Chat,
+        Protocol::Responses => Wire::Responses,
+        Protocol::Google => Wire::Google,
+        Protocol::Ollama => Wire::Ollama,
     }
 }
 

@@ -23,6 +23,9 @@ pub(super) fn blocks(record: &Record) -> Vec<Block<'_>> {
             let verdict = if *allowed { "approved" } else { "denied" };
             vec![Block::Note(format!("{verdict} {call}: {reason}"))]
         }
+        Record::Summary { text, .. } if text.is_empty() => {
+            vec![Block::Note("compaction undone".to_owned())]
+        }
         Record::Summary { text, .. } => {
             vec![Block::Verbatim { label: "summary of the conversation so far".to_owned(), text }]
         }

@@ -101,6 +101,7 @@ impl State {
             // What fills the window is not what it was where turns came back.
             self.counts.round = counted.round;
         }
+        self.counts.context = self.session.view.context;
         if let Some(prompt) = self.session.rewound.take() {
             self.write_instead(prompt.as_str().into());
         }

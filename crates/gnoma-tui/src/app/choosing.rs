@@ -196,7 +196,7 @@ impl State {
     }
 
     /// Puts a text into the editor; what stood there can be found in the history.
-    pub(super) fn write_instead(&mut self, draft: Draft) {
+    pub(crate) fn write_instead(&mut self, draft: Draft) {
         let before = self.composer.take();
         self.composer.restore(draft);
         self.remember(&before.text);

@@ -174,6 +174,7 @@ pub(crate) enum Sought {
     Profiles,
     Providers,
     Settings,
+    Summary,
     Window,
 }
 
@@ -187,7 +188,7 @@ impl Sought {
             | Self::Profiles
             | Self::Providers
             | Self::Settings => true,
-            Self::Changes | Self::Explanation | Self::Window => false,
+            Self::Changes | Self::Explanation | Self::Summary | Self::Window => false,
         }
     }
 
@@ -197,6 +198,7 @@ impl Sought {
             Self::Changes => "changes",
             Self::Conversations => "conversations",
             Self::Explanation => "reasons",
+            Self::Summary => "the summary",
             Self::Window => "the context window",
             Self::Models => "models",
             Self::Points => "places to go back to",

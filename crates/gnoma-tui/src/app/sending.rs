@@ -50,7 +50,7 @@ impl State {
             let line = line.trim().to_owned();
             return self.run_shell(&line);
         }
-        if is_one_line && commands::is_command(first) {
+        if (is_one_line && commands::is_command(first)) || commands::takes_lines(first) {
             return self.run_command();
         }
         let draft = self.take_written();

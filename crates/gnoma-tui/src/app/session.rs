@@ -59,6 +59,16 @@ impl State {
                 self.counts.round = Usage::default();
                 self.doing("working");
             }
+            Event::Uncompacted { .. } => {
+                self.decided("undid the last compaction".to_owned());
+                self.counts.round = Usage::default();
+            }
+            Event::Context(context) => {
+                self.counts.context = *context;
+                if let Some(window) = context.window {
+                    self.facts.window = window;
+                }
+            }
             Event::ToolEnded { .. } => self.doing("working"),
             Event::Usage { round, turn } => {
                 self.counts.round = *round;

@@ -1,22 +1,52 @@
-//! `/compact`: the past of the conversation told in fewer words, by the session itself.
+//! `/compact`: the past of the conversation told in fewer words, by the session itself; and what it is told
+//! as, which can be shown, changed and taken back.
 
-use gnoma_core::protocol::Request;
+use gnoma_core::protocol::{Request, Topic};
 
 use super::slash::Slash;
-use crate::{app::State, ask::Purpose};
+use crate::{
+    app::{Sought, State},
+    ask::Purpose,
+};
 
 pub(super) const COMMAND: Slash = Slash {
     name: "compact",
     aliases: &[],
-    arguments: "[what matters]",
-    about: "compact the conversation to free up context",
+    arguments: "[show|edit|undo]",
+    about: "compact the conversation to free up context; other words say what matters",
     run,
 };
 
+/// What is written before a summary that is being edited.
+pub(super) const EDIT: &str = "/compact edit\n";
+const NO_SUMMARY: &str = "The conversation is not compacted, so there is no summary";
+
 fn run(state: &mut State, argument: &str) {
-    if !state.is_idle() {
-        return state.hint("Turn running. Press Esc to stop it first");
+    let (word, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    match (word, rest.trim()) {
+        ("show", "") => state.look_up(Sought::Summary, Request::Explain(Topic::Summary), ""),
+        ("edit", "") => state.look_up(Sought::Summary, Request::Explain(Topic::Summary), "edit"),
+        _ if !state.is_idle() => state.hint("Turn running. Press Esc to stop it first"),
+        ("undo", "") => state.request(Request::UndoCompaction, Purpose::Order),
+        ("edit", summary) => {
+            let summary = summary.to_owned();
+            state.request(Request::EditSummary { summary }, Purpose::Order);
+        }
+        _ => {
+            state.request(Request::Compact { focus: argument.to_owned() }, Purpose::Order);
+            state.hint("Compacting the conversation…");
+        }
     }
-    state.request(Request::Compact { focus: argument.to_owned() }, Purpose::Order);
-    state.hint("Compacting the conversation…");
+}
+
+/// Shows a summary, or puts it into the editor.
+pub(super) fn show(state: &mut State, summary: &str, argument: &str) {
+    match (summary, argument) {
+        ("", _) => state.tell(NO_SUMMARY),
+        (_, "edit") => {
+            state.write_instead(format!("{EDIT}{summary}").as_str().into());
+            state.hint("Edit the summary and press Enter to use it");
+        }
+        _ => state.tell(summary),
+    }
 }

@@ -53,7 +53,7 @@ const FREE: &str = "·";
 fn parts(counts: &Counts, used: WindowUse) -> [WindowPart; 5] {
     let WindowUse { system, tools, instructions, history, results } = used;
     let estimated = system + tools + instructions + history + results;
-    let counted = counts.round.prompt();
+    let counted = counts.filled().saturating_sub(counts.round.output);
     let scaled = |tokens: u64| match (counted, estimated) {
         (0, _) | (_, 0) => tokens,
         _ => u64::try_from(u128::from(tokens) * u128::from(counted) / u128::from(estimated))

@@ -173,6 +173,12 @@ impl Transcript {
         self.folded_outputs.put(Folded { title, body: Body::Text(summary.to_owned()) });
     }
 
+    pub(super) fn uncompacted(&mut self) {
+        self.close_open();
+        let text = "Undid the last compaction";
+        self.words(self.marked("≡ ", text), Style::of(Ink::Dim));
+    }
+
     /// A sign before a text, where signs are not read out.
     fn marked(&self, mark: &str, text: &str) -> String {
         if self.options.accessible { text.to_owned() } else { format!("{mark}{text}") }

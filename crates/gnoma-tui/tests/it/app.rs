@@ -397,6 +397,8 @@ impl Scene {
                     | Request::Pin { .. }
                     | Request::Rate { .. }
                     | Request::Compact { .. }
+                    | Request::EditSummary { .. }
+                    | Request::UndoCompaction
             )
         };
         self.requests().into_iter().filter(is_order).collect()

@@ -145,6 +145,10 @@ impl Json {
                 "model": self.model.to_string(), "tools": tools, "permissionMode": mode}),
             Event::Compacted { summary, messages } => json!({"type": "compacted",
                 "session_id": session, "messages": messages, "summary": summary}),
+            Event::Uncompacted { summary, messages } => json!({"type": "uncompacted",
+                "session_id": session, "messages": messages, "summary": summary}),
+            Event::Context(context) => json!({"type": "context", "session_id": session,
+                "tokens": context.tokens, "window": context.window, "fullness": context.fullness}),
             Event::Retrying { error, attempt, wait_ms, retracted } => json!({"type": "notice",
                 "session_id": session, "text": error.to_string(), "attempt": attempt,
                 "wait_ms": wait_ms, "retracted": retracted}),
@@ -216,6 +220,8 @@ impl View for Json {
             | Event::Checked { .. }
             | Event::Cost { .. }
             | Event::Compacted { .. }
+            | Event::Uncompacted { .. }
+            | Event::Context(_)
             | Event::Retrying { .. }
             | Event::Waiting { .. }
             | Event::Continuing { .. }

@@ -317,7 +317,8 @@ impl View for Text {
             | Event::ArmChanged { .. }
             | Event::Conferred { .. }
             | Event::Checked { .. }
-            | Event::Compacted { .. } => self.happening(event, out),
+            | Event::Compacted { .. }
+            | Event::Uncompacted { .. } => self.happening(event, out),
             Event::Info(info) => {
                 self.is_kept = info.is_kept;
                 Ok(())
@@ -330,6 +331,7 @@ impl View for Text {
             | Event::Unknown
             | Event::Thinking { .. }
             | Event::Routed(_)
+            | Event::Context(_)
             | Event::Cost { .. }
             | Event::Usage { .. } => Ok(()),
         }
@@ -392,6 +394,7 @@ fn line(event: &Event) -> Option<String> {
             format!("the work of {arm}, checked by {by}: {verdict}")
         }
         Event::Compacted { messages, .. } => format!("Compacted {messages} messages"),
+        Event::Uncompacted { .. } => "Undid the last compaction".to_owned(),
         _ => return None,
     })
 }

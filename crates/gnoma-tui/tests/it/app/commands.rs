@@ -100,6 +100,20 @@ fn the_session_is_asked_to_tell_the_past_in_fewer_words() {
 }
 
 #[test]
+fn a_summary_is_shown_edited_and_taken_back() {
+    let mut scene = Scene::new();
+    scene.send("/compact show");
+    assert_eq!(scene.told(), []);
+    let said = scene.said();
+    assert!(said.contains("about Summary"), "{said}");
+    scene.send("/compact edit").write(" and tabs").keys("enter");
+    let summary = "about Summary and tabs".to_owned();
+    assert_eq!(scene.told(), [Request::EditSummary { summary }]);
+    scene.send("/compact undo");
+    assert_eq!(scene.told(), [Request::UndoCompaction]);
+}
+
+#[test]
 fn the_notes_for_assistants_are_asked_for() {
     let mut scene = Scene::new();
     scene.send("/init the release steps");

@@ -57,6 +57,7 @@ fn head(facts: &SessionFacts) -> String {
 fn add(text: &mut String, entry: &Entry, full: bool) {
     let note = match &entry.record {
         Record::Message(message) => return said(text, entry, message, full),
+        Record::Summary { text, .. } if text.is_empty() => Some("compaction undone".to_owned()),
         Record::Summary { text, up_to } => {
             Some(format!("summary of everything up to #{up_to}:\n{text}"))
         }

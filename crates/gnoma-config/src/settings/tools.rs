@@ -1,0 +1,55 @@
+//! Limits of tools, and of what a model is sent.
+
+use std::time::Duration;
+
+use crate::layer::Merged;
+
+/// How room is made in a full context window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compaction {
+    /// Large results are set aside, then the oldest messages are summarized; where no model can, they are
+    /// left out.
+    #[default]
+    Full,
+    /// The oldest messages are summarized, or nothing changes.
+    Summarize,
+    /// The oldest messages are left out.
+    Truncate,
+}
+
+impl Compaction {
+    fn of(name: Option<&str>) -> Self {
+        match name {
+            Some("summarize") => Self::Summarize,
+            Some("truncate") => Self::Truncate,
+            _ => Self::Full,
+        }
+    }
+}
+
+/// Limits of tools.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    /// Longest run of a shell command.
+    pub bash_timeout: Duration,
+    /// Largest file that is read, in bytes.
+    pub max_file_size: u64,
+    /// Most model calls in a turn.
+    pub max_rounds: u32,
+    /// How room is made in a full context window.
+    pub compaction: Compaction,
+    /// Program that runs shell commands; `None` leaves it to the tool.
+    pub shell: Option<String>,
+}
+
+impl Tools {
+    pub(super) fn from_layers(layers: &Merged) -> Self {
+        Self {
+            bash_timeout: layers.duration("tools.bash_timeout"),
+            max_file_size: layers.bytes("tools.max_file_size"),
+            max_rounds: layers.count("tools.max_rounds"),
+            compaction: Compaction::of(layers.text("tools.compaction").as_deref()),
+            shell: layers.text("tools.shell"),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! How large a picture is, from the first bytes of its file. Nothing of it is decoded.
+//!
+//! Formats: PNG (header chunk), GIF (logical screen), JPEG (first frame header), WebP (its three
+//! bitstreams). Whatever is none of them, or cut off, has no known size.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use crate::message::Image;
+
+/// Most characters of a file that are looked at: what stands before a JPEG's frame is mostly shorter.
+const MAX_CHARACTERS: usize = 128 << 10;
+/// Most segments that are skipped before a JPEG's frame.
+const MAX_SEGMENTS: usize = 64;
+
+/// The size of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pixels {
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+}
+
+impl Image {
+    /// Its size in pixels, where its file tells.
+    #[must_use]
+    pub fn pixels(&self) -> Option<Pixels> {
+        let end = self.base64.len().min(MAX_CHARACTERS) / 4 * 4;
+        let bytes = STANDARD.decode(self.base64.get(..end)?).ok()?;
+        png(&bytes).or_else(|| gif(&bytes)).or_else(|| webp(&bytes)).or_else(|| jpeg(&bytes))
+    }
+}
+
+fn big(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(length)?)?;
+    Some(bytes.iter().fold(0, |sum, byte| (sum << 8) | u32::from(*byte)))
+}
+
+fn little(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(length)?)?;
+    Some(bytes.iter().rev().fold(0, |sum, byte| (sum << 8) | u32::from(*byte)))
+}
+
+fn png(bytes: &[u8]) -> Option<Pixels> {
+    bytes.starts_with(b"\x89PNG\r\n\x1a\n").then_some(())?;
+    Some(Pixels { width: big(bytes, 16, 4)?, height: big(bytes, 20, 4)? })
+}
+
+fn gif(bytes: &[u8]) -> Option<Pixels> {
+    bytes.starts_with(b"GIF8").then_some(())?;
+    Some(Pixels { width: little(bytes, 6, 2)?, height: little(bytes, 8, 2)? })
+}
+
+fn webp(bytes: &[u8]) -> Option<Pixels> {
+    (bytes.starts_with(b"RIFF") && bytes.get(8..12)? == b"WEBP").then_some(())?;
+    match bytes.get(12..16)? {
+        b"VP8X" => Some(Pixels {
+            width: little(bytes, 24, 3)?.saturating_add(1),
+            height: little(bytes, 27, 3)?.saturating_add(1),
+        }),
+        b"VP8 " => Some(Pixels {
+            width: little(bytes, 26, 2)? & 0x3fff,
+            height: little(bytes, 28, 2)? & 0x3fff,
+        }),
+        b"VP8L" => {
+            let packed = little(bytes, 21, 4)?;
+            Some(Pixels { width: (packed & 0x3fff) + 1, height: ((packed >> 14) & 0x3fff) + 1 })
+        }
+        _ => None,
+    }
+}
+
+fn jpeg(bytes: &[u8]) -> Option<Pixels> {
+    bytes.starts_with(&[0xff, 0xd8]).then_some(())?;
+    let mut at = 2_usize;
+    for _ in 0..MAX_SEGMENTS {
+        let marker = big(bytes, at, 2)?;
+        let is_frame =
+            matches!(marker, 0xffc0..=0xffcf) && !matches!(marker, 0xffc4 | 0xffc8 | 0xffcc);
+        if is_frame {
+            let (height, width) = (big(bytes, at + 5, 2)?, big(bytes, at + 7, 2)?);
+            return Some(Pixels { width, height });
+        }
+        at = at.checked_add(2)?.checked_add(usize::try_from(big(bytes, at + 2, 2)?).ok()?)?;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pixels(bytes: &[u8]) -> Option<(u32, u32)> {
+        let pixels = Image::from_bytes("image/png", bytes).pixels()?;
+        Some((pixels.width, pixels.height))
+    }
+
+    #[test]
+    fn every_format_tells_its_size() {
+        let png = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".as_slice(), &[0, 0, 2, 0, 0, 0, 1, 4]].concat();
+        assert_eq!(pixels(&png), Some((512, 260)));
+        assert_eq!(pixels(b"GIF89a\x40\x01\xf0\x00\0\0"), Some((320, 240)));
+        let jpeg = [0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 2, 0xff, 0xc0, 0, 17, 8, 1, 0, 2, 0, 3];
+        assert_eq!(pixels(&jpeg), Some((512, 256)));
+        let webp =
+            [b"RIFF\0\0\0\0WEBPVP8X".as_slice(), &[10, 0, 0, 0, 0, 0, 0, 0], &[99, 0, 0, 49, 0, 0]];
+        assert_eq!(pixels(&webp.concat()), Some((100, 50)));
+        assert_eq!(pixels(b"no picture at all"), None);
+        assert_eq!(pixels(&png[..18]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_harm(
+            start in prop::sample::select(vec![
+                &b"\x89PNG\r\n\x1a\n"[..], b"GIF8", b"RIFF\0\0\0\0WEBPVP8L", b"\xff\xd8\xff\xe1", b"",
+            ]),
+            rest in prop::collection::vec(any::<u8>(), 0..64),
+        ) {
+            let _size = pixels(&[start, &rest].concat());
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What fills a model's window, and how it stays within it.
+//!
+//! [`tracker`] knows how many tokens the conversation is: what the provider counted last, and an
+//! estimate of what came after ([`size`], [`wire`]). What stands in the place of the beginning once that
+//! is compacted is a [`brief`]: the person's own [`words`], what was done ([`deeds`]) and a summary.
+//! [`cache`] says what providers served from their caches, and what broke them.
+
+pub(crate) mod brief;
+pub(crate) mod cache;
+mod deeds;
+mod fullness;
+mod size;
+mod strategy;
+pub mod tracker;
+mod wire;
+mod words;
+
+pub(crate) use self::fullness::fullness;
+pub use self::{
+    strategy::Strategy,
+    tracker::Tracker,
+    wire::{Counter, Wire},
+};

@@ -1,0 +1,341 @@
+//! How many tokens the conversation is: one number for all who ask.
+//!
+//! It starts from what the provider counted last, input and answer, and adds an estimate of what came
+//! after. How far the estimate of a model's words is off is learnt from call to call. Whoever asks
+//! again pays only for what is new.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_core::{Message, ModelRef, Role, Usage, message::Content, tool::ToolSpec};
+
+use super::{
+    size::{self, Size, scaled},
+    wire::Counter,
+};
+
+/// Models of which something is remembered.
+const MAX_MODELS: usize = 64;
+/// New words of fewer tokens teach nothing of a model.
+const LEAST_TOKENS: u64 = 64;
+/// New words of so many tokens teach as much as all before.
+const HALF_TOKENS: f64 = 512.0;
+/// Least and most tokens of a model for one of the estimate.
+const RATIOS: std::ops::RangeInclusive<f64> = 0.6..=2.5;
+/// An answer is taken for longer than it is sent back only within this.
+const SLACK: f64 = 1.35;
+/// And within so many tokens.
+const SLACK_TOKENS: u64 = 64;
+
+/// How many tokens the conversation is.
+#[derive(Debug, Default)]
+pub struct Tracker {
+    known: Known,
+    /// Messages that `known` is about.
+    messages: usize,
+    /// What came after those.
+    since: Size,
+    /// Messages that are in `known` or in `since`.
+    counted: usize,
+    prefix: Prefix,
+    /// Tokens of models for one of the estimate.
+    ratios: HashMap<ModelRef, f64>,
+    /// Tokens of reasoning in the turn that are in `known`.
+    thoughts: u64,
+}
+
+/// What is known of the first messages.
+#[derive(Clone, Debug)]
+enum Known {
+    /// Their size as gnoma sees it; the prefix comes on top.
+    Estimated(Size),
+    /// What the provider told of a call.
+    Told {
+        usage: Usage,
+        /// The answer, where it is one of the messages.
+        answer: Option<Arc<Message>>,
+        by: Counter,
+        /// What stood before the conversation.
+        prefix_words: u64,
+    },
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self::Estimated(Size::default())
+    }
+}
+
+/// What stands before the conversation.
+#[derive(Debug, Default)]
+struct Prefix {
+    system: Arc<str>,
+    tools: Arc<[Arc<ToolSpec>]>,
+    words: u64,
+}
+
+impl Tracker {
+    /// The first `messages` of `history` are what a provider told of its last call; nothing is known of
+    /// later ones.
+    #[must_use]
+    pub fn resumed(usage: Usage, history: &[Arc<Message>], messages: usize, by: Counter) -> Self {
+        let mut tracker = Self::default();
+        tracker.told(usage, history, messages, by);
+        tracker.adopt_prefix();
+        tracker
+    }
+
+    /// This stands before the conversation from now on.
+    pub fn set_prefix(&mut self, system: &Arc<str>, tools: &Arc<[Arc<ToolSpec>]>) {
+        let is_same = Arc::ptr_eq(&self.prefix.system, system)
+            && (Arc::ptr_eq(&self.prefix.tools, tools)
+                || self.prefix.tools.iter().map(Arc::as_ptr).eq(tools.iter().map(Arc::as_ptr)));
+        if is_same {
+            return;
+        }
+        let is_first = self.prefix.words == 0;
+        let words = size::of_prefix(system, tools.iter().map(AsRef::as_ref));
+        self.prefix = Prefix { system: Arc::clone(system), tools: Arc::clone(tools), words };
+        if is_first {
+            self.adopt_prefix();
+        }
+    }
+
+    /// What was told before anything was known of the prefix was told with this one.
+    fn adopt_prefix(&mut self) {
+        if let Known::Told { prefix_words, .. } = &mut self.known
+            && *prefix_words == 0
+        {
+            *prefix_words = self.prefix.words;
+        }
+    }
+
+    /// Tokens of `history` as `by` counts them, with what stands before it.
+    pub fn tokens(&mut self, history: &[Arc<Message>], by: &Counter) -> u64 {
+        for message in history.iter().skip(self.counted) {
+            self.since.add(message);
+        }
+        self.counted = self.counted.max(history.len());
+        let next = history.get(self.messages).map(|message| message.role());
+        self.base(next, by) + by.tokens(&self.since, self.ratio(by))
+    }
+
+    /// Tokens of the first messages and of what stands before them.
+    fn base(&self, next: Option<Role>, by: &Counter) -> u64 {
+        let ratio = self.ratio(by);
+        let prefix = self.prefix.words;
+        match &self.known {
+            Known::Estimated(size) => scaled(prefix, ratio) + by.tokens(size, ratio),
+            Known::Told { usage, answer, by: teller, prefix_words } => {
+                let of_answer =
+                    answer.as_ref().map_or(0, |it| self.of_answer(it, usage, next, teller));
+                let mut tokens = usage.prompt() + of_answer;
+                let forgets = next == Some(Role::User)
+                    && answer.as_ref().is_some_and(|it| !teller.keeps_thinking(it, Role::User));
+                if forgets {
+                    tokens = tokens.saturating_sub(self.thoughts.min(tokens / 2));
+                }
+                if teller.name != by.name {
+                    tokens = scaled(tokens, ratio / self.ratio(teller));
+                }
+                (tokens + scaled(prefix, ratio)).saturating_sub(scaled(*prefix_words, ratio))
+            }
+        }
+    }
+
+    /// Tokens of an answer as it is sent back before a message of `next`.
+    fn of_answer(&self, answer: &Message, usage: &Usage, next: Option<Role>, by: &Counter) -> u64 {
+        let calls = answer.tool_calls().next().is_some();
+        let next = next.unwrap_or(if calls { Role::Tool } else { Role::User });
+        let sent = Size::of([answer]);
+        let own = by.tokens(&sent, self.ratio(by));
+        let shown = scaled(sent.thinking, self.ratio(by));
+        let thoughts = match usage.reasoning {
+            0 => usage.output * shown / (own + shown).max(1),
+            told => told.min(usage.output),
+        };
+        let words = within(usage.output - thoughts, own, is_hidden(answer, usage));
+        if by.keeps_thinking(answer, next) { words + thoughts } else { words }
+    }
+
+    fn ratio(&self, by: &Counter) -> f64 {
+        self.ratios.get(&by.name).copied().unwrap_or_else(|| by.usual_ratio())
+    }
+
+    /// A provider told what a call took, for which the first `messages` of `history` were sent or, if
+    /// the last of them is the model's, received.
+    pub fn measured(
+        &mut self,
+        usage: Usage,
+        history: &[Arc<Message>],
+        messages: usize,
+        by: Counter,
+    ) {
+        let has_answer = is_answered(history, messages);
+        let sent = history.get(..messages - usize::from(has_answer)).unwrap_or_default();
+        self.learn(usage, sent, &by);
+        let next = sent.last().map(|message| message.role());
+        if next == Some(Role::User) {
+            self.thoughts = 0;
+        }
+        if let Known::Told { usage: before, answer: Some(answer), by: teller, .. } = &self.known
+            && next == Some(Role::Tool)
+            && teller.keeps_thinking(answer, Role::Tool)
+        {
+            self.thoughts += before.reasoning;
+        }
+        self.told(usage, history, messages, by);
+    }
+
+    fn told(&mut self, usage: Usage, history: &[Arc<Message>], messages: usize, by: Counter) {
+        let last = messages.checked_sub(1).and_then(|last| history.get(last));
+        let answer = last.filter(|last| last.role() == Role::Assistant).cloned();
+        let prefix_words = self.prefix.words;
+        self.known = Known::Told { usage, answer, by, prefix_words };
+        (self.messages, self.counted) = (messages, messages);
+        self.since = Size::default();
+    }
+
+    /// How many tokens the words that were new to a call took.
+    fn learn(&mut self, usage: Usage, sent: &[Arc<Message>], by: &Counter) {
+        let Known::Told { by: teller, prefix_words, .. } = &self.known else { return };
+        if teller != by || *prefix_words != self.prefix.words || sent.len() < self.messages {
+            return;
+        }
+        let new = sent.get(self.messages..).unwrap_or_default();
+        let size = Size::of(new.iter().map(AsRef::as_ref));
+        if size.words < LEAST_TOKENS || !size.pictures.is_empty() {
+            return;
+        }
+        let before = self.base(new.first().map(|first| first.role()), by);
+        let took = usage.prompt().saturating_sub(before).saturating_sub(by.beside(&size));
+        let seen = (took as f64 / size.words as f64).clamp(*RATIOS.start(), *RATIOS.end());
+        let weight = size.words as f64 / (size.words as f64 + HALF_TOKENS);
+        let ratio = self.ratio(by);
+        if self.ratios.len() < MAX_MODELS || self.ratios.contains_key(&by.name) {
+            self.ratios.insert(by.name.clone(), ratio + weight * (seen - ratio));
+        }
+    }
+
+    /// Models are told `told` in place of the `messages` of the history from now on.
+    pub fn retold<'a>(&mut self, told: impl IntoIterator<Item = &'a Message>, messages: usize) {
+        self.known = Known::Estimated(Size::of(told));
+        (self.messages, self.counted) = (messages, messages);
+        self.since = Size::default();
+        self.thoughts = 0;
+    }
+}
+
+fn is_answered(history: &[Arc<Message>], messages: usize) -> bool {
+    let last = messages.checked_sub(1).and_then(|last| history.get(last));
+    last.is_some_and(|last| last.role() == Role::Assistant)
+}
+
+/// Whether part of an answer is reasoning that is not shown.
+fn is_hidden(answer: &Message, usage: &Usage) -> bool {
+    let hidden = |it: &Content| match it {
+        Content::Thinking(thinking) => thinking.signature.is_some() && thinking.text.is_empty(),
+        Content::RedactedThinking(_) => true,
+        Content::Text(_) | Content::Image(_) | Content::ToolCall(_) | Content::ToolResult(_) => {
+            false
+        }
+    };
+    usage.reasoning == 0 && answer.content().iter().any(hidden)
+}
+
+/// What was told of an answer, unless far more than what is sent back of it: then it thought without
+/// saying so.
+fn within(told: u64, own: u64, is_hidden: bool) -> u64 {
+    let most = scaled(own, SLACK) + SLACK_TOKENS;
+    if told > most && !is_hidden { own } else { told }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{CallId, RawJson, ToolCall, ToolResult};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::context::Wire;
+
+    fn by(model: &str) -> Counter {
+        let name = ModelRef { provider: "p".into(), model: model.into() };
+        Counter { wire: Wire::Chat, name }
+    }
+
+    fn call() -> ToolCall {
+        ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object())
+    }
+
+    fn asking() -> Arc<Message> {
+        Arc::new(Message::assistant(vec![Content::ToolCall(call())], None, None).unwrap())
+    }
+
+    fn result(words: usize) -> Arc<Message> {
+        let result = ToolResult::text(&call(), "word ".repeat(words), false);
+        Arc::new(Message::results(vec![result]).unwrap())
+    }
+
+    fn used(input: u64, output: u64) -> Usage {
+        Usage { input, output, ..Usage::default() }
+    }
+
+    #[test]
+    fn it_starts_from_what_the_provider_told_and_adds_what_is_new() {
+        let mut history = vec![Arc::new(Message::user_text("go")), asking()];
+        let mut tracker = Tracker::default();
+        tracker.measured(used(1_000, 20), &history, 2, by("m"));
+        assert_eq!(tracker.tokens(&history, &by("m")), 1_020);
+        history.push(result(100));
+        let more = tracker.tokens(&history, &by("m"));
+        assert!((1_110..1_180).contains(&more), "{more}");
+        let other = tracker.tokens(&history, &by("claude-sonnet-4-5"));
+        assert!(other > more * 11 / 10, "another vocabulary counts otherwise: {other}");
+    }
+
+    #[test]
+    fn what_a_model_s_words_take_is_learnt() {
+        let mut history = vec![Arc::new(Message::user_text("go")), asking()];
+        let mut tracker = Tracker::default();
+        tracker.measured(used(1_000, 20), &history, 2, by("m"));
+        for round in 1..=4 {
+            history.extend([result(2_000), asking()]);
+            // Twice what gnoma takes them for.
+            let input = 1_000 + round * 4_030;
+            tracker.measured(used(input, 20), &history, history.len(), by("m"));
+        }
+        let before = tracker.tokens(&history, &by("m"));
+        history.push(result(2_000));
+        let new = tracker.tokens(&history, &by("m")) - before;
+        assert!(new.abs_diff(4_010) < 200, "{new}");
+    }
+
+    #[test]
+    fn tools_that_come_later_count() {
+        let history = vec![Arc::new(Message::user_text("go"))];
+        let mut tracker = Tracker::default();
+        let (system, none): (Arc<str>, Arc<[Arc<ToolSpec>]>) = ("be brief".into(), Arc::default());
+        tracker.set_prefix(&system, &none);
+        tracker.measured(used(500, 5), &history, 1, by("m"));
+        let before = tracker.tokens(&history, &by("m"));
+        tracker.set_prefix(&"word ".repeat(300).into(), &none);
+        assert!(tracker.tokens(&history, &by("m")).abs_diff(before + 330) < 20);
+    }
+
+    proptest! {
+        #[test]
+        fn asking_often_changes_nothing(
+            words in prop::collection::vec(0..200_usize, 1..8), at in any::<prop::sample::Index>(),
+        ) {
+            let history: Vec<_> = words.iter().flat_map(|words| [asking(), result(*words)]).collect();
+            let (mut often, mut once) = (Tracker::default(), Tracker::default());
+            let messages = at.index(history.len() + 1);
+            for tracker in [&mut often, &mut once] {
+                tracker.measured(used(900, 9), &history, messages, by("m"));
+            }
+            for end in messages..history.len() {
+                often.tokens(&history[..end], &by("m"));
+            }
+            prop_assert_eq!(often.tokens(&history, &by("m")), once.tokens(&history, &by("m")));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! How full the window is: asked of the tracker by all, told to people where it has changed.
+
+use gnoma_core::{
+    Event, ModelRef,
+    session::{ContextUse, Fullness},
+};
+
+use super::{
+    spending::counter,
+    state::{Gone, Session},
+};
+use crate::context::{Counter, fullness};
+
+impl Session {
+    /// Who answers, or will probably.
+    pub(super) fn answering(&self) -> Option<ModelRef> {
+        let plan = self.router.plan.as_ref().map(|plan| plan.arm.name());
+        let before = || self.turn.history().iter().rev().find_map(|it| it.origin().cloned());
+        plan.or_else(|| self.router.pinned().cloned()).or_else(before)
+    }
+
+    /// Tokens of what the next call carries.
+    pub(super) fn context_tokens(&mut self) -> u64 {
+        let counter = self.counter();
+        self.spending.tracker.tokens(self.turn.history(), &counter)
+    }
+
+    /// How full the window of the arm in charge is.
+    pub(super) fn context(&mut self) -> ContextUse {
+        let tokens = self.context_tokens();
+        let window = match &self.router.plan {
+            Some(plan) => plan.arm.context_window,
+            None => {
+                let arm = self.answering().and_then(|name| self.router.routes.arm(&name));
+                arm.and_then(|arm| arm.context_window)
+            }
+        };
+        let window = window.map(u64::from);
+        let fullness = window.map_or(Fullness::Ok, |window| fullness(window, tokens));
+        ContextUse { tokens, window, fullness }
+    }
+
+    /// Tells how full it is, where that has changed.
+    pub(super) async fn tell_context(&mut self) -> Result<(), Gone> {
+        let context = self.context();
+        if self.spending.told_context.replace(context) == Some(context) {
+            return Ok(());
+        }
+        self.tell(Event::Context(context)).await
+    }
+
+    /// What stands before the conversation that the arm in charge is sent.
+    pub(super) fn prefix_known(&mut self) {
+        let Some(plan) = &self.router.plan else { return };
+        let tier = plan.arm.tier();
+        let (system, tools) = (self.prompts.system(tier), self.tools.specs(tier));
+        self.spending.tracker.set_prefix(&system, tools);
+    }
+
+    fn counter(&self) -> Counter {
+        match &self.router.plan {
+            Some(plan) => plan.arm.counter(),
+            None => counter(&self.router, self.answering().as_ref()),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! `/cache`: what prompt caches saved, and what broke them.
+
+use gnoma_core::protocol::{Request, Topic};
+
+use super::slash::Slash;
+use crate::app::{Sought, State};
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "cache",
+    aliases: &[],
+    arguments: "",
+    about: "show the prompt cache: hit rate, savings and what broke it",
+    run,
+};
+
+fn run(state: &mut State, _argument: &str) {
+    state.look_up(Sought::Explanation, Request::Explain(Topic::Cache), "");
+}

@@ -173,6 +173,7 @@ impl Gate {
 }
 
 /// The guard as it is at one moment.
+#[derive(Clone)]
 pub(crate) struct Judge {
     mode: PermissionMode,
     permissions: Arc<Permissions>,

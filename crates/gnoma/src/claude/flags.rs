@@ -205,10 +205,6 @@ impl Flags {
     }
 
     fn option(&mut self, name: &str, value: String) -> Result<(), String> {
-        let number = |value: &str| {
-            let parsed = value.parse::<u32>().ok().filter(|number| *number > 0);
-            parsed.ok_or_else(|| format!("`{name}` needs a number above 0, not `{value}`"))
-        };
         let Self { session, tools, .. } = self;
         match name {
             "--output-format" => self.output = form(&value)?,
@@ -228,7 +224,7 @@ impl Flags {
             "--disallowedTools" | "--disallowed-tools" => tools.disallowed.extend(listed(&value)),
             "--tools" if value == "default" => tools.base = None,
             "--tools" => tools.base = Some(listed(&value)),
-            "--max-turns" => session.max_turns = Some(number(&value)?),
+            "--max-turns" => session.max_turns = Some(number(name, &value)?),
             "--max-budget-usd" => {
                 let usd = value.parse::<f64>().ok().filter(|usd| usd.is_finite() && *usd > 0.0);
                 let wrong = || format!("`{name}` needs an amount above 0, not `{value}`");
@@ -259,6 +255,11 @@ fn form(value: &str) -> Result<OutputForm, String> {
         "stream-json" => Ok(OutputForm::Stream),
         _ => Err(format!("`{value}` is no format; known are text, json and stream-json")),
     }
+}
+
+fn number(name: &str, value: &str) -> Result<u32, String> {
+    let parsed = value.parse::<u32>().ok().filter(|number| *number > 0);
+    parsed.ok_or_else(|| format!("`{name}` needs a number above 0, not `{value}`"))
 }
 
 fn text_of(name: &str, path: &str) -> Result<String, String> {

@@ -91,7 +91,10 @@ impl Callbacks {
     #[must_use]
     pub fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
         let kind = point.kind();
-        let name = point.call().map(|call| call.name.clone());
+        let name = match &point {
+            Point::ChildStart { name, .. } | Point::ChildStop { name, .. } => Some(name.clone()),
+            point => point.call().map(|call| call.name.clone()),
+        };
         let fits = |hook: &Hook| {
             hook.point == kind && name.as_ref().is_none_or(|name| hook.matcher.fits(name))
         };

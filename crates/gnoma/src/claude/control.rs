@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use gnoma_core::tool::BoxFuture;
@@ -35,13 +38,22 @@ pub(super) struct Control(Arc<Channel>);
 struct Channel {
     out: mpsc::Sender<Outgoing>,
     open: Mutex<HashMap<String, Waiter>>,
+    /// The program says nothing any more.
+    has_left: AtomicBool,
 }
 
 impl Control {
     /// A channel, and what is to be written.
     pub(super) fn new() -> (Self, mpsc::Receiver<Outgoing>) {
         let (out, outgoing) = mpsc::channel(MAX_WAITING);
-        (Self(Arc::new(Channel { out, open: Mutex::default() })), outgoing)
+        (
+            Self(Arc::new(Channel {
+                out,
+                open: Mutex::default(),
+                has_left: AtomicBool::new(false),
+            })),
+            outgoing,
+        )
     }
 
     /// Says something that is about a call.
@@ -56,6 +68,9 @@ impl Control {
     }
 
     async fn asked(&self, request: Value) -> Result<Value, String> {
+        if self.0.has_left.load(Ordering::Relaxed) {
+            return Err("the program has left".to_owned());
+        }
         let id = uuid();
         let (answer, answered) = oneshot::channel();
         {
@@ -90,6 +105,7 @@ impl Control {
 
     /// The program says nothing any more: whoever waits for an answer gets none.
     pub(super) fn left(&self) {
+        self.0.has_left.store(true, Ordering::Relaxed);
         self.open().clear();
     }
 
@@ -149,5 +165,6 @@ mod tests {
         out.recv().await.unwrap();
         control.left();
         assert!(asked.join_next().await.unwrap().unwrap().is_err());
+        assert!(control.ask(json!({"subtype": "x"})).await.is_err());
     }
 }

@@ -193,7 +193,8 @@ pub struct PointAnswer {
     pub block: Option<String>,
     /// Before a tool: a person is asked also where none would be; why.
     pub ask: Option<String>,
-    /// Before a tool: it runs with these arguments, if that is allowed.
+    /// Before a tool, or before a person is asked about it: it runs with these arguments, if that is
+    /// allowed.
     pub arguments: Option<RawJson>,
     /// After a tool: the model reads this in place of what the tool said.
     pub output: Option<String>,

@@ -15,8 +15,8 @@ use crate::{
     usage::Usage,
 };
 
-/// Names a session, for people too: `YYYYMMDD-HHMMSS-` and six hexadecimal digits. Unique within a
-/// store.
+/// Names a session, for people too: `YYYYMMDD-HHMMSS-` and six hexadecimal digits, or a UUID where a program
+/// drives it. Unique within a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]

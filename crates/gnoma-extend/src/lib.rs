@@ -5,6 +5,7 @@
 
 pub mod agents;
 mod brought_by;
+pub mod claude;
 pub mod commands;
 mod extensions;
 mod front_matter;

@@ -3,7 +3,7 @@
 use crate::front_matter::listed;
 
 /// The other program's name, and ours. The first of ours with several stands for it towards hooks.
-const NAMES: [(&str, &str); 12] = [
+const NAMES: [(&str, &str); 13] = [
     ("Bash", "bash"),
     ("Read", "fs.read"),
     ("Write", "fs.write"),
@@ -15,6 +15,7 @@ const NAMES: [(&str, &str); 12] = [
     ("Skill", "skill"),
     ("Task", "elf.spawn"),
     ("Agent", "elf.spawn"),
+    ("Agent", "agent"),
     ("WebFetch", "web"),
 ];
 
@@ -39,7 +40,7 @@ pub(crate) fn allowed(text: &str) -> Vec<String> {
         [one] => spaced(one),
         _ => by_commas,
     };
-    parts.iter().map(|part| rule(part)).filter(|rule| !rule.is_empty()).collect()
+    parts.iter().filter_map(|part| rule(part)).collect()
 }
 
 /// The parts of a text between spaces that stand in no brackets.
@@ -60,8 +61,14 @@ fn spaced(text: &str) -> Vec<String> {
     parts
 }
 
-/// One of them, as our rules write it.
-fn rule(part: &str) -> String {
+/// A rule such as `Bash(git add:*)`, as our rules write it; `None` where it is empty.
+#[must_use]
+pub fn rule(part: &str) -> Option<String> {
+    let rule = whole_rule(part);
+    (!rule.is_empty()).then_some(rule)
+}
+
+fn whole_rule(part: &str) -> String {
     let part = part.trim();
     let Some((name, inside)) = part.split_once('(') else { return ours(part).to_owned() };
     let inside = inside.trim_end_matches(')').trim();

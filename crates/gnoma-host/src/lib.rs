@@ -8,6 +8,7 @@ pub mod changes;
 mod changing;
 mod child;
 pub mod clock;
+pub mod driven;
 mod elsewhere;
 mod environment;
 mod error;

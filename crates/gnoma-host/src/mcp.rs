@@ -151,14 +151,20 @@ pub fn definitions(project: &Project) -> Vec<Definition> {
 #[must_use]
 pub fn found(project: &Project) -> (Vec<Definition>, Vec<String>) {
     let (mut definitions, mut faults) = (Vec::new(), Vec::new());
-    for server in project.mcp_servers.iter().filter(|server| server.enabled) {
+    let driver = project.shared.driver();
+    let only_its = driver.is_some_and(|driver| driver.has_only_its_servers());
+    let its = driver.map(|driver| driver.servers()).unwrap_or_default();
+    let settings = project.mcp_servers.iter().filter(|server| server.enabled && !only_its);
+    for server in settings.chain(&its) {
         match configured(project, server) {
             Ok(definition) => definitions.push(definition),
             Err(why) => faults.push(format!("`mcp_servers.{}` is not used: {why}", server.name)),
         }
     }
-    definitions.extend(of_project(project, &mut faults));
-    definitions.extend(of_plugins(project, &mut faults));
+    if !only_its {
+        definitions.extend(of_project(project, &mut faults));
+        definitions.extend(of_plugins(project, &mut faults));
+    }
     for server in &project.spec.mcp_servers {
         match of_client(server) {
             Ok(definition) => {

@@ -33,13 +33,15 @@ pub struct Projects {
     shared: Shared,
     /// The project of the one session that there will be, where it was read already.
     project: Option<Project>,
+    /// What fails on the way is the answer to the request.
+    opens_whole: bool,
 }
 
 impl Projects {
     /// Opens sessions in a process with this clock.
     #[must_use]
     pub fn with_clock(clock: Clock) -> Self {
-        Self { shared: Shared::new(clock), project: None }
+        Self { shared: Shared::new(clock), ..Self::default() }
     }
 
     /// Opens one session, for a single turn in a project that was read already. What fails on the way
@@ -47,16 +49,31 @@ impl Projects {
     /// way goes where `project` says it.
     #[must_use]
     pub fn for_one_turn(project: Project) -> Self {
-        Self { shared: project.shared.clone(), project: Some(project) }
+        Self { shared: project.shared.clone(), project: Some(project), opens_whole: true }
+    }
+
+    /// Opens sessions that a program drives. What fails on the way is the answer to the request, and no
+    /// models are looked for beside them.
+    #[must_use]
+    pub fn driven(shared: Shared) -> Self {
+        Self { shared, project: None, opens_whole: true }
     }
 }
 
 impl Opener for Projects {
     fn open(&self, wanted: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>> {
         let (shared, project) = (self.shared.clone(), self.project.clone());
+        let opens_whole = self.opens_whole;
         Box::pin(async move {
             Ok(match project {
                 Some(project) => prepare_whole(wanted, project).await?,
+                None if opens_whole => {
+                    let (spec, notices) = (wanted.spec.clone(), wanted.notices.clone());
+                    let project =
+                        off_loop(|| async { Project::open(spec, notices, shared) }).await?;
+                    let spec = project.spec.clone();
+                    prepare_whole(Opening { spec, ..wanted }, project).await?
+                }
                 None => prepare(wanted, shared).await?,
             })
         })

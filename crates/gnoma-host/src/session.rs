@@ -3,11 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use gnoma_config::settings::{Compaction, Provider, Tools};
-use gnoma_core::tool::Tier;
+use gnoma_core::{lifecycle::Lifecycle, tool::Tier};
 use gnoma_engine::{Keeping, Limits, Routes, Shape, context::Strategy, prompt, session};
 use gnoma_extend::Extensions;
 
-use crate::{HostError, Project, Result, extensions, guarding};
+use crate::{HostError, Project, Result, driven::DrivenSession, extensions, guarding};
 
 /// How room is made in a full window.
 fn strategy(set: Compaction) -> Strategy {
@@ -24,20 +24,7 @@ fn strategy(set: Compaction) -> Strategy {
 /// The rules about permissions cannot be used, or the form of answers cannot be checked.
 pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<session::Options> {
     let Project { spec, guard, places, shared, .. } = project;
-    let (network, clock) = (&project.routing.network, shared.clock());
-    let limits = Limits {
-        rounds: project.tools.max_rounds,
-        first_byte: network.first_byte_timeout,
-        local_first_byte: network.local_first_byte_timeout,
-        silence: network.idle_timeout,
-        compaction: strategy(project.tools.compaction),
-        seed: clock.random() | 1,
-        ..Limits::default()
-    };
-    let trials = guarding::trials(guard, spec);
-    for torn in trials.iter().flat_map(|trials| trials.recover()) {
-        project.notices.warning(torn);
-    }
+    let (limits, trials) = (limits(project), trials(project));
     let shape = spec.answer_schema.as_ref().map(Shape::read).transpose();
     let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
     let hooks = extensions::hooks(project, &id);
@@ -45,16 +32,25 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
     let extensions = Arc::new(extensions.with_servers(Arc::clone(&project.servers)));
     let mut all_tools = offered(project, trials.clone());
     all_tools.extend(extensions.tools());
+    let system = system_prompt(project, extensions.prompt(), shape.as_ref());
+    let mut lifecycle: Arc<dyn Lifecycle> = extensions;
+    let mut permissions = guarding::permissions(guard)?;
+    if let Some(driver) = shared.driver() {
+        let session = DrivenSession { id: &id, spec };
+        all_tools = driver.tools(session, all_tools);
+        lifecycle = driver.lifecycle(session, lifecycle);
+        driver.rules().into_iter().for_each(|rule| permissions.remember(rule));
+    }
     Ok(session::Options {
         id,
         place: guarding::place(guard, places, spec, trials),
         tools: all_tools,
         routes,
-        system: system_prompt(project, extensions.prompt(), shape.as_ref()),
+        system,
         shape,
-        lifecycle: Some(extensions),
+        lifecycle: Some(lifecycle),
         mode: guard.permission.mode,
-        permissions: guarding::permissions(guard)?,
+        permissions,
         firewall: Arc::clone(&project.firewall),
         interactive: spec.interactive,
         limits,
@@ -69,9 +65,38 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
     })
 }
 
-/// The tools by which a session starts others and speaks with them.
+/// The tools by which a session starts others and speaks with them. A program that drives it brings its
+/// own.
 pub(crate) fn elf_tools(project: &Project) -> Vec<Arc<dyn gnoma_core::Tool>> {
+    if project.shared.driver().is_some() {
+        return Vec::new();
+    }
     gnoma_tools::elf_tools(extensions::agents(project))
+}
+
+/// How far a turn may go, and how long it waits.
+fn limits(project: &Project) -> Limits {
+    let (network, clock) = (&project.routing.network, project.shared.clock());
+    Limits {
+        rounds: project.tools.max_rounds,
+        first_byte: network.first_byte_timeout,
+        local_first_byte: network.local_first_byte_timeout,
+        silence: network.idle_timeout,
+        compaction: strategy(project.tools.compaction),
+        seed: clock.random() | 1,
+        ..Limits::default()
+    }
+}
+
+/// What tries the session's commands. A program that drives it wants to be asked before a command runs,
+/// and about the command as it is.
+fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
+    let Project { spec, guard, shared, .. } = project;
+    let trials = if shared.driver().is_some() { None } else { guarding::trials(guard, spec) };
+    for torn in trials.iter().flat_map(|trials| trials.recover()) {
+        project.notices.warning(torn);
+    }
+    trials
 }
 
 /// The tools of a session. Where nobody is there, nobody can be asked.
@@ -118,9 +143,12 @@ type SystemPrompt = Box<dyn Fn(Tier) -> String + Send + Sync>;
 
 fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> SystemPrompt {
     let form = shape.map(Shape::instructions).unwrap_or_default();
-    let Project { spec, tools, notices, .. } = project;
-    if let Some(system) = spec.system.clone() {
-        return Box::new(move |_| format!("{system}{form}"));
+    let Project { spec, tools, notices, shared, .. } = project;
+    let added = shared.driver().and_then(|driver| driver.prompt(spec));
+    let added = added.map(|added| format!("\n\n{added}")).unwrap_or_default();
+    if let Some(system) = &spec.system {
+        let system = format!("{system}{added}{form}").trim_start().to_owned();
+        return Box::new(move |_| system.clone());
     }
     let instructions = extensions::instructions(spec);
     for warning in &instructions.warnings {
@@ -139,6 +167,6 @@ fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> Sy
             instructions: instructions.trim_end(),
             skills: &skills,
         };
-        prompt::system(tier, place) + &form
+        prompt::system(tier, place) + &added + &form
     })
 }

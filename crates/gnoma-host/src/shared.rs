@@ -18,7 +18,9 @@ use gnoma_store::{
     checkpoint::{self, Checkpointer, Vault},
 };
 
-use crate::{Notices, clock::Clock, ledger::LateLedger, model_list::ModelList, wire};
+use crate::{
+    Notices, clock::Clock, driven::Driver, ledger::LateLedger, model_list::ModelList, wire,
+};
 
 /// Connections, providers, what is kept and what is spent, for all sessions of a process. Clones are the same.
 #[derive(Clone, Default)]
@@ -27,6 +29,8 @@ pub struct Shared(Arc<Resources>);
 #[derive(Default)]
 struct Resources {
     clock: Clock,
+    /// The program that drives all sessions of the process, where one does.
+    driver: Option<Arc<dyn Driver>>,
     /// Pools of connections; one is enough unless settings want other time-outs.
     pools: Mutex<HashMap<Timeouts, Http>>,
     /// The providers that sessions use. Nobody gets one but behind a firewall.
@@ -88,6 +92,17 @@ impl Shared {
         Self(Arc::new(Resources { clock, ..Resources::default() }))
     }
 
+    /// Those of a process whose sessions a program drives.
+    #[must_use]
+    pub fn driven(clock: Clock, driver: Arc<dyn Driver>) -> Self {
+        Self(Arc::new(Resources { clock, driver: Some(driver), ..Resources::default() }))
+    }
+
+    /// The program that drives all sessions of the process, where one does.
+    pub(crate) fn driver(&self) -> Option<&Arc<dyn Driver>> {
+        self.0.driver.as_ref()
+    }
+
     /// The clock of the process.
     #[must_use]
     pub fn clock(&self) -> &Clock {
@@ -107,6 +122,10 @@ impl Shared {
         let known = providers.iter().find(same).and_then(|known| known.provider.upgrade());
         let provider = known.unwrap_or_else(|| {
             let provider = gnoma_llm::connect(profile.clone(), http);
+            let provider = match self.driver() {
+                Some(driver) => driver.provider(provider),
+                None => provider,
+            };
             let weak = Arc::downgrade(&provider);
             providers.push(SharedProvider { profile, timeouts, provider: weak });
             provider

@@ -69,7 +69,8 @@ pub(crate) fn invalid_id(id: &SessionId) -> StoreError {
     StoreError::new(
         StoreErrorKind::InvalidId,
         format!(
-            "`{}` is not a session id: use `YYYYMMDD-HHMMSS-` and six characters of 0-9 and a-f",
+            "`{}` is not a session id: use `YYYYMMDD-HHMMSS-` and six characters of 0-9 and a-f, or \
+             a UUID in lower case",
             id.as_str().escape_debug()
         ),
     )

@@ -13,11 +13,17 @@ pub fn session_id(at_ms: i64, chance: i64) -> SessionId {
     SessionId::new(format!("{second}-{:06x}", chance & 0x00ff_ffff))
 }
 
-/// Whether a text has the form of an id: the digits of a date and of a time, and six of `0-9a-f`.
+/// Whether a text has the form of an id: the digits of a date and of a time, and six of `0-9a-f`. Programs
+/// that drive sessions name theirs by UUIDs.
 pub(crate) fn is_session_id(text: &str) -> bool {
-    const SHAPE: &[u8] = b"dddddddd-dddddd-xxxxxx";
-    text.len() == SHAPE.len()
-        && text.bytes().zip(SHAPE).all(|(byte, shape)| match shape {
+    const OWN: &[u8] = b"dddddddd-dddddd-xxxxxx";
+    const UUID: &[u8] = b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    has_shape(text, OWN) || has_shape(text, UUID)
+}
+
+fn has_shape(text: &str, shape: &[u8]) -> bool {
+    text.len() == shape.len()
+        && text.bytes().zip(shape).all(|(byte, shape)| match shape {
             b'd' => byte.is_ascii_digit(),
             b'x' => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
             _ => byte == *shape,
@@ -41,6 +47,8 @@ mod tests {
     #[test]
     fn only_ids_look_like_ids() {
         assert!(is_session_id(session_id(1_709_210_096_789, 7).as_str()));
+        assert!(is_session_id("12345678-1234-4234-9234-123456789abc"));
+        assert!(!is_session_id("12345678-1234-4234-9234-123456789ABC"));
         for text in [
             "",
             "20240229-123456",

@@ -346,6 +346,15 @@ pub(crate) enum Sub {
         #[arg(long, conflicts_with = "schema")]
         openapi: bool,
     },
+    /// Speak the wire of `claude`, for programs that drive it, such as the Claude Agent SDKs.
+    ///
+    /// `gnoma claude --help` lists its options. A link to gnoma with the name `claude` does the same.
+    #[command(disable_help_flag = true)]
+    Claude {
+        /// Options and prompt, as `claude` takes them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Check this machine: sandbox, folders, programs.
     Doctor,
     /// Say how this installation of gnoma is updated and removed. Nothing is downloaded.

@@ -33,6 +33,9 @@ pub(crate) async fn open(
 }
 
 /// Opens the session, and asks nobody.
+///
+/// # Errors
+/// Why it cannot be opened.
 pub(crate) async fn opened(
     client: &mut Client,
     spec: &SessionSpec,

@@ -5,6 +5,7 @@
 
 mod answer_schema;
 mod args;
+mod claude;
 mod commands;
 mod continuing;
 mod demo;
@@ -33,17 +34,25 @@ fn main() -> ExitCode {
     if words.peek().is_some_and(|word| launcher::is_request(word)) {
         return launcher::main(words);
     }
+    let line: Vec<_> = std::env::args_os().collect();
+    if let Some(words) = claude::words(&line) {
+        return of_runtime(claude::run(words, &ProcessEnvironment::of_process()));
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return report::usage(&error),
     };
-    let environment = ProcessEnvironment::of_process();
+    of_runtime(commands::run(args, &ProcessEnvironment::of_process()))
+}
+
+/// Runs what the command line asks for.
+fn of_runtime(work: impl Future<Output = anyhow::Result<report::Exit>>) -> ExitCode {
     // One thread is enough: a session waits for the network or for a process nearly all the time.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let exit = match runtime {
         Err(error) => report::failure(&anyhow::Error::new(error).context("cannot start")),
         Ok(runtime) => {
-            let exit = runtime.block_on(commands::run(args, &environment));
+            let exit = runtime.block_on(work);
             // Whatever still blocks (a question on the terminal) must not hold up the end.
             runtime.shutdown_background();
             exit.unwrap_or_else(|error| report::failure(&error))

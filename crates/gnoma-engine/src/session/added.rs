@@ -141,13 +141,13 @@ impl Before {
         answer
     }
 
-    /// Why a call is refused that a person would be asked about.
-    pub(super) async fn refused(&self, call: &ToolCall, reason: &str) -> Option<String> {
-        let asked = self.asked.as_ref()?;
-        let point = Point::PermissionAsked { call: call.clone(), reason: reason.to_owned() };
+    /// What is said about a call that a person would be asked about.
+    pub(super) async fn asked(&self, call: &ToolCall, reason: String) -> PointAnswer {
+        let Some(asked) = &self.asked else { return PointAnswer::default() };
+        let point = Point::PermissionAsked { call: call.clone(), reason };
         let mut answer = asked.at(point, self.mode).await;
         tell(&*self.port, std::mem::take(&mut answer.notices));
-        answer.block
+        answer
     }
 }
 

@@ -99,6 +99,7 @@ impl Session {
 }
 
 /// A call that is about to be decided.
+#[derive(Clone)]
 struct Deciding {
     judge: Judge,
     tool: Arc<dyn Tool>,
@@ -131,6 +132,14 @@ impl Deciding {
         };
         Decision { verdict, admitted, said: Said::default() }
     }
+
+    /// The same, on a thread of its own.
+    async fn off_loop(&self, call: &ToolCall, ask: Option<String>) -> Decision {
+        let (deciding, judged) = (self.clone(), call.clone());
+        spawn_blocking(move || deciding.decide(&judged, ask)).await.unwrap_or_else(|_panic| {
+            denied("whoever judged it crashed; this is a bug in gnoma".to_owned())
+        })
+    }
 }
 
 fn denied(reason: String) -> Decision {
@@ -150,15 +159,18 @@ async fn decided(before: Before, deciding: Deciding, mut call: ToolCall) -> Deci
     if let Some(reason) = block {
         return Decision { said, ..denied(reason) };
     }
-    let judged = call.clone();
-    let decision = spawn_blocking(move || deciding.decide(&judged, ask)).await;
-    let mut decision = decision.unwrap_or_else(|_panic| {
-        denied("whoever judged it crashed; this is a bug in gnoma".to_owned())
-    });
-    if let Verdict::Ask { reason, .. } = &decision.verdict
-        && let Some(reason) = before.refused(&call, reason).await
-    {
-        decision = denied(reason);
+    let mut said = said;
+    let mut decision = deciding.off_loop(&call, ask).await;
+    if let Verdict::Ask { reason, .. } = &decision.verdict {
+        let answer = before.asked(&call, reason.clone()).await;
+        if let Some(reason) = answer.block {
+            decision = denied(reason);
+        } else if let Some(arguments) = answer.arguments {
+            // Whoever would be asked wants it otherwise: that is judged like any call.
+            call.arguments = arguments;
+            said.amended = Some(call.clone());
+            decision = deciding.off_loop(&call, None).await;
+        }
     }
     Decision { said, ..decision }
 }

@@ -190,7 +190,8 @@ fn own(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
 }
 
 /// All answers of a point as one: what blocks beats what asks, and that beats what allows.
-pub(crate) fn together(answers: impl IntoIterator<Item = PointAnswer>) -> PointAnswer {
+#[must_use]
+pub fn together(answers: impl IntoIterator<Item = PointAnswer>) -> PointAnswer {
     let mut all = PointAnswer::default();
     for answer in answers {
         let PointAnswer { block, ask, arguments, output, context, stop, notices } = answer;

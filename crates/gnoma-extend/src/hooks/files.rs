@@ -23,7 +23,7 @@ const MAX_HOOKS: usize = 200;
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The events of other programs that gnoma has.
-const EVENTS: [(&str, PointKind); 15] = [
+pub(super) const EVENTS: [(&str, PointKind); 15] = [
     ("SessionStart", PointKind::SessionStart),
     ("SessionEnd", PointKind::SessionEnd),
     ("UserPromptSubmit", PointKind::Prompt),

@@ -6,7 +6,10 @@ use gnoma_core::{
 use serde_json::{Map, Value, json};
 
 use super::hook::{Hook, HookContract};
-use crate::names::theirs;
+use crate::{
+    claude::{our_input, their_input},
+    names::theirs,
+};
 
 /// What holds for all points of a session.
 #[derive(Clone, Debug, Default)]
@@ -130,25 +133,12 @@ fn own(hook: &Hook, point: &Point, session: &HookSession) -> Value {
 
 /// The arguments as the other program names them, so that scripts find what they look for.
 pub(crate) fn tool_input(call: &ToolCall) -> Value {
-    let mut value: Value = call.arguments.read().unwrap_or_default();
-    if matches!(&*call.name, "fs.read" | "fs.write" | "fs.edit")
-        && let Some(fields) = value.as_object_mut()
-        && let Some(path) = fields.remove("path")
-    {
-        fields.insert("file_path".to_owned(), path);
-    }
-    value
+    their_input(&call.name, call.arguments.read().unwrap_or_default())
 }
 
 /// Arguments that a hook changed, as our tool names them.
-pub(crate) fn own_arguments(call: &ToolCall, mut changed: Value) -> Value {
-    if matches!(&*call.name, "fs.read" | "fs.write" | "fs.edit")
-        && let Some(fields) = changed.as_object_mut()
-        && let Some(path) = fields.remove("file_path")
-    {
-        fields.insert("path".to_owned(), path);
-    }
-    changed
+pub(crate) fn own_arguments(call: &ToolCall, changed: Value) -> Value {
+    our_input(&call.name, changed)
 }
 
 /// What a tool said, and whether it failed.

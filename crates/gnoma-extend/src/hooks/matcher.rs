@@ -2,7 +2,10 @@
 
 use regex_automata::meta::Regex;
 
-use crate::names::theirs;
+use crate::{
+    claude::our_name,
+    names::{ours, theirs},
+};
 
 /// A hook's condition.
 #[derive(Clone, Debug)]
@@ -56,7 +59,8 @@ impl Matcher {
 /// Whether a tool is meant: by its other name, where it has one, else by ours.
 fn is_named(written: &str, name: &str) -> bool {
     // `bash` is not `Bash` to programs that write so; ours with a dot can only be ours.
-    written == theirs(name) || (written == name && name.contains('.'))
+    let is_theirs = written != name && (ours(written) == name || our_name(written) == name);
+    is_theirs || written == theirs(name) || (written == name && name.contains('.'))
 }
 
 /// Whether a glob of `*` and `?` fits.

@@ -6,6 +6,7 @@
 //! holds.
 
 mod answer;
+mod callbacks;
 mod files;
 mod hook;
 mod input;
@@ -15,6 +16,8 @@ mod set;
 mod transcript;
 
 pub use self::{
+    answer::together,
+    callbacks::{Callback, Callbacks, HookCaller},
     files::{Found, of_plugin, read},
     hook::{Hook, HookContract, OWN_TIMEOUT, OwnHook},
     run::{HookRunner, HookWalls},

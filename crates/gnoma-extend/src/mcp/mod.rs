@@ -35,7 +35,7 @@ pub use self::{
     conformance::{Scenario, exercise},
     definition::{Definition, Read, ServerOrigin, ServerReach, read_file},
     login::login,
-    naming::{PREFIX, check_server},
+    naming::{PREFIX, check_server, tool as tool_name},
     oauth::Tokens,
     plugin::of_plugin,
     process::{Enclosure, Stderr, Surroundings},

@@ -55,7 +55,7 @@ fn mark(text: &str) -> String {
 /// The name under which a server's tool is offered. What providers do not take in names is replaced, and
 /// a mark keeps apart what would be the same after that.
 #[must_use]
-pub(super) fn tool(server: &str, tool: &str) -> String {
+pub fn tool(server: &str, tool: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     let replaced: String = tool.chars().map(plain).collect();
     let name = format!("{PREFIX}{server}{BETWEEN}{replaced}");

@@ -55,12 +55,12 @@ pub(super) fn print_json(value: &serde_json::Value) -> Result<Exit> {
 
 /// Writes text to standard output without what hides in it or steers a terminal: a pipe or a file
 /// ends on one, too.
-pub(super) fn print(text: &str) -> Result<Exit> {
+pub(crate) fn print(text: &str) -> Result<Exit> {
     write(&screen::clean(text))
 }
 
 /// Writes what programs read back to standard output, byte for byte. To a terminal like text.
-pub(super) fn print_data(text: &str) -> Result<Exit> {
+pub(crate) fn print_data(text: &str) -> Result<Exit> {
     if std::io::stdout().is_terminal() { print(text) } else { write(text) }
 }
 

@@ -35,7 +35,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 use gnoma_host::HostError;
 
-use self::common::print;
+pub(crate) use self::common::{print, print_data};
 use crate::{
     args::{AgentsSub, Args, ProvidersSub, Sub, advice},
     demo,
@@ -84,12 +84,18 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Attach { session }) => attach::run(session.as_deref(), &turn, around).await,
         Some(Sub::Ps { json }) => ps::run(json, around).await,
         Some(Sub::Protocol { schema, openapi }) => protocol::run(schema, openapi),
+        // On its own it never comes here: its options are not gnoma's.
+        Some(Sub::Claude { .. }) => Err(HostError::usage(LATE_CLAUDE).into()),
         Some(Sub::Doctor) => doctor::run(&turn, around),
         Some(Sub::Update) => update::run(around),
         Some(Sub::Man { dir }) => man::run(dir.as_deref(), around),
         Some(Sub::Completions { shell }) => completions(shell),
     }
 }
+
+/// What is said where `claude` is not the first word.
+const LATE_CLAUDE: &str =
+    "`claude` must be the first word; its options follow, as in `gnoma claude --help`";
 
 /// Refuses words in front of a command.
 fn refuse_words(args: &Args, around: &ProcessEnvironment) -> Result<(), HostError> {

@@ -1,6 +1,8 @@
 //! The session as the pipe gets it from its host: every event once and in order. What was missed is
 //! read before what follows it is shown.
 
+use std::collections::{HashSet, VecDeque};
+
 use anyhow::{Error, Result};
 use gnoma_core::{
     Event,
@@ -26,8 +28,19 @@ pub(crate) struct Attached {
     said: Option<RequestId>,
     /// Why the session takes nothing.
     refusal: Option<RequestError>,
+    /// Requests whose replies are wanted.
+    wanted: HashSet<RequestId>,
+    replies: VecDeque<(RequestId, Result<Reply, RequestError>)>,
     /// It has ended, and has said so.
     is_over: bool,
+}
+
+/// What is heard of a session.
+pub(crate) enum Heard {
+    /// Something happened.
+    Event(Event),
+    /// The reply to a request.
+    Reply(RequestId, Result<Reply, RequestError>),
 }
 
 impl Attached {
@@ -42,6 +55,14 @@ impl Attached {
     ) -> Result<Self> {
         let mut client = host.connect("pipe");
         let session = continuing::open(&mut client, spec, around).await?;
+        Self::join(client, session).await
+    }
+
+    /// Follows a session that this client has opened.
+    ///
+    /// # Errors
+    /// It takes no requests.
+    pub(crate) async fn join(mut client: Client, session: SessionId) -> Result<Self> {
         let attach = Request::Attach { from: None };
         client.request(Some(&session), attach).map_err(HostError::from)?;
         let mut attached = Self {
@@ -51,6 +72,8 @@ impl Attached {
             reading: None,
             said: None,
             refusal: None,
+            wanted: HashSet::new(),
+            replies: VecDeque::new(),
             is_over: false,
         };
         // What was said before is told from what will be said by the number of messages at the start.
@@ -61,8 +84,40 @@ impl Attached {
         Ok(attached)
     }
 
+    /// The session.
+    pub(crate) fn id(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// Sends a request whose reply is heard.
+    ///
+    /// # Errors
+    /// It cannot be sent.
+    pub(crate) fn ask(&mut self, request: Request) -> Result<RequestId, RequestError> {
+        let id = self.client.request(Some(&self.session), request)?;
+        self.wanted.insert(id);
+        Ok(id)
+    }
+
+    /// What is heard next, replies included; `None` where no more will come. Safe to drop and call again.
+    pub(crate) async fn heard(&mut self) -> Option<Heard> {
+        loop {
+            if let Some((id, result)) = self.replies.pop_front() {
+                return Some(Heard::Reply(id, result));
+            }
+            if let Some(event) = self.pop() {
+                return Some(Heard::Event(event));
+            }
+            if self.is_over {
+                return None;
+            }
+            let message = self.client.next().await?;
+            self.take(message);
+        }
+    }
+
     /// Sends a request.
-    pub(super) fn tell(&mut self, request: Request) {
+    pub(crate) fn tell(&mut self, request: Request) {
         let says = matches!(request, Request::Send { .. });
         match self.client.request(Some(&self.session), request) {
             Ok(id) if says => self.said = Some(id),
@@ -78,7 +133,7 @@ impl Attached {
     }
 
     /// The next event; `None` where no more will come. Safe to drop and call again.
-    pub(super) async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.pop() {
                 return Some(event);
@@ -131,6 +186,9 @@ impl Attached {
     }
 
     fn answered(&mut self, id: RequestId, result: Result<Reply, RequestError>) {
+        if self.wanted.remove(&id) {
+            return self.replies.push_back((id, result));
+        }
         if self.said.take_if(|said| *said == id).is_some() {
             self.refusal = result.err();
             return;

@@ -1,15 +1,20 @@
 //! JSON for programs: one result object, or a line for each thing that happens.
 //!
 //! The lines have the shape that drivers of other agents read already (`system`, `assistant`, `user`,
-//! `result`); `routing` and `notice` are ours and may be ignored.
+//! `result`), with all that their strict parsers want; `routing` and `notice` are ours and may be ignored.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use gnoma_core::{
-    Content, Event, Message, ModelRef, RawJson, ResultPart, Role, StopReason, ToolResult, Usage,
-    session::Outcome,
+    CallId, Content, Event, Message, ModelRef, RawJson, ResultPart, Role, StopReason, ToolCall,
+    ToolResult, Usage, session::Outcome,
 };
 use gnoma_guard::firewall::Firewall;
+use gnoma_host::clock;
 use serde_json::{Value, json};
 
 use super::{
@@ -32,6 +37,56 @@ pub(super) struct Json {
     /// The next message is cut off, and the one after it goes on from it.
     is_cut: bool,
     denials: Vec<Value>,
+    sums: Sums,
+}
+
+/// What is told at the end.
+#[derive(Default)]
+struct Sums {
+    /// The calls of the last answer.
+    calls: HashMap<CallId, ToolCall>,
+    /// Since when a model is called.
+    called: Option<Instant>,
+    /// How long models took.
+    answering: Duration,
+    last_call: Usage,
+    micro_usd: u64,
+}
+
+impl Sums {
+    /// An answer has come.
+    fn answered(&mut self, message: &Message) {
+        self.answering += self.called.take().map(|called| called.elapsed()).unwrap_or_default();
+        self.calls = message.tool_calls().map(|call| (call.id.clone(), call.clone())).collect();
+    }
+
+    fn denial(&self, id: &CallId, reason: &str) -> Value {
+        let call = self.calls.get(id);
+        json!({"tool_use_id": id, "reason": reason, "tool_name": call.map(|call| &call.name),
+            "tool_input": call.map(|call| &call.arguments)})
+    }
+}
+
+/// A name that no other message has.
+fn unique() -> String {
+    format!("{:016x}{:016x}", clock::random(), clock::random())
+}
+
+/// Micro-dollars as dollars.
+fn usd(micro_usd: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "no sum is so large")]
+    let micro_usd = micro_usd as f64;
+    micro_usd / 1_000_000.0
+}
+
+fn tokens(usage: Usage) -> Value {
+    json!({
+        "input_tokens": usage.input,
+        "output_tokens": usage.output,
+        "cache_read_input_tokens": usage.cache_read,
+        "cache_creation_input_tokens": usage.cache_write,
+        "reasoning_tokens": usage.reasoning,
+    })
 }
 
 impl Json {
@@ -46,6 +101,7 @@ impl Json {
             joins: false,
             is_cut: false,
             denials: Vec::new(),
+            sums: Sums::default(),
         }
     }
 
@@ -62,6 +118,7 @@ impl Json {
         let content: Vec<_> = message.content().iter().filter_map(block).collect();
         match message.role() {
             Role::Assistant => {
+                self.sums.answered(message);
                 if !std::mem::replace(&mut self.joins, std::mem::take(&mut self.is_cut)) {
                     self.result.clear();
                 }
@@ -69,14 +126,17 @@ impl Json {
                 let model = &self.model.model;
                 self.line(
                     out,
-                    &json!({"type": "assistant", "session_id": session, "message":
-                        {"role": "assistant", "model": model, "content": content}}),
+                    &json!({"type": "assistant", "session_id": session, "uuid": unique(),
+                        "parent_tool_use_id": null, "message": {"id": format!("msg_{}", unique()),
+                        "type": "message", "role": "assistant", "model": model,
+                        "content": content, "stop_reason": message.stop(), "stop_sequence": null,
+                        "usage": tokens(self.sums.last_call)}}),
                 )
             }
             Role::Tool | Role::User => self.line(
                 out,
-                &json!({"type": "user", "session_id": session, "message":
-                    {"role": "user", "content": content}}),
+                &json!({"type": "user", "session_id": session, "uuid": unique(),
+                    "parent_tool_use_id": null, "message": {"role": "user", "content": content}}),
             ),
         }
     }
@@ -92,11 +152,17 @@ impl Json {
                 }
             }
             Event::Started { session, .. } => self.session.clone_from(session),
-            Event::RoundStarted { arm, .. }
-            | Event::ArmChanged { to: arm, .. }
-            | Event::Conferred { author: arm, .. } => self.model.clone_from(arm),
+            Event::RoundStarted { arm, .. } => {
+                self.model.clone_from(arm);
+                self.sums.called = Some(Instant::now());
+            }
+            Event::Usage { round, .. } => self.sums.last_call = *round,
+            Event::Cost { session_micro_usd, .. } => self.sums.micro_usd = *session_micro_usd,
+            Event::ArmChanged { to: arm, .. } | Event::Conferred { author: arm, .. } => {
+                self.model.clone_from(arm);
+            }
             Event::PermissionDecided { call, allowed: false, reason } => {
-                self.denials.push(json!({"tool_use_id": call, "reason": reason}));
+                self.denials.push(self.sums.denial(call, reason));
             }
             Event::Continuing { joins, .. } => self.is_cut = *joins,
             _ => (),
@@ -141,7 +207,7 @@ impl Json {
         let session = &self.session;
         Some(match event {
             Event::Started { session, cwd, tools, mode, .. } => json!({"type": "system",
-                "subtype": "init", "session_id": session, "cwd": cwd,
+                "subtype": "init", "session_id": session, "cwd": cwd, "uuid": unique(),
                 "model": self.model.to_string(), "tools": tools, "permissionMode": mode}),
             Event::Compacted { summary, messages } => json!({"type": "compacted",
                 "session_id": session, "messages": messages, "summary": summary}),
@@ -172,12 +238,17 @@ impl Json {
         out: &mut Output,
     ) -> Result<(), Gone> {
         let Ending { subtype, error, stop, kept_partial } = Ending::of(outcome);
-        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let errors: Vec<_> = error.iter().collect();
         let mut result = json!({
             "type": "result",
             "subtype": subtype,
             "is_error": subtype != "success",
-            "duration_ms": elapsed,
+            "duration_ms": millis(self.started.elapsed()),
+            "duration_api_ms": millis(self.sums.answering),
+            "total_cost_usd": usd(self.sums.micro_usd),
+            "uuid": unique(),
+            "errors": errors,
             "num_turns": rounds,
             "result": self.result,
             "stop_reason": stop,
@@ -185,13 +256,7 @@ impl Json {
             "kept_partial": kept_partial,
             "session_id": self.session,
             "model": self.model.to_string(),
-            "usage": {
-                "input_tokens": usage.input,
-                "output_tokens": usage.output,
-                "cache_read_input_tokens": usage.cache_read,
-                "cache_creation_input_tokens": usage.cache_write,
-                "reasoning_tokens": usage.reasoning,
-            },
+            "usage": tokens(usage),
             "permission_denials": self.denials,
         });
         if let Some(answer) = answer {
@@ -302,7 +367,8 @@ impl Ending {
 /// The result object of a turn that could not begin.
 pub(crate) fn failure(error: &anyhow::Error) -> String {
     let result = json!({"type": "result", "subtype": "error_during_execution", "is_error": true,
-        "num_turns": 0, "result": "", "error": format!("{error:#}")});
+        "num_turns": 0, "result": "", "error": format!("{error:#}"), "duration_ms": 0,
+        "duration_api_ms": 0, "total_cost_usd": 0.0, "session_id": ""});
     format!("{result}\n")
 }
 
@@ -311,7 +377,7 @@ fn names(arms: &[ModelRef]) -> Vec<String> {
 }
 
 /// `value` without secrets in its texts.
-pub(super) fn redacted(value: &Value, firewall: &Firewall) -> Value {
+pub(crate) fn redacted(value: &Value, firewall: &Firewall) -> Value {
     match value {
         Value::String(text) => firewall.text(text).into(),
         Value::Array(items) => items.iter().map(|item| redacted(item, firewall)).collect(),
@@ -331,7 +397,8 @@ fn block(content: &Content) -> Option<Value> {
         Content::Image(image) => {
             json!({"type": "image", "source": source(&image.mime, &image.base64)})
         }
-        Content::Thinking(thinking) => json!({"type": "thinking", "thinking": thinking.text}),
+        Content::Thinking(thinking) => json!({"type": "thinking", "thinking": thinking.text,
+            "signature": thinking.signature.clone().unwrap_or_default()}),
         Content::RedactedThinking(_) => return None,
         Content::ToolCall(call) => {
             json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments})

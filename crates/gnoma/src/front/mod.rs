@@ -6,7 +6,7 @@
 mod ask;
 mod attached;
 pub(crate) mod json;
-mod output;
+pub(crate) mod output;
 mod signals;
 mod text;
 mod view;
@@ -25,7 +25,12 @@ use gnoma_guard::firewall::Firewall;
 use gnoma_schema::Schema;
 use tokio::time::{MissedTickBehavior, interval};
 
-pub(crate) use self::{ask::Asker, attached::Attached, signals::Signals, wording::headline};
+pub(crate) use self::{
+    ask::Asker,
+    attached::{Attached, Heard},
+    signals::Signals,
+    wording::headline,
+};
 use self::{
     json::Json,
     output::{Gone, Output},

@@ -22,10 +22,10 @@ const RETRY: Duration = Duration::from_millis(20);
 
 /// Standard output takes no more: its reader has left, or the disk is full.
 #[derive(Debug)]
-pub(super) struct Gone(pub io::Error);
+pub(crate) struct Gone(pub io::Error);
 
 /// Collects what is ready and writes it in few calls.
-pub(super) struct Output {
+pub(crate) struct Output {
     batch: Vec<u8>,
     /// Between a model and whoever reads text.
     cleaner: Option<Cleaner>,
@@ -35,13 +35,13 @@ pub(super) struct Output {
 impl Output {
     /// `is_text`: what is written is not for programs, or goes to a terminal. A pipe or a file ends on
     /// one, too, so that text is cleaned wherever it goes.
-    pub(super) fn new(is_text: bool) -> Self {
+    pub(crate) fn new(is_text: bool) -> Self {
         let cleaner = is_text.then(|| Cleaner::new(Keep::Text));
         Self { batch: Vec::new(), cleaner, at_line_start: true }
     }
 
     /// Adds text from a model: of text only what shows itself and nothing else.
-    pub(super) fn text(&mut self, text: &str) -> Result<(), Gone> {
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Gone> {
         match &mut self.cleaner {
             Some(cleaner) => self.batch.extend_from_slice(cleaner.push(text).as_bytes()),
             None => self.batch.extend_from_slice(text.as_bytes()),
@@ -53,7 +53,7 @@ impl Output {
     }
 
     /// Ends the line, if one has begun.
-    pub(super) fn end_line(&mut self) -> Result<(), Gone> {
+    pub(crate) fn end_line(&mut self) -> Result<(), Gone> {
         if let Some(cleaner) = &mut self.cleaner {
             let held = mem::replace(cleaner, Cleaner::new(Keep::Text)).finish().text;
             if let Some(last) = held.as_bytes().last() {
@@ -65,17 +65,17 @@ impl Output {
     }
 
     /// Whether more should wait until some has been written.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.batch.len() > MAX_BATCH_BYTES
     }
 
     /// Whether all has been written.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.batch.is_empty()
     }
 
     /// Writes what can be written without waiting.
-    pub(super) fn flush(&mut self) -> Result<(), Gone> {
+    pub(crate) fn flush(&mut self) -> Result<(), Gone> {
         let mut done = 0;
         while done < self.batch.len() && is_writable() {
             let end = (done + PIPE_BUF_BYTES).min(self.batch.len());
@@ -90,7 +90,7 @@ impl Output {
     }
 
     /// Waits until all has been written. Safe to drop and call again.
-    pub(super) async fn written(&mut self) -> Result<(), Gone> {
+    pub(crate) async fn written(&mut self) -> Result<(), Gone> {
         self.flush()?;
         while !self.is_empty() {
             tokio::time::sleep(RETRY).await;

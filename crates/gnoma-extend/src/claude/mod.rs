@@ -1,0 +1,17 @@
+//! Tools as programs know them that drive `claude`: names and arguments, in both directions.
+//!
+//! Everything inside gnoma (guard, rules, history, tools) speaks gnoma's own names. Only what such programs
+//! and the models behind them are shown is put into the other form, and what comes back is put into ours
+//! before anybody judges it.
+
+mod provider;
+mod renamer;
+mod shape;
+
+pub use crate::names::rule as our_rule;
+
+pub use self::{
+    provider::Renamed,
+    renamer::{Renamer, Way},
+    shape::{our_input, our_name, their_input, their_name, their_spec},
+};

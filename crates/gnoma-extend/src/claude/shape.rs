@@ -1,0 +1,283 @@
+//! Which tool of ours is which of theirs, and how their arguments differ.
+
+use gnoma_core::{RawJson, ToolSpec};
+use serde_json::{Map, Value, json};
+
+/// A tool that both have.
+pub(super) struct Shape {
+    /// Our name.
+    pub(super) ours: &'static str,
+    /// Their name.
+    pub(super) theirs: &'static str,
+    /// Arguments that are called otherwise: ours, theirs.
+    pub(super) keys: &'static [(&'static str, &'static str)],
+    /// Numbers that count otherwise, by our name of the argument.
+    pub(super) numbers: &'static [(&'static str, Counting)],
+}
+
+/// How a number differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counting {
+    /// Ours are seconds, theirs milliseconds.
+    Seconds,
+    /// Ours are lines to skip, theirs the number of the first line.
+    Skipped,
+}
+
+impl Counting {
+    pub(super) fn to_theirs(self, number: i64) -> i64 {
+        match self {
+            Self::Seconds => number.saturating_mul(1000),
+            Self::Skipped => number.saturating_add(1),
+        }
+    }
+
+    pub(super) fn to_ours(self, number: i64) -> i64 {
+        match self {
+            Self::Seconds => number.max(0).saturating_add(999) / 1000,
+            Self::Skipped => number.saturating_sub(1).max(0),
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Seconds => "milliseconds",
+            Self::Skipped => "number of the first line, from 1",
+        }
+    }
+}
+
+/// The name of the tool that asks a person.
+const ASK: &str = "ask";
+const ASK_THEIRS: &str = "AskUserQuestion";
+
+const SHAPES: [Shape; 11] = [
+    shape(
+        "bash",
+        "Bash",
+        &[("background", "run_in_background")],
+        &[("timeout", Counting::Seconds)],
+    ),
+    shape("fs.read", "Read", &[("path", "file_path")], &[("offset", Counting::Skipped)]),
+    shape("fs.write", "Write", &[("path", "file_path")], &[]),
+    shape("fs.edit", "Edit", &[("path", "file_path")], &[]),
+    shape("fs.grep", "Grep", &[("max_results", "head_limit")], &[]),
+    shape("fs.glob", "Glob", &[], &[]),
+    shape("fs.ls", "LS", &[], &[]),
+    shape("agent", "Agent", &[], &[]),
+    shape("skill", "Skill", &[("name", "skill"), ("arguments", "args")], &[]),
+    shape("web", "WebFetch", &[], &[]),
+    shape(ASK, ASK_THEIRS, &[], &[]),
+];
+
+const fn shape(
+    ours: &'static str,
+    theirs: &'static str,
+    keys: &'static [(&'static str, &'static str)],
+    numbers: &'static [(&'static str, Counting)],
+) -> Shape {
+    Shape { ours, theirs, keys, numbers }
+}
+
+/// The shape of a tool of ours.
+pub(super) fn of_ours(name: &str) -> Option<&'static Shape> {
+    SHAPES.iter().find(|shape| shape.ours == name)
+}
+
+impl Shape {
+    /// Whether its arguments are built otherwise altogether.
+    pub(super) fn is_built_otherwise(&self) -> bool {
+        self.ours == ASK
+    }
+
+    /// Whether its arguments are the same.
+    pub(super) fn is_same(&self) -> bool {
+        self.keys.is_empty() && self.numbers.is_empty() && !self.is_built_otherwise()
+    }
+}
+
+/// What they call a tool of ours; a tool that they do not have keeps its name.
+#[must_use]
+pub fn their_name(ours: &str) -> &str {
+    of_ours(ours).map_or(ours, |shape| shape.theirs)
+}
+
+/// What we call a tool of theirs.
+#[must_use]
+pub fn our_name(theirs: &str) -> &str {
+    match theirs {
+        "Task" => "agent",
+        "MultiEdit" => "fs.edit",
+        _ => SHAPES.iter().find(|shape| shape.theirs == theirs).map_or(theirs, |shape| shape.ours),
+    }
+}
+
+/// Arguments of a call of the tool that we call `ours`, as they write them.
+#[must_use]
+pub fn their_input(ours: &str, input: Value) -> Value {
+    match (of_ours(ours), input) {
+        (Some(shape), Value::Object(fields)) if shape.is_built_otherwise() => asked_theirs(&fields),
+        (Some(shape), Value::Object(fields)) => {
+            let field = |(name, value): (String, Value)| {
+                let value = counted(shape, &name, value, Counting::to_theirs);
+                let key = shape.keys.iter().find(|(ours, _)| *ours == name);
+                (key.map_or(name, |(_, theirs)| (*theirs).to_owned()), value)
+            };
+            fields.into_iter().map(field).collect()
+        }
+        (_, input) => input,
+    }
+}
+
+/// Arguments of a call as they write them, as our tool of that name takes them.
+#[must_use]
+pub fn our_input(ours: &str, input: Value) -> Value {
+    match (of_ours(ours), input) {
+        (Some(shape), Value::Object(fields)) if shape.is_built_otherwise() => asked_ours(fields),
+        (Some(shape), Value::Object(fields)) => {
+            let field = |(name, value): (String, Value)| {
+                let key = shape.keys.iter().find(|(_, theirs)| *theirs == name);
+                let name = key.map_or(name, |(ours, _)| (*ours).to_owned());
+                let value = counted(shape, &name, value, Counting::to_ours);
+                (name, value)
+            };
+            fields.into_iter().map(field).collect()
+        }
+        (_, input) => input,
+    }
+}
+
+fn counted(shape: &Shape, ours: &str, value: Value, to: fn(Counting, i64) -> i64) -> Value {
+    let counting = shape.numbers.iter().find(|(name, _)| *name == ours);
+    match (counting, value.as_i64()) {
+        (Some((_, counting)), Some(number)) => to(*counting, number).into(),
+        _ => value,
+    }
+}
+
+/// Our one question, as their list of such.
+fn asked_theirs(fields: &Map<String, Value>) -> Value {
+    let choices = fields.get("choices").and_then(Value::as_array);
+    let option = |label: &Value| json!({"label": label, "description": ""});
+    let options: Vec<_> = choices.into_iter().flatten().map(option).collect();
+    let question = fields.get("question").cloned().unwrap_or_default();
+    json!({"questions": [{
+        "question": question, "header": "Question", "options": options, "multiSelect": false,
+    }]})
+}
+
+/// The first of their questions, as ours; what is ours already stays.
+fn asked_ours(mut fields: Map<String, Value>) -> Value {
+    let Some(first) = fields.get("questions").and_then(|all| all.get(0)) else {
+        return Value::Object(fields);
+    };
+    let options = first.get("options").and_then(Value::as_array);
+    let label = |option: &Value| option.get("label").cloned();
+    let choices: Vec<Value> = options.into_iter().flatten().filter_map(label).collect();
+    let question = first.get("question").cloned().unwrap_or_default();
+    fields.remove("questions");
+    json!({"question": question, "choices": choices})
+}
+
+/// A tool as they describe it to a model; what it touches and who may call it stays.
+#[must_use]
+pub fn their_spec(spec: &ToolSpec) -> ToolSpec {
+    let Some(shape) = of_ours(&spec.name) else { return spec.clone() };
+    let mut schema: Value = spec.parameters.read().unwrap_or_default();
+    if shape.is_built_otherwise() {
+        schema = ask_schema();
+    } else {
+        rename(shape, &mut schema);
+    }
+    let parameters = RawJson::of(&schema).unwrap_or_else(|_| spec.parameters.clone());
+    ToolSpec { name: shape.theirs.to_owned(), parameters, ..spec.clone() }
+}
+
+fn rename(shape: &Shape, schema: &mut Value) {
+    for (ours, counting) in shape.numbers {
+        let about = schema.pointer_mut(&format!("/properties/{ours}"));
+        if let Some(Value::Object(about)) = about {
+            about.insert("description".to_owned(), counting.about().into());
+        }
+    }
+    let theirs = |name: &str| {
+        let key = shape.keys.iter().find(|(ours, _)| *ours == name);
+        key.map_or_else(|| name.to_owned(), |(_, theirs)| (*theirs).to_owned())
+    };
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        let all = std::mem::take(properties);
+        *properties = all.into_iter().map(|(name, about)| (theirs(&name), about)).collect();
+    }
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        for name in required {
+            *name = name.as_str().map_or(Value::Null, |name| theirs(name).into());
+        }
+    }
+}
+
+fn ask_schema() -> Value {
+    let option = json!({"type": "object", "required": ["label"], "properties":
+        {"label": {"type": "string"}, "description": {"type": "string"}}});
+    let question = json!({"type": "object", "required": ["question", "options"], "properties":
+        {"question": {"type": "string"}, "header": {"type": "string"},
+         "options": {"type": "array", "items": option}, "multiSelect": {"type": "boolean"}}});
+    json!({"type": "object", "required": ["questions"],
+        "properties": {"questions": {"type": "array", "items": question, "maxItems": 1}}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_go_there_and_back() {
+        let samples = [
+            (
+                "bash",
+                json!({"command": "ls", "timeout": 3, "background": true}),
+                json!({"command": "ls", "timeout": 3000, "run_in_background": true}),
+            ),
+            (
+                "fs.read",
+                json!({"path": "a", "offset": 0, "limit": 5}),
+                json!({"file_path": "a", "offset": 1, "limit": 5}),
+            ),
+            (
+                "fs.edit",
+                json!({"path": "a", "old_string": "x", "new_string": "y"}),
+                json!({"file_path": "a", "old_string": "x", "new_string": "y"}),
+            ),
+            (
+                "fs.grep",
+                json!({"pattern": "x", "max_results": 9}),
+                json!({"pattern": "x", "head_limit": 9}),
+            ),
+            ("mcp__a__b", json!({"path": "a"}), json!({"path": "a"})),
+        ];
+        for (name, ours, theirs) in samples {
+            assert_eq!(their_input(name, ours.clone()), theirs, "{name}");
+            assert_eq!(our_input(name, theirs), ours, "{name}");
+        }
+        assert_eq!(our_input("bash", json!({"timeout": 1})), json!({"timeout": 1}));
+        assert_eq!(our_input("fs.read", json!("no object")), json!("no object"));
+    }
+
+    #[test]
+    fn names_of_all_ages_are_known() {
+        for (theirs, ours) in [("Task", "agent"), ("Agent", "agent"), ("MultiEdit", "fs.edit")] {
+            assert_eq!(our_name(theirs), ours);
+        }
+        assert_eq!(our_name("mcp__x__y"), "mcp__x__y");
+        for shape in &SHAPES {
+            assert_eq!(our_name(their_name(shape.ours)), shape.ours);
+        }
+    }
+
+    #[test]
+    fn a_question_is_asked_in_their_form() {
+        let ours = json!({"question": "Which?", "choices": ["a", "b"]});
+        let theirs = their_input("ask", ours.clone());
+        assert_eq!(theirs["questions"][0]["options"][1]["label"], "b");
+        assert_eq!(our_input("ask", theirs), ours);
+    }
+}

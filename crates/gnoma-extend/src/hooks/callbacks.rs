@@ -1,0 +1,153 @@
+//! Hooks of a program that drives the session: it is called back over its own wire, with the facts that a
+//! hook's program would read, and answers with the JSON that one would print.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use gnoma_core::{
+    lifecycle::{Point, PointAnswer, PointKind},
+    session::PermissionMode,
+    tool::BoxFuture,
+};
+use serde_json::Value;
+use tokio::{task::JoinSet, time::timeout};
+
+use super::{
+    answer::{self, HookEnd, HookRun},
+    files::EVENTS,
+    hook::{Hook, HookContract, USUAL_TIMEOUT},
+    input::{self, HookSession},
+    matcher::Matcher,
+};
+use crate::places::BroughtBy;
+
+/// Most callbacks that a program may register.
+const MAX_CALLBACKS: usize = 1_000;
+/// Longest that one may take.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Messages are not counted here.
+const NO_PROMPT: u64 = 0;
+
+/// Calls a program back.
+pub trait HookCaller: Send + Sync {
+    /// Calls the callback of that id with the facts of a point, and gives its answer. Dropping the future
+    /// takes the question back.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn call(&self, id: &str, facts: Value) -> BoxFuture<'static, Result<Value, String>>;
+}
+
+/// A callback as a program registers it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Callback {
+    /// The event, as Claude names it.
+    pub event: String,
+    /// For which tools or words; empty for all.
+    pub matcher: String,
+    /// What it is called back by.
+    pub id: String,
+    /// How long it may take, in seconds.
+    pub timeout: Option<f64>,
+    /// Where it fails, it blocks.
+    pub fails_closed: bool,
+}
+
+/// The callbacks of a session.
+#[derive(Clone)]
+pub struct Callbacks {
+    hooks: Arc<[Arc<Hook>]>,
+    session: Arc<HookSession>,
+    caller: Arc<dyn HookCaller>,
+}
+
+impl Callbacks {
+    /// Callbacks of the session `session`, which works in `cwd`.
+    #[must_use]
+    pub fn new(
+        callbacks: &[Callback],
+        session: String,
+        cwd: String,
+        caller: Arc<dyn HookCaller>,
+    ) -> Self {
+        let hooks = callbacks.iter().take(MAX_CALLBACKS).filter_map(hook).map(Arc::new).collect();
+        let transcript = String::new();
+        Self { hooks, session: Arc::new(HookSession { id: session, cwd, transcript }), caller }
+    }
+
+    /// Whether gnoma has such an event, so that a callback for it can ever be called.
+    #[must_use]
+    pub fn knows(event: &str) -> bool {
+        EVENTS.iter().any(|(name, _)| *name == event)
+    }
+
+    /// Whether any is called at such a point.
+    #[must_use]
+    pub fn listens(&self, kind: PointKind) -> bool {
+        self.hooks.iter().any(|hook| hook.point == kind)
+    }
+
+    /// Calls those that fit the point, side by side, and puts their answers together.
+    #[must_use]
+    pub fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
+        let kind = point.kind();
+        let name = match &point {
+            Point::ChildStart { name, .. } | Point::ChildStop { name, .. } => Some(name.clone()),
+            point => point.call().map(|call| call.name.clone()),
+        };
+        let fits = |hook: &Hook| {
+            hook.point == kind && name.as_ref().is_none_or(|name| hook.matcher.fits(name))
+        };
+        let point = Arc::new(point);
+        let mut calling = JoinSet::new();
+        for (at, hook) in self.hooks.iter().enumerate().filter(|(_, hook)| fits(hook)) {
+            let (hook, point) = (Arc::clone(hook), Arc::clone(&point));
+            let facts = input::input(&hook, &point, mode, &self.session, NO_PROMPT);
+            let call = self.caller.call(&hook.command, facts);
+            calling.spawn(async move { (at, called(&hook, &point, call).await) });
+        }
+        Box::pin(async move {
+            let mut answers = Vec::new();
+            while let Some(answer) = calling.join_next().await {
+                answers.extend(answer.ok());
+            }
+            answers.sort_by_key(|(at, _)| *at);
+            answer::together(answers.into_iter().map(|(_, answer)| answer))
+        })
+    }
+}
+
+async fn called(
+    hook: &Hook,
+    point: &Point,
+    call: BoxFuture<'static, Result<Value, String>>,
+) -> PointAnswer {
+    let (end, stdout) = match timeout(hook.timeout, call).await {
+        Ok(Ok(value)) => (HookEnd::Code(0), value.to_string()),
+        Ok(Err(why)) => (HookEnd::Failed(format!("failed: {why}")), String::new()),
+        Err(_) => (HookEnd::TimedOut, String::new()),
+    };
+    answer::read(hook, point, &HookRun { end, stdout, stderr: String::new() })
+}
+
+fn hook(callback: &Callback) -> Option<Hook> {
+    let (_, point) = EVENTS.iter().find(|(name, _)| *name == callback.event)?;
+    let seconds = callback.timeout.filter(|seconds| *seconds > 0.0);
+    let timeout = seconds.map_or(USUAL_TIMEOUT, |seconds| {
+        Duration::try_from_secs_f64(seconds).unwrap_or(MAX_TIMEOUT).min(MAX_TIMEOUT)
+    });
+    Some(Hook {
+        name: callback.id.clone(),
+        point: *point,
+        event: callback.event.clone(),
+        matcher: Matcher::read(&callback.matcher),
+        command: callback.id.clone(),
+        timeout,
+        contract: HookContract::Claude,
+        is_async: false,
+        fails_closed: callback.fails_closed,
+        by: BroughtBy::User,
+        origin: PathBuf::new(),
+        root: None,
+    })
+}

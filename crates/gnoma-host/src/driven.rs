@@ -1,0 +1,46 @@
+//! Sessions that a program drives: what it adds to them, beside the settings.
+
+use std::sync::Arc;
+
+use gnoma_config::settings::McpServer;
+use gnoma_core::{Provider, Tool, lifecycle::Lifecycle, protocol::SessionSpec};
+use gnoma_guard::permission::Rule;
+
+/// A session that is being made.
+#[derive(Clone, Copy, Debug)]
+pub struct DrivenSession<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// What it is opened with.
+    pub spec: &'a SessionSpec,
+}
+
+/// A program that drives the sessions of this process, sub-agents included.
+pub trait Driver: Send + Sync {
+    /// Puts something between a provider and all sessions; it is behind their firewalls.
+    fn provider(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        provider
+    }
+
+    /// The tools of a session, made of those that would be `offered`.
+    fn tools(&self, session: DrivenSession<'_>, offered: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>>;
+
+    /// Who is asked at points of a session's life, besides those who would be.
+    fn lifecycle(
+        &self,
+        session: DrivenSession<'_>,
+        added: Arc<dyn Lifecycle>,
+    ) -> Arc<dyn Lifecycle>;
+
+    /// Rules about permissions, besides those of the settings.
+    fn rules(&self) -> Vec<Rule>;
+
+    /// MCP servers, besides those of the settings.
+    fn servers(&self) -> Vec<McpServer>;
+
+    /// No other servers than those are used.
+    fn has_only_its_servers(&self) -> bool;
+
+    /// What is added to a session's system prompt.
+    fn prompt(&self, spec: &SessionSpec) -> Option<String>;
+}

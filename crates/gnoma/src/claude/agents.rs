@@ -1,0 +1,312 @@
+//! Sub-agents that the program defines: the tool that starts them, and what is told of them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gnoma_core::{
+    CallId, Content, RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    protocol::{Overrides, SessionSpec},
+    tool::{Access, BoxFuture, ChildEnd, ChildResult, ChildTask, Tier, ToolKind},
+};
+use gnoma_extend::claude::our_name;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::{control::Control, ids::uuid, names};
+
+/// The tool's name.
+pub(super) const TOOL: &str = "agent";
+/// The agent that may do whatever its parent may.
+const GENERAL: &str = "general-purpose";
+const GENERAL_PROMPT: &str = "You are a sub-agent. Do the task that you are given, and end with a report \
+                              of what you found or did: nothing else of your work is seen.";
+/// Most sub-agents that a program may define.
+const MAX_AGENTS: usize = 200;
+/// Longest description of one, in characters, in that of the tool.
+const MAX_ABOUT_CHARS: usize = 300;
+
+/// A sub-agent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Agent {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) prompt: String,
+    /// All that it has, by our names; `None`: whatever its parent has.
+    pub(super) tools: Option<Vec<String>>,
+    pub(super) withheld: Vec<String>,
+    /// A part of the name of the model that it would rather have.
+    pub(super) model: Option<String>,
+    pub(super) mode: Option<String>,
+    pub(super) max_turns: Option<u32>,
+}
+
+impl Agent {
+    /// Whether it has a tool of ours.
+    pub(super) fn has(&self, tool: &str) -> bool {
+        let is_it = |name: &String| name == tool || name == "*";
+        // Agents start no agents.
+        tool != TOOL
+            && self.tools.as_ref().is_none_or(|tools| tools.iter().any(is_it))
+            && !self.withheld.iter().any(is_it)
+    }
+}
+
+/// The agents that a program defines, and the one that needs no definition.
+pub(super) fn agents(defined: &Map<String, Value>) -> Vec<Agent> {
+    let mut agents: Vec<Agent> =
+        defined.iter().take(MAX_AGENTS).map(|(name, value)| agent(name, value)).collect();
+    if !agents.is_empty() && !defined.contains_key(GENERAL) {
+        agents.push(Agent {
+            name: GENERAL.to_owned(),
+            description: "for any task of several steps".to_owned(),
+            prompt: GENERAL_PROMPT.to_owned(),
+            ..Agent::default()
+        });
+    }
+    agents
+}
+
+fn agent(name: &str, value: &Value) -> Agent {
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let tools = |name: &str| {
+        let tools = value.get(name).and_then(Value::as_array)?;
+        let bare = |tool: &str| our_name(tool.split('(').next().unwrap_or(tool).trim()).to_owned();
+        Some(tools.iter().filter_map(Value::as_str).map(bare).collect::<Vec<_>>())
+    };
+    let turns = value.get("maxTurns").and_then(Value::as_u64);
+    Agent {
+        name: name.to_owned(),
+        description: text("description").unwrap_or_default(),
+        prompt: text("prompt").unwrap_or_default(),
+        tools: tools("tools"),
+        withheld: tools("disallowedTools").unwrap_or_default(),
+        model: text("model").filter(|model| model != "inherit"),
+        mode: text("permissionMode"),
+        max_turns: turns.and_then(|turns| u32::try_from(turns).ok()).filter(|turns| *turns > 0),
+    }
+}
+
+/// The agents, and those that run now. Clones are the same.
+#[derive(Clone, Default)]
+pub(super) struct Agents(Arc<AgentList>);
+
+#[derive(Default)]
+struct AgentList {
+    agents: Mutex<Vec<Agent>>,
+    running: Mutex<Vec<Agent>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Agents {
+    /// Takes in those that the program defines.
+    pub(super) fn define(&self, agents: Vec<Agent>) {
+        *locked(&self.0.agents) = agents;
+    }
+
+    /// All there are.
+    pub(super) fn all(&self) -> Vec<Agent> {
+        locked(&self.0.agents).clone()
+    }
+
+    /// The agent that a session is, by the prompt that it was started with.
+    pub(super) fn of(&self, spec: &SessionSpec) -> Option<Agent> {
+        let system = spec.system.as_ref()?;
+        locked(&self.0.running).iter().rev().find(|agent| agent.prompt == *system).cloned()
+    }
+
+    fn begin(&self, agent: &Agent) -> RunningAgent {
+        locked(&self.0.running).push(agent.clone());
+        RunningAgent { agents: self.clone(), name: agent.name.clone() }
+    }
+}
+
+/// Stands for an agent that runs.
+struct RunningAgent {
+    agents: Agents,
+    name: String,
+}
+
+impl Drop for RunningAgent {
+    fn drop(&mut self) {
+        let mut running = locked(&self.agents.0.running);
+        if let Some(at) = running.iter().position(|agent| agent.name == self.name) {
+            running.remove(at);
+        }
+    }
+}
+
+/// The tool that starts one of the agents.
+pub(super) struct AgentTool {
+    spec: ToolSpec,
+    agents: Agents,
+    control: Control,
+    session: String,
+}
+
+/// What a call asks for.
+#[derive(Deserialize)]
+struct AgentTask {
+    #[serde(default)]
+    description: String,
+    prompt: String,
+    #[serde(default)]
+    subagent_type: Option<String>,
+}
+
+impl AgentTool {
+    /// The tool of `session`.
+    pub(super) fn new(agents: Agents, control: Control, session: String) -> Self {
+        let all = agents.all();
+        let about = |agent: &Agent| {
+            let about: String = agent.description.chars().take(MAX_ABOUT_CHARS).collect();
+            format!("\n- {}: {about}", agent.name)
+        };
+        let names: Vec<_> = all.iter().map(|agent| agent.name.as_str()).collect();
+        let schema = json!({"type": "object", "required": ["description", "prompt", "subagent_type"],
+        "properties": {
+            "description": {"type": "string", "description": "the task in 3 to 5 words"},
+            "prompt": {"type": "string", "description": "the task, with all that it needs"},
+            "subagent_type": {"type": "string", "enum": names},
+        }});
+        let spec = ToolSpec {
+            name: TOOL.to_owned(),
+            description: format!(
+                "Gives a task to a sub-agent, which works on its own and reports once. Agents:{}",
+                all.iter().map(about).collect::<String>()
+            ),
+            parameters: RawJson::of(&schema).unwrap_or_else(|_| RawJson::empty_object()),
+            access: Access::Execute,
+            touches: Arc::default(),
+            kind: ToolKind::Other,
+            tier: Tier::Full,
+        };
+        Self { spec, agents, control, session }
+    }
+
+    /// The agent that a call means.
+    fn meant(&self, task: &AgentTask) -> Result<Agent, String> {
+        let all = self.agents.all();
+        let wanted = task.subagent_type.as_deref().unwrap_or(GENERAL);
+        let names = || all.iter().map(|agent| agent.name.clone()).collect::<Vec<_>>().join(", ");
+        let found = all.iter().find(|agent| agent.name == wanted).cloned();
+        found.ok_or_else(|| format!("there is no agent `{wanted}`; there are {}", names()))
+    }
+}
+
+impl Tool for AgentTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let task =
+            call.arguments.read::<AgentTask>().map_err(|error| format!("arguments: {error}"));
+        let meant = task.and_then(|task| Ok((self.meant(&task)?, task)));
+        let (agents, control) = (self.agents.clone(), self.control.clone());
+        let session = self.session.clone();
+        Box::pin(async move {
+            match meant {
+                Err(why) => ToolOutcome::failed(why),
+                Ok((agent, task)) => {
+                    let told = ToldTask { control, session, call: call.id.clone(), id: uuid() };
+                    run(agents, agent, task, &told, &cx).await
+                }
+            }
+        })
+    }
+}
+
+async fn run(
+    agents: Agents,
+    agent: Agent,
+    task: AgentTask,
+    told: &ToldTask,
+    cx: &ToolCx,
+) -> ToolOutcome {
+    let started = Instant::now();
+    told.started(&agent, &task).await;
+    let running = agents.begin(&agent);
+    let mode = agent.mode.as_deref().and_then(names::mode);
+    let overrides = Overrides {
+        mode: mode.map(|(mode, _)| mode),
+        max_rounds: agent.max_turns,
+        ..Overrides::default()
+    };
+    let system = Some(agent.prompt.clone());
+    let spec = SessionSpec { system, overrides, interactive: true, ..SessionSpec::default() };
+    let content = vec![Content::text(task.prompt)];
+    let (name, preferred_model) = (agent.name.clone(), agent.model.clone());
+    let child = ChildTask { name, spec, content, preferred_model, ..ChildTask::default() };
+    let result = cx.spawn(&told.call, child).await;
+    drop(running);
+    let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let tokens = result.as_ref().map(|result| result.last.usage.total()).unwrap_or_default();
+    let ended = match result {
+        Ok(ChildResult { end: ChildEnd::Completed, text, .. }) => Ok(text),
+        Ok(ChildResult { end: ChildEnd::Cancelled, .. }) => Err("it was cancelled".to_owned()),
+        Ok(ChildResult { end: ChildEnd::Failed(why), .. }) => Err(why),
+        Err(why) => Err(why.to_string()),
+    };
+    match ended {
+        Ok(text) => {
+            told.ended("completed", &text, tokens, took_ms).await;
+            ToolOutcome::done(text)
+        }
+        Err(why) => {
+            told.ended("failed", &why, tokens, took_ms).await;
+            ToolOutcome::failed(format!("the agent did not finish: {why}"))
+        }
+    }
+}
+
+/// What is told of one task.
+struct ToldTask {
+    control: Control,
+    session: String,
+    call: CallId,
+    id: String,
+}
+
+impl ToldTask {
+    async fn started(&self, agent: &Agent, task: &AgentTask) {
+        self.tell(json!({"subtype": "task_started", "description": task.description,
+            "subagent_type": agent.name, "task_type": "local_agent", "prompt": task.prompt}))
+            .await;
+    }
+
+    async fn ended(&self, status: &str, summary: &str, tokens: u64, took_ms: u64) {
+        self.tell(json!({"subtype": "task_notification", "status": status, "summary": summary,
+            "output_file": "", "usage": {"total_tokens": tokens, "tool_uses": 0, "duration_ms": took_ms}}))
+            .await;
+    }
+
+    async fn tell(&self, mut message: Value) {
+        if let Some(fields) = message.as_object_mut() {
+            let more = json!({"type": "system", "task_id": self.id, "tool_use_id": self.call,
+                "uuid": uuid(), "session_id": self.session});
+            fields.extend(more.as_object().cloned().unwrap_or_default());
+        }
+        self.control.tell(message, Some(self.call.as_str().to_owned())).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_are_read() {
+        let defined = json!({"rev": {"description": "reviews", "prompt": "You review",
+            "tools": ["Read", "Bash(git *)"], "disallowedTools": ["Write"], "model": "sonnet",
+            "maxTurns": 3}});
+        let found = agents(defined.as_object().unwrap());
+        let [rev, general] = found.as_slice() else { panic!("{found:?}") };
+        assert!(rev.has("fs.read") && rev.has("bash") && !rev.has("fs.write") && !rev.has(TOOL));
+        assert_eq!((rev.model.as_deref(), rev.max_turns), (Some("sonnet"), Some(3)));
+        assert!(general.has("fs.write") && !general.has(TOOL));
+        assert!(agents(&Map::new()).is_empty());
+    }
+}

@@ -1,0 +1,79 @@
+//! The sessions that calls of the main one have started.
+
+use std::collections::HashMap;
+
+use gnoma_core::{
+    CallId, Event,
+    protocol::{Client, Position, ProcessEvent, Request, ServerMessage},
+    session::PermissionAnswer,
+    store::SessionId,
+};
+use gnoma_host::live::Host;
+
+/// Sees all sessions of the process but the main one.
+pub(super) struct Children {
+    client: Client,
+    main: SessionId,
+    /// How much of each was seen; `None`: where it began is still to be asked for.
+    seen: HashMap<SessionId, Option<Position>>,
+}
+
+impl Children {
+    /// Watches the sessions of `host` besides `main`.
+    pub(super) fn watch(host: &Host, main: SessionId) -> Self {
+        let mut client = host.connect("claude-agents");
+        let _gone = client.request(None, Request::Watch);
+        Self { client, main, seen: HashMap::new() }
+    }
+
+    /// The next thing that happens in one of them. Never where the host is gone. Safe to drop.
+    pub(super) async fn next(&mut self) -> (SessionId, Event) {
+        loop {
+            let Some(message) = self.client.next().await else {
+                return std::future::pending().await;
+            };
+            if let Some(told) = self.take(message) {
+                return told;
+            }
+        }
+    }
+
+    fn take(&mut self, message: ServerMessage) -> Option<(SessionId, Event)> {
+        match message {
+            ServerMessage::Process(ProcessEvent::Opened { session }) if session != self.main => {
+                let _gone = self.client.request(Some(&session), Request::Attach { from: None });
+                self.seen.insert(session, None);
+            }
+            ServerMessage::Process(ProcessEvent::Closed { session }) => {
+                self.seen.remove(&session);
+            }
+            ServerMessage::Snapshot(view) => {
+                let seen = self.seen.get_mut(&view.session)?;
+                if seen.is_none() {
+                    // All from its beginning.
+                    let from = Position { epoch: view.epoch, seq: 0 };
+                    *seen = Some(from);
+                    let attach = Request::Attach { from: Some(from) };
+                    let _gone = self.client.request(Some(&view.session), attach);
+                } else {
+                    *seen = Some(view.position());
+                }
+            }
+            ServerMessage::Event(envelope) => {
+                let seen = self.seen.get_mut(&envelope.session)?.as_mut()?;
+                if envelope.epoch == seen.epoch && envelope.seq > seen.seq {
+                    seen.seq = envelope.seq;
+                    return Some((envelope.session.clone(), envelope.event.clone()));
+                }
+            }
+            ServerMessage::Reply { .. } | ServerMessage::Process(_) => (),
+        }
+        None
+    }
+
+    /// Answers a question of one of them.
+    pub(super) fn answer(&mut self, session: &SessionId, call: CallId, answer: PermissionAnswer) {
+        // Whoever answers too late has no effect.
+        let _late = self.client.request(Some(session), Request::Answer { call, answer });
+    }
+}

@@ -1,0 +1,387 @@
+//! The loop: lines of the program in, messages of the session out.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+
+use anyhow::Result;
+use gnoma_core::{
+    CallId, Content, Event,
+    protocol::{Reply, Request, RequestError, RequestId},
+    session::{PermissionAnswer, PermissionMode, SessionState},
+    store::SessionId,
+};
+use serde_json::Value;
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::{
+    control::Outgoing,
+    flags::OutputForm,
+    input,
+    open::{OpenSession, Openable},
+    permission::Wish,
+    requests,
+    told::Facts,
+    voice::{self, EndedTurn, Voice},
+};
+use crate::{
+    environment::ProcessEnvironment,
+    front::{
+        Heard, Signals, json,
+        output::{Gone, Output},
+    },
+    prompt,
+    report::{self, Exit},
+};
+
+/// How long a question about a call waits for what the model said of it.
+const MAX_HELD: Duration = Duration::from_millis(500);
+/// How long a session may take to end.
+const MAX_ENDING: Duration = Duration::from_secs(30);
+
+/// A program's session.
+pub(super) struct Drive {
+    pub(super) openable: Openable,
+    pub(super) ways: Ways,
+    pub(super) session: Option<OpenSession>,
+    pub(super) voice: Voice,
+    pub(super) facts: Facts,
+    pub(super) state: DriveState,
+    /// What speaks for each sub-agent.
+    pub(super) voices: HashMap<SessionId, Voice>,
+    /// What was asked of the session, and whom the answer is for.
+    pub(super) asked: HashMap<RequestId, AskedBy>,
+    /// Messages that wait until the model's call was told.
+    held: Vec<(Instant, Outgoing)>,
+    out: Output,
+}
+
+/// What wakes the loop.
+pub(super) struct Ways {
+    signals: Signals,
+    lines: mpsc::Receiver<Result<String, String>>,
+    pub(super) opening: JoinSet<Result<OpenSession, String>>,
+    /// Questions that are with the program: the sub-agent's session, where it is one's.
+    pub(super) asking: JoinSet<(Option<SessionId>, CallId, PermissionAnswer)>,
+}
+
+/// How far things are.
+#[derive(Default)]
+pub(super) struct DriveState {
+    /// No more lines come.
+    pub(super) has_read_all: bool,
+    /// The program wants to know whether something is under way.
+    pub(super) tells_states: bool,
+    /// The session is there.
+    pub(super) has_begun: bool,
+    /// What was told last of whether something is under way.
+    pub(super) told_state: &'static str,
+    /// What has come before the session was open.
+    pub(super) early: Vec<Value>,
+    /// The `initialize` that is to be answered.
+    pub(super) initialize: Option<Value>,
+    /// Messages that wait, with the program's id of each.
+    pub(super) queue: VecDeque<(Vec<Content>, Option<String>)>,
+    pub(super) turn: Option<Turn>,
+    /// The program's ids of the messages that began turns.
+    pub(super) turns: Vec<Option<String>>,
+    /// Models that wait for the turn to end.
+    pub(super) later: Vec<Value>,
+    /// What needs approval is denied unasked.
+    pub(super) denies: bool,
+    /// The permission mode that was chosen since the session began.
+    pub(super) mode: Option<PermissionMode>,
+    /// The model that the session began with.
+    pub(super) usual: Option<String>,
+    pub(super) window: Option<u64>,
+    /// The call that has started a sub-agent.
+    pub(super) agent_call: Option<String>,
+    pub(super) has_failed: bool,
+    /// How the program ends, once it does.
+    pub(super) exit: Option<Exit>,
+}
+
+/// A turn that runs.
+pub(super) struct Turn {
+    pub(super) started: Instant,
+    pub(super) ended: Option<EndedTurn>,
+    pub(super) over_budget: bool,
+}
+
+/// Whom a reply is for.
+pub(super) enum AskedBy {
+    /// The program, as the answer to its request of this id.
+    Program(Value),
+    /// Whoever said something: it begins a turn.
+    Said,
+}
+
+/// What has woken the loop.
+enum DriveWoke {
+    Signal(i32),
+    Written(Result<(), Gone>),
+    Line(Option<Result<String, String>>),
+    Opened(Box<Result<OpenSession, String>>),
+    Heard(Option<Heard>),
+    Child(SessionId, Event),
+    Outgoing(Outgoing),
+    Wish(Wish),
+    Answered(Option<SessionId>, CallId, PermissionAnswer),
+    HeldLongEnough,
+}
+
+impl Drive {
+    /// Ready to run.
+    ///
+    /// # Errors
+    /// Signals cannot be heard.
+    pub(super) fn new(openable: Openable, around: &ProcessEnvironment) -> Result<Self> {
+        let tells_pieces = openable.flags.tells.partial;
+        let denies = openable.flags.session.mode.as_deref() == Some("dontAsk");
+        let tells_states = around.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some();
+        let ways = Ways {
+            signals: Signals::new(around.ignores_hangup)?,
+            lines: if openable.flags.streams_in { input::lines() } else { mpsc::channel(1).1 },
+            opening: JoinSet::new(),
+            asking: JoinSet::new(),
+        };
+        let mut drive = Self {
+            voice: Voice::new(&openable.id, None, tells_pieces),
+            ways,
+            session: None,
+            facts: Facts::default(),
+            state: DriveState { denies, tells_states, ..DriveState::default() },
+            voices: HashMap::new(),
+            asked: HashMap::new(),
+            held: Vec::new(),
+            out: Output::new(false),
+            openable,
+        };
+        if !drive.openable.flags.streams_in {
+            drive.read_prompt()?;
+        }
+        Ok(drive)
+    }
+
+    /// The prompt of the command line or of standard input is all there is.
+    fn read_prompt(&mut self) -> Result<()> {
+        let content = prompt::content(&self.openable.flags.words)?;
+        let content = content.ok_or_else(|| {
+            gnoma_host::HostError::usage(
+                "no prompt given; programs add `--input-format stream-json`, and people run `gnoma`",
+            )
+        })?;
+        self.state.queue.push_back((content, None));
+        self.open();
+        Ok(())
+    }
+
+    /// Runs to the end of the program's input and of the work on it.
+    ///
+    /// # Errors
+    /// What was to be written cannot be.
+    pub(super) async fn run(mut self) -> Result<Exit> {
+        while self.state.exit.is_none() {
+            let woke = self.woke().await;
+            if let Err(Gone(error)) = self.handle(woke) {
+                self.state.exit = Some(report::unwritten(error)?);
+            }
+            if self.is_done() && self.state.exit.is_none() {
+                let failed = self.state.has_failed;
+                self.state.exit = Some(if failed { Exit::Failed } else { Exit::Done });
+            }
+        }
+        if let Err(Gone(error)) = self.out.written().await {
+            report::unwritten(error)?;
+        }
+        self.close().await;
+        Ok(self.state.exit.unwrap_or(Exit::Done))
+    }
+
+    /// Whether nothing is left to do.
+    fn is_done(&self) -> bool {
+        let DriveState { has_read_all, queue, turn, .. } = &self.state;
+        *has_read_all
+            && queue.is_empty()
+            && turn.is_none()
+            && self.ways.opening.is_empty()
+            && self.state.initialize.is_none()
+            && self.asked.is_empty()
+            && self.out.is_empty()
+    }
+
+    async fn woke(&mut self) -> DriveWoke {
+        let Self { openable, ways, session, state, held, out, .. } = self;
+        let until = held.iter().map(|(until, _)| *until).min();
+        let (writes, listens) = (!out.is_empty(), !out.is_full());
+        let reads = !state.has_read_all;
+        tokio::select! {
+            biased;
+            signal = ways.signals.next() => DriveWoke::Signal(signal),
+            line = ways.lines.recv(), if reads => DriveWoke::Line(line),
+            heard = heard(session), if listens => heard,
+            Some(opened) = ways.opening.join_next() => {
+                DriveWoke::Opened(Box::new(opened.unwrap_or_else(|error| Err(error.to_string()))))
+            }
+            Some(Ok((session, call, answer))) = ways.asking.join_next() => {
+                DriveWoke::Answered(session, call, answer)
+            }
+            Some(wish) = openable.wished.recv() => DriveWoke::Wish(wish),
+            Some(outgoing) = openable.outgoing.recv(), if listens => DriveWoke::Outgoing(outgoing),
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                DriveWoke::HeldLongEnough
+            }
+            written = out.written(), if writes => DriveWoke::Written(written),
+        }
+    }
+
+    fn handle(&mut self, woke: DriveWoke) -> Result<(), Gone> {
+        match woke {
+            DriveWoke::Signal(signal) => self.state.exit = Some(Exit::Signalled(signal)),
+            DriveWoke::Written(written) => return written,
+            DriveWoke::Line(line) => return self.line(line),
+            DriveWoke::Opened(opened) => return self.opened(*opened),
+            DriveWoke::Heard(Some(Heard::Event(event))) => return self.event(&event),
+            DriveWoke::Heard(Some(Heard::Reply(id, result))) => return self.replied(id, result),
+            DriveWoke::Heard(None) => return self.gone(),
+            DriveWoke::Child(session, event) => return self.child(&session, &event),
+            DriveWoke::Outgoing(outgoing) => return self.hold(outgoing),
+            DriveWoke::Wish(wish) => self.wish(wish),
+            DriveWoke::Answered(session, call, answer) => {
+                self.answered(session.as_ref(), call, answer)
+            }
+            DriveWoke::HeldLongEnough => (),
+        }
+        self.release()
+    }
+
+    /// Writes a message, where it is wanted.
+    pub(super) fn tell(&mut self, message: &Value) -> Result<(), Gone> {
+        let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
+        // What the program answers comes back as it was asked.
+        let is_question = kind.starts_with("control_");
+        let shown = match is_question {
+            true => message.to_string(),
+            false => json::redacted(message, &self.openable.firewall).to_string(),
+        };
+        match (self.openable.flags.output, kind) {
+            (OutputForm::Stream, _) | (OutputForm::Json, "result") => {
+                self.out.text(&format!("{shown}\n"))?
+            }
+            (OutputForm::Text, "result") => {
+                let text = message.get("result").and_then(Value::as_str).unwrap_or_default();
+                let text = self.openable.firewall.text(text).into_owned();
+                self.out.text(&format!("{text}\n"))?;
+            }
+            _ => (),
+        }
+        self.out.flush()
+    }
+
+    /// Asks the session something.
+    pub(super) fn ask(&mut self, request: Request, asked: AskedBy) -> Result<(), Gone> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        match session.main.ask(request) {
+            Ok(id) => {
+                self.asked.insert(id, asked);
+                Ok(())
+            }
+            Err(error) => self.came_of(asked, Err(error)),
+        }
+    }
+
+    fn replied(&mut self, id: RequestId, result: Result<Reply, RequestError>) -> Result<(), Gone> {
+        match self.asked.remove(&id) {
+            Some(asked) => self.came_of(asked, result),
+            None => Ok(()),
+        }
+    }
+
+    fn came_of(&mut self, asked: AskedBy, result: Result<Reply, RequestError>) -> Result<(), Gone> {
+        match (asked, result) {
+            (AskedBy::Program(id), result) => {
+                let answer = requests::answer(result, self.voice.model(), self.state.window);
+                self.tell(&requests::response(&id, answer))
+            }
+            (AskedBy::Said, Err(error)) => {
+                self.state.turn = None;
+                self.state.has_failed = true;
+                let session = self.facts.session.clone();
+                self.tell(&voice::failure(&error.cause, &session))?;
+                self.next_turn()
+            }
+            (AskedBy::Said, Ok(_)) => Ok(()),
+        }
+    }
+
+    /// Keeps a message until the call that it is about was told.
+    pub(super) fn hold(&mut self, outgoing: Outgoing) -> Result<(), Gone> {
+        if self.is_told(&outgoing) {
+            return self.tell(&outgoing.message);
+        }
+        self.held.push((Instant::now() + MAX_HELD, outgoing));
+        Ok(())
+    }
+
+    fn is_told(&self, outgoing: &Outgoing) -> bool {
+        let has = |call: &str| {
+            self.voice.has_told(call) || self.voices.values().any(|voice| voice.has_told(call))
+        };
+        outgoing.after_call.as_deref().is_none_or(has)
+    }
+
+    /// Writes what waits no longer.
+    pub(super) fn release(&mut self) -> Result<(), Gone> {
+        let now = Instant::now();
+        for (until, outgoing) in std::mem::take(&mut self.held) {
+            if until <= now || self.is_told(&outgoing) {
+                self.tell(&outgoing.message)?;
+            } else {
+                self.held.push((until, outgoing));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn release_all(&mut self) -> Result<(), Gone> {
+        while let Ok(outgoing) = self.openable.outgoing.try_recv() {
+            self.held.push((Instant::now(), outgoing));
+        }
+        for (_, outgoing) in std::mem::take(&mut self.held) {
+            self.tell(&outgoing.message)?;
+        }
+        Ok(())
+    }
+
+    async fn close(&mut self) {
+        if let Some(OpenSession { mut main, children: _ }) = self.session.take() {
+            main.tell(Request::Close);
+            let ended = async {
+                while let Some(event) = main.next().await {
+                    if matches!(event, Event::State(SessionState::Closed)) {
+                        break;
+                    }
+                }
+            };
+            let _late = timeout(MAX_ENDING, ended).await;
+        }
+        self.openable.host.shut_down().await;
+    }
+}
+
+/// What is heard of the session and those that it has started.
+async fn heard(session: &mut Option<OpenSession>) -> DriveWoke {
+    match session {
+        None => std::future::pending().await,
+        Some(OpenSession { main, children }) => tokio::select! {
+            biased;
+            heard = main.heard() => DriveWoke::Heard(heard),
+            (session, event) = children.next() => DriveWoke::Child(session, event),
+        },
+    }
+}

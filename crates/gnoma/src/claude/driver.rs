@@ -1,0 +1,152 @@
+//! What the program adds to the sessions of this process.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gnoma_config::settings::McpServer;
+use gnoma_core::{Provider, Tool, lifecycle::Lifecycle, protocol::SessionSpec};
+use gnoma_extend::{
+    claude::{Renamed, our_name},
+    hooks::{Callback, Callbacks},
+};
+use gnoma_guard::permission::{Origin, Rule, RuleAction};
+use gnoma_host::driven::{DrivenSession, Driver};
+
+use super::{
+    agents::{AgentTool, Agents, TOOL},
+    control::Control,
+    flags::ToolFlags,
+    mcp::SdkServer,
+    permission::Permission,
+    points::{AgentOf, Caller, Points},
+};
+
+/// What a program has said about its session before that opens.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) callbacks: Vec<Callback>,
+    pub(super) sdk_servers: Vec<SdkServer>,
+    /// What is added to the system prompt.
+    pub(super) append: Option<String>,
+    /// The id of the session.
+    pub(super) session: String,
+}
+
+/// What the program adds to the sessions of this process.
+pub(super) struct Program {
+    pub(super) control: Control,
+    pub(super) permission: Permission,
+    pub(super) agents: Agents,
+    pub(super) tools: ToolFlags,
+    pub(super) rules: Vec<Rule>,
+    pub(super) servers: Vec<McpServer>,
+    pub(super) only_these_servers: bool,
+    pub(super) said: Mutex<Said>,
+}
+
+impl Program {
+    /// What it has said.
+    pub(super) fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a tool is on offer.
+    fn offers(&self, name: &str) -> bool {
+        let is_withheld = |listed: &String| our_name(listed) == name;
+        if self.tools.disallowed.iter().any(is_withheld) {
+            return false;
+        }
+        // What reads stored results back belongs to the others, and jobs to the shell.
+        let is_own = name != "read_result" && !name.starts_with("mcp__");
+        let name = if name == "job" { "bash" } else { name };
+        match &self.tools.base {
+            Some(base) if is_own => base.iter().any(|listed| our_name(listed) == name),
+            Some(_) | None => name != "ask" || self.permission.asks(),
+        }
+    }
+}
+
+/// The rules of lists such as `Bash(git add:*)`, and what cannot be used of them, a sentence each.
+pub(super) fn rules(tools: &ToolFlags) -> (Vec<Rule>, Vec<String>) {
+    let (mut rules, mut faults) = (Vec::new(), Vec::new());
+    let both = [(RuleAction::Allow, &tools.allowed), (RuleAction::Deny, &tools.disallowed)];
+    for (action, listed) in both {
+        for written in listed {
+            let Some(text) = gnoma_extend::claude::our_rule(written) else { continue };
+            match Rule::parse(action, &text, Origin::Flag) {
+                Ok(rule) => rules.push(rule),
+                Err(error) => faults.push(format!("`{written}` has no effect: {error}")),
+            }
+        }
+    }
+    // Starting an agent does nothing by itself: each of its calls is judged.
+    rules.extend(Rule::parse(RuleAction::Allow, TOOL, Origin::Flag));
+    (rules, faults)
+}
+
+impl Driver for Program {
+    fn provider(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        Arc::new(Renamed::new(provider))
+    }
+
+    fn tools(
+        &self,
+        session: DrivenSession<'_>,
+        mut offered: Vec<Arc<dyn Tool>>,
+    ) -> Vec<Arc<dyn Tool>> {
+        let mut said = self.said();
+        let agent = self.agents.of(session.spec);
+        if agent.is_none() {
+            session.id.clone_into(&mut said.session);
+        }
+        if agent.is_none() && !self.agents.all().is_empty() {
+            let (agents, control) = (self.agents.clone(), self.control.clone());
+            offered.retain(|tool| tool.spec().name != TOOL);
+            offered.push(Arc::new(AgentTool::new(agents, control, said.session.clone())));
+        }
+        offered.extend(said.sdk_servers.iter().flat_map(|server| server.tools.iter().cloned()));
+        offered.retain(|tool| {
+            let name = &tool.spec().name;
+            self.offers(name) && agent.as_ref().is_none_or(|agent| agent.has(name))
+        });
+        offered
+    }
+
+    fn lifecycle(
+        &self,
+        session: DrivenSession<'_>,
+        added: Arc<dyn Lifecycle>,
+    ) -> Arc<dyn Lifecycle> {
+        let said = self.said();
+        let agent = self.agents.of(session.spec);
+        let agent = agent.map(|agent| AgentOf { id: session.id.to_owned(), name: agent.name });
+        let caller =
+            Caller { control: self.control.clone(), permission: self.permission.clone(), agent };
+        let cwd = session.spec.folder.display().to_string();
+        let callbacks =
+            Callbacks::new(&said.callbacks, said.session.clone(), cwd, Arc::new(caller));
+        Arc::new(Points { added, callbacks, permission: self.permission.clone() })
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        self.rules.clone()
+    }
+
+    fn servers(&self) -> Vec<McpServer> {
+        self.servers.clone()
+    }
+
+    fn has_only_its_servers(&self) -> bool {
+        self.only_these_servers
+    }
+
+    fn prompt(&self, spec: &SessionSpec) -> Option<String> {
+        let is_agent = self.agents.of(spec).is_some();
+        let place = spec.system.as_ref().map(|_| {
+            let folder = spec.folder.display();
+            format!("Working folder: {folder}\nOperating system: {}", std::env::consts::OS)
+        });
+        let append = self.said().append.clone().filter(|_| !is_agent);
+        let parts: Vec<_> = append.into_iter().chain(place).collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
+    }
+}

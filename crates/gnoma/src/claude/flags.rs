@@ -1,0 +1,354 @@
+//! The command line of `claude` as the SDKs write it. Pure.
+
+use std::path::PathBuf;
+
+/// What a program asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Flags {
+    /// Words that are no flag: a prompt.
+    pub words: Vec<String>,
+    /// Messages come as JSON lines on standard input.
+    pub streams_in: bool,
+    /// What is written.
+    pub output: OutputForm,
+    /// What the session is opened with.
+    pub session: SessionFlags,
+    /// Which tools there are, and which need no approval.
+    pub tools: ToolFlags,
+    /// What is told besides.
+    pub tells: TellFlags,
+    /// What is asked for and not done, a sentence each.
+    pub unheard: Vec<String>,
+}
+
+/// What is written to standard output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum OutputForm {
+    /// The answer.
+    #[default]
+    Text,
+    /// The result object.
+    Json,
+    /// A line for each thing that happens.
+    Stream,
+}
+
+/// What the session is opened with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct SessionFlags {
+    pub model: Option<String>,
+    pub system: Option<String>,
+    pub append: Option<String>,
+    pub mode: Option<String>,
+    pub skips_permissions: bool,
+    pub resume: Option<String>,
+    pub continues: bool,
+    pub forks: bool,
+    pub id: Option<String>,
+    pub keeps_nothing: bool,
+    pub max_turns: Option<u32>,
+    pub max_usd: Option<f64>,
+    pub folders: Vec<PathBuf>,
+    /// Texts or files.
+    pub servers: Vec<String>,
+    pub only_these_servers: bool,
+    /// Sub-agents as JSON.
+    pub agents: Option<String>,
+    /// A JSON schema that answers must fit.
+    pub schema: Option<String>,
+}
+
+/// Which tools there are, and which need no approval.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ToolFlags {
+    /// All that there are of the built-in ones; `None`: the usual ones.
+    pub base: Option<Vec<String>>,
+    pub allowed: Vec<String>,
+    pub disallowed: Vec<String>,
+    /// Questions are put to the program.
+    pub asks: bool,
+}
+
+/// What is told besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TellFlags {
+    pub partial: bool,
+    pub replays: bool,
+    pub help: bool,
+    pub version: bool,
+}
+
+/// Flags that say nothing here: with a value or without.
+const WITHOUT_EFFECT: [&str; 5] =
+    ["--verbose", "--print", "-p", "--await-initialize", "--debug-to-stderr"];
+const VALUES_WITHOUT_EFFECT: [&str; 3] =
+    ["--debug-file", "--initialize-fields", "--project-config-root"];
+/// Flags with a value, which may begin with dashes itself.
+const VALUED: [&str; 26] = [
+    "--output-format",
+    "--input-format",
+    "--model",
+    "--system-prompt",
+    "--system-prompt-file",
+    "--append-system-prompt",
+    "--append-system-prompt-file",
+    "--permission-mode",
+    "--permission-prompt-tool",
+    "--allowedTools",
+    "--allowed-tools",
+    "--disallowedTools",
+    "--disallowed-tools",
+    "--tools",
+    "--max-turns",
+    "--max-budget-usd",
+    "--session-id",
+    "--add-dir",
+    "--mcp-config",
+    "--agents",
+    "--fallback-model",
+    "--betas",
+    "--settings",
+    "--json-schema",
+    "--thinking",
+    "--effort",
+];
+
+/// Flags with a value that nothing is done for, and why.
+const UNHEARD: [(&str, &str); 17] = [
+    ("--fallback-model", "gnoma's router chooses who takes over"),
+    ("--betas", "they are features of one vendor's API"),
+    ("--task-budget", "there is no budget of tokens; `--max-budget-usd` is one of money"),
+    ("--settings", "gnoma's own settings hold"),
+    ("--managed-settings", "gnoma's own settings hold"),
+    ("--setting-sources", "gnoma's own settings and what you trust decide what is loaded"),
+    ("--plugin-dir", "add the plugin to gnoma instead"),
+    ("--plugin-dir-no-mcp", "add the plugin to gnoma instead"),
+    ("--thinking", "gnoma chooses how hard a model thinks"),
+    ("--thinking-display", "thinking is shown as the provider sends it"),
+    ("--max-thinking-tokens", "gnoma chooses how hard a model thinks"),
+    ("--effort", "gnoma chooses how hard a model thinks"),
+    ("--resume-session-at", "a session is resumed at its end"),
+    ("--resume-drops-turn", "a session is resumed at its end"),
+    ("--channels", "there are no channels"),
+    ("--agent", "the main session is no sub-agent"),
+    ("--permission-prompts", "questions are put as always"),
+];
+/// The same, without a value.
+const UNHEARD_SWITCHES: [(&str, &str); 6] = [
+    ("--include-hook-events", "what hooks do is not told"),
+    ("--session-mirror", "sessions are kept in gnoma's own store"),
+    ("--managed-settings-in-initialize", "gnoma's own settings hold"),
+    ("--debug", "set GNOMA_LOG instead"),
+    ("--chrome", "there is no browser"),
+    ("--ide", "there is no link to an editor here"),
+];
+
+impl Flags {
+    /// Reads the words of a command line.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn read(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut flags = Self::default();
+        let mut words = words.into_iter().peekable();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                flags.words.extend(words);
+                break;
+            }
+            if !word.starts_with('-') || word == "-" {
+                flags.words.push(word);
+                continue;
+            }
+            let (name, mut value) = match word.split_once('=') {
+                Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+                None => (word, None),
+            };
+            if flags.switch(&name) {
+                continue;
+            }
+            if value.is_none() {
+                let next_is_flag = words.peek().is_none_or(|next| next.starts_with("--"));
+                let is_alone = next_is_flag && !VALUED.contains(&name.as_str());
+                value = if is_alone { Some(String::new()) } else { words.next() };
+            }
+            let value = value.ok_or_else(|| format!("`{name}` needs a value"))?;
+            flags.option(&name, value)?;
+        }
+        Ok(flags)
+    }
+
+    /// Takes a flag that has no value; whether it is one.
+    fn switch(&mut self, name: &str) -> bool {
+        let Self { session, tools: _, tells, .. } = self;
+        match name {
+            "--continue" | "-c" => session.continues = true,
+            "--fork-session" => session.forks = true,
+            "--no-session-persistence" => session.keeps_nothing = true,
+            "--strict-mcp-config" => session.only_these_servers = true,
+            "--dangerously-skip-permissions" => {
+                session.skips_permissions = true;
+                session.mode.get_or_insert_with(|| "bypassPermissions".to_owned());
+            }
+            "--allow-dangerously-skip-permissions" => session.skips_permissions = true,
+            "--include-partial-messages" => tells.partial = true,
+            "--replay-user-messages" => tells.replays = true,
+            "--help" | "-h" => tells.help = true,
+            "--version" | "-v" => tells.version = true,
+            name if WITHOUT_EFFECT.contains(&name) => (),
+            name => match UNHEARD_SWITCHES.iter().find(|(switch, _)| *switch == name) {
+                Some((_, why)) => self.unheard.push(format!("`{name}` has no effect: {why}")),
+                None => return false,
+            },
+        }
+        true
+    }
+
+    fn option(&mut self, name: &str, value: String) -> Result<(), String> {
+        let Self { session, tools, .. } = self;
+        match name {
+            "--output-format" => self.output = form(&value)?,
+            "--input-format" => self.streams_in = form(&value)? == OutputForm::Stream,
+            "--model" => session.model = Some(value),
+            "--system-prompt" => session.system = Some(value),
+            "--system-prompt-file" => session.system = Some(text_of(name, &value)?),
+            "--append-system-prompt" => session.append = Some(value),
+            "--append-system-prompt-file" => session.append = Some(text_of(name, &value)?),
+            "--permission-mode" => session.mode = Some(value),
+            "--permission-prompt-tool" if value == "stdio" => tools.asks = true,
+            "--permission-prompt-tool" => self.unheard.push(format!(
+                "questions are not put to the tool `{value}`: only `stdio` is known, so what needs \
+                 approval is denied"
+            )),
+            "--allowedTools" | "--allowed-tools" => tools.allowed.extend(listed(&value)),
+            "--disallowedTools" | "--disallowed-tools" => tools.disallowed.extend(listed(&value)),
+            "--tools" if value == "default" => tools.base = None,
+            "--tools" => tools.base = Some(listed(&value)),
+            "--max-turns" => session.max_turns = Some(number(name, &value)?),
+            "--max-budget-usd" => {
+                let usd = value.parse::<f64>().ok().filter(|usd| usd.is_finite() && *usd > 0.0);
+                let wrong = || format!("`{name}` needs an amount above 0, not `{value}`");
+                session.max_usd = Some(usd.ok_or_else(wrong)?);
+            }
+            "--resume" | "-r" if value.is_empty() => session.continues = true,
+            "--resume" | "-r" => session.resume = Some(value),
+            "--session-id" => session.id = Some(value),
+            "--add-dir" => session.folders.push(value.into()),
+            "--mcp-config" => session.servers.push(value),
+            "--agents" => session.agents = Some(value),
+            "--json-schema" => session.schema = Some(value),
+            name if VALUES_WITHOUT_EFFECT.contains(&name) => (),
+            name => {
+                let why = UNHEARD.iter().find(|(flag, _)| *flag == name).map(|(_, why)| *why);
+                let why = why.unwrap_or("gnoma does not know it");
+                self.unheard.push(format!("`{name}` has no effect: {why}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn form(value: &str) -> Result<OutputForm, String> {
+    match value {
+        "text" => Ok(OutputForm::Text),
+        "json" => Ok(OutputForm::Json),
+        "stream-json" => Ok(OutputForm::Stream),
+        _ => Err(format!("`{value}` is no format; known are text, json and stream-json")),
+    }
+}
+
+fn number(name: &str, value: &str) -> Result<u32, String> {
+    let parsed = value.parse::<u32>().ok().filter(|number| *number > 0);
+    parsed.ok_or_else(|| format!("`{name}` needs a number above 0, not `{value}`"))
+}
+
+fn text_of(name: &str, path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("`{name}`: cannot read {path}: {error}"))
+}
+
+/// The entries of a list with commas or blanks; those in brackets belong to an entry.
+pub(super) fn listed(text: &str) -> Vec<String> {
+    let (mut parts, mut depth) = (vec![String::new()], 0_usize);
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => (),
+        }
+        if depth == 0 && (c == ',' || c.is_whitespace()) {
+            parts.push(String::new());
+        } else if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts.retain(|part| !part.trim().is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Flags {
+        Flags::read(words.iter().map(|word| (*word).to_owned())).unwrap()
+    }
+
+    #[test]
+    fn what_the_python_sdk_writes_is_read() {
+        let flags = read(&[
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--system-prompt",
+            "",
+            "--allowedTools",
+            "Bash(git add:*),mcp__calc__add",
+            "--max-turns",
+            "2",
+            "--permission-prompt-tool",
+            "stdio",
+            "--resume=-x",
+            "--include-partial-messages",
+            "--setting-sources=",
+            "--input-format",
+            "stream-json",
+        ]);
+        assert!(flags.streams_in && flags.output == OutputForm::Stream && flags.tells.partial);
+        assert_eq!(flags.tools.allowed, ["Bash(git add:*)", "mcp__calc__add"]);
+        assert!(flags.tools.asks);
+        assert_eq!(flags.session.system.as_deref(), Some(""));
+        assert_eq!(flags.session.resume.as_deref(), Some("-x"));
+        assert_eq!(flags.session.max_turns, Some(2));
+        assert_eq!(flags.unheard.len(), 1, "{:?}", flags.unheard);
+    }
+
+    #[test]
+    fn what_the_npm_sdk_writes_is_read() {
+        let flags = read(&[
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--input-format",
+            "stream-json",
+            "--thinking=adaptive",
+            "--permission-prompt-tool=stdio",
+            "--tools=",
+            "--model=m1",
+            "--allow-dangerously-skip-permissions",
+            "--permission-mode=bypassPermissions",
+        ]);
+        assert_eq!(flags.tools.base, Some(Vec::new()));
+        assert_eq!(flags.session.model.as_deref(), Some("m1"));
+        assert!(flags.session.skips_permissions && flags.tools.asks);
+        assert_eq!(flags.unheard.len(), 1, "{:?}", flags.unheard);
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        let flags = read(&["--from-the-future", "1", "hi"]);
+        assert!(flags.unheard[0].contains("--from-the-future"), "{flags:?}");
+        assert_eq!(flags.words, ["hi"]);
+        assert!(Flags::read(["--max-turns".to_owned(), "0".to_owned()]).is_err());
+        assert!(Flags::read(["--model".to_owned()]).is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! The program's requests, as they are done.
+
+use gnoma_core::{RawJson, protocol::Request};
+use serde_json::{Value, json};
+
+use super::{
+    agents,
+    drive::{AskedBy, Drive},
+    mcp::SdkServer,
+    names, requests,
+    requests::ProgramRequest,
+    start, told,
+};
+use crate::{front::output::Gone, report};
+
+impl Drive {
+    /// A request of the program's.
+    pub(super) fn request(&mut self, message: Value) -> Result<(), Gone> {
+        let id = message.get("request_id").cloned().unwrap_or_default();
+        let request = message.get("request").cloned().unwrap_or_default();
+        let subtype = request.get("subtype").and_then(Value::as_str);
+        if subtype == Some("initialize") {
+            return self.initialize(id, &request);
+        }
+        let wanted = match requests::wanted(&request) {
+            Ok(wanted) => wanted,
+            Err(why) => return self.tell(&requests::response(&id, Err(why))),
+        };
+        if !self.state.has_begun && wanted != ProgramRequest::Nothing {
+            self.state.early.push(message);
+            self.open();
+            return Ok(());
+        }
+        self.wanted(id, wanted, message)
+    }
+
+    fn wanted(&mut self, id: Value, wanted: ProgramRequest, message: Value) -> Result<(), Gone> {
+        let done = match wanted {
+            ProgramRequest::Nothing => Ok(json!({})),
+            ProgramRequest::Interrupt => {
+                self.interrupt();
+                Ok(json!({"still_queued": []}))
+            }
+            ProgramRequest::McpStatus => Ok(told::mcp_status(&self.facts, &self.openable.program)),
+            ProgramRequest::Mode(mode) => self.set_mode(&mode).map(|()| json!({"mode": mode})),
+            ProgramRequest::Ask(request) => return self.ask(*request, AskedBy::Program(id)),
+            ProgramRequest::Model(_) | ProgramRequest::Rewind(_) if self.state.turn.is_some() => {
+                self.state.later.push(message);
+                return Ok(());
+            }
+            ProgramRequest::Model(model) => {
+                let (vendor, usual) =
+                    (self.openable.vendor.as_deref(), self.state.usual.as_deref());
+                let request = requests::model(model.as_deref(), vendor, usual);
+                return self.ask(request, AskedBy::Program(id));
+            }
+            ProgramRequest::Rewind(message) => match self.turns_since(&message) {
+                Some(turns) => {
+                    let request = Request::Rewind { turns, files: true, conversation: false };
+                    return self.ask(request, AskedBy::Program(id));
+                }
+                None => Err(format!("no turn of this session began with the message `{message}`")),
+            },
+        };
+        self.tell(&requests::response(&id, done))
+    }
+
+    /// How many turns there were from the one on that a message began.
+    fn turns_since(&self, message: &str) -> Option<usize> {
+        let turns = &self.state.turns;
+        let at = turns.iter().position(|id| id.as_deref() == Some(message))?;
+        Some(turns.len() - at)
+    }
+
+    /// Changes how much is asked.
+    ///
+    /// # Errors
+    /// There is no such mode.
+    pub(super) fn set_mode(&mut self, name: &str) -> Result<(), String> {
+        let (mode, denies) = names::mode(name).ok_or_else(names::unknown_mode)?;
+        (self.state.denies, self.state.mode, self.facts.mode) = (denies, Some(mode), mode);
+        self.openable.program.permission.set_denies(denies);
+        if let Some(session) = &mut self.session {
+            session.main.tell(Request::SetMode { mode });
+        }
+        Ok(())
+    }
+
+    /// What the program brings along. It is answered once the session is open.
+    fn initialize(&mut self, id: Value, request: &Value) -> Result<(), Gone> {
+        if self.session.is_some() || self.state.initialize.is_some() {
+            let why = "the session was initialized before".to_owned();
+            return self.tell(&requests::response(&id, Err(why)));
+        }
+        let (callbacks, faults) = start::callbacks(request.get("hooks"));
+        for fault in faults {
+            report::say(format_args!("gnoma: {fault}"));
+        }
+        let text = |name: &str| request.get(name).and_then(Value::as_str).map(str::to_owned);
+        let program = &self.openable.program;
+        {
+            let mut said = program.said();
+            said.callbacks = callbacks;
+            if let Some(append) = text("appendSystemPrompt") {
+                said.append = Some(append);
+            }
+            said.sdk_servers = Vec::<SdkServer>::new();
+        }
+        if let Some(Value::Object(defined)) = request.get("agents") {
+            program.agents.define(agents::agents(defined));
+        }
+        let servers = request.get("sdkMcpServers").and_then(Value::as_array);
+        for name in servers.into_iter().flatten().filter_map(Value::as_str) {
+            if !self.openable.in_program.iter().any(|known| known == name) {
+                self.openable.in_program.push(name.to_owned());
+            }
+        }
+        if let Some(system) = system(request.get("systemPrompt")) {
+            self.openable.spec.system = Some(system);
+        }
+        if let Some(schema) = request.get("jsonSchema").filter(|schema| schema.is_object()) {
+            self.openable.spec.answer_schema = RawJson::of(schema).ok();
+        }
+        self.state.initialize = Some(id);
+        self.open();
+        Ok(())
+    }
+}
+
+/// A system prompt: a text, or a list of such.
+fn system(value: Option<&Value>) -> Option<String> {
+    match value? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => {
+            let parts: Vec<_> = parts.iter().filter_map(Value::as_str).collect();
+            Some(parts.join("\n\n"))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,239 @@
+//! What happens in the session and its sub-agents, and what follows from it.
+
+use gnoma_core::{
+    CallId, Event, ToolCall,
+    protocol::Request,
+    session::{Inquiry, Outcome, PermissionAnswer, Scope, SessionState},
+    store::SessionId,
+};
+use serde_json::{Value, json};
+
+use super::{
+    agents::TOOL,
+    drive::{Drive, Turn},
+    permission::Wish,
+    requests, told,
+    voice::{self, EndedTurn, Voice},
+};
+use crate::{
+    front::output::Gone,
+    report::{self, Exit},
+};
+
+impl Drive {
+    /// Something happened in the session.
+    pub(super) fn event(&mut self, event: &Event) -> Result<(), Gone> {
+        self.learn(event);
+        for message in self.voice.event(event) {
+            self.tell(&message)?;
+        }
+        match event {
+            Event::Started { .. } => self.has_begun()?,
+            Event::PermissionAsked { call, reason, inquiry, during, .. } => {
+                let is_agents = during.is_some()
+                    && during.as_ref().map(CallId::as_str) == self.state.agent_call.as_deref();
+                if !is_agents {
+                    self.state_changed("requires_action")?;
+                    self.question(None, call.clone(), reason.clone(), inquiry.clone());
+                }
+            }
+            Event::PermissionDecided { .. } => self.state_changed("running")?,
+            Event::ToolStarted { call } if call.name == TOOL => {
+                self.state.agent_call = Some(call.id.as_str().to_owned());
+            }
+            Event::Cost { session_micro_usd, .. } => self.spent(*session_micro_usd),
+            Event::TurnEnded { outcome, rounds, usage, answer, .. } => {
+                if let Some(turn) = &mut self.state.turn {
+                    let (outcome, rounds, usage) = (outcome.clone(), *rounds, *usage);
+                    let answer = answer.clone();
+                    turn.ended = Some(EndedTurn { outcome, rounds, usage, answer });
+                }
+            }
+            Event::State(SessionState::Closed) => return self.gone(),
+            event if voice::is_end(event) => return self.turn_ended(),
+            _ => (),
+        }
+        self.release()
+    }
+
+    /// Takes in what later messages tell.
+    pub(super) fn learn(&mut self, event: &Event) {
+        match event {
+            Event::Started { cwd, tools, mode, .. } => {
+                self.facts.cwd.clone_from(cwd);
+                self.facts.tools.clone_from(tools);
+                self.facts.mode = *mode;
+            }
+            Event::Info(info) => {
+                self.facts.commands.clone_from(&info.commands);
+                self.state.window = info.window.or(self.state.window);
+                if let Some(model) = &info.model {
+                    let name = model.split_once('/').map_or(model.as_str(), |(_, name)| name);
+                    name.clone_into(&mut self.facts.model);
+                    self.voice.set_model(name);
+                    self.state.usual.get_or_insert_with(|| model.clone());
+                }
+            }
+            Event::Models { models } => self.facts.models.clone_from(models),
+            Event::ModeChanged { mode } => self.facts.mode = *mode,
+            Event::RoundStarted { arm, .. } => self.facts.model.clone_from(&arm.model),
+            Event::Notice { text, .. } => report::say(format_args!("gnoma: {text}")),
+            _ => (),
+        }
+    }
+
+    /// The session is there: what waited for it is done.
+    pub(super) fn has_begun(&mut self) -> Result<(), Gone> {
+        self.state.has_begun = true;
+        // With another model a session begins anew, in the mode that it was opened with.
+        if let (Some(mode), Some(session)) = (self.state.mode, &mut self.session)
+            && mode != self.facts.mode
+        {
+            session.main.tell(Request::SetMode { mode });
+            self.facts.mode = mode;
+        }
+        if let Some(id) = self.state.initialize.take() {
+            let agents = self.openable.program.agents.all();
+            let welcome = told::welcome(&self.facts, &agents);
+            self.tell(&requests::response(&id, Ok(welcome)))?;
+        }
+        for message in std::mem::take(&mut self.state.early) {
+            self.request(message)?;
+        }
+        self.next_turn()
+    }
+
+    pub(super) fn spent(&mut self, micro_usd: u64) {
+        let Some(most) = self.openable.flags.session.max_usd else { return };
+        #[expect(clippy::cast_precision_loss, reason = "no sum is so large")]
+        let usd = micro_usd as f64 / 1_000_000.0;
+        if usd >= most
+            && let Some(turn) = self.state.turn.as_mut().filter(|turn| !turn.over_budget)
+        {
+            turn.over_budget = true;
+            self.interrupt();
+        }
+    }
+
+    /// Ends the turn.
+    pub(super) fn interrupt(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.main.tell(Request::Cancel);
+        }
+    }
+
+    /// Something needs an answer of the program's.
+    pub(super) fn question(
+        &mut self,
+        session: Option<SessionId>,
+        call: ToolCall,
+        reason: String,
+        inquiry: Option<Inquiry>,
+    ) {
+        let permission = self.openable.program.permission.clone();
+        if inquiry.is_none() && permission.takes_approval(&call.id) {
+            return self.answered(session.as_ref(), call.id, PermissionAnswer::Allow);
+        }
+        self.ways.asking.spawn(async move {
+            let id = call.id.clone();
+            (session, id, permission.answer(call, reason, inquiry).await)
+        });
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        session: Option<&SessionId>,
+        call: CallId,
+        answer: PermissionAnswer,
+    ) {
+        let Some(open) = &mut self.session else { return };
+        match session {
+            None => open.main.tell(Request::Answer { call, answer }),
+            Some(session) => open.children.answer(session, call, answer),
+        }
+    }
+
+    /// Something happened in a sub-agent.
+    pub(super) fn child(&mut self, session: &SessionId, event: &Event) -> Result<(), Gone> {
+        let (main, parent) = (&self.facts.session, &self.state.agent_call);
+        let voice = self.voices.entry(session.clone());
+        let voice = voice.or_insert_with(|| Voice::new(main, parent.clone(), false));
+        for message in voice.event(event) {
+            self.tell(&message)?;
+        }
+        match event {
+            Event::PermissionAsked { call, reason, inquiry, .. } => {
+                let session = Some(session.clone());
+                self.question(session, call.clone(), reason.clone(), inquiry.clone());
+            }
+            Event::State(SessionState::Closed) => {
+                self.voices.remove(session);
+            }
+            _ => (),
+        }
+        self.release()
+    }
+
+    pub(super) fn wish(&mut self, wish: Wish) {
+        match wish {
+            Wish::Interrupt => self.interrupt(),
+            Wish::Mode(mode) => {
+                if let Err(why) = self.set_mode(&mode) {
+                    report::say(format_args!("gnoma: {why}"));
+                }
+            }
+            Wish::Rule(rule) => {
+                let scope = Scope::Session;
+                let request = Request::KeepRule { rule, scope, dry_run: false };
+                if let Some(session) = &mut self.session {
+                    session.main.tell(request);
+                }
+            }
+        }
+    }
+
+    /// The session is idle again.
+    pub(super) fn turn_ended(&mut self) -> Result<(), Gone> {
+        let Some(Turn { started, ended: Some(ended), over_budget }) =
+            self.state.turn.take_if(|turn| turn.ended.is_some())
+        else {
+            return Ok(());
+        };
+        self.release_all()?;
+        if ended.outcome == Outcome::Cancelled && !over_budget {
+            let text = "[Request interrupted by user]";
+            let message = self.voice.user(&[json!({"type": "text", "text": text})]);
+            self.tell(&message)?;
+        }
+        let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let result = self.voice.result(&ended, took_ms, over_budget);
+        self.state.has_failed = result.get("is_error").and_then(Value::as_bool) == Some(true);
+        self.tell(&result)?;
+        for message in std::mem::take(&mut self.state.later) {
+            self.request(message)?;
+        }
+        if self.state.queue.is_empty() {
+            return self.state_changed("idle");
+        }
+        self.next_turn()
+    }
+
+    /// The session has ended though nobody wanted it to.
+    pub(super) fn gone(&mut self) -> Result<(), Gone> {
+        let session = self.facts.session.clone();
+        self.tell(&voice::failure("the session ended", &session))?;
+        self.state.exit = Some(Exit::Failed);
+        Ok(())
+    }
+
+    /// Tells whether something is under way, where the program wants to know.
+    pub(super) fn state_changed(&mut self, state: &'static str) -> Result<(), Gone> {
+        if !self.state.tells_states || self.state.told_state == state {
+            return Ok(());
+        }
+        self.state.told_state = state;
+        let mut message = self.voice.system("session_state_changed", "state", state.into());
+        voice::put(&mut message, "sdk_host_only", true.into());
+        self.tell(&message)
+    }
+}

@@ -1,0 +1,147 @@
+//! `gnoma claude`: the command line and the wire of `claude`, for programs that drive it.
+//!
+//! A client of the host like every other front end: events become messages of that wire, and its requests
+//! become requests of the protocol. Whose models answer is gnoma's matter.
+
+mod agents;
+mod blocks;
+mod children;
+mod control;
+mod drive;
+mod driver;
+mod flags;
+mod handling;
+mod happening;
+mod ids;
+mod input;
+mod mcp;
+mod names;
+mod open;
+mod partial;
+mod permission;
+mod points;
+mod requests;
+mod saying;
+mod start;
+mod told;
+mod voice;
+
+use std::{ffi::OsString, path::Path};
+
+use anyhow::Result;
+use gnoma_host::HostError;
+
+use self::{
+    drive::Drive,
+    flags::{Flags, OutputForm},
+    open::Openable,
+};
+use crate::{
+    commands::{print, print_data},
+    environment::ProcessEnvironment,
+    report::{self, Exit},
+};
+
+/// The name under which this program is that one.
+const NAME: &str = "claude";
+
+const HELP: &str = "\
+Speak the wire of `claude`, for programs that drive it
+
+Usage: gnoma claude [OPTIONS] [PROMPT]...
+       claude [OPTIONS] [PROMPT]...        where `claude` is a link to gnoma
+
+The official SDKs start it when their path to the program is set to gnoma: `cli_path` (Python),
+`pathToClaudeCodeExecutable` (TypeScript). Whatever model gnoma is configured for answers.
+
+Options:
+  --input-format FORMAT      text or stream-json
+  --output-format FORMAT     text, json or stream-json
+  --model MODEL              a model of gnoma's; names such as `sonnet` leave the choice to gnoma
+  --system-prompt TEXT       replace the system prompt; --append-system-prompt adds to it
+  --permission-mode MODE     default, acceptEdits, plan, dontAsk or bypassPermissions
+  --permission-prompt-tool stdio   put questions to the program
+  --allowedTools LIST        run without approval, such as `Read,Bash(git log:*)`
+  --disallowedTools LIST     never run
+  --tools LIST               all the built-in tools there are
+  --mcp-config JSON|FILE     MCP servers, those in the program included
+  --agents JSON              sub-agents
+  --max-turns N              most model calls in one turn
+  --max-budget-usd AMOUNT    most to spend
+  --continue, --resume ID, --fork-session, --session-id UUID
+  --include-partial-messages, --replay-user-messages
+  --add-dir DIR, --no-session-persistence, --strict-mcp-config
+
+Options of `claude` that are not done are named on standard error. See docs/claude.md.
+";
+
+/// The words for this command, where the line is one of it.
+pub(crate) fn words(line: &[OsString]) -> Option<Vec<String>> {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let program = Path::new(line.first()?).file_stem()?;
+    let rest = line.get(1..)?;
+    let first = rest.first().map(text);
+    if program == NAME {
+        return Some(rest.iter().map(text).collect());
+    }
+    if first.as_deref() == Some(NAME) {
+        return Some(rest.iter().skip(1).map(text).collect());
+    }
+    // The SDKs start whatever they are given as that program.
+    let streams = rest.iter().take_while(|word| *word != "--").any(|word| {
+        let word = word.to_string_lossy();
+        word == "--input-format" || word.starts_with("--input-format=")
+    });
+    (streams && first.is_some_and(|first| first.starts_with("--")))
+        .then(|| rest.iter().map(text).collect())
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The line is wrong, or the session cannot be opened.
+pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Result<Exit> {
+    let flags = Flags::read(words).map_err(HostError::usage)?;
+    if flags.tells.help {
+        return print(HELP);
+    }
+    if flags.tells.version {
+        return print(&format!("{} (gnoma {})\n", told::COMPATIBLE, env!("CARGO_PKG_VERSION")));
+    }
+    for said in &flags.unheard {
+        report::say(format_args!("gnoma: {said}"));
+    }
+    let output = flags.output;
+    match Openable::new(flags, around).await {
+        Ok(openable) => Drive::new(openable, around)?.run().await,
+        Err(error) => {
+            if output != OutputForm::Text {
+                // Whoever reads JSON gets a result, also of a session that cannot be opened.
+                let result = voice::failure(&format!("{error:#}"), &ids::uuid());
+                print_data(&format!("{result}\n"))?;
+            }
+            Err(error)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words_of(line: &str) -> Option<String> {
+        let line: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        words(&line).map(|words| words.join(" "))
+    }
+
+    #[test]
+    fn it_is_known_by_its_name_by_the_command_and_by_what_sdks_write() {
+        assert_eq!(words_of("/x/claude -p hi").as_deref(), Some("-p hi"));
+        assert_eq!(words_of("gnoma claude --help").as_deref(), Some("--help"));
+        let sdk = "--output-format stream-json --input-format stream-json";
+        assert_eq!(words_of(&format!("/x/gnoma {sdk}")).as_deref(), Some(sdk));
+        assert_eq!(words_of("gnoma what does claude do"), None);
+        assert_eq!(words_of("gnoma --output-format json -- --input-format"), None);
+        assert_eq!(words_of("gnoma"), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! Opens the session that a program drives.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result};
+use gnoma_core::protocol::{SessionSpec, Start};
+use gnoma_guard::firewall::Firewall;
+use gnoma_host::{
+    HostError, Notices, Project, Shared,
+    clock::{self, Clock},
+    live::Host,
+    opening::Projects,
+    past::Past,
+};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::{
+    agents::{self, Agents},
+    children::Children,
+    control::{Control, Outgoing},
+    driver::{self, Program, Said},
+    flags::Flags,
+    ids, mcp, names,
+    permission::{Permission, Wish},
+    start,
+};
+use crate::{continuing, environment::ProcessEnvironment, front::Attached, report};
+
+/// What a session is opened with.
+pub(super) struct Openable {
+    pub(super) flags: Flags,
+    pub(super) spec: SessionSpec,
+    pub(super) host: Arc<Host>,
+    pub(super) program: Arc<Program>,
+    pub(super) firewall: Arc<Firewall>,
+    /// MCP servers in the program.
+    pub(super) in_program: Vec<String>,
+    /// The provider that is asked by default.
+    pub(super) vendor: Option<String>,
+    /// The id that the session will have, where it is new.
+    pub(super) id: String,
+    pub(super) outgoing: mpsc::Receiver<Outgoing>,
+    pub(super) wished: mpsc::Receiver<Wish>,
+}
+
+impl Openable {
+    /// What `flags` ask for.
+    ///
+    /// # Errors
+    /// They are wrong, or the settings cannot be used.
+    pub(super) async fn new(flags: Flags, around: &ProcessEnvironment) -> Result<Self> {
+        let mut spec = start::spec(&flags, around).map_err(HostError::usage)?;
+        let servers = start::servers(&flags.session.servers).map_err(HostError::usage)?;
+        let (rules, faults) = driver::rules(&flags.tools);
+        for fault in faults.iter().chain(&servers.faults) {
+            report::say(format_args!("gnoma: {fault}"));
+        }
+        let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
+        let vendor = project.routing.provider.default.clone();
+        spec.overrides.model = model(&flags, vendor.as_deref());
+        let id = id(&flags, &project).await?;
+        if let Start::Stored { id, .. } = &spec.start {
+            find(&project, id).await?;
+        }
+        let (control, outgoing) = Control::new();
+        let (permission, wished) = Permission::new(control.clone(), flags.tools.asks);
+        permission.set_denies(flags.session.mode.as_deref() == Some("dontAsk"));
+        let said = said(&flags, &id);
+        let program = Program {
+            control,
+            permission,
+            agents: agents_of(&flags)?,
+            tools: flags.tools.clone(),
+            rules,
+            servers: servers.others,
+            only_these_servers: flags.session.only_these_servers,
+            said: Mutex::new(said),
+        };
+        let program = Arc::new(program);
+        let shared = Shared::driven(clock_of(&id), Arc::clone(&program) as _);
+        Ok(Self {
+            flags,
+            spec,
+            host: Arc::new(Host::new(Projects::driven(shared))),
+            program,
+            firewall: Arc::clone(&project.firewall),
+            in_program: servers.in_program,
+            vendor,
+            id,
+            outgoing,
+            wished,
+        })
+    }
+}
+
+/// What the command line says for the program; `id` is that of a new session.
+fn said(flags: &Flags, id: &str) -> Said {
+    let session = flags.session.resume.clone().unwrap_or_else(|| id.to_owned());
+    Said { append: flags.session.append.clone(), session, ..Said::default() }
+}
+
+/// The sub-agents of the command line.
+fn agents_of(flags: &Flags) -> Result<Agents> {
+    let agents = Agents::default();
+    if let Some(text) = &flags.session.agents {
+        let defined: Value = serde_json::from_str(text).context("`--agents` is no JSON")?;
+        agents.define(agents::agents(&defined.as_object().cloned().unwrap_or_default()));
+    }
+    Ok(agents)
+}
+
+/// The model that is asked for by name.
+fn model(flags: &Flags, vendor: Option<&str>) -> Option<String> {
+    let wanted = flags.session.model.as_deref()?;
+    let model = names::model(wanted, vendor);
+    if model.is_none() {
+        report::say(format_args!(
+            "gnoma: the model `{wanted}` is none of this provider's; gnoma chooses the model"
+        ));
+    }
+    model.map(str::to_owned)
+}
+
+/// The id of a new session.
+async fn id(flags: &Flags, project: &Project) -> Result<String, HostError> {
+    let Some(id) = &flags.session.id else { return Ok(ids::uuid()) };
+    let id = &id.to_ascii_lowercase();
+    if !ids::is_uuid(id) {
+        return Err(HostError::usage(format!("`--session-id` needs a UUID, not `{id}`")));
+    }
+    if flags.session.keeps_nothing {
+        return Ok(id.clone());
+    }
+    let Ok(past) = Past::open(project) else { return Ok(id.clone()) };
+    match past.session(Some(id.as_str())).await {
+        Ok(facts) if facts.id.as_str() == id => Err(HostError::usage(format!(
+            "the session `{id}` exists already; `--resume` continues it"
+        ))),
+        Ok(_) | Err(_) => Ok(id.clone()),
+    }
+}
+
+/// Looks for a stored session, before anything else is done.
+async fn find(project: &Project, id: &str) -> Result<(), HostError> {
+    let found = match Past::open(project) {
+        Ok(past) => past.session(Some(id)).await.is_ok(),
+        Err(_) => false,
+    };
+    if found {
+        return Ok(());
+    }
+    Err(HostError::failure(format!("No conversation found with session ID: {id}")))
+}
+
+/// The system's clock; the first session has this id, the others have new ones.
+fn clock_of(id: &str) -> Clock {
+    let first = Mutex::new(Some(id.to_owned()));
+    let next = move || {
+        let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(ids::uuid)
+    };
+    Clock::new(clock::now_ms, clock::random, next)
+}
+
+/// A session that is open.
+pub(super) struct OpenSession {
+    pub(super) main: Attached,
+    pub(super) children: Children,
+}
+
+/// Asks the servers in the program for their tools, and opens the session.
+///
+/// # Errors
+/// Why there is no session.
+pub(super) async fn open(
+    host: Arc<Host>,
+    program: Arc<Program>,
+    spec: SessionSpec,
+    in_program: Vec<String>,
+) -> Result<OpenSession, String> {
+    let servers = mcp::servers(&program.control, &in_program).await;
+    for server in &servers {
+        if let Some(fault) = &server.fault {
+            report::say(format_args!("gnoma: the MCP server `{}` failed: {fault}", server.name));
+        }
+    }
+    program.said().sdk_servers = servers;
+    let mut client = host.connect("claude");
+    let id = continuing::opened(&mut client, &spec).await;
+    let id = id.map_err(|error| HostError::from(error).to_string())?;
+    let children = Children::watch(&host, id.clone());
+    let main = Attached::join(client, id).await.map_err(|error| format!("{error:#}"))?;
+    Ok(OpenSession { main, children })
+}

@@ -1,0 +1,139 @@
+//! What the program has its say about: its hooks, and calls that need approval.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    CallId,
+    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
+    session::PermissionMode,
+    tool::BoxFuture,
+};
+use gnoma_extend::hooks::{Callbacks, HookCaller, together};
+use serde_json::{Value, json};
+
+use super::{control::Control, permission::Permission};
+
+/// The sub-agent that a session is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct AgentOf {
+    /// Its session.
+    pub(super) id: String,
+    /// The agent's name.
+    pub(super) name: String,
+}
+
+/// Calls the program's hooks.
+pub(super) struct Caller {
+    pub(super) control: Control,
+    pub(super) permission: Permission,
+    /// Where the session is a sub-agent.
+    pub(super) agent: Option<AgentOf>,
+}
+
+impl HookCaller for Caller {
+    fn call(&self, id: &str, mut facts: Value) -> BoxFuture<'static, Result<Value, String>> {
+        if let (Some(AgentOf { id, name }), Some(fields)) = (&self.agent, facts.as_object_mut()) {
+            fields.insert("agent_id".to_owned(), id.as_str().into());
+            fields.insert("agent_type".to_owned(), name.as_str().into());
+        }
+        let call = facts.get("tool_use_id").and_then(Value::as_str).map(CallId::new);
+        let mut request = json!({"subtype": "hook_callback", "callback_id": id, "input": facts});
+        if let (Some(call), Some(fields)) = (&call, request.as_object_mut()) {
+            fields.insert("tool_use_id".to_owned(), call.as_str().into());
+        }
+        let asked = self.control.ask(request);
+        let permission = self.permission.clone();
+        Box::pin(async move {
+            let answer = asked.await?;
+            if let Some(call) = call.filter(|_| lets_through(&answer)) {
+                permission.approve(call);
+            }
+            Ok(answer)
+        })
+    }
+}
+
+/// Whether a hook lets its call through: it is not asked for then, if it would only be asked for.
+fn lets_through(answer: &Value) -> bool {
+    let is = |path: &str, word: &str| answer.pointer(path).and_then(Value::as_str) == Some(word);
+    is("/hookSpecificOutput/permissionDecision", "allow")
+        || is("/hookSpecificOutput/decision/behavior", "allow")
+        || is("/decision", "approve")
+}
+
+/// Who is asked at points of a session's life: whatever was added to it, and the program.
+#[derive(Clone)]
+pub(super) struct Points {
+    pub(super) added: Arc<dyn Lifecycle>,
+    pub(super) callbacks: Callbacks,
+    pub(super) permission: Permission,
+}
+
+impl std::fmt::Debug for Points {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Points").field("added", &self.added).finish_non_exhaustive()
+    }
+}
+
+impl Points {
+    async fn said(self, point: Point, mode: PermissionMode) -> PointAnswer {
+        let added = self.added.listens(point.kind()).then(|| self.added.at(point.clone(), mode));
+        let called = self.callbacks.at(point.clone(), mode);
+        let added = async {
+            match added {
+                Some(added) => added.await,
+                None => PointAnswer::default(),
+            }
+        };
+        let (added, called) = futures_util::join!(added, called);
+        let mut answer = together([added, called]);
+        if let (Point::PermissionAsked { call, reason }, None) = (point, &answer.block) {
+            let said = self.permission.before_question(&call, &reason).await;
+            (answer.block, answer.arguments) = (said.block, said.arguments);
+        }
+        answer
+    }
+}
+
+impl Lifecycle for Points {
+    fn listens(&self, kind: PointKind) -> bool {
+        kind == PointKind::PermissionAsked
+            || self.added.listens(kind)
+            || self.callbacks.listens(kind)
+    }
+
+    fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
+        Box::pin(self.clone().said(point, mode))
+    }
+
+    fn prepare(&self, text: String, mode: PermissionMode) -> BoxFuture<'static, Prepared> {
+        let this = self.clone();
+        Box::pin(async move {
+            let point = Point::Prompt { text: text.clone() };
+            let PointAnswer { block, context, notices, .. } = this.callbacks.at(point, mode).await;
+            if block.is_some() {
+                return Prepared { block, notices, ..Prepared::default() };
+            }
+            let mut prepared = this.added.prepare(text, mode).await;
+            prepared.context.extend(context);
+            prepared.notices.extend(notices);
+            prepared
+        })
+    }
+
+    fn held_to(&self) -> Option<Arc<[String]>> {
+        self.added.held_to()
+    }
+
+    fn kept(&self) -> Vec<String> {
+        self.added.kept()
+    }
+
+    fn hooks_told(&self) -> Vec<String> {
+        self.added.hooks_told()
+    }
+
+    fn turn_ended(&self) {
+        self.added.turn_ended();
+    }
+}

@@ -1,0 +1,139 @@
+//! What the program writes, line by line, and the turns that it begins.
+
+use gnoma_core::protocol::Request;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{
+    blocks,
+    drive::{AskedBy, Drive, Turn},
+    open::{self, OpenSession, Openable},
+    told,
+    voice::{self, Voice},
+};
+use crate::{
+    front::output::Gone,
+    report::{self, Exit},
+};
+
+/// Messages of the program that may wait for the turn to end.
+const MAX_QUEUED: usize = 1_000;
+
+impl Drive {
+    pub(super) fn line(&mut self, line: Option<Result<String, String>>) -> Result<(), Gone> {
+        let line = match line {
+            Some(Ok(line)) => line,
+            Some(Err(why)) => {
+                report::say(format_args!("gnoma: standard input cannot be read: {why}"));
+                return self.read_all();
+            }
+            None => return self.read_all(),
+        };
+        if line.trim().is_empty() {
+            return Ok(());
+        }
+        let message: Value = match serde_json::from_str(&line) {
+            Ok(message) => message,
+            Err(error) => {
+                report::say(format_args!("gnoma: a line of standard input is no JSON: {error}"));
+                return Ok(());
+            }
+        };
+        match message.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "control_request" => self.request(message),
+            "control_response" => {
+                self.openable.program.control.answered(&message);
+                Ok(())
+            }
+            "user" => self.said(&message),
+            "control_cancel_request" | "keep_alive" => Ok(()),
+            other => {
+                report::say(format_args!("gnoma: a message of the type `{other}` is not known"));
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn read_all(&mut self) -> Result<(), Gone> {
+        self.state.has_read_all = true;
+        // No answer can come any more.
+        self.openable.program.control.left();
+        Ok(())
+    }
+
+    /// The program says something to the model.
+    pub(super) fn said(&mut self, message: &Value) -> Result<(), Gone> {
+        let content = match blocks::said(message) {
+            Ok(content) if self.state.queue.len() < MAX_QUEUED => content,
+            Ok(_) => {
+                report::say("gnoma: too many messages wait; one was dropped");
+                return Ok(());
+            }
+            Err(why) => {
+                report::say(format_args!("gnoma: {why}"));
+                return Ok(());
+            }
+        };
+        let id = message.get("uuid").and_then(Value::as_str).map(str::to_owned);
+        self.state.queue.push_back((content, id));
+        if self.session.is_none() {
+            self.open();
+            return Ok(());
+        }
+        self.next_turn()
+    }
+
+    /// Opens the session, once.
+    pub(super) fn open(&mut self) {
+        if self.session.is_some() || !self.ways.opening.is_empty() {
+            return;
+        }
+        let Openable { host, program, spec, in_program, .. } = &self.openable;
+        let (host, program) = (host.clone(), program.clone());
+        self.ways.opening.spawn(open::open(host, program, spec.clone(), in_program.clone()));
+    }
+
+    pub(super) fn opened(&mut self, opened: Result<OpenSession, String>) -> Result<(), Gone> {
+        match opened {
+            Ok(session) => {
+                let id = session.main.id().to_string();
+                self.voice = Voice::new(&id, None, self.openable.flags.tells.partial);
+                self.facts.session = id;
+                self.session = Some(session);
+                Ok(())
+            }
+            Err(why) => {
+                let id = self.openable.program.said().session.clone();
+                self.tell(&voice::failure(&why, &id))?;
+                report::say(format_args!("gnoma: {why}"));
+                self.state.exit = Some(Exit::Failed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins the next turn, where there is something to say and none runs.
+    pub(super) fn next_turn(&mut self) -> Result<(), Gone> {
+        if self.state.turn.is_some() || !self.state.has_begun {
+            return Ok(());
+        }
+        let Some((content, id)) = self.state.queue.pop_front() else { return Ok(()) };
+        self.voice.begin();
+        self.state_changed("running")?;
+        let init = told::init(&self.facts, &self.openable.program, self.state.denies);
+        self.tell(&init)?;
+        if self.openable.flags.tells.replays {
+            let blocks: Vec<_> = content.iter().filter_map(blocks::block).collect();
+            let mut message = self.voice.user(&blocks);
+            voice::put(&mut message, "isReplay", true.into());
+            if let Some(id) = &id {
+                voice::put(&mut message, "uuid", id.as_str().into());
+            }
+            self.tell(&message)?;
+        }
+        self.state.turns.push(id);
+        let started = Instant::now();
+        self.state.turn = Some(Turn { started, ended: None, over_budget: false });
+        self.ask(Request::Send { content }, AskedBy::Said)
+    }
+}

@@ -1,0 +1,462 @@
+//! What happens in a session, as the messages of that wire. Pure: events in, messages out.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use gnoma_core::{
+    CallId, Event, Message, RawJson, Role, Usage,
+    message::{Content, ToolCall, ToolResult},
+    session::{Outcome, SessionState},
+};
+use gnoma_extend::claude::{their_input, their_name};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{blocks, ids::uuid, partial::Partial, partial::stop_reason};
+
+/// Calls that are remembered of a session.
+const MAX_CALLS: usize = 10_000;
+
+/// Speaks for one session.
+pub(super) struct Voice {
+    session: String,
+    /// The call that started it, where it is a sub-agent.
+    parent: Option<String>,
+    /// Pieces of answers are told, too.
+    tells_pieces: bool,
+    model: String,
+    /// The id of the answer that is being written.
+    answer: String,
+    partial: Partial,
+    /// What was told of the model's calls.
+    calls: HashMap<CallId, ToolCall>,
+    /// Since when a model is called.
+    called: Option<Instant>,
+    last_usage: Usage,
+    pub(super) turn: TurnSums,
+    pub(super) all: AllSums,
+}
+
+/// What a turn comes to.
+#[derive(Default)]
+pub(super) struct TurnSums {
+    pub(super) text: String,
+    joins: bool,
+    is_cut: bool,
+    pub(super) denials: Vec<Value>,
+    pub(super) stop: Option<&'static str>,
+}
+
+/// What the session comes to.
+#[derive(Default)]
+pub(super) struct AllSums {
+    pub(super) micro_usd: u64,
+    pub(super) api_ms: u64,
+    /// Tokens and micro-dollars, by model.
+    models: BTreeMap<String, (Usage, u64)>,
+}
+
+/// How a turn ended.
+pub(super) struct EndedTurn {
+    pub(super) outcome: Outcome,
+    pub(super) rounds: u32,
+    pub(super) usage: Usage,
+    /// The answer, where it had to have a form.
+    pub(super) answer: Option<RawJson>,
+}
+
+impl Voice {
+    pub(super) fn new(session: &str, parent: Option<String>, tells_pieces: bool) -> Self {
+        Self {
+            session: session.to_owned(),
+            parent,
+            tells_pieces,
+            model: String::new(),
+            answer: answer_id(),
+            partial: Partial::default(),
+            calls: HashMap::new(),
+            called: None,
+            last_usage: Usage::default(),
+            turn: TurnSums::default(),
+            all: AllSums::default(),
+        }
+    }
+
+    /// The model that is asked.
+    pub(super) fn model(&self) -> &str {
+        &self.model
+    }
+
+    pub(super) fn set_model(&mut self, model: &str) {
+        model.clone_into(&mut self.model);
+    }
+
+    /// Whether the model's call was told.
+    pub(super) fn has_told(&self, call: &str) -> bool {
+        self.calls.keys().any(|told| told.as_str() == call)
+    }
+
+    /// A new turn begins.
+    pub(super) fn begin(&mut self) {
+        self.turn = TurnSums::default();
+    }
+
+    /// The messages of an event.
+    pub(super) fn event(&mut self, event: &Event) -> Vec<Value> {
+        self.note(event);
+        match event {
+            Event::ArmChanged { retracted, .. } | Event::Retrying { retracted, .. } => {
+                self.taken_back(*retracted)
+            }
+            Event::Text { text } => self.piece(|it, id, model| it.words(false, text, id, model)),
+            Event::Thinking { text } => self.piece(|it, id, model| it.words(true, text, id, model)),
+            Event::ToolCallDrafted { call, name } => {
+                self.piece(|it, id, model| it.call(call, name, id, model))
+            }
+            Event::ToolCallDelta { call, fragment } => {
+                self.piece(|it, _, _| it.arguments(call, fragment))
+            }
+            Event::Appended(message) if message.role() == Role::Assistant => self.answered(message),
+            Event::PermissionDecided { call, allowed: false, reason } => self.denied(call, reason),
+            Event::ToolEnded { call, result, diff, .. } if self.calls.contains_key(&call.id) => {
+                vec![self.ended(result, diff.as_deref())]
+            }
+            Event::Compacted { messages, .. } => {
+                let facts = json!({"trigger": "auto", "pre_tokens": self.last_usage.total(),
+                    "messages": messages});
+                vec![self.system("compact_boundary", "compact_metadata", facts)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes in what later messages tell.
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::RoundStarted { arm, .. } => {
+                self.model.clone_from(&arm.model);
+                self.called = Some(Instant::now());
+            }
+            Event::ArmChanged { to: arm, .. } | Event::Conferred { author: arm, .. } => {
+                self.model.clone_from(&arm.model);
+            }
+            Event::Continuing { joins, .. } => self.turn.is_cut = *joins,
+            Event::Usage { round, .. } => {
+                self.last_usage = *round;
+                self.all.models.entry(self.model.clone()).or_default().0 += *round;
+            }
+            Event::Cost { arm, call_micro_usd, session_micro_usd, .. } => {
+                self.all.micro_usd = *session_micro_usd;
+                let model = self.all.models.entry(arm.model.clone()).or_default();
+                model.1 = model.1.saturating_add(call_micro_usd.unwrap_or_default());
+            }
+            _ => (),
+        }
+    }
+
+    /// The message with the result of a call.
+    fn ended(&self, result: &ToolResult, diff: Option<&str>) -> Value {
+        let text = result.joined_text();
+        let told = json!({"content": text, "diff": diff, "stdout": text, "stderr": "",
+            "interrupted": false});
+        let mut message = self.user(&[blocks::tool_result(result)]);
+        put(&mut message, "tool_use_result", told);
+        message
+    }
+
+    fn piece(&mut self, tell: impl FnOnce(&mut Partial, &str, &str) -> Vec<Value>) -> Vec<Value> {
+        if !self.tells_pieces {
+            return Vec::new();
+        }
+        let events = tell(&mut self.partial, &self.answer, &self.model);
+        self.streamed(events)
+    }
+
+    fn streamed(&self, events: Vec<Value>) -> Vec<Value> {
+        let event = |event: Value| {
+            json!({"type": "stream_event", "event": event, "session_id": self.session,
+                "parent_tool_use_id": self.parent, "uuid": uuid()})
+        };
+        events.into_iter().map(event).collect()
+    }
+
+    /// What was written of an answer counts no more.
+    fn taken_back(&mut self, is_written: bool) -> Vec<Value> {
+        let events = if is_written { self.partial.end(None, Usage::default()) } else { Vec::new() };
+        self.answer = answer_id();
+        self.streamed(events)
+    }
+
+    fn answered(&mut self, message: &Arc<Message>) -> Vec<Value> {
+        if let Some(called) = self.called.take() {
+            let took_ms = u64::try_from(called.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.all.api_ms = self.all.api_ms.saturating_add(took_ms);
+        }
+        let goes_on =
+            std::mem::replace(&mut self.turn.joins, std::mem::take(&mut self.turn.is_cut));
+        if !goes_on {
+            self.turn.text.clear();
+        }
+        self.turn.text.push_str(&message.text_content());
+        self.turn.stop = message.stop().map(stop_reason);
+        if self.calls.len() + message.tool_calls().count() > MAX_CALLS {
+            self.calls.clear();
+        }
+        for call in message.tool_calls() {
+            self.calls.insert(call.id.clone(), call.clone());
+        }
+        let usage = blocks::usage(self.last_usage);
+        let one = |content: &Content| {
+            let block = blocks::block(content)?;
+            Some(json!({"type": "assistant", "message": {"id": self.answer, "type": "message",
+                "role": "assistant", "model": self.model, "content": [block],
+                "stop_reason": null, "stop_sequence": null, "usage": usage},
+                "parent_tool_use_id": self.parent, "session_id": self.session, "uuid": uuid()}))
+        };
+        let mut messages: Vec<_> = message.content().iter().filter_map(one).collect();
+        let events = self.partial.end(message.stop(), self.last_usage);
+        messages.extend(self.streamed(events));
+        self.answer = answer_id();
+        messages
+    }
+
+    fn denied(&mut self, id: &CallId, reason: &str) -> Vec<Value> {
+        let Some(call) = self.calls.get(id) else { return Vec::new() };
+        let input = their_input(&call.name, call.arguments.read().unwrap_or_default());
+        let name = their_name(&call.name);
+        let denial = json!({"tool_name": name, "tool_use_id": id, "tool_input": input});
+        self.turn.denials.push(denial);
+        let mut message = self.system("permission_denied", "message", reason.into());
+        put(&mut message, "tool_name", name.into());
+        put(&mut message, "tool_use_id", id.as_str().into());
+        vec![message]
+    }
+
+    /// A message from the person's side.
+    pub(super) fn user(&self, content: &[Value]) -> Value {
+        json!({"type": "user", "message": {"role": "user", "content": content},
+            "parent_tool_use_id": self.parent, "session_id": self.session, "uuid": uuid()})
+    }
+
+    /// A message of the system, with one more field.
+    pub(super) fn system(&self, subtype: &str, field: &str, value: Value) -> Value {
+        let mut message = json!({"type": "system", "subtype": subtype,
+            "session_id": self.session, "uuid": uuid()});
+        put(&mut message, field, value);
+        message
+    }
+
+    /// What each model took.
+    pub(super) fn model_usage(&self) -> Value {
+        let one = |(model, (usage, micro_usd)): (&String, &(Usage, u64))| {
+            let facts = json!({"inputTokens": usage.input, "outputTokens": usage.output,
+                "cacheReadInputTokens": usage.cache_read,
+                "cacheCreationInputTokens": usage.cache_write, "webSearchRequests": 0,
+                "costUSD": usd(*micro_usd), "contextWindow": 0, "maxOutputTokens": 0});
+            (model.clone(), facts)
+        };
+        self.all.models.iter().map(one).collect()
+    }
+
+    /// The result of a turn that took so long.
+    pub(super) fn result(&self, ended: &EndedTurn, took_ms: u64, over_budget: bool) -> Value {
+        let TurnVerdict { subtype, errors } = verdict(&ended.outcome, over_budget);
+        let is_error = !errors.is_empty();
+        let mut result = json!({
+            "type": "result",
+            "subtype": subtype,
+            "is_error": is_error,
+            "duration_ms": took_ms,
+            "duration_api_ms": self.all.api_ms,
+            "num_turns": ended.rounds,
+            "stop_reason": self.turn.stop,
+            "session_id": self.session,
+            "total_cost_usd": usd(self.all.micro_usd),
+            "usage": blocks::usage(ended.usage),
+            "modelUsage": self.model_usage(),
+            "permission_denials": self.turn.denials,
+            "uuid": uuid(),
+        });
+        if let Some(answer) = &ended.answer {
+            put(&mut result, "structured_output", answer.read().unwrap_or_default());
+        }
+        if subtype == "success" {
+            let text = if is_error { errors.join("; ") } else { self.turn.text.clone() };
+            put(&mut result, "result", text.into());
+        } else {
+            put(&mut result, "errors", json!(errors));
+        }
+        result
+    }
+}
+
+/// How a turn ended, in that wire's words.
+struct TurnVerdict {
+    subtype: &'static str,
+    errors: Vec<String>,
+}
+
+fn verdict(outcome: &Outcome, over_budget: bool) -> TurnVerdict {
+    let failed = |why: String| TurnVerdict { subtype: "error_during_execution", errors: vec![why] };
+    match outcome {
+        Outcome::Cancelled if over_budget => TurnVerdict {
+            subtype: "error_max_budget_usd",
+            errors: vec!["Reached the maximum budget".to_owned()],
+        },
+        Outcome::Complete { .. } => TurnVerdict { subtype: "success", errors: Vec::new() },
+        Outcome::RoundLimit { rounds } => TurnVerdict {
+            subtype: "error_max_turns",
+            errors: vec![format!("Reached maximum number of turns ({rounds})")],
+        },
+        Outcome::Cancelled => failed("Request interrupted by user".to_owned()),
+        Outcome::Stuck { what } => failed(what.clone()),
+        Outcome::Unfit { why, .. } => TurnVerdict {
+            subtype: "error_max_structured_output_retries",
+            errors: vec![format!("No answer fits the schema: {why}")],
+        },
+        // As that program tells failures of its provider.
+        Outcome::Failed { error, .. } => {
+            TurnVerdict { subtype: "success", errors: vec![format!("API Error: {error}")] }
+        }
+    }
+}
+
+/// The result of a session that could not begin.
+pub(super) fn failure(why: &str, session: &str) -> Value {
+    json!({"type": "result", "subtype": "error_during_execution", "is_error": true,
+        "duration_ms": 0, "duration_api_ms": 0, "num_turns": 0, "stop_reason": null,
+        "session_id": session, "total_cost_usd": 0.0, "usage": blocks::usage(Usage::default()),
+        "modelUsage": {}, "permission_denials": [], "errors": [why], "uuid": uuid()})
+}
+
+/// Whether nothing more happens in the turn after this event.
+pub(super) fn is_end(event: &Event) -> bool {
+    matches!(event, Event::State(SessionState::Idle))
+}
+
+fn usd(micro_usd: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "no sum is so large")]
+    let micro_usd = micro_usd as f64;
+    micro_usd / 1_000_000.0
+}
+
+fn answer_id() -> String {
+    format!("msg_{}", uuid().replace('-', ""))
+}
+
+/// Adds a field.
+pub(super) fn put(message: &mut Value, name: &str, value: Value) {
+    if let Some(fields) = message.as_object_mut() {
+        fields.insert(name.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{ModelRef, StopReason};
+
+    use super::*;
+
+    fn told(voice: &mut Voice, events: &[Event]) -> Vec<Value> {
+        events.iter().flat_map(|event| voice.event(event)).collect()
+    }
+
+    fn call() -> ToolCall {
+        let arguments = RawJson::of(&json!({"path": "a", "content": "x"})).unwrap();
+        ToolCall::new(CallId::new("c"), "fs.write", arguments)
+    }
+
+    fn answer(content: Vec<Content>, stop: StopReason) -> Event {
+        Event::Appended(Arc::new(Message::assistant(content, None, Some(stop)).unwrap()))
+    }
+
+    fn round() -> Event {
+        let arm = ModelRef { provider: "p".into(), model: "m".into() };
+        Event::RoundStarted { round: 1, arm, why: String::new() }
+    }
+
+    #[test]
+    fn a_call_its_denial_and_its_result_are_told() {
+        let mut voice = Voice::new("s", None, false);
+        let calls = vec![Content::text("ok"), Content::ToolCall(call())];
+        let (id, reason) = (call().id, "no".to_owned());
+        let told = told(
+            &mut voice,
+            &[
+                round(),
+                answer(calls, StopReason::ToolUse),
+                Event::PermissionDecided { call: id, allowed: false, reason },
+                Event::ToolEnded {
+                    call: call(),
+                    result: ToolResult::text(&call(), "no", true),
+                    diff: None,
+                    duration_ms: 1,
+                },
+            ],
+        );
+        let types: Vec<_> = told.iter().map(|it| it["type"].as_str().unwrap()).collect();
+        assert_eq!(types, ["assistant", "assistant", "system", "user"]);
+        assert_eq!(told[0]["message"]["id"], told[1]["message"]["id"]);
+        assert_eq!(told[1]["message"]["content"][0]["name"], "Write");
+        assert_eq!(told[3]["message"]["content"][0]["is_error"], true);
+        let input = json!({"file_path": "a", "content": "x"});
+        let denial = json!({"tool_name": "Write", "tool_use_id": "c", "tool_input": input});
+        assert_eq!(voice.turn.denials, [denial]);
+        assert!(voice.has_told("c") && !voice.has_told("d"));
+    }
+
+    #[test]
+    fn a_result_has_all_that_parsers_want() {
+        let mut voice = Voice::new("s", None, false);
+        told(&mut voice, &[round(), answer(vec![Content::text("hi")], StopReason::EndTurn)]);
+        let outcome = Outcome::Complete { stop: StopReason::EndTurn };
+        let ended = EndedTurn { outcome, rounds: 1, usage: Usage::default(), answer: None };
+        let result = voice.result(&ended, 5, false);
+        let wanted = [
+            "subtype",
+            "duration_ms",
+            "duration_api_ms",
+            "is_error",
+            "num_turns",
+            "session_id",
+            "total_cost_usd",
+            "usage",
+            "modelUsage",
+            "permission_denials",
+            "uuid",
+        ];
+        assert!(wanted.iter().all(|name| result.get(name).is_some()), "{result}");
+        assert_eq!((&result["result"], &result["subtype"]), (&json!("hi"), &json!("success")));
+        let ended = EndedTurn { outcome: Outcome::RoundLimit { rounds: 1 }, ..ended };
+        let result = voice.result(&ended, 5, false);
+        assert_eq!(result["subtype"], "error_max_turns");
+        assert_eq!(result["errors"], json!(["Reached maximum number of turns (1)"]));
+        let ended = EndedTurn { outcome: Outcome::Cancelled, ..ended };
+        assert_eq!(voice.result(&ended, 5, true)["subtype"], "error_max_budget_usd");
+    }
+
+    #[test]
+    fn pieces_are_told_where_they_are_wanted() {
+        let text = || Event::Text { text: "hi".into() };
+        let mut quiet = Voice::new("s", None, false);
+        assert!(told(&mut quiet, &[round(), text()]).is_empty());
+        let mut voice = Voice::new("s", Some("p".into()), true);
+        let ends = answer(vec![Content::text("hi")], StopReason::EndTurn);
+        let told = told(&mut voice, &[round(), text(), ends]);
+        let kinds: Vec<_> =
+            told.iter().map(|it| it["event"]["type"].as_str().unwrap_or("assistant")).collect();
+        let wanted = [
+            "message_start",
+            "content_block_start",
+            "content_block_delta",
+            "assistant",
+            "content_block_stop",
+            "message_delta",
+            "message_stop",
+        ];
+        assert_eq!(kinds, wanted);
+        assert!(told.iter().all(|it| it["parent_tool_use_id"] == "p"));
+    }
+}

@@ -253,7 +253,7 @@ impl Drive {
             DriveWoke::Outgoing(outgoing) => return self.hold(outgoing),
             DriveWoke::Wish(wish) => self.wish(wish),
             DriveWoke::Answered(session, call, answer) => {
-                self.answered(session.as_ref(), call, answer)
+                self.answered(session.as_ref(), call, answer);
             }
             DriveWoke::HeldLongEnough => (),
         }
@@ -271,7 +271,7 @@ impl Drive {
         };
         match (self.openable.flags.output, kind) {
             (OutputForm::Stream, _) | (OutputForm::Json, "result") => {
-                self.out.text(&format!("{shown}\n"))?
+                self.out.text(&format!("{shown}\n"))?;
             }
             (OutputForm::Text, "result") => {
                 let text = message.get("result").and_then(Value::as_str).unwrap_or_default();

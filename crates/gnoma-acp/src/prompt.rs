@@ -15,11 +15,11 @@ const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp
 /// The message. Texts and links become one text, in their order; the texts of resources follow it, each
 /// where its link was; pictures come last.
 pub(crate) fn content(blocks: Vec<PromptBlock>) -> Result<Vec<Content>, RpcError> {
-    let mut said = Said::default();
+    let mut said = PromptPart::default();
     for block in blocks {
         said.add(block)?;
     }
-    let Said { mut text, resources, pictures } = said;
+    let PromptPart { mut text, resources, pictures } = said;
     text.push_str(&resources);
     let text = (!text.trim().is_empty()).then(|| Content::text(text));
     let content: Vec<Content> = text.into_iter().chain(pictures).collect();
@@ -30,13 +30,13 @@ pub(crate) fn content(blocks: Vec<PromptBlock>) -> Result<Vec<Content>, RpcError
 }
 
 #[derive(Default)]
-struct Said {
+struct PromptPart {
     text: String,
     resources: String,
     pictures: Vec<Content>,
 }
 
-impl Said {
+impl PromptPart {
     fn add(&mut self, block: PromptBlock) -> Result<(), RpcError> {
         match block.kind.as_str() {
             "text" => {

@@ -52,14 +52,14 @@ pub(crate) struct AgentState {
     pub watches: bool,
     /// Where the sessions belong that the client was told of.
     folders: HashMap<SessionId, PathBuf>,
-    questions: HashMap<u64, OpenQuestion>,
+    questions: HashMap<u64, AskedQuestion>,
     next_id: u64,
     out: Vec<u8>,
 }
 
 /// A question that the client puts to the person.
 #[derive(Debug)]
-struct OpenQuestion {
+struct AskedQuestion {
     session: SessionId,
     call: CallId,
     offers: Offers,
@@ -225,12 +225,12 @@ impl AgentState {
         let id = self.next_id;
         self.next_id += 1;
         wire::write_request(id, method, &params, &mut self.out);
-        self.questions.insert(id, OpenQuestion { session: session.clone(), call, offers });
+        self.questions.insert(id, AskedQuestion { session: session.clone(), call, offers });
     }
 
     /// Takes questions back that were answered elsewhere: one, or all of the session.
     fn withdraw(&mut self, session: &SessionId, call: Option<&CallId>) {
-        let is_it = |question: &OpenQuestion| {
+        let is_it = |question: &AskedQuestion| {
             question.session == *session && call.is_none_or(|call| question.call == *call)
         };
         let gone: Vec<u64> =
@@ -244,7 +244,7 @@ impl AgentState {
 
     /// The person has answered a question; one that is not open is passed over.
     pub(crate) fn answered(&mut self, id: u64, read: impl FnOnce(Offers) -> PermissionAnswer) {
-        let Some(OpenQuestion { session, call, offers }) = self.questions.remove(&id) else {
+        let Some(AskedQuestion { session, call, offers }) = self.questions.remove(&id) else {
             return;
         };
         let request = Request::Answer { call, answer: read(offers) };

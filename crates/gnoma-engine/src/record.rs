@@ -126,7 +126,7 @@ impl Recorder {
     ) {
         if self.stored == history.len() {
             let tail = history.len().saturating_sub(messages);
-            let summary = Words::Summary { text: summary, tail };
+            let summary = StoredWords::Summary { text: summary, tail };
             self.ink.put_words(summary, Durability::Process, false).await;
         }
     }
@@ -243,7 +243,7 @@ fn conferred(members: &[ModelRef], chair: Option<&ModelRef>) -> String {
 }
 
 /// What an entry says.
-enum Words {
+enum StoredWords {
     Record(Record),
     /// A summary of all but the last messages.
     Summary {
@@ -255,7 +255,7 @@ enum Words {
 
 /// An entry to write.
 struct RecordJob {
-    words: Words,
+    words: StoredWords,
     durability: Durability,
     /// A store that failed is tried again.
     retry: bool,
@@ -270,17 +270,17 @@ pub(crate) struct Ink(mpsc::Sender<RecordJob>);
 impl Ink {
     /// Queues an entry. Waits only while the queue is full.
     async fn note(&self, record: Record) {
-        let words = Words::Record(record);
+        let words = StoredWords::Record(record);
         let job = RecordJob { words, durability: Durability::Process, retry: false, done: None };
         drop(self.0.send(job).await);
     }
 
     /// Queues an entry and waits; says whether it is stored.
     pub(crate) async fn put(&self, record: Record, durability: Durability, retry: bool) -> bool {
-        self.put_words(Words::Record(record), durability, retry).await
+        self.put_words(StoredWords::Record(record), durability, retry).await
     }
 
-    async fn put_words(&self, words: Words, durability: Durability, retry: bool) -> bool {
+    async fn put_words(&self, words: StoredWords, durability: Durability, retry: bool) -> bool {
         let (done, answer) = oneshot::channel();
         let job = RecordJob { words, durability, retry, done: Some(done) };
         self.0.send(job).await.is_ok() && answer.await.unwrap_or(false)
@@ -364,7 +364,7 @@ impl Writer {
     }
 
     /// Writes an entry, unless the store is given up; says whether it is stored.
-    async fn write(&mut self, words: Words, durability: Durability, retry: bool) -> bool {
+    async fn write(&mut self, words: StoredWords, durability: Durability, retry: bool) -> bool {
         match self.down {
             Some(Down::ForGood) => return false,
             Some(Down::ForNow) if !retry => return false,
@@ -379,10 +379,14 @@ impl Writer {
         self.down.is_none()
     }
 
-    async fn append(&mut self, words: Words, durability: Durability) -> Result<(), StoreError> {
+    async fn append(
+        &mut self,
+        words: StoredWords,
+        durability: Durability,
+    ) -> Result<(), StoreError> {
         let record = match words {
-            Words::Record(record) => record,
-            Words::Summary { text, tail } => match self.before_last(tail).await? {
+            StoredWords::Record(record) => record,
+            StoredWords::Summary { text, tail } => match self.before_last(tail).await? {
                 Some(up_to) => Record::Summary { text, up_to },
                 // Nobody can say what it stands for; without it nothing is lost.
                 None => return Ok(()),

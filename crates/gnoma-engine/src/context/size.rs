@@ -10,7 +10,7 @@ const TOOL_FRAME_TOKENS: usize = 8;
 
 /// What messages are made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Size {
+pub(crate) struct ContextSize {
     /// Tokens of all words but reasoning, as gnoma estimates them.
     pub(super) words: u64,
     /// Tokens of reasoning that is shown, as gnoma estimates them.
@@ -27,7 +27,7 @@ pub(crate) struct Size {
     pub(super) pictures: Vec<Option<Pixels>>,
 }
 
-impl Size {
+impl ContextSize {
     /// Adds a message.
     pub(crate) fn add(&mut self, message: &Message) {
         match message.role() {

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use gnoma_core::{Message, ModelRef, Role, Usage, message::Content, tool::ToolSpec};
 
 use super::{
-    size::{self, Size, scaled},
+    size::{self, ContextSize, scaled},
     wire::Counter,
 };
 
@@ -29,11 +29,11 @@ const SLACK_TOKENS: u64 = 64;
 /// How many tokens the conversation is.
 #[derive(Debug, Default)]
 pub struct Tracker {
-    known: Known,
+    known: KnownContext,
     /// Messages that `known` is about.
     messages: usize,
     /// What came after those.
-    since: Size,
+    since: ContextSize,
     /// Messages that are in `known` or in `since`.
     counted: usize,
     prefix: Prefix,
@@ -45,9 +45,9 @@ pub struct Tracker {
 
 /// What is known of the first messages.
 #[derive(Clone, Debug)]
-enum Known {
+enum KnownContext {
     /// Their size as gnoma sees it; the prefix comes on top.
-    Estimated(Size),
+    Estimated(ContextSize),
     /// What the provider told of a call.
     Told {
         usage: Usage,
@@ -59,9 +59,9 @@ enum Known {
     },
 }
 
-impl Default for Known {
+impl Default for KnownContext {
     fn default() -> Self {
-        Self::Estimated(Size::default())
+        Self::Estimated(ContextSize::default())
     }
 }
 
@@ -102,7 +102,7 @@ impl Tracker {
 
     /// What was told before anything was known of the prefix was told with this one.
     fn adopt_prefix(&mut self) {
-        if let Known::Told { prefix_words, .. } = &mut self.known
+        if let KnownContext::Told { prefix_words, .. } = &mut self.known
             && *prefix_words == 0
         {
             *prefix_words = self.prefix.words;
@@ -124,8 +124,8 @@ impl Tracker {
         let ratio = self.ratio(by);
         let prefix = self.prefix.words;
         match &self.known {
-            Known::Estimated(size) => scaled(prefix, ratio) + by.tokens(size, ratio),
-            Known::Told { usage, answer, by: teller, prefix_words } => {
+            KnownContext::Estimated(size) => scaled(prefix, ratio) + by.tokens(size, ratio),
+            KnownContext::Told { usage, answer, by: teller, prefix_words } => {
                 let of_answer =
                     answer.as_ref().map_or(0, |it| self.of_answer(it, usage, next, teller));
                 let mut tokens = usage.prompt() + of_answer;
@@ -146,7 +146,7 @@ impl Tracker {
     fn of_answer(&self, answer: &Message, usage: &Usage, next: Option<Role>, by: &Counter) -> u64 {
         let calls = answer.tool_calls().next().is_some();
         let next = next.unwrap_or(if calls { Role::Tool } else { Role::User });
-        let sent = Size::of([answer]);
+        let sent = ContextSize::of([answer]);
         let own = by.tokens(&sent, self.ratio(by));
         let shown = scaled(sent.thinking, self.ratio(by));
         let thoughts = match usage.reasoning {
@@ -177,7 +177,8 @@ impl Tracker {
         if next == Some(Role::User) {
             self.thoughts = 0;
         }
-        if let Known::Told { usage: before, answer: Some(answer), by: teller, .. } = &self.known
+        if let KnownContext::Told { usage: before, answer: Some(answer), by: teller, .. } =
+            &self.known
             && next == Some(Role::Tool)
             && teller.keeps_thinking(answer, Role::Tool)
         {
@@ -190,19 +191,19 @@ impl Tracker {
         let last = messages.checked_sub(1).and_then(|last| history.get(last));
         let answer = last.filter(|last| last.role() == Role::Assistant).cloned();
         let prefix_words = self.prefix.words;
-        self.known = Known::Told { usage, answer, by, prefix_words };
+        self.known = KnownContext::Told { usage, answer, by, prefix_words };
         (self.messages, self.counted) = (messages, messages);
-        self.since = Size::default();
+        self.since = ContextSize::default();
     }
 
     /// How many tokens the words that were new to a call took.
     fn learn(&mut self, usage: Usage, sent: &[Arc<Message>], by: &Counter) {
-        let Known::Told { by: teller, prefix_words, .. } = &self.known else { return };
+        let KnownContext::Told { by: teller, prefix_words, .. } = &self.known else { return };
         if teller != by || *prefix_words != self.prefix.words || sent.len() < self.messages {
             return;
         }
         let new = sent.get(self.messages..).unwrap_or_default();
-        let size = Size::of(new.iter().map(AsRef::as_ref));
+        let size = ContextSize::of(new.iter().map(AsRef::as_ref));
         if size.words < LEAST_TOKENS || !size.pictures.is_empty() {
             return;
         }
@@ -218,9 +219,9 @@ impl Tracker {
 
     /// Models are told `told` in place of the `messages` of the history from now on.
     pub fn retold<'a>(&mut self, told: impl IntoIterator<Item = &'a Message>, messages: usize) {
-        self.known = Known::Estimated(Size::of(told));
+        self.known = KnownContext::Estimated(ContextSize::of(told));
         (self.messages, self.counted) = (messages, messages);
-        self.since = Size::default();
+        self.since = ContextSize::default();
         self.thoughts = 0;
     }
 }

@@ -6,7 +6,7 @@
 
 use gnoma_core::{Message, ModelRef, Role, message::Content, picture::Pixels};
 
-use super::size::{Size, scaled};
+use super::size::{ContextSize, scaled};
 
 /// The protocol by which a model is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,18 +65,18 @@ impl Counter {
     }
 
     /// Tokens without any reasoning, where one of gnoma's is `ratio` of its own.
-    pub(super) fn tokens(&self, size: &Size, ratio: f64) -> u64 {
+    pub(super) fn tokens(&self, size: &ContextSize, ratio: f64) -> u64 {
         scaled(size.words, ratio) + self.beside(size)
     }
 
     /// Tokens of what is no words.
-    pub(super) fn beside(&self, size: &Size) -> u64 {
+    pub(super) fn beside(&self, size: &ContextSize) -> u64 {
         let pictures = size.pictures.iter().map(|pixels| self.picture(*pixels));
         self.frame(size) + pictures.sum::<u64>()
     }
 
     /// Tokens of what stands around the words.
-    fn frame(&self, size: &Size) -> u64 {
+    fn frame(&self, size: &ContextSize) -> u64 {
         let further = size.results.saturating_sub(size.result_messages);
         let results = if self.is_claude() {
             size.results * RESULT + further * CLAUDE_FURTHER_RESULT

@@ -1,7 +1,7 @@
 //! Arguments in another form while they are still being written: a transducer over JSON text that is cut
 //! anywhere. Only names and numbers at the top are touched; everything else goes through as it is.
 
-use super::shape::{self, Shape};
+use super::shape::{self, ToolShape};
 
 /// Most of one name or number that is held back, in bytes; a longer one goes through as it is.
 const MAX_HELD_BYTES: usize = 64;
@@ -32,7 +32,7 @@ enum JsonPlace {
 
 /// Puts the arguments of one call into another form, piece by piece.
 pub struct Renamer {
-    shape: Option<&'static Shape>,
+    shape: Option<&'static ToolShape>,
     way: Way,
     place: JsonPlace,
     depth: usize,
@@ -91,7 +91,7 @@ impl Renamer {
         }
     }
 
-    fn take(&mut self, shape: &Shape, c: char, out: &mut String) {
+    fn take(&mut self, shape: &ToolShape, c: char, out: &mut String) {
         match self.place {
             JsonPlace::Between => self.between(shape, c, out),
             JsonPlace::Text | JsonPlace::Escape => {
@@ -115,7 +115,7 @@ impl Renamer {
         }
     }
 
-    fn between(&mut self, shape: &Shape, c: char, out: &mut String) {
+    fn between(&mut self, shape: &ToolShape, c: char, out: &mut String) {
         let counts = || shape.numbers.iter().any(|(name, _)| *name == self.current);
         match c {
             '"' if self.depth == 1 && self.expects_name => {
@@ -140,7 +140,7 @@ impl Renamer {
         out.push(c);
     }
 
-    fn name(&mut self, shape: &Shape, c: char, out: &mut String) {
+    fn name(&mut self, shape: &ToolShape, c: char, out: &mut String) {
         let is_plain = c != '\\' && self.held.len() < MAX_HELD_BYTES;
         if c != '"' && is_plain {
             return self.held.push(c);
@@ -171,7 +171,7 @@ impl Renamer {
     }
 
     /// A number has ended before `c`.
-    fn number(&mut self, shape: &Shape, c: char, out: &mut String) {
+    fn number(&mut self, shape: &ToolShape, c: char, out: &mut String) {
         let held = std::mem::take(&mut self.held);
         let counting = shape.numbers.iter().find(|(name, _)| *name == self.current);
         let whole = !matches!(c, '.' | 'e' | 'E' | '0'..='9');

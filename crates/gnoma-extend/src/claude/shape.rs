@@ -4,7 +4,7 @@ use gnoma_core::{RawJson, ToolSpec};
 use serde_json::{Map, Value, json};
 
 /// A tool that both have.
-pub(super) struct Shape {
+pub(super) struct ToolShape {
     /// Our name.
     pub(super) ours: &'static str,
     /// Their name.
@@ -51,7 +51,7 @@ impl Counting {
 const ASK: &str = "ask";
 const ASK_THEIRS: &str = "AskUserQuestion";
 
-const SHAPES: [Shape; 11] = [
+const SHAPES: [ToolShape; 11] = [
     shape(
         "bash",
         "Bash",
@@ -75,16 +75,16 @@ const fn shape(
     theirs: &'static str,
     keys: &'static [(&'static str, &'static str)],
     numbers: &'static [(&'static str, Counting)],
-) -> Shape {
-    Shape { ours, theirs, keys, numbers }
+) -> ToolShape {
+    ToolShape { ours, theirs, keys, numbers }
 }
 
 /// The shape of a tool of ours.
-pub(super) fn of_ours(name: &str) -> Option<&'static Shape> {
+pub(super) fn of_ours(name: &str) -> Option<&'static ToolShape> {
     SHAPES.iter().find(|shape| shape.ours == name)
 }
 
-impl Shape {
+impl ToolShape {
     /// Whether its arguments are built otherwise altogether.
     pub(super) fn is_built_otherwise(&self) -> bool {
         self.ours == ASK
@@ -147,7 +147,7 @@ pub fn our_input(ours: &str, input: Value) -> Value {
     }
 }
 
-fn counted(shape: &Shape, ours: &str, value: Value, to: fn(Counting, i64) -> i64) -> Value {
+fn counted(shape: &ToolShape, ours: &str, value: Value, to: fn(Counting, i64) -> i64) -> Value {
     let counting = shape.numbers.iter().find(|(name, _)| *name == ours);
     match (counting, value.as_i64()) {
         (Some((_, counting)), Some(number)) => to(*counting, number).into(),
@@ -193,7 +193,7 @@ pub fn their_spec(spec: &ToolSpec) -> ToolSpec {
     ToolSpec { name: shape.theirs.to_owned(), parameters, ..spec.clone() }
 }
 
-fn rename(shape: &Shape, schema: &mut Value) {
+fn rename(shape: &ToolShape, schema: &mut Value) {
     for (ours, counting) in shape.numbers {
         let about = schema.pointer_mut(&format!("/properties/{ours}"));
         if let Some(Value::Object(about)) = about {

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 /// Where OpenAPI keeps types, in place of a schema's `$defs`.
 const TYPES: &str = "#/components/schemas/";
-/// What requests are for that are not for a session.
-const OF_PROCESS: [&str; 2] = ["open", "list"];
+/// Requests that are not for a session.
+const OF_PROCESS: [&str; 4] = ["open", "list", "stored_in", "delete"];
 /// Requests that HTTP does not carry.
 const NOT_CARRIED: [&str; 4] = ["attach", "detach", "watch", "shutdown"];
 

@@ -124,13 +124,15 @@ async fn a_session_is_opened_steered_and_answered_over_http() {
     let opened = page.does("process/open", &spec);
     let session = opened["opened"]["session"].as_str().unwrap().to_owned();
     page.does(&format!("sessions/{session}/send"), &said("capitalize it"));
-    let asked = page.events_until(&format!("attach={session}"), "permission_asked");
+    let asked = page.events_until(&format!("attach={session}"), "edits need approval");
     let position = asked.lines().filter_map(|line| line.strip_prefix("id: ")).next_back().unwrap();
     let status = page.does(&format!("sessions/{session}/status"), &json!({}));
     assert_eq!(status["status"]["questions"], 1, "{status}");
 
     let answer = format!("sessions/{session}/answer");
-    let yes = json!({ "call": "call_a", "answer": "allow" });
+    // Ids of a provider that come again are told apart.
+    let (_, question) = asked.split_once(r#""permission_asked":{"call":{"id":""#).unwrap();
+    let yes = json!({ "call": question.split('"').next().unwrap(), "answer": "allow" });
     let (code, refusal) = page.asks(&page.tokens[1], &answer, &yes);
     assert_eq!(code, 403, "whoever watches does not answer: {refusal}");
     page.does(&answer, &yes);

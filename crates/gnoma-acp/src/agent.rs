@@ -8,12 +8,13 @@ use gnoma_core::{
     protocol::{Client, Reply, RequestError, RequestId, ServerMessage},
     store::SessionId,
 };
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, value::RawValue};
 use tokio::time::timeout;
 
 pub use crate::state::AgentOptions;
 use crate::{
     error::RpcError,
+    json::json,
     opening,
     params::{Params, missing},
     permission,

@@ -2,10 +2,11 @@
 //! of the session has, and ends once, whatever is missed in between.
 
 use gnoma_core::{CallId, ResultPart, ToolCall, ToolResult, cut, protocol::TextTail};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     changes,
+    json::json,
     tools::{self, input, kind, locations, path, title},
 };
 
@@ -180,7 +181,7 @@ impl Calls {
             out.push(json!({
                 "sessionUpdate": "tool_call_update",
                 "toolCallId": open.id,
-                "content": [block(&fenced(&open.output.text))],
+                "content": vec![block(&fenced(&open.output.text))],
             }));
         }
     }

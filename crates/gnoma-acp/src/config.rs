@@ -1,9 +1,10 @@
 //! What can be chosen in a session: its mode and its model, in the two forms that clients know.
 
 use gnoma_core::{ModelRef, protocol::SessionView, session::PermissionMode};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::RpcError;
+use crate::json::json;
 
 /// The options' ids.
 const MODE: &str = "mode";
@@ -49,12 +50,11 @@ pub(crate) fn options(view: &SessionView, pinned: &Pinned) -> Value {
         if let Some(about) = view.models.iter().find(|it| it.name == *choice).map(|it| &it.about)
             && !about.is_empty()
         {
-            model["description"] = json!(about);
+            model["description"] = Value::from(about.as_str());
         }
         model
     }));
-    json!([
-        {
+    let mode = json!({
             "id": MODE,
             "name": "Mode",
             "description": "When to ask for approval before tools run",
@@ -62,16 +62,16 @@ pub(crate) fn options(view: &SessionView, pinned: &Pinned) -> Value {
             "type": "select",
             "currentValue": view.mode.name(),
             "options": modes,
-        },
-        {
+    });
+    let model = json!({
             "id": MODEL,
             "name": "Model",
             "category": "model",
             "type": "select",
             "currentValue": current_model(view, pinned),
             "options": models,
-        },
-    ])
+    });
+    Value::Array(vec![mode, model])
 }
 
 fn pinnable(view: &SessionView) -> impl Iterator<Item = (&String, &ModelRef)> {

@@ -12,6 +12,7 @@ mod changes;
 mod config;
 mod effect;
 mod error;
+mod json;
 mod opening;
 mod params;
 mod permission;

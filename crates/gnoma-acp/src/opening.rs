@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use gnoma_core::protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     error::RpcError,
+    json::json,
     params::{Params, missing},
     session::{ClientSession, How},
     state::{AgentState, HostAsked},

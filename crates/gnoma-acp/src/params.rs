@@ -1,18 +1,20 @@
 //! The parameters of all methods. Each method takes those that it needs; what else there is is passed
 //! over.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, fmt, marker::PhantomData, path::PathBuf};
 
 use gnoma_core::protocol::{ClientServer, Environment, ServerAddress};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, IgnoredAny, SeqAccess, Visitor},
+};
 use serde_json::value::RawValue;
 
 use crate::error::RpcError;
 
-/// Most MCP servers that a client may bring along.
-const MAX_SERVERS: usize = 64;
-/// Most further folders of a session.
-const MAX_FOLDERS: usize = 64;
+/// Most entries of a list: parts of a prompt, folders, MCP servers. More are not even read: as values they
+/// would take many times the memory of their line.
+const MAX_ENTRIES: usize = 1_024;
 
 /// What a method is given, as far as the client said it.
 #[derive(Debug, Default, Deserialize)]
@@ -23,14 +25,51 @@ pub(crate) struct Params {
     pub method_id: Option<String>,
     pub session_id: Option<String>,
     cwd: Option<String>,
+    #[serde(deserialize_with = "entries")]
     additional_directories: Option<Vec<String>>,
+    #[serde(deserialize_with = "entries")]
     mcp_servers: Option<Vec<EditorServer>>,
+    #[serde(deserialize_with = "entries")]
     pub prompt: Option<Vec<PromptBlock>>,
     pub mode_id: Option<String>,
     pub config_id: Option<String>,
     pub value: Option<Box<RawValue>>,
     pub cursor: Option<String>,
     pub request_id: Option<Box<RawValue>>,
+}
+
+/// A list that is not too long; `None` where it is null.
+fn entries<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_any(Entries(PhantomData))
+}
+
+struct Entries<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+    type Value = Option<Vec<T>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of at most {MAX_ENTRIES} entries")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = list.next_element()? {
+            if entries.len() == MAX_ENTRIES {
+                return Err(de::Error::invalid_length(MAX_ENTRIES + 1, &self));
+            }
+            entries.push(entry);
+        }
+        Ok(Some(entries))
+    }
 }
 
 /// What the client can do, as far as the agent makes use of it.
@@ -157,20 +196,12 @@ impl Params {
     /// The further folders.
     pub(crate) fn more_folders(&self) -> Result<Vec<PathBuf>, RpcError> {
         let folders = self.additional_directories.as_deref().unwrap_or_default();
-        if folders.len() > MAX_FOLDERS {
-            let text = format!("`additionalDirectories` has more than {MAX_FOLDERS} entries");
-            return Err(RpcError::params(text));
-        }
         folders.iter().map(|folder| absolute("additionalDirectories", folder)).collect()
     }
 
     /// The MCP servers.
     pub(crate) fn servers(&mut self) -> Result<Vec<ClientServer>, RpcError> {
         let servers = self.mcp_servers.take().unwrap_or_default();
-        if servers.len() > MAX_SERVERS {
-            let text = format!("`mcpServers` has more than {MAX_SERVERS} entries");
-            return Err(RpcError::params(text));
-        }
         servers.into_iter().map(server).collect()
     }
 }

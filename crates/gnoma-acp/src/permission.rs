@@ -2,9 +2,9 @@
 
 use gnoma_core::{CallId, protocol::Question, session::PermissionAnswer};
 use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, value::RawValue};
 
-use crate::{tools::title, updates::Translator};
+use crate::{json::json, tools::title, updates::Translator};
 
 /// Most answers that are offered to one question.
 const MAX_OFFERED: usize = 16;

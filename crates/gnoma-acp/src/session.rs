@@ -10,12 +10,13 @@ use gnoma_core::{
     session::{NoticeLevel, Outcome, SessionState},
     store::SessionId,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     config::{self, Pinned},
     effect::{SessionEffect, updates},
     error::RpcError,
+    json::json,
     params::ClientCapabilities,
     permission,
     turns::Turns,

@@ -11,12 +11,13 @@ use gnoma_core::{
     session::{PermissionAnswer, PermissionMode},
     store::SessionId,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     config::Pinned,
     effect::SessionEffect,
     error::RpcError,
+    json::json,
     params::ClientCapabilities,
     permission::{Asking, Offers},
     session::{ClientSession, How},

@@ -5,11 +5,12 @@ use gnoma_core::{
     protocol::{Reply, Request, RequestError},
     store::SessionId,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     config::{self, Chosen},
     error::RpcError,
+    json::json,
     params::{Params, missing},
     prompt,
     session::COMPACT,

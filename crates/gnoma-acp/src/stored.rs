@@ -8,10 +8,11 @@ use gnoma_core::{
     },
     store::{SessionFacts, SessionId},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     error::RpcError,
+    json::json,
     params::Params,
     session::ClientSession,
     state::{AgentState, HostAsked},

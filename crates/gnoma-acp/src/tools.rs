@@ -4,7 +4,9 @@
 use std::path::{Component, Path, PathBuf};
 
 use gnoma_core::{ToolCall, cut};
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use crate::json::json;
 
 /// Longest title, in characters.
 const MAX_TITLE_CHARS: usize = 120;
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn places_are_absolute() {
         let read = call("fs.read", r#"{"path":"./src/../a.rs","offset":9}"#);
-        assert_eq!(locations(&read, "/p"), [json!({ "path": "/p/a.rs", "line": 10 })]);
+        assert_eq!(locations(&read, "/p"), [json!({ "path": "/p/a.rs", "line": 10_u64 })]);
         let write = call("fs.write", r#"{"path":"/x/y"}"#);
         assert_eq!(locations(&write, "/p"), [json!({ "path": "/x/y" })]);
         assert_eq!(absolute("/p", "../../.."), "/");

@@ -9,9 +9,9 @@ use gnoma_core::{
     Content, Event, StopReason,
     session::{Outcome, SessionState},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{error::RpcError, wire::RpcId};
+use crate::{error::RpcError, json::json, wire::RpcId};
 
 /// An answer to a prompt.
 pub(crate) type Answered = (RpcId, Result<Value, RpcError>);

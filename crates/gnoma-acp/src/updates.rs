@@ -4,9 +4,9 @@ use gnoma_core::{
     Content, Event, Message, ModelRef, Role,
     session::{NoticeLevel, Routing},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{calls::Calls, params::ClientCapabilities};
+use crate::{calls::Calls, json::json, params::ClientCapabilities};
 
 /// How a message begins that gnoma said in the person's place.
 const SYSTEM_NOTE: &str = "[system] ";

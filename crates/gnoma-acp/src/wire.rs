@@ -11,6 +11,7 @@ use serde_json::{
 };
 
 pub use crate::error::RpcError;
+use crate::json::json;
 
 /// Longest id that is taken, in bytes: it comes back with the answer.
 const MAX_ID_BYTES: usize = 1_024;
@@ -201,7 +202,7 @@ pub fn write_answer(id: &RpcId, result: &Result<Value, RpcError>, out: &mut Vec<
     match result {
         Ok(result) => write(&[("id", &id)], "result", result, out),
         Err(RpcError { code, message }) => {
-            let error = serde_json::json!({ "code": code, "message": message });
+            let error = json!({ "code": code, "message": message });
             write(&[("id", &id)], "error", &error, out);
         }
     }

@@ -85,6 +85,7 @@ impl Seen {
             }
             SessionState::Active => (),
         }
+        self.show_questions(view, shown);
     }
 
     /// What was said at the very beginning.
@@ -162,22 +163,13 @@ impl Seen {
         for running in &turn.calls {
             self.show(Event::ToolStarted { call: running.call.clone() }, shown);
         }
-        for question in &turn.questions {
+    }
+
+    /// The questions that are open, but for those that were shown: also between turns.
+    fn show_questions(&mut self, view: &SessionView, shown: &mut VecDeque<Event>) {
+        for question in view.questions() {
             if !self.asked.contains(&question.call.id) {
-                let (reason, preview) = (question.reason.clone(), question.preview.clone());
-                let (call, always) = (question.call.clone(), question.always.clone());
-                let (inquiry, during) = (question.inquiry.clone(), question.during.clone());
-                let parts = question.parts.clone();
-                let asked = Event::PermissionAsked {
-                    call,
-                    reason,
-                    preview,
-                    always,
-                    inquiry,
-                    during,
-                    parts,
-                };
-                self.show(asked, shown);
+                self.show(question.event(), shown);
             }
         }
     }

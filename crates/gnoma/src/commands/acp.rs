@@ -18,6 +18,9 @@ pub(super) async fn run(setup: bool, args: &TurnArgs, around: &ProcessEnvironmen
     if setup {
         return set_up(args, around).await;
     }
+    if around.stdin_is_terminal {
+        report::say("note: editors start `gnoma acp` and speak JSON-RPC to it; Ctrl+D ends it");
+    }
     let spec = SessionSpec { interactive: true, ..lowering::spec(args, around) };
     let (client, host) = connect(around).await;
     let options = AgentOptions { spec, version: env!("CARGO_PKG_VERSION").to_owned() };

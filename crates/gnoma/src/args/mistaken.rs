@@ -38,7 +38,6 @@ const RESERVED: &[(&[&str], &str)] = &[
         "gnoma works in any folder as it is. `gnoma config init` writes a configuration file; instructions \
          for models go into AGENTS.md, and `gnoma \"write an AGENTS.md for this project\"` makes one",
     ),
-    (&["acp"], "this version has no such command. `gnoma --help` lists what there is"),
     (&["plugins"], "`gnoma plugin list` lists plugins, `gnoma plugin install` installs one"),
     (
         &["extension", "hooks", "hook", "skill", "agent", "commands"],
@@ -81,7 +80,7 @@ const RESERVED: &[(&[&str], &str)] = &[
         &["status", "info", "check", "health", "debug", "diagnose", "ping"],
         "`gnoma doctor` says what holds on this machine, `gnoma providers` who answers, `gnoma ps` what runs",
     ),
-    (&["server", "daemon", "web"], "`gnoma serve` keeps sessions in a server"),
+    (&["server", "daemon"], "`gnoma serve` keeps sessions in a server"),
     (
         &["permission", "permissions", "allow", "deny"],
         "`--permission MODE` chooses how much is asked; see `gnoma --help`",

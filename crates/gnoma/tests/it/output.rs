@@ -32,11 +32,11 @@ async fn stream_json_is_a_line_for_each_thing() {
     let run = world.run(&["--output-format", "stream-json", "list"]).await;
     let objects = lines(&run.out);
     let kinds: Vec<_> = objects.iter().map(|object| object["type"].as_str().unwrap()).collect();
-    let round = ["user", "routing", "cost", "assistant"];
+    let round = ["user", "context", "routing", "cost", "context", "assistant"];
     assert_eq!(kinds, [&["system"], &round[..], &round[..], &["result"]].concat());
-    assert_eq!(objects[4]["message"]["content"][0]["type"], "tool_use");
-    assert_eq!(objects[4]["message"]["content"][0]["name"], "fs.ls");
-    assert_eq!(objects[5]["message"]["content"][0]["tool_use_id"], "call_a");
+    assert_eq!(objects[6]["message"]["content"][0]["type"], "tool_use");
+    assert_eq!(objects[6]["message"]["content"][0]["name"], "fs.ls");
+    assert_eq!(objects[7]["message"]["content"][0]["tool_use_id"], "call_a");
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ pub mod lifecycle;
 pub mod lines;
 pub mod message;
 pub mod places;
+pub mod plan;
 pub mod price;
 pub mod protocol;
 pub mod provider;
@@ -34,7 +35,8 @@ pub use message::{
 };
 pub use price::Price;
 pub use provider::{
-    AnswerFormat, Effort, EventStream, FormatStage, ModelInfo, ModelRequest, Provider, ToolChoice,
+    AnswerFormat, Effort, EventStream, FormatStage, ModelInfo, ModelRequest, Provider,
+    ThinkingMode, ToolChoice,
 };
 pub use secret::Secret;
 pub use session::{Command, Event};

@@ -21,6 +21,7 @@ mod keys;
 mod mcp;
 mod model;
 mod permission;
+mod plan;
 mod profile;
 mod provider;
 mod redo;
@@ -31,6 +32,7 @@ mod shell;
 mod slash;
 mod status;
 mod theme;
+mod thinking;
 mod usage;
 mod vim;
 mod why;
@@ -56,6 +58,8 @@ pub(crate) const ALL: &[&Slash] = &[
     &provider::COMMAND,
     &profile::COMMAND,
     &permission::COMMAND,
+    &plan::COMMAND,
+    &thinking::COMMAND,
     &incognito::COMMAND,
     &config::COMMAND,
     &theme::COMMAND,

@@ -108,6 +108,8 @@ impl Transcript {
             Event::Started { .. }
             | Event::State(_)
             | Event::ModeChanged { .. }
+            | Event::ThinkingChanged { .. }
+            | Event::PlanChanged { .. }
             | Event::Info(_)
             | Event::Models { .. }
             | Event::Queued { .. }

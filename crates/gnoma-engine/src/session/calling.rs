@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gnoma_core::{
     ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError,
     StreamEvent, ToolChoice,
+    session::NoticeLevel,
     tool::{Tier, ToolKind},
 };
 use tokio::time::Instant;
@@ -32,6 +33,9 @@ impl Session {
         let (arm, why) = (plan.arm.clone(), plan.why.clone());
         if attempt == 1 {
             self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
+        }
+        if let Some(text) = self.router.thinking.cannot(&arm) {
+            self.notify(NoticeLevel::Info, text).await?;
         }
         let request = self.request(&arm, round);
         let routes = &self.router.routes;
@@ -185,6 +189,8 @@ impl Session {
             ToolChoice::Auto
         };
         let system = self.prompts.system(tier);
+        let task = self.router.plan.as_ref().map(|plan| &plan.task);
+        let (effort, thinking) = self.router.thinking.of(arm, task);
         self.prompts.gauge.set(Arc::clone(&system), Arc::clone(&tools), messages.clone());
         ModelRequest {
             model: Arc::clone(&arm.model),
@@ -197,7 +203,8 @@ impl Session {
                 (most, room) => most.or(room),
             },
             temperature: arm.temperature,
-            effort: arm.effort,
+            effort,
+            thinking,
             context_window: arm.context_window,
             format: self.turn.format().filter(|it| arm.tools || it.stage != FormatStage::AsCall),
         }

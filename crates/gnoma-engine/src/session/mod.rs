@@ -30,6 +30,7 @@ mod silence;
 mod spending;
 mod state;
 mod telling;
+mod thinking;
 mod toolset;
 mod verdicts;
 

@@ -159,8 +159,8 @@ impl Session {
     ) -> Self {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
-        let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, shape, .. } =
-            options;
+        let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
+        let Options { shape, thinking, .. } = options;
         let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
         let rights = Rights::new(mode, permissions, above);
         let scope = scope.unwrap_or_else(|| Scope::new(id));
@@ -172,7 +172,7 @@ impl Session {
         let spending = Spending::new(&history, measured);
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
         let turn = Turn::new(history, &tools.full, limits).stopping_at(added.stops());
-        let router = Router::new(routes, scope);
+        let router = Router::new(routes, scope).thinking(thinking);
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         Self {
             cwd: Arc::new(cwd),

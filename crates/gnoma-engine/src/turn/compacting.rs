@@ -16,7 +16,10 @@ use super::{
     phase::{Cause, Phase},
     protocol::{Effect, NotCompacted},
 };
-use crate::compact::{Cut, FEW_MESSAGES};
+use crate::{
+    compact::{Cut, FEW_MESSAGES},
+    planned,
+};
 
 /// After so many failures in a row only a person starts it.
 const MAX_FAILURES: u32 = 3;
@@ -80,6 +83,7 @@ impl Turn {
     ) -> Phase {
         let shorter = words.and_then(|text| {
             let cut = cut.ok_or(NotCompacted::NothingToShorten)?;
+            let text = planned::kept(text, &self.history);
             cut.summary(&text).map_err(|why| NotCompacted::Failed(why.to_owned()))
         });
         match shorter {

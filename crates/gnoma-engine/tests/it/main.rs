@@ -124,6 +124,7 @@ fn spawn_measured(
         limits: Limits::default(),
         history,
         shape: None,
+        thinking: None,
         measured,
         keeping,
         scope: None,

@@ -71,6 +71,8 @@ mod terminal;
 #[cfg(target_os = "linux")]
 mod tmux;
 #[cfg(test)]
+mod thinking;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod trial;
 #[cfg(test)]

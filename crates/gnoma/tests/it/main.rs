@@ -68,10 +68,10 @@ mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
 #[cfg(test)]
+mod thinking;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tmux;
-#[cfg(test)]
-mod thinking;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod trial;

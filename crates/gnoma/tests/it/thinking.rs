@@ -25,16 +25,58 @@ async fn asked(wire: Wire, word: &str, model: &str, thinking: &str, more: &str) 
 async fn every_vendor_is_told_in_its_own_form() {
     let adaptive = json!({"type": "adaptive", "display": "summarized"});
     for (wire, word, model, thinking, at, told) in [
-        (Wire::Anthropic, "anthropic", "claude-3-7-sonnet", "3000", "/thinking", json!({"type": "enabled", "budget_tokens": 3000})),
-        (Wire::Anthropic, "anthropic", "claude-3-7-sonnet", "off", "/thinking", json!({"type": "disabled"})),
+        (
+            Wire::Anthropic,
+            "anthropic",
+            "claude-3-7-sonnet",
+            "3000",
+            "/thinking",
+            json!({"type": "enabled", "budget_tokens": 3000}),
+        ),
+        (
+            Wire::Anthropic,
+            "anthropic",
+            "claude-3-7-sonnet",
+            "off",
+            "/thinking",
+            json!({"type": "disabled"}),
+        ),
         (Wire::Anthropic, "anthropic", "claude-opus-4-8", "adaptive", "/thinking", adaptive),
-        (Wire::Anthropic, "anthropic", "claude-opus-4-8", "20000", "/output_config/effort", json!("high")),
-        (Wire::Google, "google", "gemini-2.5-flash", "adaptive", "/generationConfig/thinkingConfig/thinkingBudget", json!(-1)),
-        (Wire::Google, "google", "gemini-2.5-flash", "512", "/generationConfig/thinkingConfig/thinkingBudget", json!(512)),
+        (
+            Wire::Anthropic,
+            "anthropic",
+            "claude-opus-4-8",
+            "20000",
+            "/output_config/effort",
+            json!("high"),
+        ),
+        (
+            Wire::Google,
+            "google",
+            "gemini-2.5-flash",
+            "adaptive",
+            "/generationConfig/thinkingConfig/thinkingBudget",
+            json!(-1),
+        ),
+        (
+            Wire::Google,
+            "google",
+            "gemini-2.5-flash",
+            "512",
+            "/generationConfig/thinkingConfig/thinkingBudget",
+            json!(512),
+        ),
         (Wire::Responses, "responses", "gpt-5.5", "off", "/reasoning/effort", json!("none")),
         (Wire::Responses, "responses", "gpt-5.5", "8000", "/reasoning/effort", json!("medium")),
         (Wire::Ollama, "ollama", "qwen3:8b", "adaptive", "/think", json!(true)),
-        (Wire::Mistral, "mistral", "mistral-large-latest", "1000", "/reasoning_effort", json!("low")),
+        (
+            Wire::Mistral,
+            "mistral",
+            "mistral-large-latest",
+            "1000",
+            "/reasoning_effort",
+            json!("low"),
+        ),
     ] {
         let (body, run) = asked(wire, word, model, thinking, "").await;
         assert_eq!(run.code, Some(0), "{word} {thinking}: {run:?}");
@@ -63,7 +105,8 @@ async fn the_settings_say_it_too() {
     world.configure("[provider.protocols]\ntest = \"openai\"\n");
     let config = world.home.path().join(".config/gnoma/config.toml");
     let text = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, text.replace("[provider]\n", "[provider]\nthinking = \"9\"\n")).unwrap();
+    std::fs::write(&config, text.replace("[provider]\n", "[provider]\nthinking = \"9\"\n"))
+        .unwrap();
     let shown = world.run(&["config", "get", "provider.thinking"]).await;
     assert_eq!(shown.out.trim(), "9", "{shown:?}");
     let run = world.run(&["2 + 2?"]).await;
@@ -73,7 +116,8 @@ async fn the_settings_say_it_too() {
 /// A plan is told as it changes, and stands in what the session is continued with.
 #[tokio::test]
 async fn a_plan_is_seen_by_programs() {
-    let steps = r#"{"steps":[{"text":"read","status":"done"},{"text":"answer","status":"active"}]}"#;
+    let steps =
+        r#"{"steps":[{"text":"read","status":"done"},{"text":"answer","status":"active"}]}"#;
     let world = World::new([calls("plan", steps), calls("plan", "{\"steps\":7}"), says("done")]);
     let run = world.run(&["--permission", "default", "--output-format", "stream-json", "go"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");

@@ -246,5 +246,6 @@ fn request(answer: Message) -> ModelRequest {
         effort: None,
         context_window: None,
         format: None,
+        thinking: None,
     }
 }

@@ -87,6 +87,7 @@ impl Conversation {
             effort: None,
             context_window: None,
             format: None,
+            thinking: None,
         }
     }
 

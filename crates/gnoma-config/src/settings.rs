@@ -15,7 +15,7 @@ mod tools;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use gnoma_core::{Effort, Secret, session::PermissionMode};
+use gnoma_core::{Effort, Secret, ThinkingMode, session::PermissionMode};
 
 use crate::{key::KeyPath, layer::Merged, value::Value};
 
@@ -83,6 +83,8 @@ pub struct Provider {
     pub temperature: Option<f32>,
     /// How hard to think; `None` leaves it to the provider.
     pub effort: Option<Effort>,
+    /// How much to think, over the effort; `None` leaves it to that.
+    pub thinking: Option<ThinkingMode>,
     /// Keys.
     pub api_keys: BTreeMap<String, Secret<String>>,
     /// Commands that print keys.
@@ -359,6 +361,7 @@ impl Provider {
             max_tokens: layers.count("provider.max_tokens"),
             temperature: layers.number("provider.temperature"),
             effort: layers.text("provider.effort").and_then(|name| effort(&name)),
+            thinking: parsed(layers.text("provider.thinking")),
             api_keys: map(layers, "provider.api_keys", |value| match value {
                 Value::Secret(key) => Some(key.clone()),
                 _ => None,

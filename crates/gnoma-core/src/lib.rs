@@ -16,6 +16,7 @@ pub mod lines;
 pub mod message;
 pub mod picture;
 pub mod places;
+pub mod plan;
 pub mod price;
 pub mod protocol;
 pub mod provider;
@@ -35,7 +36,8 @@ pub use message::{
 };
 pub use price::Price;
 pub use provider::{
-    AnswerFormat, Effort, EventStream, FormatStage, ModelInfo, ModelRequest, Provider, ToolChoice,
+    AnswerFormat, Effort, EventStream, FormatStage, ModelInfo, ModelRequest, Provider,
+    ThinkingMode, ToolChoice,
 };
 pub use secret::Secret;
 pub use session::{Command, Event};

@@ -16,6 +16,8 @@ use crate::{
     info::{Choice, SessionInfo},
     json::RawJson,
     message::{CallId, Content, Message, ModelRef, ToolCall, ToolResult},
+    plan::PlanStep,
+    provider::ThinkingMode,
     stream::StopReason,
     usage::Usage,
 };
@@ -125,6 +127,11 @@ pub enum Command {
     SetMode {
         /// The new mode.
         mode: PermissionMode,
+    },
+    /// Change how much models think, from the next call on; `None` leaves it to the settings of each.
+    SetThinking {
+        /// How much.
+        thinking: Option<ThinkingMode>,
     },
     /// Ask only this arm from the next turn on; `None` lets the router choose again.
     Pin {
@@ -257,6 +264,16 @@ pub enum Event {
     ModeChanged {
         /// The new mode.
         mode: PermissionMode,
+    },
+    /// How much models think has changed; told at the beginning, too, where it was said.
+    ThinkingChanged {
+        /// How much; `None`: as the settings of each have it.
+        thinking: Option<ThinkingMode>,
+    },
+    /// The plan of the work has changed; told at the beginning, too, where the conversation has one.
+    PlanChanged {
+        /// Its steps; empty where there is none any more.
+        steps: Vec<PlanStep>,
     },
     /// The messages that were sent while a turn runs and are not delivered yet have changed.
     Queued {

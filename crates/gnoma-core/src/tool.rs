@@ -102,6 +102,8 @@ pub enum ToolKind {
     /// Starts sessions and speaks with those that it started. Each call of such a session is judged by
     /// itself, with no more rights than its parent has, so that starting one needs no approval.
     StartsSessions,
+    /// Sets the plan of the work that people see (argument `steps`) and does nothing else.
+    Plans,
     /// Anything else.
     #[default]
     Other,

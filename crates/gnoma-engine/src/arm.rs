@@ -42,6 +42,8 @@ pub struct Arm {
     pub vision: bool,
     /// It thinks before it answers.
     pub thinking: bool,
+    /// It cannot be told not to.
+    pub always_thinks: bool,
     /// It answers in a given JSON schema.
     pub structured_output: bool,
     /// What it costs, where that is known.
@@ -80,6 +82,7 @@ impl Arm {
             tools: true,
             vision: true,
             thinking: true,
+            always_thinks: false,
             structured_output: true,
             price: None,
             cost_weight: 1.0,

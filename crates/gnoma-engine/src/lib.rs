@@ -19,6 +19,7 @@ pub mod keeping;
 mod large_results;
 mod past;
 mod persistence;
+mod planned;
 pub mod prompt;
 mod record;
 pub mod repair;

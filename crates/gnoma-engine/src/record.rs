@@ -211,6 +211,8 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         Event::Started { .. }
         | Event::State(_)
         | Event::ModeChanged { .. }
+        | Event::ThinkingChanged { .. }
+        | Event::PlanChanged { .. }
         | Event::Info(_)
         | Event::Models { .. }
         | Event::Queued { .. }

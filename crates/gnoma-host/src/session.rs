@@ -48,6 +48,7 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
         routes,
         system,
         shape,
+        thinking: spec.overrides.thinking.or(project.routing.provider.thinking),
         lifecycle: Some(lifecycle),
         mode: guard.permission.mode,
         permissions,
@@ -105,6 +106,7 @@ fn offered(
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> Vec<Arc<dyn gnoma_core::Tool>> {
     let mut offered = gnoma_tools::builtin(&tools(project, trials));
+    offered.push(gnoma_tools::plan());
     offered.extend(project.spec.interactive.then(gnoma_tools::ask));
     offered
 }

@@ -35,6 +35,7 @@ mod sse;
 #[cfg(test)]
 mod testing;
 mod textcall;
+mod thinking;
 
 use std::sync::Arc;
 
@@ -42,7 +43,10 @@ use gnoma_core::Provider;
 use gnoma_net::Http;
 
 use crate::dialect::Dialect;
-pub use crate::profile::{KNOWN, KnownProvider, Profile, Protocol, Quirks};
+pub use crate::{
+    profile::{KNOWN, KnownProvider, Profile, Protocol, Quirks},
+    thinking::always_thinks,
+};
 
 /// A provider that speaks as `profile` says.
 #[must_use]

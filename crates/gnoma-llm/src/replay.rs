@@ -187,6 +187,7 @@ mod tests {
             effort: None,
             context_window: None,
             format: None,
+            thinking: None,
         }
     }
 

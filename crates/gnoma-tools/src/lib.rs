@@ -9,6 +9,7 @@ mod bash;
 mod elf;
 mod fs;
 mod options;
+mod plan;
 mod read_result;
 #[cfg(target_os = "linux")]
 mod trials;
@@ -25,6 +26,7 @@ pub use bash::protected;
 pub use elf::{Agent, elf_tools};
 pub use fs::resolve;
 pub use options::{ReadingPlaces, Sandbox, ToolOptions};
+pub use plan::plan;
 pub use read_result::read_result;
 pub use trials::Trials;
 

@@ -23,6 +23,7 @@ mod keys;
 mod mcp;
 mod model;
 mod permission;
+mod plan;
 mod profile;
 mod provider;
 mod redo;
@@ -33,6 +34,7 @@ mod shell;
 mod slash;
 mod status;
 mod theme;
+mod thinking;
 mod usage;
 mod vim;
 mod why;
@@ -60,6 +62,8 @@ pub(crate) const ALL: &[&Slash] = &[
     &provider::COMMAND,
     &profile::COMMAND,
     &permission::COMMAND,
+    &plan::COMMAND,
+    &thinking::COMMAND,
     &incognito::COMMAND,
     &config::COMMAND,
     &theme::COMMAND,

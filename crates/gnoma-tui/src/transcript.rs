@@ -109,6 +109,8 @@ impl Transcript {
             Event::Started { .. }
             | Event::State(_)
             | Event::ModeChanged { .. }
+            | Event::ThinkingChanged { .. }
+            | Event::PlanChanged { .. }
             | Event::Info(_)
             | Event::Models { .. }
             | Event::Queued { .. }

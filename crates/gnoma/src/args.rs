@@ -16,7 +16,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use clap_complete::Shell;
-use gnoma_core::session::PermissionMode;
+use gnoma_core::{ThinkingMode, session::PermissionMode};
 
 pub(crate) use self::{
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
@@ -94,6 +94,10 @@ pub(crate) struct TurnArgs {
     /// model gives no such answer.
     #[arg(long, value_name = "FILE|TEXT")]
     pub json_schema: Option<String>,
+
+    /// How much the model thinks: off, adaptive (as the task needs it), or a number of tokens.
+    #[arg(long, value_name = "off|adaptive|N")]
+    pub thinking: Option<ThinkingMode>,
 
     /// Maximum number of model calls in one turn.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -1,5 +1,7 @@
 //! Texts that have a form of their own: arms, hours, ranges. Whether an arm exists is not asked here.
 
+use gnoma_core::ThinkingMode;
+
 use crate::condition::{Hours, Share, arm_named};
 
 /// A form of texts.
@@ -39,6 +41,12 @@ pub(super) const ARMS: Form = Form {
     example: "openai/*",
     expands: true,
     fits: |text| text == EVERY_ARM || arm_named(text).is_some(),
+};
+pub(super) const THINKING: Form = Form {
+    what: "off, adaptive, or a number of tokens in quotes",
+    example: "adaptive",
+    expands: true,
+    fits: |text| text.parse::<ThinkingMode>().is_ok(),
 };
 pub(super) const MODEL: Form =
     Form { what: "a model", example: "devstral-small", expands: true, fits: is_filled };

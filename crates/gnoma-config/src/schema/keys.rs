@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use super::{
-    form::{ARM, ARMS, COMMAND, GLOB, HOURS, MODEL, POOL, SHARE},
+    form::{ARM, ARMS, COMMAND, GLOB, HOURS, MODEL, POOL, SHARE, THINKING},
     kind::Kind::{self, Bool, Bytes, Form, Forms, List, Secret, Text, Url, Verbatim, Word, Words},
     row::{
         Guard::{NeverMore, NotLooser, OnlyDeny, Trusted},
@@ -128,6 +128,7 @@ pub static ROWS: &[Row] = &[
         .or(|| Value::Integer(8192)),
     Row::new("provider.temperature", number(0.0, 2.0), "sampling temperature"),
     Row::new("provider.effort", Word(&EFFORTS), "how hard the model thinks"),
+    Row::new("provider.thinking", Form(&THINKING), "how much the model thinks, over `provider.effort`: `off`, `adaptive`, or tokens"),
     Row::new("provider.api_keys.*", Secret, "API key of a provider").guarded(Trusted),
     Row::new(
         "provider.key_commands.*",

@@ -43,6 +43,7 @@ fn turn_event() -> impl Strategy<Value = Event> {
         ]
         .prop_map(Event::State),
         Just(Event::ModeChanged { mode: PermissionMode::Plan }),
+        Just(Event::ThinkingChanged { thinking: Some(crate::ThinkingMode::Off) }),
         (1_u32..9).prop_map(|round| Event::RoundStarted { round, arm: arm(), why: "w".into() }),
         text.clone().prop_map(|text| Event::Text { text }),
         text.clone().prop_map(|text| Event::Thinking { text }),

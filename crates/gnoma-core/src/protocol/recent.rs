@@ -53,6 +53,8 @@ fn is_kept(event: &Event) -> bool {
         | Event::Info(_)
         | Event::Models { .. }
         | Event::ModeChanged { .. }
+        | Event::ThinkingChanged { .. }
+        | Event::PlanChanged { .. }
         | Event::State(_)
         | Event::Waiting { .. }
         | Event::Context(_)

@@ -8,6 +8,7 @@ use super::{Position, SessionSpec, Status, Topic};
 use crate::{
     info::Choice,
     message::{CallId, Content, Message, ModelRef},
+    provider::ThinkingMode,
     session::{PermissionAnswer, PermissionMode, Scope},
     store::{Hit, ResultId, SessionFacts, SessionId},
     usage::Usage,
@@ -112,6 +113,11 @@ pub enum Request {
     SetMode {
         /// The new mode.
         mode: PermissionMode,
+    },
+    /// Change how much models think, from the next call on; `None` leaves it to the settings of each.
+    SetThinking {
+        /// How much.
+        thinking: Option<ThinkingMode>,
     },
     /// Keep a rule that allows. Reply: [`Reply::Text`] says where.
     KeepRule {

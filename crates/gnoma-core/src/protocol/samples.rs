@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use super::*;
 use crate::{
-    CallId, Content, ErrorKind, Event, Message, ModelRef, ProviderError, RawJson, ToolCall,
-    ToolResult, Usage,
+    CallId, Content, ErrorKind, Event, Message, ModelRef, ProviderError, RawJson, ThinkingMode,
+    ToolCall, ToolResult, Usage,
     session::{
         ContextUse, Fullness, Inquiry, NoticeLevel, Outcome, PermissionAnswer, PermissionMode,
         Routing, Scope, SessionState,
@@ -32,12 +32,12 @@ macro_rules! kinds {
     };
 }
 
-kinds!(Event: Started Info Models State ModeChanged Queued RoundStarted Routed ArmChanged Conferred
+kinds!(Event: Started Info Models State ModeChanged ThinkingChanged PlanChanged Queued RoundStarted Routed ArmChanged Conferred
     Checking Checked Cost Compacted Uncompacted Context Text Thinking ToolCallDrafted ToolCallDelta Appended
     PermissionAsked PermissionDecided ToolStarted ToolProgress ToolEnded Usage Retrying Waiting
     Continuing Notice TurnEnded Unknown);
 kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
-    CancelElf Close SetMode KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind Redo Points Changes Export Fork Rename
+    CancelElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind Redo Points Changes Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider Settings
     SetSetting Usage Explain);
 kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Window
@@ -93,6 +93,10 @@ pub(super) fn events() -> Vec<Event> {
         Event::Models { models: vec![choice()] },
         Event::State(SessionState::Active),
         Event::ModeChanged { mode: PermissionMode::Plan },
+        Event::PlanChanged {
+            steps: vec![crate::plan::PlanStep { text: text(), ..Default::default() }],
+        },
+        Event::ThinkingChanged { thinking: Some(ThinkingMode::Tokens(8_000)) },
         Event::Queued { queue: vec![vec![Content::text("later")]] },
         Event::RoundStarted { round: 2, arm: arm("m"), why: why() },
         Event::Routed(Box::new(Routing {
@@ -234,6 +238,7 @@ pub(super) fn requests() -> Vec<Request> {
         Request::CancelElf { name: text() },
         Request::Close,
         Request::SetMode { mode: PermissionMode::Bypass },
+        Request::SetThinking { thinking: Some(ThinkingMode::Adaptive) },
         Request::KeepRule { rule: "bash(ls)".into(), scope: Scope::User, dry_run: true },
         Request::Trust,
         Request::Pin { arm: Some(arm("m")) },

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{json::RawJson, session::PermissionMode};
+use crate::{json::RawJson, provider::ThinkingMode, session::PermissionMode};
 
 /// What a session is opened with.
 ///
@@ -93,6 +93,8 @@ pub struct Overrides {
     pub incognito: Option<bool>,
     /// Most model calls in one turn.
     pub max_rounds: Option<u32>,
+    /// How much models think.
+    pub thinking: Option<ThinkingMode>,
 }
 
 /// Which conversation a session goes on with.

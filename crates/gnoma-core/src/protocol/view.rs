@@ -8,6 +8,8 @@ use super::{Envelope, Epoch, Position, Question, Recent, RunningTurn, recent};
 use crate::{
     info::{Choice, SessionInfo},
     message::ModelRef,
+    plan::PlanStep,
+    provider::ThinkingMode,
     session::{ContextUse, Event, PermissionMode, SessionState},
     store::SessionId,
     usage::Usage,
@@ -37,6 +39,12 @@ pub struct SessionView {
     pub tools: Vec<String>,
     /// How much is asked before tools run.
     pub mode: PermissionMode,
+    /// How much models think, where that was said.
+    #[serde(default)]
+    pub thinking: Option<ThinkingMode>,
+    /// The plan of the work; empty where there is none.
+    #[serde(default)]
+    pub plan: Vec<PlanStep>,
     /// Whether a turn runs.
     pub state: SessionState,
     /// Facts about it that front ends show.
@@ -141,6 +149,8 @@ impl SessionView {
                 }
             }
             Event::ModeChanged { mode } => self.mode = *mode,
+            Event::PlanChanged { steps } => self.plan.clone_from(steps),
+            Event::ThinkingChanged { thinking } => self.thinking = *thinking,
             Event::Appended(_) => self.messages += 1,
             Event::RoundStarted { arm, .. } => self.arm = Some(arm.clone()),
             Event::Usage { round, .. } => {

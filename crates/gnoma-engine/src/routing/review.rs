@@ -78,6 +78,7 @@ pub(crate) fn plain(arm: &Arm, system: &str, text: String, max_tokens: u32) -> M
         effort: arm.effort,
         context_window: arm.context_window,
         format: None,
+        thinking: None,
     }
 }
 

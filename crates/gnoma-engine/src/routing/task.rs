@@ -69,9 +69,10 @@ impl Task {
         Self { is_judged, paths: concern.met(), ..Self::made(words, classified, facts) }
     }
 
-    /// The same, with an answer that must have a form, or need not.
-    pub(crate) fn in_shape(mut self, must: bool) -> Self {
-        (self.facts.structured_output, self.need.structured_output) = (must, must);
+    /// The same, for an arm that answers in a form, and for one that thinks, or for any.
+    pub(crate) fn needing(mut self, form: bool, thinking: bool) -> Self {
+        (self.facts.structured_output, self.need.structured_output) = (form, form);
+        (self.facts.thinking, self.need.thinking) = (thinking, thinking);
         self
     }
 

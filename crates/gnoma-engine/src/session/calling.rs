@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gnoma_core::{
     ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError,
     StreamEvent, ToolChoice, ToolSpec,
+    session::NoticeLevel,
     tool::{Tier, ToolKind},
 };
 use tokio::time::Instant;
@@ -33,6 +34,9 @@ impl Session {
         let (arm, why) = (plan.arm.clone(), plan.why.clone());
         if attempt == 1 {
             self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
+        }
+        if let Some(text) = self.router.thinking.cannot(&arm) {
+            self.notify(NoticeLevel::Info, text).await?;
         }
         let request = self.request(&arm, round);
         let context_tokens = self.context_tokens();
@@ -187,6 +191,8 @@ impl Session {
         };
         let system = self.prompts.system(tier);
         self.note_prefix(arm, &system, &tools, messages.clone());
+        let task = self.router.plan.as_ref().map(|plan| &plan.task);
+        let (effort, thinking) = self.router.thinking.of(arm, task);
         ModelRequest {
             model: Arc::clone(&arm.model),
             system,
@@ -198,7 +204,8 @@ impl Session {
                 (most, room) => most.or(room),
             },
             temperature: arm.temperature,
-            effort: arm.effort,
+            effort,
+            thinking,
             context_window: arm.context_window,
             format: self.turn.format().filter(|it| arm.tools || it.stage != FormatStage::AsCall),
         }

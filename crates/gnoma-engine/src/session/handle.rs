@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use gnoma_core::{
-    Command, Event, Message, Tool,
+    Command, Event, Message, ThinkingMode, Tool,
     lifecycle::Lifecycle,
     session::PermissionMode,
     tool::{Spawner, Tier},
@@ -41,6 +41,8 @@ pub struct Options {
     pub limits: Limits,
     /// The form that answers must have; `None` for words.
     pub shape: Option<Shape>,
+    /// How much models think; `None` leaves it to the settings of each.
+    pub thinking: Option<ThinkingMode>,
     /// Conversation to continue.
     pub history: Vec<Arc<Message>>,
     /// How large that is, where its provider told.

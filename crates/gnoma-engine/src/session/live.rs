@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     asides::Aside,
+    planned,
     turn::{Effect, Input},
 };
 
@@ -88,6 +89,12 @@ impl Session {
         self.emit(started).await?;
         if !self.turn.history().is_empty() {
             self.tell_context().await?;
+        }
+        if let Some(steps) = planned::of(self.turn.history()) {
+            self.emit(Event::PlanChanged { steps }).await?;
+        }
+        if let Some(thinking) = self.router.thinking.mode {
+            self.emit(Event::ThinkingChanged { thinking: Some(thinking) }).await?;
         }
         self.begin_additions();
         while self.orders.is_some() || !self.turn.is_idle() {
@@ -172,6 +179,10 @@ impl Session {
             Command::SetMode { mode } => {
                 self.gate.rights.set_mode(mode);
                 self.emit(Event::ModeChanged { mode }).await
+            }
+            Command::SetThinking { thinking } => {
+                self.router.thinking.set(thinking);
+                self.emit(Event::ThinkingChanged { thinking }).await
             }
             Command::Pin { arm } => self.pin(arm).await,
             Command::Rate { good } => self.rate(good).await,

@@ -32,6 +32,7 @@ mod silence;
 mod spending;
 mod state;
 mod telling;
+mod thinking;
 mod toolset;
 mod verdicts;
 

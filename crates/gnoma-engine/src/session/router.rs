@@ -6,9 +6,12 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use gnoma_core::{ErrorKind, ModelRef, ProviderError, ledger::Level, session::Outcome};
+use gnoma_core::{
+    ErrorKind, ModelRef, ProviderError, ThinkingMode, ledger::Level, session::Outcome,
+};
 use gnoma_router::{pool::Scope, rules::Concern};
 
+use super::thinking::Thinking;
 use crate::{
     arm::Arm,
     routing::{
@@ -30,6 +33,8 @@ pub(super) enum Pin {
 
 pub(super) struct Router {
     pub(super) routes: Arc<Routes>,
+    /// How much models think.
+    pub(super) thinking: Thinking,
     /// Of the turn under way.
     pub(super) plan: Option<RoutePlan>,
     /// Of the last turn, until it is clear what the person thinks of it.
@@ -57,6 +62,7 @@ impl Router {
         let (concern, began_ms) = (routes.options.concern(), routes.now_ms());
         Self {
             routes,
+            thinking: Thinking::default(),
             plan: None,
             last: None,
             scope: Arc::new(scope),
@@ -69,6 +75,12 @@ impl Router {
             concern,
             looked_at: 0,
         }
+    }
+
+    /// The same, with models that think so much.
+    pub(super) fn thinking(mut self, mode: Option<ThinkingMode>) -> Self {
+        self.thinking.set(mode);
+        self
     }
 
     /// A turn begins; it is not routed yet.

@@ -87,10 +87,11 @@ impl Session {
         self.router.levels = levels;
         let routes = Arc::clone(&self.router.routes);
         let seed = routes.options.seed.wrapping_add(self.router.turns);
-        // Where nobody is known for answers in a form, one who is not is asked, and checked like all others.
-        let shapeless = task.need.structured_output.then(|| task.clone().in_shape(false));
+        // Where nobody is known for answers in a form, or for thinking, somebody else is asked.
+        let is_special = task.need.structured_output || task.need.thinking;
+        let plain = is_special.then(|| task.clone().needing(false, false));
         let begun = routes.begin(task, seed, self.router.choice_context());
-        let begun = match (begun, shapeless) {
+        let begun = match (begun, plain) {
             (Err(_), Some(task)) => routes.begin(task, seed, self.router.choice_context()),
             (begun, _) => begun,
         };
@@ -124,7 +125,8 @@ impl Session {
         let matters = self.router.routes.arms().len() > 1 || !options.rules.is_empty();
         let mut task = Task::of(words, has_images, context_tokens, matters, options);
         task.touched = self.router.concern.met();
-        task.in_shape(self.turn.has_shape())
+        let thinking = self.router.thinking.is_needed(&task.words);
+        task.needing(self.turn.has_shape(), thinking)
     }
 
     /// What the conversation was about before its last words, where it was taken up again.

@@ -160,8 +160,8 @@ impl Session {
     ) -> Self {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
-        let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, shape, .. } =
-            options;
+        let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
+        let Options { shape, thinking, .. } = options;
         let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
         let rights = Rights::new(mode, permissions, above);
         let scope = scope.unwrap_or_else(|| Scope::new(id));
@@ -172,7 +172,7 @@ impl Session {
         let starts = Starts { spawner, lifecycle: lifecycle.clone(), rights: rights.clone() };
         let added = Additions::new(lifecycle, held_to);
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
-        let router = Router::new(routes, scope);
+        let router = Router::new(routes, scope).thinking(thinking);
         let spending = Spending::new(tracker(&history, measured, &router));
         let turn = Turn::new(history, &tools.full, limits).stopping_at(added.stops());
         prompts.gauge.set_summary(turn.conversation().0.cloned());

@@ -4,6 +4,7 @@
 use gnoma_core::{
     Event, Message, ToolCall, ToolOutcome,
     message::CallId,
+    plan,
     session::{NoticeLevel, Outcome, PermissionAnswer},
 };
 
@@ -14,7 +15,7 @@ use super::{
     protocol::{Effect, Input, Verdict},
     watch::Advice,
 };
-use crate::prompt;
+use crate::{planned, prompt};
 
 impl Turn {
     pub(super) fn run_calls(&mut self, message: Option<&Message>, fx: &mut Effects) -> Phase {
@@ -198,6 +199,12 @@ impl Turn {
             }
             let spec = self.specs.get(&call.name).map(AsRef::as_ref);
             advice = self.watch.ran(&call, spec, &outcome);
+            if let (Some(spec), ToolOutcome::Done(_)) = (spec, &outcome)
+                && planned::sets(spec.kind)
+                && let Ok(steps) = plan::read(&call.arguments)
+            {
+                fx.push(Effect::Emit(Event::PlanChanged { steps }));
+            }
         }
         let check = batch.is_check.then(|| outcome.clone());
         let mut result = outcome.into_result(&call);

@@ -151,6 +151,7 @@ fn options(
         limits: Limits::default(),
         history,
         shape: None,
+        thinking: None,
         measured,
         keeping,
         scope: None,

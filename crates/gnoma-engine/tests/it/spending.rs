@@ -211,6 +211,7 @@ fn spawn_arms<const N: usize>(
         history: Vec::new(),
         measured: None,
         shape: None,
+        thinking: None,
         keeping: Keeping::default(),
         scope: Some(scope),
         above: None,

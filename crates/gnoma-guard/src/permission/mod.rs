@@ -244,6 +244,9 @@ impl<'a> Judgement<'a> {
         if tool.kind == ToolKind::AsksPerson {
             return (Opinion::allow("it only asks you"), Grant::default());
         }
+        if tool.kind == ToolKind::Plans {
+            return (Opinion::allow("it only shows you a plan"), Grant::default());
+        }
         let touched = tool.touches.iter().map(|touches| self.touching(tool, touches, &arguments));
         // As strict as the strictest of all that it touches.
         let whole =

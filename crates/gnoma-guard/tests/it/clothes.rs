@@ -48,6 +48,7 @@ fn sent(firewall: &Firewall, messages: Vec<Arc<Message>>) -> String {
         effort: None,
         context_window: None,
         format: None,
+        thinking: None,
     };
     let messages = firewall.outbound(&cloud, request).unwrap().request.messages;
     messages

@@ -56,6 +56,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         effort: None,
         context_window: None,
         format: None,
+        thinking: None,
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) fn of(request: Request) -> Result<Command, Request> {
         Request::Answer { call, answer } => Command::Answer { call, answer },
         Request::Cancel => Command::Cancel,
         Request::SetMode { mode } => Command::SetMode { mode },
+        Request::SetThinking { thinking } => Command::SetThinking { thinking },
         Request::Pin { arm } => Command::Pin { arm },
         Request::Rate { good } => Command::Rate { good },
         Request::Compact { focus } => Command::Compact { focus },

@@ -417,7 +417,9 @@ impl Actor {
         }
         let mut spec = self.kept().spec.clone();
         // What the person has chosen meanwhile stays.
-        spec.overrides.mode = Some(self.log.with_view(|view| view.mode));
+        let (mode, thinking) = self.log.with_view(|view| (view.mode, view.thinking));
+        spec.overrides.mode = Some(mode);
+        spec.overrides.thinking = thinking.or(spec.overrides.thinking);
         let Some(shared) = self.shared.upgrade() else { return };
         let change = Change { request, spec };
         if change::is_for_another(&change.request) {

@@ -131,6 +131,8 @@ impl Maker {
             effort: provider.effort,
             tools: can(said.and_then(|said| said.tools), abilities.map(|can| can.tools)),
             vision: can(said.and_then(|said| said.vision), abilities.map(|can| can.vision)),
+            always_thinks: wire::profile(provider, &name.provider)
+                .is_ok_and(|profile| gnoma_llm::always_thinks(&profile, &name.model)),
             thinking: can(said.and_then(|said| said.thinking), abilities.map(|can| can.thinking)),
             structured_output: can(None, abilities.map(|can| can.structured_output)),
             price: price(said, listed, line.is_here),

@@ -182,6 +182,7 @@ impl World {
             history: parts.carried,
             measured: None,
             shape: None,
+            thinking: None,
             keeping: Keeping::default(),
             scope: parts.scope,
             above: parts.above,

@@ -4,7 +4,9 @@
 //! effort. Which one a model takes depends on its version, and a wrong one is refused, so the versions
 //! are a table here. Source: Anthropic's guides "Extended thinking", "Adaptive thinking" and "Effort".
 
-use gnoma_core::{Content, Effort, Message, ModelRef, ModelRequest, Role, ToolChoice};
+use gnoma_core::{
+    Content, Effort, Message, ModelRef, ModelRequest, Role, ThinkingMode, ToolChoice,
+};
 
 use super::wire::{OutputConfig, ThinkingConfig};
 
@@ -96,13 +98,15 @@ fn thinking(
     match form {
         ThinkingForm::Plain => (None, None),
         ThinkingForm::Budget => {
-            let budget = enabled(effort, request.max_output_tokens);
+            let budget = enabled(effort, request);
             (budget.filter(|_| may_think(&request.messages, asked)), None)
         }
         ThinkingForm::Adaptive | ThinkingForm::AlwaysAdaptive => {
             let display = "summarized";
             let adaptive = ThinkingConfig::Adaptive { display };
-            (Some(adaptive), output_config(effort))
+            // Left to itself, the model thinks as much as the task needs.
+            let decides = request.thinking == Some(ThinkingMode::Adaptive);
+            (Some(adaptive), output_config(effort).filter(|_| !decides))
         }
     }
 }
@@ -119,13 +123,15 @@ fn default_limit(form: ThinkingForm, thinking: Option<ThinkingConfig>) -> u32 {
 }
 
 /// A budget that leaves at least half of the limit to the answer, or nothing where that is too small.
-fn enabled(effort: Effort, limit: Option<u32>) -> Option<ThinkingConfig> {
-    let wanted = match effort {
-        Effort::None => 0,
-        Effort::Low => 2048,
-        Effort::Medium => 8192,
-        Effort::High => 16_384,
+fn enabled(effort: Effort, request: &ModelRequest) -> Option<ThinkingConfig> {
+    let wanted = match (request.thinking, effort) {
+        (Some(ThinkingMode::Tokens(tokens)), _) => tokens.max(MIN_BUDGET),
+        (_, Effort::None) => 0,
+        (_, Effort::Low) => 2048,
+        (_, Effort::Medium) => 8192,
+        (_, Effort::High) => 16_384,
     };
+    let limit = request.max_output_tokens;
     let budget_tokens = limit.map_or(wanted, |limit| wanted.min(limit / 2));
     (budget_tokens >= MIN_BUDGET).then_some(ThinkingConfig::Enabled { budget_tokens })
 }
@@ -185,6 +191,11 @@ pub(super) fn takes_unsigned(model: &str) -> bool {
     claude(model).is_none()
 }
 
+/// Whether the model cannot be told not to think.
+pub(crate) fn always_thinks(model: &str) -> bool {
+    matches!(abilities(model).0, ThinkingForm::AlwaysAdaptive)
+}
+
 /// Whether the model can be held to a schema: Claude models from 4.1 on. Others are not known to be.
 pub(crate) fn takes_schemas(model: &str) -> bool {
     claude(model).is_some_and(|name| version(name).is_none_or(|version| version >= (4, 1)))
@@ -240,6 +251,7 @@ mod tests {
             effort,
             context_window: None,
             format: None,
+            thinking: None,
         }
     }
 
@@ -307,6 +319,25 @@ mod tests {
         );
         request.max_output_tokens = Some(500);
         assert_eq!(planned(&request).thinking, None);
+    }
+
+    #[test]
+    fn a_person_s_word_is_more_than_an_effort() {
+        let wish = |model, thinking| {
+            let mut request = request(model, Some(Effort::High));
+            request.thinking = Some(thinking);
+            let plan = planned(&request);
+            (plan.thinking, plan.output_config.map(|config| config.effort))
+        };
+        let adaptive = Some(ThinkingConfig::Adaptive { display: "summarized" });
+        let budget = |budget_tokens| Some(ThinkingConfig::Enabled { budget_tokens });
+        let tokens = ThinkingMode::Tokens;
+        assert_eq!(wish(OLD, tokens(5000)), (budget(5000), None));
+        assert_eq!(wish(OLD, tokens(10)), (budget(MIN_BUDGET), None));
+        assert_eq!(wish(OLD, ThinkingMode::Adaptive), (budget(16_384), None));
+        assert_eq!(wish("claude-opus-4-8", tokens(5000)), (adaptive, Some("high")));
+        assert_eq!(wish("claude-opus-4-8", ThinkingMode::Adaptive), (adaptive, None));
+        assert!(always_thinks("claude-sonnet-5") && !always_thinks(OLD));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use gnoma_core::{Message, ModelInfo, ModelRef, ModelRequest, RawJson, Secret, ToolSpec};
 
-pub(crate) use self::effort::takes_schemas;
+pub(crate) use self::effort::{always_thinks, takes_schemas};
 use crate::{
     Profile,
     dialect::{Decode, Dialect, Headers, MessageCx},

@@ -64,7 +64,7 @@ pub(super) fn envelope(
             response_json_schema: request.format.as_ref().map(|format| format.schema.as_raw()),
             thinking_config: request
                 .effort
-                .and_then(|effort| model::thinking(&request.model, effort)),
+                .and_then(|effort| model::thinking(&request.model, effort, request.thinking)),
         },
         contents: [],
     })

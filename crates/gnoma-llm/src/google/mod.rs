@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
 
-pub(crate) use self::model::is_third_generation;
+pub(crate) use self::model::{always_thinks, is_third_generation};
 use crate::{
     Profile,
     dialect::{Decode, Dialect, Headers, MessageCx},

@@ -2,7 +2,7 @@
 //!
 //! Source: Google's guides "Gemini thinking" and "Thought signatures".
 
-use gnoma_core::Effort;
+use gnoma_core::{Effort, ThinkingMode};
 
 use super::wire::ThinkingConfig;
 
@@ -17,6 +17,11 @@ enum ThinkingForm {
     Level,
 }
 
+/// The budget by which the model decides itself.
+const DYNAMIC: i32 = -1;
+/// The largest budget that all of them take.
+const MAX_BUDGET: u32 = 24_576;
+
 type Version = (u32, u32);
 
 /// The form from each version on, newest first.
@@ -29,12 +34,31 @@ pub(crate) fn is_third_generation(model: &str) -> bool {
     form(model) == ThinkingForm::Level
 }
 
+/// Whether the model cannot be told not to think.
+pub(crate) fn always_thinks(model: &str) -> bool {
+    match form(model) {
+        ThinkingForm::Plain => false,
+        ThinkingForm::Budget => model.contains("pro"),
+        ThinkingForm::Level => true,
+    }
+}
+
 /// The parameter for `effort`, where the model has one.
-pub(super) fn thinking(model: &str, effort: Effort) -> Option<ThinkingConfig> {
-    let (thinking_budget, thinking_level) = match form(model) {
-        ThinkingForm::Plain => return None,
-        ThinkingForm::Budget => (Some(budget(model, effort)), None),
-        ThinkingForm::Level => (None, Some(level(model, effort))),
+pub(super) fn thinking(
+    model: &str,
+    effort: Effort,
+    mode: Option<ThinkingMode>,
+) -> Option<ThinkingConfig> {
+    let (thinking_budget, thinking_level) = match (form(model), mode) {
+        (ThinkingForm::Plain, _) => return None,
+        (ThinkingForm::Budget, Some(ThinkingMode::Adaptive)) => (Some(DYNAMIC), None),
+        (ThinkingForm::Budget, Some(ThinkingMode::Tokens(tokens))) => {
+            (Some(i32::try_from(tokens.min(MAX_BUDGET)).unwrap_or(DYNAMIC)), None)
+        }
+        (ThinkingForm::Budget, _) => (Some(budget(model, effort)), None),
+        // Left to itself, the model thinks as much as the task needs.
+        (ThinkingForm::Level, Some(ThinkingMode::Adaptive)) => (None, None),
+        (ThinkingForm::Level, _) => (None, Some(level(model, effort))),
     };
     Some(ThinkingConfig {
         include_thoughts: effort != Effort::None,
@@ -43,7 +67,7 @@ pub(super) fn thinking(model: &str, effort: Effort) -> Option<ThinkingConfig> {
     })
 }
 
-fn budget(model: &str, effort: Effort) -> u32 {
+fn budget(model: &str, effort: Effort) -> i32 {
     match effort {
         // The larger ones cannot stop thinking; this is the least they take.
         Effort::None if model.contains("pro") => 128,
@@ -95,13 +119,21 @@ mod tests {
             ("gemini-3.1-pro-preview", Effort::None, level("low")),
             ("gemini-flash-latest", Effort::Medium, level("medium")),
         ] {
-            let told = thinking(model, effort).unwrap();
+            let told = thinking(model, effort, None).unwrap();
             let told_form = (told.thinking_budget, told.thinking_level);
             assert_eq!(told_form, expected, "{model}");
             assert_eq!(told.include_thoughts, effort != Effort::None, "{model}");
         }
+        let told = |model, mode| {
+            let told = thinking(model, Effort::Low, Some(mode)).unwrap();
+            (told.thinking_budget, told.thinking_level)
+        };
+        assert_eq!(told("gemini-2.5-flash", ThinkingMode::Adaptive), budget(-1));
+        assert_eq!(told("gemini-2.5-flash", ThinkingMode::Tokens(99_999)), budget(24_576));
+        assert_eq!(told("gemini-3-pro", ThinkingMode::Adaptive), (None, None));
+        assert_eq!(told("gemini-3-pro", ThinkingMode::Tokens(99)), level("low"));
         for model in ["gemini-2.0-flash-001", "gemini-1.5-pro", "gemma-3-27b-it"] {
-            assert_eq!(thinking(model, Effort::High), None, "{model}");
+            assert_eq!(thinking(model, Effort::High, None), None, "{model}");
         }
     }
 }

@@ -62,7 +62,7 @@ impl GenerationConfig<'_> {
 pub(super) struct ThinkingConfig {
     pub include_thoughts: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking_budget: Option<u32>,
+    pub thinking_budget: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<&'static str>,
 }

@@ -276,6 +276,7 @@ mod tests {
             effort: None,
             context_window: None,
             format: None,
+            thinking: None,
         };
         let profile = crate::Profile::new("mistral", crate::Protocol::Mistral, "");
         let body = crate::internals::encode(profile, &request);

@@ -146,6 +146,7 @@ fn request() -> ModelRequest {
         effort: None,
         context_window: None,
         format: None,
+        thinking: None,
     }
 }
 

@@ -131,6 +131,7 @@ pub(crate) fn request(cassette: &Cassette) -> ModelRequest {
         effort: None,
         context_window: None,
         format: None,
+        thinking: None,
     }
 }
 

@@ -64,6 +64,7 @@ pub(crate) fn ask(
         effort: None,
         context_window: None,
         format: None,
+        thinking: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lists, fields and questions of the program's own: they lie over the editor and take the keys.
 
 use gnoma_core::{
+    ThinkingMode,
     message::ModelRef,
     protocol::{self, Request, Setting},
     session::PermissionAnswer,
@@ -125,6 +126,26 @@ impl State {
         self.request(Request::Pin { arm }, Purpose::Order);
     }
 
+    /// Changes how much models think, from the next call on.
+    pub(crate) fn think(&mut self, thinking: Option<ThinkingMode>) {
+        self.hint(match thinking {
+            None => "Thinking as the settings have it".to_owned(),
+            Some(ThinkingMode::Off) => "Thinking off".to_owned(),
+            Some(ThinkingMode::Adaptive) => "Thinking as much as each task needs".to_owned(),
+            Some(ThinkingMode::Tokens(tokens)) => format!("Thinking with about {tokens} tokens"),
+        });
+        self.request(Request::SetThinking { thinking }, Purpose::Order);
+    }
+
+    /// The next way to think: off, adaptive, as the settings have it.
+    pub(super) fn cycle_thinking(&mut self) {
+        self.think(match self.session.view.thinking {
+            None => Some(ThinkingMode::Off),
+            Some(ThinkingMode::Off) => Some(ThinkingMode::Adaptive),
+            Some(ThinkingMode::Adaptive | ThinkingMode::Tokens(_)) => None,
+        });
+    }
+
     pub(crate) fn confirm(&mut self, question: &str, choice: LayerChoice) {
         self.layer = Some(Layer::Confirm { question: question.to_owned(), choice });
     }
@@ -135,6 +156,7 @@ impl State {
             LayerChoice::Switch(request) => self.switch(request),
             LayerChoice::Pin(arm) => self.pin(arm),
             LayerChoice::Mode(mode) => self.choose_mode(mode),
+            LayerChoice::Thinking(thinking) => self.think(thinking),
             LayerChoice::Theme(name) => self.paint_with(&name),
             LayerChoice::Edit(setting) => self.edit_setting(setting),
             LayerChoice::Set { key, value } => self.set(&key, &value),

@@ -93,6 +93,7 @@ impl State {
             Action::Suspend => self.emit(Effect::Suspend),
             Action::Detach => self.detach(),
             Action::CycleMode => self.cycle_mode(),
+            Action::CycleThinking => self.cycle_thinking(),
             Action::Incognito => commands::run(self, "/incognito"),
             Action::Unfold => self.unfold(),
             Action::Thinking => self.unfold_all(),

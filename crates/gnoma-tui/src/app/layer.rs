@@ -2,7 +2,7 @@
 //! not know.
 
 use gnoma_core::{
-    CallId,
+    CallId, ThinkingMode,
     message::ModelRef,
     protocol::{FoundProviders, Request, Setting},
     session::PermissionMode,
@@ -39,6 +39,8 @@ pub(crate) enum LayerChoice {
     Pin(Option<ModelRef>),
     /// Set the mode.
     Mode(PermissionMode),
+    /// Set how much models think.
+    Thinking(Option<ThinkingMode>),
     /// Paint with another theme.
     Theme(String),
     /// Let a setting be changed.

@@ -89,6 +89,9 @@ impl State {
             | Event::ToolCallDelta { .. }
             | Event::Continuing { .. }
             | Event::Notice { .. }
+            // The view has both.
+            | Event::ThinkingChanged { .. }
+            | Event::PlanChanged { .. }
             | Event::Unknown => (),
             Event::TurnEnded { outcome, usage, undelivered, .. } => {
                 self.turn_ended(outcome, *usage, undelivered);

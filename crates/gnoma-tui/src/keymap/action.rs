@@ -166,6 +166,8 @@ actions! {
     Redraw = "redraw",
     /// The next permission mode.
     CycleMode = "cycle_mode",
+    /// The next way to think: off, as the task needs, as set.
+    CycleThinking = "cycle_thinking",
     /// Incognito on or off.
     Incognito = "incognito",
     /// Show the newest folded thing whole; again, the one before.

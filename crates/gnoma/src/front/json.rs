@@ -223,6 +223,8 @@ impl Json {
                 "limit_ms": limit_ms}),
             Event::Continuing { time, most, joins } => json!({"type": "continuing",
                 "session_id": session, "time": time, "most": most, "joins": joins}),
+            Event::PlanChanged { steps } => json!({"type": "plan", "session_id": session,
+                "steps": steps}),
             Event::Notice { level, text } => json!({"type": "notice", "session_id": session,
                 "level": level, "text": text}),
             _ => return None,
@@ -290,6 +292,7 @@ impl View for Json {
             | Event::Retrying { .. }
             | Event::Waiting { .. }
             | Event::Continuing { .. }
+            | Event::PlanChanged { .. }
             | Event::Notice { .. } => {
                 let line = self.of_routing(event).or_else(|| self.of_turn(event));
                 line.map_or(Ok(()), |line| self.line(out, &line))
@@ -297,6 +300,7 @@ impl View for Json {
             Event::Info(_)
             | Event::State(_)
             | Event::ModeChanged { .. }
+            | Event::ThinkingChanged { .. }
             | Event::Models { .. }
             | Event::Queued { .. }
             | Event::ToolCallDelta { .. }

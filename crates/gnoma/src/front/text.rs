@@ -325,6 +325,8 @@ impl View for Text {
             }
             Event::Started { .. }
             | Event::ModeChanged { .. }
+            | Event::ThinkingChanged { .. }
+            | Event::PlanChanged { .. }
             | Event::Models { .. }
             | Event::Queued { .. }
             | Event::ToolCallDelta { .. }

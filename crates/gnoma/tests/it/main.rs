@@ -70,6 +70,8 @@ mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
 #[cfg(test)]
+mod thinking;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tmux;
 #[cfg(test)]

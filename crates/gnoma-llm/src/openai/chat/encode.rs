@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 
-use gnoma_core::{Content, Effort, Message, ModelRequest, RawJson, Role, Thinking, ToolChoice};
+use gnoma_core::{
+    Content, Effort, Message, ModelRequest, RawJson, Role, Thinking, ThinkingMode, ToolChoice,
+};
 use serde_json::value::RawValue;
 
 use super::{
@@ -44,7 +46,12 @@ pub(super) fn envelope(
         max_tokens: limit(MaxTokensField::MaxTokens),
         max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
         temperature: request.temperature.filter(|_| samples(quirks, request)),
-        effort: wish(quirks, &request.model, request.effort, must_call(request)),
+        effort: wish(
+            quirks,
+            &request.model,
+            (request.effort, request.thinking),
+            must_call(request),
+        ),
         tools,
         tool_choice: choice,
         response_format: request.format.as_ref().map(ResponseFormat::of),
@@ -68,7 +75,12 @@ fn must_call(request: &ModelRequest) -> bool {
     forced && !request.tools.is_empty()
 }
 
-fn wish(quirks: &Quirks, model: &str, effort: Option<Effort>, must_call: bool) -> EffortSetting {
+fn wish(
+    quirks: &Quirks,
+    model: &str,
+    (effort, thinking): (Option<Effort>, Option<ThinkingMode>),
+    must_call: bool,
+) -> EffortSetting {
     let mut wish = EffortSetting::default();
     // A model that thinks by default must be told not to.
     let stays = must_call && quirks.effort == EffortField::Thinking;
@@ -78,7 +90,14 @@ fn wish(quirks: &Quirks, model: &str, effort: Option<Effort>, must_call: bool) -
     match quirks.effort {
         EffortField::None => (),
         EffortField::Words(_) => wish.reasoning_effort = quirks.family(model).word(effort),
-        EffortField::Reasoning => wish.reasoning = Some(Reasoning { effort: word(effort) }),
+        EffortField::Reasoning => {
+            wish.reasoning = Some(match thinking {
+                Some(ThinkingMode::Tokens(tokens)) => {
+                    Reasoning { effort: None, max_tokens: Some(tokens) }
+                }
+                _ => Reasoning { effort: Some(word(effort)), max_tokens: None },
+            });
+        }
         EffortField::Thinking => {
             let r#type = if thinks { "enabled" } else { "disabled" };
             wish.thinking = Some(Switch { r#type });
@@ -303,7 +322,7 @@ mod tests {
     fn effort_is_said_as_the_server_hears_it() {
         let told = |field, effort, must_call| {
             let quirks = Quirks { effort: field, ..Quirks::COMPATIBLE };
-            serde_json::to_value(wish(&quirks, "gpt-5", effort, must_call)).unwrap()
+            serde_json::to_value(wish(&quirks, "gpt-5", (effort, None), must_call)).unwrap()
         };
         let said = |field, effort| told(field, Some(effort), false);
         assert_eq!(said(EffortField::None, Effort::High), json!({}));
@@ -360,6 +379,7 @@ mod tests {
             effort: None,
             context_window: None,
             format: None,
+            thinking: None,
         };
         let body = |name| {
             let profile = crate::Profile::new(name, crate::Protocol::OpenAi, "");

@@ -125,7 +125,10 @@ pub(super) struct EffortSetting {
 /// OpenRouter's form.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Reasoning {
-    pub(super) effort: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_tokens: Option<u32>,
 }
 
 /// DeepSeek's form.

@@ -323,6 +323,7 @@ fn request(model: &str) -> ModelRequest {
         effort: None,
         context_window: None,
         format: None,
+        thinking: None,
     }
 }
 

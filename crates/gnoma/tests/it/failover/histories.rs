@@ -80,6 +80,7 @@ impl Talk {
             effort: Some(Effort::Low),
             context_window: None,
             format: None,
+            thinking: None,
         });
         let mut answer = Accumulator::new();
         // A failure is an end like any other here: the vendors tell what was wrong with a request.

@@ -116,6 +116,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         history: Vec::new(),
         measured: None,
         shape: None,
+        thinking: None,
         keeping: Keeping::default(),
         scope: None,
         above: None,

@@ -1,0 +1,101 @@
+//! The plan of a piece of work: its steps, and where each stands. Models keep it by a tool, people see it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::RawJson;
+
+/// Most steps of a plan.
+pub const MAX_STEPS: usize = 30;
+/// Longest step, in bytes.
+pub const MAX_STEP_BYTES: usize = 300;
+
+/// Where a step stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    /// Not begun.
+    #[default]
+    Pending,
+    /// Under way.
+    #[serde(alias = "in_progress")]
+    Active,
+    /// Done.
+    #[serde(alias = "completed")]
+    Done,
+}
+
+/// A step of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlanStep {
+    /// What is done in it, in a line.
+    pub text: String,
+    /// Where it stands.
+    #[serde(default)]
+    pub status: StepStatus,
+}
+
+/// The marks of a plan as text, by status.
+const MARKS: [(StepStatus, &str); 3] =
+    [(StepStatus::Done, "[x] "), (StepStatus::Active, "[>] "), (StepStatus::Pending, "[ ] ")];
+
+#[derive(Deserialize)]
+struct PlanArguments {
+    steps: Vec<PlanStep>,
+}
+
+/// The plan in the arguments of a call that sets it.
+///
+/// # Errors
+/// What is wrong with it, for the model.
+pub fn read(arguments: &RawJson) -> Result<Vec<PlanStep>, String> {
+    let PlanArguments { mut steps } = arguments.read().map_err(|error| error.to_string())?;
+    for step in &mut steps {
+        step.text = step.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    let is_fit = |step: &PlanStep| (1..=MAX_STEP_BYTES).contains(&step.text.len());
+    if steps.len() > MAX_STEPS || !steps.iter().all(is_fit) {
+        return Err(format!(
+            "a plan has at most {MAX_STEPS} steps of 1 to {MAX_STEP_BYTES} bytes each"
+        ));
+    }
+    Ok(steps)
+}
+
+/// A plan as text, a line each: `[x]` done, `[>]` under way, `[ ]` to come.
+#[must_use]
+pub fn to_text(steps: &[PlanStep]) -> String {
+    let mark = |status| MARKS.iter().find(|(of, _)| *of == status).map_or("", |(_, mark)| mark);
+    let line = |step: &PlanStep| format!("{}{}", mark(step.status), step.text);
+    steps.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The plan in a text: the lines that are marked as its steps.
+#[must_use]
+pub fn from_text(text: &str) -> Vec<PlanStep> {
+    let step = |line: &str| {
+        MARKS.iter().find_map(|(status, mark)| {
+            Some(PlanStep { text: line.strip_prefix(mark)?.to_owned(), status: *status })
+        })
+    };
+    text.lines().filter_map(step).take(MAX_STEPS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_comes_through_text() {
+        let arguments = r#"{"steps":[{"text":"read\n the code","status":"done"},
+            {"text":"change it","status":"in_progress"},{"text":"test"}]}"#;
+        let steps = read(&RawJson::parse(arguments).unwrap()).unwrap();
+        let text = to_text(&steps);
+        assert_eq!(text, "[x] read the code\n[>] change it\n[ ] test");
+        assert_eq!(from_text(&format!("It was long.\n{text}\nThe end.")), steps);
+        for wrong in [r#"{"steps":[{"text":" "}]}"#, r#"{"steps":[{"text":"a","status":"x"}]}"#] {
+            assert!(read(&RawJson::parse(wrong).unwrap()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The plan that a conversation holds. It lives in the history alone: in the last call that set it, or in
+//! the summary of what came before.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    Message, Role,
+    plan::{self, PlanStep},
+    tool::ToolKind,
+};
+
+use crate::prompt;
+
+/// Name of the tool that sets it.
+const TOOL: &str = "plan";
+/// Most messages that are looked through for it.
+const MAX_LOOKED_AT: usize = 4_000;
+/// Stands before it in a summary.
+const HEADING: &str = "The plan:";
+
+/// Whether a tool sets the plan.
+pub(crate) fn sets(kind: ToolKind) -> bool {
+    kind == ToolKind::Plans
+}
+
+/// The plan as it stands, where there is one.
+pub(crate) fn of(history: &[Arc<Message>]) -> Option<Vec<PlanStep>> {
+    let mut failed = Vec::new();
+    for message in history.iter().rev().take(MAX_LOOKED_AT) {
+        match message.role() {
+            Role::Tool => {
+                let wrong = message.tool_results().filter(|result| result.is_error);
+                failed = wrong.map(|result| result.call_id.clone()).collect();
+            }
+            Role::Assistant => {
+                let calls: Vec<_> = message.tool_calls().collect();
+                let sets =
+                    calls.iter().rev().find(|call| call.name == TOOL && !failed.contains(&call.id));
+                if let Some(steps) = sets.and_then(|call| plan::read(&call.arguments).ok()) {
+                    return (!steps.is_empty()).then_some(steps);
+                }
+            }
+            Role::User if prompt::is_note(message) => {
+                let text = message.text_content();
+                if let Some((_, told)) = text.rsplit_once(HEADING) {
+                    let steps = plan::from_text(told);
+                    return (!steps.is_empty()).then_some(steps);
+                }
+            }
+            Role::User => (),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{CallId, Content, RawJson, ToolCall, ToolResult};
+
+    use super::*;
+
+    fn set(id: &str, steps: &str, is_error: bool) -> [Arc<Message>; 2] {
+        let arguments = RawJson::parse(format!("{{\"steps\":[{steps}]}}")).unwrap();
+        let call = ToolCall::new(CallId::new(id), TOOL, arguments);
+        let result = ToolResult::text(&call, "ok", is_error);
+        let message = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
+        [message, Message::results(vec![result]).unwrap()].map(Arc::new)
+    }
+
+    #[test]
+    fn the_last_plan_that_was_set_stands_also_after_a_summary() {
+        let mut history = vec![Arc::new(Message::user_text("go"))];
+        assert_eq!(of(&history), None);
+        history.extend(set(
+            "a",
+            r#"{"text":"one","status":"done"},{"text":"two","status":"active"}"#,
+            false,
+        ));
+        history.extend(set("b", r#"{"text":"wrong","status":"done"}"#, true));
+        let steps = of(&history).unwrap();
+        assert_eq!(plan::to_text(&steps), "[x] one\n[>] two");
+        let summary = format!("We worked.\n\n{HEADING}\n{}", plan::to_text(&steps));
+        let told = [Arc::new(Message::user_text(prompt::summary(&summary)))];
+        assert_eq!(of(&told), Some(steps));
+        history.extend(set("c", "", false));
+        assert_eq!(of(&history), None);
+    }
+}

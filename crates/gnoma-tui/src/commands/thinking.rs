@@ -1,0 +1,44 @@
+//! `/thinking`: how much models think before they answer.
+
+use gnoma_core::ThinkingMode;
+
+use super::slash::Slash;
+use crate::{
+    app::{LayerChoice, State},
+    picker::Row,
+};
+
+/// The budget that the list offers.
+const OFFERED_TOKENS: u32 = 8_000;
+/// The word for what the settings say.
+const DEFAULT: &str = "default";
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "thinking",
+    aliases: &["think"],
+    arguments: "[off|adaptive|tokens]",
+    about: "choose how much the model thinks",
+    run,
+};
+
+fn run(state: &mut State, argument: &str) {
+    if argument.is_empty() {
+        let now = state.session.view.thinking;
+        let row = |name: &str, about: &str, thinking: Option<ThinkingMode>| {
+            (Row::new(name, about).current(thinking == now), LayerChoice::Thinking(thinking))
+        };
+        let tokens = OFFERED_TOKENS.to_string();
+        let rows = [
+            row(DEFAULT, "as the settings have it", None),
+            row("off", "answers at once", Some(ThinkingMode::Off)),
+            row("adaptive", "thinks as much as the task needs", Some(ThinkingMode::Adaptive)),
+            row(&tokens, "a budget in tokens", Some(ThinkingMode::Tokens(OFFERED_TOKENS))),
+        ];
+        return state.pick("Thinking", rows.into(), "");
+    }
+    match argument.parse() {
+        _ if argument == DEFAULT => state.think(None),
+        Ok(thinking) => state.think(Some(thinking)),
+        Err(why) => state.hint(why),
+    }
+}

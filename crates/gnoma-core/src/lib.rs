@@ -25,9 +25,11 @@ pub mod session;
 mod stop;
 pub mod store;
 pub mod stream;
+mod thinking;
 pub mod tool;
 pub mod usage;
 
+pub use self::thinking::ThinkingMode;
 pub use error::{ErrorKind, ProviderError};
 pub use json::RawJson;
 pub use message::{
@@ -36,8 +38,7 @@ pub use message::{
 };
 pub use price::Price;
 pub use provider::{
-    AnswerFormat, Effort, EventStream, FormatStage, ModelInfo, ModelRequest, Provider,
-    ThinkingMode, ToolChoice,
+    AnswerFormat, Effort, EventStream, FormatStage, ModelInfo, ModelRequest, Provider, ToolChoice,
 };
 pub use secret::Secret;
 pub use session::{Command, Event};

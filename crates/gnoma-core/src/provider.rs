@@ -1,6 +1,6 @@
 //! The port to a model: one request in, one pulled stream of events out.
 
-use std::{fmt, pin::Pin, str::FromStr, sync::Arc};
+use std::{pin::Pin, sync::Arc};
 
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use crate::{
     json::RawJson,
     message::Message,
     stream::StreamEvent,
+    thinking::ThinkingMode,
     tool::{BoxFuture, ToolSpec},
 };
 
@@ -25,46 +26,6 @@ pub enum Effort {
     Medium,
     /// A high effort: as much reasoning as the vendor gives for it.
     High,
-}
-
-/// How much a person wants a model to think before it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ThinkingMode {
-    /// Not at all, or as little as the model allows.
-    Off,
-    /// As much as the task needs: the model decides where it can, else the task does.
-    Adaptive,
-    /// About this many tokens.
-    Tokens(u32),
-}
-
-impl fmt::Display for ThinkingMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Off => f.write_str("off"),
-            Self::Adaptive => f.write_str("adaptive"),
-            Self::Tokens(tokens) => write!(f, "{tokens}"),
-        }
-    }
-}
-
-impl FromStr for ThinkingMode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "off" => Ok(Self::Off),
-            "adaptive" => Ok(Self::Adaptive),
-            number => match number.parse() {
-                Ok(tokens) if tokens > 0 => Ok(Self::Tokens(tokens)),
-                _ => Err(format!(
-                    "`{text}` is no way to think; write off, adaptive or a number of tokens such as 8000"
-                )),
-            },
-        }
-    }
 }
 
 /// Whether the model may, must or must not call a tool.

@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 
 mod answer;
 mod context;
+mod outcome;
 
 pub use self::{
     answer::{Inquiry, PermissionAnswer, Scope},
     context::{ContextUse, Fullness},
+    outcome::Outcome,
 };
 use crate::{
     error::ProviderError,
@@ -17,8 +19,7 @@ use crate::{
     json::RawJson,
     message::{CallId, Content, Message, ModelRef, ToolCall, ToolResult},
     plan::PlanStep,
-    provider::ThinkingMode,
-    stream::StopReason,
+    thinking::ThinkingMode,
     usage::Usage,
 };
 
@@ -159,44 +160,6 @@ pub enum Command {
     Cancel,
     /// End the session; a running turn is cancelled first.
     Close,
-}
-
-/// How a turn ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The model finished.
-    Complete {
-        /// Why it stopped.
-        stop: StopReason,
-    },
-    /// Somebody cancelled it.
-    Cancelled,
-    /// The limit of rounds was reached.
-    RoundLimit {
-        /// The limit.
-        rounds: u32,
-    },
-    /// One thing happened over and over and the model could not be turned from it.
-    Stuck {
-        /// What was repeated.
-        what: String,
-    },
-    /// No answer had the form that it must have.
-    Unfit {
-        /// What was wrong with the last one; a line for each fault.
-        why: String,
-        /// How many did not fit.
-        answers: u32,
-    },
-    /// The provider failed for good.
-    Failed {
-        /// The failure.
-        error: ProviderError,
-        /// Part of the answer had arrived and is kept in the history.
-        kept_partial: bool,
-    },
 }
 
 /// How loud a notice is.

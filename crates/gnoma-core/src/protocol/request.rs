@@ -8,9 +8,9 @@ use super::{Position, SessionSpec, Status, Topic};
 use crate::{
     info::Choice,
     message::{CallId, Content, Message, ModelRef},
-    provider::ThinkingMode,
     session::{PermissionAnswer, PermissionMode, Scope},
     store::{Hit, ResultId, SessionFacts, SessionId},
+    thinking::ThinkingMode,
     usage::Usage,
 };
 

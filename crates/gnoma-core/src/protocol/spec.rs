@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{json::RawJson, provider::ThinkingMode, session::PermissionMode};
+use crate::{json::RawJson, session::PermissionMode, thinking::ThinkingMode};
 
 /// What a session is opened with.
 ///

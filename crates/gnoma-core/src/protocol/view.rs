@@ -9,9 +9,9 @@ use crate::{
     info::{Choice, SessionInfo},
     message::ModelRef,
     plan::PlanStep,
-    provider::ThinkingMode,
     session::{ContextUse, Event, PermissionMode, SessionState},
     store::SessionId,
+    thinking::ThinkingMode,
     usage::Usage,
 };
 

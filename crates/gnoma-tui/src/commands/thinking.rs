@@ -16,7 +16,7 @@ const DEFAULT: &str = "default";
 pub(super) const COMMAND: Slash = Slash {
     name: "thinking",
     aliases: &["think"],
-    arguments: "[off|adaptive|tokens]",
+    arguments: "[off|adaptive|N]",
     about: "choose how much the model thinks",
     run,
 };

@@ -113,8 +113,9 @@ impl TextCalls {
         }
         for event in std::mem::take(events) {
             self.take(event, events);
+            // Not at the end of them all: text that came in pieces goes on in pieces.
+            self.advance(false, events);
         }
-        self.advance(false, events);
     }
 
     /// The answer is over, perhaps too early: what is still held back is text.

@@ -64,6 +64,13 @@ fn short(response: &Response) -> Vec<String> {
     response.content.iter().map(block).collect()
 }
 
+#[test]
+fn pieces_of_text_that_arrive_together_go_on_as_pieces() {
+    let mut events: Events = ["one ", "two ", "three"].map(delta).into_iter().collect();
+    filter().filter(&mut events);
+    assert_eq!(events.len(), 3, "{events:?}");
+}
+
 /// Answers with calls, and what is in them.
 const ANSWERS: &[(&str, &[&str])] = &[
     (

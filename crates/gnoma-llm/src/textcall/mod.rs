@@ -28,6 +28,8 @@ use crate::{dialect::Events, names::NameMap};
 /// Most text that is held back. Calls that end by then are called, whatever follows; what has not ended
 /// is no call.
 const MAX_HELD_BYTES: usize = 64 << 10;
+/// Most events of one network read whose text is looked at piece by piece.
+const MAX_PIECES: usize = 32;
 
 const THINK: &str = "<think>";
 const THINK_END: &str = "</think>";
@@ -111,11 +113,16 @@ impl TextCalls {
         if self.has_stopped {
             return;
         }
-        for event in std::mem::take(events) {
+        let arrived = std::mem::take(events);
+        // Text that came in pieces goes on in pieces, but for a flood.
+        let in_pieces = arrived.len() <= MAX_PIECES;
+        for event in arrived {
             self.take(event, events);
-            // Not at the end of them all: text that came in pieces goes on in pieces.
-            self.advance(false, events);
+            if in_pieces {
+                self.advance(false, events);
+            }
         }
+        self.advance(false, events);
     }
 
     /// The answer is over, perhaps too early: what is still held back is text.

@@ -9,14 +9,12 @@ use gnoma_core::{
     tool::ToolKind,
 };
 
-use crate::prompt;
+use crate::{context::brief::Brief, prompt};
 
 /// Name of the tool that sets it.
 const TOOL: &str = "plan";
 /// Most messages that are looked through for it.
 const MAX_LOOKED_AT: usize = 4_000;
-/// Stands before it in a summary.
-const HEADING: &str = "The plan:";
 
 /// Whether a tool sets the plan.
 pub(crate) fn sets(kind: ToolKind) -> bool {
@@ -40,14 +38,12 @@ pub(crate) fn of(history: &[Arc<Message>]) -> Option<Vec<PlanStep>> {
                     return (!steps.is_empty()).then_some(steps);
                 }
             }
-            Role::User if prompt::is_note(message) => {
-                let text = message.text_content();
-                if let Some((_, told)) = text.rsplit_once(HEADING) {
-                    let steps = plan::from_text(told);
+            Role::User => {
+                if let Some(summary) = prompt::summary_of(message) {
+                    let steps = Brief::parsed(&summary).plan().to_vec();
                     return (!steps.is_empty()).then_some(steps);
                 }
             }
-            Role::User => (),
         }
     }
     None
@@ -55,6 +51,8 @@ pub(crate) fn of(history: &[Arc<Message>]) -> Option<Vec<PlanStep>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use gnoma_core::{CallId, Content, RawJson, ToolCall, ToolResult};
 
     use super::*;
@@ -79,7 +77,8 @@ mod tests {
         history.extend(set("b", r#"{"text":"wrong","status":"done"}"#, true));
         let steps = of(&history).unwrap();
         assert_eq!(plan::to_text(&steps), "[x] one\n[>] two");
-        let summary = format!("We worked.\n\n{HEADING}\n{}", plan::to_text(&steps));
+        let brief = Brief::of(&history, &HashMap::new(), None);
+        let summary = brief.text("We worked.", &[]);
         let told = [Arc::new(Message::user_text(prompt::summary(&summary)))];
         assert_eq!(of(&told), Some(steps));
         history.extend(set("c", "", false));

@@ -7,7 +7,10 @@
 
 use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
-use gnoma_core::{Message, ToolSpec, cut};
+use gnoma_core::{
+    Message, ToolSpec, cut,
+    plan::{self, PlanStep},
+};
 
 pub(crate) use super::deeds::LastRead;
 use super::{
@@ -127,6 +130,11 @@ impl Brief {
         self.aside.push(what);
     }
 
+    /// The plan in it; empty where there is none.
+    pub(crate) fn plan(&self) -> &[PlanStep] {
+        &self.deeds.plan
+    }
+
     /// Tokens of the person's words in it.
     pub(crate) fn words_tokens(&self) -> u64 {
         let words = self.words.verbatim.iter().chain(&self.words.listed);
@@ -144,7 +152,7 @@ impl Brief {
         };
         section(SAID, quotes(&self.words.verbatim));
         section(ALSO, self.also());
-        section(PLAN, self.deeds.plan.clone().unwrap_or_default());
+        section(PLAN, plan::to_text(&self.deeds.plan));
         section(FILES, list(&self.deeds.file_lines(self.lines)));
         let commands =
             self.deeds.commands.iter().map(|(command, how)| format!("`{command}` → {how}"));
@@ -205,7 +213,7 @@ impl Brief {
             return;
         }
         if heading == PLAN {
-            self.deeds.plan.get_or_insert_default().push_str(line);
+            self.deeds.plan.extend(plan::from_text(line));
             return;
         }
         let Some(item) = line.strip_prefix("- ") else { return };
@@ -366,7 +374,7 @@ mod tests {
         );
         deeds.commands.push(("cargo test".to_owned(), "failed: 2 failed".to_owned()));
         deeds.skills.push("pdf".to_owned());
-        deeds.plan = Some("{\"steps\":[]}".to_owned());
+        deeds.plan = plan::from_text("[x] one\n[>] two");
         let brief = Brief { deeds, lines: 9, ..Brief::default() };
         let text = brief.text("done", &[("src/b.rs".to_owned(), "now".to_owned())]);
         let again = Brief { lines: 9, ..Brief::parsed(&text) };

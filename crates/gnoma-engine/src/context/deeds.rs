@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use gnoma_core::{
     Message, ToolCall, ToolResult, ToolSpec, cut,
     message::{CallId, Content},
+    plan::{self, PlanStep},
     tool::{Access, Touches},
 };
 use serde_json::Value;
 
 /// Most bytes of what is told of a change, a command or its outcome.
 const MAX_TOLD_BYTES: usize = 100;
-/// Most bytes of a plan.
-const MAX_PLAN_BYTES: usize = 6_000;
 /// Most questions of the model that are told.
 const MAX_QUESTIONS: usize = 4;
 /// Larger results are not read again to compare them.
@@ -50,7 +49,7 @@ pub(crate) struct Deeds {
     pub(super) commands: Vec<(String, String)>,
     /// Skills that were loaded.
     pub(super) skills: Vec<String>,
-    pub(super) plan: Option<String>,
+    pub(super) plan: Vec<PlanStep>,
     /// What the model asked last.
     pub(super) questions: Vec<String>,
     /// The last calls that read a file.
@@ -117,8 +116,8 @@ impl Deeds {
                 let name = text("name").map(line).filter(|it| !self.skills.contains(it));
                 self.skills.extend(name);
             }
-            "plan" | "plan.set" | "plan.update" if !result.is_error => {
-                self.plan = Some(cut::head(call.arguments.get(), MAX_PLAN_BYTES).to_owned());
+            "plan" if !result.is_error => {
+                self.plan = plan::read(&call.arguments).unwrap_or_default();
             }
             _ => (),
         }

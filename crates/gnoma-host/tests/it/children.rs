@@ -3,11 +3,8 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use futures_util::{StreamExt as _, stream};
 use gnoma_core::{
-    CallId, Content, ErrorKind, EventStream, Message, ModelInfo, ModelRequest, Provider,
-    ProviderError, StopReason, StreamEvent, Tool, ToolCall, ToolCx, ToolOutcome, ToolResult,
-    ToolSpec, Usage,
+    CallId, Content, Message, Provider, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     ledger::{Ledger as _, Total},
     protocol::{Overrides, Question, Reply, Request, RequestErrorKind, SessionSpec, SessionView},
     session::{PermissionAnswer, PermissionMode, SessionState},
@@ -19,7 +16,10 @@ use gnoma_router::pool::Caps;
 use gnoma_testkit::{FakeLedger, FakeTool};
 use proptest::prelude::*;
 
-use super::support::{Window, World, kept, kind, say, truth, writer};
+use super::{
+    obedient::Obedient,
+    support::{Window, World, kept, kind, say, truth, writer},
+};
 
 /// Steps of all walks together, unless `GNOMA_WALKS` says another number.
 const STEPS: u32 = 8_000;
@@ -29,60 +29,6 @@ const WALK: usize = 40;
 const QUIET: Duration = Duration::from_secs(60);
 /// What a call of these tests costs, in micro-dollars.
 const CALL_MICRO_USD: u64 = 6_000;
-
-/// Does what the last message says: `start X` has a session started that does X, `pair X` two at once;
-/// `write` calls a tool that is asked for, `nap` does so later, `hang` never ends, `fail` fails, and anything else is said.
-struct Obedient;
-
-fn calls(name: &str, arguments: &[String]) -> Vec<Result<StreamEvent, ProviderError>> {
-    let mut events = Vec::new();
-    for (slot, arguments) in (0..).zip(arguments) {
-        let (id, name) = (format!("c{slot}"), name.to_owned());
-        events.push(Ok(StreamEvent::ToolCallStart { slot, id, name }));
-        events.push(Ok(StreamEvent::ToolCallDelta { slot, fragment: arguments.clone() }));
-        events.push(Ok(StreamEvent::ToolCallDone { slot }));
-    }
-    events.push(Ok(StreamEvent::Stop(StopReason::ToolUse)));
-    events
-}
-
-impl Provider for Obedient {
-    fn name(&self) -> &'static str {
-        "obedient"
-    }
-
-    fn stream(&self, request: ModelRequest) -> EventStream {
-        let last = request.messages.last().unwrap();
-        let results: Vec<_> = last.tool_results().map(ToolResult::joined_text).collect();
-        let said = last.text_content();
-        let (word, rest) = said.split_once(' ').unwrap_or((&said, ""));
-        let task = serde_json::json!({ "say": rest }).to_string();
-        let text = |text: String| {
-            let end = Ok(StreamEvent::Stop(StopReason::EndTurn));
-            vec![Ok(StreamEvent::TextDelta { slot: 0, text }), end]
-        };
-        let events = match word {
-            _ if !results.is_empty() => text(results.join(", ")),
-            "start" => calls("start", &[task]),
-            "pair" => calls("start", &[task.clone(), task]),
-            "write" | "nap" => calls("write", &["{}".to_owned()]),
-            "hang" => return Box::pin(stream::pending()),
-            "fail" => vec![Err(ProviderError::new(ErrorKind::BadRequest, "obedient", "as told"))],
-            _ => text(format!("said {said}")),
-        };
-        let pause = Duration::from_millis(if word == "nap" { 1_000 } else { 3 });
-        let usage = Usage { input: 5_000, output: 1_000, ..Usage::default() };
-        let events = std::iter::once(Ok(StreamEvent::Usage(usage))).chain(events);
-        Box::pin(stream::iter(events.collect::<Vec<_>>()).then(move |event| async move {
-            tokio::time::sleep(pause).await;
-            event
-        }))
-    }
-
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-}
 
 /// A tool that has a session started.
 struct Start {
@@ -134,7 +80,7 @@ impl Family {
     fn new(start: Start, caps: Caps) -> Self {
         let (writer, ledger) = (writer(), FakeLedger::default());
         let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(start), Arc::new(writer.clone())];
-        let make = Box::new(|_: &SessionId| Arc::new(Obedient) as Arc<dyn Provider>);
+        let make = Box::new(|_: &SessionId| Arc::new(Obedient::default()) as Arc<dyn Provider>);
         let host = World::spending(make, tools, (ledger.clone(), caps)).host();
         let window = Window::new(&host, "person");
         Self { host, ledger, writer, window }
@@ -301,7 +247,7 @@ async fn a_child_may_never_more_than_its_parent() {
     assert!(told.contains("permission denied"), "{told}");
     // What changes above holds below at once, and what a person wants below is held to what is above.
     let parent = family.open(PermissionMode::Bypass).await;
-    family.say(&parent, "start start nap").await;
+    family.say(&parent, "start start late").await;
     let grandchild = family.until_living(4).await;
     for (session, mode) in [(&parent, PermissionMode::Deny), (&grandchild, PermissionMode::Bypass)]
     {

@@ -1,20 +1,14 @@
 //! Elfs in a host: side by side and in the background, asked for, spoken to, stopped; nothing of them is
 //! left when their parent is gone.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use futures_util::{StreamExt as _, stream};
 use gnoma_core::{
-    ErrorKind, Event, EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError,
-    StopReason, StreamEvent, ToolResult, Usage,
+    Event, Message, Provider,
     ledger::{Ledger as _, Total},
     protocol::{Overrides, Question, Recent, Reply, Request, SessionSpec, Topic},
     session::{PermissionAnswer, PermissionMode, SessionState},
     store::SessionId,
-    tool::BoxFuture,
 };
 use gnoma_host::live::Host;
 use gnoma_router::pool::Caps;
@@ -22,7 +16,10 @@ use gnoma_testkit::{FakeLedger, FakeTool};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::support::{Window, World, kept, say, truth, writer};
+use super::{
+    obedient::{Asked, Obedient, words},
+    support::{Window, World, kept, say, truth, writer},
+};
 
 /// Nothing takes longer that waits for nobody.
 const QUIET: Duration = Duration::from_secs(60);
@@ -30,68 +27,6 @@ const QUIET: Duration = Duration::from_secs(60);
 const WALKS: u32 = 24;
 /// Steps of one.
 const STEPS: usize = 25;
-
-/// The texts of one request, and who is asked, as its system prompt tells.
-type Asked = Arc<Mutex<Vec<(String, Vec<String>)>>>;
-
-/// Does what the last message says: `spawn JSON` and `elf JSON` call those tools, `write` one that is
-/// asked for, `nap` takes two seconds, `hang` never ends, `fail` fails, and anything else is said.
-struct Obedient(Asked);
-
-fn called(name: &str, arguments: &str) -> Vec<Result<StreamEvent, ProviderError>> {
-    let (id, name, fragment) = ("c".to_owned(), name.to_owned(), arguments.to_owned());
-    vec![
-        Ok(StreamEvent::ToolCallStart { slot: 0, id, name }),
-        Ok(StreamEvent::ToolCallDelta { slot: 0, fragment }),
-        Ok(StreamEvent::ToolCallDone { slot: 0 }),
-        Ok(StreamEvent::Stop(StopReason::ToolUse)),
-    ]
-}
-
-impl Provider for Obedient {
-    fn name(&self) -> &'static str {
-        "obedient"
-    }
-
-    fn stream(&self, request: ModelRequest) -> EventStream {
-        let texts: Vec<String> = request.messages.iter().map(|one| words(one)).collect();
-        let said = texts.last().cloned().unwrap();
-        let who = request.system.to_string();
-        self.0.lock().unwrap().push((who, texts));
-        let is_result = request.messages.last().unwrap().tool_results().next().is_some();
-        let (word, rest) = said.split_once(' ').unwrap_or((&said, ""));
-        let text = |text: String| {
-            let end = Ok(StreamEvent::Stop(StopReason::EndTurn));
-            vec![Ok(StreamEvent::TextDelta { slot: 0, text }), end]
-        };
-        let events = match word {
-            _ if is_result => text(said.clone()),
-            "spawn" => called("elf.spawn", rest),
-            "elf" => called("elf", rest),
-            "write" => called("write", "{}"),
-            "hang" => return Box::pin(stream::pending()),
-            "fail" => vec![Err(ProviderError::new(ErrorKind::BadRequest, "obedient", "as told"))],
-            _ => text(format!("said {said}")),
-        };
-        let pause = Duration::from_millis(if word == "nap" { 1_000 } else { 3 });
-        let usage = Usage { input: 5_000, output: 1_000, ..Usage::default() };
-        let events = std::iter::once(Ok(StreamEvent::Usage(usage))).chain(events);
-        Box::pin(stream::iter(events.collect::<Vec<_>>()).then(move |event| async move {
-            tokio::time::sleep(pause).await;
-            event
-        }))
-    }
-
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-}
-
-/// What a message says: its text, or the results in it.
-fn words(message: &Message) -> String {
-    let results: Vec<_> = message.tool_results().map(ToolResult::joined_text).collect();
-    if results.is_empty() { message.text_content() } else { results.join(", ") }
-}
 
 struct Family {
     host: Host,

@@ -13,6 +13,7 @@ mod children;
 mod elfs;
 mod life;
 mod measure;
+mod obedient;
 mod support;
 mod two;
 mod walks;

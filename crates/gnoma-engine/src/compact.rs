@@ -59,7 +59,11 @@ impl Cut {
     /// There is no summary although there should be one, or it is not shorter than what it stands for.
     pub(crate) fn summary(&self, told: &Retelling) -> Result<(String, Message), &'static str> {
         let summary = match &told.summary {
-            None => prompt::LEFT_OUT.to_owned(),
+            // What an earlier summary told is all that is known of what it stands for.
+            None => match words(self.brief.before(), self.window_tokens) {
+                Some(before) => format!("{before}\n\n{}", prompt::LEFT_OUT),
+                None => prompt::LEFT_OUT.to_owned(),
+            },
             Some(answer) => {
                 let words = words(answer, self.window_tokens).ok_or("the model gave no summary")?;
                 if tokens::estimate(&words) as u64 >= self.past_tokens {
@@ -70,9 +74,20 @@ impl Cut {
         };
         let mut brief = Brief::clone(&self.brief);
         told.aside.iter().for_each(|what| brief.set_aside(what.clone()));
-        let text = brief.text(&summary, &told.read_back);
+        let mut text = brief.text(&summary, &told.read_back);
+        // Files and skills can be had again: they go before the conversation grows by being compacted.
+        if self.grows(&text) {
+            text = brief.text(&summary, &[]);
+        }
+        if self.grows(&text) {
+            text = brief.without_skills().text(&summary, &[]);
+        }
         let message = Message::user_text(prompt::summary(&text));
         Ok((text, message))
+    }
+
+    fn grows(&self, text: &str) -> bool {
+        tokens::estimate(text) as u64 >= self.past_tokens
     }
 }
 
@@ -246,5 +261,34 @@ mod tests {
             let counted = words.as_deref().map_or(0, tokens::estimate);
             prop_assert!(counted <= (window / SUMMARY_SHARE) as usize);
         }
+    }
+
+    fn cut_of(brief: Brief) -> Cut {
+        Cut { brief: brief.into(), messages: 4, past_tokens: 500, window_tokens: None }
+    }
+
+    #[test]
+    fn a_summary_survives_a_compaction_without_one() {
+        let said = Arc::new(Message::user_text("Never use tabs."));
+        let brief = Brief::of(&[said], &Default::default(), None);
+        let summary = Some("We wrote the parser.".to_owned());
+        let (_, told) =
+            cut_of(brief).summary(&Retelling { summary, ..Default::default() }).unwrap();
+        let mut past = vec![Arc::new(told)];
+        for _ in 0..2 {
+            let brief = Brief::of(&past, &Default::default(), None);
+            let (text, told) = cut_of(brief).summary(&Retelling::default()).unwrap();
+            assert!(text.contains("We wrote the parser.") && text.contains("Never use tabs."));
+            assert_eq!(text.matches(prompt::LEFT_OUT).count(), 1, "{text}");
+            past = vec![Arc::new(told)];
+        }
+    }
+
+    #[test]
+    fn files_that_are_read_back_do_not_make_a_past_longer() {
+        let read_back = vec![("a.rs".to_owned(), "let x = 1;\n".repeat(400))];
+        let retelling = Retelling { read_back, ..Default::default() };
+        let (text, _) = cut_of(Brief::default()).summary(&retelling).unwrap();
+        assert!(!text.contains("let x"), "{text}");
     }
 }

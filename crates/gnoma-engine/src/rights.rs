@@ -5,10 +5,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gnoma_core::session::PermissionMode;
+use gnoma_core::{lifecycle::Lifecycle, session::PermissionMode};
 use gnoma_guard::permission::{Limit, Permissions, Rule};
 
-/// The mode and the rules of a session, as they are at each moment. Clones are the same.
+/// Tools that calls are held to, by name or rule, and the words that refuse the others.
+pub(crate) type ToolLimit = (Arc<[String]>, &'static str);
+
+/// The mode, the rules and the tools of a session, as they are at each moment. Clones are the same.
 ///
 /// A session that another one started is judged by the rules of that one and by its mode as well, and
 /// the stricter verdict holds: whatever changes above holds below from the next call on, and nothing
@@ -20,6 +23,10 @@ struct RightsNow {
     mode: PermissionMode,
     /// Those that hold, or, where another session stands above, what is added to that one's.
     permissions: Arc<Permissions>,
+    /// What the calls of the session are held to, from its beginning to its end.
+    given: Option<Arc<[String]>>,
+    /// Knows what a command or skill in use holds them to.
+    lifecycle: Option<Arc<dyn Lifecycle>>,
     above: Option<Rights>,
 }
 
@@ -28,7 +35,34 @@ impl Rights {
     /// only the rules count, which come on top of the other's.
     #[must_use]
     pub fn new(mode: PermissionMode, permissions: Permissions, above: Option<Self>) -> Self {
-        Self(Arc::new(Mutex::new(RightsNow { mode, permissions: Arc::new(permissions), above })))
+        let permissions = Arc::new(permissions);
+        let now = RightsNow { mode, permissions, given: None, lifecycle: None, above };
+        Self(Arc::new(Mutex::new(now)))
+    }
+
+    /// Holds the calls of the session, and of those that it starts, to `given`, and to what `lifecycle`
+    /// says at each moment.
+    pub(crate) fn limit_tools(
+        &self,
+        given: Option<Arc<[String]>>,
+        lifecycle: Option<Arc<dyn Lifecycle>>,
+    ) {
+        let mut held = self.held();
+        (held.given, held.lifecycle) = (given, lifecycle);
+    }
+
+    /// All lists that a call must be on now: those of the session and of each that stands above it.
+    pub(crate) fn tool_limits(&self) -> Vec<ToolLimit> {
+        let held = self.held();
+        let in_use = held.lifecycle.as_ref().and_then(|lifecycle| lifecycle.held_to());
+        let own = [
+            (in_use, "what is being used (a command or skill) allows only these tools"),
+            (held.given.clone(), "this session was given only these tools"),
+        ];
+        let mut all: Vec<_> =
+            own.into_iter().filter_map(|(tools, why)| Some((tools?, why))).collect();
+        all.extend(held.above.iter().flat_map(Self::tool_limits));
+        all
     }
 
     fn held(&self) -> MutexGuard<'_, RightsNow> {

@@ -83,6 +83,8 @@ pub(crate) struct Brief {
     pub(crate) aside: Vec<String>,
     /// Texts of skills in use.
     kept: Vec<String>,
+    /// The summary of an earlier past, where there is one.
+    before: String,
     lines: usize,
 }
 
@@ -120,6 +122,17 @@ impl Brief {
         let most = window_tokens.unwrap_or(UNKNOWN_WINDOW_TOKENS) / KEPT_SHARE;
         let tokens: usize = texts.iter().map(|text| tokens::estimate(text)).sum();
         self.kept = if tokens <= most as usize { texts } else { Vec::new() };
+    }
+
+    /// The summary of an earlier past; empty where there is none.
+    pub(crate) fn before(&self) -> &str {
+        &self.before
+    }
+
+    /// Leaves out what can be had again: texts of skills.
+    pub(crate) fn without_skills(mut self) -> Self {
+        self.kept.clear();
+        self
     }
 
     /// Names a result that was set aside.
@@ -180,11 +193,15 @@ impl Brief {
     /// What an earlier brief kept.
     pub(crate) fn parsed(text: &str) -> Self {
         let mut brief = Self::default();
+        let (kept, before) = match text.split_once(&format!("\n{SUMMARY}\n")) {
+            Some((kept, before)) => (kept, before),
+            // Without anything beside it a summary has no heading.
+            None if !text.contains(SAID) => ("", text),
+            None => (text, ""),
+        };
+        brief.before = before.replace(prompt::LEFT_OUT, "").trim().to_owned();
         let mut heading = "";
-        for line in text.lines() {
-            if line == SUMMARY {
-                break;
-            }
+        for line in kept.lines() {
             if line.starts_with("## ") {
                 heading = line;
                 if line == SAID {

@@ -17,15 +17,13 @@ pub(super) struct Additions {
     pub(super) lifecycle: Option<Arc<dyn Lifecycle>>,
     /// What was said as the session began.
     pub(super) started: Option<oneshot::Receiver<PointAnswer>>,
-    /// What the calls of the session are held to, from its beginning to its end.
-    pub(super) given: Option<Arc<[String]>>,
     /// Points that are told beside the conversation. Dropped, they are told no further.
     pub(super) beside: JoinSet<()>,
 }
 
 impl Additions {
-    pub(super) fn new(lifecycle: Option<Arc<dyn Lifecycle>>, given: Option<Arc<[String]>>) -> Self {
-        Self { lifecycle, given, ..Self::default() }
+    pub(super) fn new(lifecycle: Option<Arc<dyn Lifecycle>>) -> Self {
+        Self { lifecycle, ..Self::default() }
     }
 
     /// Where the turn machine stops for them.
@@ -41,11 +39,6 @@ impl Additions {
     /// Who has something to say at such a point.
     pub(super) fn listening(&self, kind: PointKind) -> Option<Arc<dyn Lifecycle>> {
         self.lifecycle.clone().filter(|lifecycle| lifecycle.listens(kind))
-    }
-
-    /// What the tools of the turn are held to.
-    pub(super) fn held_to(&self) -> Option<Arc<[String]>> {
-        self.lifecycle.as_ref()?.held_to()
     }
 
     /// What stays besides a summary of the conversation, but for what `stays` holds anyway.

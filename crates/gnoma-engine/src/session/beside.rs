@@ -73,8 +73,8 @@ impl Session {
         let store = store.zip(reader.map(|reader| reader.name.clone()));
         let results = if store.is_some() { large(past) } else { Vec::new() };
         // What hooks and skills hold a model back from is not read without asking them.
-        let is_free =
-            self.added.listening(PointKind::BeforeTool).is_none() && self.added.held_to().is_none();
+        let is_free = self.added.listening(PointKind::BeforeTool).is_none()
+            && self.gate.rights.tool_limits().is_empty();
         let again = |(path, read): (&String, &brief::LastRead)| {
             let tool = Arc::clone(self.tools.by_name.get(&read.call.name)?);
             let (hash, call) = (read.hash.clone(), read.call.clone());

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     gate::Judge,
+    rights::ToolLimit,
     routing::several,
     turn::{Input, Verdict},
 };
@@ -64,8 +65,7 @@ impl Session {
                 judge: self.gate.judge(),
                 tool,
                 cx: self.tool_cx(),
-                held_to: self.added.held_to(),
-                given: self.added.given.clone(),
+                limits: self.gate.rights.tool_limits(),
             };
             match self.before_calls() {
                 None => {
@@ -104,24 +104,16 @@ struct Deciding {
     judge: Judge,
     tool: Arc<dyn Tool>,
     cx: ToolCx,
-    held_to: Option<Arc<[String]>>,
-    given: Option<Arc<[String]>>,
+    limits: Vec<ToolLimit>,
 }
 
 impl Deciding {
     /// Decides about a call; `ask`: a person has to be asked in any case, and why.
     fn decide(self, call: &ToolCall, ask: Option<String>) -> Decision {
-        let Self { judge, tool, cx, held_to, given } = self;
-        let lists = [
-            (held_to, "what is being used (a command or skill) allows only these tools"),
-            (given, "this session was given only these tools"),
-        ];
-        for (tools, why) in lists {
-            if let Some(tools) = tools
-                && !judge.is_within(&tools, tool.spec(), call)
-            {
-                return denied(format!("{why}: {}", tools.join(", ")));
-            }
+        let Self { judge, tool, cx, limits } = self;
+        let outside = limits.iter().find(|(tools, _)| !judge.is_within(tools, tool.spec(), call));
+        if let Some((tools, why)) = outside {
+            return denied(format!("{why}: {}", tools.join(", ")));
         }
         let preview = |call: &ToolCall, grant: &Grant| {
             tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })

@@ -164,13 +164,14 @@ impl Session {
         let Options { shape, thinking, .. } = options;
         let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
         let rights = Rights::new(mode, permissions, above);
+        rights.limit_tools(held_to, lifecycle.clone());
         let scope = scope.unwrap_or_else(|| Scope::new(id));
         let tools = Toolset::new(tools);
         let specs = Arc::clone(tools.specs(Tier::Full));
         let shown = prompts.system(Tier::Full);
         prompts.gauge.set(shown, specs, history.clone());
         let starts = Starts { spawner, lifecycle: lifecycle.clone(), rights: rights.clone() };
-        let added = Additions::new(lifecycle, held_to);
+        let added = Additions::new(lifecycle);
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
         let router = Router::new(routes, scope).thinking(thinking);
         let spending = Spending::new(tracker(&history, measured, &router));

@@ -9,6 +9,7 @@ use gnoma_core::{
 };
 
 use super::{
+    handle::end_all,
     log::EventLog,
     ports::{Change, Changed, Opened, Opening, Prepared, Services},
     replier::{Replier, ended},
@@ -95,6 +96,10 @@ impl Reopening {
                 return Done { next: NextEngine::AsItWas(engine), outcome: Err(error), replier };
             }
             close(engine).await;
+            // What works in the background would go on changing files that are put back here.
+            let children =
+                self.shared.upgrade().map(|shared| shared.forbid_children(&self.session));
+            end_all(children.unwrap_or_default()).await;
         }
         let before = change.spec.clone();
         let changed = self.services.change(change).await;

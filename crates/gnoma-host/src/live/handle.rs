@@ -91,6 +91,11 @@ impl Live {
     }
 
     /// Whether the session of that id started it.
+    /// Another session has started it.
+    pub(super) fn has_parent(&self) -> bool {
+        self.log.with_view(|view| view.parent.is_some())
+    }
+
     pub(super) fn is_child_of(&self, parent: &SessionId) -> bool {
         self.log.with_view(|view| view.parent.as_ref() == Some(parent))
     }

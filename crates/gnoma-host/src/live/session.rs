@@ -464,6 +464,7 @@ impl Actor {
                 self.services = Arc::clone(&services);
                 let mut kept = self.kept();
                 (kept.spec, kept.services, kept.rights, kept.jobs) = (spec, services, None, None);
+                kept.is_ending = false;
                 drop(kept);
                 self.push(Event::Info(Box::new(info)));
                 self.engine = Engine::Opening(opening);

@@ -77,13 +77,17 @@ impl Shared {
         (self.open)(Arc::clone(self), spec).await
     }
 
-    /// Deletes a stored session; one that lives here is ended first.
+    /// Deletes a stored session; one that lives here is ended first, if it is a session of that folder that
+    /// people opened: nobody ends another one by its id.
     pub(super) async fn delete(
         &self,
         spec: SessionSpec,
         id: SessionId,
     ) -> Result<(), RequestError> {
         if let Ok(live) = self.session(&id) {
+            if live.kept().spec.folder != spec.folder || live.has_parent() {
+                return Err(no_session(&id));
+            }
             live.close();
             live.ended().await;
         }

@@ -6,9 +6,10 @@ use std::{sync::Arc, time::Duration};
 use gnoma_core::{
     Event, Message, Provider,
     ledger::{Ledger as _, Total},
-    protocol::{Overrides, Question, Recent, Reply, Request, SessionSpec, Topic},
+    protocol::{Overrides, Question, Recent, Reply, Request, RequestErrorKind, SessionSpec, Topic},
     session::{PermissionAnswer, PermissionMode, SessionState},
     store::SessionId,
+    tool::Access,
 };
 use gnoma_host::live::Host;
 use gnoma_router::pool::Caps;
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::{
     obedient::{Asked, Obedient, words},
-    support::{Window, World, kept, say, truth, writer},
+    support::{Window, World, kept, kind, say, truth, writer},
 };
 
 /// Nothing takes longer that waits for nobody.
@@ -48,7 +49,11 @@ fn elf(action: &str, names: &[&str]) -> String {
 
 impl Family {
     async fn new(mode: PermissionMode, interactive: bool) -> Self {
-        let (writer, ledger, asked) = (writer(), FakeLedger::default(), Asked::default());
+        Self::with(writer(), mode, interactive).await
+    }
+
+    async fn with(writer: FakeTool, mode: PermissionMode, interactive: bool) -> Self {
+        let (ledger, asked) = (FakeLedger::default(), Asked::default());
         let given = Arc::clone(&asked);
         let make = Box::new(move |_: &SessionId| {
             Arc::new(Obedient(Arc::clone(&given))) as Arc<dyn Provider>
@@ -166,6 +171,38 @@ async fn an_elf_in_the_background_outlives_the_turn_and_its_end_is_told_with_the
     assert!(result.contains("said nap"), "{result}");
     let again = family.turn(&elf("wait", &["elf-1"])).await;
     assert_eq!(again, "the result of elf `elf-1` was given already");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rewind_ends_elfs_in_the_background_and_others_can_be_started_then() {
+    let deaf = FakeTool::deaf("write", Access::Edit);
+    let mut family = Family::with(deaf, PermissionMode::Bypass, true).await;
+    family.turn(&tasks(&["write"], true)).await;
+    family.window.settle(Duration::from_millis(50)).await;
+    assert_eq!(family.living(), 2);
+    let rewind = Request::Rewind { turns: 1, files: true, conversation: true };
+    let parent = family.parent.clone();
+    family.window.ask(Some(&parent), rewind).await.unwrap();
+    assert_eq!(family.living(), 1, "the elf has ended");
+    let told = family.turn(&tasks(&["hello"], false)).await;
+    assert!(told.contains("said hello"), "elfs can be started again: {told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_ends_a_session_by_deleting_another_ones_or_an_elf() {
+    let mut family = Family::new(PermissionMode::Bypass, true).await;
+    family.turn(&tasks(&["hang"], true)).await;
+    let ids: Vec<SessionId> =
+        family.host.sessions().into_iter().map(|live| live.status.session).collect();
+    assert_eq!(ids.len(), 2);
+    for id in ids {
+        let own = if id == family.parent { "/elsewhere".into() } else { kept().folder };
+        let spec = SessionSpec { folder: own, ..kept() };
+        let outcome = family.window.ask(None, Request::Delete { spec: Box::new(spec), id }).await;
+        assert_eq!(kind(outcome), RequestErrorKind::NoSession);
+    }
+    family.window.settle(QUIET).await;
+    assert_eq!(family.living(), 2);
 }
 
 #[tokio::test(start_paused = true)]

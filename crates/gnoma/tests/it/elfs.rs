@@ -225,6 +225,26 @@ async fn an_elf_has_the_prompt_and_the_tools_of_its_agent() {
 }
 
 #[tokio::test]
+async fn an_elf_of_an_elf_has_no_more_tools_than_the_elf() {
+    let spawn = r#"{"tasks":[{"task":"look","tools":["fs.read","elf.spawn"],"may_spawn":true}]}"#;
+    let deeper = r#"{"tasks":[{"task":"write it"}]}"#;
+    let writes = calls("fs_write", r#"{"path":"b.txt","content":"x"}"#);
+    let replies = [
+        calls("elf_spawn", spawn),
+        calls("elf_spawn", deeper),
+        writes,
+        says("no"),
+        says("no"),
+        says("done"),
+    ];
+    let world = World::new(replies);
+    is_done(&world.run(&["--permission", "bypass", "look at it"]).await);
+    assert!(!world.project.path().join("b.txt").exists(), "no elf below has a tool that writes");
+    let refused = world.server.requests()[3].json().to_string();
+    assert!(refused.contains("given only these tools: fs.read, elf.spawn"), "{refused}");
+}
+
+#[tokio::test]
 async fn hooks_have_their_say_when_an_elf_starts_and_hear_of_its_end() {
     let spawn = || calls("elf_spawn", r#"{"tasks":[{"task":"look","name":"seen"}]}"#);
     let world = World::new([spawn(), says("done"), spawn(), says("looked"), says("done")]);

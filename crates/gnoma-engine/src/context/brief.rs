@@ -117,11 +117,18 @@ impl Brief {
         brief
     }
 
-    /// Keeps the texts of skills, where there is room for them.
-    pub(crate) fn keep_skills(&mut self, texts: Vec<String>, window_tokens: Option<u32>) {
-        let most = window_tokens.unwrap_or(UNKNOWN_WINDOW_TOKENS) / KEPT_SHARE;
-        let tokens: usize = texts.iter().map(|text| tokens::estimate(text)).sum();
-        self.kept = if tokens <= most as usize { texts } else { Vec::new() };
+    /// Keeps the texts of skills, those used last first, as far as there is room for them.
+    pub(crate) fn keep_skills(&mut self, mut texts: Vec<String>, window_tokens: Option<u32>) {
+        let mut room = (window_tokens.unwrap_or(UNKNOWN_WINDOW_TOKENS) / KEPT_SHARE) as usize;
+        let fit = texts.iter().rev().take_while(|text| {
+            let tokens = tokens::estimate(text);
+            let fits = tokens <= room;
+            room = room.saturating_sub(tokens);
+            fits
+        });
+        let left_out = texts.len() - fit.count();
+        texts.drain(..left_out);
+        self.kept = texts;
     }
 
     /// The summary of an earlier past; empty where there is none.
@@ -381,6 +388,9 @@ mod tests {
         assert!(told.ends_with("short") && told.contains("d0 this"), "{told}");
         assert_eq!(Brief::parsed(&told).words.verbatim, Vec::<String>::new());
         assert_eq!(text(&"word ".repeat(3_000)), "short");
+        let mut brief = Brief::default();
+        brief.keep_skills(vec!["word ".repeat(2_000), "used last".to_owned()], Some(4_000));
+        assert_eq!(brief.kept, ["used last"]);
     }
 
     #[test]

@@ -95,15 +95,22 @@ pub(super) fn told(shared: &Weak<Shared>, above: &SessionId) -> String {
 pub(super) async fn cancel(shared: Weak<Shared>, above: SessionId, name: String, replier: Replier) {
     let elfs = shared.upgrade().map(|shared| below(&shared, &above)).unwrap_or_default();
     let is_meant = |elf: &&Elf| elf.name == name || elf.status.session == name;
-    let outcome = match elfs.iter().find(is_meant) {
-        Some(elf) => {
+    let meant: Vec<&Elf> = elfs.iter().filter(is_meant).collect();
+    let outcome = match meant.as_slice() {
+        [elf] => {
             let stopped = elf.live.ask(Request::Cancel).await;
             stopped.map(|_| Reply::Text(format!("elf `{name}` is stopping")))
         }
-        None => {
+        [] => {
             let cause = format!("no elf `{name}` is at work");
             Err(RequestError::new(RequestErrorKind::NotFound, cause)
                 .with_remedy("`/elfs` shows those that are."))
+        }
+        several => {
+            let ids: Vec<_> = several.iter().map(|elf| elf.status.session.as_str()).collect();
+            let cause = format!("{} elfs are called `{name}`", several.len());
+            Err(RequestError::new(RequestErrorKind::Invalid, cause)
+                .with_remedy(format!("Name one by its session: {}.", ids.join(", "))))
         }
     };
     replier.reply(outcome);

@@ -226,7 +226,7 @@ async fn an_elf_is_spoken_to_while_it_works() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     family.turn(&tasks(&["nap"], true)).await;
     let told = family.turn(&elf("send", &["elf-1"])).await;
-    assert_eq!(told, "elf `elf-1` reads it with its next model call");
+    assert_eq!(told, "sent to elf `elf-1`, which reads it if it calls its model once more");
     let told = family.turn(&elf("wait", &[])).await;
     assert!(told.ends_with("said be quick"), "{told}");
 }

@@ -286,7 +286,9 @@ async fn speak(
                 return Err("`send` needs a `text`, and one elf in `names`".to_owned());
             };
             elfs.send(name, &text)?;
-            Ok(ToolOutcome::done(format!("elf `{name}` reads it with its next model call")))
+            Ok(ToolOutcome::done(format!(
+                "sent to elf `{name}`, which reads it if it calls its model once more"
+            )))
         }
         ElfAction::Cancel => {
             let ended = elfs.cancel(&names).await?;

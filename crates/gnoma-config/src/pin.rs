@@ -166,7 +166,7 @@ fn cut(texts: Vec<String>) -> BTreeSet<String> {
 fn words_of_file(path: &Path) -> io::Result<BTreeSet<String>> {
     let mut content = Vec::new();
     File::open(path)?.take(MAX_SETTINGS_BYTES).read_to_end(&mut content)?;
-    let Ok(value) = serde_json::from_slice(&content) else { return Ok(words(&content)) };
+    let Ok(value) = gnoma_core::json::from_bytes(&content) else { return Ok(words(&content)) };
     let mut texts = Vec::new();
     collect_json(&value, &mut texts);
     Ok(cut(texts))

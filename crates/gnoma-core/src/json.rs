@@ -5,8 +5,19 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::Error};
 use serde_json::value::RawValue;
+
+/// Reads a value from the bytes of a JSON document.
+///
+/// `serde_json::from_slice` does the same through a second copy of every reader of `T`: the program is
+/// a quarter of a megabyte smaller where all documents are read as text.
+///
+/// # Errors
+/// When the bytes are not UTF-8, not JSON, or not a `T`.
+pub fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_json::Error> {
+    serde_json::from_str(std::str::from_utf8(bytes).map_err(Error::custom)?)
+}
 
 /// One valid JSON value, kept as the text it arrived as.
 #[derive(Clone, Serialize, Deserialize)]

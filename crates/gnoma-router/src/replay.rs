@@ -86,7 +86,7 @@ impl Replay {
         if line.len() > MOST_LINE_BYTES {
             return Err(ReplayError::TooLong);
         }
-        match serde_json::from_str(line)? {
+        match ReplayLine::read(line)? {
             ReplayLine::Init(init) => {
                 self.stream = Some(Stream::new(init));
                 write(&ReplayAnswer::Ready { name: "gnoma", version: env!("CARGO_PKG_VERSION") })

@@ -41,8 +41,8 @@ pub(crate) fn message(body: &[u8]) -> Result<ClientMessage, (RequestId, RequestE
     struct Numbered {
         id: RequestId,
     }
-    serde_json::from_slice(body).map_err(|error| {
-        let id = serde_json::from_slice(body).map_or(RequestId(0), |Numbered { id }| id);
+    gnoma_core::json::from_bytes(body).map_err(|error| {
+        let id = gnoma_core::json::from_bytes(body).map_or(RequestId(0), |Numbered { id }| id);
         (id, malformed(&error.to_string()))
     })
 }

@@ -110,7 +110,7 @@ impl Handler {
             Ok(bytes) => bytes,
             Err(why) => return answer::unread(why, MAX_EXCHANGE_BYTES),
         };
-        let shown = serde_json::from_slice::<ShownToken>(&bytes).map_err(|_| Denial::Token);
+        let shown = gnoma_core::json::from_bytes::<ShownToken>(&bytes).map_err(|_| Denial::Token);
         let found = shown.and_then(|shown| {
             let (rights, cookie, key) = self.access.exchange(&shown.token)?;
             Ok((rights, cookie, json!({ "key": key })))

@@ -146,18 +146,10 @@ async fn over_http(
 ) -> Result<RunningService<RoleClient, Handler>, Failure> {
     let client = http.raw(&config.uri).map_err(|error| Failure::other(error.to_string()))?;
     let manager = oauth::manager(http, &config.uri, tokens).await.map_err(Failure::other)?;
-    let served = match manager {
-        Some(manager) => {
-            let client = AuthClient::new(client, manager);
-            let transport = StreamableHttpClientTransport::with_client(client, config);
-            serve_client_with_lifecycle(handler, transport, lifecycle).await
-        }
-        None => {
-            let transport = StreamableHttpClientTransport::with_client(client, config);
-            serve_client_with_lifecycle(handler, transport, lifecycle).await
-        }
-    };
-    served.map_err(|error| {
+    // One kind of client for servers with tokens and without: each kind is another copy of the whole wire.
+    let transport =
+        StreamableHttpClientTransport::with_client(AuthClient::new(client, manager), config);
+    serve_client_with_lifecycle(handler, transport, lifecycle).await.map_err(|error| {
         let challenge = error.auth_challenge().map(str::to_owned);
         let wanted = error.is_authorization_required().then(String::new);
         Failure { why: in_words(&error), challenge: challenge.or(wanted) }

@@ -124,7 +124,7 @@ impl Tokens {
         }
         let Some(path) = &self.path else { return Ok(None) };
         match std::fs::read(path) {
-            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Ok(bytes) => Ok(Some(gnoma_core::json::from_bytes(&bytes)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -179,18 +179,17 @@ pub(super) struct Registered {
     pub(super) metadata_url: Option<String>,
 }
 
-/// A manager for the requests to a server whose tokens are there; `None` where there are none.
+/// A manager for the requests to a server. Where there are no tokens, requests go out without.
 pub(super) async fn manager(
     http: &Http,
     url: &str,
     tokens: &Tokens,
-) -> Result<Option<AuthorizationManager>, String> {
-    if !tokens.are_there() {
-        return Ok(None);
-    }
+) -> Result<AuthorizationManager, String> {
     let mut manager = fresh(http, url, tokens).await?;
-    let is_known = manager.initialize_from_store().await.map_err(|error| error.to_string())?;
-    Ok(is_known.then_some(manager))
+    if tokens.are_there() {
+        manager.initialize_from_store().await.map_err(|error| error.to_string())?;
+    }
+    Ok(manager)
 }
 
 async fn fresh(http: &Http, url: &str, tokens: &Tokens) -> Result<AuthorizationManager, String> {

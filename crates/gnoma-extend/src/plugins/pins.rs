@@ -66,7 +66,7 @@ impl PluginPins {
             return Err(damaged());
         }
         let text = fs::read(&path).map_err(|_| damaged())?;
-        let all = serde_json::from_slice(&text).map_err(|_| damaged())?;
+        let all = gnoma_core::json::from_bytes(&text).map_err(|_| damaged())?;
         Ok(Self { path, all })
     }
 

@@ -110,9 +110,9 @@ pub fn encode(kept: &Kept) -> Result<Vec<u8>, serde_json::Error> {
 
 /// What the bytes of a file say.
 pub fn decode(bytes: &[u8]) -> Result<Kept, Trouble> {
-    let Ok(wrapped) = serde_json::from_slice::<Wrapped<'_>>(bytes) else {
+    let Ok(wrapped) = gnoma_core::json::from_bytes::<Wrapped<'_>>(bytes) else {
         // In a newer one only the number has the form that is known.
-        let form = serde_json::from_slice::<Form>(bytes);
+        let form = gnoma_core::json::from_bytes::<Form>(bytes);
         let is_newer = form.is_ok_and(|form| form.gnoma_router > FORM);
         return Err(if is_newer { Trouble::Newer } else { Trouble::Damaged });
     };

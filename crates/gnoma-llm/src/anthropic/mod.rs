@@ -90,7 +90,7 @@ impl Dialect for Anthropic {
     }
 
     fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
-        let list: wire::ModelList<'_> = serde_json::from_slice(body).unwrap_or_default();
+        let list: wire::ModelList<'_> = gnoma_core::json::from_bytes(body).unwrap_or_default();
         list.data
             .into_iter()
             .filter(|model| !model.id.is_empty())

@@ -18,7 +18,7 @@ const WINDOWS: &[&str] = &[
 
 /// The models of a list; entries that cannot be used for chat by their own account are left out.
 pub(crate) fn models(body: &[u8]) -> Vec<ModelInfo> {
-    let list: Value = serde_json::from_slice(body).unwrap_or_default();
+    let list: Value = gnoma_core::json::from_bytes(body).unwrap_or_default();
     let entries = match &list {
         Value::Array(entries) => Some(entries),
         _ => ["data", "models"].iter().find_map(|key| list.get(key)?.as_array()),

@@ -77,7 +77,7 @@ impl Dialect for Google {
     }
 
     fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
-        let list: wire::ModelList<'_> = serde_json::from_slice(body).unwrap_or_default();
+        let list: wire::ModelList<'_> = gnoma_core::json::from_bytes(body).unwrap_or_default();
         list.models
             .into_iter()
             .filter(wire::GoogleModel::generates)

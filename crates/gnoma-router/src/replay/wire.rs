@@ -5,14 +5,39 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use serde::Deserialize;
 
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum ReplayLine {
     Init(Init),
     Task(TaskLine),
     Result(ResultLine),
     Outcome(OutcomeLine),
     End,
+}
+
+impl ReplayLine {
+    /// Reads a line twice, once for its type: a derived reader of a tagged enum is a second copy of the
+    /// readers of all its parts.
+    pub(super) fn read(line: &str) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum LineType {
+            Init,
+            Task,
+            Result,
+            Outcome,
+            End,
+        }
+        #[derive(Deserialize)]
+        struct Typed {
+            r#type: LineType,
+        }
+        Ok(match serde_json::from_str::<Typed>(line)?.r#type {
+            LineType::Init => Self::Init(serde_json::from_str(line)?),
+            LineType::Task => Self::Task(serde_json::from_str(line)?),
+            LineType::Result => Self::Result(serde_json::from_str(line)?),
+            LineType::Outcome => Self::Outcome(serde_json::from_str(line)?),
+            LineType::End => Self::End,
+        })
+    }
 }
 
 #[derive(Deserialize)]

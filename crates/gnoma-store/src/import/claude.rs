@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
             builder.skip("lines that are too long");
             return Ok(());
         };
-        match serde_json::from_slice::<Value>(&line) {
+        match gnoma_core::json::from_bytes::<Value>(&line) {
             Ok(value) => take(&mut builder, &value),
             Err(_) => {
                 builder.skip("unreadable lines");

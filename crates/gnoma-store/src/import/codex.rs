@@ -35,7 +35,7 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
             reader.builder.skip("lines that are too long");
             return Ok(());
         };
-        match serde_json::from_slice::<Value>(&line) {
+        match gnoma_core::json::from_bytes::<Value>(&line) {
             Ok(value) => reader.take(&value),
             Err(_) => {
                 reader.builder.skip("unreadable lines");

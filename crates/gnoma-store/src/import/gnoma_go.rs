@@ -51,7 +51,7 @@ fn project_of(folder: &Path) -> Option<String> {
 }
 
 fn json(path: &Path) -> Result<Value> {
-    serde_json::from_slice(&whole(path)?)
+    gnoma_core::json::from_bytes(&whole(path)?)
         .map_err(|error| refused(format_args!("`{}` is not JSON: {error}", path.display())))
 }
 

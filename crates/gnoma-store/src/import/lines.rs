@@ -30,9 +30,9 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
         if imported.entries.len() + imported.results.len() >= MAX_ENTRIES {
             return Err(refused(format_args!("it has more than {MAX_ENTRIES} entries")));
         }
-        match serde_json::from_slice::<Entry>(&line) {
+        match gnoma_core::json::from_bytes::<Entry>(&line) {
             Ok(entry) => imported.entries.push(entry),
-            Err(_) => match serde_json::from_slice::<ResultLine<'_>>(&line) {
+            Err(_) => match gnoma_core::json::from_bytes::<ResultLine<'_>>(&line) {
                 Ok(kept) => imported.results.push((kept.result, kept.text.into_owned())),
                 Err(_) => imported.skip("unreadable lines"),
             },
@@ -49,7 +49,7 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
 }
 
 fn read_head(path: &Path, line: &[u8]) -> Result<LinesHead> {
-    let head = serde_json::from_slice::<LinesHead>(line).map_err(|error| {
+    let head = gnoma_core::json::from_bytes::<LinesHead>(line).map_err(|error| {
         refused(format_args!("`{}` does not begin like a gnoma export: {error}", path.display()))
     })?;
     if head.gnoma_session != LINES_VERSION {

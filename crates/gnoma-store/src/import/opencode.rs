@@ -71,7 +71,7 @@ fn json(budget: &mut Budget, path: &Path) -> Result<Value> {
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Value> {
-    serde_json::from_slice(bytes)
+    gnoma_core::json::from_bytes(bytes)
         .map_err(|error| refused(format_args!("`{}` is not JSON: {error}", path.display())))
 }
 

@@ -101,7 +101,7 @@ fn answer_lines<T: for<'a> Deserialize<'a>>(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let question = serde_json::from_slice(&line).map_err(|error| {
+        let question = gnoma_core::json::from_bytes(&line).map_err(|error| {
             HostError::usage(format!("line {number} is not a valid request: {error}"))
         })?;
         let (value, hit) = answer(question)?;

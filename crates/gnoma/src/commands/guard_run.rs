@@ -65,7 +65,7 @@ pub(super) async fn run(
             continue;
         }
         let CommandLine { id, command } = if input.jsonl {
-            serde_json::from_slice(&line).map_err(|error| {
+            gnoma_core::json::from_bytes(&line).map_err(|error| {
                 HostError::usage(format!("line {number} is not a valid request: {error}"))
             })?
         } else {

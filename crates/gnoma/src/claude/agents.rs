@@ -7,12 +7,11 @@ use gnoma_core::{
     protocol::{Overrides, SessionSpec},
     tool::{Access, BoxFuture, ChildEnd, ChildResult, ChildTask, Tier, ToolKind},
 };
-use gnoma_extend::claude::our_name;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{control::Control, ids::uuid, names};
+use super::{control::Control, ids::uuid, names, rules};
 
 /// The tool's name.
 pub(super) const TOOL: &str = "agent";
@@ -31,7 +30,7 @@ pub(super) struct Agent {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) prompt: String,
-    /// All that it has, by our names; `None`: whatever its parent has.
+    /// All that it has, as the program names it; `None`: whatever its parent has.
     pub(super) tools: Option<Vec<String>>,
     pub(super) withheld: Vec<String>,
     /// A part of the name of the model that it would rather have.
@@ -43,7 +42,7 @@ pub(super) struct Agent {
 impl Agent {
     /// Whether it has a tool of ours.
     pub(super) fn has(&self, tool: &str) -> bool {
-        let is_it = |name: &String| name == tool || name == "*";
+        let is_it = |listed: &String| listed == "*" || rules::names(listed, tool);
         // Agents start no agents.
         tool != TOOL
             && self.tools.as_ref().is_none_or(|tools| tools.iter().any(is_it))
@@ -70,7 +69,7 @@ fn agent(name: &str, value: &Value) -> Agent {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let tools = |name: &str| {
         let tools = value.get(name).and_then(Value::as_array)?;
-        let bare = |tool: &str| our_name(tool.split('(').next().unwrap_or(tool).trim()).to_owned();
+        let bare = |tool: &str| tool.split('(').next().unwrap_or(tool).trim().to_owned();
         Some(tools.iter().filter_map(Value::as_str).map(bare).collect::<Vec<_>>())
     };
     let turns = value.get("maxTurns").and_then(Value::as_u64);
@@ -301,12 +300,13 @@ mod tests {
     fn definitions_are_read() {
         let defined = json!({"rev": {"description": "reviews", "prompt": "You review",
             "tools": ["Read", "Bash(git *)"], "disallowedTools": ["Write"], "model": "sonnet",
-            "maxTurns": 3}});
+            "maxTurns": 3}, "git": {"disallowedTools": ["mcp__git", "Edit"]}});
         let found = agents(defined.as_object().unwrap());
-        let [rev, general] = found.as_slice() else { panic!("{found:?}") };
+        let [rev, git, general] = found.as_slice() else { panic!("{found:?}") };
         assert!(rev.has("fs.read") && rev.has("bash") && !rev.has("fs.write") && !rev.has(TOOL));
         assert_eq!((rev.model.as_deref(), rev.max_turns), (Some("sonnet"), Some(3)));
         assert!(general.has("fs.write") && !general.has(TOOL));
+        assert!(!git.has("mcp__git__log") && git.has("mcp__github__log") && !git.has("fs.edit"));
         assert!(agents(&Map::new()).is_empty());
     }
 }

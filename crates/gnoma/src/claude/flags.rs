@@ -113,6 +113,10 @@ const VALUED: [&str; 26] = [
     "--effort",
 ];
 
+/// Flags whose value may be several words.
+const LISTS: [&str; 4] =
+    ["--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools"];
+
 /// Flags with a value that nothing is done for, and why.
 const UNHEARD: [(&str, &str); 17] = [
     ("--fallback-model", "gnoma's router chooses who takes over"),
@@ -167,6 +171,7 @@ impl Flags {
             if flags.switch(&name) {
                 continue;
             }
+            let lists = value.is_none() && LISTS.contains(&name.as_str());
             if value.is_none() {
                 let next_is_flag = words.peek().is_none_or(|next| next.starts_with("--"));
                 let is_alone = next_is_flag && !VALUED.contains(&name.as_str());
@@ -174,6 +179,10 @@ impl Flags {
             }
             let value = value.ok_or_else(|| format!("`{name}` needs a value"))?;
             flags.option(&name, value)?;
+            // What is left of a list would be taken for the prompt, and a tool would not be denied.
+            while lists && let Some(more) = words.next_if(|word| !word.starts_with('-')) {
+                flags.option(&name, more)?;
+            }
         }
         Ok(flags)
     }
@@ -341,6 +350,13 @@ mod tests {
         assert_eq!(flags.session.model.as_deref(), Some("m1"));
         assert!(flags.session.skips_permissions && flags.tools.asks);
         assert_eq!(flags.unheard.len(), 1, "{:?}", flags.unheard);
+    }
+
+    #[test]
+    fn lists_of_tools_go_on_to_the_next_flag() {
+        let flags = read(&["--disallowedTools", "Bash", "Edit", "--allowedTools=Read", "hi"]);
+        assert_eq!(flags.tools.disallowed, ["Bash", "Edit"]);
+        assert_eq!((flags.tools.allowed, flags.words), (vec!["Read".into()], vec!["hi".into()]));
     }
 
     #[test]

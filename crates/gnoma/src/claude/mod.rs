@@ -21,6 +21,7 @@ mod partial;
 mod permission;
 mod points;
 mod requests;
+mod rules;
 mod saying;
 mod start;
 mod told;

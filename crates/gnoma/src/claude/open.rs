@@ -52,7 +52,7 @@ impl Openable {
     pub(super) async fn new(flags: Flags, around: &ProcessEnvironment) -> Result<Self> {
         let mut spec = start::spec(&flags, around).map_err(HostError::usage)?;
         let servers = start::servers(&flags.session.servers).map_err(HostError::usage)?;
-        let (rules, faults) = driver::rules(&flags.tools);
+        let (rules, faults) = driver::rules(&flags.tools).map_err(HostError::usage)?;
         for fault in faults.iter().chain(&servers.faults) {
             report::say(format_args!("gnoma: {fault}"));
         }

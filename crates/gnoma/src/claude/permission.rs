@@ -18,10 +18,11 @@ use gnoma_core::{
     session::{Inquiry, PermissionAnswer},
 };
 use gnoma_extend::claude::{our_input, their_input, their_name};
+use gnoma_guard::permission::{Origin, RuleAction};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::timeout};
 
-use super::control::Control;
+use super::{control::Control, rules};
 
 /// Longest wait for an answer.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -221,7 +222,8 @@ fn rule(rule: &Value) -> Option<String> {
     let name = rule.get("toolName").and_then(Value::as_str)?;
     let inside = rule.get("ruleContent").and_then(Value::as_str).unwrap_or_default();
     let text = if inside.is_empty() { name.to_owned() } else { format!("{name}({inside})") };
-    gnoma_extend::claude::our_rule(&text)
+    let rules = rules::read(RuleAction::Allow, &text, Origin::Session).ok()?;
+    Some(rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

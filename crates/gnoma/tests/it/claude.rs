@@ -266,6 +266,52 @@ async fn tools_live_in_the_program() {
 }
 
 #[tokio::test]
+async fn what_the_program_disallows_is_denied_in_every_mode() {
+    let read = calls("Read", r#"{"file_path": ".env"}"#);
+    let world = World::new([read, calls("mcp__calc__add", "{}"), says("done")]);
+    std::fs::write(world.project.path().join(".env"), "s3cret-of-env").unwrap();
+    let config = json!({"mcpServers": {"calc": {"type": "sdk", "name": "calc"}}}).to_string();
+    let args = [
+        "--dangerously-skip-permissions",
+        "--disallowedTools",
+        "Read(./.env)",
+        "mcp__calc,WebFetch(domain:example.com),NotebookEdit",
+        "--mcp-config",
+        &config,
+    ];
+    let mut driven = Driven::start(&world, &args);
+    driven.ask("i", json!({"subtype": "initialize"})).await;
+    driven.say("go").await;
+    loop {
+        let message = driven.next().await.unwrap();
+        if message["type"] == "result" {
+            break;
+        }
+        if message["request"]["subtype"] != "mcp_message" {
+            continue;
+        }
+        let rpc = &message["request"]["message"];
+        assert_ne!(rpc["method"], "tools/call");
+        let tools = json!([{"name": "add", "inputSchema": {"type": "object"}}]);
+        let response = json!({"jsonrpc": "2.0", "id": rpc["id"], "result": {"tools": tools}});
+        driven.reply(&message, json!({"mcp_response": response})).await;
+    }
+    let (_, said) = driven.end().await;
+    let sent = world.server.requests();
+    assert_eq!(sent.len(), 3, "{said:?}");
+    assert!(!names(&sent[0].json()).contains(&"mcp__calc__add".to_owned()));
+    let told = sent[1].json().to_string();
+    assert!(told.contains("fs.read(.env)") && !told.contains("s3cret-of-env"), "{told}");
+    for rule in ["Bash(a && b)", "Read(../x)", "Task(x)", "Bash(ls"] {
+        let run = world.run(&["claude", "-p", "hi", "--disallowedTools", rule]).await;
+        assert!(run.code == Some(2) && run.err.contains("cannot be enforced"), "{run:?}");
+    }
+    assert_eq!(world.server.requests().len(), 3);
+    let run = world.run(&["claude", "-p", "hi", "--allowedTools", "Bash(a && b)"]).await;
+    assert!(run.err.contains("allows nothing"), "{run:?}");
+}
+
+#[tokio::test]
 async fn sub_agents_are_told_with_the_call_that_started_them() {
     let arguments = json!({"description": "rev", "prompt": "look", "subagent_type": "rev"});
     let replies = [calls("Agent", &arguments.to_string()), says("from the agent"), says("done")];

@@ -155,14 +155,45 @@ fn json(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
         let why = text(decision, "message");
         answer.block = Some(why.unwrap_or_else(|| "a hook denied it".to_owned()));
     }
-    if let (Some(changed), Point::BeforeTool { call }) = (specific.get("updatedInput"), point) {
-        answer.arguments = arguments(call, changed);
+    let changed = match point {
+        Point::BeforeTool { .. } => specific.get("updatedInput"),
+        Point::PermissionAsked { .. } => specific.pointer("/decision/updatedInput"),
+        _ => None,
+    };
+    if let (Some(changed), Some(call)) = (changed.filter(|it| !it.is_null()), point.call()) {
+        change(&mut answer, call, changed);
     }
     answer
 }
 
+/// Other arguments. Where they cannot be, the call does not run with those that were to be changed.
+fn change(answer: &mut PointAnswer, call: &ToolCall, changed: &Value) {
+    answer.arguments = arguments(call, changed);
+    if answer.arguments.is_none() {
+        let why = "a hook changed its input to something that is no object";
+        answer.block.get_or_insert_with(|| why.to_owned());
+    }
+}
+
 fn arguments(call: &ToolCall, changed: &Value) -> Option<RawJson> {
     changed.is_object().then(|| RawJson::of(&own_arguments(call, changed.clone())).ok())?
+}
+
+/// Whether a program's callback lets the call through that is about to be judged or asked for.
+pub(crate) fn allows(hook: &Hook, point: &Point, said: &Value) -> bool {
+    let is = |path: &str, word: &str| said.pointer(path).and_then(Value::as_str) == Some(word);
+    let event = said.pointer("/hookSpecificOutput/hookEventName").and_then(Value::as_str);
+    let is_meant = event.is_none_or(|event| event == hook.event);
+    match point {
+        Point::BeforeTool { .. } => {
+            is("/decision", "approve")
+                || (is_meant && is("/hookSpecificOutput/permissionDecision", "allow"))
+        }
+        Point::PermissionAsked { .. } => {
+            is_meant && is("/hookSpecificOutput/decision/behavior", "allow")
+        }
+        _ => false,
+    }
 }
 
 /// gnoma's own contract: 0 allows, 1 abstains, 2 denies, and JSON weighs more than the code.
@@ -176,9 +207,7 @@ fn own(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
     }
     match (point, value.get("transformed")) {
         (_, None | Some(Value::Null)) => (),
-        (Point::BeforeTool { call }, Some(changed)) => {
-            answer.arguments = arguments(call, changed);
-        }
+        (Point::BeforeTool { call }, Some(changed)) => change(&mut answer, call, changed),
         (Point::AfterTool { .. }, Some(Value::String(text))) => answer.output = Some(text.clone()),
         (Point::AfterTool { .. }, Some(other)) => {
             let output = other.get("output").and_then(Value::as_str);

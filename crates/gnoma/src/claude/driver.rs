@@ -8,7 +8,7 @@ use gnoma_extend::{
     claude::{Renamed, our_name},
     hooks::{Callback, Callbacks},
 };
-use gnoma_guard::permission::{Origin, Rule, RuleAction};
+use gnoma_guard::permission::{Origin, Rule, RuleAction, RulesSince};
 use gnoma_host::driven::{DrivenSession, Driver};
 
 use super::{
@@ -126,16 +126,20 @@ impl Driver for Program {
         let said = self.said();
         let agent = self.agents.of(session.spec);
         let agent = agent.map(|agent| AgentOf { id: session.id.to_owned(), name: agent.name });
-        let caller =
-            Caller { control: self.control.clone(), permission: self.permission.clone(), agent };
+        let child = agent.as_ref().map(|agent| agent.id.clone());
+        let caller = Caller { control: self.control.clone(), agent };
         let cwd = session.spec.folder.display().to_string();
         let callbacks =
             Callbacks::new(&said.callbacks, said.session.clone(), cwd, Arc::new(caller));
-        Arc::new(Points { added, callbacks, permission: self.permission.clone() })
+        Arc::new(Points { added, callbacks, permission: self.permission.clone(), session: child })
     }
 
     fn rules(&self) -> Vec<Rule> {
         self.rules.clone()
+    }
+
+    fn rules_since(&self) -> RulesSince {
+        self.permission.since()
     }
 
     fn servers(&self) -> Vec<McpServer> {

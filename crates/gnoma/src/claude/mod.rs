@@ -25,6 +25,7 @@ mod rules;
 mod saying;
 mod start;
 mod told;
+mod updates;
 mod voice;
 
 use std::{ffi::OsString, path::Path};

@@ -86,6 +86,22 @@ impl Driven {
         self.until(is_it).await["response"].clone()
     }
 
+    /// Answers all that is asked, to the end of the turn; what was asked.
+    async fn answered_by(&mut self, answer: impl Fn(&Value) -> Value) -> Vec<Value> {
+        let mut asked = Vec::new();
+        loop {
+            let message = self.next().await.expect("it ended");
+            match message["type"].as_str() {
+                Some("result") => return asked,
+                Some("control_request") => {
+                    self.reply(&message, answer(&message["request"])).await;
+                    asked.push(message["request"].clone());
+                }
+                _ => (),
+            }
+        }
+    }
+
     /// Lets it end; its exit code.
     async fn end(mut self) -> (Option<i32>, Vec<Value>) {
         drop(self.input.take());
@@ -224,6 +240,88 @@ async fn hooks_are_called_back_and_have_their_say() {
     let sent = world.server.requests();
     assert!(sent[0].json().to_string().contains("the c0ntext"));
     assert!(sent[1].json().to_string().contains("n0pe"));
+}
+
+fn decides(decision: &str) -> Value {
+    json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision}})
+}
+
+#[tokio::test]
+async fn what_a_hook_allows_is_one_call() {
+    // Both calls have one id, as those of some servers do. The first needs no approval.
+    let read = calls("Read", r#"{"file_path": "a.txt"}"#);
+    let world = World::new([read, writes("b.txt"), says("done")]);
+    world.write("a.txt", "x");
+    let mut driven = Driven::start(&world, &[]);
+    let hooks = json!({"PreToolUse": [{"matcher": "Read", "hookCallbackIds": ["pre"]}]});
+    driven.ask("i", json!({"subtype": "initialize", "hooks": hooks})).await;
+    driven.say("go").await;
+    let asked = driven.answered_by(|_| decides("allow")).await;
+    driven.end().await;
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(!exists(world.project.path(), "b.txt"));
+}
+
+#[tokio::test]
+async fn a_hook_that_allows_does_not_beat_another_one() {
+    for other in ["ask", "deny"] {
+        let world = World::new([writes("a.txt"), says("done")]);
+        let mut driven = Driven::start(&world, &[]);
+        let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["one", "two"]}]});
+        driven.ask("i", json!({"subtype": "initialize", "hooks": hooks})).await;
+        driven.say("go").await;
+        let answer = |request: &Value| {
+            decides(if request["callback_id"] == "one" { "allow" } else { other })
+        };
+        assert_eq!(driven.answered_by(answer).await.len(), 2);
+        driven.end().await;
+        assert!(!exists(world.project.path(), "a.txt"), "{other}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_permission_request_changes_is_what_runs() {
+    let world = World::new([writes("a.txt"), writes("b.txt"), says("done")]);
+    world.configure("[permission]\nrules = [{ action = \"deny\", tool = \"fs.write(no.txt)\" }]\n");
+    let mut driven = Driven::start(&world, &[]);
+    let hooks = json!({"PermissionRequest": [{"hookCallbackIds": ["asked"]}]});
+    driven.ask("i", json!({"subtype": "initialize", "hooks": hooks})).await;
+    driven.say("go").await;
+    let answer = |request: &Value| {
+        let path = request["input"]["tool_input"]["file_path"].as_str().unwrap();
+        let to = if path == "a.txt" { "c.txt" } else { "no.txt" };
+        let decision = json!({"behavior": "allow",
+            "updatedInput": {"file_path": to, "content": "changed"}});
+        json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}})
+    };
+    assert_eq!(driven.answered_by(answer).await.len(), 2);
+    driven.end().await;
+    assert_eq!(world.read("c.txt"), "changed");
+    for name in ["a.txt", "b.txt", "no.txt"] {
+        assert!(!exists(world.project.path(), name), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn rules_that_come_with_an_answer_hold_from_the_next_call_on() {
+    let bash = |command: &str| calls("Bash", &json!({"command": command}).to_string());
+    let replies = [writes("a.txt"), writes("b.txt"), bash("touch c.txt"), bash("touch d.txt")];
+    let world = World::new(replies.into_iter().chain([says("done")]));
+    let mut driven = Driven::start(&world, &["--permission-prompt-tool", "stdio"]);
+    driven.say("go").await;
+    let rules = |behavior: &str, name: &str, inside: &str| {
+        json!({"type": "addRules", "behavior": behavior, "destination": "session",
+            "rules": [{"toolName": name, "ruleContent": inside}]})
+    };
+    let updates = [rules("deny", "Write", "b.txt"), rules("allow", "Bash", "touch:*")];
+    let asked = driven
+        .answered_by(|_| json!({"behavior": "allow", "updatedPermissions": updates.clone()}))
+        .await;
+    driven.end().await;
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    for (name, is_there) in [("a.txt", true), ("b.txt", false), ("c.txt", true), ("d.txt", true)] {
+        assert_eq!(exists(world.project.path(), name), is_there, "{name}");
+    }
 }
 
 #[tokio::test]

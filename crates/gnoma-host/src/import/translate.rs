@@ -64,6 +64,12 @@ fn headers(entry: &Value) -> Vec<(String, Secret<String>)> {
     headers
 }
 
+/// Whether an address holds a user, which settings refuse.
+fn names_user(url: &str) -> bool {
+    let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
+    behind.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@'))
+}
+
 /// A server by `command`, `args`, `env`, or `url` and `headers`.
 pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
     let words = |name: &str| -> Vec<String> {
@@ -83,6 +89,8 @@ pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
         Err("its transport `sse` is an old one that gnoma does not speak".to_owned())
     } else if url.is_none() && command.is_empty() {
         Err("it has neither `command` nor `url`".to_owned())
+    } else if url.as_deref().is_some_and(names_user) {
+        Err("its address holds a user name or password; send that in a header instead".to_owned())
     } else {
         check_server(name)
     };

@@ -9,10 +9,9 @@ mod renamer;
 mod rules;
 mod shape;
 
-pub(crate) use self::rules::tool_list;
 pub use self::{
     provider::Renamed,
     renamer::{Renamer, Way},
-    rules::{RuleFault, our_rules},
+    rules::{RuleFault, our_rules, tool_list},
     shape::{our_input, our_name, their_input, their_name, their_spec},
 };

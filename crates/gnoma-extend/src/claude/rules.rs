@@ -116,7 +116,7 @@ fn path(inside: &str) -> Result<String, RuleFault> {
 /// The tools that a list such as `Bash(git add:*), Read` names, as our rules write them; tools of servers go
 /// by their names. What cannot be said is left out: a list permits what it names and nothing else.
 #[must_use]
-pub(crate) fn tool_list(text: &str) -> Vec<String> {
+pub fn tool_list(text: &str) -> Vec<String> {
     let by_commas = listed(text);
     // The specification of skills separates with spaces, others with commas.
     let parts: Vec<String> = match &*by_commas {

@@ -21,7 +21,7 @@ use super::{
 use crate::places::BroughtBy;
 
 /// Most callbacks that a program may register.
-const MAX_CALLBACKS: usize = 1_000;
+pub const MAX_CALLBACKS: usize = 1_000;
 /// Longest that one may take.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -90,6 +90,12 @@ impl Callbacks {
     #[must_use]
     pub fn knows(event: &str) -> bool {
         EVENTS.iter().any(|(name, _)| *name == event)
+    }
+
+    /// Whether a matcher can be read. One that cannot fits nothing: its callbacks would never be called.
+    #[must_use]
+    pub fn reads(matcher: &str) -> bool {
+        !matches!(Matcher::read(matcher), Matcher::Broken)
     }
 
     /// Whether any is called at such a point.

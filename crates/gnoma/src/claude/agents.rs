@@ -7,6 +7,7 @@ use gnoma_core::{
     protocol::{Overrides, SessionSpec},
     tool::{Access, BoxFuture, ChildEnd, ChildResult, ChildTask, Tier, ToolKind},
 };
+use gnoma_extend::claude::tool_list;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -32,6 +33,8 @@ pub(super) struct Agent {
     pub(super) prompt: String,
     /// All that it has, as the program names it; `None`: whatever its parent has.
     pub(super) tools: Option<Vec<String>>,
+    /// The rules that its tools are held to, where its definition has any such as `Bash(git:*)`.
+    pub(super) held_to: Option<Vec<String>>,
     pub(super) withheld: Vec<String>,
     /// A part of the name of the model that it would rather have.
     pub(super) model: Option<String>,
@@ -72,12 +75,16 @@ fn agent(name: &str, value: &Value) -> Agent {
         let bare = |tool: &str| tool.split('(').next().unwrap_or(tool).trim().to_owned();
         Some(tools.iter().filter_map(Value::as_str).map(bare).collect::<Vec<_>>())
     };
+    let listed = value.get("tools").and_then(Value::as_array);
+    let listed: Vec<_> = listed.into_iter().flatten().filter_map(Value::as_str).collect();
+    let has_rules = listed.iter().any(|tool| tool.contains('('));
     let turns = value.get("maxTurns").and_then(Value::as_u64);
     Agent {
         name: name.to_owned(),
         description: text("description").unwrap_or_default(),
         prompt: text("prompt").unwrap_or_default(),
         tools: tools("tools"),
+        held_to: has_rules.then(|| listed.iter().flat_map(|tool| tool_list(tool)).collect()),
         withheld: tools("disallowedTools").unwrap_or_default(),
         model: text("model").filter(|model| model != "inherit"),
         mode: text("permissionMode"),
@@ -189,9 +196,15 @@ impl AgentTool {
     fn meant(&self, task: &AgentTask) -> Result<Agent, String> {
         let all = self.agents.all();
         let wanted = task.subagent_type.as_deref().unwrap_or(GENERAL);
-        let names = || all.iter().map(|agent| agent.name.clone()).collect::<Vec<_>>().join(", ");
+        let known = || all.iter().map(|agent| agent.name.clone()).collect::<Vec<_>>().join(", ");
         let found = all.iter().find(|agent| agent.name == wanted).cloned();
-        found.ok_or_else(|| format!("there is no agent `{wanted}`; there are {}", names()))
+        let found =
+            found.ok_or_else(|| format!("there is no agent `{wanted}`; there are {}", known()))?;
+        // With its parent's mode it could do more than it was meant to.
+        match found.mode.as_deref().filter(|mode| names::mode(mode).is_none()) {
+            Some(mode) => Err(format!("the agent `{wanted}` has the unknown mode `{mode}`")),
+            None => Ok(found),
+        }
     }
 }
 
@@ -238,7 +251,8 @@ async fn run(
     let spec = SessionSpec { system, overrides, interactive: true, ..SessionSpec::default() };
     let content = vec![Content::text(task.prompt)];
     let (name, preferred_model) = (agent.name.clone(), agent.model.clone());
-    let child = ChildTask { name, spec, content, preferred_model, ..ChildTask::default() };
+    let tools = agent.held_to.clone();
+    let child = ChildTask { name, spec, content, tools, preferred_model, ..ChildTask::default() };
     let result = cx.spawn(&told.call, child).await;
     drop(running);
     let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -304,6 +318,11 @@ mod tests {
         let found = agents(defined.as_object().unwrap());
         let [rev, git, general] = found.as_slice() else { panic!("{found:?}") };
         assert!(rev.has("fs.read") && rev.has("bash") && !rev.has("fs.write") && !rev.has(TOOL));
+        assert_eq!(
+            rev.held_to.as_deref(),
+            Some(["fs.read", "bash(git *)"].map(str::to_owned).as_slice())
+        );
+        assert_eq!(git.held_to, None);
         assert_eq!((rev.model.as_deref(), rev.max_turns), (Some("sonnet"), Some(3)));
         assert!(general.has("fs.write") && !general.has(TOOL));
         assert!(!git.has("mcp__git__log") && git.has("mcp__github__log") && !git.has("fs.edit"));

@@ -168,8 +168,17 @@ impl Flags {
                 Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
                 None => (word, None),
             };
-            if flags.switch(&name) {
+            // `--switch=false` does not switch on.
+            if value.as_deref() == Some("false") && Self::default().switch(&name) {
                 continue;
+            }
+            if flags.switch(&name) {
+                match value.as_deref() {
+                    None | Some("" | "true") => continue,
+                    Some(other) => {
+                        return Err(format!("`{name}` takes no value such as `{other}`"));
+                    }
+                }
             }
             let lists = value.is_none() && LISTS.contains(&name.as_str());
             if value.is_none() {
@@ -366,5 +375,14 @@ mod tests {
         assert_eq!(flags.words, ["hi"]);
         assert!(Flags::read(["--max-turns".to_owned(), "0".to_owned()]).is_err());
         assert!(Flags::read(["--model".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_switch_that_is_off_is_off() {
+        let name = "--dangerously-skip-permissions";
+        let off = read(&["--dangerously-skip-permissions=false", "hi"]);
+        assert!(!off.session.skips_permissions && off.session.mode.is_none());
+        assert!(read(&["--dangerously-skip-permissions=true"]).session.skips_permissions);
+        assert!(Flags::read([format!("{name}=no")]).is_err());
     }
 }

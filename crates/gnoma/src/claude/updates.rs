@@ -130,7 +130,7 @@ mod tests {
         let decision = json!({"behavior": "allow", "updatedPermissions": [
             {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
             {"type": "addRules", "behavior": "allow", "rules": [bash]},
-            {"type": "addRules", "behavior": "deny", "rules": [read.clone()]},
+            {"type": "addRules", "behavior": "deny", "rules": [read]},
             {"type": "replaceRules", "behavior": "ask", "rules": [git]},
             {"type": "removeRules", "behavior": "deny", "rules": [read]},
         ]});

@@ -439,6 +439,29 @@ async fn sub_agents_are_told_with_the_call_that_started_them() {
 }
 
 #[tokio::test]
+async fn a_sub_agent_is_held_to_the_rules_of_its_definition() {
+    let task = |agent: &str| {
+        let task = json!({"description": "t", "prompt": "go", "subagent_type": agent});
+        calls("Agent", &task.to_string())
+    };
+    let bash = |command: &str| calls("Bash", &json!({"command": command}).to_string());
+    let replies = [task("t"), bash("touch a.txt"), bash("mkdir b"), says("did"), task("bad")];
+    let world = World::new(replies.into_iter().chain([says("done")]));
+    let mut driven = Driven::start(&world, &["--permission-prompt-tool", "stdio"]);
+    let agents = json!({"t": {"description": "t", "prompt": "You t0uch", "tools": ["Bash(touch:*)"]},
+        "bad": {"description": "b", "prompt": "You are bad", "permissionMode": "n0ne"}});
+    driven.ask("i", json!({"subtype": "initialize", "agents": agents})).await;
+    driven.say("go").await;
+    // What it asks is asked once, and the approval is for its call alone.
+    let asked = driven.answered_by(|_| json!({"behavior": "allow"})).await;
+    driven.end().await;
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(exists(world.project.path(), "a.txt") && !exists(world.project.path(), "b"));
+    let sent = world.server.requests().last().unwrap().json().to_string();
+    assert!(sent.contains("unknown mode `n0ne`"), "{sent}");
+}
+
+#[tokio::test]
 async fn a_session_goes_on_by_its_id_and_in_a_copy() {
     let world = World::new([says("one"), says("two"), says("three"), says("four")]);
     let id = "12345678-1234-4234-9234-123456789012";

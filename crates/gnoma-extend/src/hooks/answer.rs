@@ -96,9 +96,15 @@ fn blocked(point: &Point, why: String) -> PointAnswer {
 fn fine(hook: &Hook, point: &Point, stdout: &str) -> PointAnswer {
     let text = stdout.trim();
     if text.starts_with('{') {
-        // Broken JSON is harmless.
         return match serde_json::from_str::<Value>(text) {
             Ok(value) => json(hook, point, &value),
+            // It may have said no.
+            Err(_) if hook.fails_closed => {
+                let end = HookEnd::Failed("printed JSON that cannot be read".to_owned());
+                let (stdout, stderr) = (String::new(), String::new());
+                failed(hook, &end, &HookRun { end: end.clone(), stdout, stderr })
+            }
+            // Broken JSON is harmless.
             Err(_) => PointAnswer::default(),
         };
     }
@@ -236,4 +242,73 @@ pub fn together(answers: impl IntoIterator<Item = PointAnswer>) -> PointAnswer {
         all.notices.extend(notices);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::PathBuf, time::Duration};
+
+    use gnoma_core::CallId;
+
+    use super::*;
+    use crate::{hooks::matcher::Matcher, places::BroughtBy};
+
+    fn said(fails_closed: bool, event: &str, point: &Point, stdout: &str) -> PointAnswer {
+        let hook = Hook {
+            name: "h".to_owned(),
+            point: point.kind(),
+            event: event.to_owned(),
+            matcher: Matcher::All,
+            command: "h".to_owned(),
+            timeout: Duration::from_secs(1),
+            contract: HookContract::Claude,
+            is_async: false,
+            fails_closed,
+            by: BroughtBy::User,
+            origin: PathBuf::new(),
+            root: None,
+        };
+        let (stdout, stderr) = (stdout.to_owned(), String::new());
+        read(&hook, point, &HookRun { end: HookEnd::Code(0), stdout, stderr })
+    }
+
+    fn call() -> ToolCall {
+        ToolCall::new(CallId::new("c"), "fs.write", RawJson::empty_object())
+    }
+
+    #[test]
+    fn a_hook_that_fails_closed_does_so_where_it_cannot_be_read() {
+        let point = Point::BeforeTool { call: call() };
+        let cut = r#"{"decision": "blo"#;
+        assert!(said(true, "PreToolUse", &point, cut).block.is_some());
+        assert_eq!(said(false, "PreToolUse", &point, cut), PointAnswer::default());
+    }
+
+    #[test]
+    fn changed_input_is_what_runs_or_nothing_does() {
+        let before = Point::BeforeTool { call: call() };
+        let asked = Point::PermissionAsked { call: call(), reason: String::new() };
+        let fields = |input: &str| {
+            [
+                ("PreToolUse", &before, format!(r#""updatedInput": {input}"#)),
+                (
+                    "PermissionRequest",
+                    &asked,
+                    format!(r#""decision": {{"updatedInput": {input}}}"#),
+                ),
+            ]
+        };
+        let answers = |input: &str| {
+            fields(input).map(|(event, point, fields)| {
+                said(false, event, point, &format!(r#"{{"hookSpecificOutput": {{{fields}}}}}"#))
+            })
+        };
+        for answer in answers(r#"{"file_path": "b"}"#) {
+            assert_eq!(answer.arguments.unwrap().get(), r#"{"path":"b"}"#);
+            assert_eq!(answer.block, None);
+        }
+        for answer in answers(r#""rm -rf""#) {
+            assert!(answer.arguments.is_none() && answer.block.is_some());
+        }
+    }
 }

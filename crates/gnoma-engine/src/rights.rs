@@ -87,10 +87,11 @@ impl Rights {
     /// The mode, and all rules that hold now.
     pub(crate) fn now(&self) -> (PermissionMode, Arc<Permissions>) {
         let held = self.held();
-        let Some(above) = &held.above else { return (held.mode, Arc::clone(&held.permissions)) };
+        let own = Permissions::now(&held.permissions);
+        let Some(above) = &held.above else { return (held.mode, own) };
         let (mode, permissions) = above.now();
         let mut all = permissions.child(Limit { mode: Some(mode), tools: None });
-        held.permissions.rules().iter().for_each(|rule| all.remember(rule.clone()));
+        own.rules().iter().for_each(|rule| all.remember(rule.clone()));
         (held.mode, Arc::new(all))
     }
 }

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use crate::{
+    claude::tool_list,
     front_matter::FrontMatter,
-    names,
     places::{BroughtBy, ExtendPlaces, read_text},
 };
 
@@ -68,7 +68,7 @@ fn agent(by: BroughtBy, path: PathBuf, text: &str) -> Result<AgentFile, String> 
         name,
         by,
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
-        tools: fields.text("tools").map(|tools| names::allowed(&tools)),
+        tools: fields.text("tools").map(|tools| tool_list(&tools)),
         // `inherit` leaves the choice to whoever starts it.
         model: fields.text("model").filter(|model| model != "inherit"),
         prompt: prompt.trim().to_owned(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnoma_config::settings::McpServer;
 use gnoma_core::{Provider, Tool, lifecycle::Lifecycle, protocol::SessionSpec};
-use gnoma_guard::permission::Rule;
+use gnoma_guard::permission::{Rule, RulesSince};
 
 /// A session that is being made.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,9 @@ pub trait Driver: Send + Sync {
 
     /// Rules about permissions, besides those of the settings.
     fn rules(&self) -> Vec<Rule>;
+
+    /// Rules that it adds while its sessions run.
+    fn rules_since(&self) -> RulesSince;
 
     /// MCP servers, besides those of the settings.
     fn servers(&self) -> Vec<McpServer>;

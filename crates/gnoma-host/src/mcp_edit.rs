@@ -126,10 +126,15 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     }
 }
 
+/// Whether what it says can be used.
+pub(crate) fn check(text: &str) -> Result<()> {
+    gnoma_config::load::check(text)
+        .map_err(|error| HostError::usage(format!("nothing was written\n{error}")))
+}
+
 /// Writes the file as a whole, where what it says can be used.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    gnoma_config::load::check(text)
-        .map_err(|error| HostError::usage(format!("nothing was written\n{error}")))?;
+    check(text)?;
     let put = || -> io::Result<()> {
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;

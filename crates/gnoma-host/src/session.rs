@@ -40,6 +40,7 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
         all_tools = driver.tools(session, all_tools);
         lifecycle = driver.lifecycle(session, lifecycle);
         driver.rules().into_iter().for_each(|rule| permissions.remember(rule));
+        permissions = permissions.with_since(driver.rules_since());
     }
     Ok(session::Options {
         id,

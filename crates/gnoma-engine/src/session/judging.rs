@@ -152,7 +152,7 @@ async fn decided(before: Before, deciding: Deciding, mut call: ToolCall) -> Deci
         return Decision { said, ..denied(reason) };
     }
     let mut said = said;
-    let mut decision = deciding.off_loop(&call, ask).await;
+    let mut decision = deciding.off_loop(&call, ask.clone()).await;
     if let Verdict::Ask { reason, .. } = &decision.verdict {
         let answer = before.asked(&call, reason.clone()).await;
         if let Some(reason) = answer.block {
@@ -161,7 +161,7 @@ async fn decided(before: Before, deciding: Deciding, mut call: ToolCall) -> Deci
             // Whoever would be asked wants it otherwise: that is judged like any call.
             call.arguments = arguments;
             said.amended = Some(call.clone());
-            decision = deciding.off_loop(&call, None).await;
+            decision = deciding.off_loop(&call, ask).await;
         }
     }
     Decision { said, ..decision }

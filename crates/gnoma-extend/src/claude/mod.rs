@@ -6,12 +6,12 @@
 
 mod provider;
 mod renamer;
+mod rules;
 mod shape;
-
-pub use crate::names::rule as our_rule;
 
 pub use self::{
     provider::Renamed,
     renamer::{Renamer, Way},
+    rules::{RuleFault, our_rules, tool_list},
     shape::{our_input, our_name, their_input, their_name, their_spec},
 };

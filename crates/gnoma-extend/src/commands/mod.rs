@@ -9,8 +9,8 @@ use std::{
 
 pub use self::expand::{expand, words};
 use crate::{
+    claude::tool_list,
     front_matter::FrontMatter,
-    names,
     places::{BroughtBy, ExtendPlaces, read_text},
 };
 
@@ -89,7 +89,7 @@ fn command(name: String, by: BroughtBy, path: PathBuf, text: &str) -> CustomComm
         path,
         description: one_line(&description),
         hint: one_line(&fields.text("argument-hint").unwrap_or_default()),
-        tools: fields.text("allowed-tools").map(|tools| names::allowed(&tools)),
+        tools: fields.text("allowed-tools").map(|tools| tool_list(&tools)),
         model: fields.text("model"),
         body: body.trim_start_matches(['\n', '\r']).to_owned(),
     }

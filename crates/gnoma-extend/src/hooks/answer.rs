@@ -96,9 +96,15 @@ fn blocked(point: &Point, why: String) -> PointAnswer {
 fn fine(hook: &Hook, point: &Point, stdout: &str) -> PointAnswer {
     let text = stdout.trim();
     if text.starts_with('{') {
-        // Broken JSON is harmless.
         return match serde_json::from_str::<Value>(text) {
             Ok(value) => json(hook, point, &value),
+            // It may have said no.
+            Err(_) if hook.fails_closed => {
+                let end = HookEnd::Failed("printed JSON that cannot be read".to_owned());
+                let (stdout, stderr) = (String::new(), String::new());
+                failed(hook, &end, &HookRun { end: end.clone(), stdout, stderr })
+            }
+            // Broken JSON is harmless.
             Err(_) => PointAnswer::default(),
         };
     }
@@ -155,14 +161,45 @@ fn json(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
         let why = text(decision, "message");
         answer.block = Some(why.unwrap_or_else(|| "a hook denied it".to_owned()));
     }
-    if let (Some(changed), Point::BeforeTool { call }) = (specific.get("updatedInput"), point) {
-        answer.arguments = arguments(call, changed);
+    let changed = match point {
+        Point::BeforeTool { .. } => specific.get("updatedInput"),
+        Point::PermissionAsked { .. } => specific.pointer("/decision/updatedInput"),
+        _ => None,
+    };
+    if let (Some(changed), Some(call)) = (changed.filter(|it| !it.is_null()), point.call()) {
+        change(&mut answer, call, changed);
     }
     answer
 }
 
+/// Other arguments. Where they cannot be, the call does not run with those that were to be changed.
+fn change(answer: &mut PointAnswer, call: &ToolCall, changed: &Value) {
+    answer.arguments = arguments(call, changed);
+    if answer.arguments.is_none() {
+        let why = "a hook changed its input to something that is no object";
+        answer.block.get_or_insert_with(|| why.to_owned());
+    }
+}
+
 fn arguments(call: &ToolCall, changed: &Value) -> Option<RawJson> {
     changed.is_object().then(|| RawJson::of(&own_arguments(call, changed.clone())).ok())?
+}
+
+/// Whether a program's callback lets the call through that is about to be judged or asked for.
+pub(crate) fn allows(hook: &Hook, point: &Point, said: &Value) -> bool {
+    let is = |path: &str, word: &str| said.pointer(path).and_then(Value::as_str) == Some(word);
+    let event = said.pointer("/hookSpecificOutput/hookEventName").and_then(Value::as_str);
+    let is_meant = event.is_none_or(|event| event == hook.event);
+    match point {
+        Point::BeforeTool { .. } => {
+            is("/decision", "approve")
+                || (is_meant && is("/hookSpecificOutput/permissionDecision", "allow"))
+        }
+        Point::PermissionAsked { .. } => {
+            is_meant && is("/hookSpecificOutput/decision/behavior", "allow")
+        }
+        _ => false,
+    }
 }
 
 /// gnoma's own contract: 0 allows, 1 abstains, 2 denies, and JSON weighs more than the code.
@@ -176,9 +213,7 @@ fn own(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
     }
     match (point, value.get("transformed")) {
         (_, None | Some(Value::Null)) => (),
-        (Point::BeforeTool { call }, Some(changed)) => {
-            answer.arguments = arguments(call, changed);
-        }
+        (Point::BeforeTool { call }, Some(changed)) => change(&mut answer, call, changed),
         (Point::AfterTool { .. }, Some(Value::String(text))) => answer.output = Some(text.clone()),
         (Point::AfterTool { .. }, Some(other)) => {
             let output = other.get("output").and_then(Value::as_str);
@@ -207,4 +242,73 @@ pub fn together(answers: impl IntoIterator<Item = PointAnswer>) -> PointAnswer {
         all.notices.extend(notices);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::PathBuf, time::Duration};
+
+    use gnoma_core::CallId;
+
+    use super::*;
+    use crate::{hooks::matcher::Matcher, places::BroughtBy};
+
+    fn said(fails_closed: bool, event: &str, point: &Point, stdout: &str) -> PointAnswer {
+        let hook = Hook {
+            name: "h".to_owned(),
+            point: point.kind(),
+            event: event.to_owned(),
+            matcher: Matcher::All,
+            command: "h".to_owned(),
+            timeout: Duration::from_secs(1),
+            contract: HookContract::Claude,
+            is_async: false,
+            fails_closed,
+            by: BroughtBy::User,
+            origin: PathBuf::new(),
+            root: None,
+        };
+        let (stdout, stderr) = (stdout.to_owned(), String::new());
+        read(&hook, point, &HookRun { end: HookEnd::Code(0), stdout, stderr })
+    }
+
+    fn call() -> ToolCall {
+        ToolCall::new(CallId::new("c"), "fs.write", RawJson::empty_object())
+    }
+
+    #[test]
+    fn a_hook_that_fails_closed_does_so_where_it_cannot_be_read() {
+        let point = Point::BeforeTool { call: call() };
+        let cut = r#"{"decision": "blo"#;
+        assert!(said(true, "PreToolUse", &point, cut).block.is_some());
+        assert_eq!(said(false, "PreToolUse", &point, cut), PointAnswer::default());
+    }
+
+    #[test]
+    fn changed_input_is_what_runs_or_nothing_does() {
+        let before = Point::BeforeTool { call: call() };
+        let asked = Point::PermissionAsked { call: call(), reason: String::new() };
+        let fields = |input: &str| {
+            [
+                ("PreToolUse", &before, format!(r#""updatedInput": {input}"#)),
+                (
+                    "PermissionRequest",
+                    &asked,
+                    format!(r#""decision": {{"updatedInput": {input}}}"#),
+                ),
+            ]
+        };
+        let answers = |input: &str| {
+            fields(input).map(|(event, point, fields)| {
+                said(false, event, point, &format!(r#"{{"hookSpecificOutput": {{{fields}}}}}"#))
+            })
+        };
+        for answer in answers(r#"{"file_path": "b"}"#) {
+            assert_eq!(answer.arguments.unwrap().get(), r#"{"path":"b"}"#);
+            assert_eq!(answer.block, None);
+        }
+        for answer in answers(r#""rm -rf""#) {
+            assert!(answer.arguments.is_none() && answer.block.is_some());
+        }
+    }
 }

@@ -21,7 +21,7 @@ use super::{
 use crate::places::BroughtBy;
 
 /// Most callbacks that a program may register.
-const MAX_CALLBACKS: usize = 1_000;
+pub const MAX_CALLBACKS: usize = 1_000;
 /// Longest that one may take.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -53,6 +53,17 @@ pub struct Callback {
     pub fails_closed: bool,
 }
 
+/// What the callbacks of a point say together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CalledBack {
+    /// What they hold back, make stricter or add.
+    pub answer: PointAnswer,
+    /// One of them lets the call through, and no other one denies it, wants it asked for or changes it.
+    pub allows: bool,
+    /// What each said, in their order.
+    pub said: Vec<Value>,
+}
+
 /// The callbacks of a session.
 #[derive(Clone)]
 pub struct Callbacks {
@@ -81,6 +92,12 @@ impl Callbacks {
         EVENTS.iter().any(|(name, _)| *name == event)
     }
 
+    /// Whether a matcher can be read. One that cannot fits nothing: its callbacks would never be called.
+    #[must_use]
+    pub fn reads(matcher: &str) -> bool {
+        !matches!(Matcher::read(matcher), Matcher::Broken)
+    }
+
     /// Whether any is called at such a point.
     #[must_use]
     pub fn listens(&self, kind: PointKind) -> bool {
@@ -89,7 +106,7 @@ impl Callbacks {
 
     /// Calls those that fit the point, side by side, and puts their answers together.
     #[must_use]
-    pub fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
+    pub fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, CalledBack> {
         let kind = point.kind();
         let name = match &point {
             Point::ChildStart { name, .. } | Point::ChildStop { name, .. } => Some(name.clone()),
@@ -112,22 +129,43 @@ impl Callbacks {
                 answers.extend(answer.ok());
             }
             answers.sort_by_key(|(at, _)| *at);
-            answer::together(answers.into_iter().map(|(_, answer)| answer))
+            merged(answers.into_iter().map(|(_, answer)| answer).collect())
         })
     }
+}
+
+/// What one of them said, and what it means.
+struct CallbackAnswer {
+    answer: PointAnswer,
+    allows: bool,
+    said: Value,
+}
+
+/// What denies beats what asks, and that beats what allows. Who allows does so for the arguments that it
+/// has seen or written.
+fn merged(answers: Vec<CallbackAnswer>) -> CalledBack {
+    let is_changed = answers.iter().any(|it| !it.allows && it.answer.arguments.is_some());
+    let is_allowed = answers.iter().any(|it| it.allows);
+    let (answers, said): (Vec<_>, Vec<_>) =
+        answers.into_iter().map(|it| (it.answer, it.said)).unzip();
+    let answer = answer::together(answers);
+    let allows = is_allowed && !is_changed && answer.block.is_none() && answer.ask.is_none();
+    CalledBack { answer, allows, said }
 }
 
 async fn called(
     hook: &Hook,
     point: &Point,
     call: BoxFuture<'static, Result<Value, String>>,
-) -> PointAnswer {
-    let (end, stdout) = match timeout(hook.timeout, call).await {
-        Ok(Ok(value)) => (HookEnd::Code(0), value.to_string()),
-        Ok(Err(why)) => (HookEnd::Failed(format!("failed: {why}")), String::new()),
-        Err(_) => (HookEnd::TimedOut, String::new()),
+) -> CallbackAnswer {
+    let (end, said) = match timeout(hook.timeout, call).await {
+        Ok(Ok(value)) => (HookEnd::Code(0), value),
+        Ok(Err(why)) => (HookEnd::Failed(format!("failed: {why}")), Value::Null),
+        Err(_) => (HookEnd::TimedOut, Value::Null),
     };
-    answer::read(hook, point, &HookRun { end, stdout, stderr: String::new() })
+    let run = HookRun { end, stdout: said.to_string(), stderr: String::new() };
+    let answer = answer::read(hook, point, &run);
+    CallbackAnswer { answer, allows: answer::allows(hook, point, &said), said }
 }
 
 fn hook(callback: &Callback) -> Option<Hook> {
@@ -150,4 +188,32 @@ fn hook(callback: &Callback) -> Option<Hook> {
         origin: PathBuf::new(),
         root: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn one(allows: bool, answer: PointAnswer) -> CallbackAnswer {
+        CallbackAnswer { answer, allows, said: json!({}) }
+    }
+
+    #[test]
+    fn who_denies_asks_or_changes_beats_who_allows() {
+        let some = || Some("why".to_owned());
+        let denies = PointAnswer { block: some(), ..PointAnswer::default() };
+        let asks = PointAnswer { ask: some(), ..PointAnswer::default() };
+        let arguments = Some(gnoma_core::RawJson::empty_object());
+        let changes = PointAnswer { arguments, ..PointAnswer::default() };
+        let allow = || one(true, PointAnswer::default());
+        assert!(merged(vec![allow(), one(false, PointAnswer::default())]).allows);
+        for other in [denies, asks, changes.clone()] {
+            assert!(!merged(vec![allow(), one(false, other.clone())]).allows);
+            assert!(!merged(vec![one(false, other), allow()]).allows);
+        }
+        assert!(merged(vec![one(true, changes)]).allows);
+        assert!(!merged(vec![one(false, PointAnswer::default())]).allows);
+    }
 }

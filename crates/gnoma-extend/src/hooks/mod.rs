@@ -17,7 +17,7 @@ mod transcript;
 
 pub use self::{
     answer::together,
-    callbacks::{Callback, Callbacks, HookCaller},
+    callbacks::{Callback, Callbacks, CalledBack, HookCaller, MAX_CALLBACKS},
     files::{Found, of_plugin, read},
     hook::{Hook, HookContract, OWN_TIMEOUT, OwnHook},
     run::{HookRunner, HookWalls},

@@ -21,8 +21,8 @@ pub use self::{
     validate::{Checked, check},
 };
 use crate::{
+    claude::tool_list,
     front_matter::FrontMatter,
-    names,
     places::{BroughtBy, ExtendPlaces, read_text},
 };
 
@@ -115,7 +115,7 @@ fn skill(by: BroughtBy, path: &Path, text: &str) -> Result<Skill, String> {
         has_folder,
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
         hint: fields.text("argument-hint").unwrap_or_default(),
-        tools: tools.map(|tools| names::allowed(&tools)),
+        tools: tools.map(|tools| tool_list(&tools)),
         model: fields.text("model"),
         is_for_people: fields.is_true("disable-model-invocation"),
         body: body.trim_start_matches(['\n', '\r']).to_owned(),

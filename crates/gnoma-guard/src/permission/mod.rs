@@ -17,10 +17,13 @@ pub(crate) mod meet;
 mod opinion;
 mod paths;
 mod rule;
+mod since;
 mod suggest;
 mod trial;
 mod words;
 mod world;
+
+use std::sync::Arc;
 
 use gnoma_core::{
     ToolCall, ToolSpec,
@@ -33,6 +36,7 @@ pub use explain::ShellRow;
 pub use host::HostPattern;
 pub use paths::PathPattern;
 pub use rule::{Origin, Rule, RuleAction, RuleError, Subject};
+pub use since::RulesSince;
 pub use trial::TrialRun;
 pub use words::CommandWords;
 pub use world::World;
@@ -83,13 +87,31 @@ pub struct Permissions {
     rules: Vec<Rule>,
     confirmed_bypass: bool,
     limits: Vec<Limit>,
+    since: RulesSince,
 }
 
 impl Permissions {
     /// With these rules, in any order.
     #[must_use]
     pub fn new(rules: Vec<Rule>) -> Self {
-        Self { rules, confirmed_bypass: false, limits: Vec::new() }
+        Self { rules, ..Self::default() }
+    }
+
+    /// With rules that may be added later.
+    #[must_use]
+    pub fn with_since(mut self, since: RulesSince) -> Self {
+        self.since = since;
+        self
+    }
+
+    /// The same with all that was added since.
+    #[must_use]
+    pub fn now(this: &Arc<Self>) -> Arc<Self> {
+        let mut now = Arc::clone(this);
+        for rule in this.since.all() {
+            Arc::make_mut(&mut now).remember(rule);
+        }
+        now
     }
 
     /// In mode bypass, also what is otherwise a question in every mode runs. Only for a setting of

@@ -36,18 +36,22 @@ pub(super) fn plan(home: &Path, named: Option<&str>, plan: &mut ImportPlan) {
 pub(super) fn prompts(folder: &Path, place: &str, plan: &mut ImportPlan) {
     for (name, text) in markdown_files(folder) {
         let (to, from) = (format!("commands/{name}"), format!("{place}/{name}"));
-        plan.steps.push(ImportStep::File { to, text: from_zero(&text), from });
+        match text {
+            Ok(text) => plan.steps.push(ImportStep::File { to, text: from_zero(&text), from }),
+            Err(why) => plan.left.push(format!("{from} cannot be read: {why}")),
+        }
     }
 }
 
 /// A file of instructions, which becomes the person's own.
 pub(super) fn instructions(path: &Path, place: &str, plan: &mut ImportPlan) {
-    if let Ok(Some(text)) = read_small(path) {
-        plan.steps.push(ImportStep::File {
-            to: "AGENTS.md".to_owned(),
-            text,
-            from: place.to_owned(),
-        });
+    match read_small(path) {
+        Ok(Some(text)) => {
+            let (to, from) = ("AGENTS.md".to_owned(), place.to_owned());
+            plan.steps.push(ImportStep::File { to, text, from });
+        }
+        Ok(None) => (),
+        Err(why) => plan.left.push(format!("{place} cannot be read: {why}")),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Reading the files of other assistants: small ones, and JSON with comments.
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io::{self, Read as _},
     path::Path,
 };
 
+use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 
 /// Most bytes of a file.
@@ -21,18 +22,36 @@ pub(super) fn read_small(path: &Path) -> Result<Option<String>, String> {
 }
 
 fn read(path: &Path, most: u64) -> Result<Option<String>, String> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    };
-    let facts = file.metadata().map_err(|error| error.to_string())?;
-    if !facts.is_file() || facts.len() > most {
-        return Err("it is no file, or too large".to_owned());
+    match opened(path, most) {
+        Ok(Ok(file)) => {
+            let mut text = String::new();
+            file.take(most).read_to_string(&mut text).map_err(|error| error.to_string())?;
+            Ok(Some(text))
+        }
+        Ok(Err(why)) => Err(why),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
-    let mut text = String::new();
-    file.take(most).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    Ok(Some(text))
+}
+
+/// The file, or why it is not read. What is no file is not opened, and one that turns into a pipe meanwhile
+/// keeps nobody waiting.
+fn opened(path: &Path, most: u64) -> io::Result<Result<File, String>> {
+    let fault = |facts: &Metadata| {
+        if !facts.is_file() {
+            return Some("it is no regular file".to_owned());
+        }
+        (facts.len() > most).then(|| format!("it is larger than {} KiB", most >> 10))
+    };
+    if let Some(why) = fault(&path.metadata()?) {
+        return Ok(Err(why));
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    Ok(match fault(&file.metadata()?) {
+        Some(why) => Err(why),
+        None => Ok(file),
+    })
 }
 
 /// A file of JSON, perhaps with comments; `None` where there is none.
@@ -85,14 +104,14 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// The Markdown files of a folder by name, sorted.
-pub(super) fn markdown_files(folder: &Path) -> Vec<(String, String)> {
+/// The Markdown files of a folder by name, sorted, with their texts or why there is none.
+pub(super) fn markdown_files(folder: &Path) -> Vec<(String, Result<String, String>)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES);
-    let mut all: Vec<(String, String)> = entries
+    let mut all: Vec<_> = entries
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let is_markdown = name.ends_with(".md") && !name.starts_with('.');
-            let text = read_small(&entry.path()).ok().flatten().filter(|_| is_markdown)?;
+            let text = is_markdown.then(|| read_small(&entry.path()).transpose()).flatten()?;
             Some((name, text))
         })
         .collect();
@@ -109,5 +128,19 @@ mod tests {
         let text = "{ // a\n \"u\": \"http://x\", /* b */ \"l\": [1, 2,],\n}";
         let value: Value = serde_json::from_str(&plain(text)).unwrap();
         assert_eq!(value, serde_json::json!({"u": "http://x", "l": [1, 2]}));
+    }
+
+    #[test]
+    fn pipes_devices_and_large_files_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe.md"), Mode::from(0o600)).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", path("device.md")).unwrap();
+        File::create(path("large.md")).unwrap().set_len(MAX_TEXT_BYTES + 1).unwrap();
+        std::fs::write(path("small.md"), "text").unwrap();
+        let read = markdown_files(folder.path());
+        let texts: Vec<_> = read.iter().filter_map(|(_, text)| text.as_deref().ok()).collect();
+        assert_eq!((read.len(), texts), (4, vec!["text"]), "{read:?}");
+        assert_eq!(read_small(&path("none.md")), Ok(None));
     }
 }

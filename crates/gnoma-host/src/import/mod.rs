@@ -10,9 +10,9 @@ mod plan;
 mod translate;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -67,6 +67,7 @@ fn without_known(plan: &mut ImportPlan, config_dir: &Path) -> Result<()> {
     let servers = document.get("mcp_servers").and_then(|it| it.as_array()).into_iter().flatten();
     let names = servers.filter_map(|server| server.get("name")?.as_str().map(str::to_owned));
     let mut names: BTreeSet<String> = names.collect();
+    let mut files: BTreeMap<String, String> = BTreeMap::new();
     let steps = std::mem::take(&mut plan.steps);
     for step in steps {
         let is_new = match &step {
@@ -74,7 +75,17 @@ fn without_known(plan: &mut ImportPlan, config_dir: &Path) -> Result<()> {
                 rules.insert(((*action).to_owned(), rule.clone()))
             }
             ImportStep::Server(server) => names.insert(server.name.clone()),
-            ImportStep::File { to, .. } => !config_dir.join(to).exists(),
+            ImportStep::File { to, .. } if config_dir.join(to).symlink_metadata().is_ok() => false,
+            ImportStep::File { to, from, .. } => {
+                if let Some(first) = files.get(to) {
+                    plan.left.push(format!(
+                        "{from}: `{to}` comes from {first} already; give one of them another name"
+                    ));
+                    continue;
+                }
+                files.insert(to.clone(), from.clone());
+                true
+            }
         };
         if is_new {
             plan.steps.push(step);
@@ -85,36 +96,65 @@ fn without_known(plan: &mut ImportPlan, config_dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes it over. Gives the files that were written.
+/// Takes it over: all of it, or nothing. Gives the files that were written.
 ///
 /// # Errors
-/// Nothing was written to the settings, and why.
+/// Nothing was written, and why.
 pub fn apply(project: &Project, plan: &ImportPlan) -> Result<Vec<PathBuf>> {
     let config_dir = project.environment().config_dir();
-    let mut written = Vec::new();
-    let blocks: String = plan.steps.iter().filter_map(ImportStep::settings).collect();
-    if !blocks.is_empty() {
-        let path = paths::user_file(&config_dir);
-        let text = mcp_edit::read(&path)?;
-        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        mcp_edit::write(&path, &format!("{text}{gap}{blocks}"))?;
-        written.push(path);
-    }
+    let settings = settings(&config_dir, plan)?;
+    let mut written = NewFiles::default();
     for step in &plan.steps {
         let ImportStep::File { to, text, .. } = step else { continue };
         let path = config_dir.join(to);
-        let put = || -> std::io::Result<()> {
-            fs::create_dir_all(path.parent().unwrap_or(&config_dir))?;
-            fs::OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(&path)?
-                .write_all(text.as_bytes())
-        };
-        put().map_err(|error| {
-            HostError::usage(format!("cannot write `{}`: {error}", path.display()))
+        written.put(&path, text).map_err(|error| {
+            let path = path.display();
+            HostError::usage(format!("cannot write `{path}`: {error}; nothing was taken over"))
         })?;
-        written.push(path);
     }
-    Ok(written)
+    // What can be taken back goes first.
+    if let Some((path, text)) = &settings {
+        mcp_edit::write(path, text)?;
+    }
+    Ok(settings.map(|(path, _)| path).into_iter().chain(written.keep()).collect())
+}
+
+/// The settings with what would be added, where anything is; checked.
+fn settings(config_dir: &Path, plan: &ImportPlan) -> Result<Option<(PathBuf, String)>> {
+    let blocks: String = plan.steps.iter().filter_map(ImportStep::settings).collect();
+    if blocks.is_empty() {
+        return Ok(None);
+    }
+    let path = paths::user_file(config_dir);
+    let text = mcp_edit::read(&path)?;
+    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let text = format!("{text}{gap}{blocks}");
+    mcp_edit::check(&text)?;
+    Ok(Some((path, text)))
+}
+
+/// Files that were written. Dropped, they are removed again.
+#[derive(Default)]
+struct NewFiles(Vec<PathBuf>);
+
+impl NewFiles {
+    fn put(&mut self, path: &Path, text: &str) -> io::Result<()> {
+        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+        self.0.push(path.to_owned());
+        file.write_all(text.as_bytes())
+    }
+
+    fn keep(mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Drop for NewFiles {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // Who cannot remove it cannot be helped, and why nothing was taken over is said.
+            fs::remove_file(path).ok();
+        }
+    }
 }

@@ -1,68 +1,16 @@
 //! Rules, servers and commands of other assistants in gnoma's words. Pure.
 
 use gnoma_core::Secret;
-use gnoma_extend::mcp::check_server;
+use gnoma_extend::{claude::our_rules, mcp::check_server};
 use gnoma_guard::permission::{Origin, Rule, RuleAction};
 use serde_json::Value;
 
 use super::plan::{ImportPlan, ImportStep};
 use crate::mcp_edit::NewServer;
 
-/// Their tools and ours.
-const TOOLS: [(&str, &[&str]); 10] = [
-    ("Bash", &["bash"]),
-    ("Read", &["fs.read"]),
-    // Their rules about editing are about all tools that edit.
-    ("Edit", &["fs.edit", "fs.write"]),
-    ("MultiEdit", &["fs.edit"]),
-    ("Write", &["fs.write"]),
-    ("Grep", &["fs.grep"]),
-    ("Glob", &["fs.glob"]),
-    ("LS", &["fs.ls"]),
-    ("WebFetch", &["web"]),
-    ("Skill", &["skill"]),
-];
-
-/// A rule such as `Bash(npm run test:*)` as ours.
-///
-/// # Errors
-/// Why there is none like it.
-fn rule(theirs: &str) -> Result<Vec<String>, String> {
-    let theirs = theirs.trim();
-    if let Some(rest) = theirs.strip_prefix("mcp__") {
-        let (server, tool) = rest.split_once("__").unwrap_or((rest, "*"));
-        return Ok(vec![format!("mcp({server}:{tool})")]);
-    }
-    let (name, inside) = match theirs.split_once('(') {
-        Some((name, rest)) => (name, rest.strip_suffix(')').ok_or("its bracket is not closed")?),
-        None => (theirs, ""),
-    };
-    let known = TOOLS.iter().find(|(known, _)| *known == name.trim());
-    let (_, ours) = known.ok_or_else(|| format!("gnoma has no tool `{name}`"))?;
-    let inside = inside.trim();
-    let body = match name.trim() {
-        _ if inside.is_empty() || inside == "*" => None,
-        "Bash" => Some(match inside.strip_suffix(":*") {
-            Some(words) => format!("{words} *"),
-            None => inside.to_owned(),
-        }),
-        "WebFetch" => Some(inside.strip_prefix("domain:").unwrap_or(inside).to_owned()),
-        "Skill" => return Err("gnoma has no rules about single skills".to_owned()),
-        // Two slashes begin an absolute path, one begins at the settings.
-        _ => Some(match inside.strip_prefix("//") {
-            Some(rest) => format!("/{rest}"),
-            None => inside.trim_start_matches("./").trim_start_matches('/').to_owned(),
-        }),
-    };
-    Ok(ours
-        .iter()
-        .map(|own| body.as_ref().map_or_else(|| (*own).to_owned(), |body| format!("{own}({body})")))
-        .collect())
-}
-
 /// Takes over a rule, or says why not.
 pub(super) fn take_rule(action: &'static str, theirs: &str, plan: &mut ImportPlan) {
-    match rule(theirs) {
+    match our_rules(theirs) {
         Ok(rules) => rules.into_iter().for_each(|own| take_own_rule(action, own, theirs, plan)),
         Err(why) => plan.left.push(format!("the rule `{action} {theirs}`: {why}")),
     }
@@ -116,6 +64,12 @@ fn headers(entry: &Value) -> Vec<(String, Secret<String>)> {
     headers
 }
 
+/// Whether an address holds a user, which settings refuse.
+fn names_user(url: &str) -> bool {
+    let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
+    behind.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@'))
+}
+
 /// A server by `command`, `args`, `env`, or `url` and `headers`.
 pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
     let words = |name: &str| -> Vec<String> {
@@ -135,6 +89,8 @@ pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
         Err("its transport `sse` is an old one that gnoma does not speak".to_owned())
     } else if url.is_none() && command.is_empty() {
         Err("it has neither `command` nor `url`".to_owned())
+    } else if url.as_deref().is_some_and(names_user) {
+        Err("its address holds a user name or password; send that in a header instead".to_owned())
     } else {
         check_server(name)
     };

@@ -7,12 +7,12 @@ use gnoma_core::{
     protocol::{Overrides, SessionSpec},
     tool::{Access, BoxFuture, ChildEnd, ChildResult, ChildTask, Tier, ToolKind},
 };
-use gnoma_extend::claude::our_name;
+use gnoma_extend::claude::tool_list;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{control::Control, ids::uuid, names};
+use super::{control::Control, ids::uuid, names, rules};
 
 /// The tool's name.
 pub(super) const TOOL: &str = "agent";
@@ -31,8 +31,10 @@ pub(super) struct Agent {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) prompt: String,
-    /// All that it has, by our names; `None`: whatever its parent has.
+    /// All that it has, as the program names it; `None`: whatever its parent has.
     pub(super) tools: Option<Vec<String>>,
+    /// The rules that its tools are held to, where its definition has any such as `Bash(git:*)`.
+    pub(super) held_to: Option<Vec<String>>,
     pub(super) withheld: Vec<String>,
     /// A part of the name of the model that it would rather have.
     pub(super) model: Option<String>,
@@ -43,7 +45,7 @@ pub(super) struct Agent {
 impl Agent {
     /// Whether it has a tool of ours.
     pub(super) fn has(&self, tool: &str) -> bool {
-        let is_it = |name: &String| name == tool || name == "*";
+        let is_it = |listed: &String| listed == "*" || rules::names(listed, tool);
         // Agents start no agents.
         tool != TOOL
             && self.tools.as_ref().is_none_or(|tools| tools.iter().any(is_it))
@@ -70,15 +72,19 @@ fn agent(name: &str, value: &Value) -> Agent {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let tools = |name: &str| {
         let tools = value.get(name).and_then(Value::as_array)?;
-        let bare = |tool: &str| our_name(tool.split('(').next().unwrap_or(tool).trim()).to_owned();
+        let bare = |tool: &str| tool.split('(').next().unwrap_or(tool).trim().to_owned();
         Some(tools.iter().filter_map(Value::as_str).map(bare).collect::<Vec<_>>())
     };
+    let listed = value.get("tools").and_then(Value::as_array);
+    let listed: Vec<_> = listed.into_iter().flatten().filter_map(Value::as_str).collect();
+    let has_rules = listed.iter().any(|tool| tool.contains('('));
     let turns = value.get("maxTurns").and_then(Value::as_u64);
     Agent {
         name: name.to_owned(),
         description: text("description").unwrap_or_default(),
         prompt: text("prompt").unwrap_or_default(),
         tools: tools("tools"),
+        held_to: has_rules.then(|| listed.iter().flat_map(|tool| tool_list(tool)).collect()),
         withheld: tools("disallowedTools").unwrap_or_default(),
         model: text("model").filter(|model| model != "inherit"),
         mode: text("permissionMode"),
@@ -190,9 +196,15 @@ impl AgentTool {
     fn meant(&self, task: &AgentTask) -> Result<Agent, String> {
         let all = self.agents.all();
         let wanted = task.subagent_type.as_deref().unwrap_or(GENERAL);
-        let names = || all.iter().map(|agent| agent.name.clone()).collect::<Vec<_>>().join(", ");
+        let known = || all.iter().map(|agent| agent.name.clone()).collect::<Vec<_>>().join(", ");
         let found = all.iter().find(|agent| agent.name == wanted).cloned();
-        found.ok_or_else(|| format!("there is no agent `{wanted}`; there are {}", names()))
+        let found =
+            found.ok_or_else(|| format!("there is no agent `{wanted}`; there are {}", known()))?;
+        // With its parent's mode it could do more than it was meant to.
+        match found.mode.as_deref().filter(|mode| names::mode(mode).is_none()) {
+            Some(mode) => Err(format!("the agent `{wanted}` has the unknown mode `{mode}`")),
+            None => Ok(found),
+        }
     }
 }
 
@@ -239,7 +251,8 @@ async fn run(
     let spec = SessionSpec { system, overrides, interactive: true, ..SessionSpec::default() };
     let content = vec![Content::text(task.prompt)];
     let (name, preferred_model) = (agent.name.clone(), agent.model.clone());
-    let child = ChildTask { name, spec, content, preferred_model, ..ChildTask::default() };
+    let tools = agent.held_to.clone();
+    let child = ChildTask { name, spec, content, tools, preferred_model, ..ChildTask::default() };
     let result = cx.spawn(&told.call, child).await;
     drop(running);
     let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -301,12 +314,18 @@ mod tests {
     fn definitions_are_read() {
         let defined = json!({"rev": {"description": "reviews", "prompt": "You review",
             "tools": ["Read", "Bash(git *)"], "disallowedTools": ["Write"], "model": "sonnet",
-            "maxTurns": 3}});
+            "maxTurns": 3}, "git": {"disallowedTools": ["mcp__git", "Edit"]}});
         let found = agents(defined.as_object().unwrap());
-        let [rev, general] = found.as_slice() else { panic!("{found:?}") };
+        let [rev, git, general] = found.as_slice() else { panic!("{found:?}") };
         assert!(rev.has("fs.read") && rev.has("bash") && !rev.has("fs.write") && !rev.has(TOOL));
+        assert_eq!(
+            rev.held_to.as_deref(),
+            Some(["fs.read", "bash(git *)"].map(str::to_owned).as_slice())
+        );
+        assert_eq!(git.held_to, None);
         assert_eq!((rev.model.as_deref(), rev.max_turns), (Some("sonnet"), Some(3)));
         assert!(general.has("fs.write") && !general.has(TOOL));
+        assert!(!git.has("mcp__git__log") && git.has("mcp__github__log") && !git.has("fs.edit"));
         assert!(agents(&Map::new()).is_empty());
     }
 }

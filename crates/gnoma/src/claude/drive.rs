@@ -24,7 +24,7 @@ use super::{
     flags::OutputForm,
     input,
     open::{OpenSession, Openable},
-    permission::Wish,
+    permission::Wishes,
     requests,
     told::Facts,
     voice::{self, EndedTurn, Voice},
@@ -130,7 +130,7 @@ enum DriveWoke {
     Heard(Option<Heard>),
     Child(SessionId, Event),
     Outgoing(Outgoing),
-    Wish(Wish),
+    Wished(Wishes),
     Answered(Option<SessionId>, CallId, PermissionAnswer),
     HeldLongEnough,
 }
@@ -231,7 +231,7 @@ impl Drive {
             Some(Ok((session, call, answer))) = ways.asking.join_next() => {
                 DriveWoke::Answered(session, call, answer)
             }
-            Some(wish) = openable.wished.recv() => DriveWoke::Wish(wish),
+            wishes = openable.program.permission.wished() => DriveWoke::Wished(wishes),
             Some(outgoing) = openable.outgoing.recv(), if listens => DriveWoke::Outgoing(outgoing),
             () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
                 DriveWoke::HeldLongEnough
@@ -251,7 +251,7 @@ impl Drive {
             DriveWoke::Heard(None) => return self.gone(),
             DriveWoke::Child(session, event) => return self.child(&session, &event),
             DriveWoke::Outgoing(outgoing) => return self.hold(outgoing),
-            DriveWoke::Wish(wish) => self.wish(wish),
+            DriveWoke::Wished(wishes) => self.wished(wishes),
             DriveWoke::Answered(session, call, answer) => {
                 self.answered(session.as_ref(), call, answer);
             }

@@ -8,7 +8,7 @@ use gnoma_extend::{
     claude::{Renamed, our_name},
     hooks::{Callback, Callbacks},
 };
-use gnoma_guard::permission::{Origin, Rule, RuleAction};
+use gnoma_guard::permission::{Origin, Rule, RuleAction, RulesSince};
 use gnoma_host::driven::{DrivenSession, Driver};
 
 use super::{
@@ -18,6 +18,7 @@ use super::{
     mcp::SdkServer,
     permission::Permission,
     points::{AgentOf, Caller, Points},
+    rules,
 };
 
 /// What a program has said about its session before that opens.
@@ -51,8 +52,7 @@ impl Program {
 
     /// Whether a tool is on offer.
     fn offers(&self, name: &str) -> bool {
-        let is_withheld = |listed: &String| our_name(listed) == name;
-        if self.tools.disallowed.iter().any(is_withheld) {
+        if self.tools.disallowed.iter().any(|listed| rules::names(listed, name)) {
             return false;
         }
         // What reads stored results back belongs to the others, and jobs to the shell.
@@ -65,22 +65,29 @@ impl Program {
     }
 }
 
-/// The rules of lists such as `Bash(git add:*)`, and what cannot be used of them, a sentence each.
-pub(super) fn rules(tools: &ToolFlags) -> (Vec<Rule>, Vec<String>) {
-    let (mut rules, mut faults) = (Vec::new(), Vec::new());
-    let both = [(RuleAction::Allow, &tools.allowed), (RuleAction::Deny, &tools.disallowed)];
-    for (action, listed) in both {
-        for written in listed {
-            let Some(text) = gnoma_extend::claude::our_rule(written) else { continue };
-            match Rule::parse(action, &text, Origin::Flag) {
-                Ok(rule) => rules.push(rule),
-                Err(error) => faults.push(format!("`{written}` has no effect: {error}")),
-            }
+/// The rules of lists such as `Bash(git add:*)`, and what comes to nothing of them, a sentence each.
+///
+/// # Errors
+/// Something that is to be denied cannot be; a sentence.
+pub(super) fn rules(tools: &ToolFlags) -> Result<(Vec<Rule>, Vec<String>), String> {
+    let (mut all, mut faults) = (Vec::new(), Vec::new());
+    for written in &tools.disallowed {
+        let read = rules::read(RuleAction::Deny, written, Origin::Flag);
+        all.extend(read.map_err(|why| {
+            format!("`--disallowedTools {written}` cannot be enforced: {why}; nothing was started")
+        })?);
+    }
+    for written in &tools.allowed {
+        match rules::read(RuleAction::Allow, written, Origin::Flag) {
+            Ok(read) => all.extend(read),
+            Err(why) => faults.push(format!("`--allowedTools {written}` allows nothing: {why}")),
         }
     }
+    let listed = tools.disallowed.iter().chain(&tools.allowed);
+    faults.extend(listed.filter_map(|written| rules::about_nothing(written)));
     // Starting an agent does nothing by itself: each of its calls is judged.
-    rules.extend(Rule::parse(RuleAction::Allow, TOOL, Origin::Flag));
-    (rules, faults)
+    all.extend(Rule::parse(RuleAction::Allow, TOOL, Origin::Flag));
+    Ok((all, faults))
 }
 
 impl Driver for Program {
@@ -119,16 +126,20 @@ impl Driver for Program {
         let said = self.said();
         let agent = self.agents.of(session.spec);
         let agent = agent.map(|agent| AgentOf { id: session.id.to_owned(), name: agent.name });
-        let caller =
-            Caller { control: self.control.clone(), permission: self.permission.clone(), agent };
+        let child = agent.as_ref().map(|agent| agent.id.clone());
+        let caller = Caller { control: self.control.clone(), agent };
         let cwd = session.spec.folder.display().to_string();
         let callbacks =
             Callbacks::new(&said.callbacks, said.session.clone(), cwd, Arc::new(caller));
-        Arc::new(Points { added, callbacks, permission: self.permission.clone() })
+        Arc::new(Points { added, callbacks, permission: self.permission.clone(), session: child })
     }
 
     fn rules(&self) -> Vec<Rule> {
         self.rules.clone()
+    }
+
+    fn rules_since(&self) -> RulesSince {
+        self.permission.since()
     }
 
     fn servers(&self) -> Vec<McpServer> {

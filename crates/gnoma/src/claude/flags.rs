@@ -113,6 +113,10 @@ const VALUED: [&str; 26] = [
     "--effort",
 ];
 
+/// Flags whose value may be several words.
+const LISTS: [&str; 4] =
+    ["--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools"];
+
 /// Flags with a value that nothing is done for, and why.
 const UNHEARD: [(&str, &str); 17] = [
     ("--fallback-model", "gnoma's router chooses who takes over"),
@@ -164,9 +168,19 @@ impl Flags {
                 Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
                 None => (word, None),
             };
-            if flags.switch(&name) {
+            // `--switch=false` does not switch on.
+            if value.as_deref() == Some("false") && Self::default().switch(&name) {
                 continue;
             }
+            if flags.switch(&name) {
+                match value.as_deref() {
+                    None | Some("" | "true") => continue,
+                    Some(other) => {
+                        return Err(format!("`{name}` takes no value such as `{other}`"));
+                    }
+                }
+            }
+            let lists = value.is_none() && LISTS.contains(&name.as_str());
             if value.is_none() {
                 let next_is_flag = words.peek().is_none_or(|next| next.starts_with("--"));
                 let is_alone = next_is_flag && !VALUED.contains(&name.as_str());
@@ -174,6 +188,10 @@ impl Flags {
             }
             let value = value.ok_or_else(|| format!("`{name}` needs a value"))?;
             flags.option(&name, value)?;
+            // What is left of a list would be taken for the prompt, and a tool would not be denied.
+            while lists && let Some(more) = words.next_if(|word| !word.starts_with('-')) {
+                flags.option(&name, more)?;
+            }
         }
         Ok(flags)
     }
@@ -344,11 +362,27 @@ mod tests {
     }
 
     #[test]
+    fn lists_of_tools_go_on_to_the_next_flag() {
+        let flags = read(&["--disallowedTools", "Bash", "Edit", "--allowedTools=Read", "hi"]);
+        assert_eq!(flags.tools.disallowed, ["Bash", "Edit"]);
+        assert_eq!((flags.tools.allowed, flags.words), (vec!["Read".into()], vec!["hi".into()]));
+    }
+
+    #[test]
     fn what_is_not_known_is_said() {
         let flags = read(&["--from-the-future", "1", "hi"]);
         assert!(flags.unheard[0].contains("--from-the-future"), "{flags:?}");
         assert_eq!(flags.words, ["hi"]);
         assert!(Flags::read(["--max-turns".to_owned(), "0".to_owned()]).is_err());
         assert!(Flags::read(["--model".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_switch_that_is_off_is_off() {
+        let name = "--dangerously-skip-permissions";
+        let off = read(&["--dangerously-skip-permissions=false", "hi"]);
+        assert!(!off.session.skips_permissions && off.session.mode.is_none());
+        assert!(read(&["--dangerously-skip-permissions=true"]).session.skips_permissions);
+        assert!(Flags::read([format!("{name}=no")]).is_err());
     }
 }

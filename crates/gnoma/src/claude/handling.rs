@@ -92,7 +92,10 @@ impl Drive {
             let why = "the session was initialized before".to_owned();
             return self.tell(&requests::response(&id, Err(why)));
         }
-        let (callbacks, faults) = start::callbacks(request.get("hooks"));
+        let (callbacks, faults) = match start::callbacks(request.get("hooks")) {
+            Ok(read) => read,
+            Err(why) => return self.tell(&requests::response(&id, Err(why))),
+        };
         for fault in faults {
             report::say(format_args!("gnoma: {fault}"));
         }

@@ -3,7 +3,7 @@
 use gnoma_core::{
     CallId, Event, ToolCall,
     protocol::Request,
-    session::{Inquiry, Outcome, PermissionAnswer, Scope, SessionState},
+    session::{Inquiry, Outcome, PermissionAnswer, SessionState},
     store::SessionId,
 };
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     agents::TOOL,
     drive::{Drive, Turn},
-    permission::Wish,
+    permission::{CallOf, Wishes},
     requests, told,
     voice::{self, EndedTurn, Voice},
 };
@@ -19,6 +19,11 @@ use crate::{
     front::output::Gone,
     report::{self, Exit},
 };
+
+/// A call, of the main session unless of a sub-agent's.
+fn call_of(session: Option<&SessionId>, call: &CallId) -> CallOf {
+    CallOf { session: session.map(|session| session.as_str().to_owned()), call: call.clone() }
+}
 
 impl Drive {
     /// Something happened in the session.
@@ -38,9 +43,7 @@ impl Drive {
                 }
             }
             Event::PermissionDecided { .. } => self.state_changed("running")?,
-            Event::ToolStarted { call } if call.name == TOOL => {
-                self.state.agent_call = Some(call.id.as_str().to_owned());
-            }
+            Event::ToolStarted { call } => self.started(call),
             Event::Cost { session_micro_usd, .. } => self.spent(*session_micro_usd),
             Event::TurnEnded { outcome, rounds, usage, answer, .. } => {
                 if let Some(turn) = &mut self.state.turn {
@@ -103,6 +106,14 @@ impl Drive {
         self.next_turn()
     }
 
+    /// A call runs: whatever is asked about it from now on is another question than the one that was approved.
+    fn started(&mut self, call: &ToolCall) {
+        self.openable.program.permission.forget(&call_of(None, &call.id));
+        if call.name == TOOL {
+            self.state.agent_call = Some(call.id.as_str().to_owned());
+        }
+    }
+
     pub(super) fn spent(&mut self, micro_usd: u64) {
         let Some(most) = self.openable.flags.session.max_usd else { return };
         #[expect(clippy::cast_precision_loss, reason = "no sum is so large")]
@@ -131,7 +142,7 @@ impl Drive {
         inquiry: Option<Inquiry>,
     ) {
         let permission = self.openable.program.permission.clone();
-        if inquiry.is_none() && permission.takes_approval(&call.id) {
+        if inquiry.is_none() && permission.takes_approval(&call_of(session.as_ref(), &call.id)) {
             return self.answered(session.as_ref(), call.id, PermissionAnswer::Allow);
         }
         self.ways.asking.spawn(async move {
@@ -166,6 +177,9 @@ impl Drive {
                 let session = Some(session.clone());
                 self.question(session, call.clone(), reason.clone(), inquiry.clone());
             }
+            Event::ToolStarted { call } => {
+                self.openable.program.permission.forget(&call_of(Some(session), &call.id));
+            }
             Event::State(SessionState::Closed) => {
                 self.voices.remove(session);
             }
@@ -174,21 +188,14 @@ impl Drive {
         self.release()
     }
 
-    pub(super) fn wish(&mut self, wish: Wish) {
-        match wish {
-            Wish::Interrupt => self.interrupt(),
-            Wish::Mode(mode) => {
-                if let Err(why) = self.set_mode(&mode) {
-                    report::say(format_args!("gnoma: {why}"));
-                }
-            }
-            Wish::Rule(rule) => {
-                let scope = Scope::Session;
-                let request = Request::KeepRule { rule, scope, dry_run: false };
-                if let Some(session) = &mut self.session {
-                    session.main.tell(request);
-                }
-            }
+    pub(super) fn wished(&mut self, wishes: Wishes) {
+        if let Some(mode) = wishes.mode
+            && let Err(why) = self.set_mode(&mode)
+        {
+            report::say(format_args!("gnoma: {why}"));
+        }
+        if wishes.interrupt {
+            self.interrupt();
         }
     }
 

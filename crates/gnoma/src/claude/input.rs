@@ -1,14 +1,15 @@
 //! Standard input, line by line, on a thread of its own.
 
 use std::{
-    io::{self, BufRead as _, Read as _},
+    io::{self, BufRead},
     thread,
 };
 
+use gnoma_core::lines::{Line, LineReader};
 use tokio::sync::mpsc;
 
 /// Longest line.
-const MAX_LINE_BYTES: u64 = 64 << 20;
+const MAX_LINE_BYTES: usize = 64 << 20;
 /// Lines that may wait.
 const MAX_WAITING: usize = 64;
 
@@ -17,44 +18,60 @@ pub(super) fn lines() -> mpsc::Receiver<Result<String, String>> {
     let (say, lines) = mpsc::channel(MAX_WAITING);
     thread::spawn(move || {
         let mut input = io::stdin().lock();
-        loop {
-            let line = match line(&mut input) {
-                Ok(None) => return,
-                Ok(Some(line)) => Ok(line),
-                Err(error) => Err(error.to_string()),
-            };
-            let is_over = line.is_err();
-            if say.blocking_send(line).is_err() || is_over {
-                return;
-            }
+        let reader = LineReader::new(MAX_LINE_BYTES);
+        let read = each(&mut input, reader, |line| say.blocking_send(Ok(line)).is_ok());
+        if let Err(error) = read {
+            let _nobody_reads = say.blocking_send(Err(error.to_string()));
         }
     });
     lines
 }
 
-/// The next line; `None` at the end.
-fn line(input: &mut impl io::BufRead) -> io::Result<Option<String>> {
-    let mut bytes = Vec::new();
-    input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes)?;
-    if bytes.is_empty() {
-        return Ok(None);
+/// Hands each line on, until the input ends or nobody wants more.
+fn each(
+    input: &mut impl BufRead,
+    mut reader: LineReader,
+    mut wants: impl FnMut(String) -> bool,
+) -> io::Result<()> {
+    loop {
+        let piece = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            piece => piece?,
+        };
+        let count = piece.len();
+        // The last line needs no end.
+        let lines = reader.push(if count == 0 { b"\n" } else { piece });
+        input.consume(count);
+        for line in lines {
+            match line {
+                Line::Whole(bytes) if wants(String::from_utf8_lossy(&bytes).into_owned()) => (),
+                Line::Whole(_) => return Ok(()),
+                Line::TooLong => return Err(io::Error::other("a line is too long")),
+            }
+        }
+        if count == 0 {
+            return Ok(());
+        }
     }
-    if bytes.last() != Some(&b'\n') && bytes.len() as u64 == MAX_LINE_BYTES {
-        return Err(io::Error::other(format!("a line has more than {MAX_LINE_BYTES} bytes")));
-    }
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn read(text: &str, most: usize) -> (Vec<String>, bool) {
+        let (mut input, mut lines) = (text.as_bytes(), Vec::new());
+        let read = each(&mut input, LineReader::new(most), |line| {
+            lines.push(line);
+            lines.len() < 3
+        });
+        (lines, read.is_ok())
+    }
+
     #[test]
-    fn lines_end_with_the_input() {
-        let mut input = "a\n\nb".as_bytes();
-        let mut next = || line(&mut input).unwrap();
-        assert_eq!(next().as_deref(), Some("a\n"));
-        assert_eq!(next().as_deref(), Some("\n"));
-        assert_eq!((next().as_deref(), next()), (Some("b"), None));
+    fn lines_end_with_the_input_and_are_never_cut() {
+        assert_eq!(read("a\n\nb", 9), (vec!["a".to_owned(), "b".to_owned()], true));
+        assert_eq!(read("1\n2\n3\n4\n", 9).0.len(), 3);
+        assert_eq!(read("a\nlong line\n", 4), (vec!["a".to_owned()], false));
     }
 }

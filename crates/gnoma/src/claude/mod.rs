@@ -21,9 +21,11 @@ mod partial;
 mod permission;
 mod points;
 mod requests;
+mod rules;
 mod saying;
 mod start;
 mod told;
+mod updates;
 mod voice;
 
 use std::{ffi::OsString, path::Path};

@@ -22,7 +22,7 @@ use super::{
     driver::{self, Program, Said},
     flags::Flags,
     ids, mcp, names,
-    permission::{Permission, Wish},
+    permission::Permission,
     start,
 };
 use crate::{continuing, environment::ProcessEnvironment, front::Attached, report};
@@ -41,7 +41,6 @@ pub(super) struct Openable {
     /// The id that the session will have, where it is new.
     pub(super) id: String,
     pub(super) outgoing: mpsc::Receiver<Outgoing>,
-    pub(super) wished: mpsc::Receiver<Wish>,
 }
 
 impl Openable {
@@ -52,7 +51,7 @@ impl Openable {
     pub(super) async fn new(flags: Flags, around: &ProcessEnvironment) -> Result<Self> {
         let mut spec = start::spec(&flags, around).map_err(HostError::usage)?;
         let servers = start::servers(&flags.session.servers).map_err(HostError::usage)?;
-        let (rules, faults) = driver::rules(&flags.tools);
+        let (rules, faults) = driver::rules(&flags.tools).map_err(HostError::usage)?;
         for fault in faults.iter().chain(&servers.faults) {
             report::say(format_args!("gnoma: {fault}"));
         }
@@ -64,7 +63,7 @@ impl Openable {
             find(&project, id).await?;
         }
         let (control, outgoing) = Control::new();
-        let (permission, wished) = Permission::new(control.clone(), flags.tools.asks);
+        let permission = Permission::new(control.clone(), flags.tools.asks);
         permission.set_denies(flags.session.mode.as_deref() == Some("dontAsk"));
         let said = said(&flags, &id);
         let program = Program {
@@ -89,7 +88,6 @@ impl Openable {
             vendor,
             id,
             outgoing,
-            wished,
         })
     }
 }

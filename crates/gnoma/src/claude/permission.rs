@@ -18,27 +18,38 @@ use gnoma_core::{
     session::{Inquiry, PermissionAnswer},
 };
 use gnoma_extend::claude::{our_input, their_input, their_name};
+use gnoma_guard::permission::{Origin, RuleAction, RulesSince};
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{sync::Notify, time::timeout};
 
-use super::control::Control;
+use super::{
+    control::Control,
+    rules,
+    updates::{self, Update},
+};
+use crate::report;
 
 /// Longest wait for an answer.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Wishes that may wait for the session.
-const MAX_WISHES: usize = 64;
 /// Calls that are remembered to have been approved and were not asked for yet.
 const MAX_APPROVED: usize = 4_096;
 
-/// What a program wants of the session along with an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+/// What a program wants of the session along with its answers: the last word on each counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wishes {
     /// The turn ends.
-    Interrupt,
+    pub(super) interrupt: bool,
     /// Another permission mode, by its name there.
-    Mode(String),
-    /// A rule that allows, as gnoma's rules are written.
-    Rule(String),
+    pub(super) mode: Option<String>,
+}
+
+/// A call of a session: an id says which call of one message is meant, and no more.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CallOf {
+    /// The session, where it is a sub-agent.
+    pub(super) session: Option<String>,
+    /// The call.
+    pub(super) call: CallId,
 }
 
 /// Who is asked, and what was answered. Clones are the same.
@@ -51,17 +62,31 @@ struct Asking {
     asks: bool,
     /// What needs approval is denied.
     denies: AtomicBool,
-    /// Calls that the program has let through, until they are asked for.
-    approved: Mutex<HashSet<CallId>>,
-    wishes: mpsc::Sender<Wish>,
+    /// Calls that the program has let through, until they run.
+    approved: Mutex<HashSet<CallOf>>,
+    /// Rules that came with its answers.
+    since: RulesSince,
+    wishes: Mutex<Wishes>,
+    /// There are wishes.
+    wished: Notify,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Permission {
     /// Where the program `asks` to be asked, it is; else what needs approval is denied.
-    pub(super) fn new(control: Control, asks: bool) -> (Self, mpsc::Receiver<Wish>) {
-        let (wishes, wished) = mpsc::channel(MAX_WISHES);
-        let (denies, approved) = (AtomicBool::new(false), Mutex::default());
-        (Self(Arc::new(Asking { control, asks, denies, approved, wishes })), wished)
+    pub(super) fn new(control: Control, asks: bool) -> Self {
+        Self(Arc::new(Asking {
+            control,
+            asks,
+            denies: AtomicBool::new(false),
+            approved: Mutex::default(),
+            since: RulesSince::default(),
+            wishes: Mutex::default(),
+            wished: Notify::new(),
+        }))
     }
 
     /// From now on nothing is asked, and what needs approval is denied; or no longer.
@@ -74,37 +99,96 @@ impl Permission {
         self.0.asks
     }
 
-    fn approved(&self) -> MutexGuard<'_, HashSet<CallId>> {
-        self.0.approved.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The rules that came with its answers.
+    pub(super) fn since(&self) -> RulesSince {
+        self.0.since.clone()
     }
 
     /// The program has let a call through before it was asked.
-    pub(super) fn approve(&self, call: CallId) {
-        let mut approved = self.approved();
+    pub(super) fn approve(&self, call: CallOf) {
+        let mut approved = locked(&self.0.approved);
         if approved.len() < MAX_APPROVED {
             approved.insert(call);
         }
     }
 
     /// Whether the program has let the call through; once.
-    pub(super) fn takes_approval(&self, call: &CallId) -> bool {
-        self.approved().remove(call)
+    pub(super) fn takes_approval(&self, call: &CallOf) -> bool {
+        locked(&self.0.approved).remove(call)
+    }
+
+    /// What was approved of the call holds no longer.
+    pub(super) fn forget(&self, call: &CallOf) {
+        locked(&self.0.approved).remove(call);
+    }
+
+    /// The turn of a session is over, and with it each of its calls.
+    pub(super) fn forget_all(&self, session: Option<&str>) {
+        locked(&self.0.approved).retain(|call| call.session.as_deref() != session);
+    }
+
+    /// What the program wants, once there is something. Safe to drop.
+    pub(super) async fn wished(&self) -> Wishes {
+        loop {
+            let wishes = std::mem::take(&mut *locked(&self.0.wishes));
+            if wishes != Wishes::default() {
+                return wishes;
+            }
+            self.0.wished.notified().await;
+        }
+    }
+
+    /// Does what is wanted along with a decision about a call; what cannot be done is said. `allows`: the call
+    /// is let through.
+    pub(super) fn take_updates(&self, decision: &Value, allows: bool) {
+        let behavior = decision.get("behavior").and_then(Value::as_str);
+        let (updates, mut faults) = updates::read(decision, allows && behavior == Some("allow"));
+        let since = &self.0.since;
+        let mut wishes = Wishes::default();
+        for update in updates {
+            match update {
+                Update::Add(rule) => {
+                    let text = format!(
+                        "`{} {rule}` is not applied: there are too many rules",
+                        rule.action
+                    );
+                    faults.extend((!since.add(rule)).then_some(text));
+                }
+                Update::Clear(action) => since.clear(action),
+                Update::Remove(rule) => {
+                    let text = format!("`{} {rule}` stays: no answer has added it", rule.action);
+                    faults.extend((!since.remove(&rule)).then_some(text));
+                }
+                Update::Mode(mode) => wishes.mode = Some(mode),
+            }
+        }
+        let interrupt = decision.get("interrupt").and_then(Value::as_bool);
+        wishes.interrupt = behavior == Some("deny") && interrupt == Some(true);
+        for fault in faults {
+            report::say(format_args!("gnoma: {fault}"));
+        }
+        let mut all = locked(&self.0.wishes);
+        all.interrupt |= wishes.interrupt;
+        all.mode = wishes.mode.or(all.mode.take());
+        self.0.wished.notify_one();
     }
 
     /// A call is about to be asked for.
-    pub(super) async fn before_question(&self, call: &ToolCall, reason: &str) -> PointAnswer {
-        if self.approved().contains(&call.id) {
+    pub(super) async fn before_question(
+        &self,
+        of: CallOf,
+        call: &ToolCall,
+        reason: &str,
+    ) -> PointAnswer {
+        if locked(&self.0.approved).contains(&of) {
             return PointAnswer::default();
         }
         let input = their_input(&call.name, call.arguments.read().unwrap_or_default());
-        match self.asked(&call.name, &call.id, &input, reason).await {
+        let answer = self.asked(&call.name, &call.id, &input, reason).await;
+        match answer.and_then(|answer| changed(&call.name, &input, &answer)) {
             Err(why) => PointAnswer { block: Some(why), ..PointAnswer::default() },
-            Ok(answer) => {
-                self.approve(call.id.clone());
-                let changed =
-                    answer.get("updatedInput").filter(|it| it.is_object() && **it != input);
-                let ours = changed.map(|it| our_input(&call.name, it.clone()));
-                let arguments = ours.and_then(|ours| RawJson::of(&ours).ok());
+            Ok(arguments) => {
+                self.approve(of);
                 PointAnswer { arguments, ..PointAnswer::default() }
             }
         }
@@ -127,7 +211,7 @@ impl Permission {
         match self.asked(name, &call.id, &input, &reason).await {
             Err(reason) => PermissionAnswer::Deny { reason },
             Ok(answer) if inquiry.is_some() => said(&answer),
-            Ok(answer) if answer.get("updatedInput").is_some_and(|it| *it != input) => {
+            Ok(answer) if updated(&answer).is_some_and(|it| *it != input) => {
                 let reason = "its input cannot be changed any more".to_owned();
                 PermissionAnswer::Deny { reason }
             }
@@ -151,22 +235,13 @@ impl Permission {
                 "this needs approval, and whoever runs the session has not given it: {reason}"
             ));
         }
-        let suggestions = match name {
-            "fs.write" | "fs.edit" => {
-                json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}])
-            }
-            _ => json!([{"type": "addRules", "behavior": "allow", "destination": "session",
-                "rules": [{"toolName": their_name(name)}]}]),
-        };
         let request = json!({"subtype": "can_use_tool", "tool_name": their_name(name),
             "display_name": their_name(name), "input": input, "tool_use_id": call,
-            "decision_reason": reason, "permission_suggestions": suggestions});
+            "decision_reason": reason, "permission_suggestions": suggestions(name, input)});
         let answer = timeout(MAX_WAIT, self.0.control.ask(request)).await;
         let answer = answer.unwrap_or_else(|_| Err("it took too long".to_owned()));
         let answer = answer.map_err(|why| format!("approval could not be asked for: {why}"))?;
-        for wish in wishes(&answer) {
-            let _gone = self.0.wishes.try_send(wish);
-        }
+        self.take_updates(&answer, true);
         match answer.get("behavior").and_then(Value::as_str) {
             Some("allow") => Ok(answer),
             Some("deny") => {
@@ -196,36 +271,57 @@ fn said(answer: &Value) -> PermissionAnswer {
     }
 }
 
-/// What is wanted along with an answer.
-fn wishes(answer: &Value) -> Vec<Wish> {
-    let mut wishes = Vec::new();
-    if answer.get("interrupt").and_then(Value::as_bool) == Some(true) {
-        wishes.push(Wish::Interrupt);
-    }
-    let updates = answer.get("updatedPermissions").and_then(Value::as_array);
-    for update in updates.into_iter().flatten() {
-        let text = |name: &str| update.get(name).and_then(Value::as_str);
-        match (text("type"), text("behavior")) {
-            (Some("setMode"), _) => wishes.extend(text("mode").map(|it| Wish::Mode(it.to_owned()))),
-            (Some("addRules"), Some("allow")) => {
-                let rules = update.get("rules").and_then(Value::as_array);
-                wishes.extend(rules.into_iter().flatten().filter_map(rule).map(Wish::Rule));
-            }
-            _ => (),
-        }
-    }
-    wishes
+/// The input that an answer wants.
+fn updated(answer: &Value) -> Option<&Value> {
+    answer.get("updatedInput").filter(|it| !it.is_null())
 }
 
-fn rule(rule: &Value) -> Option<String> {
-    let name = rule.get("toolName").and_then(Value::as_str)?;
-    let inside = rule.get("ruleContent").and_then(Value::as_str).unwrap_or_default();
-    let text = if inside.is_empty() { name.to_owned() } else { format!("{name}({inside})") };
-    gnoma_extend::claude::our_rule(&text)
+/// The arguments that a call is to have in place of `input`, where an answer changes them.
+///
+/// # Errors
+/// They cannot be: then those that were to be changed do not run either.
+fn changed(name: &str, input: &Value, answer: &Value) -> Result<Option<RawJson>, String> {
+    let Some(wanted) = updated(answer).filter(|it| *it != input) else { return Ok(None) };
+    let ours = wanted.is_object().then(|| our_input(name, wanted.clone()));
+    let arguments = ours.and_then(|ours| RawJson::of(&ours).ok());
+    arguments.map(Some).ok_or_else(|| "its changed input is no object".to_owned())
+}
+
+/// What the program may offer to answer for good: never more than calls like this one.
+fn suggestions(name: &str, input: &Value) -> Value {
+    let text = |field: &str| {
+        let text = input.get(field).and_then(Value::as_str);
+        text.filter(|text| !text.contains(['*', '?']) && !text.trim().is_empty())
+    };
+    let inside = match name {
+        "fs.write" | "fs.edit" => {
+            return json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
+        }
+        "bash" => text("command").map(str::to_owned),
+        "fs.read" => text("file_path").map(|path| match path.starts_with('/') {
+            true => format!("/{path}"),
+            false => path.to_owned(),
+        }),
+        name if name.starts_with("mcp__") => Some(String::new()),
+        _ => None,
+    };
+    let theirs = their_name(name);
+    let can_be_read = |inside: &String| {
+        let written =
+            if inside.is_empty() { theirs.to_owned() } else { format!("{theirs}({inside})") };
+        rules::read(RuleAction::Allow, &written, Origin::Session).is_ok()
+    };
+    let Some(inside) = inside.filter(can_be_read) else { return json!([]) };
+    let mut rule = json!({"toolName": theirs});
+    if let Some(fields) = rule.as_object_mut().filter(|_| !inside.is_empty()) {
+        fields.insert("ruleContent".to_owned(), inside.into());
+    }
+    json!([{"type": "addRules", "behavior": "allow", "destination": "session", "rules": [rule]}])
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
     use tokio::task::JoinSet;
 
     use super::*;
@@ -235,13 +331,17 @@ mod tests {
         ToolCall::new(CallId::new("c1"), "fs.write", arguments)
     }
 
+    fn of(session: Option<&str>) -> CallOf {
+        CallOf { session: session.map(str::to_owned), call: CallId::new("c1") }
+    }
+
     /// What becomes of a call that the program answers so.
-    async fn asked(answer: Result<Value, &str>) -> (PointAnswer, bool, Vec<Wish>, Value) {
+    async fn asked(answer: Result<Value, &str>) -> (PointAnswer, bool, Wishes, Value) {
         let (control, mut out) = Control::new();
-        let (permission, mut wished) = Permission::new(control.clone(), true);
+        let permission = Permission::new(control.clone(), true);
         let asking = permission.clone();
         let mut tasks = JoinSet::new();
-        tasks.spawn(async move { asking.before_question(&call(), "why").await });
+        tasks.spawn(async move { asking.before_question(of(None), &call(), "why").await });
         let request = out.recv().await.unwrap().message;
         let id = &request["request_id"];
         let response = match answer {
@@ -250,11 +350,8 @@ mod tests {
         };
         control.answered(&json!({"response": response}));
         let answer = tasks.join_next().await.unwrap().unwrap();
-        let mut wishes = Vec::new();
-        while let Ok(wish) = wished.try_recv() {
-            wishes.push(wish);
-        }
-        (answer, permission.takes_approval(&CallId::new("c1")), wishes, request)
+        let wishes = permission.wished().now_or_never().unwrap_or_default();
+        (answer, permission.takes_approval(&of(None)), wishes, request)
     }
 
     #[tokio::test]
@@ -272,32 +369,65 @@ mod tests {
         let deny = json!({"behavior": "deny", "message": "no", "interrupt": true});
         let (answer, approved, wishes, _) = asked(Ok(deny)).await;
         assert_eq!((answer.block.as_deref(), approved), (Some("no"), false));
-        assert_eq!(wishes, [Wish::Interrupt]);
-        for broken in [Ok(json!({})), Ok(json!("allow")), Err("crashed")] {
+        assert_eq!(wishes, Wishes { interrupt: true, mode: None });
+        let no_object = json!({"behavior": "allow", "updatedInput": "rm -rf"});
+        for broken in [Ok(json!({})), Ok(json!("allow")), Ok(no_object), Err("crashed")] {
             let (answer, approved, ..) = asked(broken).await;
             assert!(answer.block.is_some() && !approved);
         }
     }
 
-    #[test]
-    fn rules_and_modes_come_along() {
-        let answer = json!({"behavior": "allow", "updatedPermissions": [
-            {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
-            {"type": "addRules", "behavior": "allow", "rules": [
-                {"toolName": "Bash", "ruleContent": "npm test:*"}, {"toolName": "Read"}]},
-            {"type": "addRules", "behavior": "deny", "rules": [{"toolName": "Read"}]},
-        ]});
-        let rule = |text: &str| Wish::Rule(text.to_owned());
-        let wanted = [Wish::Mode("acceptEdits".into()), rule("bash(npm test *)"), rule("fs.read")];
-        assert_eq!(wishes(&answer), wanted);
+    #[tokio::test]
+    async fn rules_hold_at_once_and_no_wish_is_lost() {
+        let (control, _out) = Control::new();
+        let permission = Permission::new(control, true);
+        let rule = json!({"type": "addRules", "behavior": "deny", "rules": [{"toolName": "Bash"}]});
+        let mode = json!({"type": "setMode", "mode": "plan"});
+        for _ in 0..200 {
+            let decision = json!({"behavior": "allow", "updatedPermissions": [mode]});
+            permission.take_updates(&decision, true);
+        }
+        let denies = json!({"behavior": "deny", "interrupt": true, "updatedPermissions": [rule]});
+        permission.take_updates(&denies, true);
+        let wanted = Wishes { interrupt: true, mode: Some("plan".to_owned()) };
+        assert_eq!(permission.wished().await, wanted);
+        assert!(permission.wished().now_or_never().is_none());
+        let [rule] =
+            rules::read(RuleAction::Deny, "Bash", Origin::Session).unwrap().try_into().unwrap();
+        assert!(permission.since().remove(&rule));
     }
 
     #[tokio::test]
-    async fn where_nobody_asks_it_is_denied() {
+    async fn an_approval_is_for_one_call_of_one_session() {
         let (control, _out) = Control::new();
-        let (permission, _wished) = Permission::new(control, false);
-        assert!(permission.before_question(&call(), "why").await.block.is_some());
-        permission.approve(CallId::new("c1"));
-        assert_eq!(permission.before_question(&call(), "why").await, PointAnswer::default());
+        let permission = Permission::new(control, false);
+        assert!(permission.before_question(of(None), &call(), "why").await.block.is_some());
+        permission.approve(of(None));
+        let asked = permission.before_question(of(None), &call(), "why").await;
+        assert_eq!(asked, PointAnswer::default());
+        assert!(permission.before_question(of(Some("s")), &call(), "why").await.block.is_some());
+        assert!(!permission.takes_approval(&of(Some("s"))) && permission.takes_approval(&of(None)));
+        assert!(!permission.takes_approval(&of(None)));
+        permission.approve(of(None));
+        permission.approve(of(Some("s")));
+        permission.forget_all(None);
+        assert!(!permission.takes_approval(&of(None)) && permission.takes_approval(&of(Some("s"))));
+    }
+
+    #[test]
+    fn no_more_is_suggested_than_calls_like_this_one() {
+        let inside = |name: &str, input: Value| {
+            let all = suggestions(name, &input);
+            all[0]["rules"][0]["ruleContent"].as_str().map(str::to_owned)
+        };
+        let bash = |command: &str| inside("bash", json!({"command": command}));
+        assert_eq!(bash("npm test").as_deref(), Some("npm test"));
+        for wide in ["rm *", "rm :*", "a && b", ""] {
+            assert_eq!(suggestions("bash", &json!({"command": wide})), json!([]), "{wide}");
+        }
+        let read = |path: &str| inside("fs.read", json!({"file_path": path}));
+        assert_eq!((read("a/b"), read("/etc/x")), (Some("a/b".into()), Some("//etc/x".into())));
+        let server = suggestions("mcp__a__b", &json!({}));
+        assert_eq!(server[0]["rules"], json!([{"toolName": "mcp__a__b"}]));
     }
 }

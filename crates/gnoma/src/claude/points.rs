@@ -8,10 +8,13 @@ use gnoma_core::{
     session::PermissionMode,
     tool::BoxFuture,
 };
-use gnoma_extend::hooks::{Callbacks, HookCaller, together};
+use gnoma_extend::hooks::{Callbacks, CalledBack, HookCaller, together};
 use serde_json::{Value, json};
 
-use super::{control::Control, permission::Permission};
+use super::{
+    control::Control,
+    permission::{CallOf, Permission},
+};
 
 /// The sub-agent that a session is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +28,6 @@ pub(super) struct AgentOf {
 /// Calls the program's hooks.
 pub(super) struct Caller {
     pub(super) control: Control,
-    pub(super) permission: Permission,
     /// Where the session is a sub-agent.
     pub(super) agent: Option<AgentOf>,
 }
@@ -36,29 +38,13 @@ impl HookCaller for Caller {
             fields.insert("agent_id".to_owned(), id.as_str().into());
             fields.insert("agent_type".to_owned(), name.as_str().into());
         }
-        let call = facts.get("tool_use_id").and_then(Value::as_str).map(CallId::new);
+        let call = facts.get("tool_use_id").and_then(Value::as_str).map(str::to_owned);
         let mut request = json!({"subtype": "hook_callback", "callback_id": id, "input": facts});
-        if let (Some(call), Some(fields)) = (&call, request.as_object_mut()) {
-            fields.insert("tool_use_id".to_owned(), call.as_str().into());
+        if let (Some(call), Some(fields)) = (call, request.as_object_mut()) {
+            fields.insert("tool_use_id".to_owned(), call.into());
         }
-        let asked = self.control.ask(request);
-        let permission = self.permission.clone();
-        Box::pin(async move {
-            let answer = asked.await?;
-            if let Some(call) = call.filter(|_| lets_through(&answer)) {
-                permission.approve(call);
-            }
-            Ok(answer)
-        })
+        self.control.ask(request)
     }
-}
-
-/// Whether a hook lets its call through: it is not asked for then, if it would only be asked for.
-fn lets_through(answer: &Value) -> bool {
-    let is = |path: &str, word: &str| answer.pointer(path).and_then(Value::as_str) == Some(word);
-    is("/hookSpecificOutput/permissionDecision", "allow")
-        || is("/hookSpecificOutput/decision/behavior", "allow")
-        || is("/decision", "approve")
 }
 
 /// Who is asked at points of a session's life: whatever was added to it, and the program.
@@ -67,6 +53,8 @@ pub(super) struct Points {
     pub(super) added: Arc<dyn Lifecycle>,
     pub(super) callbacks: Callbacks,
     pub(super) permission: Permission,
+    /// The session, where it is a sub-agent.
+    pub(super) session: Option<String>,
 }
 
 impl std::fmt::Debug for Points {
@@ -86,10 +74,43 @@ impl Points {
             }
         };
         let (added, called) = futures_util::join!(added, called);
-        let mut answer = together([added, called]);
-        if let (Point::PermissionAsked { call, reason }, None) = (point, &answer.block) {
-            let said = self.permission.before_question(&call, &reason).await;
-            (answer.block, answer.arguments) = (said.block, said.arguments);
+        self.merged(point, added, called).await
+    }
+
+    /// What both say together. Only that can let a call through: who denies it, wants it asked for or changes
+    /// it beats who allows it.
+    async fn merged(self, point: Point, added: PointAnswer, called: CalledBack) -> PointAnswer {
+        let is_changed = added.arguments.is_some() && called.answer.arguments.is_none();
+        let mut allows = called.allows && !is_changed;
+        let mut answer = together([added, called.answer]);
+        allows &= answer.block.is_none() && answer.ask.is_none();
+        let of = |call: &CallId| CallOf { session: self.session.clone(), call: call.clone() };
+        match point {
+            Point::BeforeTool { call } => {
+                // Ids come again in later rounds: what was approved before was another call.
+                self.permission.forget(&of(&call.id));
+                if allows {
+                    self.permission.approve(of(&call.id));
+                }
+            }
+            Point::PermissionAsked { mut call, reason } => {
+                let decisions = called.said.iter();
+                let decisions =
+                    decisions.filter_map(|it| it.pointer("/hookSpecificOutput/decision"));
+                decisions.for_each(|decision| self.permission.take_updates(decision, allows));
+                if allows {
+                    self.permission.approve(of(&call.id));
+                } else if answer.block.is_none() {
+                    if let Some(changed) = &answer.arguments {
+                        self.permission.forget(&of(&call.id));
+                        call.arguments = changed.clone();
+                    }
+                    let said = self.permission.before_question(of(&call.id), &call, &reason).await;
+                    answer.block = said.block;
+                    answer.arguments = said.arguments.or(answer.arguments);
+                }
+            }
+            _ => (),
         }
         answer
     }
@@ -97,7 +118,7 @@ impl Points {
 
 impl Lifecycle for Points {
     fn listens(&self, kind: PointKind) -> bool {
-        kind == PointKind::PermissionAsked
+        matches!(kind, PointKind::BeforeTool | PointKind::PermissionAsked)
             || self.added.listens(kind)
             || self.callbacks.listens(kind)
     }
@@ -110,7 +131,8 @@ impl Lifecycle for Points {
         let this = self.clone();
         Box::pin(async move {
             let point = Point::Prompt { text: text.clone() };
-            let PointAnswer { block, context, notices, .. } = this.callbacks.at(point, mode).await;
+            let PointAnswer { block, context, notices, .. } =
+                this.callbacks.at(point, mode).await.answer;
             if block.is_some() {
                 return Prepared { block, notices, ..Prepared::default() };
             }
@@ -134,6 +156,7 @@ impl Lifecycle for Points {
     }
 
     fn turn_ended(&self) {
+        self.permission.forget_all(self.session.as_deref());
         self.added.turn_ended();
     }
 }

@@ -8,7 +8,7 @@ use gnoma_core::{
     protocol::{Overrides, SessionSpec, Start},
 };
 use gnoma_extend::{
-    hooks::{Callback, Callbacks},
+    hooks::{Callback, Callbacks, MAX_CALLBACKS},
     mcp::check_server,
 };
 use serde_json::{Map, Value};
@@ -137,7 +137,10 @@ fn secrets(fields: Option<&Value>) -> BTreeMap<String, Secret<String>> {
 }
 
 /// The hooks of an `initialize` request; and what is not done, a sentence each.
-pub(super) fn callbacks(hooks: Option<&Value>) -> (Vec<Callback>, Vec<String>) {
+///
+/// # Errors
+/// Some of them could never be called, though they may be there to deny calls.
+pub(super) fn callbacks(hooks: Option<&Value>) -> Result<(Vec<Callback>, Vec<String>), String> {
     let (mut callbacks, mut faults) = (Vec::new(), Vec::new());
     let none = Map::new();
     let events = hooks.and_then(Value::as_object).unwrap_or(&none);
@@ -149,10 +152,14 @@ pub(super) fn callbacks(hooks: Option<&Value>) -> (Vec<Callback>, Vec<String>) {
         for group in groups.as_array().into_iter().flatten() {
             let ids = group.get("hookCallbackIds").and_then(Value::as_array);
             let failure = group.get("onFailure").and_then(Value::as_str);
+            let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or_default();
+            if !Callbacks::reads(matcher) {
+                return Err(format!("the matcher `{matcher}` of {event} is no regular expression"));
+            }
             for id in ids.into_iter().flatten().filter_map(Value::as_str) {
                 callbacks.push(Callback {
                     event: event.clone(),
-                    matcher: group.get("matcher").and_then(Value::as_str).unwrap_or("").to_owned(),
+                    matcher: matcher.to_owned(),
                     id: id.to_owned(),
                     timeout: group.get("timeout").and_then(Value::as_f64),
                     fails_closed: failure.is_some_and(|failure| failure != "continue"),
@@ -160,7 +167,10 @@ pub(super) fn callbacks(hooks: Option<&Value>) -> (Vec<Callback>, Vec<String>) {
             }
         }
     }
-    (callbacks, faults)
+    if callbacks.len() > MAX_CALLBACKS {
+        return Err(format!("there are more than {MAX_CALLBACKS} hooks"));
+    }
+    Ok((callbacks, faults))
 }
 
 #[cfg(test)]
@@ -188,10 +198,13 @@ mod tests {
     fn hooks_are_read() {
         let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["h0", "h1"],
             "timeout": 2, "onFailure": "block"}], "TeammateIdle": [{"hookCallbackIds": ["h2"]}]});
-        let (callbacks, faults) = super::callbacks(Some(&hooks));
+        let (callbacks, faults) = super::callbacks(Some(&hooks)).unwrap();
         assert_eq!(callbacks.len(), 2);
         assert!(callbacks[0].fails_closed && callbacks[0].matcher == "Bash");
         assert_eq!(faults.len(), 1);
-        assert!(super::callbacks(Some(&Value::Null)).0.is_empty());
+        assert!(super::callbacks(Some(&Value::Null)).unwrap().0.is_empty());
+        // A hook that denies would never be asked.
+        let broken = json!({"PreToolUse": [{"matcher": "Bash(", "hookCallbackIds": ["h0"]}]});
+        assert!(super::callbacks(Some(&broken)).is_err());
     }
 }

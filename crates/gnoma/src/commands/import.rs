@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use gnoma_host::{
-    Folders as _,
+    Folders as _, HostError,
     import::{self, ImportStep},
 };
 
@@ -24,6 +24,7 @@ pub(super) fn run(
     if plan.is_empty() {
         return print("nothing of it is found in your home\n");
     }
+    let firewall = &project.firewall;
     let mut text = String::new();
     let heads = if writes { "taken over" } else { "would be taken over" };
     let steps = plan.steps.iter().map(ImportStep::told).collect::<Vec<_>>();
@@ -32,14 +33,20 @@ pub(super) fn run(
     section("read where it lies", &plan.as_is, &mut text);
     section("not taken over", &plan.left, &mut text);
     if writes {
-        for path in import::apply(&project, &plan)? {
+        let applied = import::apply(&project, &plan);
+        let applied = applied.map_err(|error| HostError {
+            cause: firewall.text(&error.cause).into_owned(),
+            ..error
+        })?;
+        for path in applied {
             let shown = project.environment().shortened(&path);
             text.push_str(&format!("wrote {shown}\n"));
         }
     } else if !plan.steps.is_empty() {
         text.push_str("Nothing was written; add --write to do it.\n");
     }
-    print(&text)
+    // Rules and the messages of readers quote what was written there.
+    print(&firewall.text(&text))
 }
 
 fn section(head: &str, lines: &[String], text: &mut String) {

@@ -86,6 +86,22 @@ impl Driven {
         self.until(is_it).await["response"].clone()
     }
 
+    /// Answers all that is asked, to the end of the turn; what was asked.
+    async fn answered_by(&mut self, answer: impl Fn(&Value) -> Value) -> Vec<Value> {
+        let mut asked = Vec::new();
+        loop {
+            let message = self.next().await.expect("it ended");
+            match message["type"].as_str() {
+                Some("result") => return asked,
+                Some("control_request") => {
+                    self.reply(&message, answer(&message["request"])).await;
+                    asked.push(message["request"].clone());
+                }
+                _ => (),
+            }
+        }
+    }
+
     /// Lets it end; its exit code.
     async fn end(mut self) -> (Option<i32>, Vec<Value>) {
         drop(self.input.take());
@@ -226,6 +242,88 @@ async fn hooks_are_called_back_and_have_their_say() {
     assert!(sent[1].json().to_string().contains("n0pe"));
 }
 
+fn decides(decision: &str) -> Value {
+    json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision}})
+}
+
+#[tokio::test]
+async fn what_a_hook_allows_is_one_call() {
+    // Both calls have one id, as those of some servers do. The first needs no approval.
+    let read = calls("Read", r#"{"file_path": "a.txt"}"#);
+    let world = World::new([read, writes("b.txt"), says("done")]);
+    world.write("a.txt", "x");
+    let mut driven = Driven::start(&world, &[]);
+    let hooks = json!({"PreToolUse": [{"matcher": "Read", "hookCallbackIds": ["pre"]}]});
+    driven.ask("i", json!({"subtype": "initialize", "hooks": hooks})).await;
+    driven.say("go").await;
+    let asked = driven.answered_by(|_| decides("allow")).await;
+    driven.end().await;
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(!exists(world.project.path(), "b.txt"));
+}
+
+#[tokio::test]
+async fn a_hook_that_allows_does_not_beat_another_one() {
+    for other in ["ask", "deny"] {
+        let world = World::new([writes("a.txt"), says("done")]);
+        let mut driven = Driven::start(&world, &[]);
+        let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["one", "two"]}]});
+        driven.ask("i", json!({"subtype": "initialize", "hooks": hooks})).await;
+        driven.say("go").await;
+        let answer = |request: &Value| {
+            decides(if request["callback_id"] == "one" { "allow" } else { other })
+        };
+        assert_eq!(driven.answered_by(answer).await.len(), 2);
+        driven.end().await;
+        assert!(!exists(world.project.path(), "a.txt"), "{other}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_permission_request_changes_is_what_runs() {
+    let world = World::new([writes("a.txt"), writes("b.txt"), says("done")]);
+    world.configure("[permission]\nrules = [{ action = \"deny\", tool = \"fs.write(no.txt)\" }]\n");
+    let mut driven = Driven::start(&world, &[]);
+    let hooks = json!({"PermissionRequest": [{"hookCallbackIds": ["asked"]}]});
+    driven.ask("i", json!({"subtype": "initialize", "hooks": hooks})).await;
+    driven.say("go").await;
+    let answer = |request: &Value| {
+        let path = request["input"]["tool_input"]["file_path"].as_str().unwrap();
+        let to = if path == "a.txt" { "c.txt" } else { "no.txt" };
+        let decision = json!({"behavior": "allow",
+            "updatedInput": {"file_path": to, "content": "changed"}});
+        json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}})
+    };
+    assert_eq!(driven.answered_by(answer).await.len(), 2);
+    driven.end().await;
+    assert_eq!(world.read("c.txt"), "changed");
+    for name in ["a.txt", "b.txt", "no.txt"] {
+        assert!(!exists(world.project.path(), name), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn rules_that_come_with_an_answer_hold_from_the_next_call_on() {
+    let bash = |command: &str| calls("Bash", &json!({"command": command}).to_string());
+    let replies = [writes("a.txt"), writes("b.txt"), bash("touch c.txt"), bash("touch d.txt")];
+    let world = World::new(replies.into_iter().chain([says("done")]));
+    let mut driven = Driven::start(&world, &["--permission-prompt-tool", "stdio"]);
+    driven.say("go").await;
+    let rules = |behavior: &str, name: &str, inside: &str| {
+        json!({"type": "addRules", "behavior": behavior, "destination": "session",
+            "rules": [{"toolName": name, "ruleContent": inside}]})
+    };
+    let updates = [rules("deny", "Write", "b.txt"), rules("allow", "Bash", "touch:*")];
+    let asked = driven
+        .answered_by(|_| json!({"behavior": "allow", "updatedPermissions": updates.clone()}))
+        .await;
+    driven.end().await;
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    for (name, is_there) in [("a.txt", true), ("b.txt", false), ("c.txt", true), ("d.txt", true)] {
+        assert_eq!(exists(world.project.path(), name), is_there, "{name}");
+    }
+}
+
 #[tokio::test]
 async fn tools_live_in_the_program() {
     let world = World::new([calls("mcp__calc__add", r#"{"a": 1, "b": 2}"#), says("three")]);
@@ -266,6 +364,52 @@ async fn tools_live_in_the_program() {
 }
 
 #[tokio::test]
+async fn what_the_program_disallows_is_denied_in_every_mode() {
+    let read = calls("Read", r#"{"file_path": ".env"}"#);
+    let world = World::new([read, calls("mcp__calc__add", "{}"), says("done")]);
+    std::fs::write(world.project.path().join(".env"), "s3cret-of-env").unwrap();
+    let config = json!({"mcpServers": {"calc": {"type": "sdk", "name": "calc"}}}).to_string();
+    let args = [
+        "--dangerously-skip-permissions",
+        "--disallowedTools",
+        "Read(./.env)",
+        "mcp__calc,WebFetch(domain:example.com),NotebookEdit",
+        "--mcp-config",
+        &config,
+    ];
+    let mut driven = Driven::start(&world, &args);
+    driven.ask("i", json!({"subtype": "initialize"})).await;
+    driven.say("go").await;
+    loop {
+        let message = driven.next().await.unwrap();
+        if message["type"] == "result" {
+            break;
+        }
+        if message["request"]["subtype"] != "mcp_message" {
+            continue;
+        }
+        let rpc = &message["request"]["message"];
+        assert_ne!(rpc["method"], "tools/call");
+        let tools = json!([{"name": "add", "inputSchema": {"type": "object"}}]);
+        let response = json!({"jsonrpc": "2.0", "id": rpc["id"], "result": {"tools": tools}});
+        driven.reply(&message, json!({"mcp_response": response})).await;
+    }
+    let (_, said) = driven.end().await;
+    let sent = world.server.requests();
+    assert_eq!(sent.len(), 3, "{said:?}");
+    assert!(!names(&sent[0].json()).contains(&"mcp__calc__add".to_owned()));
+    let told = sent[1].json().to_string();
+    assert!(told.contains("fs.read(.env)") && !told.contains("s3cret-of-env"), "{told}");
+    for rule in ["Bash(a && b)", "Read(../x)", "Task(x)", "Bash(ls"] {
+        let run = world.run(&["claude", "-p", "hi", "--disallowedTools", rule]).await;
+        assert!(run.code == Some(2) && run.err.contains("cannot be enforced"), "{run:?}");
+    }
+    assert_eq!(world.server.requests().len(), 3);
+    let run = world.run(&["claude", "-p", "hi", "--allowedTools", "Bash(a && b)"]).await;
+    assert!(run.err.contains("allows nothing"), "{run:?}");
+}
+
+#[tokio::test]
 async fn sub_agents_are_told_with_the_call_that_started_them() {
     let arguments = json!({"description": "rev", "prompt": "look", "subagent_type": "rev"});
     let replies = [calls("Agent", &arguments.to_string()), says("from the agent"), says("done")];
@@ -292,6 +436,29 @@ async fn sub_agents_are_told_with_the_call_that_started_them() {
     assert_eq!(names(&request), ["Read"]);
     let init = said.iter().find(|it| it["subtype"] == "init").unwrap();
     assert!(init["tools"].as_array().unwrap().contains(&json!("Agent")));
+}
+
+#[tokio::test]
+async fn a_sub_agent_is_held_to_the_rules_of_its_definition() {
+    let task = |agent: &str| {
+        let task = json!({"description": "t", "prompt": "go", "subagent_type": agent});
+        calls("Agent", &task.to_string())
+    };
+    let bash = |command: &str| calls("Bash", &json!({"command": command}).to_string());
+    let replies = [task("t"), bash("touch a.txt"), bash("mkdir b"), says("did"), task("bad")];
+    let world = World::new(replies.into_iter().chain([says("done")]));
+    let mut driven = Driven::start(&world, &["--permission-prompt-tool", "stdio"]);
+    let agents = json!({"t": {"description": "t", "prompt": "You t0uch", "tools": ["Bash(touch:*)"]},
+        "bad": {"description": "b", "prompt": "You are bad", "permissionMode": "n0ne"}});
+    driven.ask("i", json!({"subtype": "initialize", "agents": agents})).await;
+    driven.say("go").await;
+    // What it asks is asked once, and the approval is for its call alone.
+    let asked = driven.answered_by(|_| json!({"behavior": "allow"})).await;
+    driven.end().await;
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(exists(world.project.path(), "a.txt") && !exists(world.project.path(), "b"));
+    let sent = world.server.requests().last().unwrap().json().to_string();
+    assert!(sent.contains("unknown mode `n0ne`"), "{sent}");
 }
 
 #[tokio::test]

@@ -245,6 +245,36 @@ async fn rules_for_certain_files_are_told_once_such_a_file_is_touched() {
 }
 
 #[tokio::test]
+async fn settings_of_other_assistants_are_taken_over_as_a_whole_or_not_at_all() {
+    let world = World::new([]);
+    let token = format!("ghp_{}", "c4naryR7tQ2mZx9LwV5bKp3HsN8dJf6GyT1u");
+    world.put_home(
+        ".config/opencode/opencode.json",
+        &r#"{"permission": {"bash": {"git push": "deny"}}, "mcp": {
+            "far": {"type": "remote", "url": "https://x.example/mcp?k=c4nary"},
+            "user": {"type": "remote", "url": "https://u:c4nary@x.example/mcp"},
+            "near": {"command": ["npx", "x", "--token", "c4nary", "T0KEN"]}}}"#
+            .replace("T0KEN", &token),
+    );
+    world.put_home(".config/opencode/command/fix.md", "the first");
+    world.put_home(".config/opencode/commands/fix.md", "the second");
+    let home = world.home.path();
+    let config = || std::fs::read_to_string(home.join(".config/gnoma/config.toml")).unwrap();
+    let (before, folder) = (config(), home.join(".config/gnoma/commands"));
+    // A file stands where the folder has to be.
+    std::fs::write(&folder, "").unwrap();
+    let failed = world.run(&["import", "opencode", "--write"]).await;
+    assert!(failed.code == Some(2) && failed.err.contains("nothing was taken over"), "{failed:?}");
+    assert_eq!(config(), before);
+    std::fs::remove_file(&folder).unwrap();
+    let written = world.run(&["import", "opencode", "--write"]).await;
+    assert!(written.code == Some(0) && written.out.contains("comes from"), "{written:?}");
+    assert!(!written.out.contains("c4nary"), "{}", written.out);
+    assert!(config().contains("git push") && config().contains("c4nary"), "{}", config());
+    assert_eq!(std::fs::read_to_string(folder.join("fix.md")).unwrap(), "the first");
+}
+
+#[tokio::test]
 async fn settings_of_other_assistants_are_shown_and_taken_over_whole() {
     let world = World::new([]);
     world.put_home(
@@ -271,7 +301,7 @@ async fn settings_of_other_assistants_are_shown_and_taken_over_whole() {
         "deny fs.read(.env)",
         "MCP server files: npx -y x",
         "~/.claude/settings.json: hooks",
-        "`deny Task`",
+        "deny elf.spawn (from `Task`)",
         "statusLine",
         "demo@m",
         "permission.mode plan",

@@ -2,6 +2,8 @@
 
 use std::{process::Stdio, time::Duration};
 
+use gnoma_core::StopReason;
+use gnoma_testkit::{Script, Wire};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
@@ -97,6 +99,63 @@ async fn sessions_are_asked_continued_and_looked_at_as_tools() {
     let third = served.call("continue", more).await;
     assert_eq!(third["structuredContent"]["answer"], "late", "{third}");
     assert!(world.last_request().iter().any(|(_, text)| text == "first answer"));
+    served.end().await;
+}
+
+#[tokio::test]
+async fn no_number_of_sessions_is_too_many() {
+    // More than are open at once.
+    const MANY: usize = 66;
+    let world = World::new((0..=MANY).map(|at| says(&format!("answer {at}"))));
+    let mut served = ToolClient::start(&world, &[]);
+    let mut first = None;
+    for at in 0..MANY {
+        let answer = served.call("ask", json!({"prompt": "go"})).await;
+        let facts = &answer["structuredContent"];
+        assert_eq!(facts["answer"], format!("answer {at}"), "{answer}");
+        first.get_or_insert_with(|| facts["session"].clone());
+    }
+    let more = json!({"session": first, "prompt": "and now"});
+    let more = served.call("continue", more).await;
+    assert_eq!(more["structuredContent"]["answer"], format!("answer {MANY}"), "{more}");
+    assert!(world.last_request().iter().any(|(_, text)| text == "answer 0"));
+    served.end().await;
+}
+
+#[tokio::test]
+async fn a_long_line_costs_one_error() {
+    let world = World::new([]);
+    let mut served = ToolClient::start(&world, &[]);
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    served.send(&json!("x".repeat(17 << 20))).await;
+    served.send(&ping).await;
+    let refused = served.answer().await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!(-32_600)));
+    assert_eq!(served.answer().await["result"], json!({}));
+    served.end().await;
+}
+
+#[tokio::test]
+async fn an_id_that_is_used_again_is_not_answered_twice() {
+    let slow = Script::text(["word "; 20]).stop(StopReason::EndTurn);
+    let slow = Wire::OpenAi.stream(&slow).pieces(30).every(Duration::from_millis(100));
+    let world = World::new([slow, says("second")]);
+    let mut served = ToolClient::start(&world, &[]);
+    let ask = |prompt: &str| {
+        let params = json!({"name": "ask", "arguments": {"prompt": prompt}});
+        json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
+    };
+    served.send(&ask("one")).await;
+    served.send(&ask("two")).await;
+    let refused = served.answer().await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!(-32_600)));
+    let answer = served.answer().await;
+    assert_eq!(answer["id"], 7);
+    assert!(answer["result"]["structuredContent"]["answer"].as_str().unwrap().contains("word"));
+    assert_eq!(world.server.requests().len(), 1);
+    // It may be used again once its call is over.
+    served.send(&ask("two")).await;
+    assert_eq!(served.answer().await["result"]["structuredContent"]["answer"], "second");
     served.end().await;
 }
 

@@ -4,29 +4,31 @@
 //! calls is a program: nobody can be asked, so what needs approval is refused. What is answered goes
 //! through the firewall. No resources, prompts, sampling or logging; no HTTP.
 
+mod calls;
 mod files;
+mod lines;
 mod talks;
 mod wire;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use gnoma_core::{
+    lines::Line,
     protocol::{SessionSpec, Start},
     store::SessionId,
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_host::{Project, Shared};
 use serde_json::{Map, Value, json};
-use tokio::{
-    io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    task::{AbortHandle, JoinSet},
-};
+use tokio::io::{AsyncWriteExt as _, BufReader};
 
 use self::{
+    calls::RunningCalls,
     files::FileTools,
+    lines::{ClientLines, MAX_LINE_BYTES},
     talks::Talks,
-    wire::{Incoming, ServedCall},
+    wire::ServedCall,
 };
 use crate::{
     args::TurnArgs,
@@ -35,10 +37,6 @@ use crate::{
     report::{self, Exit},
 };
 
-/// Longest line of a client, in bytes.
-const MAX_LINE_BYTES: u64 = 16 << 20;
-/// Most calls at once.
-const MAX_CALLS: usize = 32;
 /// How long a call waits for the end of a turn unless it says otherwise, and at the most, in seconds. Many
 /// clients give a call up after a minute.
 const USUAL_WAIT_S: u64 = 45;
@@ -67,84 +65,28 @@ pub(super) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
 }
 
 async fn serve(served: &Arc<ServedTools>) -> Result<Exit> {
-    let mut input = BufReader::new(tokio::io::stdin());
+    let mut lines = ClientLines::new(BufReader::new(tokio::io::stdin()));
     let mut output = tokio::io::stdout();
     let mut tools = own_tools();
     tools.extend(served.files.listed());
     let tools = Value::Array(tools);
     let mut calls = RunningCalls::default();
-    let mut line = Vec::new();
     loop {
         let answer = tokio::select! {
-            read = next_line(&mut input, &mut line) => {
-                if !read? {
-                    return Ok(Exit::Done);
+            line = lines.next() => match line? {
+                None => return Ok(Exit::Done),
+                Some(Line::TooLong) => Some(wire::too_long(MAX_LINE_BYTES)),
+                Some(Line::Whole(line)) => {
+                    let incoming = wire::read(&String::from_utf8_lossy(&line), &tools);
+                    calls.take(incoming, |call| answered(Arc::clone(served), call))
                 }
-                let incoming = wire::read(&String::from_utf8_lossy(&line), &tools);
-                line.clear();
-                calls.take(served, incoming)
-            }
-            Some(done) = calls.all.join_next() => done.ok().map(|(id, answer)| {
-                calls.by_id.remove(&id.to_string());
-                answer
-            }),
+            },
+            answer = calls.next() => answer,
         };
         if let Some(answer) = answer {
             let text = format!("{answer}\n");
             output.write_all(text.as_bytes()).await?;
             output.flush().await?;
-        }
-    }
-}
-
-/// The calls that run. Dropped, they end.
-#[derive(Default)]
-struct RunningCalls {
-    all: JoinSet<(Value, Value)>,
-    by_id: BTreeMap<String, AbortHandle>,
-}
-
-impl RunningCalls {
-    /// Does what a client wants; gives what is answered at once.
-    fn take(&mut self, served: &Arc<ServedTools>, incoming: Incoming) -> Option<Value> {
-        match incoming {
-            Incoming::Answered(answer) => Some(answer),
-            Incoming::Nothing => None,
-            Incoming::Cancelled(id) => {
-                if let Some(call) = self.by_id.remove(&id.to_string()) {
-                    call.abort();
-                }
-                None
-            }
-            Incoming::Call(call) if self.all.len() >= MAX_CALLS => {
-                let text = format!("{MAX_CALLS} calls run already; call again later");
-                let refused = wire::outcome(&text, true, None);
-                Some(wire::success(&call.id, refused, call.is_stateless))
-            }
-            Incoming::Call(call) => {
-                let id = call.id.to_string();
-                self.by_id.insert(id, self.all.spawn(answered(Arc::clone(served), call)));
-                None
-            }
-        }
-    }
-}
-
-/// Reads the next line that says something; false at the end. What was read stays in `line` when this is
-/// dropped.
-async fn next_line(input: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> Result<bool> {
-    loop {
-        let left = MAX_LINE_BYTES.saturating_sub(line.len() as u64);
-        let count = (&mut *input).take(left).read_until(b'\n', line).await?;
-        if count == 0 && left == 0 {
-            anyhow::bail!("a line of the client is longer than {} MiB", MAX_LINE_BYTES >> 20);
-        }
-        if count == 0 || line.ends_with(b"\n") {
-            if line.trim_ascii().is_empty() && count > 0 {
-                line.clear();
-                continue;
-            }
-            return Ok(!line.is_empty());
         }
     }
 }
@@ -192,8 +134,8 @@ fn own_tools() -> Vec<Value> {
     ]
 }
 
-/// The answer to a call, with the request's id.
-async fn answered(served: Arc<ServedTools>, call: ServedCall) -> (Value, Value) {
+/// The answer to a call.
+async fn answered(served: Arc<ServedTools>, call: ServedCall) -> Value {
     let ServedCall { id, tool, arguments, is_stateless } = call;
     let outcome = if served.files.has(&tool) {
         match served.files.call(&tool, &Value::Object(arguments)).await {
@@ -210,7 +152,7 @@ async fn answered(served: Arc<ServedTools>, call: ServedCall) -> (Value, Value) 
     let firewall = &served.firewall;
     let facts = facts.map(|facts| guarded(&facts, firewall));
     let result = wire::outcome(&firewall.text(&text), is_error, facts);
-    (id.clone(), wire::success(&id, result, is_stateless))
+    wire::success(&id, result, is_stateless)
 }
 
 /// Without secrets.

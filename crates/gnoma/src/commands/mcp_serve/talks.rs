@@ -24,6 +24,8 @@ use crate::continuing;
 
 /// Most sessions of a client.
 const MAX_TALKS: usize = 64;
+/// How long a session may take to close before another takes its place.
+const MAX_CLOSING: Duration = Duration::from_secs(10);
 /// Requests that may wait for a session.
 const MAX_WAITING: usize = 16;
 /// Most reasons of refusals that are told of a turn.
@@ -89,6 +91,17 @@ fn gap(text: &str) -> &'static str {
 struct Talk {
     requests: mpsc::Sender<Request>,
     seen: watch::Receiver<TalkSeen>,
+    /// How often something was said, what is still on its way included.
+    said: u64,
+    /// When it was used last, in uses of all sessions.
+    used: u64,
+}
+
+impl Talk {
+    fn is_working(&self) -> bool {
+        let seen = self.seen.borrow();
+        !seen.is_over && (seen.is_working || seen.turns < self.said)
+    }
 }
 
 /// The sessions of a client.
@@ -101,6 +114,11 @@ pub(super) struct Talks {
 #[derive(Default)]
 struct TalksState {
     talks: BTreeMap<SessionId, Talk>,
+    /// Sessions that are being opened.
+    opening: usize,
+    /// How many were opened.
+    opened: u64,
+    uses: u64,
     following: JoinSet<()>,
 }
 
@@ -116,15 +134,10 @@ impl Talks {
 
     /// Opens a session, a new one or a saved one.
     pub(super) async fn open(&self, start: Start) -> Result<SessionId, String> {
-        {
-            let mut state = self.state();
-            while state.following.try_join_next().is_some() {}
-            state.talks.retain(|_, talk| !talk.seen.borrow().is_over);
-            if state.talks.len() >= MAX_TALKS {
-                return Err(format!("{MAX_TALKS} sessions are open; `continue` one of them"));
-            }
-        }
-        let mut client = self.host.connect("mcp");
+        let place = self.place().await?;
+        // Requests are known by their client's name and number: under one name, a second session would be the
+        // first one again.
+        let mut client = self.host.connect(&format!("mcp-{}", place.number));
         let spec = SessionSpec { start, ..self.spec.clone() };
         let session = continuing::opened(&mut client, &spec).await.map_err(|error| error.cause)?;
         let attach = Request::Attach { from: None };
@@ -141,12 +154,46 @@ impl Talks {
             said: None,
         };
         state.following.spawn(following.run(wanted));
-        state.talks.insert(session.clone(), Talk { requests, seen });
+        state.uses += 1;
+        let used = state.uses;
+        state.talks.insert(session.clone(), Talk { requests, seen, said: 0, used });
         Ok(session)
     }
 
+    /// A place for one more session. Where there is none, the one that rests longest is closed: it is saved, and
+    /// goes on when something is said in it.
+    async fn place(&self) -> Result<OpeningPlace<'_>, String> {
+        loop {
+            let resting = {
+                let mut state = self.state();
+                while state.following.try_join_next().is_some() {}
+                state.talks.retain(|_, talk| !talk.seen.borrow().is_over);
+                if state.talks.len() + state.opening < MAX_TALKS {
+                    state.opening += 1;
+                    state.opened += 1;
+                    return Ok(OpeningPlace { talks: self, number: state.opened });
+                }
+                let resting = state.talks.iter().filter(|(_, talk)| !talk.is_working());
+                let longest = resting.min_by_key(|(_, talk)| talk.used).map(|(id, _)| id.clone());
+                longest.and_then(|id| state.talks.remove(&id))
+            };
+            let Some(Talk { requests, mut seen, .. }) = resting else {
+                return Err(format!(
+                    "{MAX_TALKS} sessions work; wait for the end of one with `status`, or `cancel` one"
+                ));
+            };
+            requests.send(Request::Close).await.ok();
+            timeout(MAX_CLOSING, seen.wait_for(|seen| seen.is_over)).await.ok();
+        }
+    }
+
     fn talk(&self, session: &SessionId) -> Option<Talk> {
-        self.state().talks.get(session).cloned()
+        let mut state = self.state();
+        state.uses += 1;
+        let used = state.uses;
+        let talk = state.talks.get_mut(session)?;
+        talk.used = used;
+        Some(talk.clone())
     }
 
     /// Whether the client talks to that session already.
@@ -156,14 +203,15 @@ impl Talks {
 
     /// Says something in a session. Gives the number of the turn.
     pub(super) fn say(&self, session: &SessionId, prompt: &str) -> Result<u64, String> {
-        let talk = self.talk(session).ok_or_else(|| unknown(session))?;
-        if talk.seen.borrow().is_working {
+        let mut state = self.state();
+        let talk = state.talks.get_mut(session).ok_or_else(|| unknown(session))?;
+        if talk.is_working() {
             return Err("a turn runs in this session; wait for its end, or `cancel` it".to_owned());
         }
         let request = Request::Send { content: vec![Content::text(prompt)] };
-        let turn = talk.seen.borrow().turns + 1;
         talk.requests.try_send(request).map_err(|_| "the session takes nothing".to_owned())?;
-        Ok(turn)
+        talk.said = talk.seen.borrow().turns + 1;
+        Ok(talk.said)
     }
 
     /// Stops the turn that runs in a session.
@@ -189,6 +237,19 @@ impl Talks {
     /// Ends all sessions, which save what they have.
     pub(super) async fn shut_down(&self) {
         self.host.shut_down().await;
+    }
+}
+
+/// The place of a session that is being opened.
+struct OpeningPlace<'a> {
+    talks: &'a Talks,
+    /// Of all that were opened.
+    number: u64,
+}
+
+impl Drop for OpeningPlace<'_> {
+    fn drop(&mut self) {
+        self.talks.state().opening -= 1;
     }
 }
 

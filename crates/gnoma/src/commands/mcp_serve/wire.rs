@@ -16,6 +16,7 @@ const PARSE_ERROR: i64 = -32_700;
 const INVALID_REQUEST: i64 = -32_600;
 const METHOD_NOT_FOUND: i64 = -32_601;
 const INVALID_PARAMS: i64 = -32_602;
+const INTERNAL_ERROR: i64 = -32_603;
 const UNSUPPORTED_VERSION: i64 = -32_022;
 
 const INSTRUCTIONS: &str = "`ask` gives a task to gnoma, a coding agent that works in this project by itself; `continue` goes on \
@@ -162,6 +163,23 @@ pub(super) fn success(id: &Value, mut result: Value, is_stateless: bool) -> Valu
 
 fn failure(id: &Value, code: i64, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+}
+
+/// The answer to a line that is not read.
+pub(super) fn too_long(max_bytes: usize) -> Value {
+    let text = format!("a line may have at most {} MiB", max_bytes >> 20);
+    failure(&Value::Null, INVALID_REQUEST, &text)
+}
+
+/// The answer to a call under the id of one that runs. It has no id: under that one the other call is answered.
+pub(super) fn reused(id: &Value) -> Value {
+    let text = format!("a call with the id {id} runs already; each request needs an id of its own");
+    failure(&Value::Null, INVALID_REQUEST, &text)
+}
+
+/// The answer to a call that ended without any.
+pub(super) fn crashed(id: &Value) -> Value {
+    failure(id, INTERNAL_ERROR, "the call crashed; this is a bug in gnoma")
 }
 
 /// The result of a call.

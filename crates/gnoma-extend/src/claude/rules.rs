@@ -1,0 +1,219 @@
+//! Rules about permissions as that program writes them, such as `Bash(npm test:*)`, in gnoma's words. The one
+//! place where they are read: flags, answers, lists in Markdown files, settings that are taken over.
+//! Whether what comes out is a rule is for the guard to say.
+
+use std::fmt;
+
+use super::shape::our_name;
+use crate::{front_matter::listed, names};
+
+/// What rules about tools of MCP servers begin with.
+const SERVER: &str = "mcp__";
+/// What stands between a server and its tool.
+const BETWEEN: &str = "__";
+
+/// Why a rule of theirs is none of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleFault {
+    /// They have no tool of that name that gnoma has, too.
+    NoTool(String),
+    /// gnoma's rules cannot say it; why.
+    Unsayable(&'static str),
+}
+
+impl fmt::Display for RuleFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTool(name) => write!(f, "gnoma has no tool `{name}`"),
+            Self::Unsayable(why) => f.write_str(why),
+        }
+    }
+}
+
+/// A rule such as `Bash(git add:*)`, `Read(./.env)` or `mcp__git` as rules of ours: all of them together are
+/// about what it is about.
+///
+/// # Errors
+/// Why there are none like it.
+pub fn our_rules(theirs: &str) -> Result<Vec<String>, RuleFault> {
+    let (name, inside) = parts(theirs)?;
+    if let Some(rest) = name.strip_prefix(SERVER) {
+        return match inside {
+            None => Ok(vec![of_server(name, rest)]),
+            Some(_) => Err(RuleFault::Unsayable(
+                "a rule about tools of an MCP server takes nothing in brackets",
+            )),
+        };
+    }
+    let mut ours: Vec<&str> = names::all_ours(name).collect();
+    let other = our_name(name);
+    if ours.is_empty() && other != name {
+        ours.push(other);
+    }
+    if ours.is_empty() {
+        return Err(RuleFault::NoTool(name.to_owned()));
+    }
+    let body = inside.map(|inside| body(name, inside)).transpose()?;
+    let rule = |own: &str| match &body {
+        Some(body) => format!("{own}({body})"),
+        None => own.to_owned(),
+    };
+    Ok(ours.into_iter().map(rule).collect())
+}
+
+/// The name, and what stands in the brackets where that is not everything.
+fn parts(theirs: &str) -> Result<(&str, Option<&str>), RuleFault> {
+    let theirs = theirs.trim();
+    let Some((name, rest)) = theirs.split_once('(') else { return Ok((theirs, None)) };
+    let inside = rest.strip_suffix(')');
+    let inside = inside.ok_or(RuleFault::Unsayable("its bracket is not closed at its end"))?.trim();
+    let is_all = matches!(inside, "" | "*" | ":*" | "domain:*");
+    Ok((name.trim(), (!is_all).then_some(inside)))
+}
+
+/// A rule about a server, a tool of one, or a glob of such names.
+fn of_server(name: &str, rest: &str) -> String {
+    match rest.split_once(BETWEEN).unwrap_or((rest, "*")) {
+        (server, tool) if server.contains('*') || (tool.contains('*') && tool != "*") => {
+            name.to_owned()
+        }
+        (server, tool) => format!("mcp({server}:{tool})"),
+    }
+}
+
+/// What stands in the brackets, as ours.
+fn body(name: &str, inside: &str) -> Result<String, RuleFault> {
+    match name {
+        "Bash" => Ok(match inside.strip_suffix(":*") {
+            // `git add:*` is any `git add …`.
+            Some(words) => format!("{words} *"),
+            None => inside.to_owned(),
+        }),
+        "WebFetch" => Ok(inside.strip_prefix("domain:").unwrap_or(inside).to_owned()),
+        "Skill" => Err(RuleFault::Unsayable("gnoma has no rules about single skills")),
+        "Task" | "Agent" => Err(RuleFault::Unsayable("gnoma has no rules about single agents")),
+        "Read" | "Write" | "Edit" | "MultiEdit" | "Grep" | "Glob" | "LS" => path(inside),
+        _ => Err(RuleFault::Unsayable("gnoma's rules about this tool take nothing in brackets")),
+    }
+}
+
+/// Two slashes begin an absolute path, one begins at the project.
+fn path(inside: &str) -> Result<String, RuleFault> {
+    if inside.starts_with('!') || inside.contains(['[', ']', '\\']) {
+        return Err(RuleFault::Unsayable(
+            "in paths only `*`, `**` and `?` stand for something else in gnoma's rules",
+        ));
+    }
+    Ok(match inside.strip_prefix("//") {
+        Some(rest) => format!("/{rest}"),
+        None => match inside.trim_start_matches("./").trim_start_matches('/') {
+            "" => ".".to_owned(),
+            path => path.to_owned(),
+        },
+    })
+}
+
+/// The tools that a list such as `Bash(git add:*), Read` names, as our rules write them; tools of servers go
+/// by their names. What cannot be said is left out: a list permits what it names and nothing else.
+#[must_use]
+pub fn tool_list(text: &str) -> Vec<String> {
+    let by_commas = listed(text);
+    // The specification of skills separates with spaces, others with commas.
+    let parts: Vec<String> = match &*by_commas {
+        [one] => spaced(one),
+        _ => by_commas,
+    };
+    parts.iter().filter(|part| !part.is_empty()).filter_map(|part| listed_tool(part)).collect()
+}
+
+fn listed_tool(part: &str) -> Option<String> {
+    if let Some(rest) = part.strip_prefix(SERVER) {
+        let is_whole = !rest.contains(BETWEEN) && !rest.contains('*');
+        return Some(format!("{part}{}", if is_whole { "__*" } else { "" }));
+    }
+    match our_rules(part) {
+        // The tool of that name alone: who may edit files may not write new ones for it.
+        Ok(rules) => rules.into_iter().next(),
+        Err(RuleFault::NoTool(_)) => Some(part.to_owned()),
+        Err(RuleFault::Unsayable(_)) => None,
+    }
+}
+
+/// The parts of a text between spaces that stand in no brackets.
+fn spaced(text: &str) -> Vec<String> {
+    let (mut parts, mut depth) = (vec![String::new()], 0_usize);
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => (),
+        }
+        if c.is_whitespace() && depth == 0 {
+            parts.push(String::new());
+        } else if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_become_ours() {
+        for (theirs, ours) in [
+            ("Bash(npm run test:*)", "bash(npm run test *)"),
+            ("Bash(git push origin main)", "bash(git push origin main)"),
+            ("Bash(echo (a))", "bash(echo (a))"),
+            ("Bash(:*)", "bash"),
+            ("Read(./.env)", "fs.read(.env)"),
+            ("Read(//etc/**)", "fs.read(/etc/**)"),
+            ("Read(~/.ssh/**)", "fs.read(~/.ssh/**)"),
+            ("Read(/)", "fs.read(.)"),
+            ("Edit(/src/**)", "fs.edit(src/**) fs.write(src/**)"),
+            ("MultiEdit(a)", "fs.edit(a)"),
+            ("WebFetch(domain:example.com)", "web(example.com)"),
+            ("WebFetch(domain:*)", "web"),
+            ("Task", "elf.spawn agent"),
+            ("AskUserQuestion", "ask"),
+            ("mcp__git", "mcp(git:*)"),
+            ("mcp__git__*", "mcp(git:*)"),
+            ("mcp__git__log", "mcp(git:log)"),
+            ("mcp__git__get_*", "mcp__git__get_*"),
+            ("mcp__*", "mcp__*"),
+        ] {
+            assert_eq!(our_rules(theirs).map(|all| all.join(" ")).as_deref(), Ok(ours), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_said_so() {
+        for theirs in [
+            "Bash(ls",
+            "Bash(ls) x",
+            "Task(x)",
+            "Skill(x)",
+            "Read(src/[a-z].rs)",
+            "Read(!a)",
+            "AskUserQuestion(a)",
+            "mcp__git(log)",
+        ] {
+            assert!(matches!(our_rules(theirs), Err(RuleFault::Unsayable(_))), "{theirs}");
+        }
+        for theirs in ["WebSearch", "TodoWrite(x)", "bash", ""] {
+            assert!(matches!(our_rules(theirs), Err(RuleFault::NoTool(_))), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn lists_of_tools_become_rules() {
+        let rules = ["bash(git add *)", "bash(npm test)", "fs.read", "fs.edit"];
+        assert_eq!(tool_list("Bash(git add:*), Bash(npm test), Read, Edit"), rules);
+        assert_eq!(tool_list("Bash(git add:*) Bash(npm test) Read Edit"), rules);
+        assert_eq!(tool_list("Bash(*)"), ["bash"]);
+        let named = ["mcp__git__*", "mcp__git__log", "fs.ls"];
+        assert_eq!(tool_list("mcp__git, mcp__git__log, fs.ls, Skill(x)"), named);
+    }
+}

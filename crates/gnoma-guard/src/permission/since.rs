@@ -1,0 +1,68 @@
+//! Rules that are added while sessions run, by whoever drives them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::rule::{Rule, RuleAction};
+
+/// Most rules that are added so.
+const MAX_RULES: usize = 1_000;
+
+/// Rules that hold from the next call on, in every session that was given them. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct RulesSince(Arc<Mutex<Vec<Rule>>>);
+
+impl RulesSince {
+    /// Adds a rule; whether there was room for it.
+    #[must_use]
+    pub fn add(&self, rule: Rule) -> bool {
+        let mut rules = self.rules();
+        let is_known = rules.contains(&rule);
+        let has_room = is_known || rules.len() < MAX_RULES;
+        if has_room && !is_known {
+            rules.push(rule);
+        }
+        has_room
+    }
+
+    /// Takes back what was added; whether it was there.
+    #[must_use]
+    pub fn remove(&self, rule: &Rule) -> bool {
+        let mut rules = self.rules();
+        let before = rules.len();
+        rules.retain(|known| known != rule);
+        rules.len() < before
+    }
+
+    /// Takes back all that were added with this action.
+    pub fn clear(&self, action: RuleAction) {
+        self.rules().retain(|known| known.action != action);
+    }
+
+    pub(super) fn all(&self) -> Vec<Rule> {
+        self.rules().clone()
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Vec<Rule>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::permission::{Origin, Permissions};
+
+    #[test]
+    fn rules_come_and_go_while_a_session_runs() {
+        let since = RulesSince::default();
+        let permissions = Arc::new(Permissions::default().with_since(since.clone()));
+        let rule = |action, text| Rule::parse(action, text, Origin::Session).unwrap();
+        let now = || Permissions::now(&permissions).rules().to_vec();
+        assert!(now().is_empty());
+        let (deny, allow) = (rule(RuleAction::Deny, "bash"), rule(RuleAction::Allow, "fs.read"));
+        assert!(since.add(deny.clone()) && since.add(deny.clone()) && since.add(allow.clone()));
+        assert_eq!(now(), [deny.clone(), allow.clone()]);
+        since.clear(RuleAction::Allow);
+        assert!(!since.remove(&allow) && since.remove(&deny) && now().is_empty());
+    }
+}

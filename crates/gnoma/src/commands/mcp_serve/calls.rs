@@ -1,0 +1,104 @@
+//! The calls of a client that run.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tokio::task::{AbortHandle, Id, JoinSet};
+
+use super::wire::{self, Incoming, ServedCall};
+
+/// Most calls at once.
+const MAX_CALLS: usize = 32;
+
+/// The calls that run. Dropped, they end.
+#[derive(Default)]
+pub(super) struct RunningCalls {
+    all: JoinSet<Value>,
+    by_id: BTreeMap<String, RunningCall>,
+}
+
+struct RunningCall {
+    /// The request's id.
+    id: Value,
+    task: AbortHandle,
+}
+
+impl RunningCalls {
+    /// Does what a client wants, a call by `run`; gives what is answered at once.
+    pub(super) fn take<F>(
+        &mut self,
+        incoming: Incoming,
+        run: impl FnOnce(ServedCall) -> F,
+    ) -> Option<Value>
+    where
+        F: Future<Output = Value> + Send + 'static,
+    {
+        match incoming {
+            Incoming::Answered(answer) => Some(answer),
+            Incoming::Nothing => None,
+            Incoming::Cancelled(id) => {
+                if let Some(call) = self.by_id.remove(&id.to_string()) {
+                    call.task.abort();
+                }
+                None
+            }
+            Incoming::Call(call) if self.by_id.contains_key(&call.id.to_string()) => {
+                Some(wire::reused(&call.id))
+            }
+            Incoming::Call(call) if self.all.len() >= MAX_CALLS => {
+                let text = format!("{MAX_CALLS} calls run already; call again later");
+                let refused = wire::outcome(&text, true, None);
+                Some(wire::success(&call.id, refused, call.is_stateless))
+            }
+            Incoming::Call(call) => {
+                let id = call.id.clone();
+                let task = self.all.spawn(run(call));
+                self.by_id.insert(id.to_string(), RunningCall { id, task });
+                None
+            }
+        }
+    }
+
+    /// The next answer; `None` where a call ended that nobody wants any more. Waits where none runs. Safe to
+    /// drop.
+    pub(super) async fn next(&mut self) -> Option<Value> {
+        match self.all.join_next_with_id().await {
+            None => std::future::pending().await,
+            Some(Ok((task, answer))) => self.ended(task).map(|_| answer),
+            Some(Err(error)) => self.ended(error.id()).map(|id| wire::crashed(&id)),
+        }
+    }
+
+    /// The request's id of a call that has ended, unless it was cancelled.
+    fn ended(&mut self, task: Id) -> Option<Value> {
+        let is_it = |_: &String, call: &mut RunningCall| call.task.id() == task;
+        self.by_id.extract_if(.., is_it).next().map(|(_, call)| call.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    fn call(id: u64) -> Incoming {
+        let arguments = Map::new();
+        let (tool, is_stateless) = ("ask".to_owned(), false);
+        Incoming::Call(ServedCall { id: id.into(), tool, arguments, is_stateless })
+    }
+
+    #[tokio::test]
+    async fn every_call_that_is_wanted_is_answered_once() {
+        let mut calls = RunningCalls::default();
+        assert_eq!(calls.take(call(1), |_| async { panic!("on purpose") }), None);
+        assert_eq!(calls.next().await.unwrap()["id"], 1);
+        assert_eq!(calls.take(call(1), |_| std::future::pending()), None);
+        let refused = calls.take(call(1), |_| std::future::pending()).unwrap();
+        assert_eq!((&refused["id"], refused["error"].is_object()), (&Value::Null, true));
+        assert_eq!(calls.take(Incoming::Cancelled(json!(1)), |_| std::future::pending()), None);
+        assert_eq!(calls.next().await, None);
+        assert_eq!(calls.take(call(1), |_| async { json!("done") }), None);
+        assert_eq!(calls.next().await, Some(json!("done")));
+    }
+}

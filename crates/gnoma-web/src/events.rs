@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use crate::{
+    access::Admitted,
     limits::{SIGN_OF_LIFE, WRITE_BYTES},
     route::StreamQuery,
 };
@@ -38,24 +39,30 @@ pub(crate) fn ask(client: &mut Client, wanted: StreamQuery) -> Result<Attaching,
 /// Which session each request to attach is for.
 pub(crate) struct Attaching(Vec<(RequestId, SessionId)>);
 
-/// Tells what happens, beginning with `hello`. Ends when the connection to the host does.
+/// Tells what happens, beginning with `hello`. Ends when the connection to the host does, and when whoever
+/// listens would not be let in any more.
 pub(crate) fn stream(
     client: Client,
     asked: Attaching,
     hello: &Value,
+    admitted: Admitted,
     permit: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Bytes> + Send + use<> {
     let mut first = Vec::new();
     write("hello", None, hello, &mut first);
     let (requests, messages) = client.split();
     // The requests are kept: without them the host would end the connection.
-    let state = (Some(first), messages, asked, (requests, permit));
-    futures_util::stream::unfold(state, |(first, mut messages, asked, kept)| async move {
+    let state = (Some(first), messages, asked, admitted, (requests, permit));
+    futures_util::stream::unfold(state, |(first, mut messages, asked, admitted, kept)| async move {
         let bytes = match first {
             Some(first) => first,
-            None => more(&mut messages, &asked).await?,
+            None => tokio::select! {
+                () = admitted.over() => return None,
+                more = more(&mut messages, &asked) => more?,
+            },
         };
-        Some((Bytes::from(bytes), (None, messages, asked, kept)))
+        let state = (None, messages, asked, admitted, kept);
+        state.3.holds().then(|| (Bytes::from(bytes), state))
     })
 }
 

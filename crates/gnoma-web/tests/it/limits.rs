@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use gnoma_web::Rights;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::support::{Served, answered};
+use super::support::{MAX_WAIT, Served, answered};
 
 /// More connections than are taken.
 const MANY: usize = 300;
@@ -44,6 +44,37 @@ async fn huge_bodies_and_heads_are_refused_before_they_are_read() {
     let many: Vec<(&str, &str)> = (0..200).map(|_| ("X-Many", "1")).collect();
     assert_eq!(served.ask("GET /", &many, b"").await.status, 431);
     served.still_serves().await;
+}
+
+#[tokio::test]
+async fn who_may_only_watch_is_not_read_and_takes_nobodys_place() {
+    let served = Served::new().await;
+    let bearer = served.token(Rights::Watch);
+    let head = |path: &str, bytes: usize| {
+        format!(
+            "POST /api/v1/{path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {bearer}\r\nContent-Length: {bytes}\r\n\r\n{{",
+            served.address
+        )
+    };
+    for (path, bytes, status) in
+        [("sessions/s/send", 100, "403"), ("process/open", 100, "403"), ("messages", 8_000, "413")]
+    {
+        let mut stream = served.connect().await;
+        stream.write_all(head(path, bytes).as_bytes()).await.unwrap();
+        let mut start = [0; 12];
+        let read = tokio::time::timeout(MAX_WAIT, stream.read_exact(&mut start)).await;
+        read.unwrap_or_else(|_| panic!("{path} is read")).unwrap();
+        assert_eq!(&start[9..], status.as_bytes(), "{path}");
+    }
+    // More than there are places, of which nothing more ever comes.
+    let mut slow = Vec::new();
+    for _ in 0..20 {
+        let mut stream = served.connect().await;
+        stream.write_all(head("messages", 100).as_bytes()).await.unwrap();
+        slow.push(stream);
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::timeout(Duration::from_secs(5), served.still_serves()).await.expect("it waits");
 }
 
 #[tokio::test]

@@ -37,6 +37,8 @@ pub(crate) const BODY_PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) const WRITE_PATIENCE: Duration = Duration::from_secs(20);
 /// How long a request may take that is not an event stream. Connections are tried, models asked.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(180);
+/// How long a piece of a text waits for those that follow: about a frame of a screen.
+pub(crate) const TICK: Duration = Duration::from_millis(16);
 /// Between two signs of life of a stream on which nothing happens.
 pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
 /// Between two looks whether the token is still the same where nobody asks for anything.

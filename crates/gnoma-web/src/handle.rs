@@ -76,9 +76,9 @@ impl Places {
     }
 }
 
-/// Answers requests. Clones share their limits.
+/// Answers requests, wherever they come from. Clones share their limits.
 #[derive(Clone)]
-pub(crate) struct Handler {
+pub struct Handler {
     site: Arc<dyn Site>,
     access: Arc<Access>,
     steering: Places,
@@ -86,7 +86,9 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
-    pub(crate) fn new(site: Arc<dyn Site>, access: Arc<Access>) -> Self {
+    /// Answers those that are let in, by what the site has.
+    #[must_use]
+    pub fn new(site: Arc<dyn Site>, access: Arc<Access>) -> Self {
         Self {
             site,
             access,
@@ -103,7 +105,7 @@ impl Handler {
     }
 
     /// Answers a request, whatever it is.
-    pub(crate) async fn answer<B>(&self, request: Request<B>) -> HttpResponse
+    pub async fn answer<B>(&self, request: Request<B>) -> HttpResponse
     where
         B: Body<Data = Bytes> + Unpin,
     {

@@ -24,7 +24,8 @@ mod stall;
 
 pub use self::{
     access::{Access, Rights, Token, Tokens},
+    body::Outgoing,
     carried::SETTINGS,
-    handle::Site,
+    handle::{Handler, Site},
     server::serve,
 };

@@ -260,6 +260,36 @@ async fn new_links_end_the_old_ones_at_servers_that_run() {
     assert_eq!(page.asks(&other.tokens[0], "process/list", &json!({})).0, 401, "there is none");
 }
 
+/// Where a process listens over TCP, as the kernel writes it: hexadecimal addresses and ports.
+#[cfg(target_os = "linux")]
+fn listening(pid: u32) -> Vec<String> {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let open: Vec<_> = open.filter_map(|it| std::fs::read_link(it.ok()?.path()).ok()).collect();
+    let mut all = Vec::new();
+    for table in ["tcp", "tcp6"] {
+        let table = std::fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
+        for line in table.lines().skip(1) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_own = open.iter().any(|it| it.as_os_str() == &*format!("socket:[{}]", words[9]));
+            if words[3] == "0A" && is_own {
+                all.push(words[1].to_owned());
+            }
+        }
+    }
+    all
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn it_listens_for_this_machine_alone() {
+    let world = World::new([says("Hello.")]);
+    for arguments in [&["web", "--port", "0"][..], &["serve", "--http", "127.0.0.1:0"]] {
+        let page = Page::starts(&world, arguments);
+        let port: u16 = page.address.rsplit(':').next().unwrap().parse().unwrap();
+        assert_eq!(listening(page.child.id()), [format!("0100007F:{port:04X}")], "{arguments:?}");
+    }
+}
+
 /// What is done at the machine itself, over both ways that a request can come.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_takes_a_person_at_the_machine_is_refused_over_http() {

@@ -8,3 +8,4 @@ pub mod engine;
 pub mod guard;
 pub mod llm;
 pub mod serve;
+pub mod web;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gnoma_core::{
     lines::Line,
-    protocol::{Client, Reply, RequestError, RequestId, ServerMessage},
+    protocol::{Client, Reply, RequestError, RequestErrorKind, RequestId, ServerMessage},
     store::SessionId,
 };
 use serde_json::{Value, value::RawValue};
@@ -107,6 +107,7 @@ impl Agent {
     /// Takes in a message of the host.
     pub fn message(&mut self, message: ServerMessage) {
         let state = &mut self.0;
+        state.send_waiting();
         let session = match &message {
             ServerMessage::Event(envelope) => envelope.session.clone(),
             ServerMessage::Snapshot(view) => view.session.clone(),
@@ -129,6 +130,12 @@ impl Agent {
         }
         state.perform(&session, fx);
         stored::leave_resting(state);
+    }
+
+    /// Whether the host has not taken yet what the client wants. It is not heard until then.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.0.is_behind()
     }
 
     /// Whether running calls have said something that is not shown yet.
@@ -160,9 +167,10 @@ impl Agent {
     /// Waits until the host has heard that its sessions are left, but not long.
     pub async fn left(&mut self) {
         let heard = async {
-            while !self.0.asked.is_empty()
+            while (self.is_behind() || !self.0.asked.is_empty())
                 && let Some(message) = self.next().await
             {
+                self.0.send_waiting();
                 if let ServerMessage::Reply { id, .. } = message {
                     self.0.asked.remove(&id);
                 }
@@ -273,6 +281,11 @@ fn reply(state: &mut AgentState, id: RequestId, result: Result<Reply, RequestErr
         HostAsked::Stored { request, folder, from } => {
             let answer = stored::listed(state, result, folder.as_deref(), from);
             state.answer(&request, &answer);
+        }
+        HostAsked::Answer(question) => {
+            if result.is_err_and(|error| error.kind == RequestErrorKind::Busy) {
+                state.not_answered(question);
+            }
         }
         HostAsked::Delete { session, request } => {
             let answer = stored::deleted(state, &session, result);

@@ -138,7 +138,7 @@ fn form(session: &str, call: &str, question: &Question) -> Value {
 }
 
 /// What the client's answer says. Whatever cannot be read is no approval.
-pub(crate) fn answer(offers: Offers, result: Result<&RawValue, &str>) -> PermissionAnswer {
+pub(crate) fn answer(offers: &Offers, result: Result<&RawValue, &str>) -> PermissionAnswer {
     let deny = |reason: &str| PermissionAnswer::Deny { reason: reason.to_owned() };
     let Ok(result) = result else { return deny("the client could not ask the person") };
     match offers {
@@ -148,7 +148,7 @@ pub(crate) fn answer(offers: Offers, result: Result<&RawValue, &str>) -> Permiss
             };
             let place = outcome.option_id.as_deref().and_then(|id| id.parse::<usize>().ok());
             let chosen = place.filter(|_| outcome.outcome == "selected");
-            chosen.and_then(|place| answers.into_iter().nth(place)).unwrap_or_else(|| deny(""))
+            chosen.and_then(|place| answers.get(place).cloned()).unwrap_or_else(|| deny(""))
         }
         Offers::Form => {
             let Ok(Elicited { action, content }) = serde_json::from_str(result.get()) else {
@@ -212,7 +212,7 @@ mod tests {
         (ask("s", question, forms, &mut translator, &mut out), out)
     }
 
-    fn said(offers: Offers, json: &str) -> PermissionAnswer {
+    fn said(offers: &Offers, json: &str) -> PermissionAnswer {
         answer(offers, Ok(&RawValue::from_string(json.to_owned()).unwrap()))
     }
 
@@ -229,7 +229,7 @@ mod tests {
         let kinds = asking.params["options"].as_array().unwrap().iter();
         let kinds: Vec<_> = kinds.map(|option| option["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["allow_once", "allow_always", "reject_once"]);
-        assert_eq!(said(asking.offers, &selected("1")), PermissionAnswer::Always);
+        assert_eq!(said(&asking.offers, &selected("1")), PermissionAnswer::Always);
     }
 
     #[test]
@@ -243,11 +243,11 @@ mod tests {
             r#"{"outcome":{"outcome":"cancelled","optionId":"0"}}"#,
             r#"{"outcome":{"outcome":"selected"}}"#,
         ] {
-            assert!(deny(said(asked(&question(), false).0.offers, wrong)), "{wrong}");
+            assert!(deny(said(&asked(&question(), false).0.offers, wrong)), "{wrong}");
         }
-        assert!(deny(answer(asked(&question(), false).0.offers, Err("no"))));
+        assert!(deny(answer(&asked(&question(), false).0.offers, Err("no"))));
         assert_eq!(
-            said(asked(&question(), false).0.offers, &selected("0")),
+            said(&asked(&question(), false).0.offers, &selected("0")),
             PermissionAnswer::Allow
         );
     }
@@ -261,14 +261,14 @@ mod tests {
         assert_eq!(form.params["requestedSchema"]["properties"]["choice"]["enum"][1], "blue");
         let text = |text: &str| PermissionAnswer::Text { text: text.to_owned() };
         assert_eq!(
-            said(form.offers, r#"{"action":"accept","content":{"choice":"red","answer":" "}}"#),
+            said(&form.offers, r#"{"action":"accept","content":{"choice":"red","answer":" "}}"#),
             text("red")
         );
-        let declined = said(asked(&question, true).0.offers, r#"{"action":"decline"}"#);
+        let declined = said(&asked(&question, true).0.offers, r#"{"action":"decline"}"#);
         assert!(matches!(declined, PermissionAnswer::Deny { .. }));
         let (buttons, _) = asked(&question, false);
         assert_eq!(buttons.params["toolCall"]["title"], "Which?");
-        assert_eq!(said(buttons.offers, &selected("1")), text("blue"));
+        assert_eq!(said(&buttons.offers, &selected("1")), text("blue"));
     }
 
     #[test]
@@ -281,7 +281,7 @@ mod tests {
         let asking = ask("s", &question, false, &mut translator, &mut out);
         assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
         let part = PermissionAnswer::Part { names: vec!["b.txt".into()] };
-        assert_eq!(said(asking.offers, &selected("2")), part);
+        assert_eq!(said(&asking.offers, &selected("2")), part);
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub async fn run(
     loop {
         let waiting = std::mem::take(agent.out());
         let is_writing = !waiting.is_empty();
+        let is_heard = waiting.len() < MAX_OUT_BYTES && !agent.is_behind();
         let shows = async {
             match show_at {
                 Some(at) => sleep_until(at).await,
@@ -45,7 +46,7 @@ pub async fn run(
         let woke = tokio::select! {
             biased;
             written = output.write(&waiting), if is_writing => RunEvent::Written(written?),
-            read = input.read(&mut buffer), if waiting.len() < MAX_OUT_BYTES => RunEvent::Read(read?),
+            read = input.read(&mut buffer), if is_heard => RunEvent::Read(read?),
             message = agent.next(), if waiting.len() < MAX_TOLD_BYTES => RunEvent::Told(message),
             () = shows => RunEvent::Show,
         };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    Event, Message, Role,
+    CallId, Event, Message, Role,
     info::CommandInfo,
     protocol::{Follower, Question, Reply, Request, RequestError, ServerMessage, SessionView},
     session::{NoticeLevel, Outcome, SessionState},
@@ -109,6 +109,11 @@ impl ClientSession {
     /// Whether it has ended.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.stage, Stage::Ended)
+    }
+
+    /// Whether it waits for an answer about a call.
+    pub(crate) fn asks(&self, call: &CallId) -> bool {
+        self.view.questions().any(|question| question.call.id == *call)
     }
 
     /// Takes in what the host tells of it.

@@ -1,13 +1,13 @@
 //! What the agent holds between messages, and how effects and answers leave it.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     path::{Path, PathBuf},
 };
 
 use gnoma_core::{
     CallId,
-    protocol::{Client, Request, RequestId, SessionSpec},
+    protocol::{Client, Request, RequestError, RequestErrorKind, RequestId, SessionSpec},
     session::{PermissionAnswer, PermissionMode},
     store::SessionId,
 };
@@ -26,6 +26,8 @@ use crate::{
 
 /// Sessions of which the folder is kept in mind.
 const MAX_FOLDERS: usize = 8_192;
+/// Requests that wait for the host to take them. The client is not heard meanwhile, and nothing waits twice.
+const MAX_UNSENT: usize = 1_024;
 
 /// What an agent is started with.
 #[derive(Clone, Debug)]
@@ -54,16 +56,17 @@ pub(crate) struct AgentState {
     /// Where the sessions belong that the client was told of.
     folders: HashMap<SessionId, PathBuf>,
     questions: HashMap<u64, AskedQuestion>,
+    /// What the host had no room for yet, in its order.
+    unsent: VecDeque<(Option<SessionId>, Request, HostAsked)>,
     next_id: u64,
     out: Vec<u8>,
 }
 
 /// A question that the client puts to the person.
 #[derive(Debug)]
-struct AskedQuestion {
+pub(crate) struct AskedQuestion {
     session: SessionId,
-    call: CallId,
-    offers: Offers,
+    asking: Box<Asking>,
 }
 
 /// What a reply of the host is for.
@@ -89,6 +92,8 @@ pub(crate) enum HostAsked {
     Living,
     /// Stored sessions, from that place on; under the folder that was asked for.
     Stored { request: RpcId, folder: Option<String>, from: usize },
+    /// A question is answered.
+    Answer(AskedQuestion),
     /// A session is deleted.
     Delete { session: SessionId, request: RpcId },
     /// Nobody waits for it.
@@ -115,6 +120,7 @@ impl AgentState {
             watches: false,
             folders: HashMap::new(),
             questions: HashMap::new(),
+            unsent: VecDeque::new(),
             next_id: 1,
             out: Vec::new(),
         }
@@ -158,7 +164,15 @@ impl AgentState {
         for_request: &RpcId,
         asked: HostAsked,
     ) -> bool {
-        match self.client.request(session, request) {
+        self.send_waiting();
+        // Nothing overtakes what waits.
+        let sent = if self.unsent.is_empty() {
+            self.client.request(session, request)
+        } else {
+            let cause = "too many requests wait for the session";
+            Err(RequestError::new(RequestErrorKind::Busy, cause))
+        };
+        match sent {
             Ok(id) => {
                 self.asked.insert(id, asked);
                 true
@@ -170,11 +184,31 @@ impl AgentState {
         }
     }
 
-    /// Asks the host for something that nobody waits for.
+    /// Asks the host for something that nobody waits for, once it has room for that.
     pub(crate) fn tell(&mut self, session: Option<&SessionId>, request: Request, asked: HostAsked) {
-        if let Ok(id) = self.client.request(session, request) {
-            self.asked.insert(id, asked);
+        let is_same = |(other, known, _): &(Option<SessionId>, Request, HostAsked)| {
+            other.as_ref() == session && *known == request
+        };
+        if self.unsent.len() < MAX_UNSENT && !self.unsent.iter().any(is_same) {
+            self.unsent.push_back((session.cloned(), request, asked));
         }
+        self.send_waiting();
+    }
+
+    /// Sends what waits, as far as the host has room.
+    pub(crate) fn send_waiting(&mut self) {
+        while self.client.has_room()
+            && let Some((session, request, asked)) = self.unsent.pop_front()
+        {
+            if let Ok(id) = self.client.request(session.as_ref(), request) {
+                self.asked.insert(id, asked);
+            }
+        }
+    }
+
+    /// Whether something waits for the host.
+    pub(crate) fn is_behind(&self) -> bool {
+        !self.unsent.is_empty()
     }
 
     /// The session, where the client has it open.
@@ -192,7 +226,7 @@ impl AgentState {
             match effect {
                 SessionEffect::Update(update) => self.update(session, &update),
                 SessionEffect::Answer(id, result) => self.answer(&id, &result),
-                SessionEffect::Ask(asking) => self.put(session, *asking),
+                SessionEffect::Ask(asking) => self.put(session.clone(), asking),
                 SessionEffect::Withdraw(call) => self.withdraw(session, Some(&call)),
                 SessionEffect::Catch(request) => {
                     self.tell(Some(session), request, HostAsked::Catch(session.clone()));
@@ -221,18 +255,17 @@ impl AgentState {
     }
 
     /// Puts a question to the person.
-    fn put(&mut self, session: &SessionId, asking: Asking) {
-        let Asking { method, params, call, offers } = asking;
+    fn put(&mut self, session: SessionId, asking: Box<Asking>) {
         let id = self.next_id;
         self.next_id += 1;
-        wire::write_request(id, method, &params, &mut self.out);
-        self.questions.insert(id, AskedQuestion { session: session.clone(), call, offers });
+        wire::write_request(id, asking.method, &asking.params, &mut self.out);
+        self.questions.insert(id, AskedQuestion { session, asking });
     }
 
     /// Takes questions back that were answered elsewhere: one, or all of the session.
     fn withdraw(&mut self, session: &SessionId, call: Option<&CallId>) {
         let is_it = |question: &AskedQuestion| {
-            question.session == *session && call.is_none_or(|call| question.call == *call)
+            question.session == *session && call.is_none_or(|call| question.asking.call == *call)
         };
         let gone: Vec<u64> =
             self.questions.iter().filter(|(_, it)| is_it(it)).map(|(id, _)| *id).collect();
@@ -244,11 +277,20 @@ impl AgentState {
     }
 
     /// The person has answered a question; one that is not open is passed over.
-    pub(crate) fn answered(&mut self, id: u64, read: impl FnOnce(Offers) -> PermissionAnswer) {
-        let Some(AskedQuestion { session, call, offers }) = self.questions.remove(&id) else {
-            return;
-        };
-        let request = Request::Answer { call, answer: read(offers) };
-        self.tell(Some(&session), request, HostAsked::Nothing);
+    pub(crate) fn answered(&mut self, id: u64, read: impl FnOnce(&Offers) -> PermissionAnswer) {
+        let Some(question) = self.questions.remove(&id) else { return };
+        let answer = read(&question.asking.offers);
+        let request = Request::Answer { call: question.asking.call.clone(), answer };
+        let session = question.session.clone();
+        self.tell(Some(&session), request, HostAsked::Answer(question));
+    }
+
+    /// The session has no room for an answer: the question is still open, and is put again.
+    pub(crate) fn not_answered(&mut self, question: AskedQuestion) {
+        let AskedQuestion { session, asking } = question;
+        let is_open = self.sessions.get(&session).is_some_and(|open| open.asks(&asking.call));
+        if is_open {
+            self.put(session, asking);
+        }
     }
 }

@@ -4,7 +4,7 @@ import { Questions } from "./ask.js";
 import { byId, clean, fill, h, money, short, tokens } from "./dom.js";
 import { apply, named, questionsOf, total, viewOf } from "./fold.js";
 import { ask, enter, Refused, Stream } from "./net.js";
-import { changes, choices, closePanel, facts, models, panel, points } from "./panels.js";
+import { changes, closePanel, facts, models, panel, points, settings, showPlan } from "./panels.js";
 import { showElfs, showHits, showLists } from "./sessions.js";
 import { Transcript } from "./transcript.js";
 import { armName, CHOSEN_HERE, MODES } from "./words.js";
@@ -218,6 +218,7 @@ function drawNow() {
   drawQueue(turn?.queue ?? []);
   const news = questions.show(open, canSteer());
   if (news.length) attend(news);
+  showPlan(view?.plan ?? []);
   showElfs(live, current, show);
 }
 
@@ -422,6 +423,7 @@ byId("open-menu").addEventListener("click", () => {
     ["Bad", trying(async () => { closePanel(); await say({ rate: { good: false } }); hear("Noted."); })],
     ["Fork", trying(async () => { closePanel(); show((await say("fork")).opened.session); })],
     ["Rename", () => panel("Rename", renaming())],
+    ["Settings", () => panel("Settings", settings(say, view, hello.settings ?? []))],
     ["End session", trying(async () => { closePanel(); await say("close"); })],
   ];
   if ("Notification" in window && Notification.permission === "default") {

@@ -82,7 +82,7 @@ export function viewOf(snapshot) {
 /** The view of a session of which nothing has happened yet. */
 export function emptyView(session, epoch, parent = null) {
   return {
-    session, epoch, parent, seq: 0, at_ms: 0, folder: "", tools: [], mode: "auto", state: "idle",
+    session, epoch, parent, seq: 0, at_ms: 0, folder: "", tools: [], mode: "auto", thinking: null, plan: [], state: "idle",
     info: {
       version: "", folder: "", branch: null, profile: null, incognito: false, is_kept: false, model: null,
       window: null, last_call: noUsage(), before: noUsage(), theme: "", vim: false, found: null, commands: [],
@@ -98,6 +98,9 @@ function emptyTurn(at) {
     questions: [], queue: [], usage: noUsage(),
   };
 }
+
+/** Other words for where a step of a plan stands. */
+const STATUSES = { in_progress: "active", completed: "done" };
 
 /** The questions that wait for a person: of the turn, and of elfs that go on without one. */
 export const questionsOf = (view) => [...(view?.turn?.questions ?? []), ...(view?.asked ?? [])];
@@ -135,6 +138,8 @@ function applyEvent(view, kind, event, at) {
       }
       break;
     case "mode_changed": view.mode = event.mode; break;
+    case "thinking_changed": view.thinking = event.thinking ?? null; break;
+    case "plan_changed": view.plan = event.steps.map((step) => ({ ...step, status: STATUSES[step.status] ?? step.status ?? "pending" })); break;
     case "appended": view.messages += 1; break;
     case "round_started": view.arm = event.arm; break;
     case "usage":

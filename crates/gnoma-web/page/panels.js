@@ -3,7 +3,7 @@
 import { diff } from "./diff.js";
 import { byId, clean, fill, h, money, tokens, when } from "./dom.js";
 import { total } from "./fold.js";
-import { armName, MODES } from "./words.js";
+import { armName, MODES, SETTINGS, STEPS, THINKING } from "./words.js";
 
 const dialog = byId("panel");
 let before = null;
@@ -63,6 +63,48 @@ export async function changes(say) {
   return text.trim() ? diff(text) : h("p", null, "No files were changed.");
 }
 
+/** Settings that are safe to change from afar; `names` are those that the server lets through. */
+export async function settings(say, view, names) {
+  const known = new Map((await say("settings")).settings.map((it) => [it.key, it]));
+  const status = h("p", { class: "note", role: "status" });
+  const change = async (request, told) => {
+    try { fill(status, clean((await say(request)).text ?? ""), told); } catch (error) { fill(status, `${error.message}. ${error.remedy}`); }
+  };
+  const now = JSON.stringify(view.thinking ?? null);
+  const shown = THINKING.some(([value]) => JSON.stringify(value) === now) ? THINKING : [[view.thinking, `About ${view.thinking.tokens} tokens`], ...THINKING];
+  const thinking = h("select", { "aria-label": "How much models think in this session", onchange: () => change({ set_thinking: { thinking: JSON.parse(thinking.value) } }, "It holds from the next call of a model on.") },
+    shown.map(([value, text]) => h("option", { value: JSON.stringify(value), selected: JSON.stringify(value) === now }, text)));
+  const rows = names.filter((name) => name in SETTINGS).map((name) => {
+    const [about, choices] = SETTINGS[name];
+    const is = known.get(name)?.value ?? "";
+    const field = choices ? h("select", { "aria-label": about }, is ? null : h("option", { value: "" }, "not set"), choices.map((it) => h("option", { value: it, selected: it === is }, it)))
+      : h("input", { type: "text", "aria-label": about, value: is, maxlength: "32", spellcheck: "false", autocomplete: "off" });
+    const save = (event) => {
+      event.preventDefault();
+      if (field.value.trim()) change({ set_setting: { key: name, value: field.value.trim() } }, ". It holds from the next session on.");
+    };
+    return h("form", { class: "setting", onsubmit: save }, h("p", null, about, h("small", null, h("code", null, name), known.has(name) ? `, ${clean(known.get(name).origin)}` : "")), h("div", { class: "row" }, field, h("button", { type: "submit" }, "Save")));
+  });
+  return [status, h("h3", null, "How much models think in this session"), h("div", { class: "row" }, thinking), h("h3", null, "From the next session on"), rows,
+    h("p", { class: "note" }, "Other settings, keys and providers are changed at the machine itself.")];
+}
+
+/** The plan of the work, with the step that is under way in its first line. */
+export function showPlan(steps) {
+  const box = byId("plan");
+  box.hidden = steps.length === 0;
+  const text = JSON.stringify(steps);
+  if (box.dataset.steps === text) return;
+  box.dataset.steps = text;
+  const done = steps.filter((it) => it.status === "done").length;
+  const active = steps.find((it) => it.status === "active");
+  fill(byId("plan-now"), `Plan: ${done} of ${steps.length} done`, active ? `, now: ${clean(active.text)}` : "");
+  fill(byId("plan-steps"), steps.map((it) => {
+    const [mark, word] = STEPS[it.status] ?? STEPS.pending;
+    return h("li", { "data-status": it.status }, h("span", { "aria-hidden": "true" }, mark), h("span", { class: "sr" }, `${word}: `), h("span", null, clean(it.text)));
+  }));
+}
+
 /** Facts about a session. */
 export async function facts(say, view) {
   const { usage } = await say("usage");
@@ -77,4 +119,3 @@ export async function facts(say, view) {
     fact("Session", view.session), fact("Tools", view.tools.map(clean).join(", ")));
 }
 
-export { choices };

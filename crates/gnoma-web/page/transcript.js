@@ -12,6 +12,10 @@ const HIDDEN_MS = 1000;
 const MAX_THINKING = 8000;
 /** What drawing may take of a frame. */
 const FRAME_MS = 6;
+/** Between two drawings of what is being written: often enough for whoever reads along. */
+const PAUSE_MS = 40;
+/** How many times longer than it took the next drawing waits, so that several pages leave each other and the person room. */
+const REST = 3;
 /** Characters of a message that are drawn at once; a longer one is drawn over several frames. */
 const MAX_AT_ONCE = 4000;
 /** What gnoma itself tells a model begins so. */
@@ -33,6 +37,8 @@ export class Transcript {
   #dirty = new Set();
   #follows = true;
   #held = false;
+  /** When it may be drawn again. */
+  #next = 0;
   #started = 0;
   #said;
 
@@ -113,18 +119,22 @@ export class Transcript {
     if (this.#scheduled || this.#held) return;
     this.#scheduled = true;
     const draw = () => { this.#scheduled = false; this.#flush(); };
-    if (document.hidden) setTimeout(draw, HIDDEN_MS);
+    const pause = document.hidden ? HIDDEN_MS : this.#next - performance.now();
+    if (pause > 0) setTimeout(document.hidden ? draw : () => requestAnimationFrame(draw), pause);
     else requestAnimationFrame(draw);
   }
 
   #flush() {
     const ops = this.#ops;
     this.#ops = [];
+    const since = performance.now();
     for (const op of ops) this.#do(op);
     const until = performance.now() + FRAME_MS;
     for (const it of this.#dirty) if (it.draw(until) ?? true) this.#dirty.delete(it);
-    if (this.#dirty.size) this.#schedule();
     if (this.#follows) this.#scroller.scrollTop = this.#scroller.scrollHeight;
+    const took = performance.now() - since;
+    this.#next = since + Math.max(this.#dirty.size ? 0 : PAUSE_MS, took * (1 + REST));
+    if (this.#dirty.size) this.#schedule();
   }
 
   #do({ kind, event, pieces, at, started }) {

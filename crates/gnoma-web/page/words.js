@@ -14,6 +14,25 @@ export const MODES = {
 /** Modes that can be chosen here; running everything unasked is chosen at the machine itself. */
 export const CHOSEN_HERE = ["auto", "default", "accept_edits", "plan", "deny"];
 
+/** Settings that are safe to change here: what they are, and their values where there are few. */
+export const SETTINGS = {
+  "provider.thinking": ["How much models think: off, adaptive, or a number of tokens"],
+  "provider.effort": ["How hard models think", ["none", "low", "medium", "high"]],
+  "provider.max_tokens": ["Maximum tokens of one answer"],
+  "provider.temperature": ["Sampling temperature, 0 to 2"],
+  "tools.bash_timeout": ["Time limit of a shell command, such as 30s"],
+  "tools.max_rounds": ["Maximum model calls in a turn"],
+};
+
+/** How much models can be told to think in a session, as it is sent. */
+export const THINKING = [
+  [null, "As the settings say"], ["off", "Not at all"], ["adaptive", "As much as the task needs"],
+  [{ tokens: 2000 }, "About 2,000 tokens"], [{ tokens: 8000 }, "About 8,000 tokens"], [{ tokens: 32000 }, "About 32,000 tokens"],
+];
+
+/** Where a step of a plan stands. */
+export const STEPS = { done: ["✓", "done"], active: ["▸", "under way"], pending: ["·", "not begun"] };
+
 /** Arguments that say by themselves what a call does, the most telling first. */
 const TELLING = ["command", "path", "file_path", "url", "pattern", "query", "prompt", "task"];
 

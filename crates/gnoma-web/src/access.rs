@@ -6,7 +6,7 @@
 //! sends along and that no other origin can read. Both are needed: browsers send the cookie of a host to all
 //! of its ports, so that any server on this machine may see it.
 
-use std::{fmt, net::SocketAddr};
+use std::{fmt, net::SocketAddr, sync::Arc};
 
 use gnoma_core::Secret;
 use hyper::{
@@ -14,6 +14,7 @@ use hyper::{
     header::{AUTHORIZATION, COOKIE, HOST, HeaderName, HeaderValue, ORIGIN},
 };
 use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
 
 /// The key of the page.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("gnoma-key");
@@ -65,6 +66,12 @@ impl Token {
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose()
+    }
+
+    /// The token of the link that only lets people watch.
+    #[must_use]
+    pub fn for_watching(&self) -> Self {
+        self.derived("watch")
     }
 
     /// Another token that follows from this one, and from which this one does not.
@@ -127,49 +134,107 @@ impl Pass {
     }
 }
 
+/// Where the token comes from.
+pub trait Tokens: fmt::Debug + Send + Sync + 'static {
+    /// The token as it is now; where there is none any more, nobody is let in. It is asked for at each
+    /// authentication, so that it has to be cheap.
+    fn current(&self) -> Option<Token>;
+}
+
+/// One that stays the same.
+impl Tokens for Token {
+    fn current(&self) -> Option<Token> {
+        Some(self.clone())
+    }
+}
+
+/// What follows from one token.
+#[derive(Debug)]
+struct Keys {
+    token: Option<Token>,
+    passes: Vec<Pass>,
+}
+
+impl Keys {
+    fn new(token: Option<Token>) -> Self {
+        let pass = |token: &Token| {
+            let watching = token.for_watching();
+            vec![Pass::new(Rights::Steer, token.clone()), Pass::new(Rights::Watch, watching)]
+        };
+        Self { passes: token.as_ref().map(pass).unwrap_or_default(), token }
+    }
+}
+
 /// Who is let in at one address.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Access {
-    passes: [Pass; 2],
+    tokens: Box<dyn Tokens>,
+    keys: watch::Sender<Arc<Keys>>,
     hosts: Vec<String>,
     cookie_name: String,
+}
+
+/// Somebody who was let in, as long as the token is the same.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    /// What they may do.
+    pub(crate) rights: Rights,
+    access: Arc<Access>,
+    keys: Arc<Keys>,
+}
+
+impl Admitted {
+    /// Whether they would still be let in.
+    pub(crate) fn holds(&self) -> bool {
+        Arc::ptr_eq(&self.keys, &self.access.keys())
+    }
+
+    /// Ends when they would not be let in any more, and somebody has noticed.
+    pub(crate) async fn over(&self) {
+        let mut keys = self.access.keys.subscribe();
+        let _gone = keys.wait_for(|keys| !Arc::ptr_eq(keys, &self.keys)).await;
+    }
 }
 
 impl Access {
     /// Lets in whoever has the token, at this address.
     #[must_use]
-    pub fn new(token: &Token, address: SocketAddr) -> Self {
+    pub fn new(tokens: impl Tokens, address: SocketAddr) -> Self {
         let port = address.port();
         let mut hosts = vec![address.to_string(), format!("localhost:{port}")];
         if port == 80 {
             hosts.extend([address.ip().to_string(), "localhost".to_owned()]);
         }
-        Self {
-            passes: [
-                Pass::new(Rights::Steer, token.clone()),
-                Pass::new(Rights::Watch, token.derived("watch")),
-            ],
-            hosts,
-            cookie_name: format!("gnoma_{port}"),
-        }
+        let keys = watch::Sender::new(Arc::new(Keys::new(tokens.current())));
+        let cookie_name = format!("gnoma_{port}");
+        Self { tokens: Box::new(tokens), keys, hosts, cookie_name }
     }
 
-    /// The token of a link.
-    #[must_use]
-    pub fn token(&self, rights: Rights) -> &Token {
-        let [steer, watch] = &self.passes;
-        match rights {
-            Rights::Steer => &steer.token,
-            Rights::Watch => &watch.token,
-        }
+    /// What follows from the token as it is now.
+    fn keys(&self) -> Arc<Keys> {
+        let token = self.tokens.current();
+        self.keys.send_if_modified(|known| {
+            let is_other = known.token != token;
+            if is_other {
+                *known = Arc::new(Keys::new(token));
+            }
+            is_other
+        });
+        Arc::clone(&self.keys.borrow())
+    }
+
+    /// Notices another token, also where nobody asks for anything.
+    pub(crate) fn look(&self) {
+        self.keys();
     }
 
     /// What a browser gets for the token of a link: rights, a `Set-Cookie` and the page's key.
-    pub(crate) fn exchange(&self, token: &str) -> Result<(Rights, String, &str), Denial> {
-        let pass = self.passes.iter().find(|pass| pass.token.is(token)).ok_or(Denial::Token)?;
+    pub(crate) fn exchange(&self, token: &str) -> Result<(Rights, String, String), Denial> {
+        let keys = self.keys();
+        let pass = keys.passes.iter().find(|pass| pass.token.is(token)).ok_or(Denial::Token)?;
         let (name, value) = (&self.cookie_name, pass.cookie.expose());
         let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000");
-        Ok((pass.rights, cookie, pass.key.expose()))
+        Ok((pass.rights, cookie, pass.key.expose().to_owned()))
     }
 
     /// Whether a request came to this server by its own name, and by no other site's will. `reads` is a
@@ -199,15 +264,30 @@ impl Access {
     }
 
     /// What whoever sent the request may do.
-    pub(crate) fn rights(&self, method: &Method, headers: &HeaderMap) -> Result<Rights, Denial> {
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Admitted, Denial> {
+        let keys = self.keys();
+        let rights = self.rights(&keys.passes, method, headers)?;
+        Ok(Admitted { rights, access: Arc::clone(self), keys })
+    }
+
+    fn rights(
+        &self,
+        passes: &[Pass],
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Rights, Denial> {
         if headers.contains_key(AUTHORIZATION) {
             let shown = only(headers, &AUTHORIZATION).and_then(|it| it.strip_prefix("Bearer "));
             let shown = shown.ok_or(Denial::Token)?.trim();
-            let pass = self.passes.iter().find(|pass| pass.token.is(shown));
+            let pass = passes.iter().find(|pass| pass.token.is(shown));
             return pass.map(|pass| pass.rights).ok_or(Denial::Token);
         }
         let key = only(headers, &KEY).ok_or(Denial::Token)?;
-        let pass = self.passes.iter().find(|pass| {
+        let pass = passes.iter().find(|pass| {
             pass.key.is(key) && self.cookies(headers).any(|value| pass.cookie.is(value))
         });
         let pass = pass.ok_or(Denial::Token)?;
@@ -238,8 +318,8 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn access() -> Access {
-        Access::new(&Token::of([7; 32]), "127.0.0.1:4666".parse().unwrap())
+    fn access() -> Arc<Access> {
+        Arc::new(Access::new(Token::of([7; 32]), "127.0.0.1:4666".parse().unwrap()))
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -310,17 +390,19 @@ mod tests {
         assert_eq!(rights, Rights::Steer);
         assert!(cookie.contains("HttpOnly; SameSite=Strict") && cookie.starts_with("gnoma_4666="));
         let cookie = cookie.split(';').next().unwrap().to_owned();
-        let rights = |pairs: &[(&'static str, &str)]| access.rights(&Method::POST, &headers(pairs));
+        let rights = |pairs: &[(&'static str, &str)]| {
+            access.admit(&Method::POST, &headers(pairs)).map(|admitted| admitted.rights)
+        };
         let origin = ("origin", "http://127.0.0.1:4666");
         let other = format!("a=b; {cookie}");
-        assert_eq!(rights(&[("cookie", &other), ("gnoma-key", key), origin]), Ok(Rights::Steer));
+        assert_eq!(rights(&[("cookie", &other), ("gnoma-key", &key), origin]), Ok(Rights::Steer));
         assert_eq!(rights(&[("cookie", &cookie), origin]), Err(Denial::Token), "no key");
-        assert_eq!(rights(&[("gnoma-key", key), origin]), Err(Denial::Token), "no cookie");
-        assert_eq!(rights(&[("cookie", &cookie), ("gnoma-key", key)]), Err(Denial::Origin));
+        assert_eq!(rights(&[("gnoma-key", &key), origin]), Err(Denial::Token), "no cookie");
+        assert_eq!(rights(&[("cookie", &cookie), ("gnoma-key", &key)]), Err(Denial::Origin));
         let bearer = format!("Bearer {}", hex(&[7; 32]));
         assert_eq!(rights(&[("authorization", &bearer)]), Ok(Rights::Steer));
         let value = cookie.split('=').nth(1).unwrap();
-        for wrong in [value, key, "", "x", &hex(&[8; 32])] {
+        for wrong in [value, &key, "", "x", &hex(&[8; 32])] {
             let bearer = format!("Bearer {wrong}");
             assert_eq!(rights(&[("authorization", &bearer)]), Err(Denial::Token), "{wrong}");
             assert!(access.exchange(wrong).is_err());
@@ -330,11 +412,43 @@ mod tests {
     #[test]
     fn the_watchers_token_only_watches() {
         let access = access();
-        let token = access.token(Rights::Watch).expose().to_owned();
+        let token = Token::of([7; 32]).for_watching().expose().to_owned();
         assert_eq!(access.exchange(&token).unwrap().0, Rights::Watch);
         let bearer = format!("Bearer {token}");
-        let rights = access.rights(&Method::POST, &headers(&[("authorization", &bearer)]));
-        assert_eq!(rights, Ok(Rights::Watch));
+        let admitted = access.admit(&Method::POST, &headers(&[("authorization", &bearer)]));
+        assert_eq!(admitted.unwrap().rights, Rights::Watch);
         assert!(!format!("{access:?}").contains(&token), "debugging output names no token");
+    }
+
+    /// A token that is replaced and taken away.
+    #[derive(Clone, Debug, Default)]
+    struct Replaced(Arc<std::sync::Mutex<Option<Token>>>);
+
+    impl Tokens for Replaced {
+        fn current(&self) -> Option<Token> {
+            self.0.lock().unwrap().clone()
+        }
+    }
+
+    #[tokio::test]
+    async fn another_token_ends_what_the_first_one_opened() {
+        let tokens = Replaced::default();
+        let put = |token| *tokens.0.lock().unwrap() = token;
+        put(Some(Token::of([7; 32])));
+        let access = Arc::new(Access::new(tokens.clone(), "127.0.0.1:4666".parse().unwrap()));
+        let (_, cookie, key) = access.exchange(&hex(&[7; 32])).unwrap();
+        let cookie = cookie.split(';').next().unwrap();
+        let browser = headers(&[("cookie", cookie), ("gnoma-key", &key)]);
+        let admitted = access.admit(&Method::GET, &browser).unwrap();
+        assert!(admitted.holds());
+        put(Some(Token::of([8; 32])));
+        assert_eq!(access.admit(&Method::GET, &browser).map(drop), Err(Denial::Token), "a cookie");
+        assert!(
+            access.exchange(&hex(&[7; 32])).is_err() && access.exchange(&hex(&[8; 32])).is_ok()
+        );
+        assert!(!admitted.holds());
+        admitted.over().await;
+        put(None);
+        assert!(access.exchange(&hex(&[8; 32])).is_err(), "nobody is let in");
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::limits::BODY_PATIENCE;
 
 /// The body of a response.
-pub(crate) enum Outgoing {
+pub enum Outgoing {
     /// All of it at once; taken when it is sent.
     Whole(Option<Bytes>),
     /// Piece by piece. Dropping it ends what it tells of.
@@ -23,7 +23,8 @@ pub(crate) enum Outgoing {
 }
 
 impl Outgoing {
-    pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
+    /// These bytes at once.
+    pub fn whole(bytes: impl Into<Bytes>) -> Self {
         Self::Whole(Some(bytes.into()))
     }
 }

@@ -1,13 +1,10 @@
 //! Requests of the protocol out of bodies. Pure.
 
-use gnoma_core::{
-    protocol::{ClientMessage, Request, RequestError, RequestErrorKind, RequestId, SessionSpec},
-    store::SessionId,
+use gnoma_core::protocol::{
+    ClientMessage, Request, RequestError, RequestErrorKind, RequestId, SessionSpec,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-use crate::access::{Denial, Rights};
 
 /// Longest part of a parser's complaint that goes back.
 const MAX_SHOWN_CHARS: usize = 300;
@@ -47,55 +44,12 @@ pub(crate) fn message(body: &[u8]) -> Result<ClientMessage, (RequestId, RequestE
     })
 }
 
-/// Whether a request is one that HTTP carries, and that whoever asks may ask.
-///
-/// # Errors
-/// [`Denial`] where it is for others, or an error where it makes no sense here.
-pub(crate) fn is_permitted(
-    request: &Request,
-    session: Option<&SessionId>,
-    rights: Rights,
-) -> Result<(), Result<Denial, RequestError>> {
-    match request {
-        Request::Attach { .. } | Request::Detach | Request::Watch => {
-            let cause = "a request over HTTP has no connection that events could come over";
-            let error = RequestError::new(RequestErrorKind::Invalid, cause);
-            return Err(Err(error.with_remedy("`GET /api/v1/events` tells what happens.")));
-        }
-        Request::Shutdown => {
-            let error = RequestError::new(RequestErrorKind::Refused, "it is not ended from here");
-            return Err(Err(error.with_remedy("End the server where it was started.")));
-        }
-        _ => (),
-    }
-    match rights {
-        Rights::Steer => Ok(()),
-        Rights::Watch if is_looking(request, session) => Ok(()),
-        Rights::Watch => Err(Ok(Denial::Watching)),
-    }
-}
-
-/// Whether a request only looks at what a watcher sees anyway.
-fn is_looking(request: &Request, session: Option<&SessionId>) -> bool {
-    match request {
-        Request::List => session.is_none(),
-        Request::Status
-        | Request::History { .. }
-        | Request::Output { .. }
-        | Request::Usage
-        | Request::Points => session.is_some(),
-        _ => false,
-    }
-}
-
 /// The spec of a session that is opened from afar: by a person, and it goes on without a window.
 pub(crate) fn opened(request: &mut Request, complete: impl FnOnce(SessionSpec) -> SessionSpec) {
     if let Request::Open(spec) | Request::StoredIn { spec, .. } | Request::Delete { spec, .. } =
         request
     {
         **spec = complete(std::mem::take(&mut **spec));
-        // Programs are not started because somebody afar names them.
-        spec.mcp_servers.clear();
     }
 }
 
@@ -134,33 +88,6 @@ mod tests {
         }
         let deep = "[".repeat(100_000);
         assert_eq!(named("send", deep.as_bytes()).unwrap_err().kind, RequestErrorKind::Malformed);
-    }
-
-    #[test]
-    fn a_watcher_changes_nothing_and_reads_no_settings() {
-        let session = SessionId::new("s");
-        let may = |name: &str, body: &str| {
-            let request = named(name, body.as_bytes()).unwrap();
-            let session = (name != "list").then_some(&session);
-            is_permitted(&request, session, Rights::Watch).is_ok()
-        };
-        assert!(may("list", "") && may("history", "{\"before\":null,\"max\":5}"));
-        for (name, body) in [
-            ("cancel", ""),
-            ("send", "{\"content\":[]}"),
-            ("settings", ""),
-            ("providers", ""),
-            ("close", ""),
-            ("open", ""),
-            ("rewind", "{\"turns\":1,\"files\":true,\"conversation\":true}"),
-            ("answer", "{\"call\":\"c\",\"answer\":\"allow\"}"),
-            ("shutdown", ""),
-            ("watch", ""),
-        ] {
-            assert!(!may(name, body), "{name}");
-        }
-        assert!(is_permitted(&Request::Cancel, Some(&session), Rights::Steer).is_ok());
-        assert!(is_permitted(&Request::Shutdown, None, Rights::Steer).is_err());
     }
 
     proptest! {

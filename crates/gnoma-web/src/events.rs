@@ -4,18 +4,23 @@
 use bytes::Bytes;
 use futures_core::Stream;
 use gnoma_core::{
+    Event,
     protocol::{
-        Client, Messages, Position, Request, RequestError, RequestErrorKind, RequestId,
+        Client, Envelope, Messages, Position, Request, RequestError, RequestErrorKind, RequestId,
         ServerMessage,
     },
     store::SessionId,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Instant, timeout, timeout_at},
+};
 
 use crate::{
-    limits::{SIGN_OF_LIFE, WRITE_BYTES},
+    access::Admitted,
+    limits::{SIGN_OF_LIFE, TICK, WRITE_BYTES},
     route::StreamQuery,
 };
 
@@ -38,52 +43,136 @@ pub(crate) fn ask(client: &mut Client, wanted: StreamQuery) -> Result<Attaching,
 /// Which session each request to attach is for.
 pub(crate) struct Attaching(Vec<(RequestId, SessionId)>);
 
-/// Tells what happens, beginning with `hello`. Ends when the connection to the host does.
+/// Tells what happens, beginning with `hello`. Ends when the connection to the host does, and when whoever
+/// listens would not be let in any more.
 pub(crate) fn stream(
     client: Client,
     asked: Attaching,
     hello: &Value,
+    admitted: Admitted,
     permit: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Bytes> + Send + use<> {
     let mut first = Vec::new();
     write("hello", None, hello, &mut first);
     let (requests, messages) = client.split();
     // The requests are kept: without them the host would end the connection.
-    let state = (Some(first), messages, asked, (requests, permit));
-    futures_util::stream::unfold(state, |(first, mut messages, asked, kept)| async move {
+    let state = (Some(first), messages, asked, admitted, (requests, permit));
+    futures_util::stream::unfold(state, |(first, mut messages, asked, admitted, kept)| async move {
         let bytes = match first {
             Some(first) => first,
-            None => more(&mut messages, &asked).await?,
+            None => tokio::select! {
+                () = admitted.over() => return None,
+                more = more(&mut messages, &asked) => more?,
+            },
         };
-        Some((Bytes::from(bytes), (None, messages, asked, kept)))
+        let state = (None, messages, asked, admitted, kept);
+        state.3.holds().then(|| (Bytes::from(bytes), state))
     })
 }
 
-/// The next events, and what else is there already; a sign of life where nothing happens.
+/// The next events; a sign of life where nothing happens. Pieces of a text wait a moment for those that follow,
+/// so that a page gets a few large ones in place of thousands.
 async fn more(messages: &mut Messages, asked: &Attaching) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    loop {
-        match timeout(SIGN_OF_LIFE, messages.next()).await {
-            Err(_) => return Some(b": \n\n".to_vec()),
-            Ok(message) => tell(&message?, asked, &mut out),
-        }
-        while out.len() < WRITE_BYTES
-            && let Some(message) = messages.ready()
-        {
-            tell(&message, asked, &mut out);
-        }
-        if !out.is_empty() {
-            return Some(out);
+    let mut batch = Batch::default();
+    while batch.len() == 0 {
+        let Ok(first) = timeout(SIGN_OF_LIFE, messages.next()).await else {
+            return Some(b": \n\n".to_vec());
+        };
+        let mut may_grow = batch.take(&first?, asked);
+        let until = Instant::now() + TICK;
+        while batch.len() < WRITE_BYTES {
+            let next = match messages.ready() {
+                None if may_grow => timeout_at(until, messages.next()).await.ok().flatten(),
+                ready => ready,
+            };
+            let Some(next) = next else { break };
+            may_grow = batch.take(&next, asked);
         }
     }
+    Some(batch.end())
+}
+
+/// Server-sent events that are being written. The last of them is a piece of a text that may grow.
+#[derive(Default)]
+struct Batch {
+    out: Vec<u8>,
+    growing: Option<Envelope>,
+}
+
+impl Batch {
+    fn len(&self) -> usize {
+        self.out.len() + self.growing.as_ref().map_or(0, Envelope::event_bytes)
+    }
+
+    /// Takes in a message; says whether what follows may become one with it.
+    fn take(&mut self, message: &ServerMessage, asked: &Attaching) -> bool {
+        if let ServerMessage::Event(envelope) = message {
+            if self.growing.as_mut().is_some_and(|known| join(known, envelope)) {
+                return true;
+            }
+            self.settle();
+            if is_piece(&envelope.event) {
+                self.growing = Some(Envelope::clone(envelope));
+                return true;
+            }
+        }
+        self.settle();
+        tell(message, asked, &mut self.out);
+        false
+    }
+
+    fn settle(&mut self) {
+        if let Some(envelope) = self.growing.take() {
+            tell_event(&envelope, &mut self.out);
+        }
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        self.settle();
+        self.out
+    }
+}
+
+/// Whether an event only adds to a text.
+fn is_piece(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Text { .. }
+            | Event::Thinking { .. }
+            | Event::ToolCallDelta { .. }
+            | Event::ToolProgress { .. }
+    )
+}
+
+/// Adds the next event of a session to the one before it, where both add to the same text. It then stands at
+/// the place of the second.
+fn join(known: &mut Envelope, next: &Envelope) -> bool {
+    if known.session != next.session || known.epoch != next.epoch || known.seq + 1 != next.seq {
+        return false;
+    }
+    let (text, piece) = match (&mut known.event, &next.event) {
+        (Event::Text { text }, Event::Text { text: piece })
+        | (Event::Thinking { text }, Event::Thinking { text: piece }) => (text, piece),
+        (
+            Event::ToolCallDelta { call, fragment },
+            Event::ToolCallDelta { call: other, fragment: piece },
+        ) if call == other => (fragment, piece),
+        (Event::ToolProgress { call, text }, Event::ToolProgress { call: other, text: piece })
+            if call == other =>
+        {
+            (text, piece)
+        }
+        _ => return false,
+    };
+    text.push_str(piece);
+    known.seq = next.seq;
+    known.at_ms = next.at_ms;
+    true
 }
 
 fn tell(message: &ServerMessage, asked: &Attaching, out: &mut Vec<u8>) {
     match message {
-        ServerMessage::Event(envelope) => {
-            let position = Position { epoch: envelope.epoch, seq: envelope.seq };
-            write("event", Some((&envelope.session, position)), envelope, out);
-        }
+        ServerMessage::Event(envelope) => tell_event(envelope, out),
         ServerMessage::Snapshot(view) => {
             write("snapshot", Some((&view.session, view.position())), view, out);
         }
@@ -95,6 +184,11 @@ fn tell(message: &ServerMessage, asked: &Attaching, out: &mut Vec<u8>) {
             write("refused", None, &json!({ "session": session, "error": error }), out);
         }
     }
+}
+
+fn tell_event(envelope: &Envelope, out: &mut Vec<u8>) {
+    let position = Position { epoch: envelope.epoch, seq: envelope.seq };
+    write("event", Some((&envelope.session, position)), envelope, out);
 }
 
 /// Adds an event. JSON holds no line break, so that its data is one line.
@@ -117,4 +211,67 @@ fn write(
 pub(crate) fn gone() -> RequestError {
     RequestError::new(RequestErrorKind::Closed, "the server has ended")
         .with_remedy("It goes on once a server runs again.")
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{
+        CallId,
+        protocol::{Epoch, SessionView},
+        session::SessionState,
+    };
+
+    use super::*;
+
+    fn told(events: &[(&str, u64, Event)]) -> (Vec<u64>, Vec<Envelope>) {
+        let mut batch = Batch::default();
+        for (session, seq, event) in events {
+            let envelope = Envelope {
+                session: SessionId::new(*session),
+                epoch: Epoch(1),
+                parent: None,
+                seq: *seq,
+                at_ms: 9,
+                event: event.clone(),
+            };
+            batch.take(&ServerMessage::Event(envelope.into()), &Attaching(Vec::new()));
+        }
+        let text = String::from_utf8(batch.end()).unwrap();
+        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let all: Vec<Envelope> = data.map(|data| serde_json::from_str(data).unwrap()).collect();
+        (all.iter().map(|envelope| envelope.seq).collect(), all)
+    }
+
+    #[test]
+    fn pieces_of_one_text_are_told_as_one_at_the_place_of_the_last() {
+        let text = |text: &str| Event::Text { text: text.to_owned() };
+        let thinking = || Event::Thinking { text: "hm".to_owned() };
+        let out =
+            |call: &str| Event::ToolProgress { call: CallId::new(call), text: "x".to_owned() };
+        let log = [
+            ("s", 1, Event::State(SessionState::Active)),
+            ("s", 2, thinking()),
+            ("s", 3, thinking()),
+            ("s", 4, text("a")),
+            ("s", 5, text("b")),
+            ("s", 6, text("c")),
+            ("s", 7, out("c1")),
+            ("s", 8, out("c2")),
+            ("s", 9, out("c2")),
+            ("s", 10, text("d")),
+            // Something lies between them that this stream was not told of.
+            ("s", 12, text("e")),
+            ("other", 13, text("f")),
+        ];
+        let (seqs, all) = told(&log);
+        assert_eq!(seqs, [1, 3, 6, 7, 9, 10, 12, 13]);
+        assert_eq!(all[2].event, text("abc"));
+        let (mut view, mut same) = (SessionView::default(), SessionView::default());
+        (view.epoch, same.epoch) = (Epoch(1), Epoch(1));
+        let own = |it: &&Envelope| it.session.as_str() == "s";
+        all.iter().filter(own).for_each(|envelope| view.apply(envelope));
+        let single = log.iter().map(|one| told(std::slice::from_ref(one)).1.remove(0));
+        single.filter(|it| own(&it)).for_each(|envelope| same.apply(&envelope));
+        assert_eq!(view, same, "the state is the same");
+    }
 }

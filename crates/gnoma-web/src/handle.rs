@@ -20,14 +20,16 @@ use serde_json::{Value, json};
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
-    access::{Access, Denial, Rights},
+    access::{Access, Admitted, Denial, Rights},
     answer::{self, HttpResponse},
     assets::BUILD,
     body::{self, Outgoing},
-    call, events,
+    call,
+    carried::{self, SETTINGS},
+    events,
     limits::{
         ANSWER_PATIENCE, MAX_BODIES, MAX_BODY_BYTES, MAX_EXCHANGE_BYTES, MAX_NAME_BYTES,
-        MAX_STREAMS,
+        MAX_STREAMS, MAX_WATCHED_STREAMS, MAX_WATCHER_BODIES, MAX_WATCHER_BODY_BYTES,
     },
     route::{self, Route, StreamQuery},
 };
@@ -55,31 +57,55 @@ pub trait Site: Send + Sync + 'static {
     /// Connects a client of that name to the host; [`Hello::client`](gnoma_core::protocol::Hello).
     fn connect(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>>;
 
-    /// Adds what a browser does not have: environment, a folder where none is named.
+    /// Adds what nobody sets over HTTP: environment, profile, a folder where none is named.
     fn complete(&self, spec: SessionSpec) -> SessionSpec;
 }
 
-/// Answers requests. Clones share their limits.
+/// What those may take at once who may do the same. Nobody takes the place of others.
 #[derive(Clone)]
-pub(crate) struct Handler {
-    site: Arc<dyn Site>,
-    access: Arc<Access>,
+struct Places {
     bodies: Arc<Semaphore>,
+    body_bytes: usize,
     streams: Arc<Semaphore>,
 }
 
+impl Places {
+    fn new(bodies: usize, body_bytes: usize, streams: usize) -> Self {
+        let places = |count| Arc::new(Semaphore::new(count));
+        Self { bodies: places(bodies), body_bytes, streams: places(streams) }
+    }
+}
+
+/// Answers requests, wherever they come from. Clones share their limits.
+#[derive(Clone)]
+pub struct Handler {
+    site: Arc<dyn Site>,
+    access: Arc<Access>,
+    steering: Places,
+    watching: Places,
+}
+
 impl Handler {
-    pub(crate) fn new(site: Arc<dyn Site>, access: Arc<Access>) -> Self {
+    /// Answers those that are let in, by what the site has.
+    #[must_use]
+    pub fn new(site: Arc<dyn Site>, access: Arc<Access>) -> Self {
         Self {
             site,
             access,
-            bodies: Arc::new(Semaphore::new(MAX_BODIES)),
-            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            steering: Places::new(MAX_BODIES, MAX_BODY_BYTES, MAX_STREAMS),
+            watching: Places::new(MAX_WATCHER_BODIES, MAX_WATCHER_BODY_BYTES, MAX_WATCHED_STREAMS),
+        }
+    }
+
+    fn places(&self, rights: Rights) -> &Places {
+        match rights {
+            Rights::Steer => &self.steering,
+            Rights::Watch => &self.watching,
         }
     }
 
     /// Answers a request, whatever it is.
-    pub(crate) async fn answer<B>(&self, request: Request<B>) -> HttpResponse
+    pub async fn answer<B>(&self, request: Request<B>) -> HttpResponse
     where
         B: Body<Data = Bytes> + Unpin,
     {
@@ -93,9 +119,9 @@ impl Handler {
             Err(nowhere) => answer::nowhere(nowhere),
             Ok(Route::Page(asset)) => answer::file(asset, &head.headers),
             Ok(Route::Exchange) => self.exchange(body).await,
-            Ok(route) => match self.access.rights(&head.method, &head.headers) {
+            Ok(route) => match self.access.admit(&head.method, &head.headers) {
                 Err(denial) => answer::denied(denial),
-                Ok(rights) => self.let_in(route, rights, &head.headers, body).await,
+                Ok(admitted) => self.let_in(route, admitted, &head.headers, body).await,
             },
         };
         answer::secured(answer)
@@ -136,6 +162,7 @@ impl Handler {
             "build": BUILD,
             "rights": rights.name(),
             "folder": self.site.folder(),
+            "settings": SETTINGS,
         })
     }
 
@@ -143,21 +170,29 @@ impl Handler {
     async fn let_in<B: Body<Data = Bytes> + Unpin>(
         &self,
         route: Route,
-        rights: Rights,
+        admitted: Admitted,
         headers: &HeaderMap,
         body: B,
     ) -> HttpResponse {
+        let rights = admitted.rights;
         match route {
             Route::Hello => answer::json(StatusCode::OK, &self.hello(rights)),
-            Route::Events(wanted) => self.events(wanted, rights, headers).await,
+            Route::Events(wanted) => self.events(wanted, admitted, headers).await,
+            // Nothing is read of what would be refused whatever it says.
+            Route::Call { session, name }
+                if rights == Rights::Watch && !carried::is_look(&name, session.as_ref()) =>
+            {
+                answer::denied(Denial::Watching)
+            }
             Route::Call { .. } | Route::Message => {
+                let Places { bodies, body_bytes, .. } = self.places(rights);
                 // Large bodies wait for each other, so that they do not add up.
-                let permit = self.bodies.acquire().await;
-                let bytes = match body::read(body, MAX_BODY_BYTES).await {
+                let place = bodies.acquire().await;
+                let bytes = match body::read(body, *body_bytes).await {
                     Ok(bytes) => bytes,
-                    Err(why) => return answer::unread(why, MAX_BODY_BYTES),
+                    Err(why) => return answer::unread(why, *body_bytes),
                 };
-                drop(permit);
+                drop(place);
                 self.call(route, rights, headers, &bytes).await
             }
             // These were answered before.
@@ -168,10 +203,12 @@ impl Handler {
     async fn events(
         &self,
         mut wanted: StreamQuery,
-        rights: Rights,
+        admitted: Admitted,
         headers: &HeaderMap,
     ) -> HttpResponse {
-        let Ok(permit) = Arc::clone(&self.streams).try_acquire_owned() else {
+        let rights = admitted.rights;
+        let streams = Arc::clone(&self.places(rights).streams);
+        let Ok(permit) = streams.try_acquire_owned() else {
             return answer::busy("too many pages are open");
         };
         // What a browser adds when it comes back by itself.
@@ -187,7 +224,7 @@ impl Handler {
         match asked {
             Err(error) => answer::error(&error),
             Ok((client, asked)) => {
-                let stream = events::stream(client, asked, &self.hello(rights), permit);
+                let stream = events::stream(client, asked, &self.hello(rights), admitted, permit);
                 answer::events(Outgoing::Pieces(Box::pin(stream)))
             }
         }
@@ -215,7 +252,7 @@ impl Handler {
             Err((id, error)) => return reply(is_whole, id, Err(error)),
         };
         let (id, session) = (message.id, message.session.as_ref());
-        match call::is_permitted(&message.request, session, rights) {
+        match carried::is_permitted(&message.request, session, rights) {
             Ok(()) => (),
             Err(Ok(denial)) => return answer::denied(denial),
             Err(Err(error)) => return reply(is_whole, id, Err(error)),

@@ -13,6 +13,7 @@ mod answer;
 mod assets;
 mod body;
 mod call;
+mod carried;
 mod events;
 mod handle;
 mod limits;
@@ -22,7 +23,9 @@ mod server;
 mod stall;
 
 pub use self::{
-    access::{Access, Rights, Token},
-    handle::Site,
+    access::{Access, Rights, Token, Tokens},
+    body::Outgoing,
+    carried::SETTINGS,
+    handle::{Handler, Site},
     server::serve,
 };

@@ -7,20 +7,25 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
     task::JoinSet,
+    time::{MissedTickBehavior, interval},
 };
 
 use crate::{
     access::Access,
     handle::{Handler, Site},
-    limits::{ACCEPT_PAUSE, HEAD_PATIENCE, MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEADERS},
+    limits::{
+        ACCEPT_PAUSE, HEAD_PATIENCE, MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEADERS, TOKEN_LOOK,
+    },
     stall::Impatient,
 };
 
 /// Serves whoever connects, until it is dropped. The listener must be one of a loopback address; who may
 /// connect from elsewhere is not known here.
 pub async fn serve(listener: &TcpListener, site: Arc<dyn Site>, access: Arc<Access>) {
-    let handler = Handler::new(site, access);
+    let handler = Handler::new(site, Arc::clone(&access));
     let mut connections = JoinSet::new();
+    let mut looks = interval(TOKEN_LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -32,6 +37,7 @@ pub async fn serve(listener: &TcpListener, site: Arc<dyn Site>, access: Arc<Acce
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => (),
+            _ = looks.tick() => access.look(),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
     net::SocketAddr,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use anyhow::Result;
@@ -17,7 +17,7 @@ use gnoma_core::{
 };
 use gnoma_host::{Folders as _, HostError, live::Host};
 use gnoma_serve::ConnectError;
-use gnoma_web::{Access, Rights, Site, Token, serve};
+use gnoma_web::{Access, Site, Token, Tokens, serve};
 use tokio::net::TcpListener;
 
 use crate::{environment::ProcessEnvironment, report, server};
@@ -34,6 +34,7 @@ pub(crate) struct Listening {
     listener: TcpListener,
     access: Arc<Access>,
     address: SocketAddr,
+    token: Token,
 }
 
 impl Listening {
@@ -49,16 +50,16 @@ impl Listening {
             )
             .into());
         }
-        let token = token(&around.environment.state_dir());
         let listener = TcpListener::bind(address).await.map_err(|error| taken(address, &error))?;
         let address = listener.local_addr()?;
-        let access = Arc::new(Access::new(&token, address));
-        Ok(Self { listener, access, address })
+        let (stored, token) = StoredToken::open(&around.environment.state_dir(), address);
+        let access = Arc::new(Access::new(stored, address));
+        Ok(Self { listener, access, address, token })
     }
 
-    /// The link for a browser.
-    pub(crate) fn link(&self, rights: Rights) -> String {
-        format!("http://{}/#t={}", self.address, self.access.token(rights).expose())
+    /// Tells the links for browsers.
+    pub(crate) fn tell_links(&self) {
+        tell_links(self.address, &self.token);
     }
 
     /// The address for programs.
@@ -93,20 +94,78 @@ fn taken(address: SocketAddr, error: &io::Error) -> HostError {
     HostError { remedy, ..HostError::usage(cause) }
 }
 
-/// The token of this person. It outlives the server, so that a page goes on when the server is started again.
-fn token(folder: &Path) -> Token {
-    let path = folder.join(TOKEN_FILE);
-    if let Some(known) = stored(&path) {
-        return known;
+fn tell_links(address: SocketAddr, token: &Token) {
+    let link = |token: &Token| format!("http://{address}/#t={}", token.expose());
+    report::say(format_args!("open in a browser: {}", link(token)));
+    report::say(format_args!("to watch only:     {}", link(&token.for_watching())));
+}
+
+/// The token of this person. It outlives the server, so that a page goes on when the server is started again,
+/// and it is read again once its file is another one, so that new links end the old ones everywhere.
+#[derive(Debug)]
+struct StoredToken {
+    path: PathBuf,
+    address: SocketAddr,
+    known: Mutex<(Option<FileMark>, Option<Token>)>,
+}
+
+/// By what a file is told from another one of its name, and from itself with other content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileMark {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+impl FileMark {
+    /// That of the file at a path, where there is one.
+    fn of(path: &Path) -> Option<Self> {
+        let facts = fs::metadata(path).ok()?;
+        let changed = (facts.ctime(), facts.ctime_nsec());
+        Some(Self { device: facts.dev(), inode: facts.ino(), changed })
     }
-    let token = Token::of(random());
-    if let Err(error) = store(&path, &token) {
-        let path = path.display();
-        report::say(format_args!(
-            "note: the token could not be saved at {path} ({error}); links end with this server"
-        ));
+}
+
+impl StoredToken {
+    /// The one in a folder, where there is one, else a new one that is saved there.
+    fn open(folder: &Path, address: SocketAddr) -> (Self, Token) {
+        let path = folder.join(TOKEN_FILE);
+        let mut mark = FileMark::of(&path);
+        let token = stored(&path).unwrap_or_else(|| {
+            let token = Token::of(random());
+            if let Err(error) = store(&path, &token) {
+                let path = path.display();
+                report::say(format_args!(
+                    "note: the token could not be saved at {path} ({error}); links end with this server"
+                ));
+            }
+            mark = FileMark::of(&path);
+            token
+        });
+        (Self { path, address, known: Mutex::new((mark, Some(token.clone()))) }, token)
     }
-    token
+}
+
+impl Tokens for StoredToken {
+    fn current(&self) -> Option<Token> {
+        let mark = FileMark::of(&self.path);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.0 != mark {
+            let token = stored(&self.path);
+            match &token {
+                Some(token) if known.1.as_ref() != Some(token) => {
+                    report::say(
+                        "the links were replaced; pages that were open have to be opened anew",
+                    );
+                    tell_links(self.address, token);
+                }
+                Some(_) => (),
+                None => report::say("the token's file is gone; nobody is let in any more"),
+            }
+            *known = (mark, token);
+        }
+        known.1.clone()
+    }
 }
 
 /// Replaces the token: every link and every page that is open stops working.
@@ -204,12 +263,11 @@ impl Site for OwnSite {
 
     fn complete(&self, spec: SessionSpec) -> SessionSpec {
         let own = &self.spec;
-        let has_own_variables = !spec.environment.variables().is_empty();
         SessionSpec {
             folder: own.folder.join(&spec.folder),
-            environment: if has_own_variables { spec.environment } else { own.environment.clone() },
-            umask: spec.umask.or(own.umask),
-            profile: spec.profile.or_else(|| own.profile.clone()),
+            environment: own.environment.clone(),
+            umask: own.umask,
+            profile: own.profile.clone(),
             ..spec
         }
     }
@@ -230,12 +288,17 @@ mod tests {
     fn a_token_is_kept_for_its_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
-        let first = token(&state);
-        assert_eq!(token(&state), first);
+        let address = SocketAddr::from(([127, 0, 0, 1], 4666));
+        let (opened, first) = StoredToken::open(&state, address);
+        assert_eq!(StoredToken::open(&state, address).1, first);
         let mode = fs::metadata(state.join(TOKEN_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, TOKEN_MODE);
+        assert_eq!(opened.current(), Some(first.clone()));
         fs::write(state.join(TOKEN_FILE), "short").unwrap();
-        assert_ne!(token(&state), first, "what is no token is replaced");
+        assert_eq!(opened.current(), None, "a server that runs lets nobody in");
+        let (_, other) = StoredToken::open(&state, address);
+        assert_ne!(other, first, "what is no token is replaced");
+        assert_eq!(opened.current(), Some(other), "and that is noticed");
         assert_eq!(fs::read_dir(&state).unwrap().count(), 1);
     }
 

@@ -7,5 +7,6 @@
     reason = "these are tests"
 )]
 
+mod busy;
 mod corpus;
 mod wire;

@@ -124,6 +124,12 @@ impl Client {
         Ok(id)
     }
 
+    /// Whether there is room for one more request.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.requests.capacity() > 0
+    }
+
     /// The next message; `None` once the connection has ended. Safe to drop and call again.
     pub async fn next(&mut self) -> Option<ServerMessage> {
         self.messages.recv().await

@@ -10,6 +10,20 @@ use gnoma_core::{
 use serde_json::{Value, json};
 use tokio::process::Command;
 
+/// The kinds of events; one that is new does not compile, so that the page's fold is looked at, too.
+macro_rules! kinds {
+    ($($variant:ident)*) => {
+        const KINDS: &[&str] = &[$(stringify!($variant)),*];
+        fn kind(event: &Event) -> &'static str {
+            match event { $(Event::$variant { .. } => stringify!($variant)),* }
+        }
+    };
+}
+kinds!(Started Info Models State ModeChanged ThinkingChanged PlanChanged Queued RoundStarted Routed ArmChanged Conferred
+    Checking Checked Cost Compacted Uncompacted Context Text Thinking ToolCallDrafted ToolCallDelta Appended
+    PermissionAsked PermissionDecided ToolStarted ToolProgress ToolEnded Usage Retrying Waiting Continuing Notice
+    TurnEnded Unknown);
+
 /// Logs that are folded.
 const LOGS: u64 = 300;
 /// Most events of one.
@@ -72,6 +86,12 @@ impl Numbers {
             json!({"state": "cancelling"}),
             json!({"state": "idle"}),
             json!({"mode_changed": {"mode": "plan"}}),
+            json!({"thinking_changed": {"thinking": {"tokens": 8000}}}),
+            json!({"thinking_changed": {"thinking": null}}),
+            json!({"plan_changed": {"steps": [{"text": text, "status": "active"}, {"text": "b", "status": "completed"}, {"text": "c"}]}}),
+            json!({"conferred": {"members": [arm], "chair": null, "author": arm}}),
+            json!({"checking": {"arm": arm, "by": "make"}}),
+            json!({"continuing": {"time": 1, "most": 3, "joins": false}}),
             json!({"queued": {"queue": [[{"text": {"text": text}}]]}}),
             json!({"round_started": {"round": number, "arm": arm, "why": "w"}}),
             json!({"routed": {"kind": "debug", "complexity": 4, "decided_by": "h", "strategy": "single", "arms": [arm], "why": "w", "candidates": ["c"], "seed": 1}}),
@@ -127,6 +147,18 @@ fn log(numbers: &mut Numbers) -> Value {
         }
     }
     json!({ "start": start, "log": envelopes, "end": view })
+}
+
+#[test]
+fn logs_hold_events_of_each_kind() {
+    let mut numbers = Numbers(20_261_123);
+    let mut seen: Vec<&str> = Vec::new();
+    for _ in 0..5_000 {
+        seen.push(kind(&serde_json::from_value(numbers.event()).unwrap()));
+    }
+    for kind in KINDS {
+        assert!(seen.contains(kind), "no log holds `{kind}`");
+    }
 }
 
 #[tokio::test]

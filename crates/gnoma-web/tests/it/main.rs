@@ -7,8 +7,10 @@
     reason = "these are tests"
 )]
 
+mod corpus;
 mod fold;
 mod limits;
 mod refusals;
+mod rubbish;
 mod stream;
 mod support;

@@ -111,7 +111,8 @@ fn after(from: Option<Position>) -> Vec<ServerMessage> {
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) host: Arc<FakeHost>,
-    access: Access,
+    token: String,
+    watching: String,
     _serving: JoinSet<()>,
 }
 
@@ -140,17 +141,21 @@ impl Served {
     pub(crate) async fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let access = Access::new(&Token::of([9; 32]), address);
+        let token = Token::of([9; 32]);
+        let watching = token.for_watching().expose().to_owned();
+        let access = Arc::new(Access::new(token.clone(), address));
         let host = Arc::new(FakeHost::default());
         let site: Arc<dyn Site> = Arc::<FakeHost>::clone(&host);
-        let shared = Arc::new(access.clone());
         let mut serving = JoinSet::new();
-        serving.spawn(async move { serve(&listener, site, shared).await });
-        Self { address, host, access, _serving: serving }
+        serving.spawn(async move { serve(&listener, site, access).await });
+        Self { address, host, token: token.expose().to_owned(), watching, _serving: serving }
     }
 
     pub(crate) fn token(&self, rights: Rights) -> &str {
-        self.access.token(rights).expose()
+        match rights {
+            Rights::Steer => &self.token,
+            Rights::Watch => &self.watching,
+        }
     }
 
     pub(crate) async fn connect(&self) -> TcpStream {

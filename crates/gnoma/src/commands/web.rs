@@ -6,7 +6,6 @@ use std::{
 };
 
 use anyhow::Result;
-use gnoma_web::Rights;
 
 use super::serve;
 use crate::{
@@ -42,12 +41,12 @@ pub(super) async fn run(
     let running = server::find(around).await?;
     if new_links {
         web::renew(around)?;
+        report::say("the links were replaced; a server that runs shows the new ones");
     }
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listening = Listening::open(address, around).await?;
     let spec = lowering::spec(args, around);
-    report::say(format_args!("open in a browser: {}", listening.link(Rights::Steer)));
-    report::say(format_args!("to watch only:     {}", listening.link(Rights::Watch)));
+    listening.tell_links();
     if running.is_none() {
         let http = serve::Http { listening, spec };
         return serve::host(None, false, Some(http), around).await;

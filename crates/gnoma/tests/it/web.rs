@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use gnoma_config::schema::{Guard, ROWS};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -55,19 +56,30 @@ impl Page {
         Self { child, address, tokens }
     }
 
-    /// Asks something with a token; gives the status and the answer.
-    fn asks(&self, token: &str, path: &str, body: &Value) -> (u16, Value) {
-        let body = body.to_string();
-        let text = format!(
-            "POST /api/v1/{path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\
+    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
+        let headers: String =
+            headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        format!(
+            "{method} /api/v1/{path} HTTP/1.1\r\nHost: {}\r\n{headers}Connection: close\r\n\
              Content-Length: {}\r\n\r\n{body}",
             self.address,
             body.len()
-        );
+        )
+    }
+
+    /// The whole answer to a request with these headers.
+    fn says(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.write_all(text.as_bytes()).unwrap();
+        stream.write_all(self.request(method, path, headers, body).as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Asks something with a token; gives the status and the answer.
+    fn asks(&self, token: &str, path: &str, body: &Value) -> (u16, Value) {
+        let bearer = format!("Bearer {token}");
+        let answer = self.says("POST", path, &[("Authorization", &bearer)], &body.to_string());
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         (status, serde_json::from_str(body).unwrap())
@@ -200,6 +212,123 @@ async fn nobody_else_is_let_in_and_links_can_be_replaced() {
     let other = Page::starts(&world, &["web", "--port", "0", "--new-links"]);
     assert_ne!(other.tokens[0], tokens[0]);
     assert_eq!(other.asks(&tokens[0], "process/list", &json!({})).0, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_links_end_the_old_ones_at_servers_that_run() {
+    let world = World::new([]);
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    let session = page.does("process/open", &json!({ "detach": "keep" }))["opened"]["session"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let origin = format!("http://{}", page.address);
+    let token = json!({ "token": page.tokens[0] }).to_string();
+    let exchanged = page.says("POST", "exchange", &[("Origin", &origin)], &token);
+    let cookie = exchanged.split("set-cookie: ").nth(1).unwrap().split(';').next().unwrap();
+    let key = exchanged.split("\"key\":\"").nth(1).unwrap().split('"').next().unwrap();
+    let browser = [("Origin", origin.as_str()), ("Cookie", cookie), ("Gnoma-Key", key)];
+    assert!(page.says("POST", "process/list", &browser, "").starts_with("HTTP/1.1 200"));
+    // One that is told something, and one on which nothing happens.
+    let follow = |path: &str| {
+        let mut stream = TcpStream::connect(&page.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let text = page.request("GET", path, &browser, "");
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut start = [0; 15];
+        stream.read_exact(&mut start).unwrap();
+        assert_eq!(&start, b"HTTP/1.1 200 OK");
+        stream
+    };
+    let mut streams = [follow(&format!("events?watch=1&attach={session}")), follow("events")];
+
+    let other = Page::starts(&world, &["web", "--port", "0", "--new-links"]);
+    let began = Instant::now();
+    for stream in &mut streams {
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        assert!(rest.ends_with("0\r\n\r\n"), "it broke off: {rest}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "streams end late: {:?}", began.elapsed());
+    for token in &page.tokens {
+        assert_eq!(page.asks(token, "process/list", &json!({})).0, 401, "an old token");
+    }
+    assert!(page.says("POST", "process/list", &browser, "").starts_with("HTTP/1.1 401"));
+    assert!(page.says("GET", "events", &browser, "").starts_with("HTTP/1.1 401"));
+    assert_eq!(page.asks(&other.tokens[0], "process/list", &json!({})).0, 200, "the new one");
+    std::fs::remove_file(world.home.path().join(".local/state/gnoma/web.token")).unwrap();
+    assert_eq!(page.asks(&other.tokens[0], "process/list", &json!({})).0, 401, "there is none");
+}
+
+/// Where a process listens over TCP, as the kernel writes it: hexadecimal addresses and ports.
+#[cfg(target_os = "linux")]
+fn listening(pid: u32) -> Vec<String> {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let open: Vec<_> = open.filter_map(|it| std::fs::read_link(it.ok()?.path()).ok()).collect();
+    let mut all = Vec::new();
+    for table in ["tcp", "tcp6"] {
+        let table = std::fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
+        for line in table.lines().skip(1) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_own = open.iter().any(|it| it.as_os_str() == &*format!("socket:[{}]", words[9]));
+            if words[3] == "0A" && is_own {
+                all.push(words[1].to_owned());
+            }
+        }
+    }
+    all
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn it_listens_for_this_machine_alone() {
+    let world = World::new([says("Hello.")]);
+    for arguments in [&["web", "--port", "0"][..], &["serve", "--http", "127.0.0.1:0"]] {
+        let page = Page::starts(&world, arguments);
+        let port: u16 = page.address.rsplit(':').next().unwrap().parse().unwrap();
+        assert_eq!(listening(page.child.id()), [format!("0100007F:{port:04X}")], "{arguments:?}");
+    }
+}
+
+/// What is done at the machine itself, over both ways that a request can come.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_a_person_at_the_machine_is_refused_over_http() {
+    let world = World::new([]);
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    let opened = page.does("process/open", &json!({ "detach": "keep" }));
+    let session = opened["opened"]["session"].as_str().unwrap().to_owned();
+    let settings = std::fs::read(world.home.path().join(".config/gnoma/config.toml")).unwrap();
+    for request in [
+        json!({ "set_mode": { "mode": "bypass" } }),
+        json!({ "set_setting": { "key": "permission.mode", "value": "bypass" } }),
+        json!({ "set_setting": { "key": "tools.shell", "value": "evil" } }),
+        json!({ "add_provider": { "provider": "p", "by": { "key": "k" } } }),
+        json!({ "try_provider": { "provider": "p", "by": { "key": "k" } } }),
+        json!("trust"),
+        json!({ "open": { "overrides": { "mode": "bypass", "confirm_bypass": true } } }),
+        json!({ "open": { "environment": { "PATH": "/tmp" } } }),
+    ] {
+        let session = request.get("open").is_none().then_some(&session);
+        let message = json!({ "id": 7, "session": session, "request": request });
+        let (_, told) = page.asks(&page.tokens[0], "messages", &message);
+        let error = &told["reply"]["result"]["Err"];
+        assert_eq!(error["kind"], "refused", "{request}: {told}");
+        let remedy = error["remedy"].as_str().unwrap();
+        assert!(remedy.contains("at the machine itself"), "{request}: {remedy}");
+    }
+    let now = std::fs::read(world.home.path().join(".config/gnoma/config.toml")).unwrap();
+    assert_eq!(now, settings);
+    let status = page.does(&format!("sessions/{session}/status"), &json!({}));
+    assert_eq!(status["status"]["mode"], "auto", "{status}");
+    // Each setting that may be changed is one that a project may set that nobody trusts.
+    for name in gnoma_web::SETTINGS {
+        let row = ROWS.iter().find(|row| row.path == name).unwrap();
+        assert_eq!(row.guard, Guard::Open, "{name}");
+    }
+    let rounds = json!({ "key": "tools.max_rounds", "value": "20" });
+    page.does(&format!("sessions/{session}/set_setting"), &rounds);
+    let now = world.home.path().join(".config/gnoma/config.toml");
+    assert!(std::fs::read_to_string(now).unwrap().contains("max_rounds = 20"));
 }
 
 #[tokio::test]

@@ -244,7 +244,7 @@ impl Session {
             && let Some(tools) = self.tools.next.take()
         {
             self.tools.replace(tools);
-            self.turn.offer(&self.tools.full);
+            self.turn.offer(self.tools.callable());
         }
     }
 
@@ -252,7 +252,7 @@ impl Session {
     /// stay until it ends.
     pub(super) fn add_next_tools(&mut self) {
         if self.tools.add_next() {
-            self.turn.offer(&self.tools.full);
+            self.turn.offer(self.tools.callable());
         }
     }
 

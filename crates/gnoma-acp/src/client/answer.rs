@@ -93,12 +93,6 @@ impl Answers {
             None => json!({ "outcome": { "outcome": "cancelled" } }),
         }
     }
-
-    /// Whether the agent can be told yes, for once.
-    #[must_use]
-    pub fn can_allow(&self) -> bool {
-        self.allow.is_some()
-    }
 }
 
 /// A wish under the id that its answer goes to.
@@ -136,7 +130,6 @@ mod tests {
         assert_eq!(answers.outcome(false)["outcome"]["optionId"], "never");
         let only_ever = json!({ "options": [{ "optionId": "f", "kind": "allow_always" }] });
         let answers = Answers::read(&only_ever);
-        assert!(!answers.can_allow());
         assert_eq!(answers.outcome(true)["outcome"]["outcome"], "cancelled");
     }
 }

@@ -15,7 +15,7 @@ use tokio::{
 use super::brief::Seen;
 
 /// Longest start: the process, the handshake and the session.
-const START_PATIENCE: Duration = Duration::from_secs(30);
+const START_PATIENCE: Duration = Duration::from_secs(20);
 /// How long an agent may take to end its turn once it was told to.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes that are read at once.

@@ -140,8 +140,7 @@ impl Talk {
 
     /// A failure that another attempt would only repeat: it would start the agent anew each time.
     fn failure(&self, why: &str) -> ProviderError {
-        let name = &self.agent.settings.name;
-        ProviderError::new(ErrorKind::Protocol, PROVIDER, format!("`{name}` {why}"))
+        ProviderError::new(ErrorKind::Agent, &self.agent.settings.name, why)
     }
 
     /// Goes on where the request comes with what the agent waits for; else the agent is wanted first.

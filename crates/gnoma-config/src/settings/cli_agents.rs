@@ -10,11 +10,12 @@ use crate::{layer::Merged, value::Value};
 /// The table of agents; each is written as an entry of a list that has a name.
 const AGENTS: &str = "cli_agents";
 
-/// The agents whose programs are known: name, program, arguments, and where they keep what is their own.
+/// The agents whose programs are known: name, program, arguments, and where they keep what is
+/// their own, in the home and in a project.
 const KNOWN: [(&str, &str, &[&str], &[&str]); 6] = [
-    ("claude", "claude-code-acp", &[], &["~/.claude", "~/.claude.json"]),
-    ("codex", "codex-acp", &[], &["~/.codex"]),
-    ("gemini", "gemini", &["--experimental-acp"], &["~/.gemini"]),
+    ("claude", "claude-code-acp", &[], &["~/.claude", "~/.claude.json", ".claude", ".mcp.json"]),
+    ("codex", "codex-acp", &[], &["~/.codex", ".codex"]),
+    ("gemini", "gemini", &["--experimental-acp"], &["~/.gemini", ".gemini"]),
     (
         "goose",
         "goose",
@@ -30,6 +31,8 @@ const KNOWN: [(&str, &str, &[&str], &[&str]); 6] = [
             "~/.config/opencode",
             "~/.local/share/opencode",
             "~/.local/state/opencode",
+            ".opencode",
+            "opencode.json",
         ],
     ),
     ("vibe", "vibe-acp", &[], &["~/.vibe"]),

@@ -163,7 +163,16 @@ async fn begin(agent: Arc<Agent>, place: Arc<AgentPlace>, call: CallId, cx: Tool
 
 async fn start(agent: &Agent, place: &AgentPlace, reads_only: bool) -> Result<Live, String> {
     let settings = &agent.settings;
-    let around = if reads_only { &place.reading } else { &place.around };
+    let mut around = if reads_only { &place.reading } else { &place.around }.clone();
+    let mut writable: Vec<_> =
+        settings.writable.iter().map(|path| (place.absolute)(path)).collect();
+    if reads_only {
+        writable.retain(|path| !path.starts_with(&around.cwd));
+    }
+    if let Some(enclosure) = &mut around.enclosure {
+        // What it may write it may also make: such as settings of its own in a project without any.
+        enclosure.policy.protected.retain(|path| !writable.contains(path));
+    }
     let variable = |name: &str| around.environment.iter().find(|(known, _)| known == name);
     let paths = variable("PATH").map(|(_, paths)| paths.as_str()).unwrap_or_default();
     agent.program(paths).map_err(|why| format!("cannot be started: {why}"))?;
@@ -181,11 +190,11 @@ async fn start(agent: &Agent, place: &AgentPlace, reads_only: bool) -> Result<Li
         },
         timeout: None,
         network: settings.network,
-        writable: settings.writable.iter().map(|path| (place.absolute)(path)).collect(),
+        writable,
         replaces: Default::default(),
         path_args: Default::default(),
     };
-    Live::start(&definition, around, reads_only).await
+    Live::start(&definition, &around, reads_only).await
 }
 
 /// Lets the agent go on with a call of its own, and waits until that has ended or something else is wanted.

@@ -217,7 +217,7 @@ fn agent_tools(project: &Arc<Project>) -> Vec<Arc<dyn Tool>> {
         Box::new(move |path: &str| mcp::absolute(&project, Path::new(path)))
     };
     let place = AgentPlace { around, reading, absolute, files: session::plain_files(project) };
-    agents::tools(all, place)
+    agents::tools(all.iter(), place)
 }
 
 /// What works beside a session: the search for models of this machine, and MCP servers.

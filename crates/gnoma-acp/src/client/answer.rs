@@ -19,7 +19,7 @@ pub enum Wish {
         /// Its name for the call.
         id: String,
         /// The call.
-        call: AgentCall,
+        call: Box<AgentCall>,
         /// How it takes the answer.
         answers: Answers,
     },
@@ -97,7 +97,7 @@ impl Answers {
 
 /// A wish under the id that its answer goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct WaitingWish {
     pub(super) id: RpcId,
     /// How a question is answered; `None` where a file is wanted.
     pub(super) answers: Option<Answers>,

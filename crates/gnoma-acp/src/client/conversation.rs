@@ -10,7 +10,7 @@ use gnoma_core::{
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    answer::{Answers, Asked, Wish, words},
+    answer::{Answers, WaitingWish, Wish, words},
     call::{AgentCall, list, text},
     clean::clean,
 };
@@ -44,7 +44,7 @@ pub struct Spent {
 
 /// What an agent says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum AgentSaid {
     /// It is there.
     Ready,
     /// Its session is open.
@@ -58,7 +58,7 @@ pub enum Said {
     /// A call of its own tools goes on.
     Began(String),
     /// A call of its own tools has ended: its id, and the call.
-    Ended(String, AgentCall),
+    Ended(String, Box<AgentCall>),
     /// It asks for something, and waits.
     Asks(Wish),
     /// Its turn is over.
@@ -69,7 +69,7 @@ pub enum Said {
 
 /// The request that is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Open {
+enum OpenRequest {
     Nothing,
     Initialize,
     Session,
@@ -79,11 +79,11 @@ enum Open {
 /// A conversation with one agent, in one session of it.
 #[derive(Debug)]
 pub struct Conversation {
-    open: Open,
+    open: OpenRequest,
     next_id: u64,
     session: String,
     calls: BTreeMap<String, AgentCall>,
-    asked: VecDeque<Asked>,
+    asked: VecDeque<WaitingWish>,
     stray: usize,
     micro_usd: Option<u64>,
 }
@@ -92,7 +92,7 @@ impl Conversation {
     /// Begins it: the first line is written to `out`.
     pub fn begin(out: &mut Vec<u8>) -> Self {
         let mut begun = Self {
-            open: Open::Nothing,
+            open: OpenRequest::Nothing,
             next_id: 0,
             session: String::new(),
             calls: BTreeMap::new(),
@@ -108,7 +108,7 @@ impl Conversation {
             },
             "clientInfo": { "name": "gnoma", "version": env!("CARGO_PKG_VERSION") },
         });
-        begun.request(Open::Initialize, "initialize", &params, out);
+        begun.request(OpenRequest::Initialize, "initialize", &params, out);
         begun
     }
 
@@ -116,26 +116,26 @@ impl Conversation {
     pub fn open_session(&mut self, cwd: &str, out: &mut Vec<u8>) {
         let nothing: [Value; 0] = [];
         let params = json!({ "cwd": cwd, "mcpServers": nothing.as_slice() });
-        self.request(Open::Session, "session/new", &params, out);
+        self.request(OpenRequest::Session, "session/new", &params, out);
     }
 
     /// Says something, which begins a turn.
     pub fn prompt(&mut self, text: &str, out: &mut Vec<u8>) {
         let session = self.session.clone();
         let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
-        self.request(Open::Prompt, "session/prompt", &params, out);
+        self.request(OpenRequest::Prompt, "session/prompt", &params, out);
     }
 
     /// Whether it is in a turn.
     #[must_use]
     pub fn is_in_turn(&self) -> bool {
-        self.open == Open::Prompt
+        self.open == OpenRequest::Prompt
     }
 
     /// Stops the turn: what it asked for is withdrawn.
     pub fn cancel(&mut self, out: &mut Vec<u8>) {
         wire::write_notification("session/cancel", &json!({ "sessionId": self.session }), out);
-        for Asked { id, answers } in self.asked.drain(..) {
+        for WaitingWish { id, answers } in self.asked.drain(..) {
             let answer = match answers {
                 Some(_) => Ok(Answers::default().outcome(false)),
                 None => Err(RpcError::new(RpcError::CANCELLED, "the turn was stopped")),
@@ -146,7 +146,7 @@ impl Conversation {
 
     /// Answers what was asked first: a yes with the text that was wanted, where one was, or a no.
     pub fn answer(&mut self, answer: Result<&str, &str>, out: &mut Vec<u8>) {
-        let Some(Asked { id, answers }) = self.asked.pop_front() else { return };
+        let Some(WaitingWish { id, answers }) = self.asked.pop_front() else { return };
         let answer = match (answers, answer) {
             (Some(answers), answer) => Ok(answers.outcome(answer.is_ok())),
             (None, Ok(text)) => Ok(json!({ "content": text })),
@@ -161,7 +161,7 @@ impl Conversation {
         !self.asked.is_empty()
     }
 
-    fn request(&mut self, open: Open, method: &str, params: &Value, out: &mut Vec<u8>) {
+    fn request(&mut self, open: OpenRequest, method: &str, params: &Value, out: &mut Vec<u8>) {
         self.next_id += 1;
         self.open = open;
         wire::write_request(self.next_id, method, params, out);
@@ -171,7 +171,7 @@ impl Conversation {
     ///
     /// # Errors
     /// It cannot be spoken to: why, in words that follow its name.
-    pub fn line(&mut self, line: &Line, out: &mut Vec<u8>) -> Result<Option<Said>, String> {
+    pub fn line(&mut self, line: &Line, out: &mut Vec<u8>) -> Result<Option<AgentSaid>, String> {
         if *line == Line::TooLong {
             let most = MAX_AGENT_LINE_BYTES >> 20;
             return Err(format!("sent a message of more than {most} MB"));
@@ -189,7 +189,7 @@ impl Conversation {
             }
             Ok(Some(Incoming::Response { id, result })) => {
                 // An answer that comes late is to a request that was given up.
-                let is_open = id == Some(self.next_id) && self.open != Open::Nothing;
+                let is_open = id == Some(self.next_id) && self.open != OpenRequest::Nothing;
                 if is_open { self.answered(result).map(Some) } else { Ok(None) }
             }
             Err(_) => {
@@ -202,44 +202,51 @@ impl Conversation {
         }
     }
 
-    fn answered(&mut self, result: Result<Box<RawValue>, String>) -> Result<Said, String> {
-        let open = std::mem::replace(&mut self.open, Open::Nothing);
+    fn answered(&mut self, result: Result<Box<RawValue>, String>) -> Result<AgentSaid, String> {
+        let open = std::mem::replace(&mut self.open, OpenRequest::Nothing);
         let result = match result {
             Ok(result) => value(Some(&result)),
-            Err(error) => return Ok(Said::Failed(words(&error))),
+            Err(error) => return Ok(AgentSaid::Failed(words(&error))),
         };
         match open {
-            Open::Nothing | Open::Initialize => {
+            OpenRequest::Nothing | OpenRequest::Initialize => {
                 let version = result.get("protocolVersion").and_then(Value::as_u64);
                 match version {
-                    Some(VERSION) => Ok(Said::Ready),
+                    Some(VERSION) => Ok(AgentSaid::Ready),
                     Some(other) => {
                         Err(format!("speaks version {other} of the protocol, not {VERSION}"))
                     }
                     None => Err("named no version of the protocol".to_owned()),
                 }
             }
-            Open::Session => {
+            OpenRequest::Session => {
                 let session = text(&result, "sessionId").filter(|id| id.len() <= MAX_ID_BYTES);
                 session.ok_or("named no session")?.clone_into(&mut self.session);
-                Ok(Said::Opened)
+                Ok(AgentSaid::Opened)
             }
-            Open::Prompt => {
+            OpenRequest::Prompt => {
                 self.calls.clear();
                 let usage = result.get("usage").map(usage);
                 let spent = Spent { usage, micro_usd: self.micro_usd };
-                Ok(Said::Stopped(stop(text(&result, "stopReason")), spent))
+                Ok(AgentSaid::Stopped(stop(text(&result, "stopReason")), spent))
             }
         }
     }
 
-    fn asks(&mut self, id: RpcId, method: &str, params: &Value, out: &mut Vec<u8>) -> Option<Said> {
+    fn asks(
+        &mut self,
+        id: RpcId,
+        method: &str,
+        params: &Value,
+        out: &mut Vec<u8>,
+    ) -> Option<AgentSaid> {
         let (wish, answers) = match method {
             "session/request_permission" => {
                 let call = params.get("toolCall").unwrap_or(&Value::Null);
                 let answers = Answers::read(params);
                 let (name, call) = self.wanted(call);
-                let wish = Wish::Permission { id: name, call, answers: answers.clone() };
+                let wish =
+                    Wish::Permission { id: name, call: call.into(), answers: answers.clone() };
                 (Some(wish), Some(answers))
             }
             _ => (Wish::of_file(method, params), None),
@@ -260,8 +267,8 @@ impl Conversation {
             wire::write_answer(&id, &Err(error), out);
             return None;
         }
-        self.asked.push_back(Asked { id, answers });
-        wish.map(Said::Asks)
+        self.asked.push_back(WaitingWish { id, answers });
+        wish.map(AgentSaid::Asks)
     }
 
     /// The call that a question is about: what was told of it before, and what comes with the question.
@@ -273,12 +280,12 @@ impl Conversation {
         (id.to_owned(), call)
     }
 
-    fn update(&mut self, update: &Value) -> Option<Said> {
+    fn update(&mut self, update: &Value) -> Option<AgentSaid> {
         let content = || update.get("content").and_then(|content| text(content, "text"));
         match text(update, "sessionUpdate")? {
-            "agent_message_chunk" => Some(Said::Text(clean(content()?))),
-            "agent_thought_chunk" => Some(Said::Thought(clean(content()?))),
-            "plan" => Some(Said::Plan(plan(update))),
+            "agent_message_chunk" => Some(AgentSaid::Text(clean(content()?))),
+            "agent_thought_chunk" => Some(AgentSaid::Thought(clean(content()?))),
+            "plan" => Some(AgentSaid::Plan(plan(update))),
             "tool_call" | "tool_call_update" => self.called(update),
             "usage_update" => {
                 let cost = update.get("cost")?;
@@ -291,7 +298,7 @@ impl Conversation {
         }
     }
 
-    fn called(&mut self, update: &Value) -> Option<Said> {
+    fn called(&mut self, update: &Value) -> Option<AgentSaid> {
         let id = text(update, "toolCallId").filter(|id| id.len() <= MAX_ID_BYTES)?;
         let is_new = !self.calls.contains_key(id);
         if is_new && self.calls.len() >= MAX_CALLS {
@@ -300,10 +307,10 @@ impl Conversation {
         let call = self.calls.entry(id.to_owned()).or_default();
         if call.take(update) {
             let call = self.calls.remove(id)?;
-            return Some(Said::Ended(id.to_owned(), call));
+            return Some(AgentSaid::Ended(id.to_owned(), call.into()));
         }
         let title = call.title.clone();
-        (is_new && !title.is_empty()).then_some(Said::Began(title))
+        (is_new && !title.is_empty()).then_some(AgentSaid::Began(title))
     }
 }
 
@@ -352,7 +359,10 @@ mod tests {
 
     use super::*;
 
-    fn heard(it: &mut Conversation, message: &Value) -> (Result<Option<Said>, String>, Vec<Value>) {
+    fn heard(
+        it: &mut Conversation,
+        message: &Value,
+    ) -> (Result<Option<AgentSaid>, String>, Vec<Value>) {
         let mut out = Vec::new();
         let said = it.line(&Line::Whole(message.to_string().into_bytes()), &mut out);
         let lines = std::str::from_utf8(&out).unwrap().lines();
@@ -373,10 +383,10 @@ mod tests {
         let mut out = Vec::new();
         let mut it = Conversation::begin(&mut out);
         let ready = heard(&mut it, &answer(1, json!({ "protocolVersion": 1 }))).0;
-        assert_eq!(ready, Ok(Some(Said::Ready)));
+        assert_eq!(ready, Ok(Some(AgentSaid::Ready)));
         it.open_session("/w", &mut out);
         let opened = heard(&mut it, &answer(2, json!({ "sessionId": "s" }))).0;
-        assert_eq!(opened, Ok(Some(Said::Opened)));
+        assert_eq!(opened, Ok(Some(AgentSaid::Opened)));
         it.prompt("do it", &mut out);
         it
     }
@@ -388,7 +398,7 @@ mod tests {
             update(json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
         };
         let text = heard(&mut it, &chunk("agent_message_chunk", "hi\u{7}")).0;
-        assert_eq!(text, Ok(Some(Said::Text("hi".into()))));
+        assert_eq!(text, Ok(Some(AgentSaid::Text("hi".into()))));
         let cost = json!({ "sessionUpdate": "usage_update", "used": 1, "size": 2,
             "cost": { "amount": 0.25, "currency": "USD" } });
         assert_eq!(heard(&mut it, &update(cost)).0, Ok(None));
@@ -396,7 +406,7 @@ mod tests {
         let spent =
             Spent { usage: Some(Usage { input: 7, ..Usage::default() }), micro_usd: Some(250_000) };
         let stopped = heard(&mut it, &answer(3, end)).0;
-        assert_eq!(stopped, Ok(Some(Said::Stopped(StopReason::EndTurn, spent))));
+        assert_eq!(stopped, Ok(Some(AgentSaid::Stopped(StopReason::EndTurn, spent))));
         assert!(!it.is_in_turn());
     }
 
@@ -413,14 +423,15 @@ mod tests {
         let ask = json!({ "jsonrpc": "2.0", "id": "q", "method": "session/request_permission",
             "params": { "sessionId": "s", "toolCall": { "toolCallId": "c" },
                 "options": [{ "optionId": "y", "kind": "allow_once" }] } });
-        let Ok(Some(Said::Asks(Wish::Permission { id, call, .. }))) = heard(&mut it, &ask).0 else {
+        let Ok(Some(AgentSaid::Asks(Wish::Permission { id, call, .. }))) = heard(&mut it, &ask).0
+        else {
             panic!("it does not ask");
         };
         assert_eq!((&*id, call.command.as_deref()), ("c", Some("make")));
         let read = json!({ "jsonrpc": "2.0", "id": 9, "method": "fs/read_text_file",
             "params": { "sessionId": "s", "path": "/w/a" } });
         let wish = Wish::Read { path: "/w/a".into(), line: None, limit: None };
-        assert_eq!(heard(&mut it, &read).0, Ok(Some(Said::Asks(wish))));
+        assert_eq!(heard(&mut it, &read).0, Ok(Some(AgentSaid::Asks(wish))));
         let mut out = Vec::new();
         it.answer(Ok(""), &mut out);
         it.answer(Ok("text"), &mut out);

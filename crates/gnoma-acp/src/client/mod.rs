@@ -14,5 +14,5 @@ pub use self::{
     answer::{Answers, Wish},
     call::AgentCall,
     clean::clean,
-    conversation::{Conversation, MAX_AGENT_LINE_BYTES, Said, Spent},
+    conversation::{AgentSaid, Conversation, MAX_AGENT_LINE_BYTES, Spent},
 };

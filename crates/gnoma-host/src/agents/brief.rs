@@ -18,12 +18,12 @@ const NOW: &str = "Now continue with this:";
 
 /// The part of a conversation that an agent has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct SeenPart {
     messages: usize,
     hash: u64,
 }
 
-impl Seen {
+impl SeenPart {
     /// All of these messages.
     pub(super) fn all(messages: &[Arc<Message>]) -> Self {
         let mut hasher = DefaultHasher::new();
@@ -159,7 +159,7 @@ mod tests {
             says("theirs", &other),
             person("three"),
         ];
-        let seen = Seen::all(messages.get(..1).unwrap());
+        let seen = SeenPart::all(messages.get(..1).unwrap());
         let told = prompt(seen.rest(&messages).unwrap(), &me(), false);
         for part in
             ["User: two", "[called bash {\"command\":\"ls\"}]", "[bash gave: a.txt]", "theirs"]
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn after_a_rewind_it_is_another_conversation() {
-        let seen = Seen::all(&[person("one"), person("two")]);
+        let seen = SeenPart::all(&[person("one"), person("two")]);
         assert!(seen.rest(&[person("one"), person("other"), person("x")]).is_none());
         assert!(seen.rest(&[person("one")]).is_none());
     }

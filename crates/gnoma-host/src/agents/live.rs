@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use gnoma_acp::client::{AgentCall, Conversation, MAX_AGENT_LINE_BYTES, Said, clean};
+use gnoma_acp::client::{AgentCall, AgentSaid, Conversation, MAX_AGENT_LINE_BYTES, clean};
 use gnoma_core::lines::{Line, LineReader};
 use gnoma_extend::mcp::{Definition, Metered, Process, Started, Stderr, Surroundings, start};
 use tokio::{
@@ -12,7 +12,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::brief::Seen;
+use super::brief::SeenPart;
 
 /// Longest start: the process, the handshake and the session.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -39,7 +39,7 @@ pub(super) enum Waits {
 }
 
 /// A running agent. Dropped, its processes end.
-pub(super) struct Live {
+pub(super) struct LiveAgent {
     talk: Conversation,
     process: Process,
     stdin: ChildStdin,
@@ -50,19 +50,19 @@ pub(super) struct Live {
     out: Vec<u8>,
     buffer: Box<[u8]>,
     /// What it said while something else was waited for.
-    pub(super) queue: VecDeque<Said>,
+    pub(super) queue: VecDeque<AgentSaid>,
     /// It can change nothing by itself.
     pub(super) reads_only: bool,
     /// What it has seen of the conversation; `None` before its first turn.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<SeenPart>,
     pub(super) waits: Waits,
     /// The call of its own that it was last heard of.
-    pub(super) call: AgentCall,
+    pub(super) call: Box<AgentCall>,
     /// What a person said while it worked.
     pub(super) later: Vec<String>,
 }
 
-impl Live {
+impl LiveAgent {
     /// Starts it, with a session in the folder of `around`.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Live {
             reads_only,
             seen: None,
             waits: Waits::Nothing,
-            call: AgentCall::default(),
+            call: Box::default(),
             later: Vec::new(),
         };
         let cwd = around.cwd.display().to_string();
@@ -104,9 +104,9 @@ impl Live {
     async fn open(&mut self, cwd: &str) -> Result<(), String> {
         loop {
             match self.said().await? {
-                Said::Ready => self.talk.open_session(cwd, &mut self.out),
-                Said::Opened => return Ok(()),
-                Said::Failed(words) => {
+                AgentSaid::Ready => self.talk.open_session(cwd, &mut self.out),
+                AgentSaid::Opened => return Ok(()),
+                AgentSaid::Failed(words) => {
                     let words = cut(&words);
                     return Err(format!(
                         "opened no session: {words}. If it wants a login, run it once by itself"
@@ -121,7 +121,7 @@ impl Live {
     ///
     /// # Errors
     /// It has ended, or cannot be understood: why, in words that follow its name.
-    pub(super) async fn said(&mut self) -> Result<Said, String> {
+    pub(super) async fn said(&mut self) -> Result<AgentSaid, String> {
         if let Some(said) = self.queue.pop_front() {
             return Ok(said);
         }
@@ -187,9 +187,9 @@ impl Live {
         let stopped = async {
             loop {
                 match self.said().await {
-                    Ok(Said::Stopped(..) | Said::Failed(_)) => return true,
+                    Ok(AgentSaid::Stopped(..) | AgentSaid::Failed(_)) => return true,
                     // What it still asks for is withdrawn, too.
-                    Ok(Said::Asks(_)) => self.talk.cancel(&mut self.out),
+                    Ok(AgentSaid::Asks(_)) => self.talk.cancel(&mut self.out),
                     Ok(_) => (),
                     Err(_) => return false,
                 }

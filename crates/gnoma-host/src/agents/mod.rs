@@ -10,6 +10,7 @@
 mod brief;
 mod desk;
 mod live;
+mod program;
 mod provider;
 mod steps;
 mod tools;
@@ -19,36 +20,30 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use gnoma_config::settings::CliAgent;
 use gnoma_core::Provider;
 
-pub(crate) use self::tools::{AgentPlace, tools};
-use self::{desk::Desk, provider::AgentProvider};
-
-/// The provider that agents are models of.
-pub(crate) const PROVIDER: &str = "agent";
+use self::provider::AgentProvider;
+pub(crate) use self::{
+    program::{AgentProgram, PROVIDER},
+    tools::{AgentPlace, tools},
+};
 
 /// The agents of a project's settings. Clones are the same.
 #[derive(Clone, Default)]
-pub struct Agents(Arc<[Arc<Agent>]>);
-
-/// One of them, and its processes.
-pub(crate) struct Agent {
-    pub(crate) settings: CliAgent,
-    desk: Desk,
-}
+pub struct Agents(Arc<[Arc<AgentProgram>]>);
 
 impl Agents {
     /// Those that the settings name and do not switch off. Starts none.
     pub(crate) fn of(settings: Vec<CliAgent>) -> Self {
         let used = settings.into_iter().filter(|agent| agent.enabled);
-        Self(used.map(|settings| Arc::new(Agent { settings, desk: Desk::default() })).collect())
+        Self(used.map(|settings| Arc::new(AgentProgram::new(settings))).collect())
     }
 
     /// The agent of that name.
-    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Agent>> {
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<AgentProgram>> {
         self.iter().find(|agent| agent.settings.name == name)
     }
 
     /// All of them.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Agent>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<AgentProgram>> {
         self.0.iter()
     }
 
@@ -64,28 +59,7 @@ impl fmt::Debug for Agents {
     }
 }
 
-impl Agent {
-    /// The agent as a provider of one model.
-    pub(crate) fn provider(self: &Arc<Self>) -> Arc<dyn Provider> {
-        Arc::new(AgentProvider(Arc::clone(self)))
-    }
-
-    /// Its program; `paths` as in the variable `PATH`.
-    ///
-    /// # Errors
-    /// It is not there: what to do.
-    fn program(&self, paths: &str) -> Result<PathBuf, String> {
-        let command = &self.settings.command;
-        if command.contains('/') {
-            // Found, or not, where it is started.
-            return Ok(PathBuf::from(command));
-        }
-        let found = std::env::split_paths(paths).map(|folder| folder.join(command));
-        found.into_iter().find(|path| path.is_file()).ok_or_else(|| {
-            format!(
-                "the program `{command}` is not installed, or not in a folder of `PATH`; install it, or name \
-                 another as `command` under `[[cli_agents]]`"
-            )
-        })
-    }
+/// The agent as a provider of one model.
+pub(crate) fn provider(agent: &Arc<AgentProgram>) -> Arc<dyn Provider> {
+    Arc::new(AgentProvider(Arc::clone(agent)))
 }

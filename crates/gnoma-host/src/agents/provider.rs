@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::stream::unfold;
-use gnoma_acp::client::Said;
+use gnoma_acp::client::AgentSaid;
 use gnoma_core::{
     ErrorKind, EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, Role,
     StopReason, StreamEvent, ToolChoice, ToolResult,
@@ -21,17 +21,17 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    Agent, PROVIDER,
-    brief::{self, Seen},
-    live::{Live, Waits},
-    steps::{self, Step, StepCall},
+    brief::{self, SeenPart},
+    live::{LiveAgent, Waits},
+    program::{AgentProgram, PROVIDER},
+    steps::{self, AgentStep, StepCall},
 };
 
 /// How long an agent may be silent in a turn: a command of its own may take long.
 const SILENCE: Duration = Duration::from_secs(3600);
 
 /// The agent as a provider.
-pub(super) struct AgentProvider(pub(super) Arc<Agent>);
+pub(super) struct AgentProvider(pub(super) Arc<AgentProgram>);
 
 impl Provider for AgentProvider {
     fn name(&self) -> &str {
@@ -45,7 +45,7 @@ impl Provider for AgentProvider {
             live: None,
             plan_tool: None,
             out: VecDeque::new(),
-            block: (Block::None, 0),
+            block: (TalkBlock::None, 0),
             is_over: false,
         };
         Box::pin(unfold(talk, Talk::next))
@@ -59,7 +59,7 @@ impl Provider for AgentProvider {
 
 /// What the block of the answer holds that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum TalkBlock {
     None,
     Text,
     Thinking,
@@ -68,20 +68,20 @@ enum Block {
 
 /// One answer. Dropped before its end, it stops the agent's turn.
 struct Talk {
-    agent: Arc<Agent>,
+    agent: Arc<AgentProgram>,
     request: Option<ModelRequest>,
-    live: Option<Live>,
+    live: Option<LiveAgent>,
     /// The tool that sets the plan, where it is on offer.
     plan_tool: Option<String>,
     out: VecDeque<StreamEvent>,
-    block: (Block, u32),
+    block: (TalkBlock, u32),
     is_over: bool,
 }
 
 impl Drop for Talk {
     fn drop(&mut self) {
         if let Some(live) = self.live.take() {
-            self.agent.stop(live);
+            self.agent.desk.stop(live);
         }
     }
 }
@@ -171,13 +171,13 @@ impl Talk {
             Some(live) => Some(live),
             None => self.agent.desk.knowing(messages),
         };
-        let id = self.call(Step::Begin.tool(&self.agent.settings.name), &json!({}));
+        let id = self.call(AgentStep::Begin.tool(&self.agent.settings.name), &json!({}));
         self.agent.desk.wait(id, live);
         Ok(())
     }
 
     /// The process that waits under a call of this conversation whose turn was stopped.
-    async fn interrupted(&self, messages: &[Arc<Message>]) -> Option<Live> {
+    async fn interrupted(&self, messages: &[Arc<Message>]) -> Option<LiveAgent> {
         let calls = messages.iter().rev().flat_map(|message| message.tool_calls());
         let mut live =
             calls.into_iter().find_map(|call| self.agent.desk.take(&call.id)??.into())?;
@@ -186,7 +186,7 @@ impl Talk {
 
     fn go_on(
         &mut self,
-        mut live: Live,
+        mut live: LiveAgent,
         result: &ToolResult,
         later: &[Arc<Message>],
         messages: &[Arc<Message>],
@@ -212,38 +212,38 @@ impl Talk {
             let prompt = brief::prompt(new, &self.me(), !is_known);
             live.prompt(&prompt);
         }
-        live.seen = Some(Seen::all(messages));
+        live.seen = Some(SeenPart::all(messages));
         self.live = Some(live);
     }
 
-    fn heard(&mut self, said: Said) -> Result<(), ProviderError> {
+    fn heard(&mut self, said: AgentSaid) -> Result<(), ProviderError> {
         match said {
-            Said::Text(text) if text.is_empty() => (),
-            Said::Text(text) => {
-                let slot = self.slot(Block::Text);
+            AgentSaid::Text(text) if text.is_empty() => (),
+            AgentSaid::Text(text) => {
+                let slot = self.slot(TalkBlock::Text);
                 self.out.push_back(StreamEvent::TextDelta { slot, text });
             }
-            Said::Thought(text) => self.think(text),
-            Said::Began(title) => self.think(format!("{title}\n")),
-            Said::Plan(plan) => self.plan(&plan),
-            Said::Ended(id, call) => self.take_step(steps::did(id, call)),
-            Said::Asks(wish) => self.take_step(steps::asked(wish)),
-            Said::Stopped(stop, spent) => {
+            AgentSaid::Thought(text) => self.think(text),
+            AgentSaid::Began(title) => self.think(format!("{title}\n")),
+            AgentSaid::Plan(plan) => self.plan(&plan),
+            AgentSaid::Ended(id, call) => self.take_step(steps::did(id, call)),
+            AgentSaid::Asks(wish) => self.take_step(steps::asked(wish)),
+            AgentSaid::Stopped(stop, spent) => {
                 self.out.extend(spent.usage.map(StreamEvent::Usage));
                 self.stopped(stop);
             }
-            Said::Failed(words) => return Err(self.failure(&format!("failed: {words}"))),
-            Said::Ready | Said::Opened => (),
+            AgentSaid::Failed(words) => return Err(self.failure(&format!("failed: {words}"))),
+            AgentSaid::Ready | AgentSaid::Opened => (),
         }
         Ok(())
     }
 
     fn think(&mut self, text: String) {
-        let slot = self.slot(Block::Thinking);
+        let slot = self.slot(TalkBlock::Thinking);
         self.out.push_back(StreamEvent::ThinkingDelta { slot, text });
     }
 
-    fn slot(&mut self, block: Block) -> u32 {
+    fn slot(&mut self, block: TalkBlock) -> u32 {
         if self.block.0 != block {
             self.block = (block, self.block.1 + 1);
         }
@@ -282,7 +282,7 @@ impl Talk {
 
     /// Ends the round with a call.
     fn call(&mut self, name: String, arguments: &Value) -> CallId {
-        let slot = self.slot(Block::Call);
+        let slot = self.slot(TalkBlock::Call);
         // No other session's call may be taken for it, nor one of an earlier life of this one.
         let id = format!("{}-{:016x}", self.agent.settings.name, RandomState::new().hash_one(slot));
         let fragment = steps::json(arguments).get().to_owned();

@@ -17,7 +17,7 @@ const MAX_LINES: u64 = 1 << 24;
 
 /// What a tool of agents does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum AgentStep {
     /// Begins a turn.
     Begin,
     /// Tells what the agent has done by itself.
@@ -38,7 +38,7 @@ pub(super) enum Step {
     Act,
 }
 
-impl Step {
+impl AgentStep {
     /// All of them.
     pub(super) const ALL: [Self; 9] = [
         Self::Begin,
@@ -71,11 +71,11 @@ impl Step {
 
 /// A step as a call.
 pub(super) struct StepCall {
-    pub(super) step: Step,
+    pub(super) step: AgentStep,
     pub(super) arguments: Value,
     pub(super) waits: Waits,
     /// What the agent told of it.
-    pub(super) call: AgentCall,
+    pub(super) call: Box<AgentCall>,
 }
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
@@ -90,13 +90,13 @@ pub(super) fn asked(wish: Wish) -> StepCall {
             let number = |it: Option<u64>| it.map_or(Value::Null, |it| it.min(MAX_LINES).into());
             let arguments =
                 object([("path", path.into()), ("line", number(line)), ("limit", number(limit))]);
-            let call = AgentCall::default();
-            StepCall { step: Step::Read, arguments, waits: Waits::Text, call }
+            let call = Box::default();
+            StepCall { step: AgentStep::Read, arguments, waits: Waits::Text, call }
         }
         Wish::Write { path, content } => {
             let arguments = object([("path", path.into()), ("content", content.into())]);
-            let call = AgentCall::default();
-            StepCall { step: Step::Write, arguments, waits: Waits::Written, call }
+            let call = Box::default();
+            StepCall { step: AgentStep::Write, arguments, waits: Waits::Written, call }
         }
         Wish::Permission { id, call, .. } => {
             let (step, field, value) = wanted(&call);
@@ -108,26 +108,26 @@ pub(super) fn asked(wish: Wish) -> StepCall {
 }
 
 /// What a call of an agent is judged by: a command, one file, an address, or nothing that is known.
-fn wanted(call: &AgentCall) -> (Step, &'static str, String) {
+fn wanted(call: &AgentCall) -> (AgentStep, &'static str, String) {
     let one_path = || match call.paths.as_slice() {
         [path] => Some(path.clone()),
         _ => None,
     };
     match (&*call.kind, &call.command, &call.url) {
-        (_, Some(command), _) => (Step::Run, "command", command.clone()),
-        (_, None, Some(url)) => (Step::Fetch, "url", url.clone()),
-        ("edit", None, None) if let Some(path) = one_path() => (Step::Edit, "path", path),
-        ("read", None, None) if let Some(path) = one_path() => (Step::Look, "path", path),
-        _ => (Step::Act, "kind", call.kind.clone()),
+        (_, Some(command), _) => (AgentStep::Run, "command", command.clone()),
+        (_, None, Some(url)) => (AgentStep::Fetch, "url", url.clone()),
+        ("edit", None, None) if let Some(path) = one_path() => (AgentStep::Edit, "path", path),
+        ("read", None, None) if let Some(path) = one_path() => (AgentStep::Look, "path", path),
+        _ => (AgentStep::Act, "kind", call.kind.clone()),
     }
 }
 
 /// The call that tells what an agent did by itself.
-pub(super) fn did(id: String, call: AgentCall) -> StepCall {
+pub(super) fn did(id: String, call: Box<AgentCall>) -> StepCall {
     let title = Value::from(call.title.clone());
     let arguments =
         object([("name", title), ("kind", call.kind.clone().into()), ("call", id.into())]);
-    StepCall { step: Step::Did, arguments, waits: Waits::Nothing, call }
+    StepCall { step: AgentStep::Did, arguments, waits: Waits::Nothing, call }
 }
 
 /// What an agent told of a call, as the output of a tool.
@@ -163,17 +163,17 @@ mod tests {
     fn what_is_known_of_a_call_is_what_it_is_judged_by() {
         let step = |call: AgentCall| {
             let id = "c".to_owned();
-            asked(Wish::Permission { id, call, answers: Answers::default() })
+            asked(Wish::Permission { id, call: call.into(), answers: Answers::default() })
         };
         let path = |paths: &[&str]| paths.iter().map(|it| (*it).to_owned()).collect();
         let edit = AgentCall { kind: "edit".into(), paths: path(&["/w/a"]), ..Default::default() };
         let two = AgentCall { paths: path(&["/w/a", "/w/b"]), ..edit.clone() };
         let run = AgentCall { command: Some("make".into()), ..edit.clone() };
         let read = AgentCall { kind: "read".into(), ..edit.clone() };
-        assert_eq!(step(edit).step, Step::Edit);
-        assert_eq!(step(two).step, Step::Act, "both would have to be judged");
+        assert_eq!(step(edit).step, AgentStep::Edit);
+        assert_eq!(step(two).step, AgentStep::Act, "both would have to be judged");
         assert_eq!(step(run).arguments["command"], "make");
-        assert_eq!(step(read).step, Step::Look);
-        assert_eq!(step(AgentCall::default()).step, Step::Act);
+        assert_eq!(step(read).step, AgentStep::Look);
+        assert_eq!(step(AgentCall::default()).step, AgentStep::Act);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnoma_acp::client::{AgentCall, Said};
+use gnoma_acp::client::{AgentCall, AgentSaid};
 use gnoma_core::{
     RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     message::CallId,
@@ -11,9 +11,9 @@ use gnoma_core::{
 use gnoma_extend::mcp::{Definition, ServerOrigin, ServerReach, Surroundings};
 
 use super::{
-    Agent, Agents,
-    live::{Live, Waits},
-    steps::{self, Step},
+    live::{LiveAgent, Waits},
+    program::AgentProgram,
+    steps::{self, AgentStep},
 };
 
 /// Where agents of a session run.
@@ -29,35 +29,40 @@ pub(crate) struct AgentPlace {
 }
 
 /// The tools of all agents, for a session in this place.
-pub(crate) fn tools(agents: &Agents, place: AgentPlace) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn tools<'a>(
+    agents: impl Iterator<Item = &'a Arc<AgentProgram>>,
+    place: AgentPlace,
+) -> Vec<Arc<dyn Tool>> {
     let place = Arc::new(place);
-    let of = |agent: &Arc<Agent>| {
+    let of = |agent: &Arc<AgentProgram>| {
         let (agent, place) = (Arc::clone(agent), Arc::clone(&place));
         let tool = move |step| -> Arc<dyn Tool> {
             Arc::new(StepTool::new(step, Arc::clone(&agent), Arc::clone(&place)))
         };
-        Step::ALL.map(tool)
+        AgentStep::ALL.map(tool)
     };
-    agents.iter().flat_map(of).collect()
+    agents.flat_map(of).collect()
 }
 
 /// One step of an agent.
 struct StepTool {
-    step: Step,
+    step: AgentStep,
     spec: ToolSpec,
     judged: ToolSpec,
-    agent: Arc<Agent>,
+    agent: Arc<AgentProgram>,
     place: Arc<AgentPlace>,
 }
 
 impl StepTool {
-    fn new(step: Step, agent: Arc<Agent>, place: Arc<AgentPlace>) -> Self {
+    fn new(step: AgentStep, agent: Arc<AgentProgram>, place: Arc<AgentPlace>) -> Self {
         let (access, kind) = match step {
-            Step::Begin => (Access::Execute, ToolKind::AgentStep),
-            Step::Did => (Access::Read, ToolKind::AgentStep),
-            Step::Read | Step::Look => (Access::Read, ToolKind::AgentRequest),
-            Step::Write | Step::Edit => (Access::Edit, ToolKind::AgentRequest),
-            Step::Run | Step::Fetch | Step::Act => (Access::Execute, ToolKind::AgentRequest),
+            AgentStep::Begin => (Access::Execute, ToolKind::AgentStep),
+            AgentStep::Did => (Access::Read, ToolKind::AgentStep),
+            AgentStep::Read | AgentStep::Look => (Access::Read, ToolKind::AgentRequest),
+            AgentStep::Write | AgentStep::Edit => (Access::Edit, ToolKind::AgentRequest),
+            AgentStep::Run | AgentStep::Fetch | AgentStep::Act => {
+                (Access::Execute, ToolKind::AgentRequest)
+            }
         };
         let spec = ToolSpec {
             name: step.tool(&agent.settings.name),
@@ -69,18 +74,18 @@ impl StepTool {
             tier: Tier::Full,
         };
         let (name, touched) = match step {
-            Step::Begin | Step::Did | Step::Act => (None, None),
-            Step::Read | Step::Look => (Some("fs.read"), Some(Touches::path("path"))),
-            Step::Write => (Some("fs.write"), Some(Touches::path("path"))),
-            Step::Edit => (Some("fs.edit"), Some(Touches::path("path"))),
-            Step::Run => (Some("bash"), Some(Touches::command("command"))),
-            Step::Fetch => (None, Some(Touches::url("url"))),
+            AgentStep::Begin | AgentStep::Did | AgentStep::Act => (None, None),
+            AgentStep::Read | AgentStep::Look => (Some("fs.read"), Some(Touches::path("path"))),
+            AgentStep::Write => (Some("fs.write"), Some(Touches::path("path"))),
+            AgentStep::Edit => (Some("fs.edit"), Some(Touches::path("path"))),
+            AgentStep::Run => (Some("bash"), Some(Touches::command("command"))),
+            AgentStep::Fetch => (None, Some(Touches::url("url"))),
         };
         let judged = ToolSpec {
             name: name.unwrap_or(&spec.name).to_owned(),
             touches: touched.into_iter().collect(),
             // Secrets go back into a file that they were taken out of, and nowhere else.
-            kind: if step == Step::Write { ToolKind::WritesFiles } else { kind },
+            kind: if step == AgentStep::Write { ToolKind::WritesFiles } else { kind },
             ..spec.clone()
         };
         Self { step, spec, judged, agent, place }
@@ -100,29 +105,36 @@ impl Tool for StepTool {
         let (agent, place) = (Arc::clone(&self.agent), Arc::clone(&self.place));
         let [read, write] = &self.place.files;
         match self.step {
-            Step::Begin => Box::pin(begin(agent, place, call.id, cx)),
-            Step::Did => {
+            AgentStep::Begin => Box::pin(begin(agent, place, call.id, cx)),
+            AgentStep::Did => {
                 let did = agent.desk.look(&call.id, |live| outcome(&live.call));
                 Box::pin(std::future::ready(did.unwrap_or_else(nobody)))
             }
-            Step::Read => read.run(call, cx),
-            Step::Write => write.run(call, cx),
-            Step::Run | Step::Look | Step::Edit | Step::Fetch | Step::Act => {
-                Box::pin(allowed(agent, call.id, cx))
-            }
+            AgentStep::Read => read.run(call, cx),
+            AgentStep::Write => write.run(call, cx),
+            AgentStep::Run
+            | AgentStep::Look
+            | AgentStep::Edit
+            | AgentStep::Fetch
+            | AgentStep::Act => Box::pin(allowed(agent, call.id, cx)),
         }
     }
 
     fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {
         match self.step {
-            Step::Write => {
+            AgentStep::Write => {
                 let [_, write] = &self.place.files;
                 write.preview(call, cx)
             }
-            Step::Edit | Step::Act => {
+            AgentStep::Edit | AgentStep::Act => {
                 self.agent.desk.look(&call.id, |live| steps::diff(&live.call))?
             }
-            Step::Begin | Step::Did | Step::Read | Step::Run | Step::Look | Step::Fetch => None,
+            AgentStep::Begin
+            | AgentStep::Did
+            | AgentStep::Read
+            | AgentStep::Run
+            | AgentStep::Look
+            | AgentStep::Fetch => None,
         }
     }
 }
@@ -138,7 +150,12 @@ fn outcome(call: &AgentCall) -> ToolOutcome {
 }
 
 /// Sees to it that the agent is there.
-async fn begin(agent: Arc<Agent>, place: Arc<AgentPlace>, call: CallId, cx: ToolCx) -> ToolOutcome {
+async fn begin(
+    agent: Arc<AgentProgram>,
+    place: Arc<AgentPlace>,
+    call: CallId,
+    cx: ToolCx,
+) -> ToolOutcome {
     let Some(waiting) = agent.desk.take(&call) else { return nobody() };
     let reads_only = cx.grant.reads_only;
     let fitting = waiting.filter(|live| live.reads_only == reads_only);
@@ -161,7 +178,11 @@ async fn begin(agent: Arc<Agent>, place: Arc<AgentPlace>, call: CallId, cx: Tool
     }
 }
 
-async fn start(agent: &Agent, place: &AgentPlace, reads_only: bool) -> Result<Live, String> {
+async fn start(
+    agent: &AgentProgram,
+    place: &AgentPlace,
+    reads_only: bool,
+) -> Result<LiveAgent, String> {
     let settings = &agent.settings;
     let mut around = if reads_only { &place.reading } else { &place.around }.clone();
     let mut writable: Vec<_> =
@@ -194,11 +215,11 @@ async fn start(agent: &Agent, place: &AgentPlace, reads_only: bool) -> Result<Li
         replaces: Default::default(),
         path_args: Default::default(),
     };
-    Live::start(&definition, &around, reads_only).await
+    LiveAgent::start(&definition, &around, reads_only).await
 }
 
 /// Lets the agent go on with a call of its own, and waits until that has ended or something else is wanted.
-async fn allowed(agent: Arc<Agent>, id: CallId, cx: ToolCx) -> ToolOutcome {
+async fn allowed(agent: Arc<AgentProgram>, id: CallId, cx: ToolCx) -> ToolOutcome {
     let Some(Some(mut live)) = agent.desk.take(&id) else { return nobody() };
     let Waits::Leave(wanted) = live.waits.clone() else {
         agent.desk.wait(id, Some(live));
@@ -208,7 +229,7 @@ async fn allowed(agent: Arc<Agent>, id: CallId, cx: ToolCx) -> ToolOutcome {
     let mut put_off = Vec::new();
     let ended = cx.stop.run_until_cancelled(until_ended(&mut live, &wanted, &mut put_off)).await;
     let Some(ended) = ended else {
-        agent.stop(live);
+        agent.desk.stop(live);
         return ToolOutcome::Interrupted(String::new());
     };
     put_off.into_iter().rev().for_each(|said| live.queue.push_front(said));
@@ -222,12 +243,19 @@ async fn allowed(agent: Arc<Agent>, id: CallId, cx: ToolCx) -> ToolOutcome {
 /// Most things that an agent says while a call of its own goes on, before the round ends.
 const MAX_PUT_OFF: usize = 1_000;
 
-async fn until_ended(live: &mut Live, id: &str, put_off: &mut Vec<Said>) -> Option<AgentCall> {
+async fn until_ended(
+    live: &mut LiveAgent,
+    id: &str,
+    put_off: &mut Vec<AgentSaid>,
+) -> Option<Box<AgentCall>> {
     while put_off.len() < MAX_PUT_OFF {
         match live.said().await {
-            Ok(Said::Ended(ended, call)) if ended == id => return Some(call),
+            Ok(AgentSaid::Ended(ended, call)) if ended == id => return Some(call),
             Ok(said) => {
-                let goes_on = matches!(said, Said::Text(_) | Said::Thought(_) | Said::Began(_));
+                let goes_on = matches!(
+                    said,
+                    AgentSaid::Text(_) | AgentSaid::Thought(_) | AgentSaid::Began(_)
+                );
                 put_off.push(said);
                 if !goes_on {
                     return None;

@@ -110,7 +110,7 @@ impl Maker {
             let text = format!("there is no agent `{}` under `[[cli_agents]]`", name.model);
             return Err(HostError::usage(text));
         };
-        let connection = Connection::new(agent.provider(), false);
+        let connection = Connection::new(agents::provider(agent), false);
         guarding::privacy(self.settings.privacy)
             .admits(connection.facts())
             .map_err(HostError::usage)?;

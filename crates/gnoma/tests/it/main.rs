@@ -3,7 +3,7 @@
 // `cfg(test)` tells the lints that helpers are tests, too.
 #[cfg(test)]
 mod acp;
-#[cfg(target_os = "linux")]
+#[cfg(all(test, target_os = "linux"))]
 mod agents;
 #[cfg(test)]
 mod claude;

@@ -202,6 +202,9 @@ impl ToolOutput {
     }
 }
 
+/// How the result of a call ends that was stopped.
+pub const INTERRUPTED: &str = "[interrupted before it ended]";
+
 impl ToolOutcome {
     /// Success with one text.
     pub fn done(text: impl Into<String>) -> Self {
@@ -227,7 +230,7 @@ impl ToolOutcome {
                 if !text.is_empty() {
                     text.push('\n');
                 }
-                text.push_str("[interrupted before it ended]");
+                text.push_str(INTERRUPTED);
                 (vec![ResultPart::Text { text }], true)
             }
         };

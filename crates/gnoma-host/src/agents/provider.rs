@@ -15,7 +15,7 @@ use gnoma_core::{
     StopReason, StreamEvent, ToolChoice, ToolResult,
     message::{CallId, ModelRef, ResultPart},
     plan::PlanStep,
-    tool::{BoxFuture, ToolKind},
+    tool::{BoxFuture, INTERRUPTED, ToolKind},
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -146,9 +146,14 @@ impl Talk {
     /// Goes on where the request comes with what the agent waits for; else the agent is wanted first.
     async fn begin(&mut self, request: &ModelRequest) -> Result<(), ProviderError> {
         let messages = &request.messages;
+        let mut stopped = None;
         if let Some(Brought { results, later }) = brought(messages) {
             for result in results {
                 match self.agent.desk.take(&result.call_id) {
+                    // The turn was stopped that the agent waited in.
+                    Some(Some(live)) if text(result).ends_with(INTERRUPTED) => {
+                        stopped = Some(live);
+                    }
                     Some(Some(live)) if result.is_error && !live.is_in_turn() => {
                         self.agent.desk.rest(live);
                         return Err(self.failure(&text(result)));
@@ -167,8 +172,8 @@ impl Talk {
                        or last words for others";
             return Err(self.failure(why));
         }
-        let live = match self.interrupted(messages).await {
-            Some(live) => Some(live),
+        let live = match stopped.or_else(|| self.waiting(messages)) {
+            Some(mut live) => (live.cancel().await && live.seen.is_some()).then_some(live),
             None => self.agent.desk.knowing(messages),
         };
         let id = self.call(AgentStep::Begin.tool(&self.agent.settings.name), &json!({}));
@@ -176,12 +181,10 @@ impl Talk {
         Ok(())
     }
 
-    /// The process that waits under a call of this conversation whose turn was stopped.
-    async fn interrupted(&self, messages: &[Arc<Message>]) -> Option<LiveAgent> {
-        let calls = messages.iter().rev().flat_map(|message| message.tool_calls());
-        let mut live =
-            calls.into_iter().find_map(|call| self.agent.desk.take(&call.id)??.into())?;
-        (live.cancel().await && live.seen.is_some()).then_some(live)
+    /// The process that still waits under a call of this conversation, where others have answered since.
+    fn waiting(&self, messages: &[Arc<Message>]) -> Option<LiveAgent> {
+        let mut calls = messages.iter().rev().flat_map(|message| message.tool_calls());
+        calls.find_map(|call| self.agent.desk.take(&call.id)?)
     }
 
     fn go_on(

@@ -5,7 +5,10 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use serde_json::json;
 
-use crate::support::{Run, World, exists, says};
+use crate::{
+    acp::Editor,
+    support::{Run, World, exists, says},
+};
 
 /// Nothing outlives the program by more.
 const MAX_LINGER: Duration = Duration::from_secs(5);
@@ -288,4 +291,67 @@ async fn a_cancel_is_told_to_the_agent() {
     let ended = tokio::time::timeout(Duration::from_secs(10), child.wait()).await;
     assert!(ended.is_ok(), "it does not stop");
     assert!(hired.got().contains("session/cancel"), "{}", hired.got());
+}
+
+/// A session in an editor whose model is the agent.
+async fn edited(hired: &Hired) -> (Editor, String) {
+    let mut editor = Editor::start(&hired.world).await;
+    let session = editor.session(&hired.world).await;
+    let chosen = json!({ "sessionId": session, "configId": "model", "value": "agent/fake" });
+    let chosen = editor.ask("session/set_config_option", chosen).await;
+    assert!(chosen.get("error").is_none(), "{chosen}");
+    (editor, session)
+}
+
+#[tokio::test]
+async fn a_person_approves_what_it_asks_for_or_does_not() {
+    for (option, runs) in [("allow_once", true), ("reject_once", false)] {
+        let hired = Hired::new();
+        let (mut editor, session) = edited(&hired).await;
+        let prompt = editor.prompt(&session, "ORDER:run").await;
+        let asked = editor.until(|it| it["method"] == "session/request_permission").await;
+        assert!(asked.to_string().contains("fake.run"), "the agent is named: {asked}");
+        assert!(asked.to_string().contains("touch ran"), "{asked}");
+        let options = asked["params"]["options"].as_array().unwrap();
+        let chosen = options.iter().find(|it| it["kind"] == option).unwrap()["optionId"].clone();
+        let outcome = json!({ "outcome": { "outcome": "selected", "optionId": chosen } });
+        let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": outcome });
+        editor.write(&answer.to_string()).await;
+        assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "end_turn");
+        assert_eq!(exists(hired.world.project.path(), "ran"), runs, "{option}");
+        let told = editor.updates();
+        let told = told.iter().map(ToString::to_string).collect::<String>();
+        assert_eq!(told.contains("it ran"), runs, "{told}");
+        editor.end().await;
+    }
+}
+
+#[tokio::test]
+async fn it_stays_for_the_session_and_after_a_cancel() {
+    let hired = Hired::new();
+    let (mut editor, session) = edited(&hired).await;
+    let first = editor.prompt(&session, "hello").await;
+    assert_eq!(editor.answer(first).await["result"]["stopReason"], "end_turn");
+    let waits = editor.prompt(&session, "ORDER:wait").await;
+    editor.until(|it| it["params"]["update"]["content"]["text"] == "waiting ").await;
+    editor.notify("session/cancel", json!({ "sessionId": session })).await;
+    assert_eq!(editor.answer(waits).await["result"]["stopReason"], "cancelled");
+    // It has a moment to stop.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let third = editor.prompt(&session, "and again").await;
+    assert_eq!(editor.answer(third).await["result"]["stopReason"], "end_turn");
+    assert_eq!(hired.processes().len(), 1, "{}", hired.got());
+    let got = hired.got();
+    let last = got.lines().last().unwrap_or_default();
+    assert!(last.contains("and again") && !last.contains("hello"), "it knows the rest: {last}");
+    // A question that was open when the turn was stopped is withdrawn.
+    let asks = editor.prompt(&session, "ORDER:run").await;
+    editor.until(|it| it["method"] == "session/request_permission").await;
+    editor.notify("session/cancel", json!({ "sessionId": session })).await;
+    assert_eq!(editor.answer(asks).await["result"]["stopReason"], "cancelled");
+    let last = editor.prompt(&session, "at last").await;
+    assert_eq!(editor.answer(last).await["result"]["stopReason"], "end_turn");
+    assert!(hired.got().contains(r#""outcome":"cancelled""#), "{}", hired.got());
+    assert!(!exists(hired.world.project.path(), "ran"));
+    editor.end().await;
 }

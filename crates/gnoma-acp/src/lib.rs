@@ -9,6 +9,7 @@
 mod agent;
 mod calls;
 mod changes;
+pub mod client;
 mod config;
 mod effect;
 mod error;

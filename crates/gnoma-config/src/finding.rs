@@ -106,26 +106,17 @@ pub struct Finding {
     pub place: Place,
     /// The line there, safe to show.
     pub snippet: Option<Snippet>,
-    /// It is about something that is well configured and that nothing acts on yet.
-    pub is_idle: bool,
 }
 
 impl Finding {
     /// A finding about the whole of `place`.
     pub(crate) fn new(severity: Severity, place: Place, message: impl Into<String>) -> Self {
-        let (message, is_idle) = (message.into(), false);
-        Self { severity, key: None, message, hint: None, place, snippet: None, is_idle }
+        Self { severity, key: None, message: message.into(), hint: None, place, snippet: None }
     }
 
     /// Says which key it is about.
     pub(crate) fn about(mut self, key: impl fmt::Display) -> Self {
         self.key = Some(key.to_string());
-        self
-    }
-
-    /// Says that nothing acts on it yet.
-    pub(crate) fn idle(mut self) -> Self {
-        self.is_idle = true;
         self
     }
 

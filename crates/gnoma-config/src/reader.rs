@@ -15,11 +15,13 @@ use crate::{
     schema::{self, KnownKey, Refusal, Row},
     suggest,
     text::{Snippet, SourceText},
-    tree::{Node, Tree},
+    tree::{Field, Node, Tree},
 };
 
 /// Most known keys that are listed when none is near to the one that was written.
 const MAX_LISTED_KEYS: usize = 12;
+/// The list that may also be a table of programs by name.
+const NAMED_PROGRAMS: &str = "cli_agents";
 
 /// Where a layer comes from.
 #[derive(Clone, Copy)]
@@ -104,6 +106,11 @@ impl<'a> Reader<'a> {
     }
 
     fn visit_list(&mut self, identity: Option<&'static str>, path: &KeyPath, node: &Node) {
+        if let Tree::Table(fields) = &node.tree
+            && path.to_string() == NAMED_PROGRAMS
+        {
+            return fields.iter().for_each(|field| self.visit_program(path, field));
+        }
         let Tree::List(items) = &node.tree else {
             let message = format!("must be a list of tables, not {}", node.tree.type_name());
             let hint = format!("write each entry under a header `[[{path}]]`");
@@ -115,6 +122,24 @@ impl<'a> Reader<'a> {
                 Some(field) => self.visit_named_item(field, path, item),
             }
         }
+    }
+
+    /// An entry as earlier versions had it: a name, and the program or nothing.
+    fn visit_program(&mut self, list: &KeyPath, Field { name, name_span, node }: &Field) {
+        let field = |name: &str, node: Node| Field {
+            name: name.to_owned(),
+            name_span: name_span.clone(),
+            node,
+        };
+        let text = Node { tree: Tree::Text(name.clone()), span: name_span.clone() };
+        let mut fields = vec![field("name", text)];
+        if !matches!(&node.tree, Tree::Text(program) if program.is_empty()) {
+            fields.push(field("command", node.clone()));
+        }
+        self.visit_item(
+            &list.with(name),
+            &Node { tree: Tree::Table(fields), span: node.span.clone() },
+        );
     }
 
     fn visit_named_item(&mut self, field: &str, list: &KeyPath, item: &Node) {
@@ -235,7 +260,6 @@ impl<'a> Reader<'a> {
             hint: hint(),
             place: read_from.place(span),
             snippet: read_from.snippet(span),
-            is_idle: false,
         });
     }
 

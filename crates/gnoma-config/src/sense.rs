@@ -14,23 +14,6 @@ const DECIDING: [&str; 5] = ["pin", "forbid", "prefer", "max_cost", "max_seconds
 pub(crate) fn check(layers: &Merged, report: &mut Report) {
     idle_rules(layers, report);
     blind_cascade(layers, report);
-    unbuilt(layers, report);
-}
-
-/// Sections that are read and do nothing yet, and what that means to whoever relies on them.
-const UNBUILT: [(&str, &str); 1] =
-    [("cli_agents", "does nothing: gnoma starts no other agents yet")];
-
-/// A control that is configured and does not act is worse than none.
-fn unbuilt(layers: &Merged, report: &mut Report) {
-    for (section, message) in UNBUILT {
-        let section = KeyPath::dotted(section);
-        if let Some(first) = layers.first_within(&section) {
-            let finding = Finding::new(Severity::Warning, first.place.clone(), message);
-            let hint = "remove it, or go on without it; CHANGELOG.md says when it is built";
-            report.add(finding.about(section).hint(hint).idle());
-        }
-    }
 }
 
 fn idle_rules(layers: &Merged, report: &mut Report) {

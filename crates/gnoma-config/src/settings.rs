@@ -4,6 +4,7 @@
 //! Only what the program uses today has a type. Everything else is checked by the schema and waits.
 
 mod arms;
+mod cli_agents;
 mod hooks;
 mod mcp;
 mod network;
@@ -23,6 +24,7 @@ pub(crate) use self::rules::RULES;
 use self::section::Section;
 pub use self::{
     arms::{ArmSettings, RateLimits, Slm, SlmBackend},
+    cli_agents::CliAgent,
     hooks::HookSetting,
     mcp::McpServer,
     network::Network,
@@ -58,6 +60,8 @@ pub struct Settings {
     pub rate_limits: BTreeMap<String, RateLimits>,
     /// What is said about single arms, by `provider/model`.
     pub arms: BTreeMap<String, ArmSettings>,
+    /// Other programs' agents that are arms.
+    pub cli_agents: Vec<CliAgent>,
     /// The small local model.
     pub slm: Slm,
     /// Waiting for servers.
@@ -344,6 +348,7 @@ impl Settings {
             router: Router::from_layers(layers),
             rate_limits: tables(layers, "rate_limits", RateLimits::from_section),
             arms: tables(layers, "arms", ArmSettings::from_section),
+            cli_agents: cli_agents::all(layers),
             slm: Slm::from_section(&Section::at(layers, "slm")),
             network: Network::from_layers(layers),
             hooks: hooks::all(layers),

@@ -38,6 +38,9 @@ pub enum ErrorKind {
     Garbled,
     /// The answer does not follow the protocol: HTML, another server's words.
     Protocol,
+    /// Another program's agent could not be started, broke down or gave up. The same again would do the same
+    /// work twice.
+    Agent,
     /// Somebody cancelled the call.
     Cancelled,
 }
@@ -60,6 +63,7 @@ impl ErrorKind {
             | Self::NotFound
             | Self::Quota
             | Self::Protocol
+            | Self::Agent
             | Self::Cancelled => false,
         }
     }
@@ -80,6 +84,7 @@ impl fmt::Display for ErrorKind {
             Self::Network => "network failure",
             Self::Timeout => "timed out",
             Self::Garbled | Self::Protocol => "unreadable answer",
+            Self::Agent => "failed",
             Self::Cancelled => "cancelled",
         })
     }

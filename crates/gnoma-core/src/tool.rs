@@ -104,9 +104,23 @@ pub enum ToolKind {
     StartsSessions,
     /// Sets the plan of the work that people see (argument `steps`) and does nothing else.
     Plans,
+    /// A step of another program's agent, which it takes by itself within its sandbox: that it begins a
+    /// turn, or what it has done. There is nothing to approve in it, and no model is offered it.
+    AgentStep,
+    /// Something that another program's agent asks for. It is judged as the tool that does the same
+    /// ([`Tool::judged_as`]), and no model is offered it.
+    AgentRequest,
     /// Anything else.
     #[default]
     Other,
+}
+
+impl ToolKind {
+    /// Whether it is there for another program's agent alone.
+    #[must_use]
+    pub fn is_of_agent(self) -> bool {
+        matches!(self, Self::AgentStep | Self::AgentRequest)
+    }
 }
 
 /// The tool set a spec belongs to.
@@ -188,6 +202,9 @@ impl ToolOutput {
     }
 }
 
+/// How the result of a call ends that was stopped.
+pub const INTERRUPTED: &str = "[interrupted before it ended]";
+
 impl ToolOutcome {
     /// Success with one text.
     pub fn done(text: impl Into<String>) -> Self {
@@ -213,7 +230,7 @@ impl ToolOutcome {
                 if !text.is_empty() {
                     text.push('\n');
                 }
-                text.push_str("[interrupted before it ended]");
+                text.push_str(INTERRUPTED);
                 (vec![ResultPart::Text { text }], true)
             }
         };
@@ -349,6 +366,11 @@ impl ToolCx {
 pub trait Tool: Send + Sync {
     /// What it is. Constant over a session.
     fn spec(&self) -> &ToolSpec;
+
+    /// What its calls are judged as, where that is not what it is.
+    fn judged_as(&self) -> &ToolSpec {
+        self.spec()
+    }
 
     /// Runs one call. Never fails outside [`ToolOutcome`]; returns soon after `cx.stop`.
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome>;

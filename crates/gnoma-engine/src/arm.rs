@@ -56,6 +56,8 @@ pub struct Arm {
     pub host: Arc<str>,
     /// How it is asked, which says how it counts tokens.
     pub wire: Wire,
+    /// It is asked only where it was chosen by name.
+    pub only_chosen: bool,
 }
 
 impl fmt::Debug for Arm {
@@ -89,6 +91,7 @@ impl Arm {
             pools: Arc::default(),
             host: Arc::default(),
             wire: Wire::default(),
+            only_chosen: false,
         }
     }
 

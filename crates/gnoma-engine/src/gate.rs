@@ -15,7 +15,7 @@ use gnoma_core::{
     ToolCall, ToolSpec,
     message::CallId,
     session::PermissionMode,
-    tool::{Grant, Touches},
+    tool::{Grant, ToolKind, Touches},
 };
 use gnoma_guard::{
     firewall::{Firewall, RestoredCall},
@@ -205,7 +205,9 @@ impl Judge {
         let holds_secrets = !call.used().is_empty();
         let (verdict, trial) =
             self.permissions.judge_restored(self.mode, &self.world(), spec, written, &call);
-        if let Some(trial) = trial.filter(|_| (self.place.can_try)()) {
+        // What an agent asks for, it does itself: nothing of it can be tried.
+        let may_try = spec.kind != ToolKind::AgentRequest;
+        if let Some(trial) = trial.filter(|_| may_try && (self.place.can_try)()) {
             let permission::TrialRun { reason, grant, always } = trial;
             let always = if offer(&always).is_some() { always } else { Vec::new() };
             return (Verdict::Allow { reason }, Some(Admitted { call, grant, always }));

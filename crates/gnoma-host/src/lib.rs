@@ -4,6 +4,7 @@
 //! walls come of that here. Nothing here prints, knows a command line, or reads the environment, the
 //! working folder or the umask of the process.
 
+mod agents;
 pub mod changes;
 mod changing;
 mod child;
@@ -59,6 +60,7 @@ mod unkept;
 pub mod wire;
 
 pub use self::{
+    agents::Agents,
     environment::Folders,
     error::{HostError, HostErrorKind, Result},
     notices::Notices,

@@ -11,7 +11,7 @@ use gnoma_config::{
     },
 };
 
-use crate::plugin_choice::ProjectPlugins;
+use crate::{Agents, plugin_choice::ProjectPlugins};
 
 /// The parts of a project's settings.
 #[derive(Clone, Debug)]
@@ -45,6 +45,8 @@ pub struct RoutingSettings {
     pub router: Router,
     /// What is said about single arms, by `provider/model`.
     pub arms: BTreeMap<String, ArmSettings>,
+    /// Other programs' agents that are arms.
+    pub agents: Agents,
     /// The small local model.
     pub slm: Slm,
     /// Limits, by provider or by the name of a pool.
@@ -88,6 +90,7 @@ impl From<Loaded> for Lowered {
             router,
             rate_limits,
             arms,
+            cli_agents,
             slm,
             network,
             hooks,
@@ -95,8 +98,18 @@ impl From<Loaded> for Lowered {
             plugins,
             ..
         } = settings;
+        let agents = Agents::of(cli_agents);
         Self {
-            routing: RoutingSettings { provider, network, router, arms, slm, rate_limits, privacy },
+            routing: RoutingSettings {
+                provider,
+                network,
+                router,
+                arms,
+                agents,
+                slm,
+                rate_limits,
+                privacy,
+            },
             guard: GuardSettings { permission, security, sandbox, trust: project },
             keeping: KeepingSettings { privacy, session, checkpoints, profile },
             tools,

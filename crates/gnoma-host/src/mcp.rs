@@ -255,7 +255,7 @@ fn of_plugins(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     servers
 }
 
-fn absolute(project: &Project, path: &Path) -> PathBuf {
+pub(crate) fn absolute(project: &Project, path: &Path) -> PathBuf {
     let home = project.environment().home().unwrap_or_default();
     match path.strip_prefix("~") {
         Ok(below) => home.join(below),
@@ -313,7 +313,7 @@ fn read(path: &Path) -> std::io::Result<Option<String>> {
 }
 
 /// Where the servers run: in the session's folder, with what a command of the session may touch.
-fn surroundings(project: &Project) -> Surroundings {
+pub(crate) fn surroundings(project: &Project) -> Surroundings {
     let Project { spec, guard, places, routing, .. } = project;
     let variables = spec.environment.variables().iter().filter(|(name, value)| {
         !gnoma_sandbox::is_scrubbed(name) && !session::is_key(&routing.provider, name, value)

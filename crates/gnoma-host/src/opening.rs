@@ -1,6 +1,9 @@
 //! Opens sessions of projects: settings, stores and models become an engine.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, Weak},
+};
 
 use gnoma_core::{
     Message, ModelRef, Tool,
@@ -13,6 +16,7 @@ use gnoma_engine::{Gauge, Session as Engine};
 
 use crate::{
     Project, Result,
+    agents::{self, AgentPlace},
     clock::Clock,
     extensions, facts,
     keeping::Kept,
@@ -195,6 +199,27 @@ fn ready(
     OpenableSession { prepared: Prepared { id, info, messages, opening, services }, making }
 }
 
+/// The tools of other programs' agents.
+fn agent_tools(project: &Arc<Project>) -> Vec<Arc<dyn Tool>> {
+    let all = &project.routing.agents;
+    if all.iter().next().is_none() {
+        return Vec::new();
+    }
+    let around = mcp::surroundings(project);
+    let mut reading = around.clone();
+    if let Some(enclosure) = &mut reading.enclosure {
+        let SessionSpec { folder, more_folders, .. } = &project.spec;
+        let is_work = |path: &PathBuf| path == folder || more_folders.contains(path);
+        enclosure.policy.writable.retain(|path| !is_work(path));
+    }
+    let absolute = {
+        let project = Arc::clone(project);
+        Box::new(move |path: &str| mcp::absolute(&project, Path::new(path)))
+    };
+    let place = AgentPlace { around, reading, absolute, files: session::plain_files(project) };
+    agents::tools(all.iter(), place)
+}
+
 /// What works beside a session: the search for models of this machine, and MCP servers.
 struct BesideSession {
     discovery: Box<dyn Beside>,
@@ -256,6 +281,7 @@ impl Making {
         }
         options.keeping = self.keeping;
         options.tools.extend(session::elf_tools(&self.project));
+        options.tools.extend(agent_tools(&self.project));
         options.tools.extend(self.tools);
         options.history = self.messages;
         options.spawner = Some(self.spawner);

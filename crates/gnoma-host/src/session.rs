@@ -67,6 +67,11 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
     })
 }
 
+/// What agents of other programs read and write files with.
+pub(crate) fn plain_files(project: &Project) -> [Arc<dyn gnoma_core::Tool>; 2] {
+    gnoma_tools::plain_files(&tools(project, None))
+}
+
 /// The tools by which a session starts others and speaks with them. A program that drives it brings its
 /// own.
 pub(crate) fn elf_tools(project: &Project) -> Vec<Arc<dyn gnoma_core::Tool>> {

@@ -168,6 +168,7 @@ fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {
         | ErrorKind::Timeout
         | ErrorKind::Garbled
         | ErrorKind::Protocol
+        | ErrorKind::Agent
         | ErrorKind::Cancelled => return None,
     })
 }

@@ -80,6 +80,7 @@ pub fn outlives(kind: ErrorKind) -> bool {
         | ErrorKind::ServerError
         | ErrorKind::Timeout
         | ErrorKind::Garbled
+        | ErrorKind::Agent
         | ErrorKind::Protocol => true,
         ErrorKind::Auth
         | ErrorKind::NotFound
@@ -121,7 +122,7 @@ fn policy(kind: ErrorKind) -> Option<Policy> {
         ErrorKind::Timeout | ErrorKind::Garbled => {
             (FaultScope::Arm, 30 * SECOND_MS, 10 * MINUTE_MS)
         }
-        ErrorKind::Protocol => (FaultScope::Arm, MINUTE_MS, 30 * MINUTE_MS),
+        ErrorKind::Protocol | ErrorKind::Agent => (FaultScope::Arm, MINUTE_MS, 30 * MINUTE_MS),
         ErrorKind::NotFound => (FaultScope::Arm, HOUR_MS, 24 * HOUR_MS),
         ErrorKind::Quota => (FaultScope::Provider, 15 * MINUTE_MS, 6 * HOUR_MS),
         ErrorKind::Auth => (FaultScope::Provider, 10 * MINUTE_MS, 6 * HOUR_MS),
@@ -413,7 +414,7 @@ mod tests {
     /// Some hundred thousand years.
     const FAR_MS: i64 = 10_000_000_000_000_000;
 
-    const KINDS: [ErrorKind; 14] = [
+    const KINDS: [ErrorKind; 15] = [
         ErrorKind::Auth,
         ErrorKind::BadRequest,
         ErrorKind::ContextTooLong,
@@ -427,6 +428,7 @@ mod tests {
         ErrorKind::Timeout,
         ErrorKind::Garbled,
         ErrorKind::Protocol,
+        ErrorKind::Agent,
         ErrorKind::Cancelled,
     ];
 

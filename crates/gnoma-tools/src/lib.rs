@@ -30,6 +30,12 @@ pub use plan::plan;
 pub use read_result::read_result;
 pub use trials::Trials;
 
+/// Reading and writing of whole texts for another program's agent, judged and shown by whoever offers them.
+#[must_use]
+pub fn plain_files(options: &ToolOptions) -> [Arc<dyn Tool>; 2] {
+    fs::plain_tools(options)
+}
+
 /// The built-in tools, in the order they are offered.
 #[must_use]
 pub fn builtin(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {

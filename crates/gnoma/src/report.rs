@@ -64,6 +64,7 @@ impl Exit {
             | ErrorKind::Garbled
             | ErrorKind::Network
             | ErrorKind::Timeout
+            | ErrorKind::Agent
             | ErrorKind::Protocol => Self::NoModel,
             ErrorKind::NotFound
             | ErrorKind::BadRequest

@@ -37,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "gnoma-host",
         &[
             "gnoma-core",
+            "gnoma-acp",
             "gnoma-config",
             "gnoma-net",
             "gnoma-llm",

@@ -42,6 +42,15 @@ pub(super) const ARMS: Form = Form {
     expands: true,
     fits: |text| text == EVERY_ARM || arm_named(text).is_some(),
 };
+pub(super) const AGENT: Form = Form {
+    what: "a name of up to 32 letters, digits, `-` or `_`",
+    example: "opencode",
+    expands: false,
+    fits: |text| {
+        let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        (1..=32).contains(&text.len()) && text.bytes().all(is_known)
+    },
+};
 pub(super) const THINKING: Form = Form {
     what: "off, adaptive, or a number of tokens in quotes",
     example: "adaptive",

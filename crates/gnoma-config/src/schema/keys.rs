@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use super::{
-    form::{ARM, ARMS, COMMAND, GLOB, HOURS, MODEL, POOL, SHARE, THINKING},
+    form::{AGENT, ARM, ARMS, COMMAND, GLOB, HOURS, MODEL, POOL, SHARE, THINKING},
     kind::Kind::{self, Bool, Bytes, Form, Forms, List, Secret, Text, Url, Verbatim, Word, Words},
     row::{
         Guard::{NeverMore, NotLooser, OnlyDeny, Trusted},
@@ -419,7 +419,20 @@ pub static ROWS: &[Row] = &[
     )
     .guarded(Trusted),
     // Programs: agents, hooks, servers, plugins
-    Row::new("cli_agents.*", Text, "program of a command-line agent").guarded(Trusted),
+    Row::new("cli_agents.[name].name", Form(&AGENT), "its name among the models, after `agent/`")
+        .guarded(Trusted)
+        .required(),
+    Row::new("cli_agents.[name].enabled", Bool, "it is used").guarded(Trusted),
+    Row::new("cli_agents.[name].automatic", Bool, "the router may choose it unasked")
+        .guarded(Trusted),
+    Row::new("cli_agents.[name].command", Text, "program that speaks ACP on standard input and output")
+        .guarded(Trusted),
+    Row::new("cli_agents.[name].args", List, "its arguments").guarded(Trusted),
+    Row::new("cli_agents.[name].env.*", Secret, "its environment").guarded(Trusted),
+    Row::new("cli_agents.[name].network", Bool, "it may use the network; default true")
+        .guarded(Trusted),
+    Row::new("cli_agents.[name].writable", List, "folders besides the project that it may write")
+        .guarded(Trusted),
     Row::new("hooks.[].name", Text, "name in messages").guarded(Trusted),
     Row::new("hooks.[].event", Word(&HOOK_EVENTS), "when it runs").guarded(Trusted).required(),
     Row::new("hooks.[].type", Word(&["command", "prompt", "agent"]), "what it is").guarded(Trusted),

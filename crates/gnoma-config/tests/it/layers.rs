@@ -321,12 +321,13 @@ fn both_spellings_of_a_mode_are_taken() {
 
 /// Everything the Go program documented, as its users may have written it.
 #[test]
-fn a_configuration_of_the_go_program_loads_and_what_does_nothing_yet_is_named() {
+fn a_configuration_of_the_go_program_loads() {
     let home = Home::new().env("MISTRAL_KEY", "m").user(include_str!("go_era.toml"));
     let loaded = home.load();
-    let idle = loaded.findings.iter().map(|finding| (finding.key.as_deref(), finding.is_idle));
-    let sections = ["cli_agents"];
-    assert_eq!(idle.collect::<Vec<_>>(), sections.map(|section| (Some(section), true)));
+    assert!(loaded.findings.is_empty(), "{:?}", loaded.findings);
+    let agents = loaded.settings.cli_agents.iter();
+    let programs: Vec<_> = agents.map(|agent| (&*agent.name, &*agent.command)).collect();
+    assert_eq!(programs, [("claude", "claude-priv"), ("gemini", "gemini")]);
     assert_eq!(loaded.settings.provider.api_keys["mistral"].expose(), "m");
     assert_eq!(loaded.settings.tools.max_file_size, 2_097_152);
     assert_eq!(loaded.settings.permission.mode, PermissionMode::AcceptEdits);
@@ -393,4 +394,21 @@ proptest! {
             prop_assert!(!error.to_string().is_empty());
         }
     }
+}
+
+#[test]
+fn agents_are_known_by_name_and_only_from_people() {
+    let home = Home::new().user(
+        "[[cli_agents]]\nname = \"opencode\"\n\
+         [[cli_agents]]\nname = \"mine\"\nargs = [\"--acp\"]\nautomatic = true\nnetwork = false\n",
+    );
+    let agents = home.load().settings.cli_agents;
+    let [mine, opencode] = agents.as_slice() else { panic!("{agents:?}") };
+    assert_eq!((&*opencode.command, &*opencode.args), ("opencode", ["acp".to_owned()].as_slice()));
+    assert!(opencode.network && !opencode.automatic && opencode.enabled);
+    assert!(opencode.writable.contains(&"~/.local/share/opencode".to_owned()));
+    assert_eq!((&*mine.command, &*mine.args), ("mine", ["--acp".to_owned()].as_slice()));
+    assert!(mine.automatic && !mine.network);
+    let project = Home::new().project("[[cli_agents]]\nname = \"planted\"\ncommand = \"./evil\"\n");
+    assert!(project.load().settings.cli_agents.is_empty(), "nobody trusts the project");
 }

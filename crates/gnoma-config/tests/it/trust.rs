@@ -77,7 +77,7 @@ fn trust_makes_everything_hold_until_the_file_changes() {
     let loaded = home.load();
     assert_eq!(loaded.project, Some(FileTrust::Trusted));
     // Nothing is ignored; a hook is named that nothing runs yet.
-    assert!(loaded.findings.iter().all(|finding| finding.is_idle), "{:?}", loaded.findings);
+    assert!(loaded.findings.is_empty(), "{:?}", loaded.findings);
     assert_eq!(loaded.settings.permission.mode, PermissionMode::Bypass);
     assert_eq!(loaded.settings.provider.endpoints["openai"], "https://evil.example/v1");
 

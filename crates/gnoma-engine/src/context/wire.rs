@@ -24,6 +24,8 @@ pub enum Wire {
     Mistral,
     /// Ollama's own chat.
     Ollama,
+    /// The Agent Client Protocol: it is told what is new, and keeps the rest itself.
+    Agent,
 }
 
 /// Who counts.
@@ -60,7 +62,7 @@ impl Counter {
             _ if self.is_claude() && is_new_claude(model) => 1.45,
             _ if self.is_claude() => 1.3,
             Wire::Ollama | Wire::Google => 1.0,
-            Wire::Anthropic | Wire::Chat | Wire::Responses | Wire::Mistral => 1.1,
+            Wire::Anthropic | Wire::Chat | Wire::Responses | Wire::Mistral | Wire::Agent => 1.1,
         }
     }
 
@@ -102,7 +104,7 @@ impl Counter {
             Wire::Mistral => (tiles(28) + height.div_ceil(28)).min(3_025),
             Wire::Chat | Wire::Responses if self.name.model.contains("grok") => 256 + 16,
             Wire::Chat | Wire::Responses => 85 + 170 * shown_tiles(width, height),
-            Wire::Ollama | Wire::Anthropic => PICTURE,
+            Wire::Ollama | Wire::Anthropic | Wire::Agent => PICTURE,
         }
     }
 
@@ -123,7 +125,7 @@ impl Counter {
             // Passed on by others, its reasoning is dropped.
             Wire::Chat if model.contains("x-ai/") => false,
             Wire::Chat | Wire::Mistral | Wire::Ollama => is_in_turn && is_sent(),
-            Wire::Google => false,
+            Wire::Google | Wire::Agent => false,
         }
     }
 }

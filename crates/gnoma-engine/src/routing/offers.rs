@@ -142,6 +142,9 @@ impl Routes {
             (_, Some(why)) => Some(Bar::Lasting(Arc::clone(why))),
             // Who is asked for by name is asked, whatever it did before.
             (Some(_), None) => None,
+            (None, None) if arm.only_chosen => {
+                Some(Bar::Lasting("is used only where you choose it".into()))
+            }
             (None, None) if self.only_classifies(&name) => {
                 Some(Bar::Lasting("only sorts requests (`slm`)".into()))
             }

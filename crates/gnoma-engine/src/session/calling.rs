@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     arm::Arm,
-    context::cache::Sent,
+    context::{Wire, cache::Sent},
     prompt,
     routing::{meter::Meter, several},
     turn::Input,
@@ -62,7 +62,9 @@ impl Session {
         let limits = self.turn.limits();
         let first = if arm.local { limits.local_first_byte } else { limits.first_byte };
         // The members of a panel have their own patience.
-        let silence = shares.is_none().then(|| Silence::new(first, limits.silence));
+        // So have agents, whose commands may take long.
+        let is_waited_for = shares.is_none() && arm.wire != Wire::Agent;
+        let silence = is_waited_for.then(|| Silence::new(first, limits.silence));
         self.spending.call = Some(Call {
             arm,
             since: Instant::now(),
@@ -167,6 +169,9 @@ impl Session {
         self.add_next_tools();
         let tier = arm.tier();
         self.turn.answered_by(arm.name(), tier == Tier::Lean);
+        if arm.wire == Wire::Agent {
+            self.turn.answered_by_agent();
+        }
         self.reads_results = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
         let (summary, rest) = self.turn.conversation();
         let summary = summary.map(std::slice::from_ref).unwrap_or_default();

@@ -119,8 +119,8 @@ impl Deciding {
             tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
         };
         let (verdict, admitted) = match ask {
-            None => judge.decide(tool.spec(), call, preview),
-            Some(why) => judge.ask(tool.spec(), call, &why, preview),
+            None => judge.decide(tool.judged_as(), call, preview),
+            Some(why) => judge.ask(tool.judged_as(), call, &why, preview),
         };
         Decision { verdict, admitted, said: Said::default() }
     }

@@ -244,7 +244,7 @@ impl Session {
             && let Some(tools) = self.tools.next.take()
         {
             self.tools.replace(tools);
-            self.turn.offer(&self.tools.full);
+            self.turn.offer(self.tools.callable());
         }
     }
 
@@ -252,7 +252,7 @@ impl Session {
     /// stay until it ends.
     pub(super) fn add_next_tools(&mut self) {
         if self.tools.add_next() {
-            self.turn.offer(&self.tools.full);
+            self.turn.offer(self.tools.callable());
         }
     }
 
@@ -307,10 +307,12 @@ impl Session {
 }
 
 fn started(options: &Options, mode: PermissionMode) -> Event {
+    let specs = options.tools.iter().map(|tool| tool.spec());
+    let offered = specs.filter(|spec| !spec.kind.is_of_agent());
     Event::Started {
         session: options.id.clone(),
         cwd: options.place.cwd.display().to_string(),
-        tools: options.tools.iter().map(|tool| tool.spec().name.clone()).collect(),
+        tools: offered.map(|spec| spec.name.clone()).collect(),
         mode,
         messages: options.history.len() as u64,
     }

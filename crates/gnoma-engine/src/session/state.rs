@@ -175,7 +175,7 @@ impl Session {
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
         let router = Router::new(routes, scope).thinking(thinking);
         let spending = Spending::new(tracker(&history, measured, &router));
-        let turn = Turn::new(history, &tools.full, limits).stopping_at(added.stops());
+        let turn = Turn::new(history, tools.callable(), limits).stopping_at(added.stops());
         prompts.gauge.set_summary(turn.conversation().0.cloned());
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         Self {

@@ -12,6 +12,8 @@ use gnoma_core::{
 
 pub(super) struct Toolset {
     pub(super) by_name: HashMap<String, Arc<dyn Tool>>,
+    /// Those of agents, which models are not offered.
+    of_agents: Vec<Arc<ToolSpec>>,
     pub(super) full: Arc<[Arc<ToolSpec>]>,
     lean: Arc<[Arc<ToolSpec>]>,
     /// Those of the next turn, where they are others.
@@ -22,16 +24,22 @@ impl Toolset {
     /// The tools in this order; of two with one name the first.
     pub(super) fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let mut by_name = HashMap::new();
-        let mut full = Vec::new();
+        let (mut full, mut of_agents) = (Vec::new(), Vec::new());
         for tool in tools {
             let spec = tool.spec();
             if let Entry::Vacant(free) = by_name.entry(spec.name.clone()) {
-                full.push(Arc::new(spec.clone()));
+                let set = if spec.kind.is_of_agent() { &mut of_agents } else { &mut full };
+                set.push(Arc::new(spec.clone()));
                 free.insert(tool);
             }
         }
         let lean = full.iter().filter(|spec| spec.tier == Tier::Lean).cloned().collect();
-        Self { by_name, full: full.into(), lean, next: None }
+        Self { by_name, of_agents, full: full.into(), lean, next: None }
+    }
+
+    /// All that can be called.
+    pub(super) fn callable(&self) -> impl Iterator<Item = &Arc<ToolSpec>> {
+        self.full.iter().chain(&self.of_agents)
     }
 
     /// These tools instead. Those that stay keep their order and those that come follow them, so that
@@ -43,13 +51,13 @@ impl Toolset {
             self.full.iter().position(|spec| spec.name == *name).unwrap_or(usize::MAX)
         };
         tools.sort_by_cached_key(place);
-        let Self { by_name, full, lean, next: _ } = Self::new(tools);
+        let Self { by_name, of_agents, full, lean, next: _ } = Self::new(tools);
         let kept = |new: Arc<[Arc<ToolSpec>]>, old: &mut Arc<[Arc<ToolSpec>]>| {
             if new != *old {
                 *old = new;
             }
         };
-        self.by_name = by_name;
+        (self.by_name, self.of_agents) = (by_name, of_agents);
         kept(full, &mut self.full);
         kept(lean, &mut self.lean);
     }

@@ -111,6 +111,7 @@ impl Limits {
             | ErrorKind::ContextTooLong
             | ErrorKind::NotFound
             | ErrorKind::Quota
+            | ErrorKind::Agent
             | ErrorKind::Cancelled => 1,
         };
         Some(most.min(self.attempts))

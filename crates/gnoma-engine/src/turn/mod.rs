@@ -140,13 +140,22 @@ const MAX_NEWS: usize = 64;
 
 pub(crate) type Effects = Vec<Effect>;
 
-fn by_name(tools: &[Arc<ToolSpec>]) -> HashMap<String, Arc<ToolSpec>> {
-    tools.iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect()
+/// Most rounds of a turn in which another program's agent answers.
+const MAX_AGENT_ROUNDS: u32 = 2_000;
+
+fn by_name<'t>(
+    tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
+) -> HashMap<String, Arc<ToolSpec>> {
+    tools.into_iter().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect()
 }
 
 impl Turn {
     /// A machine that continues `history` with `tools` on offer.
-    pub(crate) fn new(history: Vec<Arc<Message>>, tools: &[Arc<ToolSpec>], limits: Limits) -> Self {
+    pub(crate) fn new<'t>(
+        history: Vec<Arc<Message>>,
+        tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
+        limits: Limits,
+    ) -> Self {
         let told = Told::resumed(&history);
         let calls = history.iter().flat_map(|message| message.tool_calls());
         let call_ids = calls.map(|call| call.id.clone()).collect();
@@ -185,7 +194,7 @@ impl Turn {
     }
 
     /// These tools are on offer from the next turn on.
-    pub(crate) fn offer(&mut self, tools: &[Arc<ToolSpec>]) {
+    pub(crate) fn offer<'t>(&mut self, tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>) {
         self.specs = by_name(tools);
     }
 
@@ -246,6 +255,11 @@ impl Turn {
     pub(crate) fn answered_by(&mut self, origin: ModelRef, small_model: bool) {
         self.origin = Some(origin);
         self.watch.small_model = small_model;
+    }
+
+    /// An agent answers the call that was just wanted: each of its steps takes a round.
+    pub(crate) fn answered_by_agent(&mut self) {
+        self.most_rounds = self.most_rounds.max(MAX_AGENT_ROUNDS);
     }
 
     /// How the model handled its tools in the attempt that is under way or was the last.

@@ -100,6 +100,10 @@ impl Watch {
     ) -> Vec<Advice> {
         self.has_run_tools = true;
         self.withheld = None;
+        // How an agent works is for itself to watch.
+        if spec.is_some_and(|spec| spec.kind.is_of_agent()) {
+            return Vec::new();
+        }
         self.handling.ended(call, spec, outcome);
         let mut advice = Vec::new();
         let (output, ok) = match outcome {

@@ -38,7 +38,7 @@ pub use self::{
     naming::{PREFIX, check_server, tool as tool_name},
     oauth::Tokens,
     plugin::of_plugin,
-    process::{Enclosure, Stderr, Surroundings},
+    process::{Enclosure, Metered, Process, Started, Stderr, Surroundings, start},
     prompts::ServerPrompt,
     server::{ServerFacts, ServerState, Tell},
     servers::{Glance, Offers, ServerOptions, Servers, Standing},

@@ -64,15 +64,19 @@ impl Surroundings {
 }
 
 /// A running program with its ends.
-pub(super) struct Started {
-    pub(super) process: Process,
-    pub(super) stdin: ChildStdin,
-    pub(super) stdout: Metered,
+#[derive(Debug)]
+pub struct Started {
+    /// It, with all that it starts.
+    pub process: Process,
+    /// Where it reads.
+    pub stdin: ChildStdin,
+    /// What it writes.
+    pub stdout: Metered,
 }
 
 /// A running program. Dropped, it is killed with all that it has started.
 #[derive(Debug)]
-pub(super) struct Process {
+pub struct Process {
     // Before `child`: the group is killed while its leader still holds the number.
     group: ProcessGroup,
     _child: Child,
@@ -96,6 +100,11 @@ impl Drop for ProcessGroup {
 }
 
 impl Process {
+    /// What has come was wanted: only what comes from now on counts as sent unasked.
+    pub fn heard(&self) {
+        self.unasked.store(0, Ordering::Relaxed);
+    }
+
     /// Whether it is known by a number, which it is as long as it was not waited for.
     pub(super) fn id(&self) -> Option<i32> {
         self.group.0.map(|pid| pid.as_raw_nonzero().get())
@@ -131,7 +140,8 @@ impl Stderr {
 }
 
 /// A server's standard output, which ends when too much comes unasked.
-pub(super) struct Metered {
+#[derive(Debug)]
+pub struct Metered {
     inner: ChildStdout,
     unasked: Arc<AtomicU64>,
 }
@@ -156,7 +166,7 @@ impl AsyncRead for Metered {
 ///
 /// # Errors
 /// Why it could not be started, for people.
-pub(super) fn start(
+pub fn start(
     definition: &Definition,
     around: &Surroundings,
     stderr: &Stderr,

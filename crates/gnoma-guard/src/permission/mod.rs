@@ -269,6 +269,9 @@ impl<'a> Judgement<'a> {
         if tool.kind == ToolKind::Plans {
             return (Opinion::allow("it only shows you a plan"), Grant::default());
         }
+        if tool.kind == ToolKind::AgentStep {
+            return (Opinion::allow("you chose the agent"), self.agent());
+        }
         let touched = tool.touches.iter().map(|touches| self.touching(tool, touches, &arguments));
         // As strict as the strictest of all that it touches.
         let whole =
@@ -276,6 +279,12 @@ impl<'a> Judgement<'a> {
         let (opinion, grant) =
             whole.unwrap_or_else(|| (self.nameless(tool, tool.access), Grant::default()));
         (self.clamped(opinion), grant)
+    }
+
+    /// What an agent may change by itself: nothing while planning, and in mode deny.
+    fn agent(&self) -> Grant {
+        let reads_only = matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny);
+        Grant { reads_only, ..Grant::default() }
     }
 
     fn touching(&self, tool: &ToolSpec, touches: &Touches, arguments: &Value) -> (Opinion, Grant) {

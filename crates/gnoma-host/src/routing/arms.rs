@@ -14,7 +14,8 @@ use gnoma_llm::{
 use gnoma_router::{ArmFacts, classify, priors};
 
 use crate::{
-    HostError, Result, Shared, guarding, lowering::RoutingSettings, model_list::ModelList, wire,
+    HostError, Result, Shared, agents, guarding, lowering::RoutingSettings, model_list::ModelList,
+    wire,
 };
 
 /// Window that Ollama is asked for when none is configured. Its own default of 2,048 to 4,096 cuts
@@ -92,12 +93,42 @@ impl Maker {
     /// # Errors
     /// Why its provider may not or cannot be asked.
     pub(crate) fn make(&mut self, name: &ModelRef, told: Option<u32>) -> Result<Made> {
+        if name.provider == agents::PROVIDER {
+            return self.agent(name);
+        }
         let line = self.line(&name.provider)?.clone();
         let listed = self.catalogue.lookup(&name.provider, &name.model);
         let said = self.settings.arms.get(&name.to_string());
         let arm = self.arm(name, &line, listed.as_ref(), said, told);
         let published = published(name, listed.as_ref(), arm.price, line.is_own);
         Ok(Made { arm, published })
+    }
+
+    /// Makes the arm of another program's agent. Starts nothing.
+    fn agent(&self, name: &ModelRef) -> Result<Made> {
+        let Some(agent) = self.settings.agents.named(&name.model) else {
+            let text = format!("there is no agent `{}` under `[[cli_agents]]`", name.model);
+            return Err(HostError::usage(text));
+        };
+        let connection = Connection::new(agents::provider(agent), false);
+        guarding::privacy(self.settings.privacy)
+            .admits(connection.facts())
+            .map_err(HostError::usage)?;
+        let said = self.settings.arms.get(&name.to_string());
+        let price = price(said, None, false);
+        let arm = Arm {
+            context_window: said.and_then(|said| said.context),
+            vision: false,
+            structured_output: false,
+            price,
+            cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
+            pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
+            host: name.to_string().into(),
+            wire: Wire::Agent,
+            only_chosen: !agent.settings.automatic,
+            ..Arm::new(connection, name.model.as_str())
+        };
+        Ok(Made { arm, published: published(name, None, price, false) })
     }
 
     fn arm(

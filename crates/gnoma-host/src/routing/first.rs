@@ -14,12 +14,15 @@ use gnoma_net::Http;
 use tokio::time::timeout;
 
 use super::{arms::Maker, roster::Left, slm};
-use crate::{HostError, Result, lowering::RoutingSettings, wire};
+use crate::{HostError, Result, agents, lowering::RoutingSettings, wire};
 
 /// How long a server on this machine may take to say what it is.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Reasons that are told where no arm is left.
 const MOST_REASONS: usize = 5;
+
+/// How the full name of an agent begins.
+const AGENT_PREFIX: &str = "agent/";
 
 /// What somebody reads who has set up nothing.
 const HOW_TO_START: &str = "no model is set up yet. Do one of these:
@@ -51,7 +54,12 @@ pub(super) fn settings(settings: &RoutingSettings, overrides: &Overrides) -> Rou
         settings.provider.endpoints.entry(name.to_owned()).or_insert(url);
     }
     let named = overrides.model.as_deref().filter(|_| overrides.provider.is_none());
-    if let Some((provider, model)) = named.and_then(|named| split(&settings.provider, named)) {
+    let agent = named.map(|named| named.strip_prefix(AGENT_PREFIX).unwrap_or(named));
+    if let Some(agent) = agent.filter(|name| settings.agents.named(name).is_some()) {
+        settings.provider.default = Some(agents::PROVIDER.to_owned());
+        settings.provider.model = Some(agent.to_owned());
+    } else if let Some((provider, model)) = named.and_then(|named| split(&settings.provider, named))
+    {
         settings.provider.default = Some(provider);
         settings.provider.model = Some(model);
     }
@@ -82,6 +90,11 @@ pub(super) async fn find(maker: &mut Maker, http: &Http, firewall: &Firewall) ->
             None => return Err(nobody(&maker.settings().provider)),
         },
     };
+    if name == agents::PROVIDER {
+        let model = maker.settings().provider.model.clone().unwrap_or_default();
+        let arm = ModelRef { provider: name, model };
+        return maker.make(&arm, None).map(|_| First { arm, window: None });
+    }
     let connection = maker.connection(&name)?;
     let (model, window) = model(&maker.settings().provider, &name, &connection, firewall).await?;
     Ok(First { arm: ModelRef { provider: name, model }, window })

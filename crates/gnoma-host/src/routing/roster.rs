@@ -8,7 +8,7 @@ use gnoma_core::ModelRef;
 use gnoma_llm::{KNOWN, KnownProvider, catalogue::Overlay};
 
 use super::slm;
-use crate::{lowering::RoutingSettings, wire};
+use crate::{agents, lowering::RoutingSettings, wire};
 
 /// More arms than this help nobody to choose.
 pub const MOST_ARMS: usize = 128;
@@ -58,6 +58,8 @@ pub fn of(settings: &RoutingSettings, catalogue: &Overlay, today: i32) -> Roster
         }
     }
     roster.arms.extend(named_alone(settings, &mut roster.left));
+    let agents = settings.agents.iter().map(|agent| agent.settings.name.clone());
+    roster.arms.extend(agents.flat_map(|name| arm(agents::PROVIDER, Some(name))));
     roster.tidy(settings);
     roster
 }
@@ -180,6 +182,14 @@ fn named_alone(settings: &RoutingSettings, left: &mut Vec<Left>) -> Vec<ModelRef
     let named = about.chain(roles.into_iter().flatten().cloned()).chain(slm::arm(settings));
     let mut arms = Vec::new();
     for arm in named {
+        if arm.provider == agents::PROVIDER {
+            // Those that are configured are arms anyway.
+            if settings.agents.named(&arm.model).is_none() {
+                let why = "is not configured under `[[cli_agents]]`".to_owned();
+                left.push(Left { name: arm.to_string(), why });
+            }
+            continue;
+        }
         match reach(settings, &arm.provider) {
             Reach::Here | Reach::Elsewhere => arms.push(arm),
             Reach::Not(why) => {

@@ -13,6 +13,7 @@ mod ledger;
 mod ls;
 mod open;
 mod pattern;
+mod plain;
 mod read;
 mod refusal;
 mod shared;
@@ -46,6 +47,17 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
         Arc::new(FileTool::new(&shared, grep::spec(), grep::run)),
         Arc::new(FileTool::new(&shared, glob::spec(), glob::run)),
         Arc::new(FileTool::new(&shared, ls::spec(), ls::run)),
+    ]
+}
+
+/// What another program's agent is given of files, and what it writes into them: `read` and `write`, which
+/// are named and judged by whoever offers them.
+pub(crate) fn plain_tools(options: &ToolOptions) -> [Arc<dyn Tool>; 2] {
+    let shared = Arc::new(FileTools::new(options));
+    let write = FileTool::new(&shared, write::spec(), write::overwrite);
+    [
+        Arc::new(FileTool::new(&shared, read::spec(), plain::read)),
+        Arc::new(write.with_preview(write::preview_overwrite)),
     ]
 }
 

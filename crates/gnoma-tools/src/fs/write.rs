@@ -40,19 +40,27 @@ pub(super) fn spec() -> ToolSpec {
 pub(super) fn run(shared: &FileTools, arguments: &WriteArguments, cx: &ToolCx) -> FileAnswer {
     let _sole = shared.sole_writer();
     let plan = PlannedWrite::of(shared, arguments, cx)?;
-    if plan.old.as_deref() == Some(plan.new) {
-        shared.ledger.saw(&plan.target.path, plan.new);
-        let name = &plan.target.name;
-        return Ok(ToolOutput::text(format!(
-            "`{name}` holds exactly this already; nothing was written"
-        )));
-    }
-    atomic::replace(&plan.target, plan.new, shared.umask, &cx.stop)?;
-    shared.ledger.saw(&plan.target.path, plan.new);
-    Ok(ToolOutput { diff: plan.diff(), ..ToolOutput::text(plan.summary()) })
+    plan.check(shared)?;
+    plan.perform(shared, cx)
+}
+
+/// The same whatever the file holds: whoever asks for it knows the file by other ways.
+pub(super) fn overwrite(shared: &FileTools, arguments: &WriteArguments, cx: &ToolCx) -> FileAnswer {
+    let _sole = shared.sole_writer();
+    PlannedWrite::of(shared, arguments, cx)?.perform(shared, cx)
 }
 
 pub(super) fn preview(
+    shared: &FileTools,
+    arguments: &WriteArguments,
+    cx: &ToolCx,
+) -> Option<String> {
+    let plan = PlannedWrite::of(shared, arguments, cx).ok()?;
+    plan.check(shared).ok()?;
+    plan.diff()
+}
+
+pub(super) fn preview_overwrite(
     shared: &FileTools,
     arguments: &WriteArguments,
     cx: &ToolCx,
@@ -85,9 +93,20 @@ impl<'a> PlannedWrite<'a> {
             TargetKind::Folder => return Err(target.is_folder()),
             TargetKind::Special => return Err(target.is_special()),
         };
-        let plan = Self { target, old, new };
-        plan.check(shared)?;
-        Ok(plan)
+        Ok(Self { target, old, new })
+    }
+
+    fn perform(&self, shared: &FileTools, cx: &ToolCx) -> FileAnswer {
+        if self.old.as_deref() == Some(self.new) {
+            shared.ledger.saw(&self.target.path, self.new);
+            let name = &self.target.name;
+            return Ok(ToolOutput::text(format!(
+                "`{name}` holds exactly this already; nothing was written"
+            )));
+        }
+        atomic::replace(&self.target, self.new, shared.umask, &cx.stop)?;
+        shared.ledger.saw(&self.target.path, self.new);
+        Ok(ToolOutput { diff: self.diff(), ..ToolOutput::text(self.summary()) })
     }
 
     /// Refuses to lose content the model has not seen.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use gnoma_config::{Finding, Loaded};
+use gnoma_config::Loaded;
 use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::GatePlace;
 use gnoma_guard::permission::World;
@@ -32,15 +32,6 @@ pub(super) fn settings(
     around: &ProcessEnvironment,
 ) -> Result<(SessionSpec, Loaded), HostError> {
     wire::load(lowering::spec(args, around), &report::notices())
-}
-
-/// What is configured and has no effect yet, a line each.
-pub(super) fn unbuilt(spec: &SessionSpec, loaded: &Loaded) -> Vec<String> {
-    let sections = loaded.findings.iter().filter(|finding| finding.is_idle);
-    let line = |finding: &Finding| {
-        format!("`{}` {}", finding.key.as_deref().unwrap_or_default(), finding.message)
-    };
-    sections.map(line).chain(wire::idle(spec)).collect()
 }
 
 /// Writes what came out of a store to standard output, for people: it may hold anything.

@@ -14,7 +14,7 @@ use gnoma_config::{
 };
 use gnoma_host::{Folders as _, HostError, setting, wire};
 
-use super::common::{print, project, settings, unbuilt};
+use super::common::{print, project, settings};
 use crate::{
     args::{ConfigSub, TurnArgs},
     environment::ProcessEnvironment,
@@ -29,7 +29,7 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment
     match what {
         ConfigSub::Show { origin } => {
             let (spec, loaded) = settings(args, around)?;
-            let idle = unbuilt(&spec, &loaded).into_iter().map(|said| format!("# {said}\n"));
+            let idle = wire::idle(&spec).into_iter().map(|said| format!("# {said}\n"));
             print(&(idle.collect::<String>() + &loaded.show(*origin)))
         }
         ConfigSub::Path => print(&files(args, around)?),

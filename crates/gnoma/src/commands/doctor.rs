@@ -12,7 +12,7 @@ use gnoma_host::{
 use gnoma_sandbox::{Strength, Support};
 
 use super::{
-    common::{print, settings, unbuilt},
+    common::{print, settings},
     extend,
 };
 use crate::{
@@ -27,7 +27,7 @@ const PROGRAMS: [(&str, &str); 2] =
 
 pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let (spec, loaded) = settings(args, around)?;
-    let unbuilt = unbuilt(&spec, &loaded);
+    let unbuilt = gnoma_host::wire::idle(&spec);
     let lowered = Lowered::from(loaded);
     let project =
         Project::with(spec.clone(), lowered.clone(), report::notices(), Shared::default())?;
@@ -48,6 +48,7 @@ pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> 
     kept(&keeping, &environment, &folder, &mut text);
     folders(&environment, &folder, &mut text);
     programs(&environment, &mut text);
+    agents(&project, &mut text);
     print(&text)?;
     Ok(if sound { Exit::Done } else { Exit::Failed })
 }
@@ -157,6 +158,21 @@ fn folders(environment: &Environment, cwd: &Path, text: &mut String) {
     for (name, folder) in [("workspace", cwd), ("configuration", &*config), ("state", &*state)] {
         let missing = if folder.exists() { "" } else { " (not there yet)" };
         line(text, true, name, &format!("{}{missing}", folder.display()));
+    }
+}
+
+/// Says which other programs' agents are configured, and whether they are there. Starts none.
+fn agents(project: &Project, text: &mut String) {
+    let paths = project.environment().get("PATH").unwrap_or_default();
+    let mut agents = project.routing.agents.programs(paths).peekable();
+    if agents.peek().is_some() {
+        text.push_str("\nagents\n");
+    }
+    for (name, program) in agents {
+        match program {
+            Ok(file) => line(text, true, name, &file.display().to_string()),
+            Err(why) => line(text, false, name, &why),
+        }
     }
 }
 

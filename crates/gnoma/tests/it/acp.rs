@@ -18,7 +18,7 @@ use crate::support::{World, calls, exists, says};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An editor that has started the agent.
-struct Editor {
+pub(crate) struct Editor {
     child: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
@@ -28,7 +28,7 @@ struct Editor {
 }
 
 impl Editor {
-    async fn start(world: &World) -> Self {
+    pub(crate) async fn start(world: &World) -> Self {
         let mut child = world.command(&["acp"]).stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -39,12 +39,12 @@ impl Editor {
         editor
     }
 
-    async fn write(&mut self, line: &str) {
+    pub(crate) async fn write(&mut self, line: &str) {
         self.input.write_all(line.as_bytes()).await.unwrap();
         self.input.write_all(b"\n").await.unwrap();
     }
 
-    async fn send(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) async fn send(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -52,13 +52,13 @@ impl Editor {
         id
     }
 
-    async fn notify(&mut self, method: &str, params: Value) {
+    pub(crate) async fn notify(&mut self, method: &str, params: Value) {
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         self.write(&message.to_string()).await;
     }
 
     /// The next message of which that is so; the others are kept.
-    async fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = timeout(PATIENCE, self.output.next_line()).await;
             let line = line.expect("nothing comes").unwrap().expect("the agent has ended");
@@ -71,33 +71,33 @@ impl Editor {
         }
     }
 
-    async fn answer(&mut self, id: u64) -> Value {
+    pub(crate) async fn answer(&mut self, id: u64) -> Value {
         self.until(|message| message["id"] == id && message.get("method").is_none()).await
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
         self.answer(id).await
     }
 
-    async fn session(&mut self, world: &World) -> String {
+    pub(crate) async fn session(&mut self, world: &World) -> String {
         let params = json!({ "cwd": world.project.path(), "mcpServers": [] });
         let told = self.ask("session/new", params).await;
         told["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{told}")).to_owned()
     }
 
-    async fn prompt(&mut self, session: &str, text: &str) -> u64 {
+    pub(crate) async fn prompt(&mut self, session: &str, text: &str) -> u64 {
         self.send("session/prompt", prompt(session, text)).await
     }
 
     /// The updates that have come, and their kinds.
-    fn updates(&mut self) -> Vec<Value> {
+    pub(crate) fn updates(&mut self) -> Vec<Value> {
         let seen = std::mem::take(&mut self.seen);
         seen.into_iter().map(|message| message["params"]["update"].clone()).collect()
     }
 
     /// Ends the agent as an editor does.
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         let Self { mut child, input, .. } = self;
         drop(input);
         let ended = timeout(PATIENCE, child.wait()).await.expect("it goes on").unwrap();

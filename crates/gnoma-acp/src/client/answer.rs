@@ -1,0 +1,135 @@
+//! What an agent asks for, and the answers to it.
+
+use serde_json::Value;
+
+use super::{
+    call::{AgentCall, list, text},
+    clean::clean,
+};
+use crate::{json::json, wire::RpcId};
+
+/// Most options of a question that are looked at.
+const MAX_OPTIONS: usize = 16;
+
+/// Something that an agent asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// To go on with a call of its own.
+    Permission {
+        /// Its name for the call.
+        id: String,
+        /// The call.
+        call: Box<AgentCall>,
+        /// How it takes the answer.
+        answers: Answers,
+    },
+    /// The text of a file.
+    Read {
+        /// The file.
+        path: String,
+        /// The first line, from 1.
+        line: Option<u64>,
+        /// Most lines.
+        limit: Option<u64>,
+    },
+    /// To write a text into a file.
+    Write {
+        /// The file.
+        path: String,
+        /// All of the text.
+        content: String,
+    },
+}
+
+impl Wish {
+    /// A wish for a file; `None` where it is none that can be understood.
+    pub(super) fn of_file(method: &str, params: &Value) -> Option<Self> {
+        let path = text(params, "path")?.to_owned();
+        let number = |name: &str| params.get(name).and_then(Value::as_u64);
+        Some(match method {
+            "fs/read_text_file" => {
+                Self::Read { path, line: number("line"), limit: number("limit") }
+            }
+            "fs/write_text_file" => {
+                Self::Write { path, content: text(params, "content")?.to_owned() }
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The options of a question that gnoma may choose: those that hold for once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    allow: Option<String>,
+    reject: Option<String>,
+}
+
+impl Answers {
+    pub(super) fn read(params: &Value) -> Self {
+        let mut answers = Self::default();
+        let mut lasting = Self::default();
+        for option in list(params, "options").iter().take(MAX_OPTIONS) {
+            let Some(id) = text(option, "optionId") else { continue };
+            let place = match text(option, "kind") {
+                Some("allow_once") => &mut answers.allow,
+                Some("allow_always") => &mut lasting.allow,
+                Some("reject_once") => &mut answers.reject,
+                Some("reject_always") => &mut lasting.reject,
+                _ => continue,
+            };
+            place.get_or_insert_with(|| id.to_owned());
+        }
+        // A lasting yes would take the next question from the person; a lasting no takes nothing.
+        answers.reject = answers.reject.or(lasting.reject);
+        answers
+    }
+
+    /// The answer as it is sent; without a fitting option the question counts as withdrawn.
+    pub(super) fn outcome(&self, allowed: bool) -> Value {
+        let chosen = if allowed { &self.allow } else { &self.reject };
+        match chosen {
+            Some(id) => json!({ "outcome": { "outcome": "selected", "optionId": id } }),
+            None => json!({ "outcome": { "outcome": "cancelled" } }),
+        }
+    }
+}
+
+/// A wish under the id that its answer goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WaitingWish {
+    pub(super) id: RpcId,
+    /// How a question is answered; `None` where a file is wanted.
+    pub(super) answers: Option<Answers>,
+}
+
+/// The words of an error as an agent sent it.
+pub(super) fn words(error: &str) -> String {
+    let read: Option<Value> = serde_json::from_str(error).ok();
+    let message = read.as_ref().and_then(|error| text(error, "message"));
+    let detail = read.as_ref().and_then(|error| error.get("data")?.get("details")?.as_str());
+    let both: Vec<_> = message.into_iter().chain(detail).map(clean).collect();
+    if both.is_empty() { clean(error) } else { both.join(": ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_yes_is_for_once() {
+        let options = json!({ "options": [
+            { "optionId": "forever", "kind": "allow_always" },
+            { "optionId": "yes", "kind": "allow_once" },
+            { "optionId": "never", "kind": "reject_always" },
+        ]});
+        let answers = Answers::read(&options);
+        assert_eq!(answers.outcome(true)["outcome"]["optionId"], "yes");
+        assert_eq!(answers.outcome(false)["outcome"]["optionId"], "never");
+        let only_ever = json!({ "options": [{ "optionId": "f", "kind": "allow_always" }] });
+        let answers = Answers::read(&only_ever);
+        assert_eq!(answers.outcome(true)["outcome"]["outcome"], "cancelled");
+    }
+}

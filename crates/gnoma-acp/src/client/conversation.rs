@@ -1,0 +1,475 @@
+//! The conversation with an agent: which request is open, what came of it, and which of its calls go on.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use gnoma_core::{
+    StopReason, Usage,
+    lines::Line,
+    plan::{MAX_STEP_BYTES, MAX_STEPS, PlanStep, StepStatus},
+};
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    answer::{Answers, WaitingWish, Wish, words},
+    call::{AgentCall, list, text},
+    clean::clean,
+};
+use crate::{
+    json::json,
+    wire::{self, Incoming, RpcError, RpcId},
+};
+
+/// Longest line of an agent that is taken: as values it can take many times its length.
+pub const MAX_AGENT_LINE_BYTES: usize = 4 << 20;
+/// Lines that are no messages, such as logs, that are passed over in a conversation.
+const MAX_STRAY_LINES: usize = 200;
+/// Calls of an agent that go on at once; the oldest of more is forgotten.
+const MAX_CALLS: usize = 256;
+/// Longest id of a session or call, in bytes.
+const MAX_ID_BYTES: usize = 1 << 10;
+/// Requests of an agent that wait for their answers at once.
+const MAX_ASKED: usize = 64;
+/// The version of the protocol that is spoken.
+const VERSION: u64 = 1;
+const MICRO: f64 = 1e6;
+
+/// What an agent has told of what it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Tokens of the turn, where it told.
+    pub usage: Option<Usage>,
+    /// Micro-dollars of all its turns, where it told.
+    pub micro_usd: Option<u64>,
+}
+
+/// What an agent says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentSaid {
+    /// It is there.
+    Ready,
+    /// Its session is open.
+    Opened,
+    /// Words of its answer.
+    Text(String),
+    /// Words of its reasoning.
+    Thought(String),
+    /// Its plan, whole.
+    Plan(Vec<PlanStep>),
+    /// A call of its own tools goes on.
+    Began(String),
+    /// A call of its own tools has ended: its id, and the call.
+    Ended(String, Box<AgentCall>),
+    /// It asks for something, and waits.
+    Asks(Wish),
+    /// Its turn is over.
+    Stopped(StopReason, Spent),
+    /// A request of ours failed.
+    Failed(String),
+}
+
+/// The request that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OpenRequest {
+    Nothing,
+    Initialize,
+    Session,
+    Prompt,
+}
+
+/// A conversation with one agent, in one session of it.
+#[derive(Debug)]
+pub struct Conversation {
+    open: OpenRequest,
+    next_id: u64,
+    session: String,
+    calls: BTreeMap<String, AgentCall>,
+    asked: VecDeque<WaitingWish>,
+    stray: usize,
+    micro_usd: Option<u64>,
+}
+
+impl Conversation {
+    /// Begins it: the first line is written to `out`.
+    pub fn begin(out: &mut Vec<u8>) -> Self {
+        let mut begun = Self {
+            open: OpenRequest::Nothing,
+            next_id: 0,
+            session: String::new(),
+            calls: BTreeMap::new(),
+            asked: VecDeque::new(),
+            stray: 0,
+            micro_usd: None,
+        };
+        let params = json!({
+            "protocolVersion": VERSION,
+            "clientCapabilities": {
+                "fs": { "readTextFile": true, "writeTextFile": true },
+                "terminal": false,
+            },
+            "clientInfo": { "name": "gnoma", "version": env!("CARGO_PKG_VERSION") },
+        });
+        begun.request(OpenRequest::Initialize, "initialize", &params, out);
+        begun
+    }
+
+    /// Opens a session in a folder.
+    pub fn open_session(&mut self, cwd: &str, out: &mut Vec<u8>) {
+        let nothing: [Value; 0] = [];
+        let params = json!({ "cwd": cwd, "mcpServers": nothing.as_slice() });
+        self.request(OpenRequest::Session, "session/new", &params, out);
+    }
+
+    /// Says something, which begins a turn.
+    pub fn prompt(&mut self, text: &str, out: &mut Vec<u8>) {
+        let session = self.session.clone();
+        let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
+        self.request(OpenRequest::Prompt, "session/prompt", &params, out);
+    }
+
+    /// Whether it is in a turn.
+    #[must_use]
+    pub fn is_in_turn(&self) -> bool {
+        self.open == OpenRequest::Prompt
+    }
+
+    /// Stops the turn: what it asked for is withdrawn.
+    pub fn cancel(&mut self, out: &mut Vec<u8>) {
+        wire::write_notification("session/cancel", &json!({ "sessionId": self.session }), out);
+        for WaitingWish { id, answers } in self.asked.drain(..) {
+            let answer = match answers {
+                Some(_) => Ok(Answers::default().outcome(false)),
+                None => Err(RpcError::new(RpcError::CANCELLED, "the turn was stopped")),
+            };
+            wire::write_answer(&id, &answer, out);
+        }
+    }
+
+    /// Answers what was asked first: a yes with the text that was wanted, where one was, or a no.
+    pub fn answer(&mut self, answer: Result<&str, &str>, out: &mut Vec<u8>) {
+        let Some(WaitingWish { id, answers }) = self.asked.pop_front() else { return };
+        let answer = match (answers, answer) {
+            (Some(answers), answer) => Ok(answers.outcome(answer.is_ok())),
+            (None, Ok(text)) => Ok(json!({ "content": text })),
+            (None, Err(why)) => Err(RpcError::new(RpcError::INTERNAL, why)),
+        };
+        wire::write_answer(&id, &answer, out);
+    }
+
+    /// Whether it waits for an answer.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    fn request(&mut self, open: OpenRequest, method: &str, params: &Value, out: &mut Vec<u8>) {
+        self.next_id += 1;
+        self.open = open;
+        wire::write_request(self.next_id, method, params, out);
+    }
+
+    /// Takes a line: what it says. Answers to what nobody needs to be asked are written to `out`.
+    ///
+    /// # Errors
+    /// It cannot be spoken to: why, in words that follow its name.
+    pub fn line(&mut self, line: &Line, out: &mut Vec<u8>) -> Result<Option<AgentSaid>, String> {
+        if *line == Line::TooLong {
+            let most = MAX_AGENT_LINE_BYTES >> 20;
+            return Err(format!("sent a message of more than {most} MB"));
+        }
+        match wire::decode(line) {
+            Ok(None) => Ok(None),
+            Ok(Some(Incoming::Request { id, method, params })) => {
+                Ok(self.asks(id, &method, &value(params.as_deref()), out))
+            }
+            Ok(Some(Incoming::Notification { method, params })) => {
+                let params = value(params.as_deref());
+                let is_own = text(&params, "sessionId") == Some(&self.session);
+                let update = params.get("update").filter(|_| is_own && method == "session/update");
+                Ok(update.and_then(|update| self.update(update)))
+            }
+            Ok(Some(Incoming::Response { id, result })) => {
+                // An answer that comes late is to a request that was given up.
+                let is_open = id == Some(self.next_id) && self.open != OpenRequest::Nothing;
+                if is_open { self.answered(result).map(Some) } else { Ok(None) }
+            }
+            Err(_) => {
+                self.stray += 1;
+                if self.stray > MAX_STRAY_LINES {
+                    return Err("writes to its standard output what is no message".to_owned());
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn answered(&mut self, result: Result<Box<RawValue>, String>) -> Result<AgentSaid, String> {
+        let open = std::mem::replace(&mut self.open, OpenRequest::Nothing);
+        let result = match result {
+            Ok(result) => value(Some(&result)),
+            Err(error) => return Ok(AgentSaid::Failed(words(&error))),
+        };
+        match open {
+            OpenRequest::Nothing | OpenRequest::Initialize => {
+                let version = result.get("protocolVersion").and_then(Value::as_u64);
+                match version {
+                    Some(VERSION) => Ok(AgentSaid::Ready),
+                    Some(other) => {
+                        Err(format!("speaks version {other} of the protocol, not {VERSION}"))
+                    }
+                    None => Err("named no version of the protocol".to_owned()),
+                }
+            }
+            OpenRequest::Session => {
+                let session = text(&result, "sessionId").filter(|id| id.len() <= MAX_ID_BYTES);
+                session.ok_or("named no session")?.clone_into(&mut self.session);
+                Ok(AgentSaid::Opened)
+            }
+            OpenRequest::Prompt => {
+                self.calls.clear();
+                let usage = result.get("usage").map(usage);
+                let spent = Spent { usage, micro_usd: self.micro_usd };
+                Ok(AgentSaid::Stopped(stop(text(&result, "stopReason")), spent))
+            }
+        }
+    }
+
+    fn asks(
+        &mut self,
+        id: RpcId,
+        method: &str,
+        params: &Value,
+        out: &mut Vec<u8>,
+    ) -> Option<AgentSaid> {
+        let (wish, answers) = match method {
+            "session/request_permission" => {
+                let call = params.get("toolCall").unwrap_or(&Value::Null);
+                let answers = Answers::read(params);
+                let (name, call) = self.wanted(call);
+                let wish =
+                    Wish::Permission { id: name, call: call.into(), answers: answers.clone() };
+                (Some(wish), Some(answers))
+            }
+            _ => (Wish::of_file(method, params), None),
+        };
+        let is_file = method.starts_with("fs/");
+        let refused = match &wish {
+            None if is_file => Some(RpcError::params("the path or the text is missing")),
+            None => Some(RpcError::new(RpcError::NO_METHOD, "gnoma has no such method")),
+            Some(_) if !self.is_in_turn() => {
+                Some(RpcError::new(RpcError::INVALID_REQUEST, "no turn is under way"))
+            }
+            Some(_) if self.asked.len() >= MAX_ASKED => {
+                Some(RpcError::new(RpcError::INTERNAL, "too many requests wait already"))
+            }
+            Some(_) => None,
+        };
+        if let Some(error) = refused {
+            wire::write_answer(&id, &Err(error), out);
+            return None;
+        }
+        self.asked.push_back(WaitingWish { id, answers });
+        wish.map(AgentSaid::Asks)
+    }
+
+    /// The call that a question is about: what was told of it before, and what comes with the question.
+    fn wanted(&mut self, told: &Value) -> (String, AgentCall) {
+        let id = text(told, "toolCallId").unwrap_or_default();
+        let mut call = self.calls.get(id).cloned().unwrap_or_default();
+        let _has_ended = call.take(told);
+        let id = id.get(..id.floor_char_boundary(MAX_ID_BYTES)).unwrap_or_default();
+        (id.to_owned(), call)
+    }
+
+    fn update(&mut self, update: &Value) -> Option<AgentSaid> {
+        let content = || update.get("content").and_then(|content| text(content, "text"));
+        match text(update, "sessionUpdate")? {
+            "agent_message_chunk" => Some(AgentSaid::Text(clean(content()?))),
+            "agent_thought_chunk" => Some(AgentSaid::Thought(clean(content()?))),
+            "plan" => Some(AgentSaid::Plan(plan(update))),
+            "tool_call" | "tool_call_update" => self.called(update),
+            "usage_update" => {
+                let cost = update.get("cost")?;
+                let amount = cost.get("amount")?.as_f64().filter(|amount| *amount >= 0.0)?;
+                let is_dollars = text(cost, "currency") == Some("USD");
+                self.micro_usd = is_dollars.then_some((amount * MICRO) as u64).or(self.micro_usd);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn called(&mut self, update: &Value) -> Option<AgentSaid> {
+        let id = text(update, "toolCallId").filter(|id| id.len() <= MAX_ID_BYTES)?;
+        let is_new = !self.calls.contains_key(id);
+        if is_new && self.calls.len() >= MAX_CALLS {
+            self.calls.pop_first();
+        }
+        let call = self.calls.entry(id.to_owned()).or_default();
+        if call.take(update) {
+            let call = self.calls.remove(id)?;
+            return Some(AgentSaid::Ended(id.to_owned(), call.into()));
+        }
+        let title = call.title.clone();
+        (is_new && !title.is_empty()).then_some(AgentSaid::Began(title))
+    }
+}
+
+fn value(json: Option<&RawValue>) -> Value {
+    json.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default()
+}
+
+fn stop(reason: Option<&str>) -> StopReason {
+    match reason {
+        Some("end_turn" | "cancelled") => StopReason::EndTurn,
+        Some("max_tokens") => StopReason::MaxTokens,
+        Some("refusal") => StopReason::Refusal,
+        _ => StopReason::Other,
+    }
+}
+
+fn usage(told: &Value) -> Usage {
+    let count = |name: &str| told.get(name).and_then(Value::as_u64).unwrap_or(0);
+    Usage {
+        input: count("inputTokens"),
+        output: count("outputTokens"),
+        cache_read: count("cachedReadTokens"),
+        cache_write: count("cachedWriteTokens"),
+        reasoning: count("thoughtTokens"),
+    }
+}
+
+fn plan(update: &Value) -> Vec<PlanStep> {
+    let step = |entry: &Value| {
+        let words = clean(text(entry, "content")?);
+        let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = line.get(..line.floor_char_boundary(MAX_STEP_BYTES)).unwrap_or_default();
+        let status = match text(entry, "status") {
+            Some("completed") => StepStatus::Done,
+            Some("in_progress") => StepStatus::Active,
+            _ => StepStatus::Pending,
+        };
+        (!line.is_empty()).then(|| PlanStep { text: line.to_owned(), status })
+    };
+    list(update, "entries").iter().filter_map(step).take(MAX_STEPS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn heard(
+        it: &mut Conversation,
+        message: &Value,
+    ) -> (Result<Option<AgentSaid>, String>, Vec<Value>) {
+        let mut out = Vec::new();
+        let said = it.line(&Line::Whole(message.to_string().into_bytes()), &mut out);
+        let lines = std::str::from_utf8(&out).unwrap().lines();
+        (said, lines.map(|line| serde_json::from_str(line).unwrap()).collect())
+    }
+
+    fn answer(id: u64, result: Value) -> Value {
+        json!({ "jsonrpc": "2.0", "id": id, "result": result })
+    }
+
+    fn update(update: Value) -> Value {
+        json!({ "jsonrpc": "2.0", "method": "session/update",
+            "params": { "sessionId": "s", "update": update } })
+    }
+
+    /// A conversation in its first turn.
+    fn talking() -> Conversation {
+        let mut out = Vec::new();
+        let mut it = Conversation::begin(&mut out);
+        let ready = heard(&mut it, &answer(1, json!({ "protocolVersion": 1 }))).0;
+        assert_eq!(ready, Ok(Some(AgentSaid::Ready)));
+        it.open_session("/w", &mut out);
+        let opened = heard(&mut it, &answer(2, json!({ "sessionId": "s" }))).0;
+        assert_eq!(opened, Ok(Some(AgentSaid::Opened)));
+        it.prompt("do it", &mut out);
+        it
+    }
+
+    #[test]
+    fn a_turn_is_heard_to_its_end() {
+        let mut it = talking();
+        let chunk = |kind: &str, text: &str| {
+            update(json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
+        };
+        let text = heard(&mut it, &chunk("agent_message_chunk", "hi\u{7}")).0;
+        assert_eq!(text, Ok(Some(AgentSaid::Text("hi".into()))));
+        let cost = json!({ "sessionUpdate": "usage_update", "used": 1, "size": 2,
+            "cost": { "amount": 0.25, "currency": "USD" } });
+        assert_eq!(heard(&mut it, &update(cost)).0, Ok(None));
+        let end = json!({ "stopReason": "end_turn", "usage": { "inputTokens": 7 } });
+        let spent =
+            Spent { usage: Some(Usage { input: 7, ..Usage::default() }), micro_usd: Some(250_000) };
+        let stopped = heard(&mut it, &answer(3, end)).0;
+        assert_eq!(stopped, Ok(Some(AgentSaid::Stopped(StopReason::EndTurn, spent))));
+        assert!(!it.is_in_turn());
+    }
+
+    #[test]
+    fn what_it_asks_for_waits_for_its_answer_in_order() {
+        let mut it = talking();
+        heard(
+            &mut it,
+            &update(json!({ "sessionUpdate": "tool_call", "toolCallId": "c",
+            "title": "Test", "kind": "execute", "rawInput": { "command": "make" } })),
+        )
+        .0
+        .unwrap();
+        let ask = json!({ "jsonrpc": "2.0", "id": "q", "method": "session/request_permission",
+            "params": { "sessionId": "s", "toolCall": { "toolCallId": "c" },
+                "options": [{ "optionId": "y", "kind": "allow_once" }] } });
+        let Ok(Some(AgentSaid::Asks(Wish::Permission { id, call, .. }))) = heard(&mut it, &ask).0
+        else {
+            panic!("it does not ask");
+        };
+        assert_eq!((&*id, call.command.as_deref()), ("c", Some("make")));
+        let read = json!({ "jsonrpc": "2.0", "id": 9, "method": "fs/read_text_file",
+            "params": { "sessionId": "s", "path": "/w/a" } });
+        let wish = Wish::Read { path: "/w/a".into(), line: None, limit: None };
+        assert_eq!(heard(&mut it, &read).0, Ok(Some(AgentSaid::Asks(wish))));
+        let mut out = Vec::new();
+        it.answer(Ok(""), &mut out);
+        it.answer(Ok("text"), &mut out);
+        let lines: Vec<Value> = std::str::from_utf8(&out)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines[0]["id"], "q");
+        assert_eq!(lines[0]["result"]["outcome"]["optionId"], "y");
+        assert_eq!(lines[1]["result"]["content"], "text");
+        assert!(!it.is_waiting());
+    }
+
+    #[test]
+    fn what_is_not_offered_and_what_is_no_message_is_refused() {
+        let mut it = talking();
+        let ask = json!({ "jsonrpc": "2.0", "id": 1, "method": "terminal/create", "params": {} });
+        let (said, answers) = heard(&mut it, &ask);
+        assert_eq!((said, &answers[0]["error"]["code"]), (Ok(None), &json!(-32_601)));
+        let mut out = Vec::new();
+        for _ in 0..MAX_STRAY_LINES {
+            assert_eq!(it.line(&Line::Whole(b"npm warn".to_vec()), &mut out), Ok(None));
+        }
+        assert!(it.line(&Line::Whole(b"npm warn".to_vec()), &mut out).is_err());
+        assert!(it.line(&Line::TooLong, &mut out).is_err());
+    }
+
+    #[test]
+    fn a_cancel_withdraws_what_was_asked() {
+        let mut it = talking();
+        let ask = json!({ "jsonrpc": "2.0", "id": 5, "method": "session/request_permission",
+            "params": { "toolCall": { "toolCallId": "c" }, "options": [] } });
+        heard(&mut it, &ask).0.unwrap();
+        let mut out = Vec::new();
+        it.cancel(&mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("session/cancel") && text.contains("\"outcome\":\"cancelled\""));
+        assert!(!it.is_waiting());
+    }
+}

@@ -1,0 +1,204 @@
+//! A running agent: its process, and the conversation with it.
+
+use std::{collections::VecDeque, time::Duration};
+
+use gnoma_acp::client::{AgentCall, AgentSaid, Conversation, MAX_AGENT_LINE_BYTES, clean};
+use gnoma_core::lines::{Line, LineReader};
+use gnoma_extend::mcp::{Definition, Metered, Process, Started, Stderr, Surroundings, start};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    process::ChildStdin,
+    select,
+    time::timeout,
+};
+
+use super::brief::SeenPart;
+
+/// Longest start: the process, the handshake and the session.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+/// How long an agent may take to end its turn once it was told to.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes that are read at once.
+const READ_BYTES: usize = 16 << 10;
+/// Lines of the standard error that are told of an agent that ended.
+const TOLD_LINES: usize = 3;
+/// What an agent's answer to a request is told of, in bytes.
+const MAX_TOLD_BYTES: usize = 2 << 10;
+
+/// What the call is about under which an agent waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// For nothing but the next round.
+    Nothing,
+    /// For the text of a file.
+    Text,
+    /// For a file to be written.
+    Written,
+    /// For leave to go on with a call of its own, by its name for it.
+    Leave(String),
+}
+
+/// A running agent. Dropped, its processes end.
+pub(super) struct LiveAgent {
+    talk: Conversation,
+    process: Process,
+    stdin: ChildStdin,
+    stdout: Metered,
+    stderr: Stderr,
+    lines: LineReader,
+    read: VecDeque<Line>,
+    out: Vec<u8>,
+    buffer: Box<[u8]>,
+    /// What it said while something else was waited for.
+    pub(super) queue: VecDeque<AgentSaid>,
+    /// It can change nothing by itself.
+    pub(super) reads_only: bool,
+    /// What it has seen of the conversation; `None` before its first turn.
+    pub(super) seen: Option<SeenPart>,
+    pub(super) waits: Waits,
+    /// The call of its own that it was last heard of.
+    pub(super) call: Box<AgentCall>,
+    /// What a person said while it worked.
+    pub(super) later: Vec<String>,
+}
+
+impl LiveAgent {
+    /// Starts it, with a session in the folder of `around`.
+    ///
+    /// # Errors
+    /// Why it could not be started, in words that follow its name.
+    pub(super) async fn start(
+        definition: &Definition,
+        around: &Surroundings,
+        reads_only: bool,
+    ) -> Result<Self, String> {
+        let stderr = Stderr::default();
+        let Started { process, stdin, stdout } = start(definition, around, &stderr)?;
+        let mut out = Vec::new();
+        let mut live = Self {
+            talk: Conversation::begin(&mut out),
+            process,
+            stdin,
+            stdout,
+            stderr,
+            lines: LineReader::new(MAX_AGENT_LINE_BYTES),
+            read: VecDeque::new(),
+            out,
+            buffer: vec![0; READ_BYTES].into(),
+            queue: VecDeque::new(),
+            reads_only,
+            seen: None,
+            waits: Waits::Nothing,
+            call: Box::default(),
+            later: Vec::new(),
+        };
+        let cwd = around.cwd.display().to_string();
+        let opened = timeout(START_PATIENCE, live.open(&cwd)).await;
+        opened.unwrap_or_else(|_| {
+            let told = live.told();
+            Err(format!("did not answer within {} s{told}", START_PATIENCE.as_secs()))
+        })?;
+        Ok(live)
+    }
+
+    async fn open(&mut self, cwd: &str) -> Result<(), String> {
+        loop {
+            match self.said().await? {
+                AgentSaid::Ready => self.talk.open_session(cwd, &mut self.out),
+                AgentSaid::Opened => return Ok(()),
+                AgentSaid::Failed(words) => {
+                    let words = cut(&words);
+                    return Err(format!(
+                        "opened no session: {words}. If it wants a login, run it once by itself"
+                    ));
+                }
+                _ => (),
+            }
+        }
+    }
+
+    /// The next thing that it says. May be dropped and called again.
+    ///
+    /// # Errors
+    /// It has ended, or cannot be understood: why, in words that follow its name.
+    pub(super) async fn said(&mut self) -> Result<AgentSaid, String> {
+        if let Some(said) = self.queue.pop_front() {
+            return Ok(said);
+        }
+        loop {
+            while let Some(line) = self.read.pop_front() {
+                if let Some(said) = self.talk.line(&line, &mut self.out)? {
+                    return Ok(said);
+                }
+            }
+            self.step().await?;
+        }
+    }
+
+    /// Writes what is to be written, and reads what has come.
+    async fn step(&mut self) -> Result<(), String> {
+        select! {
+            written = self.stdin.write(&self.out), if !self.out.is_empty() => match written {
+                Ok(count @ 1..) => drop(self.out.drain(..count)),
+                Ok(0) | Err(_) => return Err(format!("takes no more messages{}", self.told())),
+            },
+            read = self.stdout.read(&mut self.buffer) => match read {
+                Ok(count @ 1..) => {
+                    self.process.heard();
+                    let piece = self.buffer.get(..count).unwrap_or_default();
+                    self.read.extend(self.lines.push(piece));
+                }
+                Ok(0) | Err(_) => return Err(format!("ended unexpectedly{}", self.told())),
+            },
+        }
+        Ok(())
+    }
+
+    /// What it wrote last to its standard error.
+    fn told(&self) -> String {
+        let lines = clean(&self.stderr.last_lines(TOLD_LINES));
+        if lines.is_empty() { String::new() } else { format!("; its last words: {}", cut(&lines)) }
+    }
+
+    pub(super) fn is_in_turn(&self) -> bool {
+        self.talk.is_in_turn()
+    }
+
+    /// Says something, which begins a turn.
+    pub(super) fn prompt(&mut self, text: &str) {
+        self.talk.prompt(text, &mut self.out);
+    }
+
+    /// Answers what it waits for.
+    pub(super) fn answer(&mut self, answer: Result<&str, &str>) {
+        self.waits = Waits::Nothing;
+        self.talk.answer(answer, &mut self.out);
+    }
+
+    /// Stops its turn; whether it has stopped.
+    pub(super) async fn cancel(&mut self) -> bool {
+        self.waits = Waits::Nothing;
+        self.queue.clear();
+        self.later.clear();
+        if !self.talk.is_in_turn() {
+            return true;
+        }
+        self.talk.cancel(&mut self.out);
+        let stopped = async {
+            loop {
+                match self.said().await {
+                    Ok(AgentSaid::Stopped(..) | AgentSaid::Failed(_)) => return true,
+                    // What it still asks for is withdrawn, too.
+                    Ok(AgentSaid::Asks(_)) => self.talk.cancel(&mut self.out),
+                    Ok(_) => (),
+                    Err(_) => return false,
+                }
+            }
+        };
+        timeout(CANCEL_PATIENCE, stopped).await.unwrap_or(false)
+    }
+}
+
+fn cut(words: &str) -> &str {
+    gnoma_core::cut::head(words, MAX_TOLD_BYTES)
+}

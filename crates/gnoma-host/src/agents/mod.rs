@@ -1,0 +1,65 @@
+//! Other programs' agents as arms: they are started in walls, spoken to by the Agent Client Protocol, and
+//! shown as models that call tools.
+//!
+//! An agent works in turns of its own; a session works in rounds. Where an agent takes a step that a person
+//! should see or judge, the round ends with a call of a tool that only agents have ([`tools`]), and the agent
+//! waits under that call ([`desk`]) until the next round brings its result. So the session's own gate judges
+//! what an agent asks for, its own checkpoints keep the files, and its own history tells the next model
+//! what was done.
+
+mod brief;
+mod desk;
+mod live;
+mod program;
+mod provider;
+mod steps;
+mod tools;
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+use gnoma_config::settings::CliAgent;
+use gnoma_core::Provider;
+
+use self::provider::AgentProvider;
+pub(crate) use self::{
+    program::{AgentProgram, PROVIDER},
+    tools::{AgentPlace, tools},
+};
+
+/// The agents of a project's settings. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Agents(Arc<[Arc<AgentProgram>]>);
+
+impl Agents {
+    /// Those that the settings name and do not switch off. Starts none.
+    pub(crate) fn of(settings: Vec<CliAgent>) -> Self {
+        let used = settings.into_iter().filter(|agent| agent.enabled);
+        Self(used.map(|settings| Arc::new(AgentProgram::new(settings))).collect())
+    }
+
+    /// The agent of that name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<AgentProgram>> {
+        self.iter().find(|agent| agent.settings.name == name)
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<AgentProgram>> {
+        self.0.iter()
+    }
+
+    /// The name of each, and whether its program is found on these paths.
+    pub fn programs(&self, paths: &str) -> impl Iterator<Item = (&str, Result<PathBuf, String>)> {
+        self.iter().map(move |agent| (agent.settings.name.as_str(), agent.program(paths)))
+    }
+}
+
+impl fmt::Debug for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(|agent| &agent.settings.name)).finish()
+    }
+}
+
+/// The agent as a provider of one model.
+pub(crate) fn provider(agent: &Arc<AgentProgram>) -> Arc<dyn Provider> {
+    Arc::new(AgentProvider(Arc::clone(agent)))
+}

@@ -1,0 +1,41 @@
+//! An agent as the settings name it.
+
+use std::{path::PathBuf, sync::Arc};
+
+use gnoma_config::settings::CliAgent;
+
+use super::desk::Desk;
+
+/// The provider that agents are models of.
+pub(crate) const PROVIDER: &str = "agent";
+
+/// Another program's agent, and its processes.
+pub(crate) struct AgentProgram {
+    pub(crate) settings: CliAgent,
+    pub(super) desk: Arc<Desk>,
+}
+
+impl AgentProgram {
+    pub(super) fn new(settings: CliAgent) -> Self {
+        Self { settings, desk: Arc::default() }
+    }
+
+    /// Its program; `paths` as in the variable `PATH`.
+    ///
+    /// # Errors
+    /// It is not there: what to do.
+    pub(super) fn program(&self, paths: &str) -> Result<PathBuf, String> {
+        let command = &self.settings.command;
+        if command.contains('/') {
+            // Found, or not, where it is started.
+            return Ok(PathBuf::from(command));
+        }
+        let found = std::env::split_paths(paths).map(|folder| folder.join(command));
+        found.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+            format!(
+                "the program `{command}` is not installed, or not in a folder of `PATH`; install it, or name \
+                 another as `command` under `[[cli_agents]]`"
+            )
+        })
+    }
+}

@@ -1,0 +1,313 @@
+//! An agent as a provider: a request is what is new in the conversation, and the answer is what the agent
+//! says until it takes a step that others should see.
+
+use std::{
+    collections::VecDeque,
+    hash::{BuildHasher as _, RandomState},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::stream::unfold;
+use gnoma_acp::client::AgentSaid;
+use gnoma_core::{
+    ErrorKind, EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, Role,
+    StopReason, StreamEvent, ToolChoice, ToolResult,
+    message::{CallId, ModelRef, ResultPart},
+    plan::PlanStep,
+    tool::{BoxFuture, INTERRUPTED, ToolKind},
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{
+    brief::{self, SeenPart},
+    live::{LiveAgent, Waits},
+    program::{AgentProgram, PROVIDER},
+    steps::{self, AgentStep, StepCall},
+};
+
+/// How long an agent may be silent in a turn: a command of its own may take long.
+const SILENCE: Duration = Duration::from_secs(3600);
+
+/// The agent as a provider.
+pub(super) struct AgentProvider(pub(super) Arc<AgentProgram>);
+
+impl Provider for AgentProvider {
+    fn name(&self) -> &str {
+        PROVIDER
+    }
+
+    fn stream(&self, request: ModelRequest) -> EventStream {
+        let talk = Talk {
+            agent: Arc::clone(&self.0),
+            request: Some(request),
+            live: None,
+            plan_tool: None,
+            out: VecDeque::new(),
+            block: (TalkBlock::None, 0),
+            is_over: false,
+        };
+        Box::pin(unfold(talk, Talk::next))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        let id = self.0.settings.name.clone();
+        Box::pin(async { Ok(vec![ModelInfo { id, context_window: None }]) })
+    }
+}
+
+/// What the block of the answer holds that is being written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TalkBlock {
+    None,
+    Text,
+    Thinking,
+    Call,
+}
+
+/// One answer. Dropped before its end, it stops the agent's turn.
+struct Talk {
+    agent: Arc<AgentProgram>,
+    request: Option<ModelRequest>,
+    live: Option<LiveAgent>,
+    /// The tool that sets the plan, where it is on offer.
+    plan_tool: Option<String>,
+    out: VecDeque<StreamEvent>,
+    block: (TalkBlock, u32),
+    is_over: bool,
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        if let Some(live) = self.live.take() {
+            self.agent.desk.stop(live);
+        }
+    }
+}
+
+/// The result that a request brings to a call of an agent's tool, and what was said behind it.
+struct Brought<'m> {
+    results: Vec<&'m ToolResult>,
+    later: &'m [Arc<Message>],
+}
+
+fn brought(messages: &[Arc<Message>]) -> Option<Brought<'_>> {
+    let at = messages.iter().rposition(|message| message.role() != Role::User)?;
+    let (message, later) = messages.get(at..)?.split_first()?;
+    (message.role() == Role::Tool)
+        .then(|| Brought { results: message.tool_results().collect(), later })
+}
+
+impl Talk {
+    async fn next(mut self) -> Option<(Result<StreamEvent, ProviderError>, Self)> {
+        loop {
+            if let Some(event) = self.out.pop_front() {
+                return Some((Ok(event), self));
+            }
+            if self.is_over {
+                return None;
+            }
+            if let Err(error) = self.step().await {
+                self.is_over = true;
+                // Its process ends with it.
+                self.live = None;
+                self.out.clear();
+                return Some((Err(error), self));
+            }
+        }
+    }
+
+    async fn step(&mut self) -> Result<(), ProviderError> {
+        if let Some(request) = self.request.take() {
+            let plan = request.tools.iter().find(|spec| spec.kind == ToolKind::Plans);
+            self.plan_tool = plan.map(|spec| spec.name.clone());
+            let model = Some(self.agent.settings.name.clone());
+            self.out.push_back(StreamEvent::Started { model, id: None });
+            return self.begin(&request).await;
+        }
+        let Some(live) = &mut self.live else { return Err(self.failure("is not there")) };
+        match timeout(SILENCE, live.said()).await {
+            Ok(Ok(said)) => self.heard(said),
+            Ok(Err(why)) => Err(self.failure(&why)),
+            Err(_) => Err(self.failure("said nothing for an hour")),
+        }
+    }
+
+    fn me(&self) -> ModelRef {
+        ModelRef { provider: PROVIDER.to_owned(), model: self.agent.settings.name.clone() }
+    }
+
+    /// A failure that another attempt would only repeat: it would start the agent anew each time.
+    fn failure(&self, why: &str) -> ProviderError {
+        ProviderError::new(ErrorKind::Agent, &self.agent.settings.name, why)
+    }
+
+    /// Goes on where the request comes with what the agent waits for; else the agent is wanted first.
+    async fn begin(&mut self, request: &ModelRequest) -> Result<(), ProviderError> {
+        let messages = &request.messages;
+        let mut stopped = None;
+        if let Some(Brought { results, later }) = brought(messages) {
+            for result in results {
+                match self.agent.desk.take(&result.call_id) {
+                    // The turn was stopped that the agent waited in.
+                    Some(Some(live)) if text(result).ends_with(INTERRUPTED) => {
+                        stopped = Some(live);
+                    }
+                    Some(Some(live)) if result.is_error && !live.is_in_turn() => {
+                        self.agent.desk.rest(live);
+                        return Err(self.failure(&text(result)));
+                    }
+                    Some(Some(live)) => {
+                        self.go_on(live, result, later, messages);
+                        return Ok(());
+                    }
+                    Some(None) => return Err(self.failure(&text(result))),
+                    None => (),
+                }
+            }
+        }
+        if request.tool_choice == ToolChoice::None {
+            let why = "is another program's agent: it works in turns of its own, and writes no summaries, reviews \
+                       or last words for others";
+            return Err(self.failure(why));
+        }
+        let live = match stopped.or_else(|| self.waiting(messages)) {
+            Some(mut live) => (live.cancel().await && live.seen.is_some()).then_some(live),
+            None => self.agent.desk.knowing(messages),
+        };
+        let id = self.call(AgentStep::Begin.tool(&self.agent.settings.name), &json!({}));
+        self.agent.desk.wait(id, live);
+        Ok(())
+    }
+
+    /// The process that still waits under a call of this conversation, where others have answered since.
+    fn waiting(&self, messages: &[Arc<Message>]) -> Option<LiveAgent> {
+        let mut calls = messages.iter().rev().flat_map(|message| message.tool_calls());
+        calls.find_map(|call| self.agent.desk.take(&call.id)?)
+    }
+
+    fn go_on(
+        &mut self,
+        mut live: LiveAgent,
+        result: &ToolResult,
+        later: &[Arc<Message>],
+        messages: &[Arc<Message>],
+    ) {
+        let words = text(result);
+        match (&live.waits, result.is_error) {
+            (Waits::Nothing, _) => (),
+            (Waits::Text | Waits::Written | Waits::Leave(_), true) => live.answer(Err(&words)),
+            // The first line says what follows.
+            (Waits::Text, false) => {
+                live.answer(Ok(words.split_once('\n').map_or("", |(_, text)| text)));
+            }
+            (Waits::Written | Waits::Leave(_), false) => live.answer(Ok("")),
+        }
+        if live.is_in_turn() {
+            live.later.extend((!later.is_empty()).then(|| brief::words(later)));
+        } else {
+            // The call that began the turn is no part of what is told.
+            let told = messages.len().saturating_sub(later.len() + BEGINNING);
+            let told = [messages.get(..told).unwrap_or_default(), later].concat();
+            let known = live.seen.and_then(|seen| Some((true, seen.rest(&told)?)));
+            let (is_known, new) = known.unwrap_or((false, &told));
+            let prompt = brief::prompt(new, &self.me(), !is_known);
+            live.prompt(&prompt);
+        }
+        live.seen = Some(SeenPart::all(messages));
+        self.live = Some(live);
+    }
+
+    fn heard(&mut self, said: AgentSaid) -> Result<(), ProviderError> {
+        match said {
+            AgentSaid::Text(text) if text.is_empty() => (),
+            AgentSaid::Text(text) => {
+                let slot = self.slot(TalkBlock::Text);
+                self.out.push_back(StreamEvent::TextDelta { slot, text });
+            }
+            AgentSaid::Thought(text) => self.think(text),
+            AgentSaid::Began(title) => self.think(format!("{title}\n")),
+            AgentSaid::Plan(plan) => self.plan(&plan),
+            AgentSaid::Ended(id, call) => self.take_step(steps::did(id, call)),
+            AgentSaid::Asks(wish) => self.take_step(steps::asked(wish)),
+            AgentSaid::Stopped(stop, spent) => {
+                self.out.extend(spent.usage.map(StreamEvent::Usage));
+                self.stopped(stop);
+            }
+            AgentSaid::Failed(words) => return Err(self.failure(&format!("failed: {words}"))),
+            AgentSaid::Ready | AgentSaid::Opened => (),
+        }
+        Ok(())
+    }
+
+    fn think(&mut self, text: String) {
+        let slot = self.slot(TalkBlock::Thinking);
+        self.out.push_back(StreamEvent::ThinkingDelta { slot, text });
+    }
+
+    fn slot(&mut self, block: TalkBlock) -> u32 {
+        if self.block.0 != block {
+            self.block = (block, self.block.1 + 1);
+        }
+        self.block.1
+    }
+
+    fn stopped(&mut self, stop: StopReason) {
+        let Some(mut live) = self.live.take() else { return };
+        if !live.later.is_empty() {
+            let words = std::mem::take(&mut live.later).join("\n\n");
+            live.prompt(&words);
+            self.live = Some(live);
+            return;
+        }
+        self.agent.desk.rest(live);
+        self.out.push_back(StreamEvent::Stop(stop));
+        self.is_over = true;
+    }
+
+    /// The plan is set by the session's own tool, where it has one.
+    fn plan(&mut self, plan: &[PlanStep]) {
+        let Some(tool) = self.plan_tool.clone() else { return };
+        let step = |step: &PlanStep| json!({ "text": step.text, "status": step.status });
+        let steps: Vec<Value> = plan.iter().map(step).collect();
+        let id = self.call(tool, &json!({ "steps": steps }));
+        self.agent.desk.wait(id, self.live.take());
+    }
+
+    fn take_step(&mut self, StepCall { step, arguments, waits, call }: StepCall) {
+        let id = self.call(step.tool(&self.agent.settings.name), &arguments);
+        if let Some(live) = &mut self.live {
+            (live.waits, live.call) = (waits, call);
+        }
+        self.agent.desk.wait(id, self.live.take());
+    }
+
+    /// Ends the round with a call.
+    fn call(&mut self, name: String, arguments: &Value) -> CallId {
+        let slot = self.slot(TalkBlock::Call);
+        // No other session's call may be taken for it, nor one of an earlier life of this one.
+        let id = format!("{}-{:016x}", self.agent.settings.name, RandomState::new().hash_one(slot));
+        let fragment = steps::json(arguments).get().to_owned();
+        self.out.extend([
+            StreamEvent::ToolCallStart { slot, id: id.clone(), name },
+            StreamEvent::ToolCallDelta { slot, fragment },
+            StreamEvent::ToolCallDone { slot },
+            StreamEvent::Stop(StopReason::ToolUse),
+        ]);
+        self.is_over = true;
+        CallId::new(id)
+    }
+}
+
+/// Messages that begin an agent's turn: the call that starts it, and its result.
+const BEGINNING: usize = 2;
+
+/// The words of a result; what gnoma added to it behind them is left out.
+fn text(result: &ToolResult) -> String {
+    let texts = result.parts.iter().find_map(|part| match part {
+        ResultPart::Text { text } => Some(text.clone()),
+        ResultPart::Image(_) => None,
+    });
+    texts.unwrap_or_default()
+}

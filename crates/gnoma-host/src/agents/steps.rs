@@ -1,0 +1,179 @@
+//! The steps of an agent as calls of tools: what a round ends with. Pure.
+
+use std::time::{Duration, Instant};
+
+use gnoma_acp::client::{AgentCall, Wish};
+use gnoma_core::{RawJson, diff::unified, tool::ToolOutput};
+use serde_json::{Map, Value};
+
+use super::live::Waits;
+
+/// Lines around a change that are shown.
+const CONTEXT_LINES: usize = 3;
+/// After this long the difference is made coarse instead of small.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Most lines that are read of a file at once.
+const MAX_LINES: u64 = 1 << 24;
+
+/// What a tool of agents does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AgentStep {
+    /// Begins a turn.
+    Begin,
+    /// Tells what the agent has done by itself.
+    Did,
+    /// Reads a file for it.
+    Read,
+    /// Writes a file for it.
+    Write,
+    /// It wants to run a command.
+    Run,
+    /// It wants to read a file by itself.
+    Look,
+    /// It wants to change a file by itself.
+    Edit,
+    /// It wants to ask an address.
+    Fetch,
+    /// It wants to do something else.
+    Act,
+}
+
+impl AgentStep {
+    /// All of them.
+    pub(super) const ALL: [Self; 9] = [
+        Self::Begin,
+        Self::Did,
+        Self::Read,
+        Self::Write,
+        Self::Run,
+        Self::Look,
+        Self::Edit,
+        Self::Fetch,
+        Self::Act,
+    ];
+
+    /// The name of the tool for this agent.
+    pub(super) fn tool(self, agent: &str) -> String {
+        let verb = match self {
+            Self::Begin => return agent.to_owned(),
+            Self::Did => "did",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Run => "run",
+            Self::Look => "look",
+            Self::Edit => "edit",
+            Self::Fetch => "fetch",
+            Self::Act => "act",
+        };
+        format!("{agent}.{verb}")
+    }
+}
+
+/// A step as a call.
+pub(super) struct StepCall {
+    pub(super) step: AgentStep,
+    pub(super) arguments: Value,
+    pub(super) waits: Waits,
+    /// What the agent told of it.
+    pub(super) call: Box<AgentCall>,
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+    Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
+}
+
+/// The call for what an agent asks for.
+pub(super) fn asked(wish: Wish) -> StepCall {
+    match wish {
+        Wish::Read { path, line, limit } => {
+            let number = |it: Option<u64>| it.map_or(Value::Null, |it| it.min(MAX_LINES).into());
+            let arguments =
+                object([("path", path.into()), ("line", number(line)), ("limit", number(limit))]);
+            let call = Box::default();
+            StepCall { step: AgentStep::Read, arguments, waits: Waits::Text, call }
+        }
+        Wish::Write { path, content } => {
+            let arguments = object([("path", path.into()), ("content", content.into())]);
+            let call = Box::default();
+            StepCall { step: AgentStep::Write, arguments, waits: Waits::Written, call }
+        }
+        Wish::Permission { id, call, .. } => {
+            let (step, field, value) = wanted(&call);
+            let title = Value::from(call.title.clone());
+            let fields = [(field, value.into()), ("name", title), ("call", id.clone().into())];
+            StepCall { step, arguments: object(fields), waits: Waits::Leave(id), call }
+        }
+    }
+}
+
+/// What a call of an agent is judged by: a command, one file, an address, or nothing that is known.
+fn wanted(call: &AgentCall) -> (AgentStep, &'static str, String) {
+    let one_path = || match call.paths.as_slice() {
+        [path] => Some(path.clone()),
+        _ => None,
+    };
+    match (&*call.kind, &call.command, &call.url) {
+        (_, Some(command), _) => (AgentStep::Run, "command", command.clone()),
+        (_, None, Some(url)) => (AgentStep::Fetch, "url", url.clone()),
+        ("edit", None, None) if let Some(path) = one_path() => (AgentStep::Edit, "path", path),
+        ("read", None, None) if let Some(path) = one_path() => (AgentStep::Look, "path", path),
+        _ => (AgentStep::Act, "kind", call.kind.clone()),
+    }
+}
+
+/// The call that tells what an agent did by itself.
+pub(super) fn did(id: String, call: Box<AgentCall>) -> StepCall {
+    let title = Value::from(call.title.clone());
+    let arguments =
+        object([("name", title), ("kind", call.kind.clone().into()), ("call", id.into())]);
+    StepCall { step: AgentStep::Did, arguments, waits: Waits::Nothing, call }
+}
+
+/// What an agent told of a call, as the output of a tool.
+pub(super) fn output(call: &AgentCall) -> ToolOutput {
+    let mut text = call.text.trim_end().to_owned();
+    if text.is_empty() {
+        text = if call.failed { "failed" } else { "done" }.to_owned();
+    }
+    ToolOutput { diff: diff(call), ..ToolOutput::text(text) }
+}
+
+/// The change that a call makes, as far as the agent told of it.
+pub(super) fn diff(call: &AgentCall) -> Option<String> {
+    let (path, old, new) = call.change.as_ref()?;
+    let name = path.trim_start_matches('/');
+    let hunks = unified(old, new, CONTEXT_LINES, Instant::now().checked_add(PATIENCE));
+    let before = if old.is_empty() { "/dev/null".to_owned() } else { format!("a/{name}") };
+    (!hunks.is_empty()).then(|| format!("--- {before}\n+++ b/{name}\n{hunks}"))
+}
+
+/// Arguments as a call carries them.
+pub(super) fn json(arguments: &Value) -> RawJson {
+    RawJson::of(arguments).unwrap_or_else(|_| RawJson::empty_object())
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_acp::client::Answers;
+
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_call_is_what_it_is_judged_by() {
+        let step = |call: AgentCall| {
+            let id = "c".to_owned();
+            asked(Wish::Permission { id, call: call.into(), answers: Answers::default() })
+        };
+        let path = |paths: &[&str]| paths.iter().map(|it| (*it).to_owned()).collect();
+        let edit = AgentCall { kind: "edit".into(), paths: path(&["/w/a"]), ..Default::default() };
+        let two = AgentCall { paths: path(&["/w/a", "/w/b"]), ..edit.clone() };
+        let run = AgentCall { command: Some("make".into()), ..edit.clone() };
+        let read = AgentCall { kind: "read".into(), ..edit.clone() };
+        assert_eq!(step(edit).step, AgentStep::Edit);
+        assert_eq!(step(two).step, AgentStep::Act, "both would have to be judged");
+        assert_eq!(step(run).arguments["command"], "make");
+        assert_eq!(step(read).step, AgentStep::Look);
+        assert_eq!(step(AgentCall::default()).step, AgentStep::Act);
+    }
+}

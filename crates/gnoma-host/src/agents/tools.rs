@@ -1,0 +1,269 @@
+//! The tools that only agents have: each is a step that a person should see or judge.
+
+use std::sync::Arc;
+
+use gnoma_acp::client::{AgentCall, AgentSaid};
+use gnoma_core::{
+    RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    message::CallId,
+    tool::{Access, BoxFuture, Tier, ToolKind, Touches},
+};
+use gnoma_extend::mcp::{Definition, ServerOrigin, ServerReach, Surroundings};
+
+use super::{
+    live::{LiveAgent, Waits},
+    program::AgentProgram,
+    steps::{self, AgentStep},
+};
+
+/// Where agents of a session run.
+pub(crate) struct AgentPlace {
+    /// With what they may touch; what an agent's settings declare comes on top.
+    pub(crate) around: Surroundings,
+    /// The same where nothing of the workspace may be written.
+    pub(crate) reading: Surroundings,
+    /// Paths of settings as they are meant.
+    pub(crate) absolute: Box<dyn Fn(&str) -> std::path::PathBuf + Send + Sync>,
+    /// Reads a text, writes a text.
+    pub(crate) files: [Arc<dyn Tool>; 2],
+}
+
+/// The tools of all agents, for a session in this place.
+pub(crate) fn tools<'a>(
+    agents: impl Iterator<Item = &'a Arc<AgentProgram>>,
+    place: AgentPlace,
+) -> Vec<Arc<dyn Tool>> {
+    let place = Arc::new(place);
+    let of = |agent: &Arc<AgentProgram>| {
+        let (agent, place) = (Arc::clone(agent), Arc::clone(&place));
+        let tool = move |step| -> Arc<dyn Tool> {
+            Arc::new(StepTool::new(step, Arc::clone(&agent), Arc::clone(&place)))
+        };
+        AgentStep::ALL.map(tool)
+    };
+    agents.flat_map(of).collect()
+}
+
+/// One step of an agent.
+struct StepTool {
+    step: AgentStep,
+    spec: ToolSpec,
+    judged: ToolSpec,
+    agent: Arc<AgentProgram>,
+    place: Arc<AgentPlace>,
+}
+
+impl StepTool {
+    fn new(step: AgentStep, agent: Arc<AgentProgram>, place: Arc<AgentPlace>) -> Self {
+        let (access, kind) = match step {
+            AgentStep::Begin => (Access::Execute, ToolKind::AgentStep),
+            AgentStep::Did => (Access::Read, ToolKind::AgentStep),
+            AgentStep::Read | AgentStep::Look => (Access::Read, ToolKind::AgentRequest),
+            AgentStep::Write | AgentStep::Edit => (Access::Edit, ToolKind::AgentRequest),
+            AgentStep::Run | AgentStep::Fetch | AgentStep::Act => {
+                (Access::Execute, ToolKind::AgentRequest)
+            }
+        };
+        let spec = ToolSpec {
+            name: step.tool(&agent.settings.name),
+            description: String::new(),
+            parameters: RawJson::empty_object(),
+            access,
+            touches: Arc::default(),
+            kind,
+            tier: Tier::Full,
+        };
+        let (name, touched) = match step {
+            AgentStep::Begin | AgentStep::Did | AgentStep::Act => (None, None),
+            AgentStep::Read | AgentStep::Look => (Some("fs.read"), Some(Touches::path("path"))),
+            AgentStep::Write => (Some("fs.write"), Some(Touches::path("path"))),
+            AgentStep::Edit => (Some("fs.edit"), Some(Touches::path("path"))),
+            AgentStep::Run => (Some("bash"), Some(Touches::command("command"))),
+            AgentStep::Fetch => (None, Some(Touches::url("url"))),
+        };
+        let judged = ToolSpec {
+            name: name.unwrap_or(&spec.name).to_owned(),
+            touches: touched.into_iter().collect(),
+            // Secrets go back into a file that they were taken out of, and nowhere else.
+            kind: if step == AgentStep::Write { ToolKind::WritesFiles } else { kind },
+            ..spec.clone()
+        };
+        Self { step, spec, judged, agent, place }
+    }
+}
+
+impl Tool for StepTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn judged_as(&self) -> &ToolSpec {
+        &self.judged
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let (agent, place) = (Arc::clone(&self.agent), Arc::clone(&self.place));
+        let [read, write] = &self.place.files;
+        match self.step {
+            AgentStep::Begin => Box::pin(begin(agent, place, call.id, cx)),
+            AgentStep::Did => {
+                let did = agent.desk.look(&call.id, |live| outcome(&live.call));
+                Box::pin(std::future::ready(did.unwrap_or_else(nobody)))
+            }
+            AgentStep::Read => read.run(call, cx),
+            AgentStep::Write => write.run(call, cx),
+            AgentStep::Run
+            | AgentStep::Look
+            | AgentStep::Edit
+            | AgentStep::Fetch
+            | AgentStep::Act => Box::pin(allowed(agent, call.id, cx)),
+        }
+    }
+
+    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {
+        match self.step {
+            AgentStep::Write => {
+                let [_, write] = &self.place.files;
+                write.preview(call, cx)
+            }
+            AgentStep::Edit | AgentStep::Act => {
+                self.agent.desk.look(&call.id, |live| steps::diff(&live.call))?
+            }
+            AgentStep::Begin
+            | AgentStep::Did
+            | AgentStep::Read
+            | AgentStep::Run
+            | AgentStep::Look
+            | AgentStep::Fetch => None,
+        }
+    }
+}
+
+/// Models may have seen the names of these tools, and call them.
+fn nobody() -> ToolOutcome {
+    ToolOutcome::failed("only the agent itself takes this step; nothing was done")
+}
+
+fn outcome(call: &AgentCall) -> ToolOutcome {
+    let output = steps::output(call);
+    if call.failed { ToolOutcome::Failed(output) } else { ToolOutcome::Done(output) }
+}
+
+/// Sees to it that the agent is there.
+async fn begin(
+    agent: Arc<AgentProgram>,
+    place: Arc<AgentPlace>,
+    call: CallId,
+    cx: ToolCx,
+) -> ToolOutcome {
+    let Some(waiting) = agent.desk.take(&call) else { return nobody() };
+    let reads_only = cx.grant.reads_only;
+    let fitting = waiting.filter(|live| live.reads_only == reads_only);
+    let started = match fitting {
+        Some(live) => Some(Ok(live)),
+        None => cx.stop.run_until_cancelled(start(&agent, &place, reads_only)).await,
+    };
+    match started {
+        None => ToolOutcome::Interrupted(String::new()),
+        Some(Ok(live)) => {
+            agent.desk.wait(call, Some(live));
+            let held = if reads_only { "; it can change nothing there" } else { "" };
+            ToolOutcome::done(format!("works in {}{held}", cx.cwd.display()))
+        }
+        Some(Err(why)) => {
+            // The next round tells of it.
+            agent.desk.wait(call, None);
+            ToolOutcome::failed(why)
+        }
+    }
+}
+
+async fn start(
+    agent: &AgentProgram,
+    place: &AgentPlace,
+    reads_only: bool,
+) -> Result<LiveAgent, String> {
+    let settings = &agent.settings;
+    let mut around = if reads_only { &place.reading } else { &place.around }.clone();
+    let mut writable: Vec<_> =
+        settings.writable.iter().map(|path| (place.absolute)(path)).collect();
+    if reads_only {
+        writable.retain(|path| !path.starts_with(&around.cwd));
+    }
+    if let Some(enclosure) = &mut around.enclosure {
+        // What it may write it may also make: such as settings of its own in a project without any.
+        enclosure.policy.protected.retain(|path| !writable.contains(path));
+    }
+    let variable = |name: &str| around.environment.iter().find(|(known, _)| known == name);
+    let paths = variable("PATH").map(|(_, paths)| paths.as_str()).unwrap_or_default();
+    agent.program(paths).map_err(|why| format!("cannot be started: {why}"))?;
+    let command = match settings.command.strip_prefix("~/") {
+        Some(_) => (place.absolute)(&settings.command).display().to_string(),
+        None => settings.command.clone(),
+    };
+    let definition = Definition {
+        name: settings.name.clone(),
+        origin: ServerOrigin::Configuration,
+        reach: ServerReach::Process {
+            command,
+            args: settings.args.clone(),
+            env: settings.env.clone(),
+        },
+        timeout: None,
+        network: settings.network,
+        writable,
+        replaces: Default::default(),
+        path_args: Default::default(),
+    };
+    LiveAgent::start(&definition, &around, reads_only).await
+}
+
+/// Lets the agent go on with a call of its own, and waits until that has ended or something else is wanted.
+async fn allowed(agent: Arc<AgentProgram>, id: CallId, cx: ToolCx) -> ToolOutcome {
+    let Some(Some(mut live)) = agent.desk.take(&id) else { return nobody() };
+    let Waits::Leave(wanted) = live.waits.clone() else {
+        agent.desk.wait(id, Some(live));
+        return nobody();
+    };
+    live.answer(Ok(""));
+    let mut put_off = Vec::new();
+    let ended = cx.stop.run_until_cancelled(until_ended(&mut live, &wanted, &mut put_off)).await;
+    let Some(ended) = ended else {
+        agent.desk.stop(live);
+        return ToolOutcome::Interrupted(String::new());
+    };
+    put_off.into_iter().rev().for_each(|said| live.queue.push_front(said));
+    agent.desk.wait(id, Some(live));
+    match ended {
+        Some(call) => outcome(&call),
+        None => ToolOutcome::done("approved; it goes on"),
+    }
+}
+
+/// Most things that an agent says while a call of its own goes on, before the round ends.
+const MAX_PUT_OFF: usize = 1_000;
+
+async fn until_ended(
+    live: &mut LiveAgent,
+    id: &str,
+    put_off: &mut Vec<AgentSaid>,
+) -> Option<Box<AgentCall>> {
+    while put_off.len() < MAX_PUT_OFF {
+        match live.said().await {
+            Ok(AgentSaid::Ended(ended, call)) if ended == id => return Some(call),
+            Ok(said) => {
+                let goes_on = matches!(
+                    said,
+                    AgentSaid::Text(_) | AgentSaid::Thought(_) | AgentSaid::Began(_)
+                );
+                put_off.push(said);
+                if !goes_on {
+                    return None;
+                }
+            }
+            // The next round finds out, too, and tells of it.
+            Err(_) => return None,
+        }
+    }
+    None
+}

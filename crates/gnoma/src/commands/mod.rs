@@ -5,6 +5,7 @@ mod add_provider;
 mod ask;
 mod attach;
 mod changes;
+mod ci;
 mod common;
 mod config;
 mod doctor;
@@ -81,6 +82,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             web::run(web::PageOptions { port, lan, new_links }, &turn, around).await
         }
         Some(Sub::Acp { setup }) => acp::run(setup, &turn, around).await,
+        Some(Sub::Ci { what }) => ci::run(&what, &turn, around).await,
         Some(Sub::Attach { session }) => attach::run(session.as_deref(), &turn, around).await,
         Some(Sub::Ps { json }) => ps::run(json, around).await,
         Some(Sub::Protocol { schema, openapi }) => protocol::run(schema, openapi),

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod acp;
 #[cfg(test)]
+mod ci;
+#[cfg(test)]
 mod claude;
 #[cfg(test)]
 mod elfs;

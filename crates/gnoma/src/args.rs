@@ -367,6 +367,15 @@ pub(crate) enum Sub {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Speak the events of `codex exec --json`, for programs that drive it, such as the Codex SDK.
+    ///
+    /// `gnoma codex --help` lists its options. A link to gnoma with the name `codex` does the same.
+    #[command(disable_help_flag = true)]
+    Codex {
+        /// Options and prompt, as `codex` takes them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Check this machine: sandbox, folders, programs.
     Doctor,
     /// Say how this installation of gnoma is updated and removed. Nothing is downloaded.

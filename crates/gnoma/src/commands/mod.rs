@@ -87,7 +87,8 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Ps { json }) => ps::run(json, around).await,
         Some(Sub::Protocol { schema, openapi }) => protocol::run(schema, openapi),
         // On its own it never comes here: its options are not gnoma's.
-        Some(Sub::Claude { .. }) => Err(HostError::usage(LATE_CLAUDE).into()),
+        Some(Sub::Claude { .. }) => Err(HostError::usage(late("claude")).into()),
+        Some(Sub::Codex { .. }) => Err(HostError::usage(late("codex")).into()),
         Some(Sub::Doctor) => doctor::run(&turn, around),
         Some(Sub::Update) => update::run(around),
         Some(Sub::Man { dir }) => man::run(dir.as_deref(), around),
@@ -95,9 +96,10 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
     }
 }
 
-/// What is said where `claude` is not the first word.
-const LATE_CLAUDE: &str =
-    "`claude` must be the first word; its options follow, as in `gnoma claude --help`";
+/// What is said where the command of another program is not the first word.
+fn late(name: &str) -> String {
+    format!("`{name}` must be the first word; its options follow, as in `gnoma {name} --help`")
+}
 
 /// Refuses words in front of a command.
 fn refuse_words(args: &Args, around: &ProcessEnvironment) -> Result<(), HostError> {

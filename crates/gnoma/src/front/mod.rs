@@ -5,6 +5,7 @@
 
 mod ask;
 mod attached;
+mod codex;
 pub(crate) mod json;
 pub(crate) mod output;
 mod signals;
@@ -32,6 +33,7 @@ pub(crate) use self::{
     wording::headline,
 };
 use self::{
+    codex::Codex,
     json::Json,
     output::{Gone, Output},
     text::Text,
@@ -102,6 +104,16 @@ impl Front {
     ) -> Self {
         let front = Self::new(OutputFormat::Json, around, firewall, Some(schema));
         Self { view: Box::new(Silent), ..front }
+    }
+
+    /// One that writes the events of `codex exec --json`.
+    pub(crate) fn of_codex(
+        around: &ProcessEnvironment,
+        firewall: Arc<Firewall>,
+        schema: Option<Schema>,
+    ) -> Self {
+        let view = Box::new(Codex::new(Arc::clone(&firewall)));
+        Self { view, ..Self::new(OutputFormat::StreamJson, around, firewall, schema) }
     }
 
     /// Runs one turn to its end, and the session with it.

@@ -8,6 +8,8 @@ mod ci;
 #[cfg(test)]
 mod claude;
 #[cfg(test)]
+mod codex;
+#[cfg(test)]
 mod elfs;
 #[cfg(test)]
 mod extend;

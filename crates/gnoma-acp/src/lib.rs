@@ -12,6 +12,7 @@ mod changes;
 mod config;
 mod effect;
 mod error;
+mod files;
 mod json;
 mod opening;
 mod params;
@@ -29,6 +30,7 @@ mod updates;
 pub mod wire;
 
 pub use self::{
-    agent::{Agent, AgentOptions},
+    agent::{Agent, AgentMessage, AgentOptions},
+    files::{WantedFile, WantedFiles, editor_files},
     run::run,
 };

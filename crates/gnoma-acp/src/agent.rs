@@ -99,11 +99,10 @@ impl Agent {
                 self.notification(&method, params.as_deref());
             }
             Ok(Some(Incoming::Response { id, result })) => {
-                let text = |answer: &Box<RawValue>| files::text(answer);
+                let result = result.as_deref().map_err(String::as_str);
                 if let Some(id) = id
-                    && !self.0.shown(id, result.as_ref().ok().and_then(text))
+                    && !self.0.shown(id, result.ok().and_then(files::text))
                 {
-                    let result = result.as_deref().map_err(String::as_str);
                     self.0.answered(id, |offers| permission::answer(offers, result));
                 }
             }

@@ -54,8 +54,8 @@ impl OpenFiles for EditorFiles {
 /// The text in a client's answer.
 pub(crate) fn text(answer: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
-    struct Shown {
+    struct ShownFile {
         content: String,
     }
-    serde_json::from_str(answer.get()).ok().map(|Shown { content }| content)
+    serde_json::from_str(answer.get()).ok().map(|ShownFile { content }| content)
 }

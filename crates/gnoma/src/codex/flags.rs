@@ -148,7 +148,7 @@ impl Flags {
         let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
         match (key, value.trim_matches('"')) {
             ("model_reasoning_effort", "none" | "minimal") => {
-                self.thinking = Some(ThinkingMode::Off)
+                self.thinking = Some(ThinkingMode::Off);
             }
             ("model_reasoning_effort", _) => self.thinking = Some(ThinkingMode::Adaptive),
             // Nobody is asked, tools have no network, and there is no search, whatever is said.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    Content, Event, Message, Role, ToolCall, ToolResult, Usage,
+    Content, Event, Message, RawJson, Role, ToolCall, ToolResult, Usage,
     message::CallId,
     plan::{PlanStep, StepStatus},
     session::{NoticeLevel, Outcome},
@@ -169,7 +169,7 @@ impl View for Codex {
             }
             Event::TurnEnded { outcome, usage, answer, .. } => {
                 self.usage = *usage;
-                self.turn_ended(outcome, answer.as_ref().map(|answer| answer.get()), out)
+                self.turn_ended(outcome, answer.as_ref().map(RawJson::get), out)
             }
             _ => Ok(()),
         }

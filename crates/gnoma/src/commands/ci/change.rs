@@ -46,7 +46,7 @@ const FORM: [&str; 14] = [
 ];
 
 /// What is reviewed.
-pub(super) struct Change {
+pub(super) struct ReviewedChange {
     /// What it is compared with, as people name it.
     pub base: String,
     /// The commit that was reviewed.
@@ -63,7 +63,7 @@ pub(super) async fn of(
     folder: &Path,
     base: Option<&str>,
     around: &ProcessEnvironment,
-) -> Result<Change> {
+) -> Result<ReviewedChange> {
     let commit = resolve(folder, "HEAD", around).await?.ok_or_else(|| {
         HostError::usage(format!("there is no commit of a git repository in {}", folder.display()))
     })?;
@@ -82,7 +82,7 @@ pub(super) async fn of(
     let words: Vec<&str> = FORM.into_iter().chain([fork.as_str(), commit.as_str(), "--"]).collect();
     let diff = git(folder, &words, around).await?;
     let diff = diff.ok_or_else(|| HostError::failure("git cannot tell what has changed"))?;
-    Ok(Change { base, commit, diff })
+    Ok(ReviewedChange { base, commit, diff })
 }
 
 /// What the change is compared with where nobody says it.

@@ -12,15 +12,14 @@ const MAX_NAMES: usize = 20;
 
 /// The report on a review.
 pub(super) fn report(review: &Review) -> String {
-    let Review { base, files, left_out, summary, comments, .. } = review;
+    let Review { left_out, summary, comments, .. } = review;
     let mut text = format!("## Review by gnoma\n\n**Summary:** {}\n\n", escape::markdown(summary));
     for it in comments {
         let place = escape::markdown(&format!("{}:{}", it.path, it.line));
         let _infallible = writeln!(text, "- {place}<br>{}", comment(it));
     }
-    let base = escape::markdown(base);
-    let _infallible =
-        write!(text, "\n{files} changed files against {base}; {}.\n", review.counted());
+    let scope = escape::markdown(&review.scope());
+    let _infallible = write!(text, "\n{scope}; {}.\n", review.counted());
     if !left_out.is_empty() {
         let mut names: Vec<_> =
             left_out.iter().take(MAX_NAMES).map(|it| escape::markdown(it)).collect();

@@ -67,8 +67,7 @@ async fn review(how: &ReviewArgs, args: &TurnArgs, around: &ProcessEnvironment) 
         "There is nothing to review.".clone_into(&mut review.summary);
         Exit::Done
     } else {
-        let (many, base) = (review.files, &review.base);
-        report::say(format_args!("reviewing {many} changed files against {base}"));
+        report::say(format_args!("reviewing {}", review.scope()));
         let (exit, answer) = ask(spec, review.prompt(&shown), around).await?;
         let Some(answer) = answer else { return Ok(exit) };
         review.take(&answer, &files);

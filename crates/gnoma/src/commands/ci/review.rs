@@ -97,6 +97,16 @@ impl Review {
         self.dropped = given.len() - self.comments.len();
     }
 
+    /// What was reviewed, against what.
+    pub(super) fn scope(&self) -> String {
+        let many = if self.files == 1 {
+            "1 changed file".to_owned()
+        } else {
+            format!("{} changed files", self.files)
+        };
+        format!("{many} against {}", self.base)
+    }
+
     /// The highest level of a comment.
     pub(super) fn worst(&self) -> Option<CommentLevel> {
         self.comments.first().map(|comment| comment.level)

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 pub use crate::state::AgentOptions;
 use crate::{
     error::RpcError,
+    files::{self, WantedFile, WantedFiles},
     json::json,
     opening,
     params::{Params, missing},
@@ -31,6 +32,15 @@ const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 /// The method that comes first.
 const INITIALIZE: &str = "initialize";
 
+/// What comes from the host's side.
+#[derive(Debug)]
+pub enum AgentMessage {
+    /// A message of the host.
+    Told(ServerMessage),
+    /// A tool wants to see a file.
+    File(WantedFile),
+}
+
 /// The agent's side of one connection.
 #[derive(Debug)]
 pub struct Agent(AgentState);
@@ -42,14 +52,40 @@ impl Agent {
         Self(AgentState::new(client, options))
     }
 
+    /// The same, with the files that tools in its process want to see.
+    #[must_use]
+    pub fn with_files(mut self, wanted: WantedFiles) -> Self {
+        self.0.wanted = Some(wanted);
+        self
+    }
+
     /// What is to be written to the client. Whoever writes some of it takes it out.
     pub fn out(&mut self) -> &mut Vec<u8> {
         self.0.out()
     }
 
-    /// The next message of the host; `None` once it has gone. Safe to drop and call again.
-    pub async fn next(&mut self) -> Option<ServerMessage> {
-        self.0.client.next().await
+    /// What comes next from the host's side; `None` once it has gone. Safe to drop and call again.
+    pub async fn next(&mut self) -> Option<AgentMessage> {
+        let AgentState { client, wanted, .. } = &mut self.0;
+        let file = async {
+            match wanted {
+                Some(wanted) => wanted.0.recv().await,
+                None => None,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(wanted) = file => Some(AgentMessage::File(wanted)),
+            message = client.next() => message.map(AgentMessage::Told),
+        }
+    }
+
+    /// Takes in what came from the host's side.
+    pub fn hear(&mut self, message: AgentMessage) {
+        match message {
+            AgentMessage::Told(message) => self.message(message),
+            AgentMessage::File(wanted) => self.0.want(wanted),
+        }
     }
 
     /// Takes in a line of the client.
@@ -63,8 +99,10 @@ impl Agent {
                 self.notification(&method, params.as_deref());
             }
             Ok(Some(Incoming::Response { id, result })) => {
-                if let Some(id) = id {
-                    let result = result.as_deref().map_err(String::as_str);
+                let result = result.as_deref().map_err(String::as_str);
+                if let Some(id) = id
+                    && !self.0.shown(id, result.ok().and_then(files::text))
+                {
                     self.0.answered(id, |offers| permission::answer(offers, result));
                 }
             }
@@ -105,7 +143,7 @@ impl Agent {
     }
 
     /// Takes in a message of the host.
-    pub fn message(&mut self, message: ServerMessage) {
+    fn message(&mut self, message: ServerMessage) {
         let state = &mut self.0;
         state.send_waiting();
         let session = match &message {
@@ -168,7 +206,7 @@ impl Agent {
     pub async fn left(&mut self) {
         let heard = async {
             while (self.is_behind() || !self.0.asked.is_empty())
-                && let Some(message) = self.next().await
+                && let Some(message) = self.0.client.next().await
             {
                 self.0.send_waiting();
                 if let ServerMessage::Reply { id, .. } = message {

@@ -1,19 +1,17 @@
 //! The calls of a session as the client knows them: each is announced once, under an id that no other call
 //! of the session has, and ends once, whatever is missed in between.
 
-use gnoma_core::{CallId, ResultPart, ToolCall, ToolResult, cut, protocol::TextTail};
+use gnoma_core::{CallId, ResultPart, ToolCall, ToolResult, protocol::TextTail};
 use serde_json::Value;
 
 use crate::{
     changes,
     json::json,
-    tools::{self, input, kind, locations, path, title},
+    tools::{self, fenced, input, kind, locations, path, title},
 };
 
 /// Bytes of the output of a running call that are shown.
 const MAX_TAIL_BYTES: usize = 8 << 10;
-/// Bytes of a result that are shown.
-const MAX_SHOWN_BYTES: usize = 64 << 10;
 
 /// The calls that have begun and not ended, and how many there were.
 #[derive(Debug, Default)]
@@ -178,10 +176,12 @@ impl Calls {
     pub(crate) fn show_output(&mut self, out: &mut Vec<Value>) {
         for open in self.open.iter_mut().filter(|open| open.has_more) {
             open.has_more = false;
+            let mut content = open.changes.clone();
+            content.push(block(&fenced(&open.output.text)));
             out.push(json!({
                 "sessionUpdate": "tool_call_update",
                 "toolCallId": open.id,
-                "content": vec![block(&fenced(&open.output.text))],
+                "content": content,
             }));
         }
     }
@@ -230,18 +230,6 @@ impl Calls {
 
 fn block(text: &str) -> Value {
     json!({ "type": "content", "content": { "type": "text", "text": text } })
-}
-
-/// Text that is shown as it is where Markdown is read.
-pub(crate) fn fenced(text: &str) -> String {
-    let shown = cut::head(text, MAX_SHOWN_BYTES);
-    let mut fence = "```".to_owned();
-    while shown.contains(&fence) {
-        fence.push('`');
-    }
-    let more = if shown.len() < text.len() { "\n…" } else { "" };
-    let end = if shown.ends_with('\n') { "" } else { "\n" };
-    format!("{fence}\n{shown}{end}{fence}{more}")
 }
 
 #[cfg(test)]

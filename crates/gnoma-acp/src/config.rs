@@ -1,6 +1,6 @@
-//! What can be chosen in a session: its mode and its model, in the two forms that clients know.
+//! What can be chosen in a session: its mode, its model and how much models think, in the forms that clients know.
 
-use gnoma_core::{ModelRef, protocol::SessionView, session::PermissionMode};
+use gnoma_core::{ModelRef, ThinkingMode, protocol::SessionView, session::PermissionMode};
 use serde_json::Value;
 
 use crate::error::RpcError;
@@ -9,6 +9,17 @@ use crate::json::json;
 /// The options' ids.
 const MODE: &str = "mode";
 const MODEL: &str = "model";
+const THINKING: &str = "thinking";
+/// The value that leaves it to the settings how much models think.
+const BY_SETTINGS: &str = "default";
+/// Ways to think that can be chosen, beside one that was set elsewhere.
+const WAYS_TO_THINK: [ThinkingMode; 5] = [
+    ThinkingMode::Off,
+    ThinkingMode::Adaptive,
+    ThinkingMode::Tokens(4_000),
+    ThinkingMode::Tokens(16_000),
+    ThinkingMode::Tokens(32_000),
+];
 /// The value that leaves the choice of the model to the router.
 const AUTO: &str = "auto";
 
@@ -29,6 +40,7 @@ pub(crate) enum Pinned {
 pub(crate) enum Chosen {
     Mode(PermissionMode),
     Model(Pinned, Option<ModelRef>),
+    Thinking(Option<ThinkingMode>),
 }
 
 /// The modes, for clients that know no other options.
@@ -71,7 +83,33 @@ pub(crate) fn options(view: &SessionView, pinned: &Pinned) -> Value {
             "currentValue": current_model(view, pinned),
             "options": models,
     });
-    Value::Array(vec![mode, model])
+    Value::Array(vec![mode, model, thinking(view.thinking)])
+}
+
+/// How much models think.
+fn thinking(current: Option<ThinkingMode>) -> Value {
+    let way = |way: ThinkingMode| {
+        let name = match way {
+            ThinkingMode::Off => "Off".to_owned(),
+            ThinkingMode::Adaptive => "Adaptive".to_owned(),
+            ThinkingMode::Tokens(tokens) => format!("About {tokens} tokens"),
+        };
+        json!({ "value": way.to_string(), "name": name })
+    };
+    let mut ways = vec![json!({
+        "value": BY_SETTINGS, "name": "Default", "description": "As the settings of each model have it",
+    })];
+    ways.extend(WAYS_TO_THINK.map(way));
+    ways.extend(current.filter(|current| !WAYS_TO_THINK.contains(current)).map(way));
+    json!({
+        "id": THINKING,
+        "name": "Thinking",
+        "description": "How much the model thinks",
+        "category": "thought_level",
+        "type": "select",
+        "currentValue": current.map_or_else(|| BY_SETTINGS.to_owned(), |way| way.to_string()),
+        "options": ways,
+    })
 }
 
 fn pinnable(view: &SessionView) -> impl Iterator<Item = (&String, &ModelRef)> {
@@ -103,6 +141,11 @@ pub(crate) fn chosen(view: &SessionView, option: &str, value: &str) -> Result<Ch
             Some((name, arm)) => Ok(Chosen::Model(Pinned::Model(name.clone()), Some(arm.clone()))),
             None => Err(RpcError::params(format!("no model `{value}` can be chosen"))),
         },
+        THINKING if value == BY_SETTINGS => Ok(Chosen::Thinking(None)),
+        THINKING => {
+            let way = value.parse().map_err(|why: String| RpcError::params(why))?;
+            Ok(Chosen::Thinking(Some(way)))
+        }
         _ => Err(RpcError::params(format!("there is no option `{option}`"))),
     }
 }
@@ -162,11 +205,29 @@ mod tests {
     }
 
     #[test]
+    fn how_much_models_think_is_among_the_choices_whatever_it_is() {
+        for (now, value) in [
+            (None, "default"),
+            (Some(ThinkingMode::Off), "off"),
+            (Some(ThinkingMode::Tokens(777)), "777"),
+        ] {
+            let option = thinking(now);
+            assert_eq!(option["currentValue"], value);
+            let values = option["options"].as_array().unwrap().iter();
+            assert_eq!(values.filter(|it| it["value"] == value).count(), 1, "{option}");
+        }
+    }
+
+    #[test]
     fn only_values_that_there_are_can_be_chosen() {
         let view = view();
         assert_eq!(chosen(&view, "mode", "plan"), Ok(Chosen::Mode(PermissionMode::Plan)));
         assert!(matches!(chosen(&view, "model", "p/a"), Ok(Chosen::Model(_, Some(_)))));
-        for (option, value) in [("mode", "x"), ("model", "x"), ("x", "auto")] {
+        assert_eq!(chosen(&view, "thinking", "default"), Ok(Chosen::Thinking(None)));
+        let way = ThinkingMode::Tokens(500);
+        assert_eq!(chosen(&view, "thinking", "500"), Ok(Chosen::Thinking(Some(way))));
+        let wrong = [("mode", "x"), ("model", "x"), ("x", "auto"), ("thinking", "much")];
+        for (option, value) in wrong {
             assert_eq!(chosen(&view, option, value).unwrap_err().code, RpcError::INVALID_PARAMS);
         }
     }

@@ -13,6 +13,7 @@ pub mod client;
 mod config;
 mod effect;
 mod error;
+mod files;
 mod json;
 mod opening;
 mod params;
@@ -30,6 +31,7 @@ mod updates;
 pub mod wire;
 
 pub use self::{
-    agent::{Agent, AgentOptions},
+    agent::{Agent, AgentMessage, AgentOptions},
+    files::{WantedFile, WantedFiles, editor_files},
     run::run,
 };

@@ -76,9 +76,16 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ClientCapabilities {
+    fs: Option<FileAbilities>,
     session: Option<SessionAbilities>,
     auth: Option<AuthAbilities>,
     elicitation: Option<ElicitationAbilities>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct FileAbilities {
+    read_text_file: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -101,6 +108,11 @@ struct ElicitationAbilities {
 }
 
 impl ClientCapabilities {
+    /// It shows files as they are in the editor.
+    pub(crate) fn reads_files(&self) -> bool {
+        self.fs.as_ref().and_then(|fs| fs.read_text_file).unwrap_or(false)
+    }
+
     /// It shows notices.
     pub(crate) fn notices(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.notices.is_some())

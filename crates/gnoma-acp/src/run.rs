@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use crate::Agent;
+use crate::{Agent, AgentMessage};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -61,7 +61,7 @@ pub async fn run(
                     agent.line(&line);
                 }
             }
-            RunEvent::Told(Some(message)) => agent.message(message),
+            RunEvent::Told(Some(message)) => agent.hear(message),
             RunEvent::Show => {
                 show_at = None;
                 agent.show_output();
@@ -83,7 +83,7 @@ pub async fn run(
 enum RunEvent {
     Written(usize),
     Read(usize),
-    /// By the host; nothing where it has gone.
-    Told(Option<gnoma_core::protocol::ServerMessage>),
+    /// By the host's side; nothing where it has gone.
+    Told(Option<AgentMessage>),
     Show,
 }

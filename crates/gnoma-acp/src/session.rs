@@ -20,7 +20,7 @@ use crate::{
     params::ClientCapabilities,
     permission,
     turns::Turns,
-    updates::Translator,
+    updates::{Translator, plan},
     wire::RpcId,
 };
 
@@ -286,6 +286,9 @@ impl ClientSession {
         fx.push(SessionEffect::Answer(request, Ok(opened)));
         self.tell_commands(fx);
         self.tell_usage(fx);
+        if how != How::New && !self.view.plan.is_empty() {
+            fx.push(SessionEffect::Update(plan(&self.view.plan)));
+        }
         for event in std::mem::take(&mut self.held) {
             self.live(&event, fx);
         }
@@ -351,7 +354,7 @@ impl ClientSession {
     fn tell_state(&mut self, event: &Event, fx: &mut Vec<SessionEffect>) {
         match event {
             Event::Info(_) => self.tell_commands(fx),
-            Event::Models { .. } => self.tell_options(fx),
+            Event::Models { .. } | Event::ThinkingChanged { .. } => self.tell_options(fx),
             Event::ModeChanged { mode } => {
                 fx.push(SessionEffect::Update(json!({
                     "sessionUpdate": "current_mode_update", "currentModeId": mode.name(),

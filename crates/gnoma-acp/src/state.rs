@@ -3,10 +3,11 @@
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     path::{Path, PathBuf},
+    sync::mpsc::SyncSender,
 };
 
 use gnoma_core::{
-    CallId,
+    CallId, ThinkingMode,
     protocol::{Client, Request, RequestError, RequestErrorKind, RequestId, SessionSpec},
     session::{PermissionAnswer, PermissionMode},
     store::SessionId,
@@ -17,6 +18,7 @@ use crate::{
     config::Pinned,
     effect::SessionEffect,
     error::RpcError,
+    files::{WantedFile, WantedFiles},
     json::json,
     params::ClientCapabilities,
     permission::{Asking, Offers},
@@ -28,6 +30,9 @@ use crate::{
 const MAX_FOLDERS: usize = 8_192;
 /// Requests that wait for the host to take them. The client is not heard meanwhile, and nothing waits twice.
 const MAX_UNSENT: usize = 1_024;
+
+/// Files that the client may be asked for at a time; a client that answers nothing is soon asked no more.
+const MAX_FILES: usize = 32;
 
 /// What an agent is started with.
 #[derive(Clone, Debug)]
@@ -58,6 +63,9 @@ pub(crate) struct AgentState {
     questions: HashMap<u64, AskedQuestion>,
     /// What the host had no room for yet, in its order.
     unsent: VecDeque<(Option<SessionId>, Request, HostAsked)>,
+    /// Files that the client is asked for.
+    pub files: HashMap<u64, SyncSender<String>>,
+    pub wanted: Option<WantedFiles>,
     next_id: u64,
     out: Vec<u8>,
 }
@@ -105,6 +113,7 @@ pub(crate) enum HostAsked {
 pub(crate) enum SetOption {
     Mode(PermissionMode),
     Model(Pinned),
+    Thinking(Option<ThinkingMode>),
 }
 
 impl AgentState {
@@ -121,6 +130,8 @@ impl AgentState {
             folders: HashMap::new(),
             questions: HashMap::new(),
             unsent: VecDeque::new(),
+            files: HashMap::new(),
+            wanted: None,
             next_id: 1,
             out: Vec::new(),
         }
@@ -260,6 +271,33 @@ impl AgentState {
         self.next_id += 1;
         wire::write_request(id, asking.method, &asking.params, &mut self.out);
         self.questions.insert(id, AskedQuestion { session, asking });
+    }
+
+    /// Asks the client for a file, where it shows them and has the session.
+    pub(crate) fn want(&mut self, wanted: WantedFile) {
+        let WantedFile { session, path, reply } = wanted;
+        let shows = self.capabilities.as_ref().is_some_and(ClientCapabilities::reads_files);
+        let Some(path) = path.to_str().filter(|_| shows && self.files.len() < MAX_FILES) else {
+            return;
+        };
+        if !self.sessions.contains_key(&session) {
+            return;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        let params = json!({ "sessionId": session.as_str(), "path": path });
+        wire::write_request(id, "fs/read_text_file", &params, &mut self.out);
+        self.files.insert(id, reply);
+    }
+
+    /// The client has shown a file, or has not; whether it was asked for one under this id.
+    pub(crate) fn shown(&mut self, id: u64, text: Option<String>) -> bool {
+        let Some(reply) = self.files.remove(&id) else { return false };
+        if let Some(text) = text {
+            // Whoever has waited too long has read the file as it is saved.
+            let _late = reply.try_send(text);
+        }
+        true
     }
 
     /// Takes questions back that were answered elsewhere: one, or all of the session.

@@ -108,6 +108,9 @@ pub(crate) fn set_option(
     let (wanted, option) = match config::chosen(&session.view, option, &value)? {
         Chosen::Mode(mode) => (Request::SetMode { mode }, SetOption::Mode(mode)),
         Chosen::Model(pinned, arm) => (Request::Pin { arm }, SetOption::Model(pinned)),
+        Chosen::Thinking(thinking) => {
+            (Request::SetThinking { thinking }, SetOption::Thinking(thinking))
+        }
     };
     let asked = HostAsked::Option { request: request.clone(), session: id.clone(), option };
     state.ask(Some(&id), wanted, request, asked);
@@ -127,6 +130,7 @@ pub(crate) fn option_set(
     match option {
         // The session says so itself a little later.
         SetOption::Mode(mode) => session.view.mode = mode,
+        SetOption::Thinking(thinking) => session.view.thinking = thinking,
         SetOption::Model(pinned) => session.pinned = pinned,
     }
     Ok(json!({ "configOptions": session.options() }))

@@ -12,6 +12,8 @@ use crate::json::json;
 const MAX_TITLE_CHARS: usize = 120;
 /// Larger arguments are not sent along.
 const MAX_INPUT_BYTES: usize = 256 << 10;
+/// Bytes of a text that are shown.
+const MAX_SHOWN_BYTES: usize = 64 << 10;
 /// Arguments that say most of a call, the most telling first.
 const TELLING: [&str; 9] =
     ["command", "path", "pattern", "question", "url", "query", "name", "action", "id"];
@@ -23,7 +25,7 @@ pub(crate) fn kind(tool: &str) -> &'static str {
         "fs.ls" | "fs.glob" | "fs.grep" => "search",
         "fs.edit" | "fs.write" => "edit",
         "bash" | "job" => "execute",
-        "elf.spawn" | "elf" => "think",
+        "elf.spawn" | "elf" | "plan" => "think",
         _ if tool.starts_with("web") => "fetch",
         _ => "other",
     }
@@ -44,6 +46,7 @@ pub(crate) fn title(call: &ToolCall) -> String {
         "fs.grep" => format!("Search for {}", argument(&arguments, "pattern")),
         "ask" => format!("Ask: {detail}"),
         "elf.spawn" => tasks(&arguments),
+        "plan" => "Plan".to_owned(),
         name => format!("{name} {detail}"),
     };
     cut::head_chars(title.trim(), MAX_TITLE_CHARS).to_owned()
@@ -59,6 +62,19 @@ fn tasks(arguments: &Value) -> String {
         0 | 1 => format!("Elf: {first}"),
         count => format!("{count} elfs: {first}, …"),
     }
+}
+
+/// What each sub-agent is to do, as content of the call.
+fn task_list(arguments: &Value) -> Value {
+    let tasks = arguments.get("tasks").and_then(Value::as_array).map(Vec::as_slice);
+    let line = |task: &Value| {
+        let who =
+            ["name", "agent"].map(|of| argument(task, of)).into_iter().find(|it| !it.is_empty());
+        let who = who.map(|who| format!("{who}: ")).unwrap_or_default();
+        format!("{who}{}\n", argument(task, "task").trim())
+    };
+    let text: String = tasks.unwrap_or_default().iter().map(line).collect();
+    json!({ "type": "content", "content": { "type": "text", "text": fenced(&text) } })
 }
 
 fn argument<'a>(arguments: &'a Value, name: &str) -> &'a str {
@@ -99,6 +115,9 @@ pub(crate) fn changes(call: &ToolCall, cwd: &str) -> Vec<Value> {
     if call.arguments.get().len() > MAX_INPUT_BYTES {
         return Vec::new();
     }
+    if call.name == "elf.spawn" {
+        return vec![task_list(&arguments(call))];
+    }
     let Some(path) = path(call, cwd) else { return Vec::new() };
     let change = |old: Option<&str>, new: &str| json!({ "type": "diff", "path": path, "oldText": old, "newText": new });
     let arguments = arguments(call);
@@ -132,6 +151,18 @@ pub(crate) fn absolute(cwd: &str, path: &str) -> String {
         }
     }
     whole.display().to_string()
+}
+
+/// Text that is shown as it is where Markdown is read.
+pub(crate) fn fenced(text: &str) -> String {
+    let shown = cut::head(text, MAX_SHOWN_BYTES);
+    let mut fence = "```".to_owned();
+    while shown.contains(&fence) {
+        fence.push('`');
+    }
+    let more = if shown.len() < text.len() { "\n…" } else { "" };
+    let end = if shown.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}\n{shown}{end}{fence}{more}")
 }
 
 #[cfg(test)]

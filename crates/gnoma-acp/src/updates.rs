@@ -2,6 +2,7 @@
 
 use gnoma_core::{
     Content, Event, Message, ModelRef, Role,
+    plan::{PlanStep, StepStatus},
     session::{NoticeLevel, Routing},
 };
 use serde_json::Value;
@@ -81,6 +82,7 @@ impl Translator {
                 let how = if *passed { "passed" } else { "failed" };
                 self.aside(&format!("Check {by}: {how}\n{evidence}"), out);
             }
+            Event::PlanChanged { steps } => out.push(plan(steps)),
             Event::Compacted { summary, .. } => self.compacted(summary, out),
             Event::Notice { level, text } => self.notice(*level, text, out),
             _ => (),
@@ -214,6 +216,19 @@ impl Translator {
         out.push(self.chunk("agent_message_chunk", &format!("{apart}*{text}*\n\n")));
         self.message += 1;
     }
+}
+
+/// The plan of the work, whole: a client replaces what it has.
+pub(crate) fn plan(steps: &[PlanStep]) -> Value {
+    let entry = |step: &PlanStep| {
+        let status = match step.status {
+            StepStatus::Pending => "pending",
+            StepStatus::Active => "in_progress",
+            StepStatus::Done => "completed",
+        };
+        json!({ "content": step.text, "priority": "medium", "status": status })
+    };
+    json!({ "sessionUpdate": "plan", "entries": steps.iter().map(entry).collect::<Vec<_>>() })
 }
 
 /// Whether gnoma said it in the person's place.
@@ -358,6 +373,20 @@ mod tests {
             ["user_message_chunk", "agent_message_chunk", "tool_call", "tool_call_update"]
         );
         assert_eq!(out[3]["status"], "failed");
+    }
+
+    #[test]
+    fn a_plan_is_told_whole() {
+        let step = |text: &str, status| PlanStep { text: text.into(), status };
+        let steps = vec![step("look", StepStatus::Done), step("mend", StepStatus::Active)];
+        let mut out = Vec::new();
+        Translator::default().event(&Event::PlanChanged { steps }, 1, &mut out);
+        assert_eq!(out[0]["sessionUpdate"], "plan");
+        assert_eq!(out[0]["entries"][0]["status"], "completed");
+        assert_eq!(
+            out[0]["entries"][1],
+            json!({ "content": "mend", "priority": "medium", "status": "in_progress" })
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 mod child;
+mod editor;
 mod port;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ pub use self::{
         ChildControl, ChildEnd, ChildHandle, ChildLink, ChildResult, ChildState, ChildStatus,
         ChildTask, MAX_CHILD_MESSAGES, SpawnError,
     },
+    editor::OpenFiles,
     port::{BoxFuture, Budget, Parent, Question, Spawner, ToolEvent, ToolSession},
 };
 use crate::{

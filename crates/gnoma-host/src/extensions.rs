@@ -165,7 +165,7 @@ fn open_to(folder: &Path, state: &Path, policy: &mut Policy) {
 }
 
 /// The sub-agents that somebody has defined for the project.
-pub(crate) fn agents(project: &Project) -> Vec<gnoma_tools::Agent> {
+pub fn agents(project: &Project) -> Vec<gnoma_tools::Agent> {
     let places = places(project);
     let (found, _) = gnoma_extend::agents::agents(&places);
     let agent = |found: AgentFile| {

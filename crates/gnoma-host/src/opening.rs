@@ -10,7 +10,7 @@ use gnoma_core::{
     info::FoundProviders,
     protocol::{RequestError, SessionSpec},
     store::{SessionFacts, SessionId},
-    tool::{BoxFuture, Spawner},
+    tool::{BoxFuture, OpenFiles, Spawner},
 };
 use gnoma_engine::{Gauge, Session as Engine};
 
@@ -46,6 +46,12 @@ impl Projects {
     #[must_use]
     pub fn with_clock(clock: Clock) -> Self {
         Self { shared: Shared::new(clock), ..Self::default() }
+    }
+
+    /// Opens sessions that are seen in an editor.
+    #[must_use]
+    pub fn in_editor(editor: Arc<dyn OpenFiles>) -> Self {
+        Self { shared: Shared::in_editor(editor), ..Self::default() }
     }
 
     /// Opens one session, for a single turn in a project that was read already. What fails on the way

@@ -30,7 +30,7 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
     let hooks = extensions::hooks(project, &id);
     let extensions = Extensions::read(extensions::places(project), hooks);
     let extensions = Arc::new(extensions.with_servers(Arc::clone(&project.servers)));
-    let mut all_tools = offered(project, trials.clone());
+    let mut all_tools = offered(project, &id, trials.clone());
     all_tools.extend(extensions.tools());
     let system = system_prompt(project, extensions.prompt(), shape.as_ref());
     let mut lifecycle: Arc<dyn Lifecycle> = extensions;
@@ -67,9 +67,9 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
     })
 }
 
-/// What agents of other programs read and write files with.
+/// What agents of other programs read and write files with: those on the disk, not an editor's.
 pub(crate) fn plain_files(project: &Project) -> [Arc<dyn gnoma_core::Tool>; 2] {
-    gnoma_tools::plain_files(&tools(project, None))
+    gnoma_tools::plain_files(&tools(project, "", None))
 }
 
 /// The tools by which a session starts others and speaks with them. A program that drives it brings its
@@ -109,16 +109,18 @@ fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
 /// The tools of a session. Where nobody is there, nobody can be asked.
 fn offered(
     project: &Project,
+    id: &str,
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> Vec<Arc<dyn gnoma_core::Tool>> {
-    let mut offered = gnoma_tools::builtin(&tools(project, trials));
+    let mut offered = gnoma_tools::builtin(&tools(project, id, trials));
     offered.push(gnoma_tools::plan());
     offered.extend(project.spec.interactive.then(gnoma_tools::ask));
     offered
 }
 
 fn tools(
-    Project { spec, guard, places, tools, routing, .. }: &Project,
+    Project { spec, guard, places, tools, routing, shared, .. }: &Project,
+    id: &str,
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> gnoma_tools::ToolOptions {
     let variables = spec.environment.variables();
@@ -131,6 +133,7 @@ fn tools(
         hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
         sandbox: guarding::sandbox(guard, places, spec, trials),
         umask: spec.umask,
+        editor: shared.editor().map(|editor| (Arc::clone(editor), id.to_owned())),
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use gnoma_config::settings::Network;
-use gnoma_core::{Provider, store::StoreError};
+use gnoma_core::{Provider, store::StoreError, tool::OpenFiles};
 use gnoma_guard::firewall::Connection;
 use gnoma_llm::Profile;
 use gnoma_net::Http;
@@ -31,6 +31,8 @@ struct Resources {
     clock: Clock,
     /// The program that drives all sessions of the process, where one does.
     driver: Option<Arc<dyn Driver>>,
+    /// The editor that all sessions of the process are seen in, where there is one.
+    editor: Option<Arc<dyn OpenFiles>>,
     /// Pools of connections; one is enough unless settings want other time-outs.
     pools: Mutex<HashMap<Timeouts, Http>>,
     /// The providers that sessions use. Nobody gets one but behind a firewall.
@@ -96,6 +98,17 @@ impl Shared {
     #[must_use]
     pub fn driven(clock: Clock, driver: Arc<dyn Driver>) -> Self {
         Self(Arc::new(Resources { clock, driver: Some(driver), ..Resources::default() }))
+    }
+
+    /// Those of a process whose sessions are seen in an editor.
+    #[must_use]
+    pub fn in_editor(editor: Arc<dyn OpenFiles>) -> Self {
+        Self(Arc::new(Resources { editor: Some(editor), ..Resources::default() }))
+    }
+
+    /// The editor that all sessions of the process are seen in.
+    pub(crate) fn editor(&self) -> Option<&Arc<dyn OpenFiles>> {
+        self.0.editor.as_ref()
     }
 
     /// The program that drives all sessions of the process, where one does.

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
+use gnoma_core::tool::OpenFiles;
 use gnoma_sandbox::Policy;
 
 use crate::Trials;
@@ -61,6 +62,8 @@ pub struct ToolOptions {
     /// Permission bits that new files do not get, of commands and file tools alike; `None`: those of
     /// this process.
     pub umask: Option<u32>,
+    /// The editor that the session is seen in, with the session's id.
+    pub editor: Option<(Arc<dyn OpenFiles>, String)>,
 }
 
 impl Default for ToolOptions {
@@ -73,6 +76,7 @@ impl Default for ToolOptions {
             hidden_variables: Vec::new(),
             sandbox: Sandbox::Off,
             umask: None,
+            editor: None,
         }
     }
 }

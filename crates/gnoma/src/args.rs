@@ -1,5 +1,6 @@
 //! The command line, as typed.
 
+mod ci;
 mod config;
 mod extend;
 mod import;
@@ -19,6 +20,7 @@ use clap_complete::Shell;
 use gnoma_core::{ThinkingMode, session::PermissionMode};
 
 pub(crate) use self::{
+    ci::{CiSub, CommentLevel, InitArgs, ReportFormat, ReviewArgs, Template},
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
     import::ImportFrom,
@@ -51,7 +53,7 @@ Words are a prompt, also after `--`; a command is the first word alone.
 Exit codes: 0 done, 1 error, 2 usage or configuration, 3 the provider refused the key,
 4 something needed approval and nobody could be asked, 5 a cap on money is reached,
 6 the limit of model calls is reached, 7 no model could answer,
-8 no answer fits the schema of --json-schema,
+8 no answer fits the schema of --json-schema, 9 `gnoma ci review` found what --fail-on names,
 130 stopped by Ctrl+C, 143 by SIGTERM, 129 by SIGHUP or a closed terminal."
 )]
 pub(crate) struct Args {
@@ -330,6 +332,12 @@ pub(crate) enum Sub {
         #[arg(long)]
         setup: bool,
     },
+    /// Review changes in continuous integration, and write templates that do.
+    Ci {
+        /// What to do.
+        #[command(subcommand)]
+        what: CiSub,
+    },
     /// Attach to a session in the server.
     Attach {
         /// Session id or unique prefix [default: the most recent of this folder].
@@ -356,6 +364,15 @@ pub(crate) enum Sub {
     #[command(disable_help_flag = true)]
     Claude {
         /// Options and prompt, as `claude` takes them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+    /// Speak the events of `codex exec --json`, for programs that drive it, such as the Codex SDK.
+    ///
+    /// `gnoma codex --help` lists its options. A link to gnoma with the name `codex` does the same.
+    #[command(disable_help_flag = true)]
+    Codex {
+        /// Options and prompt, as `codex` takes them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },

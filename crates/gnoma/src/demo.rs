@@ -69,7 +69,8 @@ pub(crate) async fn run(around: &ProcessEnvironment) -> anyhow::Result<Exit> {
         | Exit::OverBudget
         | Exit::OverLimit
         | Exit::NoModel
-        | Exit::Unfit => (),
+        | Exit::Unfit
+        | Exit::Found => (),
         stopped @ (Exit::Unread | Exit::Interrupted | Exit::Signalled(_)) => return Ok(stopped),
     }
     let test = Command::new("sh").arg("test.sh").current_dir(&project).output();

@@ -6,6 +6,7 @@
 mod answer_schema;
 mod args;
 mod claude;
+mod codex;
 mod commands;
 mod continuing;
 mod demo;
@@ -37,6 +38,9 @@ fn main() -> ExitCode {
     let line: Vec<_> = std::env::args_os().collect();
     if let Some(words) = claude::words(&line) {
         return of_runtime(claude::run(words, &ProcessEnvironment::of_process()));
+    }
+    if let Some(words) = codex::words(&line) {
+        return of_runtime(codex::run(words, &ProcessEnvironment::of_process()));
     }
     let args = match Args::try_parse() {
         Ok(args) => args,

@@ -87,7 +87,11 @@ fn images(text: &str) -> Result<Vec<Content>> {
     marked.filter(|path| path.is_absolute()).map(image).collect()
 }
 
-fn image(path: &Path) -> Result<Content> {
+/// A picture that is sent along.
+///
+/// # Errors
+/// It cannot be read, is too large, or is none.
+pub(crate) fn image(path: &Path) -> Result<Content> {
     let shown = path.display();
     let size =
         std::fs::metadata(path).with_context(|| format!("cannot read the image {shown}"))?.len();

@@ -37,6 +37,8 @@ pub(crate) enum Exit {
     NoModel,
     /// Code 8: no answer has the form that was asked for.
     Unfit,
+    /// Code 9: a review found what it was told to fail for.
+    Found,
     /// Code 130: the person stopped it.
     Interrupted,
     /// Code 128 and the signal's number: the system ended it.
@@ -85,6 +87,7 @@ impl Exit {
             Self::OverLimit => 6,
             Self::NoModel => 7,
             Self::Unfit => 8,
+            Self::Found => 9,
             Self::Interrupted => OF_INTERRUPT,
             Self::Signalled(number) => u8::try_from(OF_SIGNALS + number).unwrap_or(OF_INTERRUPT),
         }

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     FileAnswer, FileTools, Refusal,
+    shared::BYTE_ORDER_MARK,
     sniff::{Sort, sort_of},
     target::{Target, TargetKind},
     text::{Stoppable, counted, cut, line_count},
@@ -36,7 +37,8 @@ const MAX_LINE_BYTES: usize = MAX_LINE_CHARS * 4 + 4;
 const MAX_IMAGE_BYTES: u64 = 10 << 20;
 /// Bytes by which a file's sort is judged.
 const HEAD_BYTES: u64 = 8192;
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// Said of what an editor has and the disk does not: edits work on the disk, and would be lost or lose it.
+const UNSAVED: &str = "[This is the text in the editor. Its changes are not saved, and the file cannot be edited until they are: ask for that]";
 
 /// What a call asks for.
 #[derive(Deserialize)]
@@ -69,7 +71,7 @@ pub(super) fn run(shared: &FileTools, arguments: &ReadArguments, cx: &ToolCx) ->
         Sort::Text if metadata.len() > shared.max_file_bytes => {
             read_in_pieces(&target, arguments, &cx.stop)
         }
-        Sort::Text => read_whole(shared, &target, arguments, &cx.stop),
+        Sort::Text => read_whole(shared, &target, arguments, cx),
         Sort::Image(mime) => read_image(shared, &target, mime),
         Sort::Utf16 => Err(unreadable(
             shared,
@@ -125,16 +127,35 @@ fn read_whole(
     shared: &FileTools,
     target: &Target,
     arguments: &ReadArguments,
-    stop: &CancellationToken,
+    cx: &ToolCx,
 ) -> FileAnswer {
     let content = target.content(shared.max_file_bytes)?;
-    shared.ledger.saw(&target.path, &content);
+    // Only of the workspace: what else lies open in an editor is nobody's business.
+    let is_of_workspace = cx.roots.iter().any(|root| target.path.starts_with(root));
+    let unsaved = is_of_workspace.then(|| shared.unsaved(&target.path, &content)).flatten();
+    if let Some(text) = unsaved {
+        return show(shared, target, arguments, text.as_bytes(), cx).map(|mut output| {
+            output.parts.push(ResultPart::Text { text: UNSAVED.to_owned() });
+            output
+        });
+    }
+    show(shared, target, arguments, &content, cx)
+}
+
+fn show(
+    shared: &FileTools,
+    target: &Target,
+    arguments: &ReadArguments,
+    content: &[u8],
+    cx: &ToolCx,
+) -> FileAnswer {
+    shared.ledger.saw(&target.path, content);
     if content.is_empty() {
         return Ok(ToolOutput::text(format!("`{}` is empty", target.name)));
     }
-    let total = line_count(&content) as u64;
-    let window = Window::read(content.as_slice(), arguments)
-        .map_err(|error| broken(target, stop, &error))?;
+    let total = line_count(content) as u64;
+    let window =
+        Window::read(content, arguments).map_err(|error| broken(target, &cx.stop, &error))?;
     window.into_output(target, Some(total))
 }
 
@@ -254,7 +275,9 @@ fn next_line(
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::ToolOutcome;
+    use std::{path::Path, sync::Arc};
+
+    use gnoma_core::{ToolOutcome, tool::OpenFiles};
     use serde_json::json;
 
     use super::*;
@@ -266,6 +289,58 @@ mod tests {
         bench.put("a.txt", "one\n\nthree\n");
         let whole = bench.done("fs.read", json!({"path": "a.txt"})).await;
         assert_eq!(whole, "1\tone\n2\t\n3\tthree");
+    }
+
+    /// An editor with one text for every file.
+    #[derive(Debug)]
+    struct Editor(&'static str);
+
+    impl OpenFiles for Editor {
+        fn text(&self, session: &str, path: &Path) -> Option<String> {
+            assert_eq!((session, path.is_absolute()), ("s", true));
+            Some(self.0.to_owned()).filter(|text| !text.is_empty())
+        }
+    }
+
+    fn with_editor(text: &'static str) -> Bench {
+        let editor: Arc<dyn OpenFiles> = Arc::new(Editor(text));
+        Bench::with(&ToolOptions {
+            editor: Some((editor, "s".to_owned())),
+            ..ToolOptions::default()
+        })
+    }
+
+    #[tokio::test]
+    async fn what_is_not_saved_in_the_editor_is_read_and_not_written_over() {
+        let bench = with_editor("new\ntext\n");
+        bench.put("a.txt", "old\ntext\n");
+        let output = bench.output("fs.read", json!({"path": "a.txt"})).await;
+        let text = |at: usize| match &output.parts[at] {
+            ResultPart::Text { text } => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((text(0).as_str(), text(1).as_str()), ("1\tnew\n2\ttext", UNSAVED));
+        let edit = json!({"path": "a.txt", "old": "text", "new": "words"});
+        let refused = bench.failed("fs.edit", edit).await;
+        assert!(refused.contains("changed"), "{refused}");
+        assert_eq!(bench.get("a.txt"), b"old\ntext\n");
+        // Once it is saved, it is the same, and can be edited.
+        bench.put("a.txt", "new\r\ntext");
+        let read = bench.done("fs.read", json!({"path": "a.txt"})).await;
+        assert_eq!(read, "1\tnew\n2\ttext");
+    }
+
+    #[tokio::test]
+    async fn an_editor_that_says_nothing_or_too_much_changes_nothing() {
+        let bench = with_editor("");
+        bench.put("a.txt", "old\n");
+        assert_eq!(bench.done("fs.read", json!({"path": "a.txt"})).await, "1\told");
+        let editor: Arc<dyn OpenFiles> = Arc::new(Editor("more than ten bytes"));
+        let editor = Some((editor, "s".to_owned()));
+        let bench =
+            Bench::with(&ToolOptions { max_file_bytes: 10, editor, ..ToolOptions::default() });
+        bench.put("a.txt", "old\n");
+        assert_eq!(bench.done("fs.read", json!({"path": "a.txt"})).await, "1\told");
     }
 
     #[tokio::test]

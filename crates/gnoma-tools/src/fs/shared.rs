@@ -1,9 +1,17 @@
 //! What the file tools of one session have in common.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gnoma_core::tool::OpenFiles;
 
 use super::{ledger::Ledger, umask::Umask};
 use crate::options::ToolOptions;
+
+/// Stands in front of some texts in UTF-8.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What the file tools of one session have in common.
 pub(super) struct FileTools {
@@ -13,6 +21,8 @@ pub(super) struct FileTools {
     pub(super) umask: Umask,
     /// What the model has seen of which file.
     pub(super) ledger: Ledger,
+    /// The editor that the session is seen in, with the session's id.
+    editor: Option<(Arc<dyn OpenFiles>, String)>,
     writing: Mutex<()>,
 }
 
@@ -22,12 +32,29 @@ impl FileTools {
             max_file_bytes: options.max_file_bytes,
             umask: Umask::of(options.umask),
             ledger: Ledger::default(),
+            editor: options.editor.clone(),
             writing: Mutex::new(()),
         }
+    }
+
+    /// The text of a file as it is in the editor, where that differs from what is saved by more than line ends,
+    /// and is not too large.
+    pub(super) fn unsaved(&self, path: &Path, saved: &[u8]) -> Option<String> {
+        let (files, session) = self.editor.as_ref()?;
+        let text = files.text(session, path)?;
+        let is_fit = text.len() as u64 <= self.max_file_bytes;
+        (is_fit && !lines(text.as_bytes()).eq(lines(saved))).then_some(text)
     }
 
     /// Held from reading a file to replacing it, so that no change between two tools is lost.
     pub(super) fn sole_writer(&self) -> MutexGuard<'_, ()> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The lines of a text, without what editors write in their own way: line ends, a byte order mark, empty lines at
+/// the end.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).trim_ascii_end();
+    text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }

@@ -53,11 +53,12 @@ impl Agent {
     }
 }
 
-/// The agents that a program defines, and the one that needs no definition.
-pub(super) fn agents(defined: &Map<String, Value>) -> Vec<Agent> {
+/// The agents that a program defines, those of files beside them, and the one that needs no definition.
+fn agents(defined: &Map<String, Value>, files: &[Agent]) -> Vec<Agent> {
     let mut agents: Vec<Agent> =
         defined.iter().take(MAX_AGENTS).map(|(name, value)| agent(name, value)).collect();
-    if !agents.is_empty() && !defined.contains_key(GENERAL) {
+    agents.extend(files.iter().filter(|file| !defined.contains_key(&file.name)).cloned());
+    if !agents.is_empty() && agents.iter().all(|agent| agent.name != GENERAL) {
         agents.push(Agent {
             name: GENERAL.to_owned(),
             description: "for any task of several steps".to_owned(),
@@ -68,23 +69,43 @@ pub(super) fn agents(defined: &Map<String, Value>) -> Vec<Agent> {
     agents
 }
 
+/// The tool that a rule is about.
+fn bare(rule: &str) -> String {
+    rule.split('(').next().unwrap_or(rule).trim().to_owned()
+}
+
+/// The rules that an agent is held to, where the list of its tools has any.
+fn held_to(listed: &[&str]) -> Option<Vec<String>> {
+    let has_rules = listed.iter().any(|tool| tool.contains('('));
+    has_rules.then(|| listed.iter().flat_map(|tool| tool_list(tool)).collect())
+}
+
+/// An agent that somebody wrote into a file.
+impl From<gnoma_tools::Agent> for Agent {
+    fn from(file: gnoma_tools::Agent) -> Self {
+        let gnoma_tools::Agent { name, description, tools, model, prompt, refusal: _ } = file;
+        let listed: Vec<&str> = tools.iter().flatten().map(|tool| &**tool).collect();
+        let held_to = held_to(&listed);
+        let tools = tools.as_ref().map(|tools| tools.iter().map(|rule| bare(rule)).collect());
+        Self { name, description, tools, held_to, model, prompt, ..Self::default() }
+    }
+}
+
 fn agent(name: &str, value: &Value) -> Agent {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let tools = |name: &str| {
         let tools = value.get(name).and_then(Value::as_array)?;
-        let bare = |tool: &str| tool.split('(').next().unwrap_or(tool).trim().to_owned();
         Some(tools.iter().filter_map(Value::as_str).map(bare).collect::<Vec<_>>())
     };
     let listed = value.get("tools").and_then(Value::as_array);
     let listed: Vec<_> = listed.into_iter().flatten().filter_map(Value::as_str).collect();
-    let has_rules = listed.iter().any(|tool| tool.contains('('));
     let turns = value.get("maxTurns").and_then(Value::as_u64);
     Agent {
         name: name.to_owned(),
         description: text("description").unwrap_or_default(),
         prompt: text("prompt").unwrap_or_default(),
         tools: tools("tools"),
-        held_to: has_rules.then(|| listed.iter().flat_map(|tool| tool_list(tool)).collect()),
+        held_to: held_to(&listed),
         withheld: tools("disallowedTools").unwrap_or_default(),
         model: text("model").filter(|model| model != "inherit"),
         mode: text("permissionMode"),
@@ -98,6 +119,8 @@ pub(super) struct Agents(Arc<AgentList>);
 
 #[derive(Default)]
 struct AgentList {
+    /// Those of files.
+    files: Vec<Agent>,
     agents: Mutex<Vec<Agent>>,
     running: Mutex<Vec<Agent>>,
 }
@@ -107,9 +130,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Agents {
-    /// Takes in those that the program defines.
-    pub(super) fn define(&self, agents: Vec<Agent>) {
-        *locked(&self.0.agents) = agents;
+    /// Those of files.
+    pub(super) fn of_files(files: Vec<Agent>) -> Self {
+        let agents = Mutex::new(agents(&Map::new(), &files));
+        Self(Arc::new(AgentList { files, agents, ..AgentList::default() }))
+    }
+
+    /// Takes in those that the program defines; they go before those of files.
+    pub(super) fn define(&self, defined: &Map<String, Value>) {
+        *locked(&self.0.agents) = agents(defined, &self.0.files);
     }
 
     /// All there are.
@@ -315,7 +344,7 @@ mod tests {
         let defined = json!({"rev": {"description": "reviews", "prompt": "You review",
             "tools": ["Read", "Bash(git *)"], "disallowedTools": ["Write"], "model": "sonnet",
             "maxTurns": 3}, "git": {"disallowedTools": ["mcp__git", "Edit"]}});
-        let found = agents(defined.as_object().unwrap());
+        let found = agents(defined.as_object().unwrap(), &[]);
         let [rev, git, general] = found.as_slice() else { panic!("{found:?}") };
         assert!(rev.has("fs.read") && rev.has("bash") && !rev.has("fs.write") && !rev.has(TOOL));
         assert_eq!(
@@ -326,6 +355,17 @@ mod tests {
         assert_eq!((rev.model.as_deref(), rev.max_turns), (Some("sonnet"), Some(3)));
         assert!(general.has("fs.write") && !general.has(TOOL));
         assert!(!git.has("mcp__git__log") && git.has("mcp__github__log") && !git.has("fs.edit"));
-        assert!(agents(&Map::new()).is_empty());
+        assert!(agents(&Map::new(), &[]).is_empty());
+    }
+
+    #[test]
+    fn those_of_files_stand_behind_those_of_the_program() {
+        let file = |name: &str| Agent { name: name.into(), ..Agent::default() };
+        let all = Agents::of_files(vec![file("rev"), file("doc")]);
+        let names = |all: &Agents| all.all().into_iter().map(|it| it.name).collect::<Vec<_>>();
+        assert_eq!(names(&all), ["rev", "doc", GENERAL]);
+        all.define(json!({"rev": {"prompt": "You review"}}).as_object().unwrap());
+        assert_eq!(names(&all), ["rev", "doc", GENERAL]);
+        assert_eq!(all.all()[0].prompt, "You review");
     }
 }

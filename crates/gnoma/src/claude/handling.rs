@@ -4,7 +4,6 @@ use gnoma_core::{RawJson, protocol::Request};
 use serde_json::{Value, json};
 
 use super::{
-    agents,
     drive::{AskedBy, Drive},
     mcp::SdkServer,
     names, requests,
@@ -110,7 +109,7 @@ impl Drive {
             said.sdk_servers = Vec::<SdkServer>::new();
         }
         if let Some(Value::Object(defined)) = request.get("agents") {
-            program.agents.define(agents::agents(defined));
+            program.agents.define(defined);
         }
         let servers = request.get("sdkMcpServers").and_then(Value::as_array);
         for name in servers.into_iter().flatten().filter_map(Value::as_str) {

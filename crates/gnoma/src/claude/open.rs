@@ -8,6 +8,7 @@ use gnoma_guard::firewall::Firewall;
 use gnoma_host::{
     HostError, Notices, Project, Shared,
     clock::{self, Clock},
+    extensions,
     live::Host,
     opening::Projects,
     past::Past,
@@ -16,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{
-    agents::{self, Agents},
+    agents::Agents,
     children::Children,
     control::{Control, Outgoing},
     driver::{self, Program, Said},
@@ -69,7 +70,7 @@ impl Openable {
         let program = Program {
             control,
             permission,
-            agents: agents_of(&flags)?,
+            agents: agents_of(&flags, &project)?,
             tools: flags.tools.clone(),
             rules,
             servers: servers.others,
@@ -98,12 +99,17 @@ fn said(flags: &Flags, id: &str) -> Said {
     Said { append: flags.session.append.clone(), session, ..Said::default() }
 }
 
-/// The sub-agents of the command line.
-fn agents_of(flags: &Flags) -> Result<Agents> {
-    let agents = Agents::default();
+/// The sub-agents of files and of the command line.
+fn agents_of(flags: &Flags, project: &Project) -> Result<Agents> {
+    let (refused, files): (Vec<_>, Vec<_>) =
+        extensions::agents(project).into_iter().partition(|file| file.refusal.is_some());
+    for why in refused.iter().filter_map(|file| file.refusal.as_ref()) {
+        report::say(format_args!("gnoma: {why}"));
+    }
+    let agents = Agents::of_files(files.into_iter().map(Into::into).collect());
     if let Some(text) = &flags.session.agents {
         let defined: Value = serde_json::from_str(text).context("`--agents` is no JSON")?;
-        agents.define(agents::agents(&defined.as_object().cloned().unwrap_or_default()));
+        agents.define(&defined.as_object().cloned().unwrap_or_default());
     }
     Ok(agents)
 }

@@ -1,8 +1,13 @@
 //! `gnoma acp`: an agent for editors, on standard input and output.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use gnoma_acp::{Agent, AgentOptions};
-use gnoma_core::protocol::{Client, SessionSpec};
+use gnoma_core::{
+    protocol::{Client, SessionSpec},
+    tool::OpenFiles,
+};
 use gnoma_host::{HostError, live::Host, opening::Projects};
 
 use crate::{
@@ -22,9 +27,10 @@ pub(super) async fn run(setup: bool, args: &TurnArgs, around: &ProcessEnvironmen
         report::say("note: editors start `gnoma acp` and speak JSON-RPC to it; Ctrl+D ends it");
     }
     let spec = SessionSpec { interactive: true, ..lowering::spec(args, around) };
-    let (client, host) = connect(around).await;
+    let (files, wanted) = gnoma_acp::editor_files();
+    let (client, host) = connect(files, around).await;
     let options = AgentOptions { spec, version: env!("CARGO_PKG_VERSION").to_owned() };
-    let mut agent = Agent::new(client, options);
+    let mut agent = Agent::new(client, options).with_files(wanted);
     let mut signals = Signals::new(around.ignores_hangup)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let ended = tokio::select! {
@@ -44,14 +50,14 @@ pub(super) async fn run(setup: bool, args: &TurnArgs, around: &ProcessEnvironmen
 }
 
 /// Where sessions live: in the server, where one runs, so that they can be seen at a terminal too; else
-/// in this process.
-async fn connect(around: &ProcessEnvironment) -> (Client, Option<Host>) {
+/// in this process, where tools see files as they are in the editor.
+async fn connect(files: Arc<dyn OpenFiles>, around: &ProcessEnvironment) -> (Client, Option<Host>) {
     match server::find(around).await {
         Ok(Some(client)) => return (client, None),
         Ok(None) => (),
         Err(error) => report::say(format_args!("note: running without the server: {error}")),
     }
-    let host = Host::new(Projects::default());
+    let host = Host::new(Projects::in_editor(files));
     (host.connect("editor"), Some(host))
 }
 

@@ -5,6 +5,7 @@ mod add_provider;
 mod ask;
 mod attach;
 mod changes;
+mod ci;
 mod common;
 mod config;
 mod doctor;
@@ -81,11 +82,13 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             web::run(web::PageOptions { port, lan, new_links }, &turn, around).await
         }
         Some(Sub::Acp { setup }) => acp::run(setup, &turn, around).await,
+        Some(Sub::Ci { what }) => ci::run(&what, &turn, around).await,
         Some(Sub::Attach { session }) => attach::run(session.as_deref(), &turn, around).await,
         Some(Sub::Ps { json }) => ps::run(json, around).await,
         Some(Sub::Protocol { schema, openapi }) => protocol::run(schema, openapi),
         // On its own it never comes here: its options are not gnoma's.
-        Some(Sub::Claude { .. }) => Err(HostError::usage(LATE_CLAUDE).into()),
+        Some(Sub::Claude { .. }) => Err(HostError::usage(late("claude")).into()),
+        Some(Sub::Codex { .. }) => Err(HostError::usage(late("codex")).into()),
         Some(Sub::Doctor) => doctor::run(&turn, around),
         Some(Sub::Update) => update::run(around),
         Some(Sub::Man { dir }) => man::run(dir.as_deref(), around),
@@ -93,9 +96,10 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
     }
 }
 
-/// What is said where `claude` is not the first word.
-const LATE_CLAUDE: &str =
-    "`claude` must be the first word; its options follow, as in `gnoma claude --help`";
+/// What is said where the command of another program is not the first word.
+fn late(name: &str) -> String {
+    format!("`{name}` must be the first word; its options follow, as in `gnoma {name} --help`")
+}
 
 /// Refuses words in front of a command.
 fn refuse_words(args: &Args, around: &ProcessEnvironment) -> Result<(), HostError> {

@@ -319,16 +319,16 @@ impl View for Json {
 }
 
 /// What the result object says about how the turn ended.
-struct Ending {
-    subtype: &'static str,
-    error: Option<String>,
+pub(super) struct Ending {
+    pub subtype: &'static str,
+    pub error: Option<String>,
     stop: Option<StopReason>,
     /// The answer broke off, and the part that had arrived is in the history.
     kept_partial: bool,
 }
 
 impl Ending {
-    fn of(outcome: &Outcome) -> Self {
+    pub(super) fn of(outcome: &Outcome) -> Self {
         let failed = |error: String| Self {
             subtype: "error_during_execution",
             error: Some(error),

@@ -5,6 +5,7 @@
 
 mod ask;
 mod attached;
+mod codex;
 pub(crate) mod json;
 pub(crate) mod output;
 mod signals;
@@ -32,10 +33,11 @@ pub(crate) use self::{
     wording::headline,
 };
 use self::{
+    codex::Codex,
     json::Json,
     output::{Gone, Output},
     text::Text,
-    view::View,
+    view::{Silent, View},
 };
 use crate::{
     args::OutputFormat,
@@ -59,6 +61,8 @@ pub(crate) struct Front {
     outcome: Option<Outcome>,
     /// The form of the answer, and what takes secrets out of it.
     redaction: Option<(Schema, Arc<Firewall>)>,
+    /// The answer in its form, where it is not written.
+    answer: Option<RawJson>,
     /// Why calls were refused because nobody could be asked, each reason once.
     unasked: Vec<String>,
 }
@@ -87,8 +91,29 @@ impl Front {
             animated,
             ignores_hangup: around.ignores_hangup,
             outcome: None,
+            answer: None,
             unasked: Vec::new(),
         }
+    }
+
+    /// One that writes nothing: whoever has it run a turn gets the answer, which fits `schema` without its secrets.
+    pub(crate) fn silent(
+        around: &ProcessEnvironment,
+        firewall: Arc<Firewall>,
+        schema: Schema,
+    ) -> Self {
+        let front = Self::new(OutputFormat::Json, around, firewall, Some(schema));
+        Self { view: Box::new(Silent), ..front }
+    }
+
+    /// One that writes the events of `codex exec --json`.
+    pub(crate) fn of_codex(
+        around: &ProcessEnvironment,
+        firewall: Arc<Firewall>,
+        schema: Option<Schema>,
+    ) -> Self {
+        let view = Box::new(Codex::new(Arc::clone(&firewall)));
+        Self { view, ..Self::new(OutputFormat::StreamJson, around, firewall, schema) }
     }
 
     /// Runs one turn to its end, and the session with it.
@@ -97,6 +122,28 @@ impl Front {
     /// The session does not take the words or broke down, or what it said cannot be written.
     pub(crate) async fn turn(
         mut self,
+        session: Attached,
+        content: Vec<Content>,
+        asker: Option<Asker>,
+    ) -> Result<Exit> {
+        self.run(session, content, asker).await
+    }
+
+    /// Runs one turn to its end, and the session with it. Gives the answer in its form, where there is one.
+    ///
+    /// # Errors
+    /// The session does not take the words or broke down.
+    pub(crate) async fn answer(
+        mut self,
+        session: Attached,
+        content: Vec<Content>,
+    ) -> Result<(Exit, Option<RawJson>)> {
+        let exit = self.run(session, content, None).await?;
+        Ok((exit, self.answer))
+    }
+
+    async fn run(
+        &mut self,
         mut session: Attached,
         content: Vec<Content>,
         asker: Option<Asker>,
@@ -193,8 +240,8 @@ impl Front {
             if let Event::State(SessionState::Closed) = event {
                 step = Step::Broken;
             }
-            if let Event::TurnEnded { outcome, .. } = event {
-                self.outcome = Some(outcome);
+            if let Event::TurnEnded { outcome, answer, .. } = event {
+                (self.outcome, self.answer) = (Some(outcome), answer);
             }
             next = if self.out.is_full() { None } else { session.ready() };
         }

@@ -12,3 +12,12 @@ pub(super) trait View {
     /// Some time has passed; called a few times a second while nothing else happens.
     fn tick(&mut self) {}
 }
+
+/// Shows nothing.
+pub(super) struct Silent;
+
+impl View for Silent {
+    fn event(&mut self, _: &Event, _: &mut Output) -> Result<(), Gone> {
+        Ok(())
+    }
+}

@@ -29,11 +29,16 @@ pub(crate) struct Editor {
 
 impl Editor {
     pub(crate) async fn start(world: &World) -> Self {
+        Self::with(world, json!({})).await
+    }
+
+    /// One that can do what `abilities` say.
+    async fn with(world: &World, abilities: Value) -> Self {
         let mut child = world.command(&["acp"]).stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut editor = Self { child, input, output, next_id: 1, seen: Vec::new() };
-        let params = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": abilities });
         let told = editor.ask("initialize", params).await;
         assert_eq!(told["result"]["protocolVersion"], 1);
         editor
@@ -320,4 +325,131 @@ async fn nothing_is_done_before_the_client_has_said_what_it_speaks() {
         (&json!("hello"), &json!(1))
     );
     assert!(told[1]["result"]["agentInfo"]["version"].is_string());
+}
+
+/// An editor that shows its files.
+fn shows_files() -> Value {
+    json!({ "fs": { "readTextFile": true } })
+}
+
+/// What the model was told of its last call.
+fn told_last(world: &World) -> String {
+    world.last_request().last().unwrap().1.clone()
+}
+
+#[tokio::test]
+async fn a_file_is_read_as_it_is_in_the_editor_and_only_within_the_workspace() {
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().join("o.txt");
+    std::fs::write(&file, "outside\n").unwrap();
+    let beyond = json!({ "path": file }).to_string();
+    let read = r#"{"path":"a.txt"}"#;
+    let world = World::new([
+        calls("fs_read", read),
+        says("read"),
+        calls("fs_read", read),
+        says("read"),
+        calls("fs_read", &beyond),
+        says("read"),
+    ]);
+    world.write("a.txt", "saved\n");
+    let mut editor = Editor::with(&world, shows_files()).await;
+    let session = editor.session(&world).await;
+    let shown = json!({ "content": "typed, with AKIAIOSFODNN7EXAMPLQ\n" });
+    let refused = json!({ "code": -32_603, "message": "not open" });
+    for (field, answer, told) in [("result", shown, "typed, with"), ("error", refused, "saved")] {
+        let prompt_id = editor.prompt(&session, "read it").await;
+        let asked = editor.until(|it| it["method"] == "fs/read_text_file").await;
+        let path = world.project.path().canonicalize().unwrap().join("a.txt");
+        assert_eq!(asked["params"], json!({ "sessionId": session, "path": path }));
+        let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], field: answer });
+        editor.write(&answer.to_string()).await;
+        editor.answer(prompt_id).await;
+        assert!(told_last(&world).contains(told), "{}", told_last(&world));
+        assert!(!told_last(&world).contains("AKIAIOSFODNN7EXAMPLQ"), "the firewall sees it, too");
+    }
+    let prompt_id = editor.prompt(&session, "read the other").await;
+    let is_end = |it: &Value| it["id"] == prompt_id && it.get("method").is_none();
+    let next = editor.until(|it| is_end(it) || it["method"] == "session/request_permission").await;
+    if !is_end(&next) {
+        let outcome = json!({ "outcome": { "outcome": "selected", "optionId": "0" } });
+        let answer = json!({ "jsonrpc": "2.0", "id": next["id"], "result": outcome });
+        editor.write(&answer.to_string()).await;
+        editor.answer(prompt_id).await;
+    }
+    assert!(told_last(&world).contains("outside"), "{}", told_last(&world));
+    assert!(editor.seen.iter().all(|it| it["method"] != "fs/read_text_file"));
+    editor.end().await;
+}
+
+#[tokio::test]
+async fn an_editor_that_shows_no_files_or_answers_nothing_is_not_waited_for_long() {
+    let read = r#"{"path":"a.txt"}"#;
+    let world =
+        World::new([calls("fs_read", read), says("read"), calls("fs_read", read), says("read")]);
+    world.write("a.txt", "saved\n");
+    for abilities in [json!({}), shows_files()] {
+        let mut editor = Editor::with(&world, abilities).await;
+        let session = editor.session(&world).await;
+        let prompt_id = editor.prompt(&session, "read it").await;
+        editor.answer(prompt_id).await;
+        assert!(told_last(&world).contains("saved"), "{}", told_last(&world));
+        editor.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_plan_and_how_much_is_thought_are_told() {
+    let steps = r#"{"steps":[{"text":"look","status":"done"},{"text":"mend","status":"active"}]}"#;
+    let world = World::new([calls("plan", steps), says("planned")]);
+    let mut editor = Editor::start(&world).await;
+    let session = editor.session(&world).await;
+    let wanted = json!({ "sessionId": session, "configId": "thinking", "value": "off" });
+    let told = editor.ask("session/set_config_option", wanted).await;
+    let options = told["result"]["configOptions"].as_array().unwrap();
+    let thinking = options.iter().find(|it| it["category"] == "thought_level").unwrap();
+    assert_eq!(thinking["currentValue"], "off");
+    let prompt_id = editor.prompt(&session, "plan").await;
+    editor.answer(prompt_id).await;
+    let told = editor.updates();
+    let plan = |told: &[Value]| told.iter().find(|it| it["sessionUpdate"] == "plan").cloned();
+    let entries = plan(&told).unwrap()["entries"].clone();
+    assert_eq!(entries[0]["status"], "completed");
+    assert_eq!(
+        entries[1],
+        json!({ "content": "mend", "priority": "medium", "status": "in_progress" })
+    );
+    editor.end().await;
+    let mut editor = Editor::start(&world).await;
+    let params = json!({ "sessionId": session, "cwd": world.project.path(), "mcpServers": [] });
+    editor.ask("session/load", params.clone()).await;
+    editor.ask("session/list", json!({})).await;
+    assert_eq!(plan(&editor.updates()).unwrap()["entries"], entries);
+    editor.end().await;
+}
+
+#[tokio::test]
+async fn elfs_are_a_call_that_says_what_they_are_to_do() {
+    let tasks = r#"{"tasks":[{"task":"count the files","name":"counter"}]}"#;
+    let world = World::new([calls("elf_spawn", tasks), says("there are two"), says("two")]);
+    let mut editor = Editor::start(&world).await;
+    let session = editor.session(&world).await;
+    let prompt_id = editor.prompt(&session, "count").await;
+    let is_end = |it: &Value| it["id"] == prompt_id && it.get("method").is_none();
+    let next = editor.until(|it| is_end(it) || it["method"] == "session/request_permission").await;
+    if !is_end(&next) {
+        let outcome = json!({ "outcome": { "outcome": "selected", "optionId": "0" } });
+        let answer = json!({ "jsonrpc": "2.0", "id": next["id"], "result": outcome });
+        editor.write(&answer.to_string()).await;
+        editor.answer(prompt_id).await;
+    }
+    let told = editor.updates();
+    let of =
+        |status: &str| told.iter().find(|it| it["status"] == status && it["content"].is_array());
+    let begun = of("pending").unwrap();
+    assert_eq!(begun["kind"], "think");
+    assert!(begun["content"].to_string().contains("counter: count the files"), "{begun}");
+    let ended = of("completed").unwrap()["content"].to_string();
+    assert!(ended.contains("count the files") && ended.contains("there are two"), "{ended}");
+    editor.end().await;
 }

@@ -462,6 +462,29 @@ async fn a_sub_agent_is_held_to_the_rules_of_its_definition() {
 }
 
 #[tokio::test]
+async fn sub_agents_of_files_are_there_where_somebody_trusts_them() {
+    let rev = |text: &str| {
+        format!("---\nname: {text}\ndescription: reviews\n---\nYou review as {text}.\n")
+    };
+    let call = r#"{"description":"d","prompt":"look","subagent_type":"mine"}"#;
+    let world = World::new([calls("Agent", call), says("seen"), says("done")]);
+    for (folder, name) in [(world.home.path(), "mine"), (world.project.path(), "theirs")] {
+        let folder = folder.join(".claude/agents");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{name}.md")), rev(name)).unwrap();
+    }
+    let mut driven = Driven::start(&world, &["--permission-mode", "bypassPermissions"]);
+    driven.say("go").await;
+    driven.until_type("result").await;
+    let (code, said) = driven.end().await;
+    assert_eq!(code, Some(0), "{said:?}");
+    let init = said.iter().find(|it| it["subtype"] == "init").unwrap();
+    assert_eq!(init["agents"], json!(["mine", "general-purpose"]), "nobody trusts the project");
+    let requests = world.server.requests();
+    assert!(requests.iter().any(|it| it.json().to_string().contains("You review as mine.")));
+}
+
+#[tokio::test]
 async fn a_session_goes_on_by_its_id_and_in_a_copy() {
     let world = World::new([says("one"), says("two"), says("three"), says("four")]);
     let id = "12345678-1234-4234-9234-123456789012";

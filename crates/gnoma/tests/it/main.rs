@@ -6,7 +6,11 @@ mod acp;
 #[cfg(all(test, target_os = "linux"))]
 mod agents;
 #[cfg(test)]
+mod ci;
+#[cfg(test)]
 mod claude;
+#[cfg(test)]
+mod codex;
 #[cfg(test)]
 mod elfs;
 #[cfg(test)]

@@ -1,0 +1,103 @@
+//! Arguments about reviews and templates for continuous integration.
+
+use std::path::PathBuf;
+
+use clap::{Subcommand, ValueEnum};
+
+/// Work in continuous integration.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum CiSub {
+    /// Review the change between a base and HEAD: comments on its lines, and a summary.
+    ///
+    /// The model may read the repository and changes nothing. Comments on lines that are not in the change are
+    /// dropped and counted. Where GITHUB_STEP_SUMMARY is set, the report is added to that file, too.
+    ///
+    /// Exit code 9 when a comment has the level of --fail-on or a higher one.
+    Review(ReviewArgs),
+    /// Write a template that reviews pull or merge requests.
+    Init(InitArgs),
+}
+
+/// A review.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ReviewArgs {
+    /// What the change is compared with: a branch, tag or commit [default: what the CI says, else origin/HEAD].
+    #[arg(long, value_name = "REF")]
+    pub base: Option<String>,
+    /// Form of the report.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub format: ReportFormat,
+    /// Write the report to this file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Exit with code 9 when a comment has this level or a higher one.
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    pub fail_on: Option<CommentLevel>,
+}
+
+/// Forms of the report on a review.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people, without HTML, links and mentions of the model's.
+    #[default]
+    Markdown,
+    /// All that there is.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// GitLab's code quality report.
+    Codequality,
+    /// What GitHub's API takes as a review of a pull request.
+    Github,
+}
+
+/// Levels of comments, the lowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum CommentLevel {
+    /// Worth knowing.
+    Note,
+    /// Probably wrong.
+    Warning,
+    /// Must not be merged like this.
+    Error,
+}
+
+/// A template.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct InitArgs {
+    /// What it is for.
+    pub template: Template,
+    /// Print it and write nothing.
+    #[arg(long)]
+    pub print: bool,
+    /// Replace the file if there is one.
+    #[arg(long)]
+    pub force: bool,
+    /// GitHub: also post the comments to the pull request, from a job of its own that may write there.
+    #[arg(long)]
+    pub comments: bool,
+    /// The variable of the provider's key, in the secrets of the CI and in the environment of gnoma.
+    #[arg(long, value_name = "NAME", default_value = "MISTRAL_API_KEY", value_parser = variable)]
+    pub key_env: String,
+}
+
+/// Where reviews run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// .github/workflows/gnoma-review.yml
+    Github,
+    /// .gitlab/gnoma-review.yml, to be included in .gitlab-ci.yml
+    Gitlab,
+    /// Containerfile of an image with gnoma and git
+    Container,
+}
+
+/// The name of a variable that can stand in a template.
+fn variable(name: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase());
+    if begins && name.len() <= 100 && name.bytes().all(fits) {
+        return Ok(name.to_owned());
+    }
+    Err("write it in capital letters, digits and `_`, like MISTRAL_API_KEY".to_owned())
+}

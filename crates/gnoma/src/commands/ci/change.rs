@@ -1,0 +1,149 @@
+//! The change that is reviewed, as git tells it.
+//!
+//! Nothing that a repository says makes git run a program here.
+
+use std::{path::Path, process::Stdio, time::Duration};
+
+use anyhow::{Context as _, Result};
+use gnoma_host::HostError;
+use tokio::{io::AsyncReadExt as _, process::Command, time::timeout};
+
+use crate::environment::ProcessEnvironment;
+
+/// Largest change that is read.
+const MAX_DIFF_BYTES: usize = 16 << 20;
+/// How long git may take for one answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Variables that git gets: where programs are, and whose settings hold.
+const VARIABLES: [&str; 3] = ["PATH", "HOME", "XDG_CONFIG_HOME"];
+/// Settings that would have git run something, or wait for somebody.
+const QUIET: [&str; 8] = [
+    "--no-pager",
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.quotePath=false",
+];
+/// The form of a change, whatever settings say.
+const FORM: [&str; 14] = [
+    "diff",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-relative",
+    "--no-indent-heuristic",
+    "--find-renames",
+    "--submodule=short",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--unified=3",
+    "--inter-hunk-context=0",
+    "--diff-algorithm=myers",
+    "-O/dev/null",
+];
+
+/// What is reviewed.
+pub(super) struct ReviewedChange {
+    /// What it is compared with, as people name it.
+    pub base: String,
+    /// The commit that was reviewed.
+    pub commit: String,
+    /// The difference, as git writes it.
+    pub diff: Vec<u8>,
+}
+
+/// The change between `base`, or what the CI says in its place, and HEAD.
+///
+/// # Errors
+/// There is no such base, no repository, or no git.
+pub(super) async fn of(
+    folder: &Path,
+    base: Option<&str>,
+    around: &ProcessEnvironment,
+) -> Result<ReviewedChange> {
+    let commit = resolve(folder, "HEAD", around).await?.ok_or_else(|| {
+        HostError::usage(format!("there is no commit of a git repository in {}", folder.display()))
+    })?;
+    let base = base.map_or_else(|| usual_base(around), str::to_owned);
+    let known = resolve(folder, &base, around).await?.ok_or_else(|| {
+        HostError::usage(format!(
+            "git does not know `{base}`; name the branch or commit to compare with by --base, and fetch it first"
+        ))
+    })?;
+    let fork = text(git(folder, &["merge-base", &known, &commit], around).await?).ok_or_else(|| {
+        HostError::usage(format!(
+            "`{base}` and HEAD have no commit in common; fetch the whole history (`fetch-depth: 0` at GitHub, \
+             `GIT_DEPTH: 0` at GitLab)"
+        ))
+    })?;
+    let words: Vec<&str> = FORM.into_iter().chain([fork.as_str(), commit.as_str(), "--"]).collect();
+    let diff = git(folder, &words, around).await?;
+    let diff = diff.ok_or_else(|| HostError::failure("git cannot tell what has changed"))?;
+    Ok(ReviewedChange { base, commit, diff })
+}
+
+/// What the change is compared with where nobody says it.
+fn usual_base(around: &ProcessEnvironment) -> String {
+    if let Some(commit) = around.var("CI_MERGE_REQUEST_DIFF_BASE_SHA") {
+        return commit.to_owned();
+    }
+    around
+        .var("GITHUB_BASE_REF")
+        .map_or_else(|| "origin/HEAD".to_owned(), |it| format!("origin/{it}"))
+}
+
+/// The commit that a name stands for.
+async fn resolve(folder: &Path, name: &str, around: &ProcessEnvironment) -> Result<Option<String>> {
+    let name = format!("{name}^{{commit}}");
+    let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &name];
+    Ok(text(git(folder, &words, around).await?))
+}
+
+/// One line of git's.
+fn text(said: Option<Vec<u8>>) -> Option<String> {
+    let said = String::from_utf8(said?).ok()?;
+    Some(said.trim_end().to_owned()).filter(|line| !line.is_empty() && !line.contains('\n'))
+}
+
+/// What git says; `None` where it fails.
+async fn git(
+    folder: &Path,
+    words: &[&str],
+    around: &ProcessEnvironment,
+) -> Result<Option<Vec<u8>>> {
+    let variables = VARIABLES.iter().filter_map(|name| Some((name, around.var(name)?)));
+    let mut child = Command::new("git")
+        .args(QUIET)
+        .args(words)
+        .current_dir(folder)
+        .env_clear()
+        .envs(variables)
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| HostError::usage(format!("cannot start git: {error}")))?;
+    let output = child.stdout.take().context("git has no output")?;
+    let mut said = Vec::new();
+    let ended = async {
+        output.take(MAX_DIFF_BYTES as u64 + 1).read_to_end(&mut said).await?;
+        if said.len() > MAX_DIFF_BYTES { Ok(None) } else { child.wait().await.map(Some) }
+    };
+    let ended: std::io::Result<_> = timeout(PATIENCE, ended).await.map_err(|_| {
+        HostError::failure(format!("git takes longer than {} seconds", PATIENCE.as_secs()))
+    })?;
+    let status = ended.context("cannot hear git")?.ok_or_else(|| {
+        let most = MAX_DIFF_BYTES >> 20;
+        HostError::usage(format!(
+            "the change has more than {most} MiB; review it in parts, by --base"
+        ))
+    })?;
+    Ok(status.success().then_some(said))
+}

@@ -1,0 +1,120 @@
+//! The report for programs: JSON of our own, SARIF 2.1.0 (OASIS), GitLab's code quality report, and the body of
+//! GitHub's `POST /repos/{owner}/{repo}/pulls/{number}/reviews`.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::{
+    escape, markdown,
+    review::{Comment, Review, name},
+};
+use crate::args::CommentLevel;
+
+/// All of a review.
+pub(super) fn json(review: &Review) -> Value {
+    let comment = |it: &Comment| {
+        json!({
+            "path": it.path, "line": it.line, "level": name(it.level), "title": it.title, "message": it.message,
+        })
+    };
+    json!({
+        "base": review.base,
+        "commit": review.commit,
+        "files": review.files,
+        "files_left_out": review.left_out,
+        "summary": review.summary,
+        "comments": review.comments.iter().map(comment).collect::<Vec<_>>(),
+        "comments_dropped": review.dropped,
+    })
+}
+
+/// The review as a run of a tool with one rule.
+pub(super) fn sarif(review: &Review) -> Value {
+    let result = |it: &Comment| {
+        json!({
+            "ruleId": "review",
+            "ruleIndex": 0,
+            "level": name(it.level),
+            "message": { "text": escape::plain(&format!("{}\n{}", it.title, it.message)) },
+            "locations": [{ "physicalLocation": {
+                "artifactLocation": { "uri": uri(&it.path), "uriBaseId": "%SRCROOT%" },
+                "region": { "startLine": it.line },
+            } }],
+            "partialFingerprints": { "gnomaComment/v1": fingerprint(it) },
+        })
+    };
+    let rule = json!({
+        "id": "review",
+        "name": "Review",
+        "shortDescription": { "text": "A comment of a model that reviewed the change" },
+    });
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "gnoma",
+                "version": env!("CARGO_PKG_VERSION"),
+                "informationUri": env!("CARGO_PKG_REPOSITORY"),
+                "rules": [rule],
+            } },
+            "columnKind": "unicodeCodePoints",
+            "results": review.comments.iter().map(result).collect::<Vec<_>>(),
+            "properties": { "commentsDropped": review.dropped, "filesLeftOut": review.left_out.len() },
+        }],
+    })
+}
+
+/// The review as GitLab shows it beside a merge request.
+pub(super) fn code_quality(review: &Review) -> Value {
+    let severity = |level: CommentLevel| match level {
+        CommentLevel::Error => "critical",
+        CommentLevel::Warning => "major",
+        CommentLevel::Note => "info",
+    };
+    let issue = |it: &Comment| {
+        json!({
+            "description": escape::plain(&format!("{}: {}", it.title, it.message)),
+            "check_name": "gnoma-review",
+            "fingerprint": fingerprint(it),
+            "severity": severity(it.level),
+            "location": { "path": it.path, "lines": { "begin": it.line } },
+        })
+    };
+    Value::Array(review.comments.iter().map(issue).collect())
+}
+
+/// The review as GitHub takes it; it approves nothing and asks for no changes.
+pub(super) fn github(review: &Review) -> Value {
+    let comment = |it: &Comment| json!({ "path": it.path, "line": it.line, "side": "RIGHT", "body": markdown::comment(it) });
+    json!({
+        "commit_id": review.commit,
+        "event": "COMMENT",
+        "body": format!("**Review by gnoma:** {}", escape::markdown(&review.summary)),
+        "comments": review.comments.iter().map(comment).collect::<Vec<_>>(),
+    })
+}
+
+/// A path as a reference (RFC 3986).
+fn uri(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(byte.into());
+            }
+            _ => {
+                let _infallible = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri
+}
+
+/// What a comment is known by in the next report (FNV-1a).
+fn fingerprint(it: &Comment) -> String {
+    let text = format!("{}\0{}\0{}\0{}", it.path, it.line, it.title, it.message);
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}

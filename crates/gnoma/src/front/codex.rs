@@ -1,0 +1,237 @@
+//! A turn as the events of `codex exec --json`: one JSON object a line, with items for what people see.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    Content, Event, Message, RawJson, Role, ToolCall, ToolResult, Usage,
+    message::CallId,
+    plan::{PlanStep, StepStatus},
+    session::{NoticeLevel, Outcome},
+};
+use gnoma_guard::firewall::Firewall;
+use serde_json::{Value, json};
+
+use super::{
+    json::{Ending, redacted},
+    output::{Gone, Output},
+    view::View,
+};
+
+/// Begins the names of tools of MCP servers, and stands between server and tool.
+const MCP: &str = "mcp__";
+const BETWEEN: &str = "__";
+
+/// A turn as events of that program.
+pub(super) struct Codex {
+    firewall: Arc<Firewall>,
+    /// Items that there were.
+    items: u64,
+    /// Calls that have begun, each with the item that stands for it.
+    running: Vec<(CallId, String)>,
+    /// The item of the plan, and what it says.
+    plan: Option<(String, Value)>,
+    usage: Usage,
+    /// What the model said last.
+    last: String,
+}
+
+impl Codex {
+    pub(super) fn new(firewall: Arc<Firewall>) -> Self {
+        Self {
+            firewall,
+            items: 0,
+            running: Vec::new(),
+            plan: None,
+            usage: Usage::default(),
+            last: String::new(),
+        }
+    }
+
+    fn write(&self, out: &mut Output, event: &Value) -> Result<(), Gone> {
+        out.text(&format!("{}\n", redacted(event, &self.firewall)))
+    }
+
+    fn item(&self, out: &mut Output, how: &str, id: &str, mut item: Value) -> Result<(), Gone> {
+        item["id"] = id.into();
+        self.write(out, &json!({ "type": how, "item": item }))
+    }
+
+    fn new_id(&mut self) -> String {
+        self.items += 1;
+        format!("item_{}", self.items - 1)
+    }
+
+    /// An item that is complete when it comes.
+    fn whole(&mut self, out: &mut Output, item: Value) -> Result<(), Gone> {
+        let id = self.new_id();
+        self.item(out, "item.completed", &id, item)
+    }
+
+    fn said(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
+        for content in message.content() {
+            match content {
+                Content::Thinking(thinking) if !thinking.text.trim().is_empty() => {
+                    self.whole(out, json!({ "type": "reasoning", "text": thinking.text }))?;
+                }
+                Content::Text(text) if !text.text.trim().is_empty() => {
+                    text.text.trim().clone_into(&mut self.last);
+                    self.whole(out, json!({ "type": "agent_message", "text": text.text }))?;
+                }
+                _ => (),
+            }
+        }
+        Ok(())
+    }
+
+    fn started(&mut self, call: &ToolCall, out: &mut Output) -> Result<(), Gone> {
+        let Some(item) = item(call, None, None).filter(|item| item["type"] != FILES) else {
+            return Ok(());
+        };
+        let id = self.new_id();
+        self.running.push((call.id.clone(), id.clone()));
+        self.item(out, "item.started", &id, item)
+    }
+
+    fn ended(
+        &mut self,
+        call: &ToolCall,
+        result: &ToolResult,
+        diff: Option<&str>,
+        out: &mut Output,
+    ) -> Result<(), Gone> {
+        let Some(item) = item(call, Some(result), diff) else { return Ok(()) };
+        let known = self.running.iter().position(|(running, _)| *running == call.id);
+        let id = known.map(|at| self.running.swap_remove(at).1);
+        let id = id.unwrap_or_else(|| self.new_id());
+        self.item(out, "item.completed", &id, item)
+    }
+
+    fn planned(&mut self, steps: &[PlanStep], out: &mut Output) -> Result<(), Gone> {
+        let step = |step: &PlanStep| json!({ "text": step.text, "completed": step.status == StepStatus::Done });
+        let item =
+            json!({ "type": "todo_list", "items": steps.iter().map(step).collect::<Vec<_>>() });
+        let (how, id) = match self.plan.take() {
+            Some((id, _)) => ("item.updated", id),
+            None => ("item.started", self.new_id()),
+        };
+        self.plan = Some((id.clone(), item.clone()));
+        self.item(out, how, &id, item)
+    }
+
+    fn turn_ended(
+        &mut self,
+        outcome: &Outcome,
+        answer: Option<&str>,
+        out: &mut Output,
+    ) -> Result<(), Gone> {
+        if let Some((id, item)) = self.plan.take() {
+            self.item(out, "item.completed", &id, item)?;
+        }
+        if let Some(answer) = answer.filter(|answer| *answer != self.last) {
+            // What the model wrote may have words around it; the last message is what was asked for.
+            self.whole(out, json!({ "type": "agent_message", "text": answer }))?;
+        }
+        let ending = Ending::of(outcome);
+        if ending.subtype == "success" {
+            let Usage { input, output, cache_read, cache_write, reasoning } = self.usage;
+            let usage = json!({
+                "input_tokens": input, "cached_input_tokens": cache_read, "cache_write_input_tokens": cache_write,
+                "output_tokens": output, "reasoning_output_tokens": reasoning,
+            });
+            return self.write(out, &json!({ "type": "turn.completed", "usage": usage }));
+        }
+        let message = ending.error.unwrap_or_else(|| ending.subtype.replace('_', " "));
+        self.write(out, &json!({ "type": "turn.failed", "error": { "message": message } }))
+    }
+}
+
+impl View for Codex {
+    fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        match event {
+            Event::Started { session, .. } => {
+                self.write(out, &json!({ "type": "thread.started", "thread_id": session }))?;
+                self.write(out, &json!({ "type": "turn.started" }))
+            }
+            Event::Appended(message) if message.role() == Role::Assistant => {
+                self.said(message, out)
+            }
+            Event::ToolStarted { call } => self.started(call, out),
+            Event::ToolEnded { call, result, diff, .. } => {
+                self.ended(call, result, diff.as_deref(), out)
+            }
+            Event::PlanChanged { steps } => self.planned(steps, out),
+            Event::Notice { level: NoticeLevel::Warning, text } => {
+                self.whole(out, json!({ "type": "error", "message": text }))
+            }
+            Event::Usage { turn, .. } => {
+                self.usage = *turn;
+                Ok(())
+            }
+            Event::TurnEnded { outcome, usage, answer, .. } => {
+                self.usage = *usage;
+                self.turn_ended(outcome, answer.as_ref().map(RawJson::get), out)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What an item of changed files is called.
+const FILES: &str = "file_change";
+
+/// The item that stands for a call; `None` where something else tells of it.
+fn item(call: &ToolCall, result: Option<&ToolResult>, diff: Option<&str>) -> Option<Value> {
+    let arguments: Value = call.arguments.read().unwrap_or_default();
+    let status = match result {
+        None => "in_progress",
+        Some(result) if result.is_error => "failed",
+        Some(_) => "completed",
+    };
+    let text = result.map(ToolResult::joined_text).unwrap_or_default();
+    Some(match &*call.name {
+        "plan" => return None,
+        "bash" => {
+            let (code, output) = ended_with(&text);
+            let mut item = json!({
+                "type": "command_execution", "command": arguments["command"].as_str().unwrap_or_default(),
+                "aggregated_output": output, "status": status,
+            });
+            let silent = result.is_some_and(|result| !result.is_error).then_some(0);
+            if let Some(code) = code.or(silent) {
+                item["exit_code"] = code.into();
+            }
+            item
+        }
+        "fs.write" | "fs.edit" => {
+            let path = arguments["path"].as_str().unwrap_or_default();
+            let is_new = diff.is_some_and(|diff| diff.starts_with("--- /dev/null"));
+            let kind = if is_new { "add" } else { "update" };
+            json!({ "type": FILES, "changes": [{ "path": path, "kind": kind }], "status": status })
+        }
+        name => {
+            let of_server = name.strip_prefix(MCP).and_then(|rest| rest.split_once(BETWEEN));
+            let (server, tool) = of_server.unwrap_or(("gnoma", name));
+            let mut item = json!({
+                "type": "mcp_tool_call", "server": server, "tool": tool, "arguments": arguments, "status": status,
+            });
+            match result {
+                Some(result) if result.is_error => item["error"] = json!({ "message": text }),
+                Some(_) => {
+                    let content = json!([{ "type": "text", "text": text }]);
+                    item["result"] = json!({ "content": content, "structured_content": null });
+                }
+                None => (),
+            }
+            item
+        }
+    })
+}
+
+/// How a command ended, where its first line says so, and what it said.
+fn ended_with(text: &str) -> (Option<i32>, &str) {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    match first.strip_prefix("Exit code ").and_then(|code| code.parse().ok()) {
+        Some(code) => (Some(code), rest),
+        None => (None, text),
+    }
+}

@@ -38,7 +38,7 @@ pub(crate) fn explain(layers: &Merged) -> Vec<Explained> {
         })
     });
     let mut all: Vec<_> = set.chain(unset).collect();
-    all.sort_by(|left, right| left.key.cmp(&right.key));
+    gnoma_core::sort::by(&mut all, |left, right| left.key.cmp(&right.key));
     all
 }
 

@@ -230,7 +230,9 @@ impl Report {
         }
         if has_errors {
             // What must be mended is not to be lost among warnings.
-            self.findings.sort_by_key(|finding| finding.severity == Severity::Warning);
+            gnoma_core::sort::by_key(&mut self.findings, |finding| {
+                finding.severity == Severity::Warning
+            });
             Err(ConfigError { findings: self.findings })
         } else {
             Ok(self.findings)

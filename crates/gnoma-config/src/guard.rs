@@ -49,7 +49,7 @@ pub(crate) fn filter(
     let mut told = BTreeSet::new();
     let mut kept = Layer::new();
     let mut entries: Vec<_> = layer.into_iter().collect();
-    entries.sort_by_key(|(_, entry)| entry.place.position());
+    gnoma_core::sort::by_key(&mut entries, |(_, entry)| entry.place.position());
     for (path, entry) in entries {
         // The entries of a list fall whole and are told of once.
         let subject = subject(&path);

@@ -15,7 +15,7 @@ pub fn available(config_dir: &Path) -> Vec<String> {
         .filter_map(|file| file.strip_suffix(".toml").map(str::to_owned))
         .filter(|name| is_name(name))
         .collect();
-    names.sort();
+    gnoma_core::sort::sort(&mut names);
     names
 }
 

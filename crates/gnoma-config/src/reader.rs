@@ -51,7 +51,7 @@ pub(crate) fn read_file(
     report: &mut Report,
 ) -> Layer {
     let (document, mut errors) = toml::de::DeTable::parse_recoverable(&source.text);
-    errors.sort_by_key(|error| error.span().map(|span| span.start));
+    gnoma_core::sort::by_key(&mut errors, |error| error.span().map(|span| span.start));
     for error in &errors {
         report.add_with(Severity::Error, || syntax_error(source, error));
     }

@@ -102,7 +102,7 @@ fn of_table(table: DeTable<'_>) -> Tree {
     });
     let mut fields: Vec<_> = fields.collect();
     // Findings come in the order of the file.
-    fields.sort_by_key(|field| field.name_span.start);
+    gnoma_core::sort::by_key(&mut fields, |field| field.name_span.start);
     Tree::Table(fields)
 }
 

@@ -22,6 +22,7 @@ pub mod protocol;
 pub mod provider;
 pub mod secret;
 pub mod session;
+pub mod sort;
 mod stop;
 pub mod store;
 pub mod stream;

@@ -41,7 +41,7 @@ pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
         let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         files.extend(folder.path.is_file().then(|| folder.path.clone()));
         files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-        files.sort();
+        gnoma_core::sort::sort(&mut files);
         for path in files {
             if !places.holds(&folder, &path) {
                 faults.push(format!("{} leads out of the project", places.shown(&path)));
@@ -54,7 +54,7 @@ pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
         }
     }
     found.reverse();
-    found.sort_by(|one: &AgentFile, other| one.name.cmp(&other.name));
+    gnoma_core::sort::by(&mut found, |one: &AgentFile, other| one.name.cmp(&other.name));
     found.dedup_by(|later, earlier| later.name == earlier.name);
     (found, faults)
 }

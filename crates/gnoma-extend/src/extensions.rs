@@ -122,7 +122,9 @@ pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
         by: command.by,
     });
     let mut all: Vec<SlashName> = skills.chain(commands).collect();
-    all.sort_by(|one, other| one.name.cmp(&other.name).then(other.by.cmp(&one.by)));
+    gnoma_core::sort::by(&mut all, |one, other| {
+        one.name.cmp(&other.name).then(other.by.cmp(&one.by))
+    });
     all.dedup_by(|later, earlier| later.name == earlier.name);
     all
 }

@@ -45,7 +45,7 @@ pub(crate) fn scoped(places: &ExtendPlaces) -> Vec<ScopedRule> {
     for (by, folder) in folders {
         let mut files = Vec::new();
         below(&folder, 0, &mut files);
-        files.sort();
+        gnoma_core::sort::sort(&mut files);
         let inside = files.into_iter().filter(|path| places.is_inside(by, path));
         all.extend(inside.filter_map(rule));
     }

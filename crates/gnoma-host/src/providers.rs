@@ -142,7 +142,7 @@ pub fn configured(provider: &Provider) -> Vec<String> {
     let with_key = provider.api_keys.keys();
     let mut names: Vec<_> = with_key.chain(provider.endpoints.keys()).cloned().collect();
     names.extend(provider.default.clone());
-    names.sort();
+    gnoma_core::sort::sort(&mut names);
     names.dedup();
     names
 }

@@ -36,7 +36,7 @@ pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlac
     }
     shown.extend(more.iter().cloned());
     shown.retain(|path| fs::symlink_metadata(path).is_ok());
-    shown.sort();
+    gnoma_core::sort::sort(&mut shown);
     shown.dedup();
     let hidden = home.iter().flat_map(|home| places::secrets_at_home().map(|name| home.join(name)));
     let hidden = hidden.chain(of_system()).filter(|path| fs::symlink_metadata(path).is_ok());

@@ -26,7 +26,9 @@ impl RouterChoice {
             lines.push(format!("delivering now is worth ${value:.2}"));
         }
         let mut ranked: Vec<_> = self.candidates.iter().collect();
-        ranked.sort_by(|a, b| b.value.unwrap_or(f64::MIN).total_cmp(&a.value.unwrap_or(f64::MIN)));
+        gnoma_core::sort::by(&mut ranked, |a, b| {
+            b.value.unwrap_or(f64::MIN).total_cmp(&a.value.unwrap_or(f64::MIN))
+        });
         for candidate in ranked {
             lines.push(line_of(candidate, offers.get(candidate.offer), &name(candidate.offer)));
         }

@@ -306,7 +306,7 @@ impl Health {
                 Resting { name: name.clone(), kind, until_ms, times: strikes }
             })
             .collect();
-        all.sort_by_key(|rest| rest.until_ms);
+        gnoma_core::sort::by_key(&mut all, |rest| rest.until_ms);
         all
     }
 

@@ -231,7 +231,7 @@ impl LookAhead {
             return None;
         }
         let mut ranked: Vec<usize> = (0..run.len()).collect();
-        ranked.sort_by(|a, b| run[*b].total_cmp(&run[*a]));
+        gnoma_core::sort::by(&mut ranked, |a, b| run[*b].total_cmp(&run[*a]));
         ranked.truncate(MOST_PAIRED);
         let pairs = ranked
             .iter()

@@ -309,7 +309,7 @@ fn stamps(folder: &Path) -> Vec<SystemTime> {
             let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
             next.extend(folders.map(|entry| entry.path()));
         }
-        next.sort();
+        gnoma_core::sort::sort(&mut next);
         level = next;
     }
     stamps

@@ -38,7 +38,7 @@ pub fn rank<S: AsRef<str>>(query: &str, candidates: &[S], max: usize) -> Vec<usi
         best.select_nth_unstable(max - 1);
     }
     best.truncate(max);
-    best.sort_unstable();
+    gnoma_core::sort::sort(&mut best);
     best.into_iter().map(|(_, _, index)| index).collect()
 }
 

@@ -169,7 +169,7 @@ impl Deeds {
     /// The lines about files, those touched last at the end.
     pub(super) fn file_lines(&self, most: usize) -> Vec<String> {
         let mut files: Vec<(&String, &FileDeeds)> = self.files.iter().collect();
-        files.sort_by_key(|(_, file)| file.at);
+        gnoma_core::sort::by_key(&mut files, |(_, file)| file.at);
         files.drain(..files.len().saturating_sub(most));
         let shown = |(path, file): (&String, &FileDeeds)| {
             let mut parts = vec![path.clone()];

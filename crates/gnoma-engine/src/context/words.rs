@@ -118,7 +118,7 @@ impl Words {
                 .filter(|unit| unit.message == message)
                 .map(|unit| unit.place.clone())
                 .collect();
-            places.sort_by_key(|place| place.start);
+            gnoma_core::sort::by_key(&mut places, |place| place.start);
             match quoted(text, &places) {
                 Some(text) => verbatim.push(text),
                 None => listed.push(beginning(text)),

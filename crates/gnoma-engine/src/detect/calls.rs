@@ -131,7 +131,7 @@ fn add_json(hasher: &mut DefaultHasher, value: &Value) {
         }
         Value::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();
-            members.sort_unstable_by_key(|(key, _)| *key);
+            gnoma_core::sort::by_key(&mut members, |(key, _)| *key);
             members.len().hash(hasher);
             for (key, value) in members {
                 key.hash(hasher);

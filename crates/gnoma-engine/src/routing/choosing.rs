@@ -279,7 +279,7 @@ impl Routes {
         offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
         // Who is named for it first, then whoever is believed to be best at it.
         let is_named = |offer: &Offer| applied.role.as_ref() == Some(&offer.arm);
-        offers.sort_by(|left, right| {
+        gnoma_core::sort::by(&mut offers, |left, right| {
             let named = is_named(right).cmp(&is_named(left));
             named.then(quality(right).total_cmp(&quality(left)))
         });
@@ -419,7 +419,7 @@ fn first<'c>(choice: &'c RouterChoice, offers: &[Offer]) -> Option<&'c WeighedAr
 fn second_best(choice: &RouterChoice, offers: &[Offer], arms: &[Arm], first: &Arm) -> Option<Arm> {
     let first = first.name();
     let mut ranked: Vec<&WeighedArm> = choice.candidates.iter().collect();
-    ranked.sort_by(|left, right| {
+    gnoma_core::sort::by(&mut ranked, |left, right| {
         right.value.unwrap_or(f64::MIN).total_cmp(&left.value.unwrap_or(f64::MIN))
     });
     let named =

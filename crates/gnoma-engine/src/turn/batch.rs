@@ -77,7 +77,7 @@ impl Batch {
     ) -> Vec<(ToolCall, String)> {
         let known = || {
             let mut names: Vec<_> = specs.keys().map(String::as_str).collect();
-            names.sort_unstable();
+            gnoma_core::sort::sort(&mut names);
             names.join(", ")
         };
         let why = |(at, entry): (usize, &BatchEntry)| {

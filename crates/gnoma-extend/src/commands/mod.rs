@@ -69,7 +69,7 @@ pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
     }
     // Of one name the last holds; the sort is stable.
     found.reverse();
-    found.sort_by(|one: &CustomCommand, other| one.name.cmp(&other.name));
+    gnoma_core::sort::by(&mut found, |one: &CustomCommand, other| one.name.cmp(&other.name));
     found.dedup_by(|later, earlier| later.name == earlier.name);
     if found.len() > MAX_COMMANDS {
         faults.push(format!("there are more than {MAX_COMMANDS} commands; the rest is left out"));
@@ -114,7 +114,7 @@ fn below(folder: &Path, prefix: &str, depth: usize, files: &mut Vec<(String, Pat
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut paths: Vec<PathBuf> =
         entries.take(MAX_ENTRIES).filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.sort();
+    gnoma_core::sort::sort(&mut paths);
     for path in paths {
         let is_folder = path.is_dir();
         let part = if is_folder { path.file_name() } else { path.file_stem() };

@@ -128,7 +128,7 @@ impl Callbacks {
             while let Some(answer) = calling.join_next().await {
                 answers.extend(answer.ok());
             }
-            answers.sort_by_key(|(at, _)| *at);
+            gnoma_core::sort::by_key(&mut answers, |(at, _)| *at);
             merged(answers.into_iter().map(|(_, answer)| answer).collect())
         })
     }

@@ -164,7 +164,7 @@ impl Hooks {
                 answers.extend(answer.ok());
             }
             // Their order is the order they were written in, whichever ended first.
-            answers.sort_by_key(|(at, _)| *at);
+            gnoma_core::sort::by_key(&mut answers, |(at, _)| *at);
             answer::together(answers.into_iter().map(|(_, answer)| answer))
         }
     }

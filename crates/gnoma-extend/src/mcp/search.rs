@@ -106,7 +106,7 @@ fn best<'a>(query: &str, tools: impl Iterator<Item = (&'a str, &'a str)>) -> Vec
         .filter(|(score, _)| *score > 0)
         .collect();
     // A stable order: equally good ones stay as the servers list them.
-    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    gnoma_core::sort::by_key(&mut scored, |(score, _)| std::cmp::Reverse(*score));
     scored.into_iter().take(MAX_FOUND).map(|(_, name)| name.to_owned()).collect()
 }
 

@@ -105,8 +105,10 @@ pub fn find(places: &PluginPlaces) -> PluginsFound {
             }
         }
     }
-    found.all.sort_by(|one, other| one.name.cmp(&other.name).then(other.by.cmp(&one.by)));
-    found.active.sort_by(|one, other| one.name.cmp(&other.name));
+    gnoma_core::sort::by(&mut found.all, |one, other| {
+        one.name.cmp(&other.name).then(other.by.cmp(&one.by))
+    });
+    gnoma_core::sort::by(&mut found.active, |one, other| one.name.cmp(&other.name));
     found
 }
 
@@ -118,7 +120,7 @@ fn folders(place: &Path) -> Vec<PathBuf> {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
     };
     all.retain(|path| path.is_dir() && !is_hidden(path));
-    all.sort();
+    gnoma_core::sort::sort(&mut all);
     all
 }
 

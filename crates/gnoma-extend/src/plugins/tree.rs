@@ -141,7 +141,7 @@ pub(super) fn listed(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
             }
         }
     }
-    files.sort();
+    gnoma_core::sort::sort(&mut files);
     Ok(files)
 }
 

@@ -61,7 +61,7 @@ pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
     }
     // Of one name the last holds; the sort is stable.
     found.reverse();
-    found.sort_by(|one: &Skill, other| one.name.cmp(&other.name));
+    gnoma_core::sort::by(&mut found, |one: &Skill, other| one.name.cmp(&other.name));
     found.dedup_by(|later, earlier| later.name == earlier.name);
     if found.len() > MAX_SKILLS {
         faults.push(format!("there are more than {MAX_SKILLS} skills; the rest is left out"));
@@ -75,7 +75,7 @@ fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut paths: Vec<PathBuf> =
         entries.take(MAX_ENTRIES).filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.sort();
+    gnoma_core::sort::sort(&mut paths);
     for path in paths {
         if path.is_dir() {
             match validate::file_in(&path) {

@@ -164,7 +164,7 @@ fn files(folder: &Path) -> Vec<String> {
             }
         }
     }
-    all.sort();
+    gnoma_core::sort::sort(&mut all);
     all.truncate(MAX_FILES);
     all
 }

@@ -307,7 +307,9 @@ impl Judge {
             .filter(is_secret)
             .flat_map(|span| outside(span, &opaque))
             .collect();
-        spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
+        gnoma_core::sort::by_key(&mut spans, |span| {
+            (span.range.start, std::cmp::Reverse(span.range.end))
+        });
         let mut free_from = 0;
         spans.retain(|span| {
             let is_free = span.range.start >= free_from;

@@ -85,7 +85,7 @@ impl<'a> Judgement<'a> {
         let parts = analysis.commands.iter().map(|command| command.risk).zip(parts);
         let asks = |(_, opinion): &(Risk, &Opinion)| opinion.decision == Decision::Ask;
         let mut asking: Vec<_> = parts.chain(general).filter(asks).collect();
-        asking.sort_by_key(|(risk, _)| Reverse(*risk));
+        gnoma_core::sort::by_key(&mut asking, |(risk, _)| Reverse(*risk));
         let mode = format!("mode {}: ", self.mode);
         let by_mode = asking.iter().any(|(_, opinion)| opinion.reason.starts_with(&mode));
         let mut reasons: Vec<&str> = Vec::new();
@@ -372,7 +372,7 @@ impl<'a> Judgement<'a> {
             }
         }
         for paths in [&mut grant.paths, &mut grant.writable] {
-            paths.sort();
+            gnoma_core::sort::sort(paths);
             paths.dedup();
         }
         grant.reads_only = analysis.is_read_only();

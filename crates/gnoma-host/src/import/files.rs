@@ -115,7 +115,7 @@ pub(super) fn markdown_files(folder: &Path) -> Vec<(String, Result<String, Strin
             Some((name, text))
         })
         .collect();
-    all.sort();
+    gnoma_core::sort::sort(&mut all);
     all
 }
 

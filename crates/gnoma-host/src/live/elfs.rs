@@ -49,7 +49,7 @@ fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mu
             Some(Elf { live: live.clone(), name, status, age_s, level })
         })
         .collect();
-    own.sort_by(|one, other| {
+    gnoma_core::sort::by(&mut own, |one, other| {
         (&one.name, &one.status.session).cmp(&(&other.name, &other.status.session))
     });
     for elf in own {

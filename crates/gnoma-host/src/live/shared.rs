@@ -163,7 +163,7 @@ impl State {
     /// How the sessions are, the one that changed last first.
     fn facts(&self) -> Vec<LiveSession> {
         let mut all: Vec<LiveSession> = self.sessions.values().map(Live::facts).collect();
-        all.sort_by_key(|session| std::cmp::Reverse(session.changed_ms));
+        gnoma_core::sort::by_key(&mut all, |session| std::cmp::Reverse(session.changed_ms));
         all
     }
 

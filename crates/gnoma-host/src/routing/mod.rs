@@ -161,7 +161,7 @@ pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
     let catalogue = catalogue(project);
     let mut names = roster::of(settings, &catalogue, today(project)).arms;
     names.extend(totals.iter().map(|total| total.arm.clone()));
-    names.sort_by_key(ToString::to_string);
+    gnoma_core::sort::by_key(&mut names, ToString::to_string);
     names.dedup();
     let priced = |name: ModelRef| {
         let price = arms::known(settings, &catalogue, &name).0?;

@@ -87,7 +87,7 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
         .collect();
     // The API finds the result of a call only where nothing but calls follows it. Others let their models
     // say something behind.
-    content.sort_by_key(|block| matches!(block, AnthropicBlock::ToolUse { .. }));
+    gnoma_core::sort::by_key(&mut content, |block| matches!(block, AnthropicBlock::ToolUse { .. }));
     if may_be_last(message) {
         trim_end(&mut content);
     }

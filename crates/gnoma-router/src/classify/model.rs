@@ -58,7 +58,7 @@ pub fn question(text: &str) -> ClassifyQuestion {
 #[must_use]
 pub fn schema() -> Value {
     let mut names = TaskType::ALL.map(TaskType::name);
-    names.sort_unstable();
+    gnoma_core::sort::sort(&mut names);
     json!({
         "type": "object",
         "properties": {

@@ -126,7 +126,7 @@ impl TypeTally {
 
     fn ranked(self) -> Vec<(TaskType, u32)> {
         let mut ranked: Vec<_> = { self.points }.into_iter().filter(|(_, sum)| *sum > 0).collect();
-        ranked.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+        gnoma_core::sort::by_key(&mut ranked, |(_, sum)| std::cmp::Reverse(*sum));
         ranked
     }
 }

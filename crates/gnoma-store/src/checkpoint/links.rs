@@ -28,8 +28,8 @@ impl Links {
             }
         });
         let mut groups: Vec<_> = by_inode.into_values().filter(|group| group.len() > 1).collect();
-        groups.iter_mut().for_each(|group| group.sort_unstable());
-        groups.sort_unstable();
+        groups.iter_mut().for_each(|group| gnoma_core::sort::sort(group));
+        gnoma_core::sort::sort(&mut groups);
         Self(groups)
     }
 

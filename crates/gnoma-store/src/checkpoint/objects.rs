@@ -249,7 +249,7 @@ pub(super) fn names(folder: &std::path::Path) -> Result<Vec<String>, Error> {
             names.push(name);
         }
     }
-    names.sort_unstable();
+    gnoma_core::sort::sort(&mut names);
     Ok(names)
 }
 

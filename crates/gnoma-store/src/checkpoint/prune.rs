@@ -163,7 +163,7 @@ impl Pruning<'_> {
             }
             loose.extend(ids.into_iter().map(|id| (id, folder.clone())));
         }
-        loose.sort_unstable();
+        gnoma_core::sort::sort(&mut loose);
         Ok((forgotten, loose))
     }
 

@@ -164,7 +164,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<SnapshotId>, Error> {
         .into_iter()
         .filter_map(|name| SnapshotId::try_from(name).ok())
         .collect();
-    ids.sort_unstable();
+    gnoma_core::sort::sort(&mut ids);
     Ok(ids)
 }
 

@@ -429,7 +429,7 @@ pub(super) fn list(folder: &OwnedFd) -> Result<Vec<Box<[u8]>>, Errno> {
             names.push(Box::from(name));
         }
     }
-    names.sort_unstable();
+    gnoma_core::sort::sort(&mut names);
     Ok(names)
 }
 

@@ -102,7 +102,7 @@ pub(super) fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
     if files.len() > MAX_FILES {
         return Err(refused(format_args!("`{}` has too many files", folder.display())));
     }
-    files.sort();
+    gnoma_core::sort::sort(&mut files);
     Ok(files)
 }
 

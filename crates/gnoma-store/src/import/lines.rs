@@ -68,7 +68,7 @@ fn make_legal(imported: &mut Imported) {
     let path: Vec<(i64, Record)> =
         (0..).zip(&entries).map(|(at, entry)| (at, entry.record.clone())).collect();
     let mut mended = pairs::mend(&path);
-    mended.sort_by_key(|(at, _)| *at);
+    gnoma_core::sort::by_key(&mut mended, |(at, _)| *at);
     let mut mended = mended.into_iter().peekable();
     for (at, mut entry) in (0..).zip(entries) {
         match mended.next_if(|(next, _)| *next == at) {

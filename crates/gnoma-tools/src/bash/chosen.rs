@@ -67,7 +67,7 @@ pub(super) fn below(mut changes: Changes, folders: &[PathBuf]) -> (Changes, Chan
 pub(super) fn joined(mut changes: Changes, rest: Changes) -> Changes {
     changes.list.extend(rest.list);
     changes.conflicts.extend(rest.conflicts);
-    changes.list.sort_by(|one, other| one.path().cmp(other.path()));
+    gnoma_core::sort::by(&mut changes.list, |one, other| one.path().cmp(other.path()));
     changes
 }
 

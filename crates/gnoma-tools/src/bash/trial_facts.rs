@@ -167,7 +167,7 @@ fn worst_first<'a>(
     let few = changes.list.len() <= MAX_LISTED;
     let listed = changes.list.iter().filter(|change| !few || !has_below(change));
     let mut listed: Vec<_> = listed.map(|change| (change, few && is_lost(change))).collect();
-    listed.sort_by_key(|(change, lost)| (!lost, rank(change)));
+    gnoma_core::sort::by_key(&mut listed, |(change, lost)| (!lost, rank(change)));
     listed
 }
 

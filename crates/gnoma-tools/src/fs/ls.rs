@@ -56,7 +56,7 @@ pub(super) fn run(_shared: &FileTools, arguments: &LsArguments, cx: &ToolCx) -> 
     if entries.is_empty() {
         return Ok(ToolOutput::text(format!("`{}` is empty", target.name)));
     }
-    entries.sort_unstable();
+    gnoma_core::sort::sort(&mut entries);
     Ok(ToolOutput::text(listing(&folder, &entries)))
 }
 

@@ -173,7 +173,7 @@ fn nearest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let like = |name: &'a String| (likeness(&wanted, &letters(name)), name.as_str());
     let mut near: Vec<_> =
         names.iter().map(like).filter(|(likeness, _)| *likeness >= MIN_LIKENESS).collect();
-    near.sort_unstable_by(|(one, name), (other, beside)| {
+    gnoma_core::sort::by(&mut near, |(one, name), (other, beside)| {
         other.total_cmp(one).then_with(|| name.cmp(beside))
     });
     near.into_iter().take(MAX_NAMES_OFFERED).map(|(_, name)| name).collect()

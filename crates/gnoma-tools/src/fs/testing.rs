@@ -70,7 +70,7 @@ impl Bench {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
-        names.sort();
+        gnoma_core::sort::sort(&mut names);
         names
     }
 

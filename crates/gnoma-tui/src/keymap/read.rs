@@ -152,7 +152,7 @@ impl Reader<'_> {
         let first_of_part = bindings.len();
         // In the order of the text, so that the second of two that clash is the one complained of.
         let mut entries: Vec<_> = actions.iter().collect();
-        entries.sort_by_key(|(name, _)| name.span().start);
+        gnoma_core::sort::by_key(&mut entries, |(name, _)| name.span().start);
         for (name, value) in entries {
             let action = self.action(context, name)?;
             let mut keys = Vec::new();

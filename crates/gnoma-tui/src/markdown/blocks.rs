@@ -50,7 +50,7 @@ pub(super) fn draw(
         .iter()
         .map(|(name, found)| (found.span.start, name.to_owned(), found.dest.to_string()))
         .collect();
-    defined.sort();
+    gnoma_core::sort::sort(&mut defined);
     let mut painter = Painter::new(source, number, width);
     for (event, range) in parser.into_offset_iter() {
         painter.event(event, range.start);

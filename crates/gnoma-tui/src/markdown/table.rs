@@ -124,7 +124,7 @@ impl Table {
 /// The largest width for which all columns fit, when none is wider than it.
 fn widest_that_fits(widths: &[usize], room: usize) -> usize {
     let mut ordered = widths.to_vec();
-    ordered.sort_unstable();
+    gnoma_core::sort::sort(&mut ordered);
     let mut room = room;
     for (at, width) in ordered.iter().enumerate() {
         let left = ordered.len() - at;

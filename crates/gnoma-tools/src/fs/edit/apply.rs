@@ -130,7 +130,7 @@ fn exact_matches(content: &[u8], old: &str, all: bool) -> Vec<Range<usize>> {
         if with_returns != old {
             spans.extend(occurrences(content, with_returns.as_bytes(), all));
             // A text that begins with `\n` is found with and without the `\r` before it: one place.
-            spans.sort_by_key(|span| (span.end, span.start));
+            gnoma_core::sort::by_key(&mut spans, |span| (span.end, span.start));
             spans.dedup_by_key(|span| span.end);
         }
     }

@@ -92,7 +92,7 @@ impl Review {
             })
         };
         self.comments = given.iter().filter_map(comment).collect();
-        self.comments.sort_by_key(|comment| std::cmp::Reverse(comment.level));
+        gnoma_core::sort::by_key(&mut self.comments, |comment| std::cmp::Reverse(comment.level));
         self.comments.truncate(MAX_COMMENTS);
         self.dropped = given.len() - self.comments.len();
     }

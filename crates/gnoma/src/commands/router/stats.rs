@@ -111,7 +111,7 @@ fn shadow(totals: &[Total], prices: &[(ModelRef, Price)]) -> Vec<(ModelRef, u64)
         (arm.clone(), cost.fold(0, u64::saturating_add))
     };
     let mut all: Vec<(ModelRef, u64)> = prices.iter().map(alone).collect();
-    all.sort_by_key(|(_, micro_usd)| *micro_usd);
+    gnoma_core::sort::by_key(&mut all, |(_, micro_usd)| *micro_usd);
     all
 }
 

@@ -156,7 +156,7 @@ fn find(path: &Path, from: Option<Source>) -> Result<Vec<(Source, PathBuf)>, Hos
     let mut found = Vec::new();
     if path.is_dir() {
         look_below(path, from, MAX_DEPTH, &mut found);
-        found.sort_by(|left, right| left.1.cmp(&right.1));
+        gnoma_core::sort::by(&mut found, |left, right| left.1.cmp(&right.1));
     } else if path.is_file() {
         let source = from.or_else(|| sniff(path));
         found.extend(source.map(|source| (source, path.to_owned())));

@@ -371,11 +371,10 @@ try {
       await api(`sessions/${long}/send`, { content: [{ text: { text: `question ${i}` } }] });
       for (;;) { if ((await api(`sessions/${long}/status`, {})).body.status.messages >= 2 * (i + 1)) break; await wait(2); }
     }
-    since = Date.now();
     const late = await person(1280, "dark", `${base}/#/${long}`);
     await late.evaluate(() => 0);
     const fresh = await desk.context().newPage();
-    since = Date.now();
+    const since = Date.now();
     await fresh.goto(`${base}/#/${long}`);
     await told(fresh, `question ${+o.turns - 1}`);
     say(Date.now() - since < 1000, `a session of ${o.turns} turns opens`, `${Date.now() - since} ms`);

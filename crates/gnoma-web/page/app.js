@@ -249,7 +249,9 @@ function drawQueue(queue) {
 /** Leads the person to a question, unless they are writing. */
 function attend(news) {
   const { question, element } = news[0];
-  hear(`${element.querySelector("h2").textContent}. ${short(clean(question.reason), 200)}`);
+  const title = element.querySelector("h2").textContent;
+  const reason = clean(question.reason);
+  hear(title === reason ? short(title, 200) : `${title}. ${short(reason, 200)}`);
   const at = document.activeElement;
   const isWriting = (at?.matches("input, textarea") && at.value) || byId("panel").open;
   if (!isWriting) element.querySelector("h2").focus();

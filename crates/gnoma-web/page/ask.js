@@ -45,11 +45,13 @@ export class Questions {
   }
 
   #card(question, canAnswer) {
-    const { call, reason, preview, inquiry } = question;
-    const title = inquiry ? "The model asks you a question" : `${clean(call.name)} needs your approval`;
+    const { call, reason, preview, inquiry, during } = question;
+    // What an elf asks says so itself, and shows all of the elf's call.
+    const isOfElf = Boolean(during) && call.name === "elf.spawn";
+    const title = inquiry ? "The model asks you a question" : isOfElf ? clean(reason) : `${clean(call.name)} needs your approval`;
     const heading = h("h2", { tabindex: "-1" }, title);
     const about = inquiry ? h("div", { class: "reason" }, markdown(reason))
-      : [h("div", { class: "what" }, argumentList(call, Boolean(preview))), h("p", { class: "reason" }, clean(reason)), preview ? diff(preview) : null];
+      : [isOfElf ? null : [h("div", { class: "what" }, argumentList(call, Boolean(preview))), h("p", { class: "reason" }, clean(reason))], preview ? diff(preview) : null];
     const status = h("p", { class: "note", role: "status" });
     const send = (answer) => {
       for (const it of card.querySelectorAll("button, input, select")) it.disabled = true;

@@ -135,14 +135,14 @@ impl Pass {
 }
 
 /// Where the token comes from.
-pub trait Tokens: fmt::Debug + Send + Sync + 'static {
+pub trait TokenSource: fmt::Debug + Send + Sync + 'static {
     /// The token as it is now; where there is none any more, nobody is let in. It is asked for at each
     /// authentication, so that it has to be cheap.
     fn current(&self) -> Option<Token>;
 }
 
 /// One that stays the same.
-impl Tokens for Token {
+impl TokenSource for Token {
     fn current(&self) -> Option<Token> {
         Some(self.clone())
     }
@@ -168,7 +168,7 @@ impl Keys {
 /// Who is let in at one address.
 #[derive(Debug)]
 pub struct Access {
-    tokens: Box<dyn Tokens>,
+    tokens: Box<dyn TokenSource>,
     keys: watch::Sender<Arc<Keys>>,
     hosts: Vec<String>,
     cookie_name: String,
@@ -199,7 +199,7 @@ impl Admitted {
 impl Access {
     /// Lets in whoever has the token, at this address.
     #[must_use]
-    pub fn new(tokens: impl Tokens, address: SocketAddr) -> Self {
+    pub fn new(tokens: impl TokenSource, address: SocketAddr) -> Self {
         let port = address.port();
         let mut hosts = vec![address.to_string(), format!("localhost:{port}")];
         if port == 80 {
@@ -424,7 +424,7 @@ mod tests {
     #[derive(Clone, Debug, Default)]
     struct Replaced(Arc<std::sync::Mutex<Option<Token>>>);
 
-    impl Tokens for Replaced {
+    impl TokenSource for Replaced {
         fn current(&self) -> Option<Token> {
             self.0.lock().unwrap().clone()
         }

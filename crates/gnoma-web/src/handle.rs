@@ -63,13 +63,13 @@ pub trait Site: Send + Sync + 'static {
 
 /// What those may take at once who may do the same. Nobody takes the place of others.
 #[derive(Clone)]
-struct Places {
+struct Quota {
     bodies: Arc<Semaphore>,
     body_bytes: usize,
     streams: Arc<Semaphore>,
 }
 
-impl Places {
+impl Quota {
     fn new(bodies: usize, body_bytes: usize, streams: usize) -> Self {
         let places = |count| Arc::new(Semaphore::new(count));
         Self { bodies: places(bodies), body_bytes, streams: places(streams) }
@@ -81,8 +81,8 @@ impl Places {
 pub struct Handler {
     site: Arc<dyn Site>,
     access: Arc<Access>,
-    steering: Places,
-    watching: Places,
+    steering: Quota,
+    watching: Quota,
 }
 
 impl Handler {
@@ -92,12 +92,12 @@ impl Handler {
         Self {
             site,
             access,
-            steering: Places::new(MAX_BODIES, MAX_BODY_BYTES, MAX_STREAMS),
-            watching: Places::new(MAX_WATCHER_BODIES, MAX_WATCHER_BODY_BYTES, MAX_WATCHED_STREAMS),
+            steering: Quota::new(MAX_BODIES, MAX_BODY_BYTES, MAX_STREAMS),
+            watching: Quota::new(MAX_WATCHER_BODIES, MAX_WATCHER_BODY_BYTES, MAX_WATCHED_STREAMS),
         }
     }
 
-    fn places(&self, rights: Rights) -> &Places {
+    fn quota(&self, rights: Rights) -> &Quota {
         match rights {
             Rights::Steer => &self.steering,
             Rights::Watch => &self.watching,
@@ -185,7 +185,7 @@ impl Handler {
                 answer::denied(Denial::Watching)
             }
             Route::Call { .. } | Route::Message => {
-                let Places { bodies, body_bytes, .. } = self.places(rights);
+                let Quota { bodies, body_bytes, .. } = self.quota(rights);
                 // Large bodies wait for each other, so that they do not add up.
                 let place = bodies.acquire().await;
                 let bytes = match body::read(body, *body_bytes).await {
@@ -207,7 +207,7 @@ impl Handler {
         headers: &HeaderMap,
     ) -> HttpResponse {
         let rights = admitted.rights;
-        let streams = Arc::clone(&self.places(rights).streams);
+        let streams = Arc::clone(&self.quota(rights).streams);
         let Ok(permit) = streams.try_acquire_owned() else {
             return answer::busy("too many pages are open");
         };

@@ -23,7 +23,7 @@ mod server;
 mod stall;
 
 pub use self::{
-    access::{Access, Rights, Token, Tokens},
+    access::{Access, Rights, Token, TokenSource},
     body::Outgoing,
     carried::SETTINGS,
     handle::{Handler, Site},

@@ -17,7 +17,7 @@ use gnoma_core::{
 };
 use gnoma_host::{Folders as _, HostError, live::Host};
 use gnoma_serve::ConnectError;
-use gnoma_web::{Access, Site, Token, Tokens, serve};
+use gnoma_web::{Access, Site, Token, TokenSource, serve};
 use tokio::net::TcpListener;
 
 use crate::{environment::ProcessEnvironment, report, server};
@@ -146,7 +146,7 @@ impl StoredToken {
     }
 }
 
-impl Tokens for StoredToken {
+impl TokenSource for StoredToken {
     fn current(&self) -> Option<Token> {
         let mark = FileMark::of(&self.path);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -260,6 +260,63 @@ async fn new_links_end_the_old_ones_at_servers_that_run() {
     assert_eq!(page.asks(&other.tokens[0], "process/list", &json!({})).0, 401, "there is none");
 }
 
+/// A model that has two elfs look at a file, one of which writes another one.
+fn with_two_elfs(request: &gnoma_testkit::Request) -> gnoma_testkit::Reply {
+    if request.method == "GET" {
+        return gnoma_testkit::Reply::json(200, r#"{"data":[{"id":"m1"}]}"#.to_owned());
+    }
+    let body = request.json();
+    let messages = body["messages"].as_array().unwrap();
+    let last = messages.iter().rposition(|it| it["role"] == "user").unwrap();
+    let said = messages[last]["content"].to_string();
+    let is_first = messages.len() == last + 1;
+    if said.contains("only read it") {
+        return says("It is fine.").after(Duration::from_millis(800));
+    }
+    if said.contains("write about it") {
+        let file = r#"{"path":"about.txt","content":"a file\n"}"#;
+        return if is_first { calls("fs_write", file) } else { says("Written.") };
+    }
+    let tasks = r#"{"tasks":[{"name":"ada","task":"only read it"},{"name":"bob","task":"write about it"}]}"#;
+    if is_first { calls("elf_spawn", tasks) } else { says("Both are done.") }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn elfs_are_below_their_session_and_what_they_ask_is_answered_over_http() {
+    let world = World::with(gnoma_testkit::Server::start(with_two_elfs).unwrap());
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    let spec = json!({ "interactive": true, "detach": "keep" });
+    let opened = page.does("process/open", &spec);
+    let session = opened["opened"]["session"].as_str().unwrap().to_owned();
+    page.does(&format!("sessions/{session}/send"), &said("have two look at it"));
+    let asked = page.events_until(&format!("attach={session}"), "permission_asked");
+    assert!(asked.contains("elf `bob` needs approval"), "{asked}");
+    let live = page.does("process/list", &json!({}));
+    let live = live["live"].as_array().unwrap();
+    let parents: Vec<_> = live.iter().filter(|it| it["parent"] == session.as_str()).collect();
+    assert!(!parents.is_empty() && live.len() == parents.len() + 1, "{live:?}");
+    // Its elf can be watched, and asks the same question.
+    let elf = parents.iter().find(|it| it["status"]["questions"] == 1).unwrap();
+    let elf = elf["status"]["session"].as_str().unwrap();
+    page.events_until(&format!("attach={elf}"), "\"questions\":[{");
+    let (_, question) = asked.split_once(r#""permission_asked":{"call":{"id":""#).unwrap();
+    let yes = json!({ "call": question.split('"').next().unwrap(), "answer": "allow" });
+    page.does(&format!("sessions/{session}/answer"), &yes);
+    let end = Instant::now() + PATIENCE;
+    let history = json!({ "before": null, "max": 9 });
+    while !page
+        .does(&format!("sessions/{session}/history"), &history)
+        .to_string()
+        .contains("Both are done.")
+    {
+        assert!(Instant::now() < end, "the turn does not end");
+        std::thread::sleep(STEP);
+    }
+    assert_eq!(world.read("about.txt"), "a file\n");
+    let live = page.does("process/list", &json!({}));
+    assert_eq!(live["live"].as_array().unwrap().len(), 1, "elfs are gone: {live}");
+}
+
 /// Where a process listens over TCP, as the kernel writes it: hexadecimal addresses and ports.
 #[cfg(target_os = "linux")]
 fn listening(pid: u32) -> Vec<String> {

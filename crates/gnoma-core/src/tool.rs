@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     child::{
-        ChildControl, ChildEnd, ChildHandle, ChildLink, ChildResult, ChildState, ChildStatus,
-        ChildTask, MAX_CHILD_MESSAGES, SpawnError,
+        ChildControl, ChildEnd, ChildHandle, ChildLink, ChildMerge, ChildResult, ChildState,
+        ChildStatus, ChildTask, Isolation, MAX_CHILD_MESSAGES, SpawnError,
     },
     port::{BoxFuture, Budget, Parent, Question, Spawner, ToolEvent, ToolSession},
 };

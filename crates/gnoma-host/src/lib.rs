@@ -20,6 +20,7 @@ mod first_start;
 pub mod guarding;
 pub mod import;
 pub mod instructions;
+mod isolation;
 pub mod keeping;
 mod key_command;
 mod ledger;

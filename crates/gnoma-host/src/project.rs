@@ -46,6 +46,8 @@ pub struct Project {
     pub firewall: Arc<Firewall>,
     /// Where sessions and files are kept.
     pub places: Places,
+    /// What the session works in a copy of: what people added is taken from there, where it is trusted.
+    pub(crate) copy_of: Option<Arc<SessionSpec>>,
     /// Where what is said by the way goes.
     pub notices: Notices,
     /// What it shares with the other sessions of the process.
@@ -92,9 +94,15 @@ impl Project {
             values: values.into(),
             firewall,
             places,
+            copy_of: None,
             notices,
             shared,
         })
+    }
+
+    /// What the session would be opened with in the project itself, where it works in a copy.
+    pub(crate) fn original(&self) -> &SessionSpec {
+        self.copy_of.as_deref().unwrap_or(&self.spec)
     }
 
     /// The client's environment.

@@ -113,6 +113,18 @@ impl Workspace {
         Err(Error::Busy)
     }
 
+    /// What was changed in `copy` since it was made of the snapshot `base`, as a diff.
+    ///
+    /// # Errors
+    ///
+    /// The copy is gone, or the vault cannot be written.
+    pub fn changed_in(&self, base: &SnapshotId, copy: &Self, label: &str) -> Result<String, Error> {
+        let theirs = copy.snapshot(label)?;
+        let base = self.get(base)?;
+        self.is_there(copy, &base, &theirs)?;
+        self.diff_of(copy, &base, &theirs)
+    }
+
     /// Finishes a merge that was killed; gives what it was called. Whoever is merging now is left alone.
     ///
     /// # Errors

@@ -123,6 +123,15 @@ impl Workspace {
         Self { vault, root, folder, session, state, seat }
     }
 
+    /// The workspace at another folder, in the same vault.
+    ///
+    /// # Errors
+    ///
+    /// As [`Vault::workspace`].
+    pub fn beside(&self, root: &Path) -> Result<Self, Error> {
+        self.vault.workspace(root)
+    }
+
     /// The folder that is kept.
     #[must_use]
     pub fn root(&self) -> &Path {

@@ -9,6 +9,8 @@ mod tidy;
 mod told;
 
 use std::{
+    fs::File,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -34,6 +36,8 @@ pub(crate) struct Isolated {
     environment: Environment,
     /// The folder that stands for the project's.
     root: PathBuf,
+    /// The same, open: one that was made anew under its name is another.
+    opened: Option<File>,
     /// The project's own.
     of: PathBuf,
     /// Where the objects of its repository are read.
@@ -82,6 +86,7 @@ impl Isolated {
                 place: Some(place),
                 environment,
                 root,
+                opened: None,
                 of: of.root.clone(),
                 objects: None,
                 keeper,
@@ -99,6 +104,7 @@ impl Isolated {
     fn fill(&mut self) -> Result<()> {
         std::fs::create_dir(&self.root)?;
         self.root = self.root.canonicalize()?;
+        self.opened = Some(File::open(&self.root)?);
         self.keeper.workspace().copy_to(&self.base, &self.root)?;
         self.objects = git::make(&self.of, &self.root)?;
         Ok(())
@@ -149,8 +155,19 @@ impl Isolated {
         )
     }
 
+    /// Whether the folder is still the one that was made: what is missing in another one was not removed by
+    /// the elf.
+    fn is_there(&self) -> bool {
+        let made = self.opened.as_ref().and_then(|made| made.metadata().ok());
+        let now = self.root.symlink_metadata().ok();
+        made.zip(now).is_some_and(|(made, now)| (made.dev(), made.ino()) == (now.dev(), now.ino()))
+    }
+
     /// Merges what the elf changed, unless there is a reason not to, and removes the copy.
     pub(crate) async fn land(mut self, why_not: Option<String>) -> ChildMerge {
+        if !self.is_there() {
+            return told::unmerged("its copy of the project was deleted", "");
+        }
         let (root, base, label) = (self.root.clone(), self.base.clone(), self.label.clone());
         let merged = self.keeper.work(self.session.clone(), move |workspace| {
             let copy = workspace.beside(&root)?;

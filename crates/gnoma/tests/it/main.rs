@@ -6,6 +6,8 @@ mod acp;
 #[cfg(test)]
 mod claude;
 #[cfg(test)]
+mod elf_copies;
+#[cfg(test)]
 mod elfs;
 #[cfg(test)]
 mod extend;

@@ -46,6 +46,7 @@ mod repositories;
 mod restore;
 pub mod resuming;
 pub mod rewind;
+mod rewind_elf;
 pub mod routing;
 pub mod rule;
 mod services;
@@ -65,5 +66,6 @@ pub use self::{
     notices::Notices,
     places::Places,
     project::Project,
+    rewind_elf::rewind_elf,
     shared::Shared,
 };

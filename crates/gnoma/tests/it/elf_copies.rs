@@ -132,6 +132,39 @@ async fn what_an_elf_did_in_its_copy_is_merged_and_git_is_as_it_was() {
     assert_eq!(world.read("a.txt"), "one\ntwo\nthree\nfour\nFIVE\n");
 }
 
+#[tokio::test]
+async fn the_changes_of_one_elf_can_be_taken_back_alone() {
+    let world = World::new([
+        spawn("one"),
+        bash("sed -i s/one/ONE/ a.txt; echo 1 >first"),
+        says("done"),
+        spawn("two"),
+        bash("sed -i s/five/FIVE/ a.txt"),
+        says("done"),
+        says("so"),
+    ]);
+    world.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
+    is_done(&world.run(&[BYPASS[0], BYPASS[1], "go"]).await);
+    let both = "ONE\ntwo\nthree\nfour\nFIVE\n";
+    assert_eq!(world.read("a.txt"), both);
+    let run = world.run(&["rewind", "--elf", "one"]).await;
+    let in_the_way = run.err.contains("were changed again") && run.err.contains("a.txt");
+    assert!(run.code == Some(2) && in_the_way, "{run:?}");
+    assert!(!run.err.contains("first"), "{run:?}");
+    is_done(&world.run(&["rewind", "--elf", "two"]).await);
+    assert_eq!(world.read("a.txt"), "ONE\ntwo\nthree\nfour\nfive\n");
+    is_done(&world.run(&["redo"]).await);
+    assert_eq!(world.read("a.txt"), both);
+    is_done(&world.run(&["rewind", "--elf", "two"]).await);
+    is_done(&world.run(&["rewind", "--elf", "one"]).await);
+    assert_eq!(world.read("a.txt"), "one\ntwo\nthree\nfour\nfive\n");
+    assert!(!world.project.path().join("first").exists());
+    let run = world.run(&["rewind", "--elf", "nobody"]).await;
+    assert!(run.err.contains("no changes of an elf `nobody` were merged"), "{run:?}");
+    is_done(&world.run(&["rewind"]).await);
+    assert_eq!(world.read("a.txt"), "one\ntwo\nthree\nfour\nfive\n");
+}
+
 /// A world whose model answers with these, and before one of them something happens in the project.
 fn with_deed(
     replies: Vec<Reply>,

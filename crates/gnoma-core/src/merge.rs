@@ -100,7 +100,7 @@ mod tests {
             let merge = |base: &str, ours: &str, theirs: &str| merged(base, ours, theirs, None);
             prop_assert_eq!(merge(&base, &base, &other), Ok(other.clone()));
             prop_assert_eq!(merge(&base, &other, &base), Ok(other.clone()));
-            prop_assert_eq!(merge(&base, &other, &other), Ok(other.clone()));
+            prop_assert_eq!(merge(&base, &other, &other), Ok(other));
         }
 
         #[test]

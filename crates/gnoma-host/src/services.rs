@@ -155,7 +155,9 @@ fn prepared_child(
         return Err(HostError::failure("the session has no models yet"));
     };
     let (spec, notices) = (&wanted.task.spec, wanted.notices.clone());
-    let project = Arc::new(child::project(parent, spec, notices, copy.as_ref())?);
+    let mut project = child::project(parent, spec, notices, copy.as_ref())?;
+    project.holder = parent.holder.elf(&wanted.task.name);
+    let project = Arc::new(project);
     if let Some(copy) = &copy {
         wanted.task.prompt = format!("{}\n\n{}", wanted.task.prompt, copy.prompt());
     }

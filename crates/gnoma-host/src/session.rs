@@ -112,7 +112,7 @@ fn offered(
 }
 
 fn tools(
-    Project { spec, guard, places, tools, routing, .. }: &Project,
+    Project { spec, guard, places, tools, routing, holder, .. }: &Project,
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> gnoma_tools::ToolOptions {
     let variables = spec.environment.variables();
@@ -125,6 +125,7 @@ fn tools(
         hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
         sandbox: guarding::sandbox(guard, places, spec, trials),
         umask: spec.umask,
+        holder: holder.clone(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use gnoma_sandbox::Policy;
 
-use crate::Trials;
+use crate::{FileHolder, Trials};
 
 /// What stands around commands.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +61,8 @@ pub struct ToolOptions {
     /// Permission bits that new files do not get, of commands and file tools alike; `None`: those of
     /// this process.
     pub umask: Option<u32>,
+    /// Who the session is among those that change the same files.
+    pub holder: FileHolder,
 }
 
 impl Default for ToolOptions {
@@ -73,6 +75,7 @@ impl Default for ToolOptions {
             hidden_variables: Vec::new(),
             sandbox: Sandbox::Off,
             umask: None,
+            holder: FileHolder::default(),
         }
     }
 }

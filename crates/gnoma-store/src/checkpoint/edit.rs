@@ -29,7 +29,7 @@ pub(super) enum Set {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) set: Option<Set>,
-    below: BTreeMap<Vec<u8>, Edit>,
+    below: BTreeMap<Vec<u8>, Self>,
 }
 
 impl Edit {

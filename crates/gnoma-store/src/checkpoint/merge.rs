@@ -205,53 +205,36 @@ impl Merging<'_> {
     }
 
     fn decide(&self, three: Three<'_>) -> Result<Decided, Error> {
-        use MergeClash::{Added, Kind, Mode, NotKept, RemovedHere, RemovedThere};
+        use MergeClash::{Added, Kind, NotKept, RemovedHere, RemovedThere};
         let Three { base, ours, theirs } = three;
         let clash = |why| Decided::Clash(why, String::new());
+        let is_folder = |item: Option<&Item>| matches!(item, Some(Item::Folder { .. }));
         if ours == theirs {
             return Ok(Decided::Nothing);
         }
+        if [ours, theirs].contains(&Some(&Item::Unsaved)) {
+            return Ok(clash(NotKept));
+        }
+        if [base, ours, theirs].into_iter().any(is_folder) {
+            return Ok(folders(three));
+        }
+        if base == ours {
+            let set = theirs.map_or(Set::Remove, |theirs| Set::Put(theirs.clone()));
+            return Ok(Decided::Set(set));
+        }
         Ok(match (base, ours, theirs) {
-            (_, Some(Item::Unsaved), _) | (_, _, Some(Item::Unsaved)) => clash(NotKept),
-            (Some(Item::Folder { .. }), None, None) => Decided::Nothing,
-            (
-                Some(Item::Folder { mode: was, .. }),
-                Some(Item::Folder { mode: our, .. }),
-                Some(Item::Folder { mode: their, .. }),
-            ) => match was {
-                _ if our == their => Decided::Nothing,
-                was if was == our => Decided::Set(Set::Folder(*their)),
-                _ => clash(Mode),
-            },
-            (_, Some(Item::Folder { .. }), Some(Item::Folder { .. })) => Decided::Nothing,
-            (Some(Item::Folder { .. }), Some(Item::Folder { .. }), None) => {
-                Decided::Set(Set::Remove)
-            }
-            (Some(Item::Folder { .. }), None, Some(Item::Folder { .. })) => clash(RemovedHere),
-            (_, Some(Item::Folder { .. }), _) | (Some(Item::Folder { .. }), ..) => clash(Kind),
-            (_, _, Some(Item::Folder { mode, .. })) if base == ours => {
-                Decided::Set(Set::Folder(*mode))
-            }
-            (_, _, Some(Item::Folder { .. })) => clash(Kind),
-            _ if base == ours => {
-                Decided::Set(theirs.map_or(Set::Remove, |theirs| Set::Put(theirs.clone())))
-            }
-            (_, None, None) => Decided::Nothing,
             (Some(_), None, Some(_)) => clash(RemovedHere),
             (Some(_), Some(_), None) => clash(RemovedThere),
-            (None, Some(_), None) => Decided::Nothing,
             (Some(Item::File { .. }), Some(Item::File { .. }), Some(Item::File { .. })) => {
                 self.contents(three)?
             }
             (None, Some(Item::File { .. }), Some(Item::File { .. })) => {
-                let both = self.contents(three)?;
-                match both {
+                match self.contents(three)? {
                     Decided::Clash(_, text) => Decided::Clash(Added, text),
                     decided @ (Decided::Nothing | Decided::Set(_)) => decided,
                 }
             }
-            (_, Some(_), Some(_)) => clash(Kind),
-            (None, None, Some(_)) => clash(Kind),
+            _ => clash(Kind),
         })
     }
 
@@ -346,6 +329,30 @@ impl Merging<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// What is decided where a folder is among the items, which are all kept and not alike on both sides.
+fn folders(Three { base, ours, theirs }: Three<'_>) -> Decided {
+    let clash = |why| Decided::Clash(why, String::new());
+    let mode = |item: Option<&Item>| match item {
+        Some(Item::Folder { mode, .. }) => Some(*mode),
+        _ => None,
+    };
+    match (mode(base), mode(ours), mode(theirs)) {
+        (Some(was), Some(our), Some(their)) if our != their => {
+            if was == our {
+                Decided::Set(Set::Folder(their))
+            } else {
+                clash(MergeClash::Mode)
+            }
+        }
+        // What is in them is looked at by itself.
+        (_, Some(_), Some(_)) => Decided::Nothing,
+        (Some(_), Some(_), None) if theirs.is_none() => Decided::Set(Set::Remove),
+        (Some(_), None, Some(_)) if ours.is_none() => clash(MergeClash::RemovedHere),
+        (None, None, Some(their)) if base == ours => Decided::Set(Set::Folder(their)),
+        _ => clash(MergeClash::Kind),
     }
 }
 

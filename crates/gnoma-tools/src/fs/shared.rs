@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{ledger::Ledger, umask::Umask};
+use gnoma_core::ToolCx;
+
+use super::{FileHolder, Refusal, lease::Writing, ledger::Ledger, target::Target, umask::Umask};
 use crate::options::ToolOptions;
 
 /// What the file tools of one session have in common.
@@ -14,6 +16,13 @@ pub(super) struct FileTools {
     /// What the model has seen of which file.
     pub(super) ledger: Ledger,
     writing: Mutex<()>,
+    holder: FileHolder,
+}
+
+impl Drop for FileTools {
+    fn drop(&mut self) {
+        self.holder.end();
+    }
 }
 
 impl FileTools {
@@ -23,7 +32,14 @@ impl FileTools {
             umask: Umask::of(options.umask),
             ledger: Ledger::default(),
             writing: Mutex::new(()),
+            holder: options.holder.clone(),
         }
+    }
+
+    /// Takes the file that a call names, unless another elf is changing it.
+    pub(super) fn lease(&self, cx: &ToolCx, path: &str) -> Result<Writing<'_>, Refusal> {
+        let target = Target::of(cx, path)?;
+        self.holder.take(&target.path, &target.name, &cx.stop)
     }
 
     /// Held from reading a file to replacing it, so that no change between two tools is lost.

@@ -123,7 +123,7 @@ async fn what_an_elf_did_in_its_copy_is_merged_and_git_is_as_it_was() {
             &status[..status.find("??").unwrap()]
         )
     );
-    assert_eq!(copies(&world), [PathBuf::new(); 0], "nothing is left");
+    assert_eq!(copies(&world), Vec::<PathBuf>::new(), "nothing is left");
 
     is_done(&world.run(&["rewind"]).await);
     assert_eq!(world.read("a.txt"), "one\ntwo\nthree\nfour\nfive\n");
@@ -285,6 +285,6 @@ async fn copies_of_a_killed_program_go_with_the_next_start() {
         is_done(&world.run(&["sessions", "list"]).await);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(copies(&world), [PathBuf::new(); 0]);
+    assert_eq!(copies(&world), Vec::<PathBuf>::new());
     assert_eq!(world.read("a"), "a\n", "nothing of it is merged");
 }

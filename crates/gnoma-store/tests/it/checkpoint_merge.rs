@@ -434,13 +434,13 @@ fn killed_in_a_merge_it_is_whole_after_the_next_start() {
         let vault = vault(&folder.join("vault"));
         let work = vault.workspace(&folder.join("work")).unwrap();
         finished += usize::from(work.recover().unwrap().is_some());
-        let mut numbers: BTreeSet<String> = files(&folder.join("work")).into_values().collect();
+        let texts = files(&folder.join("work")).into_values();
+        let mut numbers: BTreeSet<u64> = texts.map(|text| text.parse().unwrap()).collect();
         let done = fs::read_to_string(folder.join("merged")).unwrap_or_default();
-        let newest = numbers.pop_last().unwrap_or_default().parse().unwrap_or(0);
+        let newest = numbers.pop_last().unwrap_or_default();
         assert!(newest >= done.parse().unwrap_or(0) && newest >= last, "round {round}");
         // The one file that a merge leaves of the one before.
-        let older: Vec<u64> = numbers.iter().map(|number| number.parse().unwrap()).collect();
-        assert!(older.len() <= 1, "round {round}: {newest} and {older:?}");
+        assert!(numbers.len() <= 1, "round {round}: {newest} and {numbers:?}");
         let names = files(&folder.join("work")).into_keys();
         assert!(names.into_iter().all(|name| !name.starts_with(".gnoma")), "round {round}");
         assert_eq!(work.recover().unwrap(), None);

@@ -21,7 +21,7 @@ use gnoma_core::{
 };
 use gnoma_store::checkpoint::{Checkpointer, SnapshotId};
 
-use self::tidy::Place;
+use self::tidy::CopyPlace;
 pub(crate) use self::tidy::orphans;
 use crate::{HostError, Project, Result, keeping, off_loop::off_loop};
 
@@ -32,7 +32,7 @@ pub(crate) fn label(elf: &str) -> String {
 
 /// A copy of a project in which one elf works. Dropped, it is removed.
 pub(crate) struct Isolated {
-    place: Option<Place>,
+    place: Option<CopyPlace>,
     environment: Environment,
     /// The folder that stands for the project's.
     root: PathBuf,
@@ -79,7 +79,7 @@ impl Isolated {
             let base = keeper.keep_for(session.clone(), format!("before {label}")).await?;
             let base: SnapshotId =
                 base.parse().map_err(|_| HostError::failure("a checkpoint has no usable name"))?;
-            let place = Place::make(&all, &id)?;
+            let place = CopyPlace::make(&all, &id)?;
             let name = of.root.file_name().unwrap_or("project".as_ref());
             let root = place.folder.join(name);
             let mut made = Self {

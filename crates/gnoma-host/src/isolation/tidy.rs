@@ -28,14 +28,14 @@ pub(crate) fn folder(environment: &Environment) -> PathBuf {
 
 /// The place of one copy.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct CopyPlace {
     pub(super) folder: PathBuf,
     lock: PathBuf,
     /// Dropped, others may tidy.
     _held: File,
 }
 
-impl Place {
+impl CopyPlace {
     /// Makes the place `id` in the folder of all copies.
     pub(super) fn make(all: &Path, id: &str) -> io::Result<Self> {
         let mut private = fs::DirBuilder::new();

@@ -30,7 +30,7 @@ const MAX_HELD: usize = 1_000;
 
 /// The files that a session and its elfs are changing.
 #[derive(Default)]
-struct Table {
+struct LeaseTable {
     held: Mutex<HashMap<PathBuf, Lease>>,
     /// Something was let go.
     freed: Condvar,
@@ -44,7 +44,7 @@ struct Lease {
     since: Option<Instant>,
 }
 
-impl Table {
+impl LeaseTable {
     fn held(&self) -> MutexGuard<'_, HashMap<PathBuf, Lease>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -53,7 +53,7 @@ impl Table {
 /// One of a session and its elfs, as a holder of files.
 #[derive(Clone)]
 pub struct FileHolder {
-    table: Arc<Table>,
+    table: Arc<LeaseTable>,
     own: u64,
     above: Vec<u64>,
     shown: String,

@@ -195,9 +195,16 @@ impl Drop for Isolated {
     /// Not on the thread of a session. What stays is removed by the next start.
     fn drop(&mut self) {
         let Some(place) = self.place.take() else { return };
-        let environment = self.environment.clone();
+        let (environment, root) = (self.environment.clone(), self.root.clone());
+        let keeper = Arc::clone(&self.keeper);
         let removing = std::thread::Builder::new().name("gnoma-elf-copy".to_owned());
-        drop(removing.spawn(move || place.remove(&environment)));
+        let removing = removing.spawn(move || {
+            if let Ok(known) = keeper.workspace().beside(&root) {
+                known.forget();
+            }
+            place.remove(&environment);
+        });
+        drop(removing);
     }
 }
 

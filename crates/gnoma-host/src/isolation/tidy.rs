@@ -5,7 +5,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -19,6 +19,8 @@ use crate::{Folders as _, guarding};
 const FOLDER: &str = "elfs";
 /// The ending of the lock beside a copy.
 const LOCK: &str = "lock";
+/// How often a lock is taken anew that was removed meanwhile.
+const MAX_TRIES: u32 = 20;
 const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
 /// The folder of all copies.
@@ -57,12 +59,22 @@ impl CopyPlace {
 fn hold(lock: &Path) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600).custom_flags(NO_LINK);
-    let file = options.open(lock)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-        Err(refused) => Err(refused.into()),
+    for _ in 0..MAX_TRIES {
+        let file = options.open(lock)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            // One that was removed meanwhile keeps nobody out.
+            Ok(()) if is_at(&file, lock) => return Ok(Some(file)),
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(refused) => return Err(refused.into()),
+        }
     }
+    Ok(None)
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    let (own, there) = (file.metadata().ok(), path.symlink_metadata().ok());
+    own.zip(there).is_some_and(|(own, there)| (own.dev(), own.ino()) == (there.dev(), there.ino()))
 }
 
 /// Removes the copies of processes that are gone. What cannot be removed stays for the next time.
@@ -116,5 +128,46 @@ fn open_up(folder: &Path, depth: usize) {
     drop(fs::set_permissions(folder, fs::Permissions::from_mode(0o700)));
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         open_up(&entry.path(), depth - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_store::checkpoint::Vault;
+
+    use super::*;
+
+    #[test]
+    fn what_somebody_holds_stays_and_the_rest_goes() {
+        let home = tempfile::tempdir().unwrap();
+        let variables = [("HOME".to_owned(), home.path().display().to_string())];
+        let environment = Environment::new(variables.into());
+        let all = folder(&environment);
+        let held = CopyPlace::make(&all, "held").unwrap();
+        for place in [CopyPlace::make(&all, "left").unwrap(), CopyPlace::make(&all, "odd").unwrap()]
+        {
+            fs::create_dir_all(place.folder.join("p/closed/below")).unwrap();
+            fs::write(place.folder.join("p/closed/below/a"), "a").unwrap();
+        }
+        fs::set_permissions(
+            all.join("odd/p/closed"),
+            std::os::unix::fs::PermissionsExt::from_mode(0o500),
+        )
+        .unwrap();
+        fs::write(all.join("lone.lock"), "").unwrap();
+        assert!(CopyPlace::make(&all, "held").is_err(), "an id has one copy");
+        fs::create_dir(home.path().join("work")).unwrap();
+        let vault = Vault::open(&home.path().join("vault"), Default::default()).unwrap();
+        let workspace = vault.workspace(&home.path().join("work")).unwrap();
+        orphans(&environment, &workspace);
+        let names = || {
+            let mut names: Vec<_> =
+                fs::read_dir(&all).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(), ["held", "held.lock"]);
+        held.remove(&environment);
+        assert!(names().is_empty());
     }
 }

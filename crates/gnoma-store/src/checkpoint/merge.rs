@@ -29,6 +29,8 @@ const MAX_MERGED_BYTES: u64 = 8 << 20;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A NUL within this many bytes makes a file binary, as for git.
 const SNIFFED_BYTES: usize = 8_000;
+/// Bits of a mode that lend the owner's or group's rights.
+const LENDING_BITS: u32 = 0o6000;
 /// Bytes of the text that shows both sides of one file.
 const MAX_SHOWN_BYTES: usize = 16 << 10;
 
@@ -219,8 +221,7 @@ impl Merging<'_> {
             return Ok(folders(three));
         }
         if base == ours {
-            let set = theirs.map_or(Set::Remove, |theirs| Set::Put(theirs.clone()));
-            return Ok(Decided::Set(set));
+            return Ok(Decided::Set(theirs.map_or(Set::Remove, |theirs| Set::Put(plain(theirs)))));
         }
         Ok(match (base, ours, theirs) {
             (Some(_), None, Some(_)) => clash(RemovedHere),
@@ -256,7 +257,7 @@ impl Merging<'_> {
             Some((_, was, _)) if was == our_mode => their_mode,
             _ => return Ok(Decided::Clash(MergeClash::Mode, String::new())),
         };
-        let file = |hash, size| Decided::Set(Set::Put(Item::File { hash, mode, size }));
+        let file = |hash, size| Decided::Set(Set::Put(plain(&Item::File { hash, mode, size })));
         match was {
             _ if our == their => return Ok(file(our, our_size)),
             Some((was, ..)) if was == their => return Ok(file(our, our_size)),
@@ -329,6 +330,16 @@ impl Merging<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The item without bits that lend rights.
+fn plain(item: &Item) -> Item {
+    match item {
+        Item::File { hash, mode, size } => {
+            Item::File { hash: *hash, mode: mode & !LENDING_BITS, size: *size }
+        }
+        item => item.clone(),
     }
 }
 

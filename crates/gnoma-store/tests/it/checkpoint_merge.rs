@@ -105,6 +105,8 @@ fn a_copy_is_the_snapshot_and_its_changes_come_back() {
 
     copy.put("src/a", "1\n2\n3\n4\nfive\n");
     copy.put("new/deep/b", "new\n");
+    let lends = fs::Permissions::from_mode(0o4755);
+    fs::set_permissions(copy.root.join("new/deep/b"), lends).unwrap();
     fs::remove_file(copy.root.join("script")).unwrap();
     fs::remove_file(copy.root.join("link")).unwrap();
     symlink("new", copy.root.join("link")).unwrap();
@@ -117,6 +119,8 @@ fn a_copy_is_the_snapshot_and_its_changes_come_back() {
     assert_eq!((place.read("new/deep/b"), place.read("mine")), ("new\n".into(), "mine\n".into()));
     assert!(!place.path("script").exists());
     assert_eq!(fs::read_link(place.path("link")).unwrap(), Path::new("new"));
+    let mode = fs::metadata(place.path("new/deep/b")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o755, "it lends no rights");
 }
 
 #[test]

@@ -47,9 +47,13 @@ fn copies(world: &World) -> Vec<PathBuf> {
 }
 
 fn git(world: &World, line: &str) -> String {
+    git_at(world.project.path(), line)
+}
+
+fn git_at(folder: &Path, line: &str) -> String {
     let mut git = std::process::Command::new("git");
     git.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(line.split(' '));
-    git.current_dir(world.project.path()).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    git.current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null");
     git.env("GIT_OPTIONAL_LOCKS", "0");
     let done = git.output().unwrap();
     assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
@@ -163,6 +167,79 @@ async fn the_changes_of_one_elf_can_be_taken_back_alone() {
     assert!(run.err.contains("no changes of an elf `nobody` were merged"), "{run:?}");
     is_done(&world.run(&["rewind"]).await);
     assert_eq!(world.read("a.txt"), "one\ntwo\nthree\nfour\nfive\n");
+}
+
+#[tokio::test]
+async fn an_elf_of_an_elf_is_merged_into_the_copy_and_submodules_are_files() {
+    let outer =
+        r#"{"tasks":[{"task":"work","name":"outer","isolation":"worktree","may_spawn":true}]}"#;
+    let world = World::new([
+        calls("elf_spawn", outer),
+        bash("echo outer >outer"),
+        spawn("inner"),
+        bash("cat outer; echo more >>lib/code; echo inner >inner"),
+        says("inner is done"),
+        bash("cat inner lib/code"),
+        says("outer is done"),
+        says("so"),
+    ]);
+    repository(&world);
+    let library = world.home.path().join("library");
+    fs::create_dir(&library).unwrap();
+    git_at(&library, "init -q -b main .");
+    fs::write(library.join("code"), "code\n").unwrap();
+    git_at(&library, "add .");
+    git_at(&library, "commit -qm library");
+    let add = format!("-c protocol.file.allow=always submodule -q add {} lib", library.display());
+    git(&world, &add);
+    let before = of_git(&world);
+    is_done(&world.run(&[BYPASS[0], BYPASS[1], "go"]).await);
+    let requests = world.server.requests();
+    let said = |at: usize| requests[at].json()["messages"].to_string();
+    assert!(said(4).contains("outer"), "it begins with what the one above has: {}", said(4));
+    assert!(said(5).contains("merged: inner, lib/code"), "{}", said(5));
+    assert!(said(6).contains("inner\\ncode\\nmore"), "{}", said(6));
+    assert!(told(&world).contains("merged: inner, lib/code, outer"), "{}", told(&world));
+    assert_eq!(
+        (world.read("inner"), world.read("lib/code")),
+        ("inner\n".into(), "code\nmore\n".into())
+    );
+    assert_eq!(of_git(&world), before);
+    assert_eq!(git_at(&world.project.path().join("lib"), "status --porcelain"), " M code\n");
+    assert!(copies(&world).is_empty());
+    let workspaces = world.kept().join("workspaces");
+    assert_eq!(fs::read_dir(workspaces).unwrap().count(), 1, "nothing is known of copies any more");
+}
+
+#[tokio::test]
+async fn a_merge_of_an_elf_in_the_background_belongs_to_the_session() {
+    let tasks =
+        r#"{"tasks":[{"task":"work","name":"late","isolation":"worktree"}],"background":true}"#;
+    // The parent and its elf ask in no certain order: who waits is told by what was said.
+    let server = Server::start(move |request: &Request| {
+        let body = request.json().to_string();
+        if request.method == "GET" {
+            return Reply::json(200, r#"{"data":[{"id":"m1"}]}"#);
+        }
+        match () {
+            () if body.contains("You are an elf") && body.contains("\"role\":\"tool\"") => {
+                says("done")
+            }
+            () if body.contains("You are an elf") => bash("sleep 0.3; echo late >late"),
+            () if body.contains("merged: late") => says("so"),
+            () if body.contains("started `late`") => calls("elf", r#"{"action":"wait"}"#),
+            () => calls("elf_spawn", tasks),
+        }
+    });
+    let world = World::with(server.unwrap());
+    world.write("a", "a\n");
+    is_done(&world.run(&[BYPASS[0], BYPASS[1], "go"]).await);
+    assert!(told(&world).contains("merged: late"), "{}", told(&world));
+    assert_eq!(world.read("late"), "late\n");
+    let run = world.run(&["rewind"]).await;
+    is_done(&run);
+    assert!(!run.out.contains("you or another program"), "{run:?}");
+    assert!(!world.project.path().join("late").exists());
 }
 
 /// A world whose model answers with these, and before one of them something happens in the project.

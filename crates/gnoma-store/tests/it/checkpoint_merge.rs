@@ -387,6 +387,28 @@ fn elfs_side_by_side_lose_nothing_and_come_out_as_in_some_order() {
     assert!(landed > 0 && conflicts > 0);
 }
 
+/// Prints how long it takes; `GNOMA_COPIED` says of how many files.
+#[test]
+fn a_large_workspace_is_copied_and_merged() {
+    let count = often("GNOMA_COPIED", 300);
+    let place = Place::new();
+    for file in 0..count {
+        place.put(&format!("f{}/{file}", file / 100), &format!("{file}\n").repeat(40));
+    }
+    let timed = |what: &str, began: std::time::Instant| println!("{what}: {:?}", began.elapsed());
+    let began = std::time::Instant::now();
+    place.work.snapshot("first").unwrap();
+    timed("the first checkpoint", began);
+    let began = std::time::Instant::now();
+    let copy = place.copy("copy");
+    timed("the copy", began);
+    copy.put("f0/0", "changed\n");
+    let began = std::time::Instant::now();
+    landed(place.merge(&copy));
+    timed("the merge", began);
+    assert_eq!(place.read("f0/0"), "changed\n");
+}
+
 /// Does nothing unless it is started beside a job.
 #[test]
 fn child() {

@@ -29,10 +29,15 @@ impl Files {
         let checkpointer = Late::opening(move || {
             let checkpointer = shared.checkpointer(&of)?;
             let workspace = checkpointer.workspace();
-            if let Some(label) = workspace.recover()? {
-                notices.warning(format!(
-                    "gnoma was stopped while the changes of {label} were merged; they are all merged now"
-                ));
+            match workspace.recover() {
+                Ok(None) => {}
+                Ok(Some(label)) => notices.warning(format!(
+                    "gnoma was stopped while the changes of {label} were merged; the merge is finished now"
+                )),
+                Err(error) => notices.warning(format!(
+                    "gnoma was stopped while an elf's changes were merged, and the merge cannot be \
+                     finished: {error}; `gnoma changes` shows what is different"
+                )),
             }
             isolation::orphans(&environment, workspace);
             if is_wanted.load(Ordering::SeqCst) {

@@ -190,36 +190,53 @@ impl Workspace {
         self.folder.join("restore.lock")
     }
 
-    /// Finishes a merge that was killed. What was changed since by somebody else stays.
+    /// Finishes a merge that was killed, and says what it was called. What somebody else changed since
+    /// stays as it is, and is named.
     pub(super) fn finish_merge(
         &self,
         state: &mut WorkspaceState,
         session: &Session,
     ) -> Result<Option<String>, Error> {
         let Ok(mark) = std::fs::read_to_string(self.merge_mark()) else { return Ok(None) };
+        let finished = self.finish(state, session, &mark);
+        // What is not there any more will not be there the next time either: it is told once.
+        if matches!(finished, Ok(_) | Err(Error::Unknown(_) | Error::Damaged(_))) {
+            self.unmark_merge();
+        }
+        finished
+    }
+
+    fn finish(
+        &self,
+        state: &mut WorkspaceState,
+        session: &Session,
+        mark: &str,
+    ) -> Result<Option<String>, Error> {
         self.vault.0.objects.refresh()?;
         let ids = self.snapshots()?;
         let newest = ids.iter().rev().take(MAX_LOOKED_AT).filter_map(|id| self.get(id).ok());
-        let ours = newest.filter(|snapshot| match &snapshot.made {
+        let mut of_mark = newest.filter(|snapshot| match &snapshot.made {
             Made::Merged { before } | Made::Planned { before } => before.as_str() == mark,
-            _ => false,
+            Made::Asked | Made::BeforeRestore { .. } | Made::Restored { .. } => false,
         });
-        let mut told = None;
         // Where the newest of them says that it is done, nothing is left to do.
-        if let Some(goal) = ours.into_iter().next()
-            && let Made::Planned { before } = &goal.made
-        {
-            let before = self.get(before)?;
-            let now = self.scan(state, session, &AtomicBool::new(false))?;
-            remove_unfinished(&self.open_root()?, &state.known);
-            let sides = Sides { base: before.tree, ours: now.tree, theirs: goal.tree };
-            let (_, tree) = self.planned(sides, &|_, _| false)?;
-            self.apply(state, tree)?;
-            self.completed(state, session, &goal, &before.id)?;
-            told = Some(goal.label);
-        }
-        self.unmark_merge();
-        Ok(told)
+        let Some(goal) = of_mark.next() else { return Ok(None) };
+        let Made::Planned { before } = &goal.made else { return Ok(None) };
+        let before = self.get(before)?;
+        let now = self.scan(state, session, &AtomicBool::new(false))?;
+        remove_unfinished(&self.open_root()?, &state.known);
+        let sides = Sides { base: before.tree, ours: now.tree, theirs: goal.tree };
+        let (planned, tree) = self.planned(sides, &|_, _| false)?;
+        self.apply(state, tree)?;
+        self.completed(state, session, &goal, &before.id)?;
+        let left = planned.conflicts.iter().map(|conflict| conflict.path.display().to_string());
+        let left: Vec<_> = left.collect();
+        Ok(Some(match left.is_empty() {
+            true => goal.label,
+            false => {
+                format!("{} (but for what was changed since: {})", goal.label, left.join(", "))
+            }
+        }))
     }
 
     /// Makes the files what was merged. `None`: somebody wrote to one of them, and all is as it was.

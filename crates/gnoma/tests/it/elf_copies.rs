@@ -242,6 +242,32 @@ async fn a_merge_of_an_elf_in_the_background_belongs_to_the_session() {
     assert!(!world.project.path().join("late").exists());
 }
 
+#[tokio::test]
+async fn in_the_project_itself_a_file_is_the_next_ones_when_an_elf_has_ended() {
+    let shared = |name: &str| {
+        calls("elf_spawn", &format!(r#"{{"tasks":[{{"task":"work","name":"{name}"}}]}}"#))
+    };
+    let reads = || calls("fs_read", r#"{"path":"f"}"#);
+    let world = World::new([
+        writes("f", "parent\n"),
+        shared("one"),
+        reads(),
+        writes("f", "one\n"),
+        says("done"),
+        shared("two"),
+        reads(),
+        writes("f", "two\n"),
+        says("done"),
+        reads(),
+        writes("f", "parent again\n"),
+        says("so"),
+    ]);
+    let began = std::time::Instant::now();
+    is_done(&world.run(&[BYPASS[0], BYPASS[1], "go"]).await);
+    assert_eq!(world.read("f"), "parent again\n");
+    assert!(began.elapsed() < Duration::from_secs(9), "nobody waited: {:?}", began.elapsed());
+}
+
 /// A world whose model answers with these, and before one of them something happens in the project.
 fn with_deed(
     replies: Vec<Reply>,

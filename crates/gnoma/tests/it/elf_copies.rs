@@ -243,6 +243,24 @@ async fn a_merge_of_an_elf_in_the_background_belongs_to_the_session() {
 }
 
 #[tokio::test]
+async fn behind_walls_an_elf_reads_its_history_and_writes_in_its_copy_alone() {
+    let world = World::new([
+        spawn("smith"),
+        bash("git log --format=%s; cat a.txt"),
+        writes("made.txt", "made\n"),
+        says("done"),
+        says("so"),
+    ])
+    .among_files();
+    repository(&world);
+    is_done(&world.run(&["--permission", "accept_edits", "go"]).await);
+    let seen = world.server.requests()[2].json()["messages"].to_string();
+    assert!(seen.contains("first\\none\\ntwo"), "{seen}");
+    assert!(told(&world).contains("merged: made.txt"), "{}", told(&world));
+    assert_eq!(world.read("made.txt"), "made\n");
+}
+
+#[tokio::test]
 async fn in_the_project_itself_a_file_is_the_next_ones_when_an_elf_has_ended() {
     let shared = |name: &str| {
         calls("elf_spawn", &format!(r#"{{"tasks":[{{"task":"work","name":"{name}"}}]}}"#))

@@ -13,6 +13,7 @@ pub mod json;
 pub mod ledger;
 pub mod lifecycle;
 pub mod lines;
+pub mod merge;
 pub mod message;
 pub mod picture;
 pub mod places;

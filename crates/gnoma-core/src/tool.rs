@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{
     child::{
-        ChildControl, ChildEnd, ChildHandle, ChildLink, ChildResult, ChildState, ChildStatus,
-        ChildTask, MAX_CHILD_MESSAGES, SpawnError,
+        ChildControl, ChildEnd, ChildHandle, ChildLink, ChildMerge, ChildResult, ChildState,
+        ChildStatus, ChildTask, Isolation, MAX_CHILD_MESSAGES, SpawnError,
     },
     editor::OpenFiles,
     port::{BoxFuture, Budget, Parent, Question, Spawner, ToolEvent, ToolSession},

@@ -13,7 +13,7 @@ use crate::{
     live::{Change, Changed},
     providers, redo,
     rewind::{self, Outcome, Part, Rewind, Target},
-    routing,
+    rewind_elf, routing,
 };
 
 const NOTHING_KEPT: &str = "this session is not saved, so it cannot be rewound";
@@ -32,6 +32,10 @@ pub(crate) async fn changed(
             let id = stored.clone().ok_or_else(missing)?;
             let how = rewinding(&id, turns, files, conversation)?;
             same(lines(rewind::rewind(&project, &how).await?))
+        }
+        Request::RewindElf { name } => {
+            let id = stored.clone().ok_or_else(missing)?;
+            same(lines(rewind_elf::rewind_elf(&project, Some(id.as_str()), &name).await?))
         }
         Request::Redo => {
             let id = stored.clone().ok_or_else(missing)?;
@@ -81,6 +85,9 @@ pub(crate) async fn check(
         Request::Rewind { turns, files, conversation } => {
             let id = stored.ok_or_else(missing)?;
             rewind::check(&project, &rewinding(&id, turns, files, conversation)?).await
+        }
+        Request::RewindElf { name } => {
+            rewind_elf::check(&project, stored.ok_or_else(missing)?.as_str(), &name).await
         }
         Request::Redo => redo::check(&project, stored.ok_or_else(missing)?.as_str()).await,
         Request::Switch(switch) => {

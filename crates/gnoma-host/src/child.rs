@@ -10,7 +10,10 @@ use gnoma_core::{
 use gnoma_engine::{Arm, Gauge, Handle, Routes, Session as Engine};
 use gnoma_guard::permission::Permissions;
 
-use crate::{HostError, Notices, Project, Result, guarding, live::ChildOpening, session, wire};
+use crate::{
+    HostError, Notices, Project, Result, guarding, isolation::Isolated, live::ChildOpening,
+    session, wire,
+};
 
 /// Most models that are named where another one was asked for.
 const MAX_NAMED: usize = 10;
@@ -19,10 +22,18 @@ const MAX_NAMED: usize = 10;
 ///
 /// # Errors
 /// It would be allowed what its parent is not, or is no session of the same project.
-pub(crate) fn project(parent: &Project, wanted: &SessionSpec, notices: Notices) -> Result<Project> {
+pub(crate) fn project(
+    parent: &Project,
+    wanted: &SessionSpec,
+    notices: Notices,
+    copy: Option<&Isolated>,
+) -> Result<Project> {
     let mut project = parent.clone();
-    let spec = wire::found(spec(&parent.spec, parent.is_incognito(), wanted)?)?;
+    let mut spec = wire::found(spec(&parent.spec, parent.is_incognito(), wanted)?)?;
     within(&parent.spec, &spec)?;
+    if let Some(copy) = copy {
+        spec = copied(&mut project, spec, copy)?;
+    }
     let rounds = &mut project.tools.max_rounds;
     *rounds = spec.overrides.max_rounds.unwrap_or(u32::MAX).min(*rounds);
     project.keeping.session.keep = false;
@@ -30,6 +41,16 @@ pub(crate) fn project(parent: &Project, wanted: &SessionSpec, notices: Notices) 
     let random = parent.shared.clock().random();
     let firewall = guarding::firewall(&parent.guard, keys, &spec.environment, random)?;
     Ok(Project { spec, firewall, notices, ..project })
+}
+
+/// What a session in a copy is opened with; the project is made that of the copy.
+fn copied(project: &mut Project, spec: SessionSpec, copy: &Isolated) -> Result<SessionSpec> {
+    let inside = copy.spec(spec.clone())?;
+    project.copy_of.get_or_insert_with(|| Arc::new(spec));
+    project.places.workspace = Some(copy.root().to_owned());
+    let readable = copy.readable().and_then(|objects| objects.to_str());
+    Arc::make_mut(&mut project.guard).sandbox.readable.extend(readable.map(str::to_owned));
+    Ok(inside)
 }
 
 /// What it is opened with: the parent's, but for what a session may choose for another one.
@@ -206,7 +227,7 @@ mod tests {
     }
 
     fn child(parent: &Project, wanted: &SessionSpec) -> Result<Project> {
-        project(parent, wanted, Notices::unheard())
+        project(parent, wanted, Notices::unheard(), None)
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub trait Folders {
     fn config_dir(&self) -> PathBuf;
     /// Folder of what is kept: `gnoma` in `XDG_STATE_HOME`, by default in `~/.local/state`.
     fn state_dir(&self) -> PathBuf;
+    /// Folder of what can be made again: `gnoma` in `XDG_CACHE_HOME`, by default in `~/.cache`.
+    fn cache_dir(&self) -> PathBuf;
     /// Folder of a person's plugins: `gnoma/plugins` in `XDG_DATA_HOME`, by default in `~/.local/share`. Not
     /// among the settings, which commands cannot see: what hooks run must be readable to them.
     fn plugins_dir(&self) -> PathBuf;
@@ -31,6 +33,10 @@ impl Folders for Environment {
 
     fn state_dir(&self) -> PathBuf {
         xdg(self, "XDG_STATE_HOME", ".local/state").join("gnoma")
+    }
+
+    fn cache_dir(&self) -> PathBuf {
+        xdg(self, "XDG_CACHE_HOME", ".cache").join("gnoma")
     }
 
     fn plugins_dir(&self) -> PathBuf {

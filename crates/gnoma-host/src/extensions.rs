@@ -28,7 +28,7 @@ const HOOKS: &str = "hooks";
 /// Where the extensions of a project are looked for.
 #[must_use]
 pub fn places(project: &Project) -> ExtendPlaces {
-    let spec = &project.spec;
+    let spec = project.original();
     let SessionSpec { folder, more_folders, environment, .. } = spec;
     let config_dir = environment.config_dir();
     let root = project_root(folder, &config_dir).unwrap_or_else(|| folder.clone());

@@ -184,6 +184,12 @@ pub fn permissions(settings: &GuardSettings) -> Result<Permissions> {
 /// The folder of the layers within the state folder, and within a repository's own.
 const TRIALS: &str = "trials";
 
+/// Where the layers over a workspace lie in the state folder.
+pub(crate) fn trial_layers(environment: &Environment, root: &Path) -> PathBuf {
+    let key = gnoma_store::project_key(&root.display().to_string());
+    environment.state_dir().join(TRIALS).join(key)
+}
+
 /// Who tries a session's commands; `None` where there are to be no walls. Where the layers lie: in the
 /// state folder, in what is git's own, beside the workspace, or in memory, whichever works first.
 #[must_use]
@@ -193,7 +199,7 @@ pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials
     }
     let root = resolve(&spec.folder);
     let key = gnoma_store::project_key(&root.display().to_string());
-    let mut folders = vec![spec.environment.state_dir().join(TRIALS).join(&key)];
+    let mut folders = vec![trial_layers(&spec.environment, &root)];
     let git = root.join(".git");
     folders.extend(git.is_dir().then(|| git.join("gnoma").join(TRIALS)));
     let beside = root.file_name().map(|name| format!(".{}.gnoma-trials", name.to_string_lossy()));

@@ -21,6 +21,7 @@ mod first_start;
 pub mod guarding;
 pub mod import;
 pub mod instructions;
+mod isolation;
 pub mod keeping;
 mod key_command;
 mod ledger;
@@ -46,6 +47,7 @@ mod repositories;
 mod restore;
 pub mod resuming;
 pub mod rewind;
+mod rewind_elf;
 pub mod routing;
 pub mod rule;
 mod services;
@@ -66,5 +68,6 @@ pub use self::{
     notices::Notices,
     places::Places,
     project::Project,
+    rewind_elf::rewind_elf,
     shared::Shared,
 };

@@ -268,6 +268,7 @@ impl Making {
             added: KnownAdditions::clone(&self.added),
             servers: Arc::clone(&self.servers),
             kept: Mutex::new(Some(kept)),
+            copy: Mutex::default(),
         }
     }
 

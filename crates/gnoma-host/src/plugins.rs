@@ -36,7 +36,7 @@ pub fn found(project: &Project) -> &PluginsFound {
             user: environment.plugins_dir(),
             state: environment.state_dir(),
             project: own.filter(|folder| folder.is_dir()),
-            is_trusted: trusted::trust(&project.spec) == FileTrust::Trusted,
+            is_trusted: trusted::trust(project.original()) == FileTrust::Trusted,
             enabled: project.plugins.enabled.clone(),
             disabled: project.plugins.disabled.clone(),
         });

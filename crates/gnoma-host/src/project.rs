@@ -9,6 +9,7 @@ use gnoma_config::{
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_extend::mcp::Glance;
 use gnoma_guard::firewall::Firewall;
+use gnoma_tools::FileHolder;
 
 use crate::{
     HostError, Notices, Result, guarding, key_command,
@@ -46,6 +47,10 @@ pub struct Project {
     pub firewall: Arc<Firewall>,
     /// Where sessions and files are kept.
     pub places: Places,
+    /// Who its session is among those that change the same files.
+    pub(crate) holder: FileHolder,
+    /// What the session works in a copy of: what people added is taken from there, where it is trusted.
+    pub(crate) copy_of: Option<Arc<SessionSpec>>,
     /// Where what is said by the way goes.
     pub notices: Notices,
     /// What it shares with the other sessions of the process.
@@ -92,9 +97,16 @@ impl Project {
             values: values.into(),
             firewall,
             places,
+            holder: FileHolder::default(),
+            copy_of: None,
             notices,
             shared,
         })
+    }
+
+    /// What the session would be opened with in the project itself, where it works in a copy.
+    pub(crate) fn original(&self) -> &SessionSpec {
+        self.copy_of.as_deref().unwrap_or(&self.spec)
     }
 
     /// The client's environment.

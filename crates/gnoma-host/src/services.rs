@@ -10,6 +10,7 @@ use crate::{
     Folders as _, HostError, Project, Result, changes, changing, child, export,
     export::Format,
     extensions, facts, first_start,
+    isolation::Isolated,
     keeping::{Begun, Kept},
     live::{Change, Changed, ChildOpening, Opened, Prepared, Services},
     mcp,
@@ -30,7 +31,7 @@ use gnoma_core::{
     protocol::{Reply, Request, RequestError, RewindPoint, SessionSpec, Setting, Topic},
     session::Scope,
     store::{ResultId, ResultStore as _, SessionId, SessionStore},
-    tool::BoxFuture,
+    tool::{BoxFuture, ChildMerge, Isolation},
 };
 use gnoma_engine::{Arm, Gauge, Routes};
 
@@ -63,6 +64,8 @@ pub(crate) struct ProjectServices {
     pub(crate) added: KnownAdditions,
     pub(crate) servers: mcp::KnownServers,
     pub(crate) kept: Mutex<Option<Kept>>,
+    /// The copy that the session works in.
+    pub(crate) copy: Mutex<Option<Isolated>>,
 }
 
 impl Services for ProjectServices {
@@ -95,10 +98,23 @@ impl Services for ProjectServices {
         wanted: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
         let (parent, routes) = (Arc::clone(&self.project), Arc::clone(&self.routes));
+        let session = self.stored().map(|id| id.to_string());
         Box::pin(async {
-            let prepared = move || async move { prepared_child(&parent, &routes, wanted) };
+            let copy = match wanted.task.isolation {
+                Isolation::Shared => None,
+                Isolation::Worktree => {
+                    let named = (wanted.id.as_str(), &*wanted.task.name);
+                    Some(Isolated::make(&parent, named, session).await?)
+                }
+            };
+            let prepared = move || async move { prepared_child(&parent, &routes, wanted, copy) };
             Ok(off_loop(prepared).await?)
         })
+    }
+
+    fn land(&self, why_not: Option<String>) -> BoxFuture<'static, Option<ChildMerge>> {
+        let copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::pin(async move { Some(copy?.land(why_not).await) })
     }
 
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
@@ -132,12 +148,19 @@ impl ProjectServices {
 fn prepared_child(
     parent: &Project,
     routes: &KnownRoutes,
-    wanted: ChildOpening,
+    mut wanted: ChildOpening,
+    copy: Option<Isolated>,
 ) -> Result<(SessionSpec, Prepared)> {
     let Some(known) = routes.get() else {
         return Err(HostError::failure("the session has no models yet"));
     };
-    let project = Arc::new(child::project(parent, &wanted.task.spec, wanted.notices.clone())?);
+    let (spec, notices) = (&wanted.task.spec, wanted.notices.clone());
+    let mut project = child::project(parent, spec, notices, copy.as_ref())?;
+    project.holder = parent.holder.elf(&wanted.task.name);
+    let project = Arc::new(project);
+    if let Some(copy) = &copy {
+        wanted.task.prompt = format!("{}\n\n{}", wanted.task.prompt, copy.prompt());
+    }
     let mut info = facts::info(&project, Used::default());
     let (id, spec) = (wanted.id.clone(), project.spec.clone());
     let gauge = Arc::<Gauge>::default();
@@ -156,6 +179,7 @@ fn prepared_child(
         added: KnownAdditions::default(),
         servers: mcp::KnownServers::default(),
         kept: Mutex::default(),
+        copy: Mutex::new(copy),
     };
     let opening = Box::pin(std::future::ready(Ok(opened)));
     let services = Arc::new(services);

@@ -119,7 +119,7 @@ fn offered(
 }
 
 fn tools(
-    Project { spec, guard, places, tools, routing, shared, .. }: &Project,
+    Project { spec, guard, places, tools, routing, shared, holder, .. }: &Project,
     id: &str,
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> gnoma_tools::ToolOptions {
@@ -134,6 +134,7 @@ fn tools(
         sandbox: guarding::sandbox(guard, places, spec, trials),
         umask: spec.umask,
         editor: shared.editor().map(|editor| (Arc::clone(editor), id.to_owned())),
+        holder: holder.clone(),
     }
 }
 

@@ -24,7 +24,7 @@ use gnoma_core::Tool;
 pub use ask::ask;
 pub use bash::protected;
 pub use elf::{Agent, elf_tools};
-pub use fs::resolve;
+pub use fs::{FileHolder, resolve};
 pub use options::{ReadingPlaces, Sandbox, ToolOptions};
 pub use plan::plan;
 pub use read_result::read_result;

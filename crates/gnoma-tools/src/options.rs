@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use gnoma_core::tool::OpenFiles;
 use gnoma_sandbox::Policy;
 
-use crate::Trials;
+use crate::{FileHolder, Trials};
 
 /// What stands around commands.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +64,8 @@ pub struct ToolOptions {
     pub umask: Option<u32>,
     /// The editor that the session is seen in, with the session's id.
     pub editor: Option<(Arc<dyn OpenFiles>, String)>,
+    /// Who the session is among those that change the same files.
+    pub holder: FileHolder,
 }
 
 impl Default for ToolOptions {
@@ -77,6 +79,7 @@ impl Default for ToolOptions {
             sandbox: Sandbox::Off,
             umask: None,
             editor: None,
+            holder: FileHolder::default(),
         }
     }
 }

@@ -161,6 +161,12 @@ pub enum Request {
         /// Of the conversation.
         conversation: bool,
     },
+    /// Take back what an elf changed in its copy of the project, alone. Only between turns. Reply:
+    /// [`Reply::Text`].
+    RewindElf {
+        /// The elf.
+        name: String,
+    },
     /// Bring back what was taken back last. Only between turns. Reply: [`Reply::Text`].
     Redo,
     /// The places that can be gone back to. Reply: [`Reply::Points`].

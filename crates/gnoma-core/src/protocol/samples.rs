@@ -37,7 +37,7 @@ kinds!(Event: Started Info Models State ModeChanged ThinkingChanged PlanChanged 
     PermissionAsked PermissionDecided ToolStarted ToolProgress ToolEnded Usage Retrying Waiting
     Continuing Notice TurnEnded Unknown);
 kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
-    CancelElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind Redo Points Changes Export Fork Rename
+    CancelElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind RewindElf Redo Points Changes Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider Settings
     SetSetting Usage Explain);
 kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Window
@@ -247,6 +247,7 @@ pub(super) fn requests() -> Vec<Request> {
         Request::EditSummary { summary: text() },
         Request::UndoCompaction,
         Request::Rewind { turns: 2, files: true, conversation: false },
+        Request::RewindElf { name: text() },
         Request::Redo,
         Request::Points,
         Request::Changes,

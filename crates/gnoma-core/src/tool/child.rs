@@ -7,6 +7,16 @@ use crate::{message::Content, protocol::SessionSpec, usage::Usage};
 /// Wishes that may wait for a session that was started.
 pub const MAX_CHILD_MESSAGES: usize = 16;
 
+/// Where a session that a tool starts works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// In the project itself, beside others.
+    #[default]
+    Shared,
+    /// In a copy of the project, whose changes are merged at its end.
+    Worktree,
+}
+
 /// What a session that a tool starts is to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChildTask {
@@ -21,6 +31,8 @@ pub struct ChildTask {
     pub content: Vec<Content>,
     /// What it may spend at most, in micro-dollars, beside all that its parent may.
     pub limit_micro_usd: Option<u64>,
+    /// Where it works.
+    pub isolation: Isolation,
     /// The tools that it gets, by name or by a rule such as `bash(git *)`; `None`: those that its parent
     /// gets at its beginning.
     pub tools: Option<Vec<String>>,
@@ -124,6 +136,17 @@ pub enum ChildEnd {
     Failed(String),
 }
 
+/// What became of the changes of a session that worked in a copy of the project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChildMerge {
+    /// They are in the project, or there were none.
+    pub landed: bool,
+    /// What happened, in a line.
+    pub told: String,
+    /// Both sides of what is at odds, and what was not merged; may be empty.
+    pub report: String,
+}
+
 /// What came of a session that a tool started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildResult {
@@ -137,6 +160,8 @@ pub struct ChildResult {
     pub last: ChildStatus,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
+    /// What became of its changes, where it worked in a copy.
+    pub merge: Option<ChildMerge>,
 }
 
 /// Why a session could not be started or was not there to its end.

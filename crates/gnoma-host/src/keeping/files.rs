@@ -9,7 +9,7 @@ use gnoma_core::store::{Checkpoints, Stored};
 use gnoma_store::checkpoint::Checkpointer;
 
 use super::{begun::Begun, late::Late};
-use crate::shared::{Shared, Workplace};
+use crate::{Project, isolation, shared::Workplace};
 
 /// The files of a workspace.
 pub(super) struct Files {
@@ -21,11 +21,25 @@ pub(super) struct Files {
 
 impl Files {
     /// Begins to open the vault for the files below a folder, unless another session has it open.
-    pub(super) fn opening(shared: Shared, of: Workplace, begun: Begun) -> Self {
+    pub(super) fn opening(project: &Project, of: Workplace, begun: Begun) -> Self {
         let wanted = Arc::new(AtomicBool::new(false));
         let is_wanted = Arc::clone(&wanted);
+        let (shared, notices) = (project.shared.clone(), project.notices.clone());
+        let environment = project.environment().clone();
         let checkpointer = Late::opening(move || {
             let checkpointer = shared.checkpointer(&of)?;
+            let workspace = checkpointer.workspace();
+            match workspace.recover() {
+                Ok(None) => {}
+                Ok(Some(label)) => notices.warning(format!(
+                    "gnoma was stopped while the changes of {label} were merged; the merge is finished now"
+                )),
+                Err(error) => notices.warning(format!(
+                    "gnoma was stopped while an elf's changes were merged, and the merge cannot be \
+                     finished: {error}; `gnoma changes` shows what is different"
+                )),
+            }
+            isolation::orphans(&environment, workspace);
             if is_wanted.load(Ordering::SeqCst) {
                 checkpointer.prepare();
             }

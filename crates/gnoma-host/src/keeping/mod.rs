@@ -112,9 +112,14 @@ impl Kept {
     }
 }
 
-fn files(Project { keeping, places, shared, .. }: &Project, begun: &Begun) -> Option<Arc<Files>> {
+fn files(project: &Project, begun: &Begun) -> Option<Arc<Files>> {
+    let of = workplace(project)?;
+    Some(Arc::new(Files::opening(project, of, Arc::clone(begun))))
+}
+
+/// The files that are kept of a project, and how.
+pub(crate) fn workplace(Project { keeping, places, .. }: &Project) -> Option<Workplace> {
     let settings = &keeping.checkpoints;
     let root = places.workspace.clone().filter(|_| settings.enabled)?;
-    let of = Workplace { vault: places.vault.clone(), root, options: places.checkpoints(settings) };
-    Some(Arc::new(Files::opening(shared.clone(), of, Arc::clone(begun))))
+    Some(Workplace { vault: places.vault.clone(), root, options: places.checkpoints(settings) })
 }

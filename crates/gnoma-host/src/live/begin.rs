@@ -1,6 +1,9 @@
 //! How sessions begin to live in this process.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
 
 use gnoma_core::{
     Event,
@@ -121,6 +124,7 @@ pub(super) fn start(
         outcome: None,
         following,
         is_ending: false,
+        merges: VecDeque::new(),
     }));
     let weak = Arc::downgrade(shared);
     let actor = Actor::new(weak, log.clone(), Arc::clone(&kept), notices, opening);

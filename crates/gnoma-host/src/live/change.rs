@@ -20,7 +20,14 @@ use crate::Notices;
 
 /// Whether a request opens a session anew.
 pub(super) fn is_change(request: &Request) -> bool {
-    matches!(request, Request::Switch(_) | Request::Rewind { .. } | Request::Redo | Request::Fork)
+    matches!(
+        request,
+        Request::Switch(_)
+            | Request::Rewind { .. }
+            | Request::RewindElf { .. }
+            | Request::Redo
+            | Request::Fork
+    )
 }
 
 /// Whether it is another session that is opened, while this one stays as it is.

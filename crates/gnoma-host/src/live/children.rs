@@ -16,8 +16,8 @@ use gnoma_core::{
     session::{Outcome, PermissionAnswer, SessionState},
     store::SessionId,
     tool::{
-        BoxFuture, ChildControl, ChildEnd, ChildLink, ChildResult, ChildStatus, ChildTask, Parent,
-        Question, SpawnError, Spawner,
+        BoxFuture, ChildControl, ChildEnd, ChildLink, ChildMerge, ChildResult, ChildStatus,
+        ChildTask, Parent, Question, SpawnError, Spawner,
     },
 };
 use tokio::{
@@ -68,6 +68,7 @@ struct Child {
     /// The child's questions that were put to the parent, each until it is decided.
     put: HashMap<(CallId, String), AbortHandle>,
     asking: JoinSet<()>,
+    shared: Weak<Shared>,
 }
 
 impl Drop for Child {
@@ -113,7 +114,8 @@ async fn start(
         begin::start(&shared, beginning, prepared).map_err(refused)?;
         let live = shared.session(&id).map_err(refused)?;
         let (put, asking, control) = (HashMap::new(), JoinSet::new(), Some(control));
-        Child { live, id, name, begun, control, parent, changed, put, asking }
+        let shared = Arc::downgrade(&shared);
+        Child { live, id, name, begun, control, parent, changed, put, asking, shared }
     };
     child.live.ask(Request::Send { content }).await.map_err(refused)?;
     Ok(child)
@@ -155,8 +157,27 @@ impl Child {
         };
         let following = self.live.kept().following.take();
         let last = following.map_or_else(ChildStatus::default, |it| it.now().clone());
+        let merge = self.land(&end, &last).await;
         let duration_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(ChildResult { session: self.id.to_string(), end, text, last, duration_ms })
+        Ok(ChildResult { session: self.id.to_string(), end, text, last, duration_ms, merge })
+    }
+
+    /// What it changed in a copy of the project is merged where it finished, and its checks hold.
+    async fn land(&self, end: &ChildEnd, last: &ChildStatus) -> Option<ChildMerge> {
+        let why_not = match end {
+            ChildEnd::Completed if last.passed != Some(false) => None,
+            ChildEnd::Completed => Some("its checks fail"),
+            ChildEnd::Cancelled => Some("it was cancelled"),
+            ChildEnd::Failed(_) => Some("it did not finish"),
+        };
+        let services = Arc::clone(&self.live.kept().services);
+        let merge = services.land(why_not.map(str::to_owned)).await?;
+        let line = format!("{}: {}", self.shown(), merge.told);
+        let shared = self.shared.upgrade()?;
+        if let Ok(above) = shared.session(&SessionId::new(self.parent.session.as_str())) {
+            above.kept().remember_merge(line);
+        }
+        Some(merge)
     }
 
     /// Does what whoever started it wants of it.

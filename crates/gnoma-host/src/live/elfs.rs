@@ -14,6 +14,8 @@ use super::{handle::Live, replier::Replier, shared::Shared};
 /// Levels that are shown; sessions do not start sessions deeper.
 const MAX_LEVELS: usize = 8;
 
+const NONE: &str = "no elfs are at work";
+
 /// A session that another one started, with what is shown of it.
 struct Elf {
     live: Live,
@@ -84,11 +86,16 @@ impl Elf {
 
 /// The tree of them, a line each.
 pub(super) fn told(shared: &Weak<Shared>, above: &SessionId) -> String {
-    let elfs = shared.upgrade().map(|shared| below(&shared, above)).unwrap_or_default();
-    if elfs.is_empty() {
-        return "no elfs are at work".to_owned();
+    let Some(shared) = shared.upgrade() else { return NONE.to_owned() };
+    let elfs = below(&shared, above);
+    let mut lines: Vec<_> = elfs.iter().map(Elf::line).collect();
+    if lines.is_empty() {
+        lines.push(NONE.to_owned());
     }
-    elfs.iter().map(Elf::line).collect::<Vec<_>>().join("\n")
+    if let Ok(live) = shared.session(above) {
+        lines.extend(live.kept().merges.iter().cloned());
+    }
+    lines.join("\n")
 }
 
 /// Stops the one of that name below a session.

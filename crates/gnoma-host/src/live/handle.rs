@@ -1,6 +1,9 @@
 //! A session that lives in this process, for whoever asks it something.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use gnoma_core::{
     cut,
@@ -25,6 +28,9 @@ use super::{
 
 /// Characters of a title that is made of the first words.
 const MAX_TITLE_CHARS: usize = 80;
+
+/// Merges that are remembered of a session's elfs.
+const MAX_MERGES: usize = 20;
 
 /// A request to a session.
 pub(super) struct Job {
@@ -64,6 +70,17 @@ pub(super) struct Remembered {
     pub(super) following: Option<Following>,
     /// It starts no other sessions any more.
     pub(super) is_ending: bool,
+    /// What became of the changes of elfs that worked in copies, the newest last.
+    pub(super) merges: VecDeque<String>,
+}
+
+impl Remembered {
+    pub(super) fn remember_merge(&mut self, line: String) {
+        if self.merges.len() == MAX_MERGES {
+            self.merges.pop_front();
+        }
+        self.merges.push_back(line);
+    }
 }
 
 impl Live {

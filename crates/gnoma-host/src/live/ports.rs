@@ -7,7 +7,7 @@ use gnoma_core::{
     info::{Choice, SessionInfo},
     protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start},
     store::{SessionFacts, SessionId},
-    tool::{BoxFuture, ChildTask, Spawner},
+    tool::{BoxFuture, ChildMerge, ChildTask, Spawner},
 };
 use gnoma_engine::{Handle, Rights};
 use gnoma_router::pool::Scope;
@@ -150,6 +150,12 @@ pub trait Services: Send + Sync {
         &self,
         wanted: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>>;
+
+    /// The session has ended: merges what it changed in its copy of the project, where it worked in one,
+    /// unless there is a reason not to.
+    fn land(&self, _why_not: Option<String>) -> BoxFuture<'static, Option<ChildMerge>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// What the session is opened with to go on as it was, given what it was opened with.
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec;

@@ -116,6 +116,11 @@ impl Workspace {
             Point::Now => self.scan(&mut state, &session, &AtomicBool::new(false))?.tree,
             Point::Snapshot(id) => self.get(id)?.tree,
         };
+        self.between(before, after)
+    }
+
+    /// What differs between two trees.
+    pub(super) fn between(&self, before: Hash, after: Hash) -> Result<Vec<Change>, Error> {
         let mut changes = Vec::new();
         compare(&self.vault.0.objects, Some(before), Some(after), &mut |path, before, after| {
             changes.extend(change(path, before, after));

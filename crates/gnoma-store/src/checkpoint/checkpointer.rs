@@ -106,6 +106,23 @@ impl Checkpointer {
         kept.await.map(String::from).map_err(StoreError::from)
     }
 
+    /// Does blocking work for a session on the keeper's thread, such as a merge.
+    ///
+    /// # Errors
+    ///
+    /// As the work's, or [`Error::Cancelled`] when the keeper is dropped.
+    pub async fn work<T: Send + 'static>(
+        &self,
+        session: Option<String>,
+        work: impl FnOnce(&Workspace) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let work = move |workspace: &Workspace, _: &AtomicBool| {
+            workspace.set_session(session.as_deref());
+            work(workspace)
+        };
+        self.ask(work).await
+    }
+
     /// Does blocking work on the keeper's thread, after what was asked before.
     async fn ask<T: Send + 'static>(
         &self,

@@ -38,13 +38,13 @@ impl History {
                     }
                 }
                 // What it kept before was pruned: nothing to come back to.
-                Made::Restored { .. } => {}
-                Made::Asked | Made::BeforeRestore { .. } => {
+                Made::Restored { .. } | Made::Planned { .. } => {}
+                Made::Asked | Made::Merged { .. } | Made::BeforeRestore { .. } => {
                     begun.take().into_iter().for_each(|killed| history.record(killed));
-                    if *made == Made::Asked {
-                        history.record(id.clone());
-                    } else {
+                    if matches!(made, Made::BeforeRestore { .. }) {
                         begun = Some(id.clone());
+                    } else {
+                        history.record(id.clone());
                     }
                 }
             }

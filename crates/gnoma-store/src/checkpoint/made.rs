@@ -23,6 +23,16 @@ pub enum Made {
         /// What had been there.
         before: SnapshotId,
     },
+    /// Files are to become so: a merge or a restore makes them so next. No state that anything had.
+    Planned {
+        /// What is there until then.
+        before: SnapshotId,
+    },
+    /// A merge was completed.
+    Merged {
+        /// What had been there.
+        before: SnapshotId,
+    },
 }
 
 impl Made {
@@ -38,6 +48,10 @@ impl Made {
                 put_bytes(out, target.as_str().as_bytes());
                 put_bytes(out, before.as_str().as_bytes());
             }
+            Self::Planned { before } | Self::Merged { before } => {
+                out.push(if matches!(self, Self::Merged { .. }) { b'm' } else { b'p' });
+                put_bytes(out, before.as_str().as_bytes());
+            }
         }
     }
 
@@ -46,8 +60,15 @@ impl Made {
             b'a' => Self::Asked,
             b'b' => Self::BeforeRestore { target: id(reader)? },
             b'r' => Self::Restored { target: id(reader)?, before: id(reader)? },
+            b'p' => Self::Planned { before: id(reader)? },
+            b'm' => Self::Merged { before: id(reader)? },
             _ => return None,
         })
+    }
+
+    /// Whether the files were ever so.
+    pub(super) fn is_state(&self) -> bool {
+        !matches!(self, Self::Planned { .. })
     }
 }
 

@@ -42,19 +42,24 @@
 //! use, pinned, the newest of its workspace, or younger than [`Options::grace`].
 
 mod apply;
+mod branch;
 mod changes;
 mod checkpointer;
 mod codec;
 mod collect;
 mod compare;
+mod edit;
 mod error;
 mod folder;
 mod hash;
 mod history;
+mod ignored;
+mod landing;
 mod left;
 mod links;
 mod lock;
 mod made;
+mod merge;
 mod objects;
 mod options;
 mod pack;
@@ -85,8 +90,10 @@ pub use changes::{Change, ChangeKind, Contents, Point, Side};
 pub use checkpointer::Checkpointer;
 pub use collect::Collected;
 pub use error::Error;
+pub use landing::{Merge, Without};
 pub use left::{LeftOut, LeftWhy};
 pub use made::Made;
+pub use merge::{MergeClash, MergeConflict};
 pub use options::{Limits, Options};
 pub use prune::Pruned;
 pub use record::Snapshot;

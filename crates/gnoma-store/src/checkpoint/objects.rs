@@ -74,11 +74,13 @@ impl Objects {
 
     /// Reads again which objects there are.
     pub(super) fn refresh(&self) -> Result<(), Error> {
-        let mut table = self.read_table(|old| Table {
-            packs: old.packs.clone(),
-            numbers: old.numbers.clone(),
-            places: HashMap::with_capacity(old.places.len()),
-        });
+        // Held throughout: what another thread adds meanwhile must not get lost with the old table.
+        let mut known = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = Table {
+            packs: known.packs.clone(),
+            numbers: known.numbers.clone(),
+            places: HashMap::with_capacity(known.places.len()),
+        };
         let packs = self.places.packs();
         for name in names(&packs)? {
             let path = packs.join(&name);
@@ -96,7 +98,8 @@ impl Objects {
                 table.places.entry(hash).or_insert(place);
             }
         }
-        *self.table.write().unwrap_or_else(PoisonError::into_inner) = table;
+        *known = table;
+        drop(known);
         *hold(&self.last_pack) = None;
         Ok(())
     }

@@ -177,7 +177,7 @@ mod tests {
     proptest! {
         #[test]
         fn records_are_read_as_written_and_torn_ones_refused(
-            label: String, session in "[a-z]{0,3}", changed: usize, linked: bool, made in 0..3,
+            label: String, session in "[a-z]{0,3}", changed: usize, linked: bool, made in 0..5,
             cut in 1usize..60
         ) {
             let id = SnapshotId::next(1 << 60, None, &label);
@@ -188,6 +188,8 @@ mod tests {
                 made: match made {
                     0 => Made::Asked,
                     1 => Made::BeforeRestore { target: id },
+                    2 => Made::Planned { before: id },
+                    3 => Made::Merged { before: id },
                     _ => Made::Restored { target: id.clone(), before: id },
                 },
                 changed,

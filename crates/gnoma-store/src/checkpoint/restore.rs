@@ -89,6 +89,7 @@ impl Workspace {
         let session = self.vault.session()?;
         let _alone = lock::alone(&self.restore_lock())?;
         self.vault.0.objects.refresh()?;
+        self.finish_merge(&mut state, &session)?;
         let target = self.get(id)?;
         let unlocked = Mutex::default();
         let restored =
@@ -163,10 +164,6 @@ impl Workspace {
                 let _ = set_mode(&parent, name, mode);
             }
         }
-    }
-
-    fn restore_lock(&self) -> PathBuf {
-        self.folder.join("restore.lock")
     }
 
     fn begun_mark(&self) -> PathBuf {

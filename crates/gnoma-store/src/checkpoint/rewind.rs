@@ -80,7 +80,10 @@ impl Workspace {
 
     /// The session's snapshots, oldest first.
     pub(super) fn own(&self) -> Result<Vec<Snapshot>, Error> {
-        Ok(self.readable()?.filter(|snapshot| self.owns(snapshot)).collect())
+        Ok(self
+            .readable()?
+            .filter(|snapshot| self.owns(snapshot) && snapshot.made.is_state())
+            .collect())
     }
 
     /// All snapshots that can be read, oldest first.

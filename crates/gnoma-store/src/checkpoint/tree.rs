@@ -55,6 +55,20 @@ impl Tree {
         self.0.get(at).map(|(_, item)| item)
     }
 
+    /// As [`Encoder`] writes it.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Encoder::new(self.0.len());
+        for (name, item) in &self.0 {
+            match item {
+                Item::File { hash, mode, size } => out.file(name, hash, *mode, *size),
+                Item::Folder { hash, mode } => out.folder(name, hash, *mode),
+                Item::Link { target } => out.link(name, target),
+                Item::Unsaved => out.unsaved(name),
+            }
+        }
+        out.finish()
+    }
+
     /// Reads what [`Encoder`] wrote.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = ByteReader(bytes);
@@ -144,19 +158,6 @@ mod tests {
 
     use super::*;
 
-    fn encode(tree: &Tree) -> Vec<u8> {
-        let mut encoder = Encoder::new(tree.0.len());
-        for (name, item) in &tree.0 {
-            match item {
-                Item::File { hash, mode, size } => encoder.file(name, hash, *mode, *size),
-                Item::Folder { hash, mode } => encoder.folder(name, hash, *mode),
-                Item::Link { target } => encoder.link(name, target),
-                Item::Unsaved => encoder.unsaved(name),
-            }
-        }
-        encoder.finish()
-    }
-
     fn item() -> impl Strategy<Value = Item> {
         let hash = any::<[u8; 32]>().prop_map(Hash);
         prop_oneof![
@@ -179,7 +180,7 @@ mod tests {
             }), item(), 0..20)
         ) {
             let tree = Tree(entries.into_iter().map(|(n, i)| (n.into_bytes(), i)).collect());
-            let read = Tree::decode(&encode(&tree)).unwrap();
+            let read = Tree::decode(&tree.encode()).unwrap();
             prop_assert_eq!(&read, &tree);
             for (name, item) in &tree.0 {
                 prop_assert_eq!(read.get(name), Some(item));

@@ -123,6 +123,15 @@ impl Workspace {
         Self { vault, root, folder, session, state, seat }
     }
 
+    /// The workspace at another folder, in the same vault.
+    ///
+    /// # Errors
+    ///
+    /// As [`Vault::workspace`].
+    pub fn beside(&self, root: &Path) -> Result<Self, Error> {
+        self.vault.workspace(root)
+    }
+
     /// The folder that is kept.
     #[must_use]
     pub fn root(&self) -> &Path {
@@ -423,7 +432,8 @@ impl Workspace {
     /// The session's newest snapshot; where it has none, the newest of all.
     pub(super) fn newest_own(&self) -> Result<Option<Snapshot>, Error> {
         let ids = self.snapshots()?;
-        let mut readable = ids.iter().rev().filter_map(|id| self.get(id).ok()).peekable();
+        let readable = ids.iter().rev().filter_map(|id| self.get(id).ok());
+        let mut readable = readable.filter(|snapshot| snapshot.made.is_state()).peekable();
         let newest = readable.peek().cloned();
         Ok(readable.find(|snapshot| self.owns(snapshot)).or(newest))
     }

@@ -7,6 +7,8 @@ mod checkpoint_collect;
 #[cfg(test)]
 mod checkpoint_crash;
 #[cfg(test)]
+mod checkpoint_merge;
+#[cfg(test)]
 mod checkpoint_rewind;
 #[cfg(test)]
 mod checkpoint_scripts;

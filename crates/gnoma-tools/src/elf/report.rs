@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use gnoma_core::{
     cut,
-    tool::{ChildState, ChildStatus},
+    tool::{ChildMerge, ChildState, ChildStatus},
 };
 
 /// Bytes that the results of a call have together where nothing puts the rest aside.
@@ -38,6 +38,8 @@ pub(super) struct ElfReport {
     pub(super) text: String,
     pub(super) last: ChildStatus,
     pub(super) took: Duration,
+    /// What became of its changes, where it worked in a copy.
+    pub(super) merge: Option<ChildMerge>,
 }
 
 impl ElfReport {
@@ -53,7 +55,9 @@ impl ElfReport {
             ElfEnd::Failed(why) => format!("failed ({})", one_line(why)),
         };
         let took = format!("{:.1} s", self.took.as_secs_f64());
-        [ended, took].into_iter().chain(facts(&self.last)).collect::<Vec<_>>().join(" · ")
+        let merge = self.merge.iter().map(|merge| one_line(&merge.told));
+        let words = [ended, took].into_iter().chain(facts(&self.last)).chain(merge);
+        words.collect::<Vec<_>>().join(" · ")
     }
 
     fn files(&self) -> Option<String> {
@@ -68,8 +72,12 @@ impl ElfReport {
     }
 
     fn text(&self, max: usize) -> String {
-        let text = self.text.trim();
-        let head = cut::head(text, max);
+        let report = self.merge.as_ref().map(|merge| merge.report.trim()).unwrap_or_default();
+        let text = match report.is_empty() {
+            true => self.text.trim().to_owned(),
+            false => format!("{}\n\n{report}", self.text.trim()),
+        };
+        let head = cut::head(&text, max);
         match (head.is_empty(), text.len() - head.len()) {
             (true, _) => "(it said nothing)".to_owned(),
             (false, 0) => head.to_owned(),
@@ -191,7 +199,8 @@ mod tests {
             ..ChildStatus::default()
         };
         let (name, text) = (name.to_owned(), text.to_owned());
-        Arc::new(ElfReport { name, end, text, last, took: Duration::from_millis(1_540) })
+        let took = Duration::from_millis(1_540);
+        Arc::new(ElfReport { name, end, text, last, took, merge: None })
     }
 
     #[test]

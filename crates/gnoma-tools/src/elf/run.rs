@@ -66,14 +66,14 @@ fn report(
     stopped: Option<String>,
 ) -> ElfReport {
     let took = begun.elapsed();
-    let (end, text, last) = match ended {
-        Ok(ChildResult { end, text, last, .. }) => (end, text, last),
-        Err(SpawnError::Stopped) => {
-            (ChildEnd::Cancelled, String::new(), handle.status.borrow().clone())
-        }
+    let (end, text, last, merge) = match ended {
+        Ok(ChildResult { end, text, last, merge, .. }) => (end, text, last, merge),
         Err(error) => {
-            let end = ChildEnd::Failed(error.to_string());
-            (end, String::new(), handle.status.borrow().clone())
+            let end = match error {
+                SpawnError::Stopped => ChildEnd::Cancelled,
+                error => ChildEnd::Failed(error.to_string()),
+            };
+            (end, String::new(), handle.status.borrow().clone(), None)
         }
     };
     let end = match end {
@@ -83,5 +83,5 @@ fn report(
         }
         ChildEnd::Failed(why) => ElfEnd::Failed(why),
     };
-    ElfReport { name, end, text, last, took }
+    ElfReport { name, end, text, last, took, merge }
 }

@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use gnoma_core::{
     Content, cut,
     protocol::{Overrides, SessionSpec},
-    tool::ChildTask,
+    tool::{ChildTask, Isolation},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -67,6 +67,7 @@ struct TaskArguments {
     provider: Option<String>,
     tools: Option<Vec<String>>,
     folder: Option<String>,
+    isolation: Option<String>,
     may_spawn: bool,
     max_rounds: Option<u32>,
     max_seconds: Option<u64>,
@@ -145,6 +146,7 @@ fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, 
         content: vec![Content::text(said)],
         limit_micro_usd: wanted.max_usd.map(micro_usd).transpose()?,
         tools: tools(wanted.tools, agent)?,
+        isolation: isolation(wanted.isolation.as_deref())?,
         may_spawn: wanted.may_spawn,
         preferred_model: agent.and_then(|agent| agent.model.clone()),
         prompt: [PROMPT].into_iter().chain(own).collect::<Vec<_>>().join("\n\n"),
@@ -153,6 +155,16 @@ fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, 
         wanted.max_seconds.map_or(DEFAULT_TIME, |seconds| Duration::from_secs(seconds.max(1)));
     let called = wanted.name.or(wanted.agent).unwrap_or_default();
     Ok(Planned { name: legal(&called), about: about(said), child, time: time.min(MAX_TIME) })
+}
+
+fn isolation(named: Option<&str>) -> Result<Isolation, String> {
+    match named {
+        None | Some("shared") => Ok(Isolation::Shared),
+        Some("worktree") => Ok(Isolation::Worktree),
+        Some(other) => {
+            Err(format!("there is no `isolation` `{other}`; it is `shared` or `worktree`"))
+        }
+    }
 }
 
 fn find<'a>(agents: &'a [Agent], name: &str) -> Result<&'a Agent, String> {
@@ -290,6 +302,7 @@ mod tests {
             (json!([{"task": "x", "agent": "nobody"}]), "there are: reviewer, waits"),
             (json!([{"task": "x", "agent": "waits"}]), "nobody trusts it"),
             (json!([{"task": "x", "agent": "reviewer", "tools": ["bash"]}]), "no tool `bash`"),
+            (json!([{"task": "x", "isolation": "vm"}]), "it is `shared` or `worktree`"),
             (json!([{"task": "x", "max_usd": -1}]), "`max_usd` must be 0 to"),
         ] {
             let told = read(&tasks).unwrap_err();

@@ -9,6 +9,7 @@ pub(crate) mod diff;
 mod edit;
 mod glob;
 mod grep;
+mod lease;
 mod ledger;
 mod ls;
 mod open;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use gnoma_core::{Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, tool::BoxFuture};
 use serde::de::DeserializeOwned;
 
+pub use lease::FileHolder;
 pub use open::resolve;
 
 use crate::{ToolOptions, args};

@@ -5,9 +5,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gnoma_core::tool::OpenFiles;
+use gnoma_core::{ToolCx, tool::OpenFiles};
 
-use super::{ledger::Ledger, umask::Umask};
+use super::{FileHolder, Refusal, lease::Writing, ledger::Ledger, target::Target, umask::Umask};
 use crate::options::ToolOptions;
 
 /// Stands in front of some texts in UTF-8.
@@ -24,6 +24,13 @@ pub(super) struct FileTools {
     /// The editor that the session is seen in, with the session's id.
     editor: Option<(Arc<dyn OpenFiles>, String)>,
     writing: Mutex<()>,
+    holder: FileHolder,
+}
+
+impl Drop for FileTools {
+    fn drop(&mut self) {
+        self.holder.end();
+    }
 }
 
 impl FileTools {
@@ -34,6 +41,7 @@ impl FileTools {
             ledger: Ledger::default(),
             editor: options.editor.clone(),
             writing: Mutex::new(()),
+            holder: options.holder.clone(),
         }
     }
 
@@ -44,6 +52,12 @@ impl FileTools {
         let text = files.text(session, path)?;
         let is_fit = text.len() as u64 <= self.max_file_bytes;
         (is_fit && !lines(text.as_bytes()).eq(lines(saved))).then_some(text)
+    }
+
+    /// Takes the file that a call names, unless another elf is changing it.
+    pub(super) fn lease(&self, cx: &ToolCx, path: &str) -> Result<Writing<'_>, Refusal> {
+        let target = Target::of(cx, path)?;
+        self.holder.take(&target.path, &target.name, &cx.stop)
     }
 
     /// Held from reading a file to replacing it, so that no change between two tools is lost.

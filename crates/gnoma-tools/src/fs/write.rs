@@ -38,6 +38,7 @@ pub(super) fn spec() -> ToolSpec {
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &WriteArguments, cx: &ToolCx) -> FileAnswer {
+    let _lease = shared.lease(cx, &arguments.path)?;
     let _sole = shared.sole_writer();
     let plan = PlannedWrite::of(shared, arguments, cx)?;
     plan.check(shared)?;

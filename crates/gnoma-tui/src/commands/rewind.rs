@@ -11,13 +11,17 @@ use crate::{
 pub(super) const COMMAND: Slash = Slash {
     name: "rewind",
     aliases: &["undo"],
-    arguments: "[turns]",
-    about: "go back to before an earlier turn",
+    arguments: "[turns] | elf NAME",
+    about: "go back to before an earlier turn; or undo what one elf merged",
     run,
 };
 
 fn run(state: &mut State, argument: &str) {
-    state.look_up(Sought::Points, Request::Points, argument);
+    let elf = argument.trim().strip_prefix("elf ").map(str::trim);
+    match elf.filter(|name| !name.is_empty()) {
+        Some(name) => state.switch(Request::RewindElf { name: name.to_owned() }),
+        None => state.look_up(Sought::Points, Request::Points, argument),
+    }
 }
 
 /// Takes the place that was meant, or offers all.

@@ -163,6 +163,10 @@ pub(crate) struct RewindArgs {
     #[arg(long)]
     pub both: bool,
 
+    /// Undo only what this elf changed in its copy of the project and was merged.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["to", "files", "conversation", "both", "dry_run"])]
+    pub elf: Option<String>,
+
     /// Show what would happen without doing it.
     #[arg(long)]
     pub dry_run: bool,

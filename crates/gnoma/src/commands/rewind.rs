@@ -22,6 +22,10 @@ pub(super) async fn run(
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let project = project(args, around)?;
+    if let Some(elf) = &how.elf {
+        let session = how.which.session.as_deref();
+        return done(gnoma_host::rewind_elf(&project, session, elf).await?);
+    }
     let to = how.count().map_or_else(|| Target::Checkpoint(how.to.clone()), Target::Turns);
     let part = match (how.files, how.conversation, how.both) {
         (true, _, _) => Part::Files,

@@ -12,6 +12,8 @@ mod claude;
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
+mod elf_copies;
+#[cfg(test)]
 mod elfs;
 #[cfg(test)]
 mod extend;

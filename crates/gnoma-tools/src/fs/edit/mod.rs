@@ -67,6 +67,7 @@ pub(super) fn spec() -> ToolSpec {
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &EditArguments, cx: &ToolCx) -> FileAnswer {
+    let _lease = shared.lease(cx, &arguments.path)?;
     let _sole = shared.sole_writer();
     let plan = PlannedEdit::of(shared, arguments, cx)?;
     atomic::replace(&plan.target, &plan.applied.content, shared.umask, &cx.stop)?;

@@ -229,6 +229,13 @@ fn going_back_asks_what_is_to_be_taken_back() {
 }
 
 #[test]
+fn the_changes_of_one_elf_are_taken_back_by_its_name() {
+    let mut scene = Scene::new();
+    scene.send("/rewind elf smith");
+    assert_eq!(scene.next(), Some(Request::RewindElf { name: "smith".to_owned() }));
+}
+
+#[test]
 fn what_fills_the_window_is_right_after_a_redo() {
     let mut scene = Scene::new();
     scene.send("/redo");

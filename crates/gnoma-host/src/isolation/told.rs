@@ -1,0 +1,79 @@
+//! What is said of a merge, to the parent's model and to people. Pure.
+
+use std::path::PathBuf;
+
+use gnoma_core::{cut, tool::ChildMerge};
+use gnoma_store::checkpoint::{Merge, MergeConflict};
+
+/// Paths that are named of each kind.
+const MAX_NAMED: usize = 20;
+/// Bytes of the sides of all conflicts together.
+const MAX_SIDES_BYTES: usize = 64 << 10;
+/// Bytes of the diff of what was not merged.
+const MAX_DIFF_BYTES: usize = 256 << 10;
+
+/// What became of the changes of an elf.
+pub(super) fn merge(merge: Merge) -> ChildMerge {
+    match merge {
+        Merge::Nothing { ignored } => {
+            let told = format!("nothing to merge{}", left_out(&ignored));
+            ChildMerge { landed: true, told, report: String::new() }
+        }
+        Merge::Landed { paths, ignored, .. } => {
+            let told = format!("merged: {}{}", named(&paths), left_out(&ignored));
+            ChildMerge { landed: true, told, report: String::new() }
+        }
+        Merge::Conflict { conflicts, diff } => {
+            let paths: Vec<_> = conflicts.iter().map(|conflict| conflict.path.clone()).collect();
+            let told = format!("not merged, nothing was changed; conflicts: {}", named(&paths));
+            let report = format!("{}{}", sides(&conflicts), whole(&diff));
+            ChildMerge { landed: false, told, report }
+        }
+    }
+}
+
+/// Nothing was merged, for another reason than conflicts.
+pub(super) fn unmerged(why: &str, diff: &str) -> ChildMerge {
+    let told = format!("not merged, nothing was changed: {why}");
+    ChildMerge { landed: false, told, report: whole(diff) }
+}
+
+fn left_out(ignored: &[PathBuf]) -> String {
+    match ignored {
+        [] => String::new(),
+        ignored => format!("; left out, since version control ignores them: {}", named(ignored)),
+    }
+}
+
+fn named(paths: &[PathBuf]) -> String {
+    let names: Vec<_> =
+        paths.iter().take(MAX_NAMED).map(|path| path.display().to_string()).collect();
+    let more = paths.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.join(", "))
+}
+
+fn sides(conflicts: &[MergeConflict]) -> String {
+    let mut text = String::new();
+    for MergeConflict { path, why, text: sides } in conflicts {
+        text.push_str(&format!("{}: {why}\n{sides}", path.display()));
+        if text.len() > MAX_SIDES_BYTES {
+            text.truncate(cut::head(&text, MAX_SIDES_BYTES).len());
+            text.push_str("\n[the rest is left out]\n");
+            break;
+        }
+    }
+    text
+}
+
+/// All that the elf changed: nothing of it is anywhere else.
+fn whole(diff: &str) -> String {
+    let head = cut::head(diff, MAX_DIFF_BYTES);
+    match (head.is_empty(), diff.len() - head.len()) {
+        (true, _) => String::new(),
+        (false, 0) => format!("\nWhat it changed in its copy:\n{head}"),
+        (false, left) => {
+            format!("\nWhat it changed in its copy:\n{head}\n[{left} bytes more are left out]\n")
+        }
+    }
+}

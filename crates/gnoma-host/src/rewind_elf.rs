@@ -1,0 +1,83 @@
+//! Taking back what one elf changed in its copy of the project and was merged, and nothing else.
+
+use gnoma_core::store::SessionStore as _;
+use gnoma_store::checkpoint::{Error, SnapshotId, Without, Workspace};
+
+use crate::{
+    HostError, Project, Result, isolation,
+    past::{Past, refuse_in_incognito},
+    restore::{Done, Going, Outcome, named, note, summary, take, workspace},
+    unkept,
+};
+
+/// Takes back the newest merge of the elf `name` in a session, by a beginning of its id; in the newest by
+/// default.
+///
+/// # Errors
+/// Nothing of such an elf was merged, its files were changed again since, or files cannot be written.
+pub async fn rewind_elf(project: &Project, session: Option<&str>, name: &str) -> Result<Outcome> {
+    refuse_in_incognito(project, "rewind")?;
+    if unkept::is_meant(project, session) {
+        let workspace = unkept::workspace(project)?;
+        return Ok(Outcome::Done(taken_back(&workspace, name, &target(&workspace, name)?)?.0));
+    }
+    let past = Past::open(project)?;
+    let session = past.session(session).await?.id;
+    take(&past, &session).await?;
+    let path = past.path(&session, None).await?;
+    let workspace = workspace(project, &session)?;
+    let done = target(&workspace, name).and_then(|target| taken_back(&workspace, name, &target));
+    if let Ok((_, Some(before))) = &done {
+        let last = path.last().map(|last| last.id);
+        note(&past, &session, last, &path, Some(before)).await?;
+    }
+    past.store.release(session).await?;
+    Ok(Outcome::Done(done?.0))
+}
+
+/// Whether it can be taken back, as far as that is known before. Changes no files.
+///
+/// # Errors
+/// As [`rewind_elf`]'s.
+pub(crate) async fn check(project: &Project, session: &str, name: &str) -> Result<()> {
+    refuse_in_incognito(project, "rewind")?;
+    let past = Past::open(project)?;
+    let session = past.session(Some(session)).await?.id;
+    target(&workspace(project, &session)?, name).map(drop)
+}
+
+/// The state of the files without the elf's changes.
+fn target(workspace: &Workspace, name: &str) -> Result<SnapshotId> {
+    let Some(merged) = workspace.merged(&isolation::label(name))? else {
+        let text = format!("no changes of an elf `{name}` were merged in this session");
+        return Err(HostError::usage(text));
+    };
+    match workspace.without(&merged) {
+        Ok(Without::Target(target)) => Ok(target),
+        Ok(Without::Changed(paths)) => Err(HostError::usage(format!(
+            "the changes of elf `{name}` cannot be taken back alone: these files were changed again \
+             since, or taken back already:\n{}",
+            named(&paths)
+        ))),
+        Err(Error::Unknown(_)) => Err(HostError::usage(format!(
+            "the checkpoint from before the changes of elf `{name}` was deleted"
+        ))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn taken_back(
+    workspace: &Workspace,
+    name: &str,
+    target: &SnapshotId,
+) -> Result<(String, Option<SnapshotId>)> {
+    let text = format!("the changes of elf `{name}` are taken back\n");
+    match (Going { workspace, target, starts: &[] }).restore(true)? {
+        Done::Restored(restored) => {
+            let done = summary(&restored, "gnoma redo");
+            Ok((format!("{text}{done}undo this with `gnoma redo`\n"), Some(restored.before)))
+        }
+        Done::AsItWas => Ok((text, None)),
+        Done::Conflict(paths) => Err(HostError::usage(named(&paths))),
+    }
+}

@@ -1,0 +1,103 @@
+//! Changes to a stored tree, as a tree of their own, and the tree that they lead to.
+
+use std::collections::BTreeMap;
+
+use super::{
+    compare::load,
+    error::Error,
+    hash::Hash,
+    objects::Objects,
+    tree::{Item, Tree},
+    write::Batch,
+};
+
+/// The mode of folders that nobody has named and that something lies in.
+const FOLDER_MODE: u32 = 0o755;
+
+/// What becomes of one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Set {
+    /// A file or a link.
+    Put(Item),
+    /// Nothing; a folder stays while something else is in it.
+    Remove,
+    /// A folder of this mode.
+    Folder(u32),
+}
+
+/// What becomes of a name and of those below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Edit {
+    pub(super) set: Option<Set>,
+    below: BTreeMap<Vec<u8>, Self>,
+}
+
+impl Edit {
+    /// What becomes of a path below.
+    pub(super) fn at(&mut self, path: &[u8]) -> &mut Self {
+        let names = path.split(|byte| *byte == b'/');
+        names.fold(self, |edit, name| edit.below.entry(name.to_vec()).or_default())
+    }
+
+    /// Whether the path below becomes a folder.
+    pub(super) fn makes_folder(&self, path: &[u8]) -> bool {
+        let mut names = path.split(|byte| *byte == b'/');
+        let found = names.try_fold(self, |edit, name| edit.below.get(name));
+        found.is_some_and(|edit| matches!(edit.set, Some(Set::Folder(_))))
+    }
+
+    /// The tree that `tree` becomes.
+    pub(super) fn tree(
+        &self,
+        objects: &Objects,
+        batch: &Batch<'_>,
+        tree: Hash,
+    ) -> Result<Hash, Error> {
+        batch.put(&self.entries(objects, batch, Some(tree))?.encode())
+    }
+
+    fn entries(
+        &self,
+        objects: &Objects,
+        batch: &Batch<'_>,
+        tree: Option<Hash>,
+    ) -> Result<Tree, Error> {
+        let known = tree.map(|tree| load(objects, &tree)).transpose()?.unwrap_or_default();
+        let mut entries: BTreeMap<Vec<u8>, Item> = known.0.into_iter().collect();
+        for (name, edit) in &self.below {
+            match edit.item(objects, batch, entries.get(name))? {
+                Some(item) => drop(entries.insert(name.clone(), item)),
+                None => drop(entries.remove(name)),
+            }
+        }
+        Ok(Tree(entries.into_iter().collect()))
+    }
+
+    fn item(
+        &self,
+        objects: &Objects,
+        batch: &Batch<'_>,
+        old: Option<&Item>,
+    ) -> Result<Option<Item>, Error> {
+        let (tree, mode) = match old {
+            Some(Item::Folder { hash, mode }) => (Some(*hash), Some(*mode)),
+            Some(Item::File { .. } | Item::Link { .. } | Item::Unsaved) | None => (None, None),
+        };
+        let mode = match &self.set {
+            Some(Set::Put(item)) => return Ok(Some(item.clone())),
+            Some(Set::Remove) if mode.is_none() => return Ok(None),
+            Some(Set::Folder(mode)) => *mode,
+            Some(Set::Remove) | None => mode.unwrap_or(FOLDER_MODE),
+        };
+        let entries = self.entries(objects, batch, tree)?;
+        let is_wanted = match &self.set {
+            Some(Set::Remove) => false,
+            None => old.is_some(),
+            Some(Set::Put(_) | Set::Folder(_)) => true,
+        };
+        if entries.0.is_empty() && !is_wanted {
+            return Ok(None);
+        }
+        Ok(Some(Item::Folder { hash: batch.put(&entries.encode())?, mode }))
+    }
+}

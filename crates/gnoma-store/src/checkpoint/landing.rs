@@ -1,0 +1,367 @@
+//! Bringing what was done in a copy of the workspace back into it: all of it or nothing.
+//!
+//! What the files are to become is stored first, as a snapshot that says so. A process that is killed
+//! on the way leaves that snapshot, and whoever opens the workspace next finishes the merge. Files are
+//! replaced as a restore does it, each whole and only while it still is what was merged with; where
+//! somebody writes to one meanwhile, all is taken back and merged anew with what is there then.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
+
+use super::{
+    apply::{Apply, remove_unfinished},
+    compare::{compare, find, load},
+    error::{At, Error},
+    hash::Hash,
+    ignored::is_ignored,
+    left::LeftWhy,
+    lock,
+    made::Made,
+    merge::{MergeConflict, Planned, Sides, plan},
+    objects::hold,
+    places::replace,
+    record::Snapshot,
+    rules::OuterRules,
+    snapshot_id::SnapshotId,
+    tree::Item,
+    vault::Session,
+    workspace::{Scanned, Workspace, WorkspaceState},
+    write::Batch,
+};
+
+/// How often a merge is begun anew because somebody writes to its files.
+const MAX_TRIES: u32 = 5;
+
+/// The newest snapshots, among which the plan of a merge is that was killed.
+const MAX_LOOKED_AT: usize = 200;
+
+/// What became of a merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// The copy has no changes.
+    Nothing {
+        /// But for these, which version control ignores.
+        ignored: Vec<PathBuf>,
+    },
+    /// They are in the workspace.
+    Landed {
+        /// The files as they are now.
+        after: SnapshotId,
+        /// What changed.
+        paths: Vec<PathBuf>,
+        /// What the copy changed and version control ignores: it was left out.
+        ignored: Vec<PathBuf>,
+    },
+    /// Nothing was changed: both sides cannot be brought together.
+    Conflict {
+        /// Where.
+        conflicts: Vec<MergeConflict>,
+        /// What the copy changed, all of it, as a diff.
+        diff: String,
+    },
+}
+
+/// What taking back one merge leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Without {
+    /// Restoring this takes it back.
+    Target(SnapshotId),
+    /// These were changed again since.
+    Changed(Vec<PathBuf>),
+}
+
+impl Workspace {
+    /// Merges what was changed in `copy` since it was made of the snapshot `base`. `label` names the merge.
+    ///
+    /// # Errors
+    ///
+    /// The copy is gone, the vault cannot be written, or other programs go on writing to the same files
+    /// ([`Error::Busy`]). Nothing was changed then.
+    pub fn merge(&self, base: &SnapshotId, copy: &Self, label: &str) -> Result<Merge, Error> {
+        let theirs = copy.snapshot(label)?;
+        let mut state = self.state();
+        let session = self.vault.session()?;
+        let _alone = lock::alone(&self.restore_lock())?;
+        self.finish_merge(&mut state, &session)?;
+        self.vault.0.objects.refresh()?;
+        let base = self.get(base)?;
+        self.is_there(copy, &base, &theirs)?;
+        let root = copy.open_root()?;
+        let excludes = self.vault.0.options.excludes.as_deref();
+        let outer = OuterRules::read(&copy.root, excludes);
+        let is_left_out = |path: &[u8], is_folder| is_ignored(&root, &outer, path, is_folder);
+        for _ in 0..MAX_TRIES {
+            let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
+            let sides = Sides { base: base.tree, ours: now.tree, theirs: theirs.tree };
+            let (planned, tree) = self.planned(sides, &is_left_out)?;
+            let Planned { paths, conflicts, ignored, .. } = planned;
+            if !conflicts.is_empty() {
+                let diff = self.diff_of(copy, &base, &theirs)?;
+                return Ok(Merge::Conflict { conflicts, diff });
+            }
+            if tree == now.tree {
+                return Ok(Merge::Nothing { ignored });
+            }
+            if let Some(after) = self.land(&mut state, &session, (now, tree), label)? {
+                return Ok(Merge::Landed { after, paths, ignored });
+            }
+        }
+        Err(Error::Busy)
+    }
+
+    /// What was changed in `copy` since it was made of the snapshot `base`, as a diff.
+    ///
+    /// # Errors
+    ///
+    /// The copy is gone, or the vault cannot be written.
+    pub fn changed_in(&self, base: &SnapshotId, copy: &Self, label: &str) -> Result<String, Error> {
+        let theirs = copy.snapshot(label)?;
+        let base = self.get(base)?;
+        self.is_there(copy, &base, &theirs)?;
+        self.diff_of(copy, &base, &theirs)
+    }
+
+    /// Finishes a merge that was killed; gives what it was called. Whoever is merging now is left alone.
+    ///
+    /// # Errors
+    ///
+    /// The vault cannot be read or written.
+    pub fn recover(&self) -> Result<Option<String>, Error> {
+        if !self.merge_mark().exists() {
+            return Ok(None);
+        }
+        let mut state = self.state();
+        let session = self.vault.session()?;
+        let _alone = match lock::try_alone(&self.restore_lock()) {
+            Err(Error::Busy) => return Ok(None),
+            held => held?,
+        };
+        self.finish_merge(&mut state, &session)
+    }
+
+    /// The state that the files would have without the merge that led to `merged`.
+    ///
+    /// # Errors
+    ///
+    /// It was no merge, or the vault cannot be written.
+    pub fn without(&self, merged: &SnapshotId) -> Result<Without, Error> {
+        let mut state = self.state();
+        let session = self.vault.session()?;
+        let _alone = lock::alone(&self.restore_lock())?;
+        self.finish_merge(&mut state, &session)?;
+        self.vault.0.objects.refresh()?;
+        let after = self.get(merged)?;
+        let Made::Merged { before } = &after.made else {
+            return Err(Error::Unknown(merged.to_string()));
+        };
+        let before = self.get(before)?;
+        let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
+        let changed = self.changed_since(&before, &after, now.tree)?;
+        let sides = Sides { base: after.tree, ours: now.tree, theirs: before.tree };
+        let (planned, tree) = self.planned(sides, &|_, _| false)?;
+        let conflicts = planned.conflicts.into_iter().map(|conflict| conflict.path);
+        let mut in_the_way: BTreeSet<PathBuf> = conflicts.collect();
+        in_the_way.extend(changed);
+        if !in_the_way.is_empty() {
+            return Ok(Without::Changed(in_the_way.into_iter().collect()));
+        }
+        let made = Made::Planned { before: before.id };
+        let target = Scanned { tree, links: now.links };
+        Ok(Without::Target(self.record(&mut state, &after.label, made, target)?.id))
+    }
+
+    /// The newest merge of the session with that label.
+    ///
+    /// # Errors
+    ///
+    /// The vault cannot be read.
+    pub fn merged(&self, label: &str) -> Result<Option<SnapshotId>, Error> {
+        let own = self.own()?.into_iter().rev();
+        let mut merges = own.filter(|snapshot| matches!(snapshot.made, Made::Merged { .. }));
+        Ok(merges.find(|snapshot| snapshot.label == label).map(|snapshot| snapshot.id))
+    }
+
+    /// Held by the one who merges or restores.
+    pub(super) fn restore_lock(&self) -> PathBuf {
+        self.folder.join("restore.lock")
+    }
+
+    /// Finishes a merge that was killed, and says what it was called. What somebody else changed since
+    /// stays as it is, and is named.
+    pub(super) fn finish_merge(
+        &self,
+        state: &mut WorkspaceState,
+        session: &Session,
+    ) -> Result<Option<String>, Error> {
+        let Ok(mark) = std::fs::read_to_string(self.merge_mark()) else { return Ok(None) };
+        let finished = self.finish(state, session, &mark);
+        // What is not there any more will not be there the next time either: it is told once.
+        if matches!(finished, Ok(_) | Err(Error::Unknown(_) | Error::Damaged(_))) {
+            self.unmark_merge();
+        }
+        finished
+    }
+
+    fn finish(
+        &self,
+        state: &mut WorkspaceState,
+        session: &Session,
+        mark: &str,
+    ) -> Result<Option<String>, Error> {
+        self.vault.0.objects.refresh()?;
+        let ids = self.snapshots()?;
+        let newest = ids.iter().rev().take(MAX_LOOKED_AT).filter_map(|id| self.get(id).ok());
+        let mut of_mark = newest.filter(|snapshot| match &snapshot.made {
+            Made::Merged { before } | Made::Planned { before } => before.as_str() == mark,
+            Made::Asked | Made::BeforeRestore { .. } | Made::Restored { .. } => false,
+        });
+        // Where the newest of them says that it is done, nothing is left to do.
+        let Some(goal) = of_mark.next() else { return Ok(None) };
+        let Made::Planned { before } = &goal.made else { return Ok(None) };
+        let before = self.get(before)?;
+        let now = self.scan(state, session, &AtomicBool::new(false))?;
+        remove_unfinished(&self.open_root()?, &state.known);
+        let sides = Sides { base: before.tree, ours: now.tree, theirs: goal.tree };
+        let (planned, tree) = self.planned(sides, &|_, _| false)?;
+        self.apply(state, tree)?;
+        self.completed(state, session, &goal, &before.id)?;
+        let left = planned.conflicts.iter().map(|conflict| conflict.path.display().to_string());
+        let left: Vec<_> = left.collect();
+        Ok(Some(match left.is_empty() {
+            true => goal.label,
+            false => {
+                format!("{} (but for what was changed since: {})", goal.label, left.join(", "))
+            }
+        }))
+    }
+
+    /// Makes the files what was merged. `None`: somebody wrote to one of them, and all is as it was.
+    fn land(
+        &self,
+        state: &mut WorkspaceState,
+        session: &Session,
+        (now, tree): (Scanned, Hash),
+        label: &str,
+    ) -> Result<Option<SnapshotId>, Error> {
+        let before = self.record(state, &format!("before merging {label}"), Made::Asked, now)?;
+        let goal = Scanned { tree, links: now.links };
+        let made = Made::Planned { before: before.id.clone() };
+        let sync = self.vault.0.options.durable;
+        let mark = before.id.as_str().as_bytes();
+        replace(&self.vault.0.objects.places, &self.merge_mark(), mark, sync)?;
+        let goal = self.record(state, label, made, goal)?;
+        if self.apply(state, tree)? {
+            let after = self.completed(state, session, &goal, &before.id)?;
+            self.unmark_merge();
+            return Ok(Some(after));
+        }
+        let now = self.scan(state, session, &AtomicBool::new(false))?;
+        let back = Sides { base: tree, ours: now.tree, theirs: before.tree };
+        let (_, tree) = self.planned(back, &|_, _| false)?;
+        self.apply(state, tree)?;
+        self.forget_plan(&goal.id);
+        self.unmark_merge();
+        Ok(None)
+    }
+
+    /// Writes down that the files have become what was planned.
+    fn completed(
+        &self,
+        state: &mut WorkspaceState,
+        session: &Session,
+        goal: &Snapshot,
+        before: &SnapshotId,
+    ) -> Result<SnapshotId, Error> {
+        let now = self.scan(state, session, &AtomicBool::new(false))?;
+        let made = Made::Merged { before: before.clone() };
+        let after = self.record(state, &goal.label, made, now)?.id;
+        self.forget_plan(&goal.id);
+        Ok(after)
+    }
+
+    /// What a merge does, and the tree that it leads to where nothing is at odds.
+    fn planned(
+        &self,
+        sides: Sides,
+        is_left_out: &dyn Fn(&[u8], bool) -> bool,
+    ) -> Result<(Planned, Hash), Error> {
+        let inner = &*self.vault.0;
+        let batch = Batch::new(&inner.objects, inner.options.durable);
+        let planned = plan(&inner.objects, &batch, sides, is_left_out)?;
+        let tree = planned.edits.tree(&inner.objects, &batch, sides.ours)?;
+        let added_bytes = batch.finish()?;
+        hold(&inner.size).add(added_bytes);
+        Ok((planned, tree))
+    }
+
+    /// Makes the files, which are as they are known, what `tree` says; gives whether all of them are.
+    fn apply(&self, state: &WorkspaceState, tree: Hash) -> Result<bool, Error> {
+        let (forced, root) = (BTreeSet::new(), self.open_root()?);
+        let mut apply = Apply::new(&self.vault.0.objects, &forced);
+        apply.run(&root, &state.known, tree)?;
+        let left = apply.finish(&root).left;
+        Ok(left.iter().all(|left| left.why == LeftWhy::NotKept))
+    }
+
+    /// Fails where nothing is left in the copy: somebody has cleaned up there, and it says nothing.
+    fn is_there(&self, copy: &Self, base: &Snapshot, theirs: &Snapshot) -> Result<(), Error> {
+        let is_empty =
+            |tree: Hash| Ok::<_, Error>(load(&self.vault.0.objects, &tree)?.0.is_empty());
+        if is_empty(theirs.tree)? && !is_empty(base.tree)? {
+            return Err(io::Error::from(io::ErrorKind::NotFound)).at("read", &copy.root);
+        }
+        Ok(())
+    }
+
+    /// What of a merge was changed again since.
+    fn changed_since(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        now: Hash,
+    ) -> Result<Vec<PathBuf>, Error> {
+        use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+        let objects = &self.vault.0.objects;
+        let mut merged = Vec::new();
+        compare(objects, Some(before.tree), Some(after.tree), &mut |path, _, item| {
+            if !matches!(item, Some(Item::Folder { .. })) {
+                merged.push((path.to_vec(), item.cloned()));
+            }
+        })?;
+        let mut changed = Vec::new();
+        for (path, item) in merged {
+            let found = find(objects, now, &path)?;
+            let is_kept_folder = item.is_none() && matches!(found, Some(Item::Folder { .. }));
+            if found != item && !is_kept_folder {
+                changed.push(Path::new(OsStr::from_bytes(&path)).to_owned());
+            }
+        }
+        Ok(changed)
+    }
+
+    fn diff_of(&self, copy: &Self, base: &Snapshot, theirs: &Snapshot) -> Result<String, Error> {
+        let mut text = String::new();
+        for change in self.between(base.tree, theirs.tree)? {
+            text.push_str(&copy.diff(&change)?);
+        }
+        Ok(text)
+    }
+
+    fn merge_mark(&self) -> PathBuf {
+        self.folder.join("merging")
+    }
+
+    fn unmark_merge(&self) {
+        // A mark that stays has the next one look for a plan that is not there.
+        drop(std::fs::remove_file(self.merge_mark()));
+    }
+
+    fn forget_plan(&self, id: &SnapshotId) {
+        // One that stays is no state, and a later merge's mark finds its own plan first.
+        drop(std::fs::remove_file(self.records().join(id.as_str())));
+    }
+}

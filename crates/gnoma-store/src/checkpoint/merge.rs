@@ -1,0 +1,395 @@
+//! What becomes of the files where two sides went on from the same state. Decides and changes nothing but
+//! the objects that a merge adds.
+
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    fmt,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use gnoma_core::merge::{Clash, merged};
+
+use super::{
+    compare::{compare, find},
+    edit::{Edit, Set},
+    error::Error,
+    hash::Hash,
+    objects::Objects,
+    rules::is_rebuilt,
+    tree::Item,
+    write::Batch,
+};
+
+/// Largest file whose lines are merged.
+const MAX_MERGED_BYTES: u64 = 8 << 20;
+/// Longest that the lines of one file are compared before the stretches get coarse.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A NUL within this many bytes makes a file binary, as for git.
+const SNIFFED_BYTES: usize = 8_000;
+/// Bits of a mode that lend the owner's or group's rights.
+const LENDING_BITS: u32 = 0o6000;
+/// Bytes of the text that shows both sides of one file.
+const MAX_SHOWN_BYTES: usize = 16 << 10;
+
+/// Why the two sides of a path cannot be brought together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MergeClash {
+    /// The same lines, or lines beside each other.
+    Lines,
+    /// Contents that have no lines to merge.
+    Binary,
+    /// Permissions.
+    Mode,
+    /// Removed here, changed in the copy.
+    RemovedHere,
+    /// Changed here, removed in the copy.
+    RemovedThere,
+    /// New on both sides.
+    Added,
+    /// Renamed on both sides, to different names.
+    Renamed,
+    /// A file, a link or a folder took the place of something else.
+    Kind,
+    /// Something that is not kept, such as a file that is too large.
+    NotKept,
+}
+
+impl fmt::Display for MergeClash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lines => "both changed the same lines",
+            Self::Binary => "both changed it, and it has no lines that could be merged",
+            Self::Mode => "both changed its permissions",
+            Self::RemovedHere => "it was removed in the project and changed in the copy",
+            Self::RemovedThere => "it was changed in the project and removed in the copy",
+            Self::Added => "both added it, with different contents",
+            Self::Renamed => "both renamed it, to different names",
+            Self::Kind => "on one side a file, a link or a folder took the place of something else",
+            Self::NotKept => "it is too large or no regular file, so it cannot be merged",
+        })
+    }
+}
+
+/// A path whose two sides cannot be brought together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergeConflict {
+    /// Where, relative to the workspace.
+    pub path: PathBuf,
+    /// Why.
+    pub why: MergeClash,
+    /// Both sides of what is at odds, where they can be shown.
+    pub text: String,
+}
+
+/// The state that both sides began with, and what each made of it.
+#[derive(Clone, Copy)]
+pub(super) struct Sides {
+    pub(super) base: Hash,
+    pub(super) ours: Hash,
+    pub(super) theirs: Hash,
+}
+
+/// What a merge does.
+#[derive(Default)]
+pub(super) struct Planned {
+    pub(super) edits: Edit,
+    /// What changes, folders aside.
+    pub(super) paths: Vec<PathBuf>,
+    pub(super) conflicts: Vec<MergeConflict>,
+    /// What the copy changed and version control ignores: it is not merged.
+    pub(super) ignored: Vec<PathBuf>,
+}
+
+/// Items of one path: as they were, as they are here, and in the copy.
+#[derive(Clone, Copy)]
+struct Three<'a> {
+    base: Option<&'a Item>,
+    ours: Option<&'a Item>,
+    theirs: Option<&'a Item>,
+}
+
+/// What is decided about a path.
+enum Decided {
+    /// It stays as it is here.
+    Nothing,
+    Set(Set),
+    Clash(MergeClash, String),
+}
+
+/// What is to be done to `ours` so that it has the changes of `theirs`.
+pub(super) fn plan(
+    objects: &Objects,
+    batch: &Batch<'_>,
+    sides: Sides,
+    is_ignored: &dyn Fn(&[u8], bool) -> bool,
+) -> Result<Planned, Error> {
+    let mut changes = Vec::new();
+    compare(objects, Some(sides.base), Some(sides.theirs), &mut |path, before, after| {
+        changes.push((path.to_vec(), before.cloned(), after.cloned()));
+    })?;
+    let mut planned = Planned::default();
+    let merging = Merging { objects, batch };
+    for (path, base, theirs) in &changes {
+        let items = [base.as_ref(), theirs.as_ref()];
+        if is_passed_over(path, items) {
+            continue;
+        }
+        let is_folder = items.into_iter().flatten().all(|item| matches!(item, Item::Folder { .. }));
+        if is_ignored(path, is_folder) {
+            planned.ignored.extend((!is_folder).then(|| shown(path)));
+            continue;
+        }
+        let ours = find(objects, sides.ours, path)?;
+        let three = Three { base: base.as_ref(), ours: ours.as_ref(), theirs: theirs.as_ref() };
+        let decided = match merging.is_blocked(sides.ours, path, &planned.edits)? {
+            true if three.theirs.is_none() => Decided::Nothing,
+            true => Decided::Clash(MergeClash::Kind, String::new()),
+            false => merging.decide(three)?,
+        };
+        planned.add(path, decided, is_folder);
+    }
+    merging.renames(sides, &changes, &mut planned)?;
+    Ok(planned)
+}
+
+/// Whether a change is none of a merge's business: what was not kept is missing in a copy, and what can be
+/// built again is each side's own.
+fn is_passed_over(path: &[u8], [base, theirs]: [Option<&Item>; 2]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    match (base, theirs) {
+        (Some(Item::Unsaved), None | Some(Item::Unsaved)) => true,
+        (None, Some(Item::Unsaved)) => is_rebuilt(name),
+        _ => false,
+    }
+}
+
+impl Planned {
+    fn add(&mut self, path: &[u8], decided: Decided, is_folder: bool) {
+        match decided {
+            Decided::Nothing => {}
+            Decided::Set(set) => {
+                self.edits.at(path).set = Some(set);
+                self.paths.extend((!is_folder).then(|| shown(path)));
+            }
+            Decided::Clash(why, text) => {
+                let path = shown(path);
+                // What lies below is at odds for the same reason.
+                if !self.conflicts.iter().any(|known| path.starts_with(&known.path)) {
+                    self.conflicts.push(MergeConflict { path, why, text });
+                }
+            }
+        }
+    }
+}
+
+/// A merge at work.
+struct Merging<'a> {
+    objects: &'a Objects,
+    batch: &'a Batch<'a>,
+}
+
+impl Merging<'_> {
+    /// Whether a folder on the way to the path is something else here, and does not become a folder.
+    fn is_blocked(&self, ours: Hash, path: &[u8], edits: &Edit) -> Result<bool, Error> {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        for (end, _) in ends {
+            let above = path.get(..end).unwrap_or_default();
+            match find(self.objects, ours, above)? {
+                Some(Item::Folder { .. }) => {}
+                None => return Ok(false),
+                Some(_) => return Ok(!edits.makes_folder(above)),
+            }
+        }
+        Ok(false)
+    }
+
+    fn decide(&self, three: Three<'_>) -> Result<Decided, Error> {
+        use MergeClash::{Added, Kind, NotKept, RemovedHere, RemovedThere};
+        let Three { base, ours, theirs } = three;
+        let clash = |why| Decided::Clash(why, String::new());
+        let is_folder = |item: Option<&Item>| matches!(item, Some(Item::Folder { .. }));
+        if ours == theirs {
+            return Ok(Decided::Nothing);
+        }
+        if [ours, theirs].contains(&Some(&Item::Unsaved)) {
+            return Ok(clash(NotKept));
+        }
+        if [base, ours, theirs].into_iter().any(is_folder) {
+            return Ok(folders(three));
+        }
+        if base == ours {
+            return Ok(Decided::Set(theirs.map_or(Set::Remove, |theirs| Set::Put(plain(theirs)))));
+        }
+        Ok(match (base, ours, theirs) {
+            (Some(_), None, Some(_)) => clash(RemovedHere),
+            (Some(_), Some(_), None) => clash(RemovedThere),
+            (Some(Item::File { .. }), Some(Item::File { .. }), Some(Item::File { .. })) => {
+                self.contents(three)?
+            }
+            (None, Some(Item::File { .. }), Some(Item::File { .. })) => {
+                match self.contents(three)? {
+                    Decided::Clash(_, text) => Decided::Clash(Added, text),
+                    decided @ (Decided::Nothing | Decided::Set(_)) => decided,
+                }
+            }
+            _ => clash(Kind),
+        })
+    }
+
+    /// Merges two files; without one that was before they can only be alike.
+    fn contents(&self, Three { base, ours, theirs }: Three<'_>) -> Result<Decided, Error> {
+        let parts = |item: Option<&Item>| match item {
+            Some(Item::File { hash, mode, size }) => Some((*hash, *mode, *size)),
+            _ => None,
+        };
+        let (Some((our, our_mode, our_size)), Some((their, their_mode, their_size))) =
+            (parts(ours), parts(theirs))
+        else {
+            return Ok(Decided::Clash(MergeClash::Kind, String::new()));
+        };
+        let was = parts(base);
+        let mode = match was {
+            _ if our_mode == their_mode => our_mode,
+            Some((_, was, _)) if was == their_mode => our_mode,
+            Some((_, was, _)) if was == our_mode => their_mode,
+            _ => return Ok(Decided::Clash(MergeClash::Mode, String::new())),
+        };
+        let file = |hash, size| Decided::Set(Set::Put(plain(&Item::File { hash, mode, size })));
+        match was {
+            _ if our == their => return Ok(file(our, our_size)),
+            Some((was, ..)) if was == their => return Ok(file(our, our_size)),
+            Some((was, ..)) if was == our => return Ok(file(their, their_size)),
+            _ => {}
+        }
+        let text = |hash, size| self.text(hash, size);
+        let was = was.map_or(Ok(Some(String::new())), |(was, _, size)| text(was, size))?;
+        let (Some(was), Some(our), Some(their)) =
+            (was, text(our, our_size)?, text(their, their_size)?)
+        else {
+            return Ok(Decided::Clash(MergeClash::Binary, String::new()));
+        };
+        match merged(&was, &our, &their, Some(Instant::now() + PATIENCE)) {
+            Ok(text) => Ok(file(self.batch.put(text.as_bytes())?, text.len() as u64)),
+            Err(clashes) => Ok(Decided::Clash(MergeClash::Lines, both_sides(&clashes))),
+        }
+    }
+
+    /// `None` for what has no lines.
+    fn text(&self, hash: Hash, size: u64) -> Result<Option<String>, Error> {
+        if size > MAX_MERGED_BYTES {
+            return Ok(None);
+        }
+        let bytes = self.objects.read(&hash)?;
+        let is_binary = bytes.iter().take(SNIFFED_BYTES).any(|byte| *byte == 0);
+        Ok(String::from_utf8(bytes).ok().filter(|_| !is_binary))
+    }
+
+    /// A file that both sides gave another name: by itself neither is at odds with anything, and both
+    /// would stay.
+    fn renames(
+        &self,
+        sides: Sides,
+        changes: &[(Vec<u8>, Option<Item>, Option<Item>)],
+        planned: &mut Planned,
+    ) -> Result<(), Error> {
+        let mut new_here: HashMap<Hash, Vec<u8>> = HashMap::new();
+        let mut gone_here: HashMap<Vec<u8>, ()> = HashMap::new();
+        compare(
+            self.objects,
+            Some(sides.base),
+            Some(sides.ours),
+            &mut |path, before, after| match (before, after) {
+                (None, Some(Item::File { hash, .. })) => {
+                    new_here.insert(*hash, path.to_vec());
+                }
+                (Some(_), None) => drop(gone_here.insert(path.to_vec(), ())),
+                _ => {}
+            },
+        )?;
+        let new_there: HashMap<Hash, &[u8]> = changes
+            .iter()
+            .filter_map(|(path, base, theirs)| match (base, theirs) {
+                (None, Some(Item::File { hash, .. })) => Some((*hash, path.as_slice())),
+                _ => None,
+            })
+            .collect();
+        for (path, base, theirs) in changes {
+            let (Some(Item::File { hash, .. }), None) = (base, theirs) else { continue };
+            let names = new_here.get(hash).zip(new_there.get(hash));
+            let Some((here, there)) = names.filter(|_| gone_here.contains_key(path)) else {
+                continue;
+            };
+            if here.as_slice() != *there {
+                let name = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+                let text =
+                    format!("in the project `{}`, in the copy `{}`\n", name(here), name(there));
+                planned.add(path, Decided::Clash(MergeClash::Renamed, text), false);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The item without bits that lend rights.
+fn plain(item: &Item) -> Item {
+    match item {
+        Item::File { hash, mode, size } => {
+            Item::File { hash: *hash, mode: mode & !LENDING_BITS, size: *size }
+        }
+        item => item.clone(),
+    }
+}
+
+/// What is decided where a folder is among the items, which are all kept and not alike on both sides.
+fn folders(Three { base, ours, theirs }: Three<'_>) -> Decided {
+    let clash = |why| Decided::Clash(why, String::new());
+    let mode = |item: Option<&Item>| match item {
+        Some(Item::Folder { mode, .. }) => Some(*mode),
+        _ => None,
+    };
+    match (mode(base), mode(ours), mode(theirs)) {
+        (Some(was), Some(our), Some(their)) if our != their => {
+            if was == our {
+                Decided::Set(Set::Folder(their))
+            } else {
+                clash(MergeClash::Mode)
+            }
+        }
+        // What is in them is looked at by itself.
+        (_, Some(_), Some(_)) => Decided::Nothing,
+        (Some(_), Some(_), None) if theirs.is_none() => Decided::Set(Set::Remove),
+        (Some(_), None, Some(_)) if ours.is_none() => clash(MergeClash::RemovedHere),
+        (None, None, Some(their)) if base == ours => Decided::Set(Set::Folder(their)),
+        _ => clash(MergeClash::Kind),
+    }
+}
+
+/// The stretches that are at odds, with the marks that people know.
+fn both_sides(clashes: &[Clash]) -> String {
+    let mut text = String::new();
+    for Clash { line, base, ours, theirs } in clashes {
+        let ended = |part: &str| match part.is_empty() || part.ends_with('\n') {
+            true => part.to_owned(),
+            false => format!("{part}\n"),
+        };
+        text.push_str(&format!(
+            "line {line}:\n<<<<<<< the project now\n{}||||||| before\n{}=======\n{}>>>>>>> the copy\n",
+            ended(ours),
+            ended(base),
+            ended(theirs)
+        ));
+        if text.len() > MAX_SHOWN_BYTES {
+            text.truncate(text.floor_char_boundary(MAX_SHOWN_BYTES));
+            text.push_str("\n[the rest is left out]\n");
+            break;
+        }
+    }
+    text
+}
+
+fn shown(path: &[u8]) -> PathBuf {
+    OsStr::from_bytes(path).into()
+}

@@ -1,0 +1,200 @@
+//! Who of a session and its elfs changes which file, so that two of them do not work on the same at once.
+//!
+//! Whoever writes a file has it for a while, or until it ends. Another one waits a little and is then told
+//! who has it. An elf may take what those above it have: it works for them. That a file is as it was read is
+//! looked at all the same.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio_util::sync::CancellationToken;
+
+use super::Refusal;
+
+/// How long a file is somebody's after it was written.
+const HELD: Duration = Duration::from_secs(60);
+/// How long another one waits for it.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often is looked whether the call was stopped.
+const LOOK: Duration = Duration::from_millis(100);
+/// Files that are held at once; where there are more, the oldest are let go.
+const MAX_HELD: usize = 1_000;
+
+/// The files that a session and its elfs are changing.
+#[derive(Default)]
+struct LeaseTable {
+    held: Mutex<HashMap<PathBuf, Lease>>,
+    /// Something was let go.
+    freed: Condvar,
+    last: AtomicU64,
+}
+
+struct Lease {
+    by: u64,
+    shown: String,
+    /// `None`: it is being written.
+    since: Option<Instant>,
+}
+
+impl LeaseTable {
+    fn held(&self) -> MutexGuard<'_, HashMap<PathBuf, Lease>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One of a session and its elfs, as a holder of files.
+#[derive(Clone)]
+pub struct FileHolder {
+    table: Arc<LeaseTable>,
+    own: u64,
+    above: Vec<u64>,
+    shown: String,
+    patience: Duration,
+}
+
+impl fmt::Debug for FileHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileHolder").field("own", &self.own).finish_non_exhaustive()
+    }
+}
+
+impl Default for FileHolder {
+    /// A session that nobody has started.
+    fn default() -> Self {
+        let shown = "the agent that started the elfs".to_owned();
+        Self { table: Arc::default(), own: 0, above: Vec::new(), shown, patience: PATIENCE }
+    }
+}
+
+impl FileHolder {
+    /// An elf of this one.
+    #[must_use]
+    pub fn elf(&self, name: &str) -> Self {
+        let own = self.table.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let above = self.above.iter().copied().chain([self.own]).collect();
+        let (table, shown) = (Arc::clone(&self.table), format!("elf `{name}`"));
+        Self { table, own, above, shown, patience: self.patience }
+    }
+
+    /// Takes a file to write it, as soon as nobody else has it. Blocks.
+    pub(super) fn take(
+        &self,
+        path: &Path,
+        name: &str,
+        stop: &CancellationToken,
+    ) -> Result<Writing<'_>, Refusal> {
+        let until = Instant::now() + self.patience;
+        let mut held = self.table.held();
+        while let Some(holder) = held.get(path).and_then(|lease| self.hindered(lease)) {
+            if stop.is_cancelled() {
+                return Err(Refusal::Stopped("nothing was written".to_owned()));
+            }
+            if Instant::now() >= until {
+                return Err(Refusal::Failed(format!(
+                    "{holder} is changing `{name}` at the moment; nothing was written. Do something else \
+                     first and read the file again before you change it, or leave it to the other one"
+                )));
+            }
+            let freed = self.table.freed.wait_timeout(held, LOOK.min(self.patience));
+            held = freed.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if held.len() >= MAX_HELD {
+            held.retain(|_, lease| lease.since.is_none_or(|since| since.elapsed() < HELD));
+        }
+        if held.len() < MAX_HELD || held.contains_key(path) {
+            let lease = Lease { by: self.own, shown: self.shown.clone(), since: None };
+            held.insert(path.to_owned(), lease);
+        }
+        Ok(Writing { holder: self, path: path.to_owned() })
+    }
+
+    /// Who keeps this one from writing, if anybody does.
+    fn hindered(&self, lease: &Lease) -> Option<String> {
+        let is_over = lease.since.is_some_and(|since| since.elapsed() >= HELD);
+        let is_above = lease.since.is_some() && self.above.contains(&lease.by);
+        (lease.by != self.own && !is_over && !is_above).then(|| lease.shown.clone())
+    }
+
+    /// Lets all go.
+    pub(super) fn end(&self) {
+        self.table.held().retain(|_, lease| lease.by != self.own);
+        self.table.freed.notify_all();
+    }
+}
+
+/// A file that is being written.
+pub(super) struct Writing<'a> {
+    holder: &'a FileHolder,
+    path: PathBuf,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        let mut held = self.holder.table.held();
+        let own = held.get_mut(&self.path).filter(|lease| lease.by == self.holder.own);
+        if let Some(lease) = own {
+            lease.since = Some(Instant::now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn family() -> (FileHolder, FileHolder, FileHolder) {
+        let parent = FileHolder { patience: Duration::from_millis(300), ..FileHolder::default() };
+        let (one, two) = (parent.elf("one"), parent.elf("two"));
+        (parent, one, two)
+    }
+
+    fn try_take(holder: &FileHolder) -> Result<(), Refusal> {
+        holder.take(Path::new("/w/a"), "a", &CancellationToken::new()).map(drop)
+    }
+
+    #[test]
+    fn a_second_writer_is_told_who_has_the_file_until_that_one_ends() {
+        let (parent, one, two) = family();
+        try_take(&one).unwrap();
+        try_take(&one).unwrap();
+        for other in [&two, &parent] {
+            let Err(Refusal::Failed(why)) = try_take(other) else { panic!() };
+            assert!(why.starts_with("elf `one` is changing `a` at the moment"), "{why}");
+        }
+        one.end();
+        try_take(&two).unwrap();
+    }
+
+    #[test]
+    fn a_second_writer_waits_a_little() {
+        let (_, one, two) = family();
+        try_take(&one).unwrap();
+        let waiting = thread::spawn(move || try_take(&two));
+        thread::sleep(Duration::from_millis(50));
+        one.end();
+        waiting.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn an_elf_takes_what_those_above_it_have_but_not_while_they_write() {
+        let (parent, one, _) = family();
+        let stop = CancellationToken::new();
+        let writing = parent.take(Path::new("/w/a"), "a", &stop).unwrap();
+        assert!(try_take(&one).is_err());
+        drop(writing);
+        try_take(&one.elf("below")).unwrap();
+        stop.cancel();
+        let stopped = one.take(Path::new("/w/a"), "a", &stop).map(drop);
+        assert_eq!(stopped, Err(Refusal::Stopped("nothing was written".to_owned())));
+    }
+}

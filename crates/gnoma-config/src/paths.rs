@@ -1,8 +1,9 @@
 //! Where configuration lies, and reading it.
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io::{self, Read as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -46,12 +47,22 @@ pub fn project_root(cwd: &Path, config_dir: &Path) -> Option<PathBuf> {
     let is_root = |folder: &Path| {
         ROOT_MARKS.iter().any(|mark| {
             let mark = folder.join(mark);
-            mark.exists() && !is_same(&mark, config_dir)
+            mark.exists() && !is_stand_in(&mark) && !is_same(&mark, config_dir)
         })
     };
     cwd.ancestors()
         .find(|folder| !is_same(folder, config_dir) && is_root(folder))
         .map(Path::to_path_buf)
+}
+
+/// Whether it is a folder that the sandbox of a running program has put in the place of something absent.
+/// No other folder has such a mode.
+fn is_stand_in(mark: &Path) -> bool {
+    const MODES: u32 = 0o7777;
+    const OF_STAND_INS: u32 = 0o1700;
+    let is_one =
+        |facts: Metadata| facts.is_dir() && facts.permissions().mode() & MODES == OF_STAND_INS;
+    mark.symlink_metadata().is_ok_and(is_one)
 }
 
 fn is_same(left: &Path, right: &Path) -> bool {
@@ -104,6 +115,11 @@ mod tests {
         assert_eq!(root("outer"), Some(home.join("outer")));
         assert_eq!(root("outer/inner/deep"), Some(home.join("outer/inner")));
         assert_eq!(root(".config/gnoma"), None);
+        // What the sandbox of a running program shows in place of an absent one is none.
+        let stand_in = home.join("outer/inner/deep/.git");
+        fs::create_dir(&stand_in).unwrap();
+        fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o1700)).unwrap();
+        assert_eq!(root("outer/inner/deep"), Some(home.join("outer/inner")));
     }
 
     #[test]

@@ -31,16 +31,6 @@ const MAX_ID_BYTES: usize = 1 << 10;
 const MAX_ASKED: usize = 64;
 /// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
-const MICRO: f64 = 1e6;
-
-/// What an agent has told of what it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// Tokens of the turn, where it told.
-    pub usage: Option<Usage>,
-    /// Micro-dollars of all its turns, where it told.
-    pub micro_usd: Option<u64>,
-}
 
 /// What an agent says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,8 +51,8 @@ pub enum AgentSaid {
     Ended(String, Box<AgentCall>),
     /// It asks for something, and waits.
     Asks(Wish),
-    /// Its turn is over.
-    Stopped(StopReason, Spent),
+    /// Its turn is over, and took so many tokens, where it told.
+    Stopped(StopReason, Option<Usage>),
     /// A request of ours failed.
     Failed(String),
 }
@@ -85,7 +75,6 @@ pub struct Conversation {
     calls: BTreeMap<String, AgentCall>,
     asked: VecDeque<WaitingWish>,
     stray: usize,
-    micro_usd: Option<u64>,
 }
 
 impl Conversation {
@@ -98,7 +87,6 @@ impl Conversation {
             calls: BTreeMap::new(),
             asked: VecDeque::new(),
             stray: 0,
-            micro_usd: None,
         };
         let params = json!({
             "protocolVersion": VERSION,
@@ -227,8 +215,7 @@ impl Conversation {
             OpenRequest::Prompt => {
                 self.calls.clear();
                 let usage = result.get("usage").map(usage);
-                let spent = Spent { usage, micro_usd: self.micro_usd };
-                Ok(AgentSaid::Stopped(stop(text(&result, "stopReason")), spent))
+                Ok(AgentSaid::Stopped(stop(text(&result, "stopReason")), usage))
             }
         }
     }
@@ -287,13 +274,6 @@ impl Conversation {
             "agent_thought_chunk" => Some(AgentSaid::Thought(clean(content()?))),
             "plan" => Some(AgentSaid::Plan(plan(update))),
             "tool_call" | "tool_call_update" => self.called(update),
-            "usage_update" => {
-                let cost = update.get("cost")?;
-                let amount = cost.get("amount")?.as_f64().filter(|amount| *amount >= 0.0)?;
-                let is_dollars = text(cost, "currency") == Some("USD");
-                self.micro_usd = is_dollars.then_some((amount * MICRO) as u64).or(self.micro_usd);
-                None
-            }
             _ => None,
         }
     }
@@ -369,11 +349,11 @@ mod tests {
         (said, lines.map(|line| serde_json::from_str(line).unwrap()).collect())
     }
 
-    fn answer(id: u64, result: Value) -> Value {
+    fn answer(id: u64, result: &Value) -> Value {
         json!({ "jsonrpc": "2.0", "id": id, "result": result })
     }
 
-    fn update(update: Value) -> Value {
+    fn update(update: &Value) -> Value {
         json!({ "jsonrpc": "2.0", "method": "session/update",
             "params": { "sessionId": "s", "update": update } })
     }
@@ -382,10 +362,10 @@ mod tests {
     fn talking() -> Conversation {
         let mut out = Vec::new();
         let mut it = Conversation::begin(&mut out);
-        let ready = heard(&mut it, &answer(1, json!({ "protocolVersion": 1 }))).0;
+        let ready = heard(&mut it, &answer(1, &json!({ "protocolVersion": 1 }))).0;
         assert_eq!(ready, Ok(Some(AgentSaid::Ready)));
         it.open_session("/w", &mut out);
-        let opened = heard(&mut it, &answer(2, json!({ "sessionId": "s" }))).0;
+        let opened = heard(&mut it, &answer(2, &json!({ "sessionId": "s" }))).0;
         assert_eq!(opened, Ok(Some(AgentSaid::Opened)));
         it.prompt("do it", &mut out);
         it
@@ -395,18 +375,14 @@ mod tests {
     fn a_turn_is_heard_to_its_end() {
         let mut it = talking();
         let chunk = |kind: &str, text: &str| {
-            update(json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
+            update(&json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
         };
         let text = heard(&mut it, &chunk("agent_message_chunk", "hi\u{7}")).0;
         assert_eq!(text, Ok(Some(AgentSaid::Text("hi".into()))));
-        let cost = json!({ "sessionUpdate": "usage_update", "used": 1, "size": 2,
-            "cost": { "amount": 0.25, "currency": "USD" } });
-        assert_eq!(heard(&mut it, &update(cost)).0, Ok(None));
         let end = json!({ "stopReason": "end_turn", "usage": { "inputTokens": 7 } });
-        let spent =
-            Spent { usage: Some(Usage { input: 7, ..Usage::default() }), micro_usd: Some(250_000) };
-        let stopped = heard(&mut it, &answer(3, end)).0;
-        assert_eq!(stopped, Ok(Some(AgentSaid::Stopped(StopReason::EndTurn, spent))));
+        let usage = Some(Usage { input: 7, ..Usage::default() });
+        let stopped = heard(&mut it, &answer(3, &end)).0;
+        assert_eq!(stopped, Ok(Some(AgentSaid::Stopped(StopReason::EndTurn, usage))));
         assert!(!it.is_in_turn());
     }
 
@@ -415,7 +391,7 @@ mod tests {
         let mut it = talking();
         heard(
             &mut it,
-            &update(json!({ "sessionUpdate": "tool_call", "toolCallId": "c",
+            &update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "c",
             "title": "Test", "kind": "execute", "rawInput": { "command": "make" } })),
         )
         .0

@@ -14,5 +14,5 @@ pub use self::{
     answer::{Answers, Wish},
     call::AgentCall,
     clean::clean,
-    conversation::{AgentSaid, Conversation, MAX_AGENT_LINE_BYTES, Spent},
+    conversation::{AgentSaid, Conversation, MAX_AGENT_LINE_BYTES},
 };

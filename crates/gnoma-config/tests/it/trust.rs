@@ -116,7 +116,8 @@ fn line_that_sets(path: &str, kind: Kind) -> String {
             let name = if identity.is_empty() || identity == field {
                 String::new()
             } else {
-                format!("{identity} = \"x/y\", ")
+                // Arms have a slash in theirs, and agents have none.
+                format!("{identity} = \"{}\", ", if identity == "id" { "x/y" } else { "x" })
             };
             format!("{list} = [{{ {name}{} = {value} }}]\n", field.replace('*', "k"))
         }

@@ -231,8 +231,8 @@ impl Talk {
             AgentSaid::Plan(plan) => self.plan(&plan),
             AgentSaid::Ended(id, call) => self.take_step(steps::did(id, call)),
             AgentSaid::Asks(wish) => self.take_step(steps::asked(wish)),
-            AgentSaid::Stopped(stop, spent) => {
-                self.out.extend(spent.usage.map(StreamEvent::Usage));
+            AgentSaid::Stopped(stop, usage) => {
+                self.out.extend(usage.map(StreamEvent::Usage));
                 self.stopped(stop);
             }
             AgentSaid::Failed(words) => return Err(self.failure(&format!("failed: {words}"))),

@@ -3,7 +3,8 @@
 // `cfg(test)` tells the lints that helpers are tests, too.
 #[cfg(test)]
 mod acp;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod agents;
 #[cfg(test)]
 mod ci;

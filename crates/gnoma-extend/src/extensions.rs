@@ -8,7 +8,7 @@ use std::{
 
 use gnoma_core::{
     Tool,
-    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, PromptPart},
+    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, PromptPart, SideModel},
     places::secret,
     session::PermissionMode,
     tool::BoxFuture,
@@ -292,6 +292,10 @@ impl Lifecycle for Extensions {
 
     fn kept(&self) -> Vec<String> {
         self.kept.texts()
+    }
+
+    fn lend(&self, model: Arc<dyn SideModel>) {
+        self.hooks.lend(model);
     }
 
     fn hooks_told(&self) -> Vec<String> {

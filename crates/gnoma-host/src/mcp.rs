@@ -10,6 +10,7 @@ use std::{
 use gnoma_config::{FileTrust, pin, settings::McpServer, trust::Store};
 use gnoma_core::{
     Secret, Tool,
+    info::CommandInfo,
     protocol::{ClientServer, Environment, ServerAddress},
 };
 use gnoma_engine::ToolUpdates;
@@ -22,7 +23,7 @@ use gnoma_tools::Sandbox;
 use tokio::task::JoinSet;
 
 pub use crate::mcp_edit::{NewServer, add, remove};
-use crate::{Folders as _, Project, guarding, plugins, session};
+use crate::{Folders as _, Notices, Project, guarding, plugins, session};
 
 /// The file in a project's folder that names servers, as other programs write it.
 const FILE: &str = ".mcp.json";
@@ -91,23 +92,45 @@ pub(crate) async fn open(project: &Project, window: Option<u32>) -> Option<Serve
     Some(servers)
 }
 
-/// Keeps the tools of a session as its servers have them: `own` are those besides.
+/// Keeps the tools of a session as its servers have them, `own` are those besides, and tells of their
+/// prompts.
 pub(crate) fn follow(
     servers: Servers,
     own: Vec<Arc<dyn Tool>>,
     updates: ToolUpdates,
+    notices: Notices,
 ) -> RunningServers {
     let mut offers = servers.offers(own);
+    let glance = servers.glance();
     let mut updating = JoinSet::new();
     updating.spawn(async move {
+        let mut told = Vec::new();
+        tell_prompts(&glance, &notices, &mut told);
         while let Some((change, tools)) = offers.next().await {
             if !updates.send(tools).await {
                 return;
             }
             offers.published(change);
+            tell_prompts(&glance, &notices, &mut told);
         }
     });
     RunningServers { _servers: servers, _updating: updating }
+}
+
+/// Tells of the prompts of all servers, where they are others than those that were told.
+fn tell_prompts(glance: &Glance, notices: &Notices, told: &mut Vec<CommandInfo>) {
+    let command = |ServerPrompt { name, hint, about }: ServerPrompt| CommandInfo {
+        name,
+        hint,
+        about,
+        origin: "mcp".to_owned(),
+    };
+    let all = glance.standings().into_iter().flat_map(|standing| standing.seen.prompts);
+    let prompts: Vec<CommandInfo> = all.map(command).collect();
+    if prompts != *told {
+        told.clone_from(&prompts);
+        notices.prompts(prompts);
+    }
 }
 
 /// The project's servers, none of them started, for who looks at them.

@@ -18,7 +18,7 @@ use super::{
 use crate::turn::Input;
 
 /// Points that may be told beside the conversation at once; more are not told.
-const MAX_BESIDE: usize = 32;
+pub(super) const MAX_BESIDE: usize = 32;
 /// How long the end of a session waits for what is said at it.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 

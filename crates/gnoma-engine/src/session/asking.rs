@@ -31,6 +31,11 @@ impl Session {
                 self.emit(Event::Notice { level, text }).await
             }
             ToolRequest::Ask { call, question, answer } => self.put(call, question, answer).await,
+            ToolRequest::AskModel(question, answer) => {
+                self.ask_model(question, answer);
+                Ok(())
+            }
+            ToolRequest::Paid(shares) => self.count_all_apart(shares).await,
             ToolRequest::Deliver(news) => self.take(Input::News(news)).await,
             ToolRequest::TakeBack(question) => {
                 self.pending.open.remove(&question);

@@ -28,6 +28,7 @@ mod room;
 mod router;
 mod routing;
 mod running;
+mod side_model;
 mod silence;
 mod spending;
 mod state;

@@ -27,6 +27,7 @@ mod resource;
 mod result;
 mod search;
 mod server;
+mod server_prompt;
 mod servers;
 mod tool;
 
@@ -39,7 +40,7 @@ pub use self::{
     oauth::Tokens,
     plugin::of_plugin,
     process::{Enclosure, Stderr, Surroundings},
-    prompts::ServerPrompt,
     server::{ServerFacts, ServerState, Tell},
+    server_prompt::ServerPrompt,
     servers::{Glance, Offers, ServerOptions, Servers, Standing},
 };

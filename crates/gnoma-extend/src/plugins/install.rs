@@ -248,7 +248,7 @@ pub fn overview(manifest: &Manifest, files: &PluginFiles) -> Vec<String> {
     let place = &manifest.place;
     let mut lines = Vec::new();
     let hooks = hooks::of_plugin(place);
-    lines.extend(hooks.hooks.iter().map(|hook| format!("hook {}: {}", hook.event, hook.command)));
+    lines.extend(hooks.hooks.iter().map(|hook| format!("hook {}: {}", hook.event, hook.shown())));
     // What variables hold is not known here, and not shown.
     let servers = mcp::of_plugin(place, &|name| Some(format!("${{{name}}}")));
     for server in &servers.servers {

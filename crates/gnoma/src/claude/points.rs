@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnoma_core::{
     CallId,
-    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
+    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, SideModel},
     session::PermissionMode,
     tool::BoxFuture,
 };
@@ -127,6 +127,10 @@ impl Lifecycle for Points {
 
     fn kept(&self) -> Vec<String> {
         self.added.kept()
+    }
+
+    fn lend(&self, model: Arc<dyn SideModel>) {
+        self.added.lend(model);
     }
 
     fn hooks_told(&self) -> Vec<String> {

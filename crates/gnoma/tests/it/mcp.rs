@@ -5,7 +5,10 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Run, World, calls, says};
+use crate::{
+    support::{Run, World, calls, says},
+    tui::Person,
+};
 
 /// Nothing outlives the program by more.
 const MAX_LINGER: Duration = Duration::from_secs(5);
@@ -319,4 +322,22 @@ async fn prompts_of_servers_are_commands() {
     let run = served.world.run(&["/mcp__fake__review"]).await;
     assert!(run.err.contains("needs `file`"), "{run:?}");
     assert_eq!(served.world.server.requests().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_of_servers_are_completed_with_their_arguments_also_before_a_server_is_started() {
+    let served = Served::with([]);
+    for _ in 0..2 {
+        let person = Person::ready(&served.world, &[]);
+        // The list comes while somebody types.
+        person.waits_until("the prompt", |person| {
+            person.types("\u{15}/mcp__f");
+            std::thread::sleep(Duration::from_millis(200));
+            person.sees().contains("mcp__fake__review")
+        });
+        assert!(person.sees().contains("[file] [how] · looks"), "{}", person.sees());
+        drop(person);
+        // What is known needs no server: the second time there is none any more.
+        fs::write(served.at("server.sh"), "exit 1").unwrap();
+    }
 }

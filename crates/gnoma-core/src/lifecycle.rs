@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     json::RawJson,
-    message::ToolCall,
+    message::{Message, ToolCall},
     session::PermissionMode,
     tool::{BoxFuture, ToolOutcome},
 };
@@ -279,6 +279,9 @@ pub trait Lifecycle: Send + Sync + fmt::Debug {
     fn kept(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// The session goes on with what was said before, as models get it. Said once, before any point.
+    fn resumed(&self, _history: &[Arc<Message>]) {}
 
     /// The session lends its models. Said once, before any point.
     fn lend(&self, _model: Arc<dyn SideModel>) {}

@@ -15,7 +15,7 @@ use gnoma_core::{
 };
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
-    Definition, Enclosure, Glance, ServerOptions, ServerOrigin, ServerPrompt, ServerReach,
+    Definition, Enclosure, Glance, Keyring, ServerOptions, ServerOrigin, ServerPrompt, ServerReach,
     ServerState, Servers, Standing, Surroundings, ToolMemory, check_server, limits::MAX_FILE_BYTES,
     of_plugin, read_file,
 };
@@ -143,6 +143,13 @@ pub fn idle(project: &Project) -> Servers {
 #[must_use]
 pub fn http(project: &Project) -> gnoma_net::Http {
     project.shared.http(&project.routing.network)
+}
+
+/// The person's keyring, for the tokens of servers.
+#[must_use]
+pub fn keyring(project: &Project) -> Option<Keyring> {
+    let variables: Vec<_> = project.environment().variables().clone().into_iter().collect();
+    Keyring::find(&variables)
 }
 
 fn options(project: &Project, definitions: Vec<Definition>, window: Option<u32>) -> ServerOptions {
@@ -355,6 +362,7 @@ fn surroundings(project: &Project) -> Surroundings {
     };
     Surroundings {
         state: (!project.is_incognito()).then(|| spec.environment.state_dir()),
+        keyring: keyring(project),
         http: http(project),
         cwd: spec.folder.clone(),
         environment: variables.map(|(name, value)| (name.clone(), value.clone())).collect(),

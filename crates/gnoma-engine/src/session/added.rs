@@ -26,6 +26,9 @@ impl Session {
     /// The session begins: whoever has something to say is asked beside it.
     pub(super) fn begin_additions(&mut self) {
         let is_resumed = !self.turn.history().is_empty();
+        if let Some(lifecycle) = self.added.lifecycle.as_ref().filter(|_| is_resumed) {
+            lifecycle.resumed(self.turn.conversation().1);
+        }
         let Some(lifecycle) = self.added.listening(PointKind::SessionStart) else { return };
         let (answer, started) = oneshot::channel();
         let said = lifecycle.at(Point::SessionStart { is_resumed }, self.gate.rights.mode());

@@ -14,6 +14,7 @@ mod catalog;
 mod conformance;
 mod definition;
 mod handler;
+mod keyring;
 pub mod limits;
 mod live;
 mod login;
@@ -35,6 +36,7 @@ pub use self::{
     approval::{ChangedTool, Described, ToolMemory},
     conformance::{Scenario, exercise},
     definition::{Definition, Read, ServerOrigin, ServerReach, read_file},
+    keyring::Keyring,
     login::login,
     naming::{PREFIX, check_server, tool as tool_name},
     oauth::Tokens,

@@ -11,7 +11,7 @@ use gnoma_core::diff::unified;
 use super::{
     manifest::{Manifest, check_name},
     pins::{PluginPins, PluginRecord},
-    source::{Fetched, Fetcher},
+    source::{Fetched, Fetcher, without_login},
     tree::{self, PluginFiles, PluginTree, TreeChange},
 };
 use crate::{
@@ -181,7 +181,7 @@ impl PluginInstaller {
     fn fetch(&self, source: &str) -> Result<(Fetched, Manifest), String> {
         let fetched = self.fetcher().fetch(source)?;
         let manifest = Manifest::read(&fetched.root, BroughtBy::User, fetched.otherwise.as_deref())
-            .map_err(|why| format!("`{source}`: {why}"))?;
+            .map_err(|why| format!("`{}`: {why}", without_login(source)))?;
         Ok((fetched, manifest))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    CallId,
+    CallId, Message,
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, SideModel},
     session::PermissionMode,
     tool::BoxFuture,
@@ -127,6 +127,10 @@ impl Lifecycle for Points {
 
     fn kept(&self) -> Vec<String> {
         self.added.kept()
+    }
+
+    fn resumed(&self, history: &[Arc<Message>]) {
+        self.added.resumed(history);
     }
 
     fn lend(&self, model: Arc<dyn SideModel>) {

@@ -20,7 +20,7 @@ pub use crate::trusted::trust;
 use crate::{
     Folders as _, Project, guarding,
     instructions::{self, Instructions},
-    plugins, session,
+    plugins,
 };
 
 /// The folder within the state folder where what is handed to hooks lies while they run.
@@ -59,7 +59,7 @@ fn reach(project: &Project) -> HookReach {
     let Project { spec, guard, routing, shared, firewall, .. } = project;
     let variables = spec.environment.variables();
     let is_key = |(name, value): &(&String, &String)| {
-        is_scrubbed(name) || session::is_key(&routing.provider, name, value)
+        is_scrubbed(name) || guarding::is_key(&routing.provider, name, value)
     };
     let firewall = Arc::clone(firewall);
     let closed = match guarding::privacy(routing.privacy) {

@@ -23,7 +23,7 @@ use gnoma_tools::Sandbox;
 use tokio::task::JoinSet;
 
 pub use crate::mcp_edit::{NewServer, add, remove};
-use crate::{Folders as _, Notices, Project, guarding, plugins, session};
+use crate::{Folders as _, Notices, Project, guarding, plugins};
 
 /// The file in a project's folder that names servers, as other programs write it.
 const FILE: &str = ".mcp.json";
@@ -346,7 +346,7 @@ fn read(path: &Path) -> std::io::Result<Option<String>> {
 fn surroundings(project: &Project) -> Surroundings {
     let Project { spec, guard, places, routing, .. } = project;
     let variables = spec.environment.variables().iter().filter(|(name, value)| {
-        !gnoma_sandbox::is_scrubbed(name) && !session::is_key(&routing.provider, name, value)
+        !gnoma_sandbox::is_scrubbed(name) && !guarding::is_key(&routing.provider, name, value)
     });
     let roots: Vec<_> = std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
     let enclosure = match guarding::sandbox(guard, places, spec, None) {

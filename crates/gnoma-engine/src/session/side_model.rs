@@ -1,23 +1,16 @@
 //! Models that are asked on behalf of what people added, beside the conversation: by whom the rules about
 //! arms allow to see it, on the session's account, and behind its firewall.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
     Content,
-    lifecycle::{SideModel, SideQuestion},
-    tool::{BoxFuture, ChildEnd, ChildLink, ChildTask, Parent, Spawner},
+    lifecycle::SideQuestion,
+    tool::{ChildEnd, ChildLink, ChildTask, Parent, Spawner},
 };
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::timeout,
-};
+use tokio::sync::oneshot;
 
-use super::{
-    added::MAX_BESIDE,
-    pending::{PendingRequests, ToolRequest},
-    state::Session,
-};
+use super::{added::MAX_BESIDE, model_port::SideAnswer, pending::ToolRequest, state::Session};
 use crate::{
     arm::Arm,
     routing::{
@@ -34,54 +27,13 @@ const LOOKING_TOOLS: [&str; 4] = ["fs.read", "fs.grep", "fs.glob", "fs.ls"];
 /// What it is called.
 const LOOKING_NAME: &str = "hook";
 
-type Answer = Result<String, String>;
-
-/// The way from what was added to its session.
-pub(super) struct ModelPort {
-    requests: mpsc::Sender<ToolRequest>,
-    can_look: bool,
-}
-
-impl ModelPort {
-    /// The way to the session of these requests. One that another has started starts none for hooks:
-    /// its hooks are the same, and so would theirs be.
-    pub(super) fn of(pending: &PendingRequests, is_child: bool) -> Self {
-        let can_look = !is_child && pending.starter().is_some();
-        Self { requests: pending.inlet(), can_look }
-    }
-}
-
-impl fmt::Debug for ModelPort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModelPort").field("can_look", &self.can_look).finish_non_exhaustive()
-    }
-}
-
-impl SideModel for ModelPort {
-    fn can_look(&self) -> bool {
-        self.can_look
-    }
-
-    fn ask(&self, question: SideQuestion) -> BoxFuture<'static, Answer> {
-        let requests = self.requests.clone();
-        Box::pin(async move {
-            let patience = question.patience;
-            let asked = async {
-                let over = || "the session is over".to_owned();
-                let (answer, answered) = oneshot::channel();
-                let request = ToolRequest::AskModel(question, answer);
-                requests.send(request).await.map_err(|_gone| over())?;
-                answered.await.unwrap_or_else(|_gone| Err(over()))
-            };
-            let late = || Err(format!("no answer within {} s", patience.as_secs_f32()));
-            timeout(patience, asked).await.unwrap_or_else(|_| late())
-        })
-    }
-}
-
 impl Session {
     /// Has a model asked beside the session.
-    pub(super) fn ask_model(&mut self, question: SideQuestion, answer: oneshot::Sender<Answer>) {
+    pub(super) fn ask_model(
+        &mut self,
+        question: SideQuestion,
+        answer: oneshot::Sender<SideAnswer>,
+    ) {
         while self.added.beside.try_join_next().is_some() {}
         if self.added.beside.len() >= MAX_BESIDE {
             let _gone = answer.send(Err("too much is under way already".to_owned()));
@@ -96,7 +48,7 @@ impl Session {
         let (account, requests) = (self.account(), self.pending.inlet());
         self.added.beside.spawn(async move {
             let SideQuestion { system, text, patience, .. } = question;
-            let asking = Asking { arms, account, system, text, patience };
+            let asking = SideAsking { arms, account, system, text, patience };
             let mut answer = answer;
             let mut shares = Vec::new();
             let said = tokio::select! {
@@ -133,7 +85,7 @@ impl Session {
 }
 
 /// A question, and whom it is put to.
-struct Asking {
+struct SideAsking {
     arms: Result<Vec<Arm>, String>,
     account: Account,
     system: String,
@@ -141,9 +93,9 @@ struct Asking {
     patience: Duration,
 }
 
-impl Asking {
+impl SideAsking {
     /// Asks one arm after the other until one has answered.
-    async fn said(self, shares: &mut Vec<Share>) -> Answer {
+    async fn said(self, shares: &mut Vec<Share>) -> SideAnswer {
         let mut failures = Vec::new();
         for arm in &self.arms? {
             let request = plain(arm, &self.system, self.text.clone(), MAX_ANSWER_TOKENS);
@@ -162,7 +114,7 @@ impl Asking {
 async fn looked(
     starter: Option<(Arc<dyn Spawner>, Parent)>,
     question: SideQuestion,
-    mut answer: oneshot::Sender<Answer>,
+    mut answer: oneshot::Sender<SideAnswer>,
 ) {
     let Some((spawner, parent)) = starter else {
         let _gone = answer.send(Err("no sessions can be started here".to_owned()));

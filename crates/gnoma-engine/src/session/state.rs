@@ -23,10 +23,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     additions::Additions,
     handle::{Options, Order},
+    model_port::ModelPort,
     pending::{PendingRequests, Starts},
     room::Found,
     router::Router,
-    side_model::ModelPort,
     spending::{Spending, tracker},
     toolset::Toolset,
     verdicts::Judging,

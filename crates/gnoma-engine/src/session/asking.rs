@@ -56,6 +56,11 @@ impl Session {
         let shown = running.or_else(|| self.of_child(&question));
         let pending = &mut self.pending;
         if let Some(reason) = self.gate.unanswered(&question.text) {
+            // What is answered with words, no rule allows.
+            let reason = match question.inquiry {
+                Some(_) => format!("{}, and {NOBODY_TO_ASK}", question.text),
+                None => reason,
+            };
             pending.asked += 1;
             let id = question_id(pending.asked);
             let _gone = answer.send(PermissionAnswer::Deny { reason: NOBODY_TO_ASK.to_owned() });

@@ -11,10 +11,10 @@ use crate::{
 };
 
 /// Nothing outlives the program by more.
-const MAX_LINGER: Duration = Duration::from_secs(5);
+pub(crate) const MAX_LINGER: Duration = Duration::from_secs(5);
 
 /// Speaks the wire with the handshake. It notes each start and each call.
-const SERVER: &str = r#"#!/bin/sh
+pub(crate) const SERVER: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo $$ >> started
 echo "a word on the standard error" >&2
@@ -37,9 +37,9 @@ done
 "#;
 
 /// A world with a server `fake`, and the folder that its answers lie in.
-struct Served {
-    world: World,
-    folder: tempfile::TempDir,
+pub(crate) struct Served {
+    pub(crate) world: World,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Served {
@@ -50,14 +50,14 @@ impl Served {
     }
 
     /// The model answers with these.
-    fn with(replies: impl IntoIterator<Item = gnoma_testkit::Reply>) -> Self {
+    pub(crate) fn with(replies: impl IntoIterator<Item = gnoma_testkit::Reply>) -> Self {
         let served = Self { world: World::new(replies), folder: served_folder() };
         served.configure("");
         served
     }
 
     /// Has the server in the person's settings, with `more` in its entry.
-    fn configure(&self, more: &str) {
+    pub(crate) fn configure(&self, more: &str) {
         self.world.configure(&format!(
             "[[mcp_servers]]\nname = \"fake\"\ncommand = \"sh\"\nargs = [{}]\nwritable = [{}]\n{more}",
             json!(self.at("server.sh")),
@@ -65,20 +65,20 @@ impl Served {
         ));
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn put(&self, name: &str, value: &Value) {
+    pub(crate) fn put(&self, name: &str, value: &Value) {
         fs::write(self.at(name), value.to_string()).unwrap();
     }
 
     /// Sets the one tool's description.
-    fn describe(&self, description: &str) {
+    pub(crate) fn describe(&self, description: &str) {
         self.put("tools.json", &tools(description));
     }
 
-    async fn turn(&self, mode: &str) -> Run {
+    pub(crate) async fn turn(&self, mode: &str) -> Run {
         self.world.run(&["--permission", mode, "go"]).await
     }
 
@@ -96,12 +96,12 @@ impl Served {
     }
 
     /// What the model was told that came of its last call.
-    fn result(&self) -> String {
+    pub(crate) fn result(&self) -> String {
         self.world.last_request().pop().unwrap().1
     }
 }
 
-fn served_folder() -> tempfile::TempDir {
+pub(crate) fn served_folder() -> tempfile::TempDir {
     // Commands may write among the temporary files: there nothing has to be declared.
     let folder = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
@@ -303,7 +303,7 @@ async fn a_server_ends_with_the_program_however_that_ends() {
 }
 
 /// Whether a process has this in its command line.
-fn is_running(marker: &str) -> bool {
+pub(crate) fn is_running(marker: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes
         .filter_map(|process| fs::read(process.path().join("cmdline")).ok())

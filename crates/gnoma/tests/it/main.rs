@@ -19,6 +19,7 @@ mod firewall;
 mod guard;
 #[cfg(test)]
 mod hooks;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod incognito;

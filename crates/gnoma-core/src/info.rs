@@ -50,7 +50,7 @@ pub struct CommandInfo {
     pub hint: String,
     /// What it does, in a line.
     pub about: String,
-    /// Who brought it along: `bundled`, `user` or `project`.
+    /// Who brought it along: `bundled`, `user`, `project`, or `mcp` for a prompt of a server.
     pub origin: String,
 }
 

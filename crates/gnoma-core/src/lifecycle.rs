@@ -4,11 +4,11 @@
 //! An answer can hold something back, make it stricter or add words. Nothing in it permits anything: a
 //! call whose arguments were changed is judged like any other.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     json::RawJson,
-    message::ToolCall,
+    message::{Message, ToolCall},
     session::PermissionMode,
     tool::{BoxFuture, ToolOutcome},
 };
@@ -233,6 +233,32 @@ pub struct Prepared {
     pub notices: Vec<String>,
 }
 
+/// A question to a model beside the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideQuestion {
+    /// What it is told of its task.
+    pub system: String,
+    /// What it is asked.
+    pub text: String,
+    /// The model that is wanted: `provider/model`, the model, or a word of its name; else the one for
+    /// small things, or the one that answered last.
+    pub model: Option<String>,
+    /// It may look at the project's files before it answers.
+    pub may_look: bool,
+    /// The answer is not waited for any longer.
+    pub patience: Duration,
+}
+
+/// Asks models on behalf of what was added to a session: paid, guarded and limited as all its calls are.
+pub trait SideModel: Send + Sync + fmt::Debug {
+    /// Whether it can ask one that looks at files first. One that was itself started by a session
+    /// cannot.
+    fn can_look(&self) -> bool;
+
+    /// Asks, and gives the whole answer, or a sentence why there is none. Dropping the future ends it.
+    fn ask(&self, question: SideQuestion) -> BoxFuture<'static, Result<String, String>>;
+}
+
 /// What was added to a session, as the session sees it.
 pub trait Lifecycle: Send + Sync + fmt::Debug {
     /// Whether anybody has something to say at such a point. Where not, nobody is asked and nothing
@@ -253,6 +279,12 @@ pub trait Lifecycle: Send + Sync + fmt::Debug {
     fn kept(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// The session goes on with what was said before, as models get it. Said once, before any point.
+    fn resumed(&self, _history: &[Arc<Message>]) {}
+
+    /// The session lends its models. Said once, before any point.
+    fn lend(&self, _model: Arc<dyn SideModel>) {}
 
     /// The hooks with where they come from and how they ran last, a line each, for people.
     fn hooks_told(&self) -> Vec<String>;

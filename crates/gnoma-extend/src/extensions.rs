@@ -7,8 +7,8 @@ use std::{
 };
 
 use gnoma_core::{
-    Tool,
-    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, PromptPart},
+    Message, Tool,
+    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, PromptPart, SideModel},
     places::secret,
     session::PermissionMode,
     tool::BoxFuture,
@@ -29,6 +29,8 @@ pub struct Extensions {
     places: Arc<ExtendPlaces>,
     /// The skills that a model may use, as they were when the session began.
     skills: Arc<[Skill]>,
+    /// The others, which people use.
+    for_people: Vec<Skill>,
     held_to: HeldTo,
     hooks: Arc<Hooks>,
     /// The servers, once they are there.
@@ -65,10 +67,12 @@ impl Extensions {
         let is_offered = |skill: &Skill| {
             !skill.is_for_people && (skill.by != BroughtBy::Project || places.is_trusted)
         };
-        let skills = skills::skills(&places).0.into_iter().filter(is_offered).collect();
+        let all = skills::skills(&places).0.into_iter();
+        let (skills, for_people): (Vec<_>, Vec<_>) = all.partition(is_offered);
         Self {
             places: Arc::new(places),
-            skills,
+            skills: skills.into(),
+            for_people,
             held_to: HeldTo::default(),
             hooks: Arc::new(hooks),
             servers: Arc::default(),
@@ -294,6 +298,15 @@ impl Lifecycle for Extensions {
 
     fn kept(&self) -> Vec<String> {
         self.kept.texts()
+    }
+
+    fn resumed(&self, history: &[Arc<Message>]) {
+        let all = self.skills.iter().chain(&self.for_people);
+        skills::resumed(&self.kept, history, &all);
+    }
+
+    fn lend(&self, model: Arc<dyn SideModel>) {
+        self.hooks.lend(model);
     }
 
     fn hooks_told(&self) -> Vec<String> {

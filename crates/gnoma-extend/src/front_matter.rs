@@ -94,10 +94,7 @@ impl FrontMatter {
             }
             return FieldValue::Text(String::new());
         }
-        if value.starts_with(['[', '{', '&', '*', '!', '%', '@', '`']) {
-            self.lenient
-                .push(format!("the value of `{name}` begins with a sign that needs quotes"));
-        }
+        self.begins_plainly(name, value);
         if let Some(inside) = value.strip_prefix('[') {
             let Some(inside) = inside.strip_suffix(']') else {
                 self.faults.push(format!("the list of `{name}` has no end"));
@@ -112,11 +109,21 @@ impl FrontMatter {
         FieldValue::Text(self.scalar(name, &whole))
     }
 
+    fn begins_plainly(&mut self, name: &str, value: &str) {
+        if value.starts_with(['[', '{', '&', '*', '!', '%', '@', '`']) {
+            self.lenient
+                .push(format!("the value of `{name}` begins with a sign that needs quotes"));
+        }
+    }
+
     fn map(&mut self, name: &str, lines: &[&str]) -> FieldValue {
         let mut fields = Vec::new();
         for line in lines {
             match named(line.trim_start()) {
-                Some((key, value)) => fields.push((key, self.scalar(name, value.trim()))),
+                Some((key, value)) => {
+                    self.begins_plainly(name, value.trim());
+                    fields.push((key, self.scalar(name, value.trim())));
+                }
                 None => self.faults.push(format!("`{}` of `{name}` is no field", line.trim())),
             }
         }

@@ -1,6 +1,6 @@
 //! What people added to a project: where it lies, and whether it is believed.
 
-use std::{ffi::OsString, path::Path};
+use std::{ffi::OsString, path::Path, sync::Arc};
 
 use gnoma_config::{FileTrust, Origin, project_root, settings::SandboxNetwork};
 use gnoma_core::{
@@ -11,8 +11,9 @@ use gnoma_core::{
 use gnoma_extend::{
     BroughtBy, ExtendPlaces, Extensions, SlashName,
     agents::AgentFile,
-    hooks::{self, Found, Hook, HookRunner, HookWalls, Hooks, OwnHook},
+    hooks::{self, Found, Hook, HookKind, HookReach, HookRunner, HookWalls, Hooks, OwnHook},
 };
+use gnoma_guard::privacy::Privacy;
 use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls, is_scrubbed};
 
 pub use crate::trusted::trust;
@@ -50,7 +51,30 @@ pub(crate) fn hooks(project: &Project, session: &str) -> Hooks {
         return Hooks::default();
     }
     let cwd = project.spec.folder.display().to_string();
-    Hooks::new(all, runner(project), session.to_owned(), cwd)
+    Hooks::new(all, runner(project), reach(project), session.to_owned(), cwd)
+}
+
+/// What hooks reach that are no programs.
+fn reach(project: &Project) -> HookReach {
+    let Project { spec, guard, routing, shared, firewall, .. } = project;
+    let variables = spec.environment.variables();
+    let is_key = |(name, value): &(&String, &String)| {
+        is_scrubbed(name) || guarding::is_key(&routing.provider, name, value)
+    };
+    let firewall = Arc::clone(firewall);
+    let closed = match guarding::privacy(routing.privacy) {
+        Privacy::Incognito { local_only: true } => Some("`privacy.local_only` is set"),
+        _ if guard.sandbox.network == SandboxNetwork::Never => Some("`sandbox.network` is `never`"),
+        _ => None,
+    };
+    HookReach {
+        http: Some(shared.http(&routing.network)),
+        closed,
+        keys: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
+        variables: variables.clone().into_iter().collect(),
+        clean: Some(Arc::new(move |text: &str| firewall.text(text).into_owned())),
+        ..HookReach::default()
+    }
 }
 
 /// What is configured as a hook and does not run, a sentence each.
@@ -76,13 +100,13 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
         ));
     }
     for setting in project.hooks.iter() {
-        if setting.kind != "command" {
-            faults.push(format!(
-                "a hook for `{}` is of the kind `{}`, which gnoma does not run yet",
-                setting.event, setting.kind
-            ));
-            continue;
-        }
+        let model = setting.model.clone();
+        let kind = match &*setting.kind {
+            "prompt" => HookKind::Prompt { model },
+            "agent" => HookKind::Agent { model },
+            "http" => HookKind::Http { headers: Vec::new(), variables: Vec::new() },
+            _ => HookKind::Command,
+        };
         let by = match setting.origin {
             Origin::Project => BroughtBy::Project,
             _ => BroughtBy::User,
@@ -90,6 +114,7 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
         let hook = OwnHook {
             name: setting.name.clone(),
             event: setting.event.clone(),
+            kind,
             exec: setting.exec.clone(),
             timeout: setting.timeout,
             fails_open: setting.fails_open,
@@ -97,7 +122,10 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
             by,
             origin: setting.place.to_string().into(),
         };
-        all.extend(hook.hook());
+        match hook.hook() {
+            Ok(hook) => all.push(hook),
+            Err(why) => faults.push(format!("a hook for `{}` {why}", setting.event)),
+        }
     }
     (all, faults)
 }

@@ -46,6 +46,15 @@ pub fn privacy(settings: settings::Privacy) -> Privacy {
     }
 }
 
+/// Whether a variable is a provider's key: by name, and by value for one that the configuration takes a
+/// key from.
+pub(crate) fn is_key(provider: &settings::Provider, name: &str, value: &str) -> bool {
+    let mut keys = provider.api_keys.values();
+    name.ends_with("_API_KEY")
+        || name.ends_with("_AUTH_TOKEN")
+        || keys.any(|key| key.expose() == value)
+}
+
 /// What stands between secrets and everything that leaves. `random`: bits that nobody can guess, so that
 /// nobody can name a placeholder.
 pub fn firewall(

@@ -10,11 +10,12 @@ use std::{
 use gnoma_config::{FileTrust, pin, settings::McpServer, trust::Store};
 use gnoma_core::{
     Secret, Tool,
+    info::CommandInfo,
     protocol::{ClientServer, Environment, ServerAddress},
 };
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
-    Definition, Enclosure, Glance, ServerOptions, ServerOrigin, ServerPrompt, ServerReach,
+    Definition, Enclosure, Glance, Keyring, ServerOptions, ServerOrigin, ServerPrompt, ServerReach,
     ServerState, Servers, Standing, Surroundings, ToolMemory, check_server, limits::MAX_FILE_BYTES,
     of_plugin, read_file,
 };
@@ -22,7 +23,7 @@ use gnoma_tools::Sandbox;
 use tokio::task::JoinSet;
 
 pub use crate::mcp_edit::{NewServer, add, remove};
-use crate::{Folders as _, Project, guarding, plugins, session};
+use crate::{Folders as _, Notices, Project, guarding, plugins};
 
 /// The file in a project's folder that names servers, as other programs write it.
 const FILE: &str = ".mcp.json";
@@ -91,23 +92,45 @@ pub(crate) async fn open(project: &Project, window: Option<u32>) -> Option<Serve
     Some(servers)
 }
 
-/// Keeps the tools of a session as its servers have them: `own` are those besides.
+/// Keeps the tools of a session as its servers have them, `own` are those besides, and tells of their
+/// prompts.
 pub(crate) fn follow(
     servers: Servers,
     own: Vec<Arc<dyn Tool>>,
     updates: ToolUpdates,
+    notices: Notices,
 ) -> RunningServers {
     let mut offers = servers.offers(own);
+    let glance = servers.glance();
     let mut updating = JoinSet::new();
     updating.spawn(async move {
+        let mut told = Vec::new();
+        tell_prompts(&glance, &notices, &mut told);
         while let Some((change, tools)) = offers.next().await {
             if !updates.send(tools).await {
                 return;
             }
             offers.published(change);
+            tell_prompts(&glance, &notices, &mut told);
         }
     });
     RunningServers { _servers: servers, _updating: updating }
+}
+
+/// Tells of the prompts of all servers, where they are others than those that were told.
+fn tell_prompts(glance: &Glance, notices: &Notices, told: &mut Vec<CommandInfo>) {
+    let command = |ServerPrompt { name, hint, about }: ServerPrompt| CommandInfo {
+        name,
+        hint,
+        about,
+        origin: "mcp".to_owned(),
+    };
+    let all = glance.standings().into_iter().flat_map(|standing| standing.seen.prompts);
+    let prompts: Vec<CommandInfo> = all.map(command).collect();
+    if prompts != *told {
+        told.clone_from(&prompts);
+        notices.prompts(prompts);
+    }
 }
 
 /// The project's servers, none of them started, for who looks at them.
@@ -120,6 +143,13 @@ pub fn idle(project: &Project) -> Servers {
 #[must_use]
 pub fn http(project: &Project) -> gnoma_net::Http {
     project.shared.http(&project.routing.network)
+}
+
+/// The person's keyring, for the tokens of servers.
+#[must_use]
+pub fn keyring(project: &Project) -> Option<Keyring> {
+    let variables: Vec<_> = project.environment().variables().clone().into_iter().collect();
+    Keyring::find(&variables)
 }
 
 fn options(project: &Project, definitions: Vec<Definition>, window: Option<u32>) -> ServerOptions {
@@ -316,7 +346,7 @@ fn read(path: &Path) -> std::io::Result<Option<String>> {
 pub(crate) fn surroundings(project: &Project) -> Surroundings {
     let Project { spec, guard, places, routing, .. } = project;
     let variables = spec.environment.variables().iter().filter(|(name, value)| {
-        !gnoma_sandbox::is_scrubbed(name) && !session::is_key(&routing.provider, name, value)
+        !gnoma_sandbox::is_scrubbed(name) && !guarding::is_key(&routing.provider, name, value)
     });
     let roots: Vec<_> = std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
     let enclosure = match guarding::sandbox(guard, places, spec, None) {
@@ -332,6 +362,7 @@ pub(crate) fn surroundings(project: &Project) -> Surroundings {
     };
     Surroundings {
         state: (!project.is_incognito()).then(|| spec.environment.state_dir()),
+        keyring: keyring(project),
         http: http(project),
         cwd: spec.folder.clone(),
         environment: variables.map(|(name, value)| (name.clone(), value.clone())).collect(),

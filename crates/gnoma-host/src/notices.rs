@@ -2,19 +2,39 @@
 
 use std::{fmt, sync::Arc};
 
-use gnoma_core::session::NoticeLevel;
+use gnoma_core::{info::CommandInfo, session::NoticeLevel};
 
 type Sink = dyn Fn(NoticeLevel, &str) + Send + Sync;
+type CommandSink = dyn Fn(Vec<CommandInfo>) + Send + Sync;
 
 /// Takes what is said by the way. Cheap to clone; whoever opens a session decides where it goes.
 #[derive(Clone)]
-pub struct Notices(Arc<Sink>);
+pub struct Notices {
+    sink: Arc<Sink>,
+    commands: Option<Arc<CommandSink>>,
+}
 
 impl Notices {
     /// Notices that go to `sink`, which must not wait: it is called wherever something is said.
     #[must_use]
     pub fn to(sink: impl Fn(NoticeLevel, &str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(sink))
+        Self { sink: Arc::new(sink), commands: None }
+    }
+
+    /// The same, with prompts of servers as they become known, which must not wait either.
+    #[must_use]
+    pub(crate) fn and_prompts(
+        self,
+        sink: impl Fn(Vec<CommandInfo>) + Send + Sync + 'static,
+    ) -> Self {
+        Self { commands: Some(Arc::new(sink)), ..self }
+    }
+
+    /// These prompts of servers can be used as commands.
+    pub(crate) fn prompts(&self, prompts: Vec<CommandInfo>) {
+        if let Some(sink) = &self.commands {
+            sink(prompts);
+        }
     }
 
     /// Notices that nobody hears.
@@ -25,12 +45,12 @@ impl Notices {
 
     /// Something good to know.
     pub fn info(&self, text: impl fmt::Display) {
-        (self.0)(NoticeLevel::Info, &text.to_string());
+        (self.sink)(NoticeLevel::Info, &text.to_string());
     }
 
     /// Something is not as it should be.
     pub fn warning(&self, text: impl fmt::Display) {
-        (self.0)(NoticeLevel::Warning, &text.to_string());
+        (self.sink)(NoticeLevel::Warning, &text.to_string());
     }
 }
 

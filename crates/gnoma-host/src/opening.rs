@@ -307,7 +307,9 @@ impl Making {
         // Not held: what they run ends with the engine.
         let tools: Vec<_> = own.iter().map(Arc::downgrade).collect();
         let engine = Engine::spawn(options);
-        let servers = servers.map(|servers| mcp::follow(servers, own, engine.tool_updates()));
+        let notices = self.project.notices.clone();
+        let servers =
+            servers.map(|servers| mcp::follow(servers, own, engine.tool_updates(), notices));
         let model = self.model;
         let running = |tool: &Weak<dyn Tool>| tool.upgrade().map_or(0, |it| it.background_jobs());
         let opened = Opened {

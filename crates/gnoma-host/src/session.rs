@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use gnoma_config::settings::{Compaction, Provider, Tools};
+use gnoma_config::settings::{Compaction, Tools};
 use gnoma_core::{lifecycle::Lifecycle, tool::Tier};
 use gnoma_engine::{Keeping, Limits, Routes, Shape, context::Strategy, prompt, session};
 use gnoma_extend::Extensions;
@@ -124,7 +124,8 @@ fn tools(
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> gnoma_tools::ToolOptions {
     let variables = spec.environment.variables();
-    let is_key = |(name, value): &(&String, &String)| is_key(&routing.provider, name, value);
+    let is_key =
+        |(name, value): &(&String, &String)| guarding::is_key(&routing.provider, name, value);
     gnoma_tools::ToolOptions {
         bash_timeout: tools.bash_timeout,
         max_file_bytes: tools.max_file_size,
@@ -136,15 +137,6 @@ fn tools(
         editor: shared.editor().map(|editor| (Arc::clone(editor), id.to_owned())),
         holder: holder.clone(),
     }
-}
-
-/// Whether a variable is a provider's key: by name, and by value for one that the configuration takes a
-/// key from.
-pub(crate) fn is_key(provider: &Provider, name: &str, value: &str) -> bool {
-    let mut keys = provider.api_keys.values();
-    name.ends_with("_API_KEY")
-        || name.ends_with("_AUTH_TOKEN")
-        || keys.any(|key| key.expose() == value)
 }
 
 fn shell(tools: &Tools) -> &str {

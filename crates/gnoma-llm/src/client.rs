@@ -114,6 +114,7 @@ impl Endpoint {
         if body.is_some() {
             headers.push(("content-type", Secret::new("application/json".to_owned())));
         }
+        let headers = headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
         let request = HttpRequest { url: self.profile.url(path), headers, body };
         self.http.send(request).await.map_err(|error| self.net(&error))
     }

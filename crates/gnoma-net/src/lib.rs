@@ -8,6 +8,7 @@ mod error;
 mod stream;
 
 use std::{
+    borrow::Cow,
     fmt,
     net::IpAddr,
     pin::Pin,
@@ -50,7 +51,7 @@ pub struct HttpRequest {
     /// Where to.
     pub url: String,
     /// Header names and values; values may be keys.
-    pub headers: Vec<(&'static str, Secret<String>)>,
+    pub headers: Vec<(Cow<'static, str>, Secret<String>)>,
     /// `Some` makes it a POST of these pieces, in order; they are sent without being copied together.
     pub body: Option<Vec<Bytes>>,
 }
@@ -186,7 +187,7 @@ impl Http {
                     ),
                 })?;
             value.set_sensitive(true);
-            builder = builder.header(*name, value);
+            builder = builder.header(&**name, value);
         }
         let response = builder.send().await.map_err(|error| explain(&error))?;
         let status = response.status().as_u16();

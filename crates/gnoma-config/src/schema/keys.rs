@@ -435,8 +435,12 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new("hooks.[].name", Text, "name in messages").guarded(Trusted),
     Row::new("hooks.[].event", Word(&HOOK_EVENTS), "when it runs").guarded(Trusted).required(),
-    Row::new("hooks.[].type", Word(&["command", "prompt", "agent"]), "what it is").guarded(Trusted),
-    Row::new("hooks.[].exec", Verbatim, "shell line or prompt").guarded(Trusted).required(),
+    Row::new("hooks.[].type", Word(&["command", "prompt", "agent", "http"]), "what it is")
+        .guarded(Trusted),
+    Row::new("hooks.[].exec", Verbatim, "shell line, question or address")
+        .guarded(Trusted)
+        .required(),
+    Row::new("hooks.[].model", Text, "the model that is asked").guarded(Trusted),
     Row::new("hooks.[].timeout", time(0), "longest run").guarded(Trusted),
     Row::new("hooks.[].fail_open", Bool, "continue when it fails").guarded(Trusted),
     Row::new("hooks.[].fail", Word(&["open", "closed"]), "whether it blocks when it fails")

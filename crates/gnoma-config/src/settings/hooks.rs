@@ -18,10 +18,12 @@ pub struct HookSetting {
     pub name: String,
     /// When it runs.
     pub event: String,
-    /// `command`, `prompt` or `agent`.
+    /// `command`, `prompt`, `agent` or `http`.
     pub kind: String,
-    /// The shell line or the prompt.
+    /// The shell line, the question, or the address.
     pub exec: String,
+    /// The model that is asked.
+    pub model: Option<String>,
     /// Longest run.
     pub timeout: Option<Duration>,
     /// It goes on where the program fails.
@@ -49,6 +51,7 @@ pub(super) fn all(layers: &Merged) -> Vec<HookSetting> {
             event: hook.text("event")?,
             kind: hook.text("type").unwrap_or_else(|| "command".to_owned()),
             exec: hook.text("exec")?,
+            model: hook.text("model"),
             timeout: hook.duration("timeout").filter(|time| !time.is_zero()),
             fails_open,
             tools: hook.text("tool_pattern").unwrap_or_default(),

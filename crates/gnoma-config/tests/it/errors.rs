@@ -60,7 +60,7 @@ fn wrong_types_in_all_files_are_told_at_once() {
       |
     5 | [hooks.0]
       |        ^
-    hint: known here are name, event, type, exec, timeout, fail_open, fail, tool_pattern
+    hint: known here are name, event, type, exec, model, timeout, fail_open, fail, tool_pattern
 
     warning: `hooks.0` is ignored because it could run a program, redirect traffic, spend money or weaken a protection: this folder is not trusted
       --> ~/project/.gnoma/config.toml:4:9

@@ -18,7 +18,7 @@ use super::{
 use crate::turn::Input;
 
 /// Points that may be told beside the conversation at once; more are not told.
-const MAX_BESIDE: usize = 32;
+pub(super) const MAX_BESIDE: usize = 32;
 /// How long the end of a session waits for what is said at it.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -26,6 +26,9 @@ impl Session {
     /// The session begins: whoever has something to say is asked beside it.
     pub(super) fn begin_additions(&mut self) {
         let is_resumed = !self.turn.history().is_empty();
+        if let Some(lifecycle) = self.added.lifecycle.as_ref().filter(|_| is_resumed) {
+            lifecycle.resumed(self.turn.conversation().1);
+        }
         let Some(lifecycle) = self.added.listening(PointKind::SessionStart) else { return };
         let (answer, started) = oneshot::channel();
         let said = lifecycle.at(Point::SessionStart { is_resumed }, self.gate.rights.mode());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnoma_core::{
     Message,
-    lifecycle::{Lifecycle, PointAnswer, PointKind},
+    lifecycle::{Lifecycle, PointAnswer, PointKind, SideModel},
     message::Content,
 };
 use tokio::{sync::oneshot, task::JoinSet};
@@ -24,6 +24,13 @@ pub(super) struct Additions {
 impl Additions {
     pub(super) fn new(lifecycle: Option<Arc<dyn Lifecycle>>) -> Self {
         Self { lifecycle, ..Self::default() }
+    }
+
+    /// They may ask models by this way.
+    pub(super) fn lend(&self, model: impl SideModel + 'static) {
+        if let Some(lifecycle) = &self.lifecycle {
+            lifecycle.lend(Arc::new(model));
+        }
     }
 
     /// Where the turn machine stops for them.

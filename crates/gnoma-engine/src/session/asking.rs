@@ -31,6 +31,11 @@ impl Session {
                 self.emit(Event::Notice { level, text }).await
             }
             ToolRequest::Ask { call, question, answer } => self.put(call, question, answer).await,
+            ToolRequest::AskModel(question, answer) => {
+                self.ask_model(question, answer);
+                Ok(())
+            }
+            ToolRequest::Paid(shares) => self.count_all_apart(shares).await,
             ToolRequest::Deliver(news) => self.take(Input::News(news)).await,
             ToolRequest::TakeBack(question) => {
                 self.pending.open.remove(&question);
@@ -51,6 +56,11 @@ impl Session {
         let shown = running.or_else(|| self.of_child(&question));
         let pending = &mut self.pending;
         if let Some(reason) = self.gate.unanswered(&question.text) {
+            // What is answered with words, no rule allows.
+            let reason = match question.inquiry {
+                Some(_) => format!("{}, and {NOBODY_TO_ASK}", question.text),
+                None => reason,
+            };
             pending.asked += 1;
             let id = question_id(pending.asked);
             let _gone = answer.send(PermissionAnswer::Deny { reason: NOBODY_TO_ASK.to_owned() });

@@ -90,14 +90,20 @@ impl Session {
         told: Result<(Retelling, Option<String>), NotCompacted>,
         shares: Vec<Share>,
     ) -> Result<(), Gone> {
-        for share in shares {
-            self.count_apart(share).await?;
-        }
+        self.count_all_apart(shares).await?;
         self.tell_notices().await?;
         if let Ok((_, Some(left_out))) = &told {
             self.notify(NoticeLevel::Info, left_out.clone()).await?;
         }
         self.inbox.push_back(Input::Compacted(told.map(|(told, _)| told)));
+        Ok(())
+    }
+
+    /// Counts calls beside the conversation.
+    pub(super) async fn count_all_apart(&mut self, shares: Vec<Share>) -> Result<(), Gone> {
+        for share in shares {
+            self.count_apart(share).await?;
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, future::poll_fn, sync::Arc, task::Poll};
 
 use gnoma_core::{
     Content, Event,
-    lifecycle::{Lifecycle, Point, PointKind},
+    lifecycle::{Lifecycle, Point, PointKind, SideQuestion},
     message::CallId,
     session::{NoticeLevel, PermissionAnswer},
     tool::{
@@ -15,7 +15,7 @@ use gnoma_core::{
 use gnoma_router::pool::Scope;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::rights::Rights;
+use crate::{rights::Rights, routing::ask::Share};
 
 /// Requests of tools that may wait for the session.
 const MAX_REQUESTS: usize = 32;
@@ -38,6 +38,10 @@ pub(super) enum ToolRequest {
     Deliver(String),
     /// Nobody waits for the answer to a question any more.
     TakeBack(CallId),
+    /// What people added wants to ask a model.
+    AskModel(SideQuestion, oneshot::Sender<Result<String, String>>),
+    /// What that took.
+    Paid(Vec<Share>),
 }
 
 /// A question that nobody has answered yet.
@@ -190,6 +194,19 @@ impl PendingRequests {
             Poll::Pending
         })
         .await
+    }
+
+    /// Where requests go in.
+    pub(super) fn inlet(&self) -> mpsc::Sender<ToolRequest> {
+        self.requests.0.clone()
+    }
+
+    /// Who starts sessions, and on whose behalf outside of any call.
+    pub(super) fn starter(&self) -> Option<(Arc<dyn Spawner>, Parent)> {
+        let Port { starts, scope, .. } = &*self.port;
+        let (session, turn) = (scope.session().to_owned(), scope.turn().to_owned());
+        let parent = Parent { session, turn, call: CallId::new(""), port: self.port() };
+        Some((starts.spawner.clone()?, parent))
     }
 
     /// What tools of the turn are given.

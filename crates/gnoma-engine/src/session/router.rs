@@ -128,15 +128,18 @@ impl Router {
         }
     }
 
-    /// Has the turn that is about to begin ask the model of this name, where there is one: `provider/model`,
-    /// the model, or a word of its name.
-    pub(super) fn pin_turn(&mut self, wanted: &str) -> bool {
+    /// The model of this name, where there is one: `provider/model`, the model, or a word of its name.
+    pub(super) fn named(&self, wanted: &str) -> Option<ModelRef> {
         let names: Vec<ModelRef> = self.routes.arms().iter().map(Arm::name).collect();
         let exact = |name: &&ModelRef| name.model == wanted || name.to_string() == wanted;
         let by_word =
             |name: &&ModelRef| name.model.split(['-', '_', '.', ':', '/']).any(|it| it == wanted);
-        let found = names.iter().find(exact).or_else(|| names.iter().find(by_word)).cloned();
-        self.turn_pin = found;
+        names.iter().find(exact).or_else(|| names.iter().find(by_word)).cloned()
+    }
+
+    /// Has the turn that is about to begin ask the model of this name, where there is one.
+    pub(super) fn pin_turn(&mut self, wanted: &str) -> bool {
+        self.turn_pin = self.named(wanted);
         self.turn_pin.is_some()
     }
 

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     additions::Additions,
     handle::{Options, Order},
+    model_port::ModelPort,
     pending::{PendingRequests, Starts},
     room::Found,
     router::Router,
@@ -162,6 +163,7 @@ impl Session {
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
         let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
         let Options { shape, thinking, .. } = options;
+        let is_child = above.is_some();
         let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
         let rights = Rights::new(mode, permissions, above);
         rights.limit_tools(held_to, lifecycle.clone());
@@ -170,10 +172,12 @@ impl Session {
         let specs = Arc::clone(tools.specs(Tier::Full));
         let shown = prompts.system(Tier::Full);
         prompts.gauge.set(shown, specs, history.clone());
-        let starts = Starts { spawner, lifecycle: lifecycle.clone(), rights: rights.clone() };
-        let added = Additions::new(lifecycle);
-        let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
         let router = Router::new(routes, scope).thinking(thinking);
+        let starts = Starts { spawner, lifecycle: lifecycle.clone(), rights: rights.clone() };
+        let pending = PendingRequests::new(starts, Arc::clone(&router.scope));
+        let added = Additions::new(lifecycle);
+        added.lend(ModelPort::of(&pending, is_child));
+        let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
         let spending = Spending::new(tracker(&history, measured, &router));
         let turn = Turn::new(history, tools.callable(), limits).stopping_at(added.stops());
         prompts.gauge.set_summary(turn.conversation().0.cloned());
@@ -181,7 +185,7 @@ impl Session {
         Self {
             cwd: Arc::new(cwd),
             roots: roots.into(),
-            pending: PendingRequests::new(starts, Arc::clone(&router.scope)),
+            pending,
             router,
             spending,
             prompts,

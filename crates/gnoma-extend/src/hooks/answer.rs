@@ -7,12 +7,15 @@ use gnoma_core::{
 use serde_json::Value;
 
 use super::{
-    hook::{Hook, HookContract},
+    hook::{Hook, HookContract, HookKind},
     input::own_arguments,
 };
 
 /// Most of a hook's words that go on, in characters.
 const MAX_WORDS: usize = 10_000;
+
+/// Objects of a model's answer that are tried, from its end.
+const MAX_OBJECTS: usize = 16;
 
 /// How a hook's program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,11 +38,37 @@ pub(crate) struct HookRun {
 
 /// What it means.
 pub(crate) fn read(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
+    if matches!(hook.kind, HookKind::Prompt { .. } | HookKind::Agent { .. })
+        && run.end == HookEnd::Code(0)
+    {
+        return judged(hook, point, run);
+    }
     match (&run.end, hook.contract) {
         (HookEnd::Code(0), HookContract::Claude) => fine(hook, point, &run.stdout),
         (HookEnd::Code(2), HookContract::Claude) => blocked(point, words(&run.stderr)),
         (HookEnd::Code(code @ (0..=2)), HookContract::Own) => own(point, *code, run),
         (end, _) => failed(hook, end, run),
+    }
+}
+
+/// What a model says of its condition: the last object in its answer that says whether it holds.
+fn judged(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
+    let starts = run.stdout.rmatch_indices('{').map(|(at, _)| at).take(MAX_OBJECTS);
+    let judgement = |at: usize| {
+        let text = run.stdout.get(at..)?;
+        let value = serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()?;
+        Some((value.get("ok")?.as_bool()?, value))
+    };
+    match starts.filter_map(judgement).next() {
+        Some((true, _)) => PointAnswer::default(),
+        Some((false, value)) => {
+            let reason = value.get("reason").and_then(Value::as_str).unwrap_or_default();
+            blocked(point, words(reason))
+        }
+        None => {
+            let why = "was not answered with `{\"ok\": …}`".to_owned();
+            failed(hook, &HookEnd::Failed(why), run)
+        }
     }
 }
 

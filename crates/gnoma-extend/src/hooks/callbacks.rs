@@ -14,7 +14,7 @@ use tokio::{task::JoinSet, time::timeout};
 use super::{
     answer::{self, HookEnd, HookRun},
     files::EVENTS,
-    hook::{Hook, HookContract, USUAL_TIMEOUT},
+    hook::{Hook, HookContract, HookKind, USUAL_TIMEOUT},
     input::{self, HookSession},
     matcher::Matcher,
 };
@@ -179,6 +179,7 @@ fn hook(callback: &Callback) -> Option<Hook> {
         point: *point,
         event: callback.event.clone(),
         matcher: Matcher::read(&callback.matcher),
+        kind: HookKind::Command,
         command: callback.id.clone(),
         timeout,
         contract: HookContract::Claude,

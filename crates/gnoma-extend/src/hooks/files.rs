@@ -9,7 +9,7 @@ use gnoma_core::lifecycle::PointKind;
 use serde_json::Value;
 
 use super::{
-    hook::{Hook, HookContract, OwnHook, USUAL_TIMEOUT},
+    hook::{Hook, HookContract, HookKind, MODEL_TIMEOUT, OwnHook, USUAL_TIMEOUT},
     matcher::Matcher,
 };
 use crate::{
@@ -127,16 +127,14 @@ pub fn of_plugin(plugin: &PluginPlace) -> Found {
 /// A hook as plugins of gnoma have it, with the names of the settings.
 fn own(plugin: &PluginPlace, entry: &Value) -> Result<Hook, String> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let kind = text("type");
-    if !matches!(&*kind, "" | "command") {
-        return Err(format!("is of the kind `{kind}`, which gnoma does not run"));
-    }
+    let kind = kind(entry)?;
     if text("exec").trim().is_empty() {
         return Err("has no `exec`".to_owned());
     }
     let hook = OwnHook {
         name: text("name"),
         event: text("event"),
+        kind,
         exec: text("exec"),
         timeout: entry.get("timeout").and_then(Value::as_u64).map(Duration::from_secs),
         fails_open: entry.get("fail_open").and_then(Value::as_bool).unwrap_or(false),
@@ -144,9 +142,7 @@ fn own(plugin: &PluginPlace, entry: &Value) -> Result<Hook, String> {
         by: plugin.by,
         origin: plugin.root.clone(),
     };
-    let event = hook.event.clone();
-    let hook = hook.hook().ok_or_else(|| format!("is for `{event}`, which gnoma does not have"))?;
-    Ok(Hook { root: Some(plugin.root.clone()), ..hook })
+    Ok(Hook { root: Some(plugin.root.clone()), ..hook.hook()? })
 }
 
 /// Where a document with hooks stands.
@@ -190,21 +186,47 @@ fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
     }
 }
 
+/// What an entry wants done.
+fn kind(entry: &Value) -> Result<HookKind, String> {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str);
+    let model = text("model").map(str::to_owned);
+    Ok(match text("type").unwrap_or_default() {
+        "" | "command" => HookKind::Command,
+        "prompt" => HookKind::Prompt { model },
+        "agent" => HookKind::Agent { model },
+        "http" => {
+            let headers = entry.get("headers").and_then(Value::as_object).into_iter().flatten();
+            let header =
+                |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+            let listed = entry.get("allowedEnvVars").and_then(Value::as_array);
+            let listed = listed.into_iter().flatten().filter_map(Value::as_str);
+            HookKind::Http {
+                headers: headers.filter_map(header).collect(),
+                variables: listed.map(str::to_owned).collect(),
+            }
+        }
+        other => return Err(format!("is of the kind `{other}`, which gnoma does not run")),
+    })
+}
+
 fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<Hook, String> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str);
-    match text("type").unwrap_or("command") {
-        "command" => (),
-        "agent" => return Err("needs a sub-agent, which gnoma does not have yet".to_owned()),
-        other => return Err(format!("is of the kind `{other}`, which gnoma does not run")),
-    }
-    let command = text("command").filter(|command| !command.trim().is_empty());
-    let command = command.ok_or("has no command")?.to_owned();
+    let kind = kind(entry)?;
+    let (field, usual) = match kind {
+        HookKind::Command => ("command", USUAL_TIMEOUT),
+        HookKind::Prompt { .. } => ("prompt", MODEL_TIMEOUT),
+        HookKind::Agent { .. } => ("prompt", USUAL_TIMEOUT),
+        HookKind::Http { .. } => ("url", USUAL_TIMEOUT),
+    };
+    let command = text(field).filter(|text| !text.trim().is_empty());
+    let command = command.ok_or_else(|| format!("has no `{field}`"))?.to_owned();
+    kind.check(point, &command)?;
     let read = Matcher::read(matcher);
     if matches!(read, Matcher::Broken) {
         return Err(format!("has a matcher that is no regular expression: `{matcher}`"));
     }
     let timeout = entry.get("timeout").and_then(Value::as_f64).filter(|seconds| *seconds > 0.0);
-    let timeout = timeout.map_or(USUAL_TIMEOUT, |seconds| {
+    let timeout = timeout.map_or(usual, |seconds| {
         Duration::try_from_secs_f64(seconds).unwrap_or(MAX_TIMEOUT).min(MAX_TIMEOUT)
     });
     Ok(Hook {
@@ -212,6 +234,7 @@ fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<H
         point,
         event: event.to_owned(),
         matcher: read,
+        kind,
         command,
         timeout,
         contract: HookContract::Claude,

@@ -12,6 +12,69 @@ pub(crate) const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same for hooks of gnoma's own settings.
 pub const OWN_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The same for hooks that ask a model.
+pub(crate) const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a hook does with the facts of a point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookKind {
+    /// A program reads them.
+    Command,
+    /// A model is asked about them.
+    Prompt {
+        /// The model that is wanted.
+        model: Option<String>,
+    },
+    /// A sub-agent is asked about them, which can read the project's files.
+    Agent {
+        /// The model that is wanted.
+        model: Option<String>,
+    },
+    /// They are sent to an address.
+    Http {
+        /// What is sent along; `$NAME` and `${NAME}` stand for variables.
+        headers: Vec<(String, String)>,
+        /// The variables that may be filled in.
+        variables: Vec<String>,
+    },
+}
+
+impl HookKind {
+    /// Its name, where it is no program.
+    fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::Command => None,
+            Self::Prompt { .. } => Some("prompt"),
+            Self::Agent { .. } => Some("agent"),
+            Self::Http { .. } => Some("http"),
+        }
+    }
+
+    /// Whether it can be run at a point, by what it is about: its shell line, question or address.
+    pub(crate) fn check(&self, point: PointKind, about: &str) -> Result<(), String> {
+        match self {
+            Self::Prompt { .. } | Self::Agent { .. } if point == PointKind::SessionEnd => {
+                Err("asks a model, and no model is asked when the session has ended".to_owned())
+            }
+            Self::Command | Self::Prompt { .. } | Self::Agent { .. } => Ok(()),
+            Self::Http { .. } => check_address(about),
+        }
+    }
+}
+
+/// Whether facts can be sent there.
+fn check_address(url: &str) -> Result<(), String> {
+    let shown = url.escape_debug();
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let rest = rest.filter(|rest| !rest.is_empty() && !url.contains(char::is_whitespace));
+    let rest = rest.ok_or_else(|| format!("has `{shown}`, which is no http address"))?;
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
+        return Err("has a name or password in its address; use `headers`".to_owned());
+    }
+    Ok(())
+}
+
 /// Whose contract a hook keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookContract {
@@ -32,7 +95,9 @@ pub struct Hook {
     pub event: String,
     /// For which tools or words.
     pub(crate) matcher: Matcher,
-    /// The shell line.
+    /// What it does.
+    pub kind: HookKind,
+    /// The shell line, the question, or the address.
     pub command: String,
     /// How long it may run.
     pub timeout: Duration,
@@ -51,6 +116,15 @@ pub struct Hook {
 }
 
 impl Hook {
+    /// What it does, for people.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self.kind.name() {
+            Some(kind) => format!("{kind}: {}", self.command),
+            None => self.command.clone(),
+        }
+    }
+
     /// The shell line as it is run.
     pub(crate) fn line(&self) -> String {
         match &self.root {
@@ -67,7 +141,9 @@ pub struct OwnHook {
     pub name: String,
     /// One of the words of the setting `event`.
     pub event: String,
-    /// The shell line.
+    /// What it does.
+    pub kind: HookKind,
+    /// The shell line, the question, or the address.
     pub exec: String,
     /// How long it may run.
     pub timeout: Option<Duration>,
@@ -83,8 +159,10 @@ pub struct OwnHook {
 
 impl OwnHook {
     /// The hook as it runs.
-    #[must_use]
-    pub fn hook(self) -> Option<Hook> {
+    ///
+    /// # Errors
+    /// Why it does not, as what follows "a hook".
+    pub fn hook(self) -> Result<Hook, String> {
         let point = match &*self.event {
             "pre_tool_use" => PointKind::BeforeTool,
             "post_tool_use" => PointKind::AfterTool,
@@ -101,14 +179,16 @@ impl OwnHook {
             "model_switch" => PointKind::ModelSwitched,
             "subagent_start" => PointKind::ChildStart,
             "subagent_stop" => PointKind::ChildStop,
-            _ => return None,
+            other => return Err(format!("is for `{other}`, which gnoma does not have")),
         };
+        self.kind.check(point, &self.exec)?;
         let name = if self.name.is_empty() { self.exec.clone() } else { self.name };
-        Some(Hook {
+        Ok(Hook {
             name,
             point,
             event: self.event,
             matcher: Matcher::glob(&self.tools),
+            kind: self.kind,
             command: self.exec,
             timeout: self.timeout.unwrap_or(OWN_TIMEOUT),
             contract: HookContract::Own,

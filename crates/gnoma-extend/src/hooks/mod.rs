@@ -1,4 +1,5 @@
-//! Hooks: programs of people's own that are run at points of a session's life and have their say.
+//! Hooks: programs of people's own that are run at points of a session's life and have their say; a hook may
+//! also ask a model, or an address, in place of a program.
 //!
 //! Read from gnoma's settings and from the files of two other programs, whose contract they keep: facts
 //! as JSON on standard input; exit code 2 blocks, any other failure does not unless the hook says so;
@@ -11,6 +12,7 @@ mod files;
 mod hook;
 mod input;
 mod matcher;
+mod reach;
 mod run;
 mod set;
 mod transcript;
@@ -19,7 +21,8 @@ pub use self::{
     answer::together,
     callbacks::{Callback, Callbacks, CalledBack, HookCaller, MAX_CALLBACKS},
     files::{Found, of_plugin, read},
-    hook::{Hook, HookContract, OWN_TIMEOUT, OwnHook},
+    hook::{Hook, HookContract, HookKind, OWN_TIMEOUT, OwnHook},
+    reach::HookReach,
     run::{HookRunner, HookWalls},
     set::{HookLook, Hooks},
 };

@@ -17,18 +17,23 @@ use std::{
 
 use gnoma_sandbox::{Policy, Walls};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::{Child, ChildStdout, Command},
     sync::oneshot,
     task::JoinSet,
-    time::timeout,
+    time::{Instant, timeout_at},
 };
 
 use super::answer::{HookEnd, HookRun};
 
 /// Most that is read of what a hook says, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
+/// How often it is looked whether a hook that takes long has said that it goes on by itself.
+const LOOK: Duration = Duration::from_millis(50);
+/// Most bytes of the line by which it does.
+const MAX_FIRST_LINE: u64 = 4 << 10;
 /// Starts a hook for each number that it reads, and says how it ended. A file that cannot be opened must
 /// not pass for a hook that blocks, as it would by the shell's own exit code.
 const LOOP: &str = "while IFS= read -r id; do d=\"$0/$id\"; { \
@@ -124,39 +129,22 @@ impl HookRunner {
         Some(&*self.folder).filter(|_| self.refusal.is_none())
     }
 
-    /// Runs a shell line with `input` on its standard input.
-    pub(crate) async fn run(
-        self: Arc<Self>,
-        line: String,
-        input: String,
-        most: Duration,
-    ) -> HookRun {
+    /// Has a shell line run with `input` on its standard input.
+    ///
+    /// # Errors
+    /// What became of it, where it was not started.
+    pub(crate) fn begin(self: &Arc<Self>, line: &str, input: &str) -> Result<RunningHook, HookRun> {
         let begun = match &self.refusal {
             Some(why) => Err(why.clone()),
             None => self.worker().and_then(|worker| {
-                let (id, ended) = worker.begin(&line, &input)?;
-                Ok((worker, id, ended))
+                let (id, ended) = worker.begin(line, input)?;
+                Ok(RunningHook { runner: Arc::clone(self), worker, id, ended })
             }),
         };
-        let (worker, id, ended) = match begun {
-            Ok(begun) => begun,
-            Err(why) => {
-                let (stdout, stderr) = (String::new(), String::new());
-                return HookRun { end: HookEnd::Failed(why), stdout, stderr };
-            }
-        };
-        let end = match timeout(most, ended).await {
-            Ok(Ok(code)) => HookEnd::Code(code),
-            Ok(Err(_gone)) => {
-                self.leave(&worker);
-                HookEnd::Failed("was killed".to_owned())
-            }
-            Err(_) => {
-                self.leave(&worker);
-                HookEnd::TimedOut
-            }
-        };
-        worker.said(id, end)
+        begun.map_err(|why| {
+            let (stdout, stderr) = (String::new(), String::new());
+            HookRun { end: HookEnd::Failed(why), stdout, stderr }
+        })
     }
 
     /// The shell that starts hooks; the first one starts it.
@@ -192,6 +180,45 @@ impl HookRunner {
         };
         command.current_dir(&self.cwd);
         command
+    }
+}
+
+/// A hook that runs.
+pub(crate) struct RunningHook {
+    runner: Arc<HookRunner>,
+    worker: Arc<HookWorker>,
+    id: u64,
+    ended: oneshot::Receiver<i32>,
+}
+
+impl RunningHook {
+    /// Waits for its end until that time; `None` where it has said that nobody need wait for it, and
+    /// `may_go_on`. Safe to drop.
+    pub(crate) async fn end(&mut self, until: Instant, may_go_on: bool) -> Option<HookEnd> {
+        loop {
+            let look = if may_go_on { until.min(Instant::now() + LOOK) } else { until };
+            match timeout_at(look, &mut self.ended).await {
+                Ok(Ok(code)) => return Some(HookEnd::Code(code)),
+                Ok(Err(_gone)) => {
+                    self.runner.leave(&self.worker);
+                    return Some(HookEnd::Failed("was killed".to_owned()));
+                }
+                Err(_) if look < until => {
+                    if self.worker.goes_on(self.id) {
+                        return None;
+                    }
+                }
+                Err(_) => {
+                    self.runner.leave(&self.worker);
+                    return Some(HookEnd::TimedOut);
+                }
+            }
+        }
+    }
+
+    /// What it has said, once it has ended so.
+    pub(crate) fn said(&self, end: HookEnd) -> HookRun {
+        self.worker.said(self.id, end)
     }
 }
 
@@ -238,6 +265,16 @@ impl HookWorker {
         }
         orders.input.write_all(format!("{id}\n").as_bytes()).map_err(why)?;
         Ok((id, code))
+    }
+
+    /// Whether the first line that a hook has said is `{"async": true}`.
+    fn goes_on(&self, id: u64) -> bool {
+        let path = self.folder.path().join(id.to_string()).join("out");
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|it| it.take(MAX_FIRST_LINE).read_to_end(&mut bytes));
+        let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
+        read.is_ok() && value.get("async").and_then(Value::as_bool) == Some(true)
     }
 
     /// What a hook has said.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use gnoma_core::{
-    lifecycle::{Point, PointAnswer, PointKind},
+    lifecycle::{Point, PointAnswer, PointKind, SideModel},
     session::PermissionMode,
 };
 use tokio::{
@@ -19,9 +19,10 @@ use tokio::{
 };
 
 use super::{
-    answer::{self, HookEnd},
-    hook::Hook,
+    answer::{self, HookEnd, HookRun},
+    hook::{Hook, HookContract, HookKind},
     input::{self, HookSession},
+    reach::HookReach,
     run::HookRunner,
     transcript::Transcript,
 };
@@ -39,21 +40,24 @@ pub struct Hooks {
     hooks: Vec<Arc<Hook>>,
     points: HashSet<PointKind>,
     runner: Option<Arc<HookRunner>>,
+    reach: HookReach,
     session: Arc<HookSession>,
     transcript: Option<Arc<Transcript>>,
     /// How many messages of the person there were.
     prompts: AtomicU64,
     last: LastRuns,
     /// Those that nobody waits for.
-    beside: Mutex<JoinSet<()>>,
+    beside: Beside,
 }
+
+type Beside = Arc<Mutex<JoinSet<()>>>;
 
 /// A hook as it is shown.
 #[derive(Clone, Debug)]
 pub struct HookLook {
     /// The event, as it was written.
     pub event: String,
-    /// The shell line.
+    /// What it does: the shell line, or its kind with the question or address.
     pub command: String,
     /// Who brought it along.
     pub by: BroughtBy,
@@ -64,9 +68,15 @@ pub struct HookLook {
 }
 
 impl Hooks {
-    /// Hooks that are run by `runner`.
+    /// Hooks that are run by `runner`, and reach what is no program by `reach`.
     #[must_use]
-    pub fn new(hooks: Vec<Hook>, runner: HookRunner, session: String, cwd: String) -> Self {
+    pub fn new(
+        hooks: Vec<Hook>,
+        runner: HookRunner,
+        reach: HookReach,
+        session: String,
+        cwd: String,
+    ) -> Self {
         let last = Arc::new(Mutex::new(vec![None; hooks.len()]));
         let transcript = runner.folder().and_then(Transcript::begin).map(Arc::new);
         let path = transcript.as_ref().map(|it| it.path().display().to_string());
@@ -74,6 +84,7 @@ impl Hooks {
             points: hooks.iter().map(|hook| hook.point).collect(),
             hooks: hooks.into_iter().map(Arc::new).collect(),
             runner: Some(Arc::new(runner)),
+            reach,
             session: Arc::new(HookSession {
                 id: session,
                 cwd,
@@ -82,19 +93,25 @@ impl Hooks {
             transcript,
             prompts: AtomicU64::new(0),
             last,
-            beside: Mutex::default(),
+            beside: Beside::default(),
         }
     }
 
     /// Whether any hook runs at such a point.
     #[must_use]
     pub fn listens(&self, kind: PointKind) -> bool {
-        let has_beside = || self.hooks.iter().any(|hook| hook.is_async);
+        let has_beside =
+            || self.hooks.iter().any(|hook| hook.is_async) || !locked(&self.beside).is_empty();
         self.points.contains(&kind)
             || (kind == PointKind::SessionEnd && has_beside())
             // What people say and the model's last words are part of what hooks can read.
             || (matches!(kind, PointKind::Prompt | PointKind::BeforeStop)
                 && self.transcript.is_some())
+    }
+
+    /// The session lends its models.
+    pub(crate) fn lend(&self, model: Arc<dyn SideModel>) {
+        let _is_first = self.reach.model.set(model);
     }
 
     /// A person has said something, whether hooks are asked about it or not.
@@ -115,7 +132,7 @@ impl Hooks {
         let last = locked(&self.last);
         let look = |(at, hook): (usize, &Arc<Hook>)| HookLook {
             event: hook.event.clone(),
-            command: hook.command.clone(),
+            command: hook.shown(),
             by: hook.by,
             origin: hook.origin.clone(),
             last: last.get(at).cloned().flatten(),
@@ -141,16 +158,15 @@ impl Hooks {
             let point = Arc::new(point);
             for (at, hook) in fitting {
                 let given = self.given(&hook, &point, mode);
-                let run = one(at, hook, given, Arc::clone(runner), Arc::clone(&last));
-                if run.0 {
-                    let mut beside = locked(&self.beside);
-                    while beside.try_join_next().is_some() {}
-                    if beside.len() < MAX_BESIDE {
-                        let work = run.1;
-                        beside.spawn(async move { drop(work.await) });
-                    }
+                let is_async = hook.is_async;
+                let beside = (!is_async).then(|| Arc::clone(&self.beside));
+                let reach = self.reach.clone();
+                let means = Means { runner: Arc::clone(runner), reach, beside };
+                let run = one(at, hook, given, means, Arc::clone(&last));
+                if is_async {
+                    put_beside(&self.beside, async move { drop(run.await) });
                 } else {
-                    running.spawn(run.1);
+                    running.spawn(run);
                 }
             }
         }
@@ -192,13 +208,14 @@ impl Hooks {
         };
         let mut lines = HashSet::new();
         let all = self.hooks.iter().enumerate();
+        let reach = &self.reach;
         let fits = move |hook: &Hook| {
             let is_free =
                 matches!(kind, PointKind::Prompt | PointKind::BeforeStop | PointKind::SessionEnd);
-            hook.point == kind && (is_free || hook.matcher.fits(&name))
+            hook.point == kind && (is_free || hook.matcher.fits(&name)) && reach.fits(hook)
         };
         // The same line written twice runs once.
-        all.filter(move |(_, hook)| fits(hook) && lines.insert(hook.line()))
+        all.filter(move |(_, hook)| fits(hook) && lines.insert((hook.shown(), hook.root.clone())))
     }
 }
 
@@ -211,34 +228,77 @@ struct HookGiven {
     transcript: Option<Arc<Transcript>>,
 }
 
-/// One hook's run; whether nobody waits for it.
-fn one(
+/// What a hook is run by.
+struct Means {
+    runner: Arc<HookRunner>,
+    reach: HookReach,
+    /// Where it may go on when it says that nobody need wait for it.
+    beside: Option<Beside>,
+}
+
+/// One hook's run.
+async fn one(
     at: usize,
     hook: Arc<Hook>,
     given: HookGiven,
-    runner: Arc<HookRunner>,
+    means: Means,
     last: LastRuns,
-) -> (bool, impl Future<Output = Answered> + Send + 'static) {
-    let is_async = hook.is_async;
+) -> Answered {
     let HookGiven { point, input, transcript } = given;
-    let work = async move {
-        if let Some(transcript) = transcript {
-            spawn_blocking(move || transcript.flush()).await.ok();
+    if let Some(transcript) = transcript {
+        spawn_blocking(move || transcript.flush()).await.ok();
+    }
+    let started = Instant::now();
+    let run = match &hook.kind {
+        HookKind::Command => program(&hook, &input, means).await,
+        HookKind::Prompt { model } => means.reach.asked(&hook, model.clone(), false, &input).await,
+        HookKind::Agent { model } => means.reach.asked(&hook, model.clone(), true, &input).await,
+        HookKind::Http { headers, variables } => {
+            means.reach.posted(&hook, headers, variables, &input).await
         }
-        let started = Instant::now();
-        let run = runner.run(hook.line(), input, hook.timeout).await;
-        let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let how = match &run.end {
-            HookEnd::Code(code) => format!("exit code {code}"),
-            HookEnd::TimedOut => "timed out".to_owned(),
-            HookEnd::Failed(why) => why.clone(),
-        };
-        if let Some(place) = locked(&last).get_mut(at) {
-            *place = Some((took, how));
-        }
-        (at, answer::read(&hook, &point, &run))
     };
-    (is_async, work)
+    let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let how = match &run.end {
+        HookEnd::Code(_) if hook.kind != HookKind::Command => "answered".to_owned(),
+        HookEnd::Code(code) => format!("exit code {code}"),
+        HookEnd::TimedOut => "timed out".to_owned(),
+        HookEnd::Failed(why) => why.clone(),
+    };
+    if let Some(place) = locked(&last).get_mut(at) {
+        *place = Some((took, how));
+    }
+    (at, answer::read(&hook, &point, &run))
+}
+
+/// Runs a hook's program. One that says so goes on beside the session, and changes nothing there.
+async fn program(hook: &Hook, input: &str, Means { runner, beside, .. }: Means) -> HookRun {
+    let mut running = match runner.begin(&hook.line(), input) {
+        Ok(running) => running,
+        Err(run) => return run,
+    };
+    let until = Instant::now() + hook.timeout;
+    let beside = beside.filter(|_| hook.contract == HookContract::Claude);
+    match (running.end(until, beside.is_some()).await, beside) {
+        (None, Some(beside)) => {
+            put_beside(&beside, async move {
+                if let Some(end) = running.end(until, false).await {
+                    drop(running.said(end));
+                }
+            });
+            let (stdout, stderr) = (String::new(), String::new());
+            HookRun { end: HookEnd::Code(0), stdout, stderr }
+        }
+        (end, _) => running.said(end.unwrap_or(HookEnd::TimedOut)),
+    }
+}
+
+/// Has work done that nobody waits for. Where there is too much of it already, it is left.
+fn put_beside(beside: &Beside, work: impl Future<Output = ()> + Send + 'static) {
+    let mut beside = locked(beside);
+    while beside.try_join_next().is_some() {}
+    if beside.len() < MAX_BESIDE {
+        beside.spawn(work);
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -14,7 +14,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::definition::Definition;
+use super::{definition::Definition, server_prompt::ServerPrompt};
 
 /// The folder in the state folder.
 const FOLDER: &str = "mcp";
@@ -59,6 +59,9 @@ pub struct KnownTools {
     /// It has resources to be read.
     #[serde(default)]
     pub has_resources: bool,
+    /// Its prompts.
+    #[serde(default)]
+    pub prompts: Vec<ServerPrompt>,
     /// It speaks the wire with the handshake, so it need not be asked whether it speaks the other.
     #[serde(default)]
     pub shakes_hands: bool,
@@ -124,6 +127,7 @@ impl KnownTools {
             tools: compared.offered.iter().cloned().chain(withheld).collect(),
             pins: std::mem::take(&mut self.pins),
             has_resources: self.has_resources,
+            prompts: std::mem::take(&mut self.prompts),
             shakes_hands: self.shakes_hands,
             was_silent: false,
         };

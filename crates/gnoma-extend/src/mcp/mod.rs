@@ -14,6 +14,7 @@ mod catalog;
 mod conformance;
 mod definition;
 mod handler;
+mod keyring;
 pub mod limits;
 mod live;
 mod login;
@@ -27,6 +28,7 @@ mod resource;
 mod result;
 mod search;
 mod server;
+mod server_prompt;
 mod servers;
 mod tool;
 
@@ -34,12 +36,13 @@ pub use self::{
     approval::{ChangedTool, Described, ToolMemory},
     conformance::{Scenario, exercise},
     definition::{Definition, Read, ServerOrigin, ServerReach, read_file},
+    keyring::Keyring,
     login::login,
     naming::{PREFIX, check_server, tool as tool_name},
     oauth::Tokens,
     plugin::of_plugin,
     process::{Enclosure, Metered, Process, Started, Stderr, Surroundings, start},
-    prompts::ServerPrompt,
     server::{ServerFacts, ServerState, Tell},
+    server_prompt::ServerPrompt,
     servers::{Glance, Offers, ServerOptions, Servers, Standing},
 };

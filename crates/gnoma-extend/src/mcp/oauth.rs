@@ -17,7 +17,10 @@ use rmcp::transport::auth::{
     OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest, OAuthState,
     StoredCredentials,
 };
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+use super::keyring::Keyring;
 
 /// Most redirects that are followed, all at the same origin.
 const MAX_REDIRECTS: usize = 5;
@@ -75,39 +78,54 @@ impl OAuthHttpClient for Door {
     }
 }
 
-/// Where the tokens of one server are: in memory, and in a file that only its owner can read.
+/// Where the tokens of one server are: in memory, and in the person's keyring, or else in a file that only its
+/// owner can read. Where they are in the keyring, the file says so.
 #[derive(Clone)]
 pub struct Tokens {
     kept: Arc<Mutex<Option<StoredCredentials>>>,
     path: Option<PathBuf>,
+    keyring: Option<Keyring>,
+    server: String,
+}
+
+/// What the file holds.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum TokenFile {
+    InKeyring { in_keyring: bool },
+    Here(Box<StoredCredentials>),
 }
 
 impl Tokens {
     /// Tokens that nobody keeps.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self { kept: Arc::default(), path: None }
+        Self { kept: Arc::default(), path: None, keyring: None, server: String::new() }
     }
 
-    /// The tokens of the server at an address, in a state folder.
+    /// The tokens of the server at an address, in a keyring or a state folder.
     #[must_use]
-    pub fn in_state(state: &Path, url: &str) -> Self {
+    pub fn in_state(state: &Path, url: &str, keyring: Option<Keyring>) -> Self {
         let hash: String = Sha256::digest(url).iter().map(|byte| format!("{byte:02x}")).collect();
         let path = state.join("mcp").join("tokens").join(format!("{hash}.json"));
-        Self { kept: Arc::default(), path: Some(path) }
+        Self { kept: Arc::default(), path: Some(path), keyring, server: url.to_owned() }
     }
 
     /// Deletes them. Says whether there were any.
     ///
     /// # Errors
-    /// The file cannot be deleted.
-    pub fn forget(&self) -> io::Result<bool> {
+    /// They cannot be deleted.
+    pub async fn forget(&self) -> io::Result<bool> {
         let had = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take().is_some();
-        match self.path.as_ref().map(std::fs::remove_file) {
-            None => Ok(had),
-            Some(Ok(())) => Ok(true),
-            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(had),
-            Some(Err(error)) => Err(error),
+        let Some(path) = &self.path else { return Ok(had) };
+        if let Ok(TokenFile::InKeyring { .. }) = self.file() {
+            let keyring = self.keyring()?;
+            keyring.clear(&self.server).await.map_err(io::Error::other)?;
+        }
+        match std::fs::remove_file(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(had),
+            Err(error) => Err(error),
         }
     }
 
@@ -118,30 +136,57 @@ impl Tokens {
             || self.kept.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    fn read(&self) -> io::Result<Option<StoredCredentials>> {
+    fn file(&self) -> io::Result<TokenFile> {
+        let path = self.path.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        Ok(gnoma_core::json::from_bytes(&std::fs::read(path)?)?)
+    }
+
+    fn keyring(&self) -> io::Result<&Keyring> {
+        let missing = || {
+            let text = "the tokens are in the keyring of another session of yours, which cannot be reached here; \
+                        log in again with `gnoma mcp login`";
+            io::Error::other(text)
+        };
+        self.keyring.as_ref().ok_or_else(missing)
+    }
+
+    async fn read(&self) -> io::Result<Option<StoredCredentials>> {
         if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             return Ok(Some(kept));
         }
-        let Some(path) = &self.path else { return Ok(None) };
-        match std::fs::read(path) {
-            Ok(bytes) => Ok(Some(gnoma_core::json::from_bytes(&bytes)?)),
+        match self.file() {
+            // Another process may have written it anew.
+            Ok(TokenFile::Here(credentials)) => Ok(Some(*credentials)),
+            Ok(TokenFile::InKeyring { .. }) => {
+                let found = self.keyring()?.look_up(&self.server).await;
+                let credentials = gnoma_core::json::from_bytes(&found.map_err(io::Error::other)?)?;
+                // They are wanted with each request, and the keyring is asked through a program.
+                let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(Some(StoredCredentials::clone(kept.insert(credentials))))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    fn write(&self, credentials: &StoredCredentials) -> io::Result<()> {
-        if let Some(path) = &self.path {
-            let folder = path.parent().unwrap_or(Path::new("."));
-            private_folder(folder)?;
-            // Such a file can be read and written by its owner alone from the start.
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            serde_json::to_writer(&mut file, credentials)?;
-            file.flush()?;
-            file.as_file().sync_all()?;
-            file.persist(path)?;
-        }
+    async fn write(&self, credentials: &StoredCredentials) -> io::Result<()> {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(credentials.clone());
+        let Some(path) = &self.path else { return Ok(()) };
+        let mut file = TokenFile::Here(Box::new(credentials.clone()));
+        if let Some(keyring) = &self.keyring {
+            // One that is locked or refuses leaves the file.
+            if keyring.store(&self.server, &serde_json::to_vec(credentials)?).await.is_ok() {
+                file = TokenFile::InKeyring { in_keyring: true };
+            }
+        }
+        let folder = path.parent().unwrap_or(Path::new("."));
+        private_folder(folder)?;
+        // Such a file can be read and written by its owner alone from the start.
+        let mut new = tempfile::NamedTempFile::new_in(folder)?;
+        serde_json::to_writer(&mut new, &file)?;
+        new.flush()?;
+        new.as_file().sync_all()?;
+        new.persist(path)?;
         Ok(())
     }
 }
@@ -157,15 +202,16 @@ fn private_folder(folder: &Path) -> io::Result<()> {
 #[async_trait]
 impl CredentialStore for Tokens {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        self.read().map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+        self.read().await.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        self.write(&credentials).map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+        let written = self.write(&credentials).await;
+        written.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
     }
 
     async fn clear(&self) -> Result<(), AuthError> {
-        let cleared = self.forget().map(drop);
+        let cleared = self.forget().await.map(drop);
         cleared.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
     }
 }
@@ -228,7 +274,7 @@ pub(super) async fn begin(
     if let Some(metadata) = &registered.metadata_url {
         request = request.with_client_metadata_url(metadata);
     }
-    let scopes = wider(tokens, challenge);
+    let scopes = wider(tokens, challenge).await;
     request = if scopes.is_empty() {
         request.with_initial_scope_selection()
     } else {
@@ -249,8 +295,8 @@ impl PendingLogin {
 
 /// The scopes that were granted together with those that a challenge wants besides; empty where nothing was
 /// granted yet.
-fn wider(tokens: &Tokens, challenge: Option<&str>) -> Vec<String> {
-    let Ok(Some(credentials)) = tokens.read() else { return Vec::new() };
+async fn wider(tokens: &Tokens, challenge: Option<&str>) -> Vec<String> {
+    let Ok(Some(credentials)) = tokens.read().await else { return Vec::new() };
     let wanted =
         challenge.and_then(|challenge| challenge.split_once("scope=\"")?.1.split_once('"'));
     let Some((wanted, _)) = wanted else { return Vec::new() };
@@ -261,4 +307,67 @@ fn wider(tokens: &Tokens, challenge: Option<&str>) -> Vec<String> {
         }
     }
     scopes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    /// A keyring that is a script, which keeps one secret in its folder.
+    fn keyring(folder: &Path, script: &str) -> Option<Keyring> {
+        let program = folder.join("secret-tool");
+        fs::write(&program, format!("#!/bin/sh\ncd '{}' || exit 1\n{script}", folder.display()))
+            .unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let path = format!("relative:{}:/usr/bin:/bin", folder.display());
+        assert_eq!(Keyring::find(&[pair("PATH", &path)]), None, "there is no session to ask");
+        Keyring::find(&[pair("PATH", &path), pair("DBUS_SESSION_BUS_ADDRESS", "unix:x")])
+    }
+
+    fn credentials() -> StoredCredentials {
+        StoredCredentials::new("t0ken".to_owned(), None, vec!["all".to_owned()], None)
+    }
+
+    #[tokio::test]
+    async fn tokens_are_in_the_keyring_and_the_file_only_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "echo \"$@\" >> asked\ncase $1 in store) cat > secret;; lookup) cat secret;; clear) rm secret;; esac";
+        let keyring = keyring(folder.path(), script);
+        assert!(keyring.is_some());
+        let state = folder.path().join("state");
+        let tokens = || Tokens::in_state(&state, "https://h.example/mcp", keyring.clone());
+        tokens().write(&credentials()).await.unwrap();
+        let path = tokens().path.unwrap();
+        assert!(!fs::read_to_string(&path).unwrap().contains("t0ken"));
+        assert!(fs::read_to_string(folder.path().join("secret")).unwrap().contains("t0ken"));
+        assert!(tokens().are_there());
+        assert_eq!(tokens().read().await.unwrap().unwrap().client_id, "t0ken");
+        let asked = fs::read_to_string(folder.path().join("asked")).unwrap();
+        assert!(
+            asked.contains("server https://h.example/mcp") && !asked.contains("t0ken"),
+            "{asked}"
+        );
+        // Without the session's keyring they cannot be read, and that is said.
+        let elsewhere = Tokens::in_state(&state, "https://h.example/mcp", None);
+        let why = elsewhere.read().await.unwrap_err().to_string();
+        assert!(why.contains("gnoma mcp login"), "{why}");
+        assert!(tokens().forget().await.unwrap() && !tokens().are_there());
+        assert!(!folder.path().join("secret").exists());
+    }
+
+    #[tokio::test]
+    async fn a_keyring_that_refuses_leaves_them_in_a_file_of_their_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = keyring(folder.path(), "cat > /dev/null; exit 1");
+        let state = folder.path().join("state");
+        let tokens = || Tokens::in_state(&state, "https://h.example/mcp", keyring.clone());
+        tokens().write(&credentials()).await.unwrap();
+        let facts = fs::metadata(tokens().path.unwrap()).unwrap();
+        assert_eq!(facts.permissions().mode() & 0o777, 0o600);
+        assert_eq!(tokens().read().await.unwrap().unwrap().client_id, "t0ken");
+        assert!(tokens().forget().await.unwrap() && !tokens().are_there());
+    }
 }

@@ -24,6 +24,7 @@ use tokio::{
 
 use super::{
     definition::{Definition, ServerReach},
+    keyring::Keyring,
     limits::{MAX_STDERR_BYTES, MAX_UNASKED_BYTES},
     oauth::Tokens,
 };
@@ -48,6 +49,8 @@ pub struct Surroundings {
     pub http: Http,
     /// The folder that tokens are kept in; `None` where nothing is kept.
     pub state: Option<PathBuf>,
+    /// The person's keyring, where there is one: then tokens are kept there.
+    pub keyring: Option<Keyring>,
     /// The folder they start in.
     pub cwd: PathBuf,
     /// Their environment, without what only gnoma may know.
@@ -59,7 +62,8 @@ pub struct Surroundings {
 impl Surroundings {
     /// The tokens of the server at an address.
     pub(super) fn tokens(&self, url: &str) -> Tokens {
-        self.state.as_ref().map_or_else(Tokens::in_memory, |state| Tokens::in_state(state, url))
+        let kept = |state: &PathBuf| Tokens::in_state(state, url, self.keyring.clone());
+        self.state.as_ref().map_or_else(Tokens::in_memory, kept)
     }
 }
 

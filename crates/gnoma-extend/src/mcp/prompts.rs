@@ -7,35 +7,12 @@ use super::{
     limits::{CALL_TIMEOUT, MAX_TEXT_BYTES},
     live::{Live, spoken},
     naming::{self, PREFIX},
+    server_prompt::ServerPrompt,
 };
 use crate::commands::words;
 
 /// Most prompts of a server that are looked at.
 const MAX_PROMPTS: usize = 200;
-
-/// A prompt of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerPrompt {
-    /// What is written behind the slash.
-    pub name: String,
-    /// What is written behind that.
-    pub hint: String,
-    /// What it is for.
-    pub about: String,
-}
-
-impl ServerPrompt {
-    fn of(server: &str, prompt: &Prompt) -> Self {
-        let arguments = prompt.arguments.iter().flatten();
-        let hint: Vec<String> = arguments.map(|it| format!("[{}]", it.name)).collect();
-        let about = prompt.description.as_deref().or(prompt.title.as_deref()).unwrap_or_default();
-        Self {
-            name: naming::tool(server, &prompt.name),
-            hint: hint.join(" "),
-            about: about.split_whitespace().collect::<Vec<_>>().join(" "),
-        }
-    }
-}
 
 /// Whether a name behind a slash is one of a server's prompt, and then the server's name.
 pub(super) fn server_of(name: &str) -> Option<&str> {

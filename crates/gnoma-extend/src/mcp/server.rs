@@ -21,7 +21,7 @@ use super::{
     limits::{RETRY_AFTER, START_TIMEOUT},
     live::{self, SharedLive},
     process::{Stderr, Surroundings},
-    prompts::ServerPrompt,
+    server_prompt::ServerPrompt,
 };
 
 /// How many lines of its standard error are told with a failure.
@@ -105,7 +105,7 @@ impl ManagedServer {
             state: ServerState::Idle,
             offered: known.tools.clone(),
             changed: Vec::new(),
-            prompts: Vec::new(),
+            prompts: known.prompts.clone(),
             left_out: Vec::new(),
             calls: 0,
             failed: 0,
@@ -339,6 +339,23 @@ impl ManagedServer {
         (!is_offered).then(|| format!("the MCP server `{name}` no longer has a tool `{tool}`"))
     }
 
+    /// Takes in its prompts.
+    fn take_prompts(&self, prompts: Vec<ServerPrompt>) {
+        let known = {
+            let mut known = self.known();
+            if known.prompts == prompts {
+                return;
+            }
+            known.prompts.clone_from(&prompts);
+            known.clone()
+        };
+        if let Err(why) = self.common.memory.write(&self.definition, &known) {
+            (self.common.tell)(true, why);
+        }
+        self.lock().prompts = prompts;
+        self.common.changes.send_modify(|count| *count += 1);
+    }
+
     /// Lists the tools as the server has them now, approved or not.
     pub(super) async fn relisted(self: &Arc<Self>) -> Result<Vec<Described>, String> {
         Ok(self.live().await?.listed().await?.0)
@@ -360,8 +377,9 @@ impl ManagedServer {
 /// Lists the prompts, which nothing waits for.
 async fn look_for_prompts(server: Weak<ManagedServer>, live: Weak<live::Live>) {
     let Some((server, live)) = server.upgrade().zip(live.upgrade()) else { return };
-    let prompts = live.prompts(&server.definition.name).await;
-    server.lock().prompts = prompts.unwrap_or_default();
+    if let Ok(prompts) = live.prompts(&server.definition.name).await {
+        server.take_prompts(prompts);
+    }
 }
 
 /// Waits for the next change that a subscription tells of; false when it has ended.

@@ -11,7 +11,7 @@ use gnoma_core::diff::unified;
 use super::{
     manifest::{Manifest, check_name},
     pins::{PluginPins, PluginRecord},
-    source::{Fetched, Fetcher},
+    source::{Fetched, Fetcher, without_login},
     tree::{self, PluginFiles, PluginTree, TreeChange},
 };
 use crate::{
@@ -181,7 +181,7 @@ impl PluginInstaller {
     fn fetch(&self, source: &str) -> Result<(Fetched, Manifest), String> {
         let fetched = self.fetcher().fetch(source)?;
         let manifest = Manifest::read(&fetched.root, BroughtBy::User, fetched.otherwise.as_deref())
-            .map_err(|why| format!("`{source}`: {why}"))?;
+            .map_err(|why| format!("`{}`: {why}", without_login(source)))?;
         Ok((fetched, manifest))
     }
 
@@ -248,7 +248,7 @@ pub fn overview(manifest: &Manifest, files: &PluginFiles) -> Vec<String> {
     let place = &manifest.place;
     let mut lines = Vec::new();
     let hooks = hooks::of_plugin(place);
-    lines.extend(hooks.hooks.iter().map(|hook| format!("hook {}: {}", hook.event, hook.command)));
+    lines.extend(hooks.hooks.iter().map(|hook| format!("hook {}: {}", hook.event, hook.shown())));
     // What variables hold is not known here, and not shown.
     let servers = mcp::of_plugin(place, &|name| Some(format!("${{{name}}}")));
     for server in &servers.servers {

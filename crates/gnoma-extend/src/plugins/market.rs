@@ -34,11 +34,11 @@ const KNOWN: [&str; 12] = [
 pub(super) enum MarketSource {
     /// In a folder of the marketplace.
     Inside(String),
-    /// In a repository, perhaps at a branch or tag, perhaps in a folder of it.
+    /// In a repository, perhaps at a branch, tag or commit, perhaps in a folder of it.
     Git {
         /// Its address.
         url: String,
-        /// A branch or tag.
+        /// A branch, tag or commit.
         revision: Option<String>,
         /// The folder.
         folder: Option<String>,
@@ -138,7 +138,8 @@ fn source(value: Option<&Value>, base: Option<&str>) -> Result<MarketSource, Str
     if let Some(folder) = &folder {
         checked(folder)?;
     }
-    Ok(MarketSource::Git { url, revision: text("ref").or_else(|| text("sha")), folder })
+    // A commit says more than the branch that it is on.
+    Ok(MarketSource::Git { url, revision: text("sha").or_else(|| text("ref")), folder })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::tree::PluginFiles;
+use super::{source::without_login, tree::PluginFiles};
 
 const FILE: &str = "plugins.json";
 /// Most bytes of the file.
@@ -66,7 +66,12 @@ impl PluginPins {
             return Err(damaged());
         }
         let text = fs::read(&path).map_err(|_| damaged())?;
-        let all = gnoma_core::json::from_bytes(&text).map_err(|_| damaged())?;
+        let mut all: BTreeMap<String, PluginRecord> =
+            gnoma_core::json::from_bytes(&text).map_err(|_| damaged())?;
+        // Written before passwords were left out.
+        for record in all.values_mut() {
+            record.source = without_login(&record.source);
+        }
         Ok(Self { path, all })
     }
 

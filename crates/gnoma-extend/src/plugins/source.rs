@@ -1,11 +1,14 @@
 //! Where plugins are installed from: a folder, an archive, a repository, and a marketplace in any of them.
 
 use std::{
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{
     archive,
@@ -82,11 +85,11 @@ fn is_address(text: &str) -> bool {
 }
 
 impl Fetcher<'_> {
-    /// A source as it is kept: a path is absolute.
+    /// A source as it is kept: a path is absolute, and an address has no password.
     pub(super) fn kept(&self, source: &str) -> String {
         let Written { name, place } = Written::read(source);
         if is_address(place) {
-            return source.to_owned();
+            return without_login(source);
         }
         let path = self.path(place);
         let path = path.canonicalize().unwrap_or(path);
@@ -110,14 +113,15 @@ impl Fetcher<'_> {
         let mut held = Vec::new();
         let root = self.place(place, &mut held)?;
         let market = Market::read(&root)?;
+        let shown = without_login(place);
         match (market, name) {
             (None, None) => {
                 let otherwise = called(place);
                 Ok(Fetched { root, otherwise, faults: Vec::new(), _held: held })
             }
             (None, Some(name)) => Err(format!(
-                "`{place}` is no marketplace, so there is no `{name}` in it; install the plugin as it is: \
-                 `gnoma plugin install {place}`"
+                "`{shown}` is no marketplace, so there is no `{name}` in it; install the plugin as it is: \
+                 `gnoma plugin install {shown}`"
             )),
             // A plugin may bring along the marketplace that it is the only one of.
             (Some(_), None) if file_of(&root).is_some() => {
@@ -141,6 +145,7 @@ impl Fetcher<'_> {
             (None, all) => {
                 let lines =
                     all.iter().map(|entry| format!("\n  {}: {}", entry.name, entry.description));
+                let place = without_login(place);
                 return Err(format!(
                     "`{place}` is the marketplace `{}`; name one of its plugins, as in `gnoma plugin install \
                      NAME@{place}`:{}",
@@ -183,6 +188,7 @@ impl Fetcher<'_> {
                 None => (place, None),
             };
             if archive::is_archive(Path::new(url)) {
+                let url = without_login(url);
                 return Err(format!(
                     "gnoma downloads no archives; download `{url}` yourself and install the file"
                 ));
@@ -218,10 +224,23 @@ impl Fetcher<'_> {
     ) -> Result<PathBuf, String> {
         let is_option = url.starts_with('-') || revision.is_some_and(|it| it.starts_with('-'));
         if is_option || url.contains("::") || !is_address(url) {
+            let url = without_login(url);
             return Err(format!("`{}` is no address of a repository", url.escape_debug()));
         }
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let root = folder.path().join(called(url).unwrap_or_else(|| "plugin".to_owned()));
+        let repository = Repository { fetcher: self, url, root: &root, log: folder.path() };
+        let done = match revision.filter(|revision| is_commit(revision)) {
+            Some(commit) => repository.commit(commit),
+            None => repository.cloned(revision),
+        };
+        done.map_err(|why| format!("`{}` cannot be cloned: {why}", without_login(url)))?;
+        held.push(folder);
+        Ok(root)
+    }
+
+    /// Git, which runs nothing of a repository.
+    fn git(&self) -> Command {
         let mut git = Command::new("git");
         git.env_clear().envs(
             self.variables.iter().filter(|(name, _)| GIT_VARIABLES.contains(&&**name)).cloned(),
@@ -232,31 +251,94 @@ impl Fetcher<'_> {
         {
             git.args(["-c", setting]);
         }
+        git
+    }
+}
+
+/// A repository that is brought here.
+struct Repository<'a> {
+    fetcher: &'a Fetcher<'a>,
+    url: &'a str,
+    root: &'a Path,
+    /// The folder for what git says.
+    log: &'a Path,
+}
+
+impl Repository<'_> {
+    /// As it is at a branch or tag, or at its head.
+    fn cloned(&self, revision: Option<&str>) -> Result<(), String> {
+        let mut git = self.fetcher.git();
         git.args(["clone", "--quiet", "--depth=1", "--no-recurse-submodules"]);
         if let Some(revision) = revision {
             git.arg(format!("--branch={revision}"));
         }
-        git.arg("--").arg(url).arg(&root);
-        run(git, folder.path()).map_err(|why| format!("`{url}` cannot be cloned: {why}"))?;
-        held.push(folder);
-        Ok(root)
+        git.arg("--").arg(self.url).arg(self.root);
+        self.run(git)
+    }
+
+    /// As it is at a commit, by its whole id: the commit alone, or all there is, where the server gives
+    /// no single commits.
+    fn commit(&self, id: &str) -> Result<(), String> {
+        let mut git = self.fetcher.git();
+        git.args(["init", "--quiet"]).arg("--").arg(self.root);
+        self.run(git)?;
+        let fetch = |depth: &[&str], what: &str| {
+            let mut git = self.inside();
+            git.args(["fetch", "--quiet", "--no-recurse-submodules", "--no-tags"]).args(depth);
+            git.arg("--").arg(self.url).arg(what);
+            self.run(git)
+        };
+        fetch(&["--depth=1"], id).or_else(|_| fetch(&[], "+refs/heads/*:refs/remotes/origin/*"))?;
+        let mut git = self.inside();
+        git.args(["checkout", "--quiet", "--detach", id]);
+        self.run(git).map_err(|why| format!("there is no commit `{id}`: {why}"))
+    }
+
+    fn inside(&self) -> Command {
+        let mut git = self.fetcher.git();
+        git.arg("-C").arg(self.root);
+        git
+    }
+
+    fn run(&self, git: Command) -> Result<(), String> {
+        let done = run(git, self.log, GIT_TIMEOUT);
+        // Git tells the address as it was given.
+        done.map_err(|why| why.replace(self.url, &without_login(self.url)))
     }
 }
 
-/// Runs git until it ends, or has taken too long.
-fn run(mut git: Command, folder: &Path) -> Result<(), String> {
+/// Whether a revision is a commit by its whole id.
+fn is_commit(revision: &str) -> bool {
+    matches!(revision.len(), 40 | 64) && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// A source whose address names nobody who logs in with a password, and for http nobody at all.
+pub(super) fn without_login(source: &str) -> String {
+    let Some((before, rest)) = source.split_once("://") else { return source.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    let Some((login, host)) = host.rsplit_once('@') else { return source.to_owned() };
+    let name = login.split(':').next().unwrap_or_default();
+    let keeps_name = before.ends_with("ssh") && !name.is_empty();
+    let name = if keeps_name { format!("{name}@") } else { String::new() };
+    format!("{before}://{name}{host}{path}")
+}
+
+/// Runs git until it ends, or has taken too long: then it ends with all that it has started.
+fn run(mut git: Command, folder: &Path, most: Duration) -> Result<(), String> {
     let log = folder.join("git.log");
     let file = std::fs::File::create(&log).map_err(|error| error.to_string())?;
-    git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+    git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).process_group(0);
     let mut child = git.spawn().map_err(|error| format!("git cannot be started: {error}"))?;
-    let until = Instant::now() + GIT_TIMEOUT;
+    let until = Instant::now() + most;
     let status = loop {
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) => break status,
             None if Instant::now() >= until => {
-                child.kill().ok();
+                let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+                group.map(|group| kill_process_group(group, Signal::KILL).ok());
                 child.wait().ok();
-                return Err(format!("git took longer than {} s", GIT_TIMEOUT.as_secs()));
+                return Err(format!("git took longer than {} s", most.as_secs()));
             }
             None => sleep(GIT_LOOK),
         }
@@ -297,4 +379,44 @@ fn called(place: &str) -> Option<String> {
     let cut = [".git", ".tar.gz", ".tgz", ".tar", ".zip"];
     let stem = cut.iter().find_map(|end| last.strip_suffix(end)).unwrap_or(last);
     super::manifest::check_name(stem).ok().map(|()| stem.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_who_logs_in_is_kept() {
+        for (source, kept) in [
+            ("https://me:s3cret@h.example/a.git#v1", "https://h.example/a.git#v1"),
+            ("demo@https://t0ken@h.example/a", "demo@https://h.example/a"),
+            ("ssh://git:pw@h.example/a", "ssh://git@h.example/a"),
+            ("git@h.example:a.git", "git@h.example:a.git"),
+            ("https://h.example/a@b", "https://h.example/a@b"),
+            ("https://a@b:c@h.example", "https://h.example"),
+        ] {
+            assert_eq!(without_login(source), kept);
+        }
+    }
+
+    #[test]
+    fn what_takes_too_long_ends_with_all_that_it_has_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut slow = Command::new("sh");
+        slow.args(["-c", "sleep 1000 & echo $! > pid; wait"]).current_dir(folder.path());
+        let why = run(slow, folder.path(), Duration::from_millis(500)).unwrap_err();
+        assert!(why.contains("took longer"), "{why}");
+        let child = std::fs::read_to_string(folder.path().join("pid")).unwrap();
+        let process = PathBuf::from("/proc").join(child.trim());
+        // It may be there for a moment, dead, until somebody takes note of its end.
+        let is_gone = || {
+            let state = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
+            state.is_empty() || state.contains(") Z ")
+        };
+        let until = Instant::now() + Duration::from_secs(5);
+        while !is_gone() {
+            assert!(Instant::now() < until, "it lives on");
+            sleep(GIT_LOOK);
+        }
+    }
 }

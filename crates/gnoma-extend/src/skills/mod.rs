@@ -5,6 +5,7 @@
 
 mod bundled;
 mod kept;
+mod resumed;
 mod skill;
 pub(crate) mod tool;
 mod validate;
@@ -14,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) use self::kept::KeptSkills;
+pub(crate) use self::{kept::KeptSkills, resumed::resumed};
 pub use self::{
     skill::Skill,
     tool::SkillTool,

@@ -17,6 +17,8 @@ use serde_json::json;
 use super::{kept::KeptSkills, skill::Skill};
 use crate::{commands::expand, places::read_text};
 
+/// What it is called.
+pub(super) const TOOL: &str = "skill";
 /// Most files of a skill that are named.
 const MAX_FILES: usize = 50;
 
@@ -58,7 +60,7 @@ impl SkillTool {
             "required": ["name"],
         }));
         let spec = ToolSpec {
-            name: "skill".to_owned(),
+            name: TOOL.to_owned(),
             description:
                 "Loads a skill: how something is done here. With `file`, reads a file of it."
                     .to_owned(),
@@ -117,8 +119,8 @@ pub(crate) fn hold(held_to: &HeldTo, tools: Option<&[String]>) {
     let mut all: Vec<String> = held.as_deref().unwrap_or_default().to_vec();
     all.extend(tools.iter().filter(|tool| !all.contains(tool)).cloned().collect::<Vec<_>>());
     // What was loaded must be readable to its end.
-    if !all.iter().any(|tool| tool == "skill") {
-        all.push("skill".to_owned());
+    if !all.iter().any(|tool| tool == TOOL) {
+        all.push(TOOL.to_owned());
     }
     *held = Some(all.into());
 }

@@ -126,7 +126,7 @@ mod tests {
     }
 
     /// Folders, their files behind `---`, and whether the reference (skills-ref 0.1.1) takes them.
-    const REFERENCE: [(&str, &str, bool); 28] = [
+    const REFERENCE: [(&str, &str, bool); 31] = [
         ("ok", "name: ok\ndescription: Does it.\n---\nbody", true),
         (
             "full",
@@ -146,6 +146,9 @@ mod tests {
         ("colon", "name: colon\ndescription: one: two\n---\n", false),
         ("quoted", "name: quoted\ndescription: \"one: two\"\n---\n", true),
         ("flow", "name: flow\ndescription: [d]\n---\n", false),
+        ("flowmap", "name: flowmap\ndescription: d\nmetadata:\n  requires: {}\n---\n", false),
+        ("flowlist", "name: flowlist\ndescription: d\nmetadata:\n  a: [x]\n---\n", false),
+        ("nested", "name: nested\ndescription: d\nmetadata:\n  a:\n    b: c\n---\n", true),
         ("dup", "name: dup\nname: dup\ndescription: d\n---\n", false),
         ("unclosed", "name: unclosed\ndescription: d\n", false),
         ("folded", "name: folded\ndescription: >\n  one\n  two\n---\n", true),

@@ -21,7 +21,8 @@ use super::{
     handle::{Live, Remembered},
     log::EventLog,
     ports::{Opening, Prepared},
-    session::{Actor, Notice},
+    said::Notice,
+    session::Actor,
     shared::Shared,
 };
 use crate::Notices;
@@ -140,8 +141,12 @@ pub(super) fn start(
 /// Where what is said by the way goes: into the log of the session.
 pub(super) fn notices() -> (Notices, mpsc::Receiver<Notice>) {
     let (say, heard) = mpsc::channel(MAX_NOTICES);
+    let list = say.clone();
     let notices = Notices::to(move |level, text| {
-        let _full = say.try_send((level, text.to_owned()));
+        let _full = say.try_send(Notice::Said(level, text.to_owned()));
+    });
+    let notices = notices.and_prompts(move |prompts| {
+        let _full = list.try_send(Notice::Prompts(prompts));
     });
     (notices, heard)
 }

@@ -17,6 +17,7 @@ mod log;
 mod ports;
 mod replier;
 mod replies;
+mod said;
 mod session;
 mod shared;
 

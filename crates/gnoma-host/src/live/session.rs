@@ -29,6 +29,7 @@ use super::{
     ports::{Change, Opened, Prepared, Services},
     replier::Replier,
     replies::Outcome,
+    said::Notice,
     shared::Shared,
 };
 use crate::Notices;
@@ -39,8 +40,6 @@ const MAX_WAITING: usize = 64;
 const MAX_WORK: usize = 16;
 /// How long a session that nothing was said in waits for a subscriber.
 const SUBSCRIBER_PATIENCE: Duration = Duration::from_secs(60);
-
-pub(super) type Notice = (NoticeLevel, String);
 
 /// Where the engine of a session is.
 enum Engine {
@@ -174,7 +173,7 @@ impl Actor {
             }
             Woke::Event(Some(event)) => self.log_event(event),
             Woke::Event(None) => return Break(()),
-            Woke::Notice((level, text)) => self.push(Event::Notice { level, text }),
+            Woke::Notice(notice) => self.push(notice.event(&self.log)),
             Woke::Attendance => return self.count_subscribers(),
             Woke::Worked => (),
         }

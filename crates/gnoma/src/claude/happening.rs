@@ -67,6 +67,12 @@ impl Drive {
                 self.facts.tools.clone_from(tools);
                 self.facts.mode = *mode;
             }
+            // No more is news than what can be written behind a slash.
+            Event::Info(info)
+                if self.facts.commands != info.commands && self.state.usual == info.model =>
+            {
+                self.facts.commands.clone_from(&info.commands);
+            }
             Event::Info(info) => {
                 self.facts.commands.clone_from(&info.commands);
                 self.state.window = info.window.or(self.state.window);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    CallId,
-    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
+    CallId, Message,
+    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, SideModel},
     session::PermissionMode,
     tool::BoxFuture,
 };
@@ -149,6 +149,14 @@ impl Lifecycle for Points {
 
     fn kept(&self) -> Vec<String> {
         self.added.kept()
+    }
+
+    fn resumed(&self, history: &[Arc<Message>]) {
+        self.added.resumed(history);
+    }
+
+    fn lend(&self, model: Arc<dyn SideModel>) {
+        self.added.lend(model);
     }
 
     fn hooks_told(&self) -> Vec<String> {

@@ -160,7 +160,7 @@ pub(super) fn overview(project: &Project) -> String {
     }
     let (hooks, idle) = extensions::found_hooks(project);
     for hook in hooks {
-        let from = format!("{}: {}", places.shown(&hook.origin), hook.command);
+        let from = format!("{}: {}", places.shown(&hook.origin), hook.shown());
         row("hook", &hook.event, from, "yes");
     }
     let (servers, server_faults) = mcp::found(project);

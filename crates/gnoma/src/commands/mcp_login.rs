@@ -16,9 +16,10 @@ pub(crate) async fn run(project: &Project, name: &str, forget: bool) -> Result<E
         let text = format!("`{name}` is a program; only servers at an address have a login");
         return Err(HostError::usage(text).into());
     };
-    let tokens = Tokens::in_state(&project.environment().state_dir(), url);
+    let keyring = servers::keyring(project);
+    let tokens = Tokens::in_state(&project.environment().state_dir(), url, keyring);
     if forget {
-        let had = tokens.forget()?;
+        let had = tokens.forget().await?;
         return print(if had {
             "logged out; the tokens are deleted\n"
         } else {

@@ -1,5 +1,5 @@
-//! A model that is none: it calls one tool in its first answer and says nothing in the next, and remembers
-//! what it was sent. What comes of the call goes through everything that a real one goes through.
+//! A model that is none: it answers what a person says with a call of one tool, and the result with a word, and
+//! remembers what it was sent last. What comes of the call goes through everything that a real one goes through.
 
 use std::{
     future,
@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::stream;
 use gnoma_core::{
-    EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, StopReason,
+    EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, Role, StopReason,
     StreamEvent,
     message::{Content, ResultPart, ToolResult},
     tool::BoxFuture,
@@ -22,20 +22,21 @@ pub(super) const CALL: &str = "call_run";
 pub(super) struct ScriptedModel {
     tool: String,
     arguments: String,
-    requests: Mutex<Vec<Vec<Arc<Message>>>>,
+    last: Mutex<Vec<Arc<Message>>>,
 }
 
 impl ScriptedModel {
     /// One that calls `tool` with these arguments.
     pub(super) fn calling(tool: &str, arguments: String) -> Self {
-        Self { tool: tool.to_owned(), arguments, requests: Mutex::default() }
+        Self { tool: tool.to_owned(), arguments, last: Mutex::default() }
     }
 
-    /// The results of tools in the last request, as they came through the firewall, and whether one of
-    /// them says that the call failed.
+    /// The results of tools at the end of the last request, as they came through the firewall, and whether
+    /// one of them says that the call failed.
     pub(super) fn told(&self) -> (String, bool) {
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let content = requests.last().into_iter().flatten().flat_map(|message| message.content());
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let results = last.iter().rev().take_while(|message| message.role() == Role::Tool);
+        let content = results.flat_map(|message| message.content());
         let results: Vec<&ToolResult> = content
             .filter_map(|content| match content {
                 Content::ToolResult(result) => Some(result),
@@ -56,9 +57,14 @@ impl Provider for ScriptedModel {
     }
 
     fn stream(&self, request: ModelRequest) -> EventStream {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        requests.push(request.messages);
-        let events = if requests.len() == 1 {
+        let has_called = request.messages.last().is_some_and(|it| it.role() == Role::Tool);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = request.messages;
+        let events = if has_called {
+            vec![
+                StreamEvent::TextDelta { slot: 0, text: "done".to_owned() },
+                StreamEvent::Stop(StopReason::EndTurn),
+            ]
+        } else {
             vec![
                 StreamEvent::ToolCallStart {
                     slot: 0,
@@ -68,11 +74,6 @@ impl Provider for ScriptedModel {
                 StreamEvent::ToolCallDelta { slot: 0, fragment: self.arguments.clone() },
                 StreamEvent::ToolCallDone { slot: 0 },
                 StreamEvent::Stop(StopReason::ToolUse),
-            ]
-        } else {
-            vec![
-                StreamEvent::TextDelta { slot: 0, text: "done".to_owned() },
-                StreamEvent::Stop(StopReason::EndTurn),
             ]
         };
         Box::pin(stream::iter(events.into_iter().map(Ok)))

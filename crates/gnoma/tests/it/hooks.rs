@@ -259,6 +259,143 @@ async fn nobody_waits_for_an_async_hook_and_it_still_ends_its_work() {
     assert_eq!(world.read("late.txt"), "l4te\n");
 }
 
+#[tokio::test]
+async fn a_hook_that_says_so_is_not_waited_for() {
+    let line = r#"echo '{"async": true}'; sleep 2; cat > /dev/null; echo l4te > late.txt; echo n0pe >&2; exit 2"#;
+    let world = world(
+        &[("PreToolUse", "", line), ("PostToolUse", "", "test -e late.txt || echo > early.txt")],
+        vec![writes("a.txt"), says("done")],
+    );
+    let run = go(&world, "go").await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(exists(world.project.path(), "a.txt") && exists(world.project.path(), "early.txt"));
+    assert_eq!(world.read("late.txt"), "l4te\n");
+    assert!(!world.sent().contains("n0pe"));
+}
+
+/// A hook of this kind before a file is written, in Claude's settings.
+fn asks(kind: &str, more: &Value, replies: Vec<gnoma_testkit::Reply>) -> World {
+    let world = World::new(replies);
+    let mut entry =
+        json!({"type": kind, "prompt": "Files may only be written in src.", "timeout": 20});
+    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [entry]}]}});
+    world.put_home(".claude/settings.json", &hooks.to_string());
+    world
+}
+
+#[tokio::test]
+async fn a_model_says_whether_the_condition_of_a_hook_holds() {
+    let no = r#"Well. {"ok": false, "reason": "n0t-there"}"#;
+    for (answer, runs, shown) in [
+        (r#"{"ok": true}"#, true, ""),
+        (no, false, ""),
+        ("I do not know", true, "was not answered with"),
+    ] {
+        let replies = vec![writes("a.txt"), says(answer), says("done")];
+        let world = asks("prompt", &json!({}), replies);
+        let run = go(&world, "go").await;
+        assert_eq!(exists(world.project.path(), "a.txt"), runs, "{answer}: {run:?}");
+        assert!(run.err.contains(shown), "{answer}: {run:?}");
+        assert_eq!(world.said().contains("n0t-there"), !runs, "{answer}");
+        let asked = world.server.requests()[1].json();
+        assert!(asked["tools"].as_array().is_none_or(Vec::is_empty), "{asked}");
+        let asked = asked.to_string();
+        assert!(asked.contains("only be written in src") && asked.contains("file_path"), "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn the_model_of_small_things_is_asked_unless_a_hook_names_one_that_is_there() {
+    let roles =
+        "[provider.models]\ntest = [\"m1\", \"tiny\"]\n[router.roles]\nsmall = \"test/tiny\"\n";
+    for (more, wanted) in [(json!({}), Some("tiny")), (json!({"model": "nobody"}), None)] {
+        let replies = vec![writes("a.txt"), says(r#"{"ok": true}"#), says("done")];
+        let world = asks("prompt", &more, replies);
+        world.configure(roles);
+        let run = world.run(&["--permission", "accept_edits", "--model", "m1", "go"]).await;
+        let models: Vec<_> =
+            world.server.requests().iter().map(|it| it.json()["model"].clone()).collect();
+        assert_eq!(models.iter().any(|it| it == "tiny"), wanted.is_some(), "{models:?} {run:?}");
+        assert_eq!(run.err.contains("`nobody` cannot be asked"), wanted.is_none(), "{run:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_sub_agent_of_a_hook_reads_files_and_nothing_else() {
+    let looks = calls("fs_read", r#"{"path":"rules.txt"}"#);
+    let no = says(r#"{"ok": false, "reason": "the rules say n0"}"#);
+    let world = asks("agent", &json!({}), vec![writes("a.txt"), looks, no, says("done")]);
+    world.write("rules.txt", "nobody wr1tes");
+    let run = go(&world, "go").await;
+    assert!(!exists(world.project.path(), "a.txt") && world.said().contains("say n0"), "{run:?}");
+    let asked = world.server.requests()[2].json();
+    let names: Vec<_> = asked["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["function"]["name"].clone())
+        .collect();
+    assert!(names.iter().all(|it| it.as_str().unwrap().starts_with("fs_")), "{names:?}");
+    assert!(!names.iter().any(|it| it == "fs_write") && asked.to_string().contains("wr1tes"));
+}
+
+#[tokio::test]
+async fn facts_are_sent_to_an_address_without_secrets_and_its_answer_counts() {
+    let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"n0pe"}}"#;
+    let listener = gnoma_testkit::Server::queue([
+        gnoma_testkit::Reply::json(200, deny),
+        gnoma_testkit::Reply::json(500, "{}"),
+    ])
+    .unwrap();
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let write = |path: &str| {
+        calls("fs_write", &json!({"path": path, "content": format!("key {secret}")}).to_string())
+    };
+    let more = json!({
+        "url": format!("{}/hook", listener.url()), "headers": {"X-Token": "Bearer ${HOOK_TOKEN} $HOME"},
+        "allowedEnvVars": ["HOOK_TOKEN"],
+    });
+    let world = asks("http", &more, vec![write("a.txt"), write("b.txt"), says("done")]);
+    let mut command = world.command(&["--permission", "accept_edits", "go"]);
+    let run = crate::support::finish(command.env("HOOK_TOKEN", "t0ken").spawn().unwrap()).await;
+    assert!(!exists(world.project.path(), "a.txt") && world.sent().contains("n0pe"), "{run:?}");
+    // What fails is shown and does not block.
+    assert!(exists(world.project.path(), "b.txt") && run.err.contains("status 500"), "{run:?}");
+    let asked = listener.requests();
+    assert_eq!(asked[0].header("x-token"), Some("Bearer t0ken $HOME"));
+    let facts = asked[0].json();
+    assert_eq!(
+        (&facts["tool_name"], &facts["tool_input"]["file_path"]),
+        (&json!("Write"), &json!("a.txt"))
+    );
+    assert!(!facts.to_string().contains(secret), "{facts}");
+    let world = asks("http", &more, vec![writes("a.txt"), says("done")]);
+    world.configure("[sandbox]\nnetwork = \"never\"\n");
+    let run = go(&world, "go").await;
+    assert!(run.err.contains("was not asked") && listener.requests().len() == 2, "{run:?}");
+}
+
+#[tokio::test]
+async fn own_hooks_ask_models_too_and_what_cannot_be_is_said() {
+    let world =
+        World::new([writes("a.txt"), says(r#"{"ok": false, "reason": "n0"}"#), says("done")]);
+    let hook = |event: &str, kind: &str, exec: &str| {
+        format!("[[hooks]]\nevent = \"{event}\"\ntype = \"{kind}\"\nexec = \"{exec}\"\n")
+    };
+    let hooks = [
+        hook("pre_tool_use", "prompt", "Is it good?"),
+        hook("session_end", "prompt", "Was it good?"),
+        hook("stop", "http", "ftp://x"),
+    ];
+    world.configure(&hooks.concat());
+    let run = go(&world, "go").await;
+    assert!(!exists(world.project.path(), "a.txt"), "{run:?}");
+    for part in ["when the session has ended", "no http address"] {
+        assert!(run.err.contains(part), "{part}: {run:?}");
+    }
+}
+
 /// What a no-op hook before each call adds to it, where a model takes a moment for each answer. Prints it
 /// and asserts nothing; without the variable it does nothing:
 ///

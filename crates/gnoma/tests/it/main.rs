@@ -29,6 +29,8 @@ mod guard;
 #[cfg(test)]
 mod hooks;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod incognito;
 #[cfg(test)]
 mod keeping;

@@ -5,13 +5,16 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Run, World, calls, says};
+use crate::{
+    support::{Run, World, calls, says},
+    tui::Person,
+};
 
 /// Nothing outlives the program by more.
-const MAX_LINGER: Duration = Duration::from_secs(5);
+pub(crate) const MAX_LINGER: Duration = Duration::from_secs(5);
 
 /// Speaks the wire with the handshake. It notes each start and each call.
-const SERVER: &str = r#"#!/bin/sh
+pub(crate) const SERVER: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 echo $$ >> started
 echo "a word on the standard error" >&2
@@ -34,9 +37,9 @@ done
 "#;
 
 /// A world with a server `fake`, and the folder that its answers lie in.
-struct Served {
-    world: World,
-    folder: tempfile::TempDir,
+pub(crate) struct Served {
+    pub(crate) world: World,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Served {
@@ -47,14 +50,14 @@ impl Served {
     }
 
     /// The model answers with these.
-    fn with(replies: impl IntoIterator<Item = gnoma_testkit::Reply>) -> Self {
+    pub(crate) fn with(replies: impl IntoIterator<Item = gnoma_testkit::Reply>) -> Self {
         let served = Self { world: World::new(replies), folder: served_folder() };
         served.configure("");
         served
     }
 
     /// Has the server in the person's settings, with `more` in its entry.
-    fn configure(&self, more: &str) {
+    pub(crate) fn configure(&self, more: &str) {
         self.world.configure(&format!(
             "[[mcp_servers]]\nname = \"fake\"\ncommand = \"sh\"\nargs = [{}]\nwritable = [{}]\n{more}",
             json!(self.at("server.sh")),
@@ -62,20 +65,20 @@ impl Served {
         ));
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn put(&self, name: &str, value: &Value) {
+    pub(crate) fn put(&self, name: &str, value: &Value) {
         fs::write(self.at(name), value.to_string()).unwrap();
     }
 
     /// Sets the one tool's description.
-    fn describe(&self, description: &str) {
+    pub(crate) fn describe(&self, description: &str) {
         self.put("tools.json", &tools(description));
     }
 
-    async fn turn(&self, mode: &str) -> Run {
+    pub(crate) async fn turn(&self, mode: &str) -> Run {
         self.world.run(&["--permission", mode, "go"]).await
     }
 
@@ -93,12 +96,12 @@ impl Served {
     }
 
     /// What the model was told that came of its last call.
-    fn result(&self) -> String {
+    pub(crate) fn result(&self) -> String {
         self.world.last_request().pop().unwrap().1
     }
 }
 
-fn served_folder() -> tempfile::TempDir {
+pub(crate) fn served_folder() -> tempfile::TempDir {
     // Commands may write among the temporary files: there nothing has to be declared.
     let folder = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
@@ -300,7 +303,7 @@ async fn a_server_ends_with_the_program_however_that_ends() {
 }
 
 /// Whether a process has this in its command line.
-fn is_running(marker: &str) -> bool {
+pub(crate) fn is_running(marker: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     processes
         .filter_map(|process| fs::read(process.path().join("cmdline")).ok())
@@ -319,4 +322,22 @@ async fn prompts_of_servers_are_commands() {
     let run = served.world.run(&["/mcp__fake__review"]).await;
     assert!(run.err.contains("needs `file`"), "{run:?}");
     assert_eq!(served.world.server.requests().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_of_servers_are_completed_with_their_arguments_also_before_a_server_is_started() {
+    let served = Served::with([]);
+    for _ in 0..2 {
+        let person = Person::ready(&served.world, &[]);
+        // The list comes while somebody types.
+        person.waits_until("the prompt", |person| {
+            person.types("\u{15}/mcp__f");
+            std::thread::sleep(Duration::from_millis(200));
+            person.sees().contains("mcp__fake__review")
+        });
+        assert!(person.sees().contains("[file] [how] · looks"), "{}", person.sees());
+        drop(person);
+        // What is known needs no server: the second time there is none any more.
+        fs::write(served.at("server.sh"), "exit 1").unwrap();
+    }
 }

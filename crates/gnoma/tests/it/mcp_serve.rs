@@ -179,3 +179,26 @@ async fn file_tools_are_served_under_the_guard() {
     assert_eq!(outside["isError"], true, "{outside}");
     served.end().await;
 }
+
+#[tokio::test]
+async fn what_file_tools_wrote_is_taken_back_call_by_call_also_while_the_server_runs() {
+    let world = World::new([]).among_files();
+    world.write("a.txt", "before\n");
+    let mut served = ToolClient::start(&world, &["--permission", "accept_edits"]);
+    served.call("fs_read", json!({"path": "a.txt"})).await;
+    for (path, content) in [("a.txt", "after\n"), ("b.txt", "new\n")] {
+        let written = served.call("fs_write", json!({"path": path, "content": content})).await;
+        assert_eq!(written["isError"], false, "{written}");
+    }
+    let sessions = world.sessions().await;
+    assert_eq!(sessions.len(), 1, "all changes are in one session");
+    let run = world.run(&["rewind", "1"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(!exists(world.project.path(), "b.txt") && world.read("a.txt") == "after\n", "{run:?}");
+    let run = world.run(&["rewind", "1"]).await;
+    assert_eq!((run.code, world.read("a.txt").as_str()), (Some(0), "before\n"), "{run:?}");
+    // It goes on with what there is.
+    let again = served.call("fs_write", json!({"path": "c.txt", "content": "x"})).await;
+    assert_eq!(again["isError"], false, "{again}");
+    served.end().await;
+}

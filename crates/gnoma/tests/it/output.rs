@@ -112,7 +112,7 @@ async fn text_steers_no_terminal_behind_a_pipe_either() {
 #[tokio::test]
 async fn what_is_configured_and_does_nothing_is_said_at_every_start() {
     let world = World::new([says("hello")]);
-    world.configure("[[hooks]]\nevent = \"stop\"\ntype = \"agent\"\nexec = \"block it\"\n");
+    world.configure("[[hooks]]\nevent = \"session_end\"\ntype = \"agent\"\nexec = \"block it\"\n");
     let project = world.project.path();
     std::fs::create_dir_all(project.join(".claude")).unwrap();
     std::fs::write(project.join(".claude/settings.json"), r#"{"hooks":{"Stop":[{"hooks":[{"command":"x"}]}],"Made":[]},"permissions":{"deny":["x"]}}"#)
@@ -129,7 +129,7 @@ async fn what_is_configured_and_does_nothing_is_said_at_every_start() {
     for (args, on_out) in [(&["talk"][..], false), (&["doctor"], true)] {
         let run = world.run(args).await;
         let text = if on_out { run.out } else { run.err };
-        for said in ["kind `agent`", "no event `Made`", "hooks along (1)"] {
+        for said in ["no model is asked when", "no event `Made`", "hooks along (1)"] {
             assert!(text.contains(said), "{args:?}, {said}: {text}");
         }
     }

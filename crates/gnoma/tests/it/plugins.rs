@@ -194,3 +194,39 @@ async fn a_plugin_of_an_untrusted_project_starts_nothing_and_says_so() {
     let all = world.run(&["extensions"]).await;
     assert!(all.out.contains("needs `gnoma trust`"), "{all:?}");
 }
+
+#[tokio::test]
+async fn a_commit_is_installed_as_it_was_and_no_password_is_kept_or_shown() {
+    let world = World::new([]);
+    let folder = tempfile::tempdir().unwrap();
+    let shell = |line: &str| {
+        let done =
+            Command::new("sh").args(["-c", line]).current_dir(folder.path()).output().unwrap();
+        assert!(done.status.success(), "{line}: {done:?}");
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    };
+    demo(&folder.path().join("repo"));
+    let commit = "git add -A && git -c user.name=a -c user.email=a@b commit -q -m x";
+    let first = shell(&format!("cd repo && git init -q && {commit} && git rev-parse HEAD"));
+    shell(&format!("cd repo && echo n3w > commands/new.md && {commit}"));
+    let repo = format!("file://{}", folder.path().join("repo").display());
+    let entry = json!({"name": "demo", "source": {"source": "url", "url": repo, "ref": "no-such", "sha": first}});
+    fs::create_dir_all(folder.path().join("market/.claude-plugin")).unwrap();
+    let market = json!({"name": "m", "owner": {"name": "o"}, "plugins": [entry]});
+    fs::write(folder.path().join("market/.claude-plugin/marketplace.json"), market.to_string())
+        .unwrap();
+    let of_market = format!("demo@{}", folder.path().join("market").display());
+    for source in [format!("{repo}#{first}"), of_market] {
+        let run = world.run(&["plugin", "install", &source]).await;
+        assert!(run.out.contains("installed `demo`"), "{source}: {run:?}");
+        assert!(world.plugin().join("commands/hi.md").exists());
+        assert!(!world.plugin().join("commands/new.md").exists(), "{source}");
+        world.run(&["plugin", "remove", "demo"]).await;
+    }
+    let gone = format!("{repo}#{}", "0".repeat(40));
+    let run = world.run(&["plugin", "install", &gone]).await;
+    assert!(run.code != Some(0) && run.err.contains("there is no commit"), "{run:?}");
+    let run = world.run(&["plugin", "install", "https://me:s3cret@127.0.0.1:1/a.git"]).await;
+    assert!(run.err.contains("https://127.0.0.1:1/a.git"), "{run:?}");
+    assert!(!format!("{run:?}").contains("s3cret"), "{run:?}");
+}

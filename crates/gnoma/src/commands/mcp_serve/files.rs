@@ -1,5 +1,8 @@
 //! gnoma's own file tools for other programs: each call goes through a session of its own over the real gate,
 //! hooks and firewall, with a model that does nothing but call.
+//!
+//! Calls that change files are turns of a session that is saved, with the files as they were before, so that
+//! `gnoma rewind` takes them back. Between calls it is in nobody's hand.
 
 use std::sync::Arc;
 
@@ -7,24 +10,32 @@ use anyhow::Result;
 use gnoma_core::{
     Tool,
     message::Content,
+    protocol::Start,
     session::{Command, Event},
+    store::SessionId,
     tool::Access,
 };
-use gnoma_engine::{Arm, Routes, Session};
+use gnoma_engine::{Arm, Options, Routes, Session};
 use gnoma_guard::firewall::Connection;
-use gnoma_host::{Project, clock, session};
+use gnoma_host::{Project, clock, keeping::Kept, resuming, session};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 use super::super::scripted::ScriptedModel;
 
 /// What their names begin with.
 const PREFIX: &str = "fs.";
 
+/// Most calls of one saved session; then the next begins.
+const MAX_SAVED_CALLS: usize = 100;
+
 /// The file tools of a project.
 pub(super) struct FileTools {
     project: Project,
     /// Shared by all calls, with what they remember of files that were read.
     tools: Vec<Arc<dyn Tool>>,
+    /// The session that changes are saved in, and how many there were. One after the other.
+    saved: Mutex<Option<(SessionId, usize)>>,
 }
 
 impl FileTools {
@@ -33,7 +44,7 @@ impl FileTools {
         let arm = Arm::new(Connection::new(Arc::new(unused), false), "none");
         let options = session::options(&project, clock::session_id(), routes(arm))?;
         let tools = options.tools;
-        Ok(Self { project, tools })
+        Ok(Self { project, tools, saved: Mutex::default() })
     }
 
     fn own(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
@@ -69,14 +80,45 @@ impl FileTools {
         let arm = Arm::new(Connection::new(Arc::clone(&model) as _, false), "client");
         let mut options = session::options(&self.project, clock::session_id(), routes(arm))?;
         options.tools.clone_from(&self.tools);
-        let mut session = Session::spawn(options);
-        session.tell(Command::Send { content: vec![Content::text("call it")] });
-        while let Some(event) = session.next().await {
-            if matches!(event, Event::TurnEnded { .. }) {
-                break;
-            }
+        if tool.spec().access == Access::Read {
+            turn(options, "call it").await;
+            return Ok(model.told());
         }
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        self.saved(options, format!("{name} {path} (gnoma mcp serve)")).await;
         Ok(model.told())
+    }
+
+    /// Does a call in the session that changes are saved in.
+    async fn saved(&self, mut options: Options, prompt: String) {
+        let mut saved = self.saved.lock().await;
+        let known = saved.take().filter(|(_, calls)| *calls < MAX_SAVED_CALLS);
+        let mut continued = None;
+        if let Some((id, calls)) = known {
+            let start = Start::Stored { id: id.to_string(), fork: false };
+            // Where somebody has it in hand, another one begins.
+            let taken = resuming::take(&self.project, &start).await.ok().flatten();
+            continued = taken.map(|taken| (taken, calls));
+        }
+        let store = continued.as_ref().map(|(taken, _)| Arc::clone(&taken.past.store));
+        let kept = Kept::start(&self.project, store);
+        let id = continued.as_ref().map(|(taken, _)| taken.id.clone());
+        options.keeping = kept.keeping(id.clone(), None);
+        let (history, calls) = continued.map_or_else(Default::default, |(it, n)| (it.history, n));
+        options.history = history;
+        turn(options, &prompt).await;
+        *saved = id.or_else(|| kept.begun().get().cloned()).map(|id| (id, calls + 1));
+    }
+}
+
+/// One turn of a session, which ends with it.
+async fn turn(options: Options, prompt: &str) {
+    let mut session = Session::spawn(options);
+    session.tell(Command::Send { content: vec![Content::text(prompt)] });
+    while let Some(event) = session.next().await {
+        if matches!(event, Event::TurnEnded { .. }) {
+            session.tell(Command::Close);
+        }
     }
 }
 

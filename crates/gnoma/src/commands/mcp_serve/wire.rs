@@ -10,6 +10,7 @@ const SHAKEN: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05
 const STATELESS: &str = "2026-07-28";
 /// Where a request names its version, and an answer who gives it.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 const PARSE_ERROR: i64 = -32_700;
@@ -74,8 +75,8 @@ pub(super) fn read(line: &str, tools: &Value) -> Incoming {
         return Incoming::Nothing;
     };
     let params = message.get("params").cloned().unwrap_or_default();
-    let version = params.get("_meta").and_then(|meta| meta.get(VERSION_KEY));
-    let version = version.and_then(Value::as_str);
+    let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
+    let version = meta(VERSION_KEY).and_then(Value::as_str);
     if let Some(version) = version.filter(|version| *version != STATELESS) {
         let mut refused = failure(id, UNSUPPORTED_VERSION, "that version is not spoken here");
         let data = json!({ "supported": [STATELESS], "requested": version });
@@ -83,6 +84,10 @@ pub(super) fn read(line: &str, tools: &Value) -> Incoming {
             error.insert("data".to_owned(), data);
         }
         return Incoming::Answered(refused);
+    }
+    if version.is_some() && !meta(CAPABILITIES_KEY).is_some_and(Value::is_object) {
+        let text = format!("`_meta` has no `{CAPABILITIES_KEY}`");
+        return Incoming::Answered(failure(id, INVALID_PARAMS, &text));
     }
     answered(id, method, &params, version.is_some(), tools)
 }
@@ -95,12 +100,13 @@ fn answered(
     tools: &Value,
 ) -> Incoming {
     let result = match method {
-        "initialize" => hello(params),
+        // Who names the version in each request is on the wire that has no handshake.
+        "initialize" if !is_stateless => hello(params),
         "server/discover" => json!({
             "supportedVersions": [STATELESS], "capabilities": { "tools": {} }, "instructions": INSTRUCTIONS,
             "ttlMs": 0, "cacheScope": "private",
         }),
-        "ping" => json!({}),
+        "ping" if !is_stateless => json!({}),
         "tools/list" if is_stateless => {
             json!({ "tools": tools, "ttlMs": 0, "cacheScope": "private" })
         }
@@ -212,12 +218,18 @@ mod tests {
         assert_eq!(hello("2025-03-26")["result"]["protocolVersion"], "2025-03-26");
         assert_eq!(hello("1999-01-01")["result"]["protocolVersion"], "2025-11-25");
         assert!(hello("2025-11-25")["result"].get("resultType").is_none());
-        let list = |version: &str| {
-            let meta = json!({ VERSION_KEY: version });
-            answer(&json!({"id": "a", "method": "tools/list", "params": {"_meta": meta}}))
+        let asked = |method: &str, meta: Value| {
+            answer(&json!({"id": "a", "method": method, "params": {"_meta": meta}}))
         };
+        let meta = |version: &str| json!({ VERSION_KEY: version, CAPABILITIES_KEY: {} });
+        let list = |version: &str| asked("tools/list", meta(version));
         assert_eq!(list(STATELESS)["result"]["resultType"], "complete");
         assert_eq!(list("2030-01-01")["error"]["code"], UNSUPPORTED_VERSION);
+        let bare = asked("tools/list", json!({ VERSION_KEY: STATELESS }));
+        assert_eq!(bare["error"]["code"], INVALID_PARAMS);
+        for gone in ["initialize", "ping"] {
+            assert_eq!(asked(gone, meta(STATELESS))["error"]["code"], METHOD_NOT_FOUND);
+        }
         let discover = answer(&json!({"id": 3, "method": "server/discover"}));
         assert_eq!(discover["result"]["supportedVersions"][0], STATELESS);
     }

@@ -1,0 +1,60 @@
+//! The way from what people added to the models of their session.
+
+use std::fmt;
+
+use gnoma_core::{
+    lifecycle::{SideModel, SideQuestion},
+    tool::BoxFuture,
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+
+use super::pending::{PendingRequests, ToolRequest};
+
+/// What was answered, or why nothing.
+pub(super) type SideAnswer = Result<String, String>;
+
+/// The way from what was added to its session.
+pub(super) struct ModelPort {
+    requests: mpsc::Sender<ToolRequest>,
+    can_look: bool,
+}
+
+impl ModelPort {
+    /// The way to the session of these requests. One that another has started starts none for hooks:
+    /// its hooks are the same, and so would theirs be.
+    pub(super) fn of(pending: &PendingRequests, is_child: bool) -> Self {
+        let can_look = !is_child && pending.starter().is_some();
+        Self { requests: pending.inlet(), can_look }
+    }
+}
+
+impl fmt::Debug for ModelPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelPort").field("can_look", &self.can_look).finish_non_exhaustive()
+    }
+}
+
+impl SideModel for ModelPort {
+    fn can_look(&self) -> bool {
+        self.can_look
+    }
+
+    fn ask(&self, question: SideQuestion) -> BoxFuture<'static, SideAnswer> {
+        let requests = self.requests.clone();
+        Box::pin(async move {
+            let patience = question.patience;
+            let asked = async {
+                let over = || "the session is over".to_owned();
+                let (answer, answered) = oneshot::channel();
+                let request = ToolRequest::AskModel(question, answer);
+                requests.send(request).await.map_err(|_gone| over())?;
+                answered.await.unwrap_or_else(|_gone| Err(over()))
+            };
+            let late = || Err(format!("no answer within {} s", patience.as_secs_f32()));
+            timeout(patience, asked).await.unwrap_or_else(|_| late())
+        })
+    }
+}

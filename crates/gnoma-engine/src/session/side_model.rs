@@ -1,0 +1,143 @@
+//! Models that are asked on behalf of what people added, beside the conversation: by whom the rules about
+//! arms allow to see it, on the session's account, and behind its firewall.
+
+use std::{sync::Arc, time::Duration};
+
+use gnoma_core::{
+    Content,
+    lifecycle::SideQuestion,
+    tool::{ChildEnd, ChildLink, ChildTask, Parent, Spawner},
+};
+use tokio::sync::oneshot;
+
+use super::{added::MAX_BESIDE, model_port::SideAnswer, pending::ToolRequest, state::Session};
+use crate::{
+    arm::Arm,
+    routing::{
+        ask::{Account, Share},
+        offers::ChoiceContext,
+        review::plain,
+    },
+};
+
+/// Most tokens of an answer, thinking included.
+const MAX_ANSWER_TOKENS: u32 = 2_048;
+/// What one gets that looks at files first.
+const LOOKING_TOOLS: [&str; 4] = ["fs.read", "fs.grep", "fs.glob", "fs.ls"];
+/// What it is called.
+const LOOKING_NAME: &str = "hook";
+
+impl Session {
+    /// Has a model asked beside the session.
+    pub(super) fn ask_model(
+        &mut self,
+        question: SideQuestion,
+        answer: oneshot::Sender<SideAnswer>,
+    ) {
+        while self.added.beside.try_join_next().is_some() {}
+        if self.added.beside.len() >= MAX_BESIDE {
+            let _gone = answer.send(Err("too much is under way already".to_owned()));
+            return;
+        }
+        if question.may_look {
+            let starter = self.pending.starter();
+            self.added.beside.spawn(looked(starter, question, answer));
+            return;
+        }
+        let arms = self.arms_beside(question.model.as_deref());
+        let (account, requests) = (self.account(), self.pending.inlet());
+        self.added.beside.spawn(async move {
+            let SideQuestion { system, text, patience, .. } = question;
+            let asking = SideAsking { arms, account, system, text, patience };
+            let mut answer = answer;
+            let mut shares = Vec::new();
+            let said = tokio::select! {
+                () = answer.closed() => None,
+                said = asking.said(&mut shares) => Some(said),
+            };
+            let _gone = requests.send(ToolRequest::Paid(shares)).await;
+            if let Some(said) = said {
+                let _gone = answer.send(said);
+            }
+        });
+    }
+
+    /// Who may be asked beside the conversation, in their order, or why nobody.
+    fn arms_beside(&mut self, wanted: Option<&str>) -> Result<Vec<Arm>, String> {
+        self.look_for_paths();
+        let (task, answering) = (self.task(), self.answering());
+        let context = self.router.choice_context();
+        let routes = &self.router.routes;
+        let Some(wanted) = wanted else {
+            let arms = routes.tellers(&task, context, answering.as_ref());
+            let nobody = || "no model can be asked now".to_owned();
+            return (!arms.is_empty()).then_some(arms).ok_or_else(nobody);
+        };
+        let named = self.router.named(wanted);
+        let context = ChoiceContext { pin: named.as_ref(), ..context };
+        let free = named.as_ref().map(|_| routes.tellers(&task, context, None));
+        let mut arms = free.unwrap_or_default();
+        arms.retain(|arm| named.as_ref() == Some(&arm.name()));
+        let nobody =
+            || format!("the model `{wanted}` cannot be asked now, or is none of this session's");
+        (!arms.is_empty()).then_some(arms).ok_or_else(nobody)
+    }
+}
+
+/// A question, and whom it is put to.
+struct SideAsking {
+    arms: Result<Vec<Arm>, String>,
+    account: Account,
+    system: String,
+    text: String,
+    patience: Duration,
+}
+
+impl SideAsking {
+    /// Asks one arm after the other until one has answered.
+    async fn said(self, shares: &mut Vec<Share>) -> SideAnswer {
+        let mut failures = Vec::new();
+        for arm in &self.arms? {
+            let request = plain(arm, &self.system, self.text.clone(), MAX_ANSWER_TOKENS);
+            let said = self.account.ask(arm, request, self.patience).await;
+            shares.extend(said.shares);
+            match said.text {
+                Ok(text) => return Ok(text),
+                Err(error) => failures.push(format!("{}: {error}", arm.name())),
+            }
+        }
+        Err(failures.join("; "))
+    }
+}
+
+/// Asks a session that looks at files first. It ends when nobody waits for the answer any more.
+async fn looked(
+    starter: Option<(Arc<dyn Spawner>, Parent)>,
+    question: SideQuestion,
+    mut answer: oneshot::Sender<SideAnswer>,
+) {
+    let Some((spawner, parent)) = starter else {
+        let _gone = answer.send(Err("no sessions can be started here".to_owned()));
+        return;
+    };
+    let task = ChildTask {
+        name: LOOKING_NAME.to_owned(),
+        content: vec![Content::text(question.text)],
+        tools: Some(LOOKING_TOOLS.map(str::to_owned).into()),
+        preferred_model: question.model,
+        prompt: question.system,
+        ..ChildTask::default()
+    };
+    let said = tokio::select! {
+        () = answer.closed() => return,
+        ended = spawner.spawn(parent, task, ChildLink::unwatched()) => ended,
+    };
+    let _gone = answer.send(match said {
+        Ok(result) => match result.end {
+            ChildEnd::Completed => Ok(result.text),
+            ChildEnd::Cancelled => Err("it was cancelled".to_owned()),
+            ChildEnd::Failed(why) => Err(why),
+        },
+        Err(error) => Err(error.to_string()),
+    });
+}

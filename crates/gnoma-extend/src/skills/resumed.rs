@@ -1,0 +1,103 @@
+//! The skills that were used in a conversation that goes on, so that their texts outlive a summary of it as
+//! those do that are used from then on.
+
+use std::sync::Arc;
+
+use gnoma_core::{Content, Message, Role};
+use serde_json::Value;
+
+use super::{
+    kept::KeptSkills,
+    skill::Skill,
+    tool::{self, TOOL},
+};
+
+/// Takes in the calls that loaded a skill, and the messages of people that hold the text of one. `all`: those
+/// there are now.
+pub(crate) fn resumed<'s>(
+    kept: &KeptSkills,
+    history: &[Arc<Message>],
+    all: &(impl Iterator<Item = &'s Skill> + Clone),
+) {
+    let before = std::iter::once(None).chain(history.iter().map(Some));
+    for (before, message) in before.zip(history) {
+        for content in message.content() {
+            match content {
+                Content::ToolResult(result) if result.name == TOOL && !result.is_error => {
+                    if let Some(name) = before.and_then(|it| loaded(it, result.call_id.as_str())) {
+                        kept.add(&name, result.joined_text());
+                    }
+                }
+                Content::Text(said) if message.role() == Role::User => {
+                    for skill in all.clone() {
+                        let body = skill.body.trim();
+                        if !body.is_empty() && said.text.contains(body) {
+                            kept.add(&skill.name, tool::text(skill, ""));
+                        }
+                    }
+                }
+                _ => (),
+            }
+        }
+    }
+}
+
+/// The skill that a call of a message has loaded, and none of its files.
+fn loaded(message: &Message, call: &str) -> Option<String> {
+    let call = message.tool_calls().find(|it| it.id.as_str() == call)?;
+    let arguments: Value = call.arguments.read().ok()?;
+    let is_whole = arguments.get("file").is_none_or(Value::is_null);
+    let name = arguments.get("name").and_then(Value::as_str)?;
+    is_whole.then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{CallId, RawJson, ToolCall, message::ToolResult};
+    use serde_json::json;
+
+    use super::*;
+    use crate::places::BroughtBy;
+
+    fn skill(name: &str, body: &str) -> Skill {
+        Skill {
+            name: name.to_owned(),
+            by: BroughtBy::User,
+            path: Default::default(),
+            has_folder: false,
+            description: String::new(),
+            hint: String::new(),
+            tools: None,
+            model: None,
+            is_for_people: true,
+            body: body.to_owned(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_loaded_or_said_is_known_again() {
+        let call = |name: &str, arguments: serde_json::Value| {
+            let arguments = RawJson::of(&arguments).unwrap();
+            ToolCall::new(CallId::new("a"), name, arguments)
+        };
+        let turn = |call: ToolCall, text: &str| {
+            let result = ToolResult::text(&call, text, false);
+            let assistant = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
+            [assistant, Message::results(vec![result]).unwrap()]
+        };
+        let history: Vec<Arc<Message>> = [Message::user_text("Do it w3ll.\n\nARGUMENTS: now")]
+            .into_iter()
+            .chain(turn(call(TOOL, json!({"name": "pdf"})), "How to d0 it"))
+            .chain(turn(call(TOOL, json!({"name": "x", "file": "a.md"})), "a file"))
+            .chain(turn(call("fs.read", json!({"path": "a"})), "other"))
+            .map(Arc::new)
+            .collect();
+        let (kept, all) =
+            (KeptSkills::default(), [skill("well", "Do it w3ll."), skill("no", "No.")]);
+        resumed(&kept, &history, &all.iter());
+        let texts = kept.texts();
+        assert_eq!(texts.len(), 2, "{texts:?}");
+        assert!(texts[0].contains("\"well\"") && texts[1].contains("How to d0 it"), "{texts:?}");
+    }
+}

@@ -1,0 +1,29 @@
+//! What is said by the way, as it comes into a session's log.
+
+use gnoma_core::{Event, info::CommandInfo, session::NoticeLevel};
+use gnoma_extend::mcp::PREFIX;
+
+use super::log::EventLog;
+
+/// What is said by the way.
+pub(super) enum Notice {
+    /// Words for people.
+    Said(NoticeLevel, String),
+    /// Prompts of servers, which take the place of those that were told before.
+    Prompts(Vec<CommandInfo>),
+}
+
+impl Notice {
+    /// As it stands in the log.
+    pub(super) fn event(self, log: &EventLog) -> Event {
+        match self {
+            Self::Said(level, text) => Event::Notice { level, text },
+            Self::Prompts(prompts) => {
+                let mut info = log.with_view(|view| view.info.clone());
+                info.commands.retain(|known| !known.name.starts_with(PREFIX));
+                info.commands.extend(prompts);
+                Event::Info(Box::new(info))
+            }
+        }
+    }
+}

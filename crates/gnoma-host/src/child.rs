@@ -1,13 +1,14 @@
-//! Sessions that others start in their project: never with more rights, and nothing of them is kept.
+//! Sessions that others start in their project: never with more rights, and kept with the one that starts
+//! them.
 
 use std::{path::PathBuf, sync::Arc};
 
 use gnoma_core::{
-    Command, ModelRef, Tool,
+    Command, Message, ModelRef, Tool,
     protocol::{Detach, Overrides, SessionSpec, Start},
     tool::ChildTask,
 };
-use gnoma_engine::{Arm, Gauge, Handle, Routes, Session as Engine};
+use gnoma_engine::{Arm, Gauge, Handle, Keeping, Routes, Session as Engine, resume};
 use gnoma_guard::permission::Permissions;
 
 use crate::{HostError, Notices, Project, Result, guarding, live::ChildOpening, session, wire};
@@ -25,7 +26,6 @@ pub(crate) fn project(parent: &Project, wanted: &SessionSpec, notices: Notices) 
     within(&parent.spec, &spec)?;
     let rounds = &mut project.tools.max_rounds;
     *rounds = spec.overrides.max_rounds.unwrap_or(u32::MAX).min(*rounds);
-    project.keeping.session.keep = false;
     let keys = &parent.routing.provider.api_keys;
     let random = parent.shared.clock().random();
     let firewall = guarding::firewall(&parent.guard, keys, &spec.environment, random)?;
@@ -84,20 +84,33 @@ fn within(parent: &SessionSpec, child: &SessionSpec) -> Result<()> {
     }
 }
 
+/// What the engine goes on with, and where it keeps what it does.
+pub(crate) struct GoingOn {
+    pub(crate) history: Vec<Arc<Message>>,
+    pub(crate) measured: Option<resume::Measured>,
+    pub(crate) keeping: Keeping,
+    /// The tool that reads back what was too large for the conversation.
+    pub(crate) reader: Option<Arc<dyn Tool>>,
+    pub(crate) gauge: Arc<Gauge>,
+}
+
 /// Makes the engine of the session, over the models of the one that starts it. Gives the model that it
 /// is to ask, where one was named.
 pub(crate) fn engine(
     project: &Project,
     wanted: ChildOpening,
     routes: &Arc<Routes>,
-    gauge: Arc<Gauge>,
+    going_on: GoingOn,
 ) -> Result<(Handle, Option<ModelRef>)> {
     let ChildOpening { id, task, scope, rights, spawner, .. } = wanted;
+    let GoingOn { history, measured, keeping, reader, gauge } = going_on;
     let arm = arm(routes, &project.spec.overrides)?.or_else(|| preferred(routes, &task));
     let mut options = session::options(project, id.to_string(), Arc::clone(routes))?;
     if task.may_spawn {
         options.tools.extend(session::elf_tools(project));
     }
+    options.tools.extend(reader);
+    (options.history, options.measured, options.keeping) = (history, measured, keeping);
     if let Some(listed) = task.tools {
         options.tools = given(options.tools, &listed)?;
         options.held_to = Some(listed.into());
@@ -210,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_has_what_its_parent_has_and_keeps_nothing() {
+    fn a_child_has_what_its_parent_has() {
         let (parent, _around) = parent();
         let rounds = Overrides { max_rounds: Some(u32::MAX), ..Overrides::default() };
         let wanted = SessionSpec { interactive: true, overrides: rounds, ..SessionSpec::default() };
@@ -218,7 +231,7 @@ mod tests {
         let (own, above) = (&made.spec, &parent.spec);
         assert_eq!((&own.folder, &own.more_folders), (&above.folder, &above.more_folders));
         assert_eq!((&own.environment, &own.profile), (&above.environment, &above.profile));
-        assert!(!own.interactive && !made.keeping.session.keep);
+        assert!(!own.interactive);
         assert_eq!(made.tools.max_rounds, parent.tools.max_rounds);
         assert!(!Arc::ptr_eq(&made.firewall, &parent.firewall), "placeholders of its own");
         let below = SessionSpec { folder: parent.spec.folder.join("below"), ..wanted };

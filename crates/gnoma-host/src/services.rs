@@ -15,9 +15,7 @@ use crate::{
     mcp,
     off_loop::off_loop,
     past::Past,
-    points, providers,
-    resuming::Used,
-    rule, sessions, setting,
+    points, providers, resuming, rule, sessions, setting,
 };
 use gnoma_config::{
     paths, pin, profile, project_root,
@@ -95,10 +93,18 @@ impl Services for ProjectServices {
         wanted: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
         let (parent, routes) = (Arc::clone(&self.project), Arc::clone(&self.routes));
+        // One whose parent is not saved is not either.
+        let stored = self.stored().filter(|_| self.is_saved());
         Box::pin(async {
-            let prepared = move || async move { prepared_child(&parent, &routes, wanted) };
+            let prepared =
+                move || async move { prepared_child(&parent, stored, &routes, wanted).await };
             Ok(off_loop(prepared).await?)
         })
+    }
+
+    fn is_saved(&self) -> bool {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().is_some_and(Kept::is_saving)
     }
 
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
@@ -128,9 +134,10 @@ impl ProjectServices {
     }
 }
 
-/// A session that one of the project `parent` with these `routes` starts.
-fn prepared_child(
+/// A session that one of the project `parent`, `stored` under that id, with these `routes` starts.
+async fn prepared_child(
     parent: &Project,
+    stored: Option<SessionId>,
     routes: &KnownRoutes,
     wanted: ChildOpening,
 ) -> Result<(SessionSpec, Prepared)> {
@@ -138,10 +145,27 @@ fn prepared_child(
         return Err(HostError::failure("the session has no models yet"));
     };
     let project = Arc::new(child::project(parent, &wanted.task.spec, wanted.notices.clone())?);
-    let mut info = facts::info(&project, Used::default());
-    let (id, spec) = (wanted.id.clone(), project.spec.clone());
+    let continued = match &wanted.task.resume {
+        Some(id) => Some(resuming::take_child(&project, stored.as_ref(), id).await?),
+        None => None,
+    };
+    let (id, spec, name) = (wanted.id.clone(), project.spec.clone(), wanted.task.name.clone());
+    let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
+    let kept = Kept::child(&project, store, stored.map(|parent| (parent, name)));
+    let begun = kept.begun();
+    let used = continued.as_ref().map(|continued| continued.used).unwrap_or_default();
+    let mut info = facts::info(&project, used);
     let gauge = Arc::<Gauge>::default();
-    let (engine, arm) = child::engine(&project, wanted, known, Arc::clone(&gauge))?;
+    let goes_on = continued.as_ref().map(|continued| continued.id.clone());
+    let messages = continued.as_ref().map(|it| it.history.clone()).unwrap_or_default();
+    let going_on = child::GoingOn {
+        history: messages.clone(),
+        measured: continued.and_then(|continued| continued.measured),
+        keeping: kept.keeping(goes_on.clone(), Some(id.clone())),
+        reader: kept.tool(),
+        gauge: Arc::clone(&gauge),
+    };
+    let (engine, arm) = child::engine(&project, wanted, known, going_on)?;
     info.model = arm.map(|arm| arm.to_string()).or(info.model);
     let (all, current) = (Arc::clone(known), info.model.clone());
     let models = Box::new(move || choices(&all, current.as_deref()));
@@ -149,17 +173,17 @@ fn prepared_child(
     let services = ProjectServices {
         model: info.model.clone(),
         project,
-        begun: Begun::default(),
-        continued: None,
+        begun,
+        continued: goes_on,
         routes: Arc::clone(routes),
         gauge,
         added: KnownAdditions::default(),
         servers: mcp::KnownServers::default(),
-        kept: Mutex::default(),
+        kept: Mutex::new(Some(kept)),
     };
     let opening = Box::pin(std::future::ready(Ok(opened)));
     let services = Arc::new(services);
-    Ok((spec, Prepared { id, info, messages: Vec::new(), opening, services }))
+    Ok((spec, Prepared { id, info, messages, opening, services }))
 }
 
 /// What a request is answered from.

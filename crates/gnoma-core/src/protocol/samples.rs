@@ -300,6 +300,7 @@ pub(super) fn replies() -> Vec<Reply> {
         usage: usage(),
         forked_from: Some((session(), EntryId(1))),
         held_by: None,
+        child: None,
     };
     let hit = Hit {
         session: session(),

@@ -38,6 +38,10 @@ impl Session {
     /// The session has ended.
     pub(super) async fn end_additions(&mut self) {
         self.added.beside.shutdown().await;
+        // What was stopped with the session notices that when it is its turn.
+        tokio::task::yield_now().await;
+        let telling = self.pending.telling();
+        let _late = timeout(LAST_WORDS, telling.join_all()).await;
         if let Some(lifecycle) = self.added.listening(PointKind::SessionEnd) {
             let said = lifecycle.at(Point::SessionEnd, self.gate.rights.mode());
             for text in timeout(LAST_WORDS, said).await.unwrap_or_default().notices {

@@ -170,7 +170,12 @@ impl Session {
         let specs = Arc::clone(tools.specs(Tier::Full));
         let shown = prompts.system(Tier::Full);
         prompts.gauge.set(shown, specs, history.clone());
-        let starts = Starts { spawner, lifecycle: lifecycle.clone(), rights: rights.clone() };
+        let starts = Starts {
+            spawner,
+            lifecycle: lifecycle.clone(),
+            rights: rights.clone(),
+            telling: Arc::default(),
+        };
         let added = Additions::new(lifecycle);
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
         let router = Router::new(routes, scope).thinking(thinking);

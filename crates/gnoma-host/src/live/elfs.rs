@@ -21,6 +21,8 @@ struct Elf {
     status: ChildStatus,
     age_s: i64,
     level: usize,
+    /// Micro-dollars of all below it.
+    below_micro_usd: u64,
 }
 
 /// All below a session, each before those below it.
@@ -32,9 +34,10 @@ fn below(shared: &Shared, above: &SessionId) -> Vec<Elf> {
     elfs
 }
 
-fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mut Vec<Elf>) {
+/// Adds those below a session; what they and all below them cost.
+fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mut Vec<Elf>) -> u64 {
     if level >= MAX_LEVELS {
-        return;
+        return 0;
     }
     let mut own: Vec<Elf> = all
         .iter()
@@ -46,17 +49,24 @@ fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mu
             let following = kept.following.as_ref()?;
             let (name, status) = (following.name().to_owned(), following.now().clone());
             drop(kept);
-            Some(Elf { live: live.clone(), name, status, age_s, level })
+            let below_micro_usd = status.below_micro_usd;
+            Some(Elf { live: live.clone(), name, status, age_s, level, below_micro_usd })
         })
         .collect();
     own.sort_by(|one, other| {
         (&one.name, &one.status.session).cmp(&(&other.name, &other.status.session))
     });
+    let mut micro_usd = 0;
     for elf in own {
-        let id = SessionId::new(elf.status.session.as_str());
+        let (id, at) = (SessionId::new(elf.status.session.as_str()), elfs.len());
         elfs.push(elf);
-        add(all, &id, (level + 1, now_ms), elfs);
+        let below = add(all, &id, (level + 1, now_ms), elfs);
+        if let Some(elf) = elfs.get_mut(at) {
+            elf.below_micro_usd += below;
+            micro_usd += elf.status.micro_usd + elf.below_micro_usd;
+        }
     }
+    micro_usd
 }
 
 impl Elf {
@@ -74,12 +84,19 @@ impl Elf {
         parts.extend(model.clone());
         parts.push(state.to_owned());
         parts.push(format!("{} tokens", usage.total()));
-        if *micro_usd > 0 {
-            parts.push(format!("${}.{:04}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 100));
+        let below = self.below_micro_usd;
+        if below > 0 {
+            parts.push(format!("{} ({} with its elfs)", usd(*micro_usd), usd(micro_usd + below)));
+        } else if *micro_usd > 0 {
+            parts.push(usd(*micro_usd));
         }
         parts.push(format!("{} s", self.age_s));
         format!("{}{}", "  ".repeat(self.level), parts.join(" · "))
     }
+}
+
+fn usd(micro_usd: u64) -> String {
+    format!("${}.{:04}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 100)
 }
 
 /// The tree of them, a line each.

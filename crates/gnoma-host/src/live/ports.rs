@@ -151,6 +151,11 @@ pub trait Services: Send + Sync {
         wanted: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>>;
 
+    /// Whether what is said in the session is saved.
+    fn is_saved(&self) -> bool {
+        false
+    }
+
     /// What the session is opened with to go on as it was, given what it was opened with.
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec;
 

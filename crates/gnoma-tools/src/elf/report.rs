@@ -56,6 +56,22 @@ impl ElfReport {
         [ended, took].into_iter().chain(facts(&self.last)).collect::<Vec<_>>().join(" · ")
     }
 
+    /// What stands for it where there is no room for its result.
+    pub(super) fn sentence(&self) -> String {
+        let words = one_line(&self.text);
+        let head = cut::head(&words, SHORT_BYTES);
+        match head.is_empty() {
+            true => format!("{}; it said nothing", self.line()),
+            false => format!("{}; its result began: {head}", self.line()),
+        }
+    }
+
+    /// How one that did not finish goes on.
+    fn resume(&self) -> Option<String> {
+        let can_go_on = self.last.is_saved && !self.is_completed();
+        can_go_on.then(|| format!("to have it go on: `resume`: \"{}\"", self.last.session))
+    }
+
     fn files(&self) -> Option<String> {
         let changed = &self.last.changed;
         let more = changed.len().saturating_sub(MAX_FILES);
@@ -91,11 +107,20 @@ fn facts(status: &ChildStatus) -> impl Iterator<Item = String> {
         status.model.clone(),
         calls,
         (tokens > 0).then(|| format!("{tokens} tokens")),
-        (status.micro_usd > 0).then(|| usd(status.micro_usd)),
+        cost(status),
         checks.map(str::to_owned),
     ]
     .into_iter()
     .flatten()
+}
+
+/// What its calls cost, and beside it what they cost with those of its own elfs.
+fn cost(ChildStatus { micro_usd, below_micro_usd, .. }: &ChildStatus) -> Option<String> {
+    match (micro_usd, below_micro_usd) {
+        (0, 0) => None,
+        (own, 0) => Some(usd(*own)),
+        (own, below) => Some(format!("{} ({} with its elfs)", usd(*own), usd(own + below))),
+    }
 }
 
 /// Dollars to the micro-dollar, without zeros that say nothing.
@@ -116,18 +141,20 @@ pub(super) fn results(reports: &[Arc<ElfReport>], is_stored: bool) -> String {
     };
     if let [only] = reports {
         text.push_str(&format!("elf `{}`: {}\n", only.name, only.line()));
-        text.extend(only.files().map(|files| files + "\n"));
+        text.extend(only.files().into_iter().chain(only.resume()).map(|line| line + "\n"));
         return text + "\n" + &only.text(most);
     }
     let bytes: usize = reports.iter().map(|report| report.text.len()).sum();
-    let cost: u64 = reports.iter().map(|report| report.last.micro_usd).sum();
+    let spent = |status: &ChildStatus| status.micro_usd + status.below_micro_usd;
+    let cost: u64 = reports.iter().map(|report| spent(&report.last)).sum();
     let done = reports.iter().filter(|report| report.is_completed()).count();
     let all = if cost > 0 { format!(" for {}", usd(cost)) } else { String::new() };
     text.push_str(&format!("{done} of {} elfs completed{all}\n", reports.len()));
     let is_long = bytes > MANY_BYTES;
     for report in reports {
         text.push_str(&format!("- `{}`: {}\n", report.name, report.line()));
-        text.extend(report.files().map(|files| format!("  {files}\n")));
+        let more = report.files().into_iter().chain(report.resume());
+        text.extend(more.map(|line| format!("  {line}\n")));
         if is_long {
             let line = one_line(&report.text);
             let head = cut::head(&line, SHORT_BYTES);

@@ -35,7 +35,9 @@ pub(crate) fn close(
     let is_cut_off = |facts: &SessionFacts| {
         facts.held_by.is_none() && facts.child.as_ref().is_some_and(|child| child.is_open)
     };
-    let cut_off: Vec<SessionFacts> = all.into_iter().filter(is_cut_off).collect();
+    let mut cut_off: Vec<SessionFacts> = all.into_iter().filter(is_cut_off).collect();
+    // Those that start at once are begun in any order.
+    cut_off.sort_by(|one, other| name(one).cmp(name(other)));
     if cut_off.is_empty() {
         return Ok(cut_off);
     }
@@ -62,11 +64,15 @@ pub(crate) fn close(
 
 /// A line on one of them.
 fn told(connection: &Connection, facts: &SessionFacts) -> Result<String> {
-    let SessionFacts { id, title, messages, child, .. } = facts;
-    let name = child.as_ref().map_or("", |child| child.name.as_str());
+    let SessionFacts { id, title, messages, .. } = facts;
+    let name = name(facts);
     let task = cut::head(title, MAX_SHOWN_BYTES);
     let last = last(connection, session_row::find(connection, id)?.tip)?;
     Ok(format!("`{name}` (resume: {id}): {task}; {messages} messages, {last}"))
+}
+
+fn name(facts: &SessionFacts) -> &str {
+    facts.child.as_ref().map_or("", |child| child.name.as_str())
 }
 
 /// What a session did last.

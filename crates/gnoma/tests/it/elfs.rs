@@ -260,3 +260,25 @@ async fn hooks_have_their_say_when_an_elf_starts_and_hear_of_its_end() {
     let seen: Value = serde_json::from_str(&world.read("stopped.json")).unwrap();
     assert_eq!((&seen["agent"], &seen["output"]), (&"seen".into(), &"looked".into()));
 }
+
+#[tokio::test]
+async fn hooks_hear_of_the_end_of_an_elf_that_is_stopped_with_its_parent() {
+    let answer = |request: &Request| {
+        let body = request.json().to_string();
+        match (body.contains("You are an elf"), body.contains("started `slow`")) {
+            (true, _) => says("too late").after(Duration::from_secs(30)),
+            (false, true) => says("done").after(ANSWER),
+            (false, false) => {
+                let tasks = r#"{"tasks":[{"task":"look","name":"slow"}],"background":true}"#;
+                calls("elf_spawn", tasks)
+            }
+        }
+    };
+    let world = World::with(Server::start(answer).unwrap());
+    world.configure(
+        "[[hooks]]\nname = \"mine\"\nevent = \"subagent_stop\"\nexec = \"cat > stopped.json\"\n",
+    );
+    is_done(&world.run(&["look at it"]).await);
+    let seen: Value = serde_json::from_str(&world.read("stopped.json")).unwrap();
+    assert_eq!((&seen["agent"], &seen["output"]), (&"slow".into(), &"it was stopped".into()));
+}

@@ -6,6 +6,9 @@ mod acp;
 #[cfg(test)]
 mod claude;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod cut_off;
+#[cfg(test)]
 mod elfs;
 #[cfg(test)]
 mod extend;

@@ -162,7 +162,8 @@ async fn prepared_child(
         history: messages.clone(),
         measured: continued.and_then(|continued| continued.measured),
         keeping: kept.keeping(goes_on.clone(), Some(id.clone())),
-        reader: kept.tool(),
+        // A program that drives sessions says which tools they have.
+        reader: kept.tool().filter(|_| project.shared.driver().is_none()),
         gauge: Arc::clone(&gauge),
     };
     let (engine, arm) = child::engine(&project, wanted, known, going_on)?;

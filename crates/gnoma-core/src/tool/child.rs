@@ -2,7 +2,11 @@
 
 use tokio::sync::{mpsc, watch};
 
-use crate::{message::Content, protocol::SessionSpec, usage::Usage};
+use crate::{
+    message::{CallId, Content},
+    protocol::SessionSpec,
+    usage::Usage,
+};
 
 /// Wishes that may wait for a session that was started.
 pub const MAX_CHILD_MESSAGES: usize = 16;
@@ -33,6 +37,8 @@ pub struct ChildTask {
     pub prompt: String,
     /// The id of a saved session that goes on with what it is told: one that its parent started before.
     pub resume: Option<String>,
+    /// The call that had it started, where that is over and another one stands for it.
+    pub call: Option<CallId>,
 }
 
 /// Where a session that a tool started stands.

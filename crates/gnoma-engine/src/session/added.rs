@@ -38,7 +38,8 @@ impl Session {
     /// The session has ended.
     pub(super) async fn end_additions(&mut self) {
         self.added.beside.shutdown().await;
-        // What was stopped with the session notices that when it is its turn.
+        // Also what calls have started that are over; each notices that when it is its turn.
+        std::mem::take(&mut self.stop).cancel();
         tokio::task::yield_now().await;
         let telling = self.pending.telling();
         let _late = timeout(LAST_WORDS, telling.join_all()).await;

@@ -12,6 +12,7 @@ use std::{
 
 use gnoma_core::{
     CallId, Content, Role,
+    info::ChildInfo,
     protocol::{Detach, Question as Asked, Request, RequestError, RequestErrorKind, SessionSpec},
     session::{Outcome, PermissionAnswer, SessionState},
     store::SessionId,
@@ -116,7 +117,9 @@ async fn start(
         (Arc::clone(&kept.services), wanted, Arc::downgrade(&above.kept))
     };
     let (id, scope) = (wanted.id.clone(), wanted.scope.clone());
+    let call = wanted.task.call.clone().unwrap_or_else(|| parent.call.clone());
     let (spec, mut prepared) = services.child(wanted).await.map_err(refused)?;
+    prepared.info.child = Some(ChildInfo { call, name: name.clone() });
     // All of it, so that the call is told what goes wrong.
     let opened = prepared.opening.await.map_err(refused)?;
     prepared.opening = Box::pin(async { Ok(opened) });

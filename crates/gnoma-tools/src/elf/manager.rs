@@ -122,10 +122,11 @@ impl ElfManager {
     /// Starts an elf that goes on when the call that starts it is over.
     pub(super) fn start(
         &self,
-        planned: Planned,
+        mut planned: Planned,
         session: Arc<dyn ToolSession>,
-        stop: CancellationToken,
+        (call, stop): (CallId, CancellationToken),
     ) {
+        planned.child.call = Some(call);
         let (link, handle) = ChildLink::new();
         let (told, end) = watch::channel(None);
         let (cancel, awaited) = (Arc::<Notify>::default(), watch::Sender::new(0));

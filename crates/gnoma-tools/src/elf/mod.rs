@@ -112,7 +112,7 @@ impl Tool for Spawn {
                 return ToolOutcome::failed("no elfs can be started here; do the work yourself");
             };
             match background {
-                true => start(&elfs, planned, &session, &cx),
+                true => start(&elfs, planned, &session, (&call.id, &cx)),
                 false => together(planned, &session, &call.id, &cx).await,
             }
         })
@@ -124,7 +124,7 @@ fn start(
     elfs: &ElfManager,
     planned: Vec<Planned>,
     session: &Arc<dyn ToolSession>,
-    cx: &ToolCx,
+    (call, cx): (&CallId, &ToolCx),
 ) -> ToolOutcome {
     let running = elfs.running();
     if running + planned.len() > MAX_RUNNING {
@@ -135,7 +135,7 @@ fn start(
     }
     let names: Vec<_> = planned.iter().map(|elf| format!("`{}`", elf.name)).collect();
     for elf in planned {
-        elfs.start(elf, Arc::clone(session), cx.stop.clone());
+        elfs.start(elf, Arc::clone(session), (call.clone(), cx.stop.clone()));
     }
     ToolOutcome::done(format!(
         "started {}. You are told when one ends; `elf` with action `wait` gives results",

@@ -153,6 +153,7 @@ fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, 
         may_spawn: wanted.may_spawn,
         preferred_model: agent.and_then(|agent| agent.model.clone()),
         resume: wanted.resume,
+        call: None,
         prompt: [PROMPT].into_iter().chain(own).collect::<Vec<_>>().join("\n\n"),
     };
     let time =

@@ -17,7 +17,6 @@ use tokio::sync::mpsc;
 
 use super::{
     agents::{self, Agents},
-    children::Children,
     control::{Control, Outgoing},
     driver::{self, Program, Said},
     flags::Flags,
@@ -25,7 +24,9 @@ use super::{
     permission::{Permission, Wish},
     start,
 };
-use crate::{continuing, environment::ProcessEnvironment, front::Attached, report};
+use crate::{
+    children::Children, continuing, environment::ProcessEnvironment, front::Attached, report,
+};
 
 /// What a session is opened with.
 pub(super) struct Openable {
@@ -189,7 +190,7 @@ pub(super) async fn open(
     let mut client = host.connect("claude");
     let id = continuing::opened(&mut client, &spec).await;
     let id = id.map_err(|error| HostError::from(error).to_string())?;
-    let children = Children::watch(&host, id.clone());
+    let children = Children::watch(&host, "claude-agents", id.clone());
     let main = Attached::join(client, id).await.map_err(|error| format!("{error:#}"))?;
     Ok(OpenSession { main, children })
 }

@@ -8,6 +8,7 @@ mod attached;
 pub(crate) mod json;
 pub(crate) mod output;
 mod signals;
+mod stream_json;
 mod text;
 mod view;
 mod wording;
@@ -19,9 +20,11 @@ use gnoma_core::{
     Content, Event, RawJson, StopReason,
     protocol::Request,
     session::{NoticeLevel, Outcome, SessionState},
+    store::SessionId,
 };
 use gnoma_engine::gate::NOBODY_TO_ASK;
 use gnoma_guard::firewall::Firewall;
+use gnoma_host::live::Host;
 use gnoma_schema::Schema;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -34,11 +37,13 @@ pub(crate) use self::{
 use self::{
     json::Json,
     output::{Gone, Output},
+    stream_json::StreamJson,
     text::Text,
     view::View,
 };
 use crate::{
     args::OutputFormat,
+    children::Children,
     environment::ProcessEnvironment,
     report::{self, Exit},
 };
@@ -61,6 +66,8 @@ pub(crate) struct Front {
     redaction: Option<(Schema, Arc<Firewall>)>,
     /// Why calls were refused because nobody could be asked, each reason once.
     unasked: Vec<String>,
+    /// The sessions that calls start, where the form tells of them.
+    children: Option<Children>,
 }
 
 impl Front {
@@ -75,7 +82,7 @@ impl Front {
         let view: Box<dyn View> = match format {
             OutputFormat::Text => Box::new(Text::new(around, schema.is_some())),
             OutputFormat::Json => Box::new(Json::new(Arc::clone(&firewall), false)),
-            OutputFormat::StreamJson => Box::new(Json::new(Arc::clone(&firewall), true)),
+            OutputFormat::StreamJson => Box::new(StreamJson::new(Arc::clone(&firewall))),
         };
         // JSON is for programs, whatever is written around it.
         let is_prose = is_text && schema.is_none();
@@ -88,7 +95,14 @@ impl Front {
             ignores_hangup: around.ignores_hangup,
             outcome: None,
             unasked: Vec::new(),
+            children: None,
         }
+    }
+
+    /// Tells of the sessions that calls of `session` start, too.
+    pub(crate) fn with_children(self, host: &Host, session: &Attached) -> Self {
+        let children = Children::watch(host, "pipe-elfs", session.id().clone());
+        Self { children: Some(children), ..self }
     }
 
     /// Runs one turn to its end, and the session with it.
@@ -145,6 +159,12 @@ impl Front {
                     Ok(()) => continue,
                     Err(Gone(error)) => return report::unwritten(error),
                 },
+                (child, event) = told(&mut self.children), if !self.out.is_full() => {
+                    match self.view.child_event(&child, &event, &mut self.out) {
+                        Ok(()) => continue,
+                        Err(Gone(error)) => return report::unwritten(error),
+                    }
+                }
                 event = session.next(), if over.is_none() && !self.out.is_full() => event,
                 _ = ticks.tick(), if self.animated => {
                     self.view.tick();
@@ -223,6 +243,14 @@ impl Front {
             }
             event => event,
         }
+    }
+}
+
+/// What happens in the sessions that calls have started. Safe to drop.
+async fn told(children: &mut Option<Children>) -> (SessionId, Event) {
+    match children {
+        Some(children) => children.next().await,
+        None => std::future::pending().await,
     }
 }
 

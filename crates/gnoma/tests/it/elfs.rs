@@ -282,3 +282,32 @@ async fn hooks_hear_of_the_end_of_an_elf_that_is_stopped_with_its_parent() {
     let seen: Value = serde_json::from_str(&world.read("stopped.json")).unwrap();
     assert_eq!((&seen["agent"], &seen["output"]), (&"slow".into(), &"it was stopped".into()));
 }
+
+#[tokio::test]
+async fn stream_json_has_the_lines_of_elfs_with_the_call_that_started_them() {
+    let spawn = r#"{"tasks":[{"task":"look at a.txt","name":"seen"}]}"#;
+    let reads = calls("fs_read", r#"{"path":"a.txt"}"#).after(Duration::from_millis(100));
+    let world = World::new([calls("elf_spawn", spawn), reads, says("looked"), says("done")]);
+    world.write("a.txt", "one\n");
+    let run = world.run(&["--output-format", "stream-json", "look at it"]).await;
+    is_done(&run);
+    let lines: Vec<Value> =
+        run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_elf: Vec<_> = lines.iter().filter(|line| !line["elf"].is_null()).collect();
+    let main = &lines.last().unwrap()["session_id"];
+    assert!(of_elf.iter().all(|line| line["parent_tool_use_id"] == "call_a"), "{of_elf:?}");
+    assert!(of_elf.iter().all(|line| line["session_id"] == *main), "{of_elf:?}");
+    assert!(of_elf.iter().all(|line| line["elf"]["name"] == "seen"), "{of_elf:?}");
+    let said: Vec<_> = of_elf
+        .iter()
+        .filter(|line| line["type"] == "assistant" || line["type"] == "user")
+        .map(|line| line["message"]["content"][0]["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(said, ["text", "tool_use", "tool_result", "text"]);
+    let results = lines.iter().filter(|line| line["type"] == "result");
+    assert_eq!(results.count(), 1);
+    let own = lines.iter().filter(|line| line["type"] == "assistant" && line["elf"].is_null());
+    assert!(
+        own.clone().count() == 2 && own.into_iter().all(|it| it["parent_tool_use_id"].is_null())
+    );
+}

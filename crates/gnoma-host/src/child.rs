@@ -6,12 +6,17 @@ use std::{path::PathBuf, sync::Arc};
 use gnoma_core::{
     Command, Message, ModelRef, Tool,
     protocol::{Detach, Overrides, SessionSpec, Start},
-    tool::ChildTask,
 };
 use gnoma_engine::{Arm, Gauge, Handle, Keeping, Routes, Session as Engine, resume};
 use gnoma_guard::permission::Permissions;
 
-use crate::{HostError, Notices, Project, Result, guarding, live::ChildOpening, session, wire};
+use crate::{
+    HostError, Notices, Project, Result,
+    agent::{self, is_about},
+    guarding,
+    live::ChildOpening,
+    session, wire,
+};
 
 /// Most models that are named where another one was asked for.
 const MAX_NAMED: usize = 10;
@@ -64,6 +69,7 @@ fn spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<S
         interactive: *interactive && parent.interactive,
         detach: Detach::Keep,
         mcp_servers: Vec::new(),
+        agent: None,
     })
 }
 
@@ -104,15 +110,22 @@ pub(crate) fn engine(
 ) -> Result<(Handle, Option<ModelRef>)> {
     let ChildOpening { id, task, scope, rights, spawner, .. } = wanted;
     let GoingOn { history, measured, keeping, reader, gauge } = going_on;
-    let arm = arm(routes, &project.spec.overrides)?.or_else(|| preferred(routes, &task));
+    let wanted = task.preferred_model.as_deref();
+    let arm = arm(routes, &project.spec.overrides)?
+        .or_else(|| wanted.and_then(|part| agent::preferred(routes, part)));
     let mut options = session::options(project, id.to_string(), Arc::clone(routes))?;
     if task.may_spawn {
         options.tools.extend(session::elf_tools(project));
     }
     options.tools.extend(reader);
+    // A program that drives sessions says which tools they have.
+    if let Some(servers) = project.servers.get().filter(|_| project.shared.driver().is_none()) {
+        let is_named = |name: &str| task.tools.iter().flatten().any(|rule| is_about(rule, name));
+        options.tools = servers.lent(&options.tools, &is_named);
+    }
     (options.history, options.measured, options.keeping) = (history, measured, keeping);
     if let Some(listed) = task.tools {
-        options.tools = given(options.tools, &listed)?;
+        options.tools = agent::given(options.tools, &listed)?;
         options.held_to = Some(listed.into());
     }
     if !task.prompt.is_empty() {
@@ -153,36 +166,6 @@ fn arm(routes: &Routes, Overrides { provider, model, .. }: &Overrides) -> Result
         let (named, known) = (named.join("/"), known.join(", "));
         HostError::usage(format!("`{named}` is not among the models of the session: {known}"))
     })
-}
-
-/// The first arm whose name has what is preferred in it.
-fn preferred(routes: &Routes, task: &ChildTask) -> Option<ModelRef> {
-    let part = task.preferred_model.as_ref()?.to_lowercase();
-    let names = routes.arms().iter().map(Arm::name).collect::<Vec<_>>();
-    names.into_iter().find(|name| name.to_string().to_lowercase().contains(&part))
-}
-
-/// Those of the tools that a list names, each by name or by a rule about it.
-fn given(tools: Vec<Arc<dyn Tool>>, listed: &[String]) -> Result<Vec<Arc<dyn Tool>>> {
-    let names: Vec<String> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
-    let is_meant =
-        |tool: &Arc<dyn Tool>| listed.iter().any(|rule| is_about(rule, &tool.spec().name));
-    let given: Vec<_> = tools.into_iter().filter(is_meant).collect();
-    if given.is_empty() && !listed.is_empty() {
-        let (listed, names) = (listed.join(", "), names.join(", "));
-        let text = format!("none of the tools `{listed}` is here; there are: {names}");
-        return Err(HostError::usage(text));
-    }
-    Ok(given)
-}
-
-/// Whether a rule such as `bash(git *)`, `fs.*` or `fs.read` is about the tool.
-fn is_about(rule: &str, tool: &str) -> bool {
-    let named = rule.split_once('(').map_or(rule, |(name, _)| name).trim();
-    match named.strip_suffix('*') {
-        Some(begin) => tool.starts_with(begin),
-        None => tool == named,
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use gnoma_core::{
-    Message, ModelRef, Tool,
+    Command, Message, ModelRef, Tool,
     info::FoundProviders,
     protocol::{RequestError, SessionSpec},
     store::{SessionFacts, SessionId},
@@ -12,7 +12,7 @@ use gnoma_core::{
 use gnoma_engine::{Gauge, Session as Engine};
 
 use crate::{
-    Project, Result,
+    Project, Result, agent,
     clock::Clock,
     extensions, facts,
     keeping::Kept,
@@ -267,6 +267,14 @@ impl Making {
         if let Some(servers) = &servers {
             let _is_first = self.servers.set(servers.glance());
         }
+        let agent = agent::of(&self.project)?;
+        let pinned = agent.as_ref().and_then(|agent| agent.model.as_deref());
+        // A model that was asked for by name is asked.
+        let is_named = self.project.spec.overrides.model.is_some();
+        let pinned = pinned.filter(|_| !is_named).and_then(|part| agent::preferred(&routes, part));
+        if let Some(agent) = agent {
+            agent::apply(agent, &mut options)?;
+        }
         let own = options.tools.clone();
         if let Some(servers) = &servers {
             options.tools = servers.tools(&own);
@@ -274,6 +282,9 @@ impl Making {
         // Not held: what they run ends with the engine.
         let tools: Vec<_> = own.iter().map(Arc::downgrade).collect();
         let engine = Engine::spawn(options);
+        if pinned.is_some() {
+            engine.tell(Command::Pin { arm: pinned });
+        }
         let servers = servers.map(|servers| mcp::follow(servers, own, engine.tool_updates()));
         let model = self.model;
         let running = |tool: &Weak<dyn Tool>| tool.upgrade().map_or(0, |it| it.background_jobs());

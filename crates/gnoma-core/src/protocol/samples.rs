@@ -206,6 +206,7 @@ fn spec() -> SessionSpec {
                 environment: Environment::default(),
             },
         }],
+        agent: Some("reviewer".into()),
     }
 }
 

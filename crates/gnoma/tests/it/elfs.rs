@@ -169,7 +169,7 @@ async fn three_elfs_at_three_vendors_work_at_once_and_know_nothing_of_each_other
     let told = told(&world);
     assert!(told.starts_with("3 of 3 elfs completed for $"), "{told}");
     for (name, _, _, model, _) in SIDES {
-        assert!(told.contains(&format!("## {name}\n{name} has read it")), "{told}");
+        assert!(told.contains(&format!("of=\"{name}\">\n{name} has read it")), "{told}");
         assert!(told.contains(&format!("- `{name}`: completed · ")), "{told}");
         assert!(told.contains(&format!("{name}/{model} · 2 calls")), "{told}");
     }
@@ -309,5 +309,25 @@ async fn stream_json_has_the_lines_of_elfs_with_the_call_that_started_them() {
     let own = lines.iter().filter(|line| line["type"] == "assistant" && line["elf"].is_null());
     assert!(
         own.clone().count() == 2 && own.into_iter().all(|it| it["parent_tool_use_id"].is_null())
+    );
+}
+
+#[tokio::test]
+async fn a_session_works_as_the_bundled_coordinator() {
+    let world =
+        World::new([calls("elf_spawn", r#"{"tasks":["look"]}"#), says("looked"), says("done")]);
+    is_done(&world.run(&["--agent", "coordinator", "look at it"]).await);
+    let system = |at: usize| {
+        let request = world.server.requests()[at].json();
+        request["messages"][0]["content"].as_str().unwrap().to_owned()
+    };
+    assert!(system(0).contains("You coordinate: elfs do the work"), "{}", system(0));
+    assert!(!system(1).contains("You coordinate"), "its elfs are none: {}", system(1));
+    let listed = world.run(&["agents", "list"]).await.out;
+    assert!(listed.contains("coordinator  bundled"), "{listed}");
+    let unknown = world.run(&["--agent", "nobody", "look at it"]).await;
+    assert!(
+        unknown.code != Some(0) && unknown.err.contains("there are: coordinator"),
+        "{unknown:?}"
     );
 }

@@ -111,13 +111,45 @@ pub(super) fn told(shared: &Weak<Shared>, above: &SessionId) -> String {
 /// Stops the one of that name below a session.
 pub(super) async fn cancel(shared: Weak<Shared>, above: SessionId, name: String, replier: Replier) {
     let elfs = shared.upgrade().map(|shared| below(&shared, &above)).unwrap_or_default();
-    let is_meant = |elf: &&Elf| elf.name == name || elf.status.session == name;
-    let meant: Vec<&Elf> = elfs.iter().filter(is_meant).collect();
-    let outcome = match meant.as_slice() {
-        [elf] => {
+    let outcome = match meant(&elfs, &name) {
+        Ok(elf) => {
             let stopped = elf.live.ask(Request::Cancel).await;
             stopped.map(|_| Reply::Text(format!("elf `{name}` is stopping")))
         }
+        Err(error) => Err(error),
+    };
+    replier.reply(outcome);
+}
+
+/// The session of the elf of that name: one of all that the person's session has; without a name that one.
+pub(super) fn watched(
+    shared: &Weak<Shared>,
+    session: &SessionId,
+    name: &str,
+) -> Result<Reply, RequestError> {
+    let gone = || RequestError::new(RequestErrorKind::Closed, "the process is ending");
+    let shared = shared.upgrade().ok_or_else(gone)?;
+    let mut top = session.clone();
+    for _ in 0..MAX_LEVELS {
+        match shared.session(&top)?.log().with_view(|view| view.parent.clone()) {
+            Some(parent) => top = parent,
+            None => break,
+        }
+    }
+    if name.is_empty() {
+        return Ok(Reply::Opened { session: top });
+    }
+    let elfs = below(&shared, &top);
+    let session = SessionId::new(meant(&elfs, name)?.status.session.as_str());
+    Ok(Reply::Opened { session })
+}
+
+/// The one of that name, or with that session.
+fn meant<'a>(elfs: &'a [Elf], name: &str) -> Result<&'a Elf, RequestError> {
+    let is_meant = |elf: &&Elf| elf.name == name || elf.status.session == name;
+    let meant: Vec<&Elf> = elfs.iter().filter(is_meant).collect();
+    match meant.as_slice() {
+        [elf] => Ok(elf),
         [] => {
             let cause = format!("no elf `{name}` is at work");
             Err(RequestError::new(RequestErrorKind::NotFound, cause)
@@ -129,6 +161,5 @@ pub(super) async fn cancel(shared: Weak<Shared>, above: SessionId, name: String,
             Err(RequestError::new(RequestErrorKind::Invalid, cause)
                 .with_remedy(format!("Name one by its session: {}.", ids.join(", "))))
         }
-    };
-    replier.reply(outcome);
+    }
 }

@@ -19,6 +19,7 @@ use rustix::{
 use crate::support::{World, calls, exists, says};
 
 mod edges;
+mod elfs;
 mod first_start;
 
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -115,7 +115,7 @@ async fn what_a_session_is_told_while_it_has_too_much_to_do_is_told_later() {
     window.attach(&session).await;
     window.turn(&session, "start x").await;
     let asked = asked.lock().unwrap();
-    let last = asked.iter().filter(|(_, texts)| texts[0] == "nap").next_back().unwrap();
+    let last = asked.iter().rfind(|(_, texts)| texts[0] == "nap").unwrap();
     let all: Vec<_> = (0..messages).map(|number| format!("{number}.")).collect();
     let heard: Vec<_> = last.1.iter().filter(|text| all.contains(text)).cloned().collect();
     assert_eq!(heard, all, "each of them once, in order");

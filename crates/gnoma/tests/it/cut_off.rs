@@ -175,7 +175,7 @@ async fn elfs_in_incognito_leave_nothing() {
 
 #[tokio::test]
 async fn wherever_the_program_is_killed_its_elfs_are_found_and_nothing_runs_on() {
-    let kills = std::env::var("GNOMA_KILLS").ok().and_then(|told| told.parse().ok());
+    let kills = option_env!("GNOMA_KILLS").and_then(|told| told.parse().ok());
     let kills: u64 = kills.unwrap_or(KILLS);
     for at in 0..kills {
         let wait_ms = FIRST_MS + at * SPAN_MS / kills;

@@ -44,8 +44,7 @@ pub(super) async fn run(json: bool, around: &ProcessEnvironment) -> Result<Exit>
 /// The sessions, each with its level and right before those that it has started.
 fn tree(sessions: &[LiveSession]) -> Vec<(usize, &LiveSession)> {
     let is_known = |id: &SessionId| sessions.iter().any(|it| it.status.session == *id);
-    let is_top =
-        |session: &&LiveSession| !session.parent.as_ref().is_some_and(|parent| is_known(parent));
+    let is_top = |session: &&LiveSession| !session.parent.as_ref().is_some_and(&is_known);
     let mut next: Vec<_> = sessions.iter().filter(is_top).map(|session| (0, session)).collect();
     next.reverse();
     let mut tree = Vec::new();
@@ -69,5 +68,33 @@ pub(super) fn doing(session: &LiveSession) -> &'static str {
         SessionState::Active => "works",
         SessionState::Cancelling => "stops",
         SessionState::Closed => "closed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::protocol::Status;
+
+    use super::*;
+
+    fn session(id: &str, parent: Option<&str>) -> LiveSession {
+        let value = json!({"status": Status { session: SessionId::new(id), ..Status::default() },
+            "parent": parent, "folder": "/", "title": "", "subscribers": 0, "changed_ms": 0});
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn sessions_stand_below_the_one_that_started_them() {
+        let all = [
+            session("d", Some("b")),
+            session("b", Some("a")),
+            session("lost", Some("gone")),
+            session("a", None),
+            session("c", Some("a")),
+        ];
+        let tree = tree(&all);
+        let told: Vec<_> =
+            tree.iter().map(|(level, it)| (*level, it.status.session.as_str())).collect();
+        assert_eq!(told, [(0, "lost"), (0, "a"), (1, "b"), (2, "d"), (1, "c")]);
     }
 }

@@ -53,8 +53,10 @@ async fn the_beginning_of_requests_changes_only_where_that_is_told() {
                 person.waits_for("ompacted");
             }
             BREAKER => {
-                person.types("/model m2\r");
-                person.waits_for("m2");
+                person.types("/model m2");
+                person.waits_for("/model m2");
+                person.types("\r");
+                person.waits_for("test/m2 ·");
             }
             turn if turn % 7 == 3 => {
                 let mode = if turn % 2 == 0 { "plan" } else { "accept_edits" };

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{message::ModelRef, usage::Usage};
+use crate::{
+    message::{CallId, ModelRef},
+    usage::Usage,
+};
 
 /// What a front end shows of a session before the session itself says anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +40,19 @@ pub struct SessionInfo {
     pub found: Option<FoundProviders>,
     /// What can be written behind a slash at the start of a message: commands and skills.
     pub commands: Vec<CommandInfo>,
+    /// Whose it is, where a tool of another session has started it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<ChildInfo>,
+}
+
+/// What a session that a tool has started is to the session that it has started it for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChildInfo {
+    /// The call of the tool.
+    pub call: CallId,
+    /// What people and the model call it; may be empty.
+    pub name: String,
 }
 
 /// A command or skill that a message can begin with.

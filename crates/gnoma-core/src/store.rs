@@ -180,6 +180,20 @@ pub struct NewSession {
     pub at_ms: i64,
     /// Title, where there is one already.
     pub title: Option<String>,
+    /// The session that starts it, and what that one calls it, where another one does.
+    pub parent: Option<(SessionId, String)>,
+}
+
+/// Whose a session is that another one has started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChildFacts {
+    /// The session that started it.
+    pub parent: SessionId,
+    /// What that one calls it; may be empty.
+    pub name: String,
+    /// It has not ended: it is at work, or its process died before it had.
+    pub is_open: bool,
 }
 
 /// An entry to add.
@@ -259,6 +273,9 @@ pub struct SessionFacts {
     pub forked_from: Option<(SessionId, EntryId)>,
     /// Who writes it now.
     pub held_by: Option<Holder>,
+    /// Whose it is, where another session has started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<ChildFacts>,
 }
 
 /// What taking a session in hand brought to light.
@@ -270,6 +287,9 @@ pub struct HoldReport {
     pub unapproved: Vec<CallId>,
     /// The dead process that had not let go.
     pub left_by: Option<Holder>,
+    /// Sessions that this one had started, and whose process died before they had ended. The conversation
+    /// says so.
+    pub cut_off: Vec<SessionFacts>,
 }
 
 /// One place where a search found its words.
@@ -363,8 +383,13 @@ pub trait SessionStore: Send + Sync {
     /// What is known of one session without reading it.
     fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts>;
 
-    /// What is known of at most `max` sessions, the latest changed first.
+    /// What is known of at most `max` sessions that people opened, the latest changed first.
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>>;
+
+    /// What is known of the sessions that one has started, in the order it did.
+    fn children(&self, _session: SessionId) -> Stored<'_, Vec<SessionFacts>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
 
     /// At most `max` places where all words of `query` occur, the latest first. Where nothing has
     /// the last word whole it is taken as a beginning, if it is not too short; there is no syntax.
@@ -377,14 +402,17 @@ pub trait SessionStore: Send + Sync {
     /// Gives a session a title, which replaces an earlier one.
     fn rename(&self, session: SessionId, title: String, at_ms: i64) -> Stored<'_, ()>;
 
-    /// Forgets a session. What forks share of its past stays. Refused while a process holds it.
+    /// Forgets a session and those below it. What forks share of its past stays. Refused while a process
+    /// holds one of them.
     fn delete(&self, session: SessionId) -> Stored<'_, ()>;
 
     /// Takes a session in hand to write it, and closes calls that a dead process left open: one that
-    /// waited for approval is refused, any other may have run.
+    /// waited for approval is refused, any other may have run. Sessions that it had started and that died
+    /// with that process are told in the conversation, once.
     fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport>;
 
-    /// Ends what [`hold`](Self::hold) began: others may write the session again.
+    /// Ends what [`hold`](Self::hold) began: others may write the session again. One that another session
+    /// had started has ended with that.
     fn release(&self, session: SessionId) -> Stored<'_, ()>;
 }
 

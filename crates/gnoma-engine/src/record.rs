@@ -461,7 +461,7 @@ impl Writer {
     }
 
     async fn begin(&mut self, at_ms: i64) -> Result<SessionId, StoreError> {
-        let session = self.store.begin(NewSession { id: None, at_ms, title: None }).await?;
+        let session = self.store.begin(NewSession { at_ms, ..NewSession::default() }).await?;
         self.store.hold(session.clone(), at_ms).await?;
         (self.begun)(&session);
         self.session = Some(session.clone());

@@ -140,23 +140,20 @@ struct Meaning {
     body: String,
     tools: Option<Vec<String>>,
     model: Option<String>,
-    refusal: Option<String>,
 }
 
 impl From<CustomCommand> for Meaning {
     fn from(command: CustomCommand) -> Self {
         let CustomCommand { by, body, tools, model, .. } = command;
-        Self { by, is_skill: false, body, tools, model, refusal: None }
+        Self { by, is_skill: false, body, tools, model }
     }
 }
 
 impl From<Skill> for Meaning {
     fn from(skill: Skill) -> Self {
-        let is_batch = skill.by == BroughtBy::Bundled && skill.name == "batch";
-        let refusal = is_batch.then(|| skill.body.clone());
         let body = skills::tool::text(&skill, "");
         let Skill { by, tools, model, .. } = skill;
-        Self { by, is_skill: true, body, tools, model, refusal }
+        Self { by, is_skill: true, body, tools, model }
     }
 }
 
@@ -179,9 +176,6 @@ type UsedSkill = (String, String);
 fn expanded(places: &ExtendPlaces, text: &str) -> Option<(Prepared, Option<UsedSkill>)> {
     let (name, arguments) = commands::named(text)?;
     let meaning = meaning(places, name)?;
-    if let Some(why) = meaning.refusal {
-        return Some((Prepared { block: Some(why), ..Prepared::default() }, None));
-    }
     let mut include = |path: &str| included(places, path);
     let (mut parts, mut notices) = commands::expand(&meaning.body, arguments, &mut include);
     if meaning.by == BroughtBy::Project && !places.is_trusted {

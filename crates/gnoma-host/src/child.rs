@@ -1,17 +1,21 @@
-//! Sessions that others start in their project: never with more rights, and nothing of them is kept.
+//! Sessions that others start in their project: never with more rights, and kept with the one that starts
+//! them.
 
 use std::{path::PathBuf, sync::Arc};
 
 use gnoma_core::{
-    Command, ModelRef, Tool,
+    Command, Message, ModelRef, Tool,
     protocol::{Detach, Overrides, SessionSpec, Start},
-    tool::ChildTask,
 };
-use gnoma_engine::{Arm, Gauge, Handle, Routes, Session as Engine};
+use gnoma_engine::{Arm, Gauge, Handle, Keeping, Routes, Session as Engine, resume};
 use gnoma_guard::permission::Permissions;
 
 use crate::{
-    HostError, Notices, Project, Result, guarding, isolation::Isolated, live::ChildOpening,
+    HostError, Notices, Project, Result,
+    agent::{self, is_about},
+    guarding,
+    isolation::Isolated,
+    live::ChildOpening,
     session, wire,
 };
 
@@ -36,7 +40,6 @@ pub(crate) fn project(
     }
     let rounds = &mut project.tools.max_rounds;
     *rounds = spec.overrides.max_rounds.unwrap_or(u32::MAX).min(*rounds);
-    project.keeping.session.keep = false;
     let keys = &parent.routing.provider.api_keys;
     let random = parent.shared.clock().random();
     let firewall = guarding::firewall(&parent.guard, keys, &spec.environment, random)?;
@@ -85,6 +88,7 @@ fn spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<S
         interactive: *interactive && parent.interactive,
         detach: Detach::Keep,
         mcp_servers: Vec::new(),
+        agent: None,
     })
 }
 
@@ -105,22 +109,42 @@ fn within(parent: &SessionSpec, child: &SessionSpec) -> Result<()> {
     }
 }
 
+/// What the engine goes on with, and where it keeps what it does.
+pub(crate) struct GoingOn {
+    pub(crate) history: Vec<Arc<Message>>,
+    pub(crate) measured: Option<resume::Measured>,
+    pub(crate) keeping: Keeping,
+    /// The tool that reads back what was too large for the conversation.
+    pub(crate) reader: Option<Arc<dyn Tool>>,
+    pub(crate) gauge: Arc<Gauge>,
+}
+
 /// Makes the engine of the session, over the models of the one that starts it. Gives the model that it
 /// is to ask, where one was named.
 pub(crate) fn engine(
     project: &Project,
     wanted: ChildOpening,
     routes: &Arc<Routes>,
-    gauge: Arc<Gauge>,
+    going_on: GoingOn,
 ) -> Result<(Handle, Option<ModelRef>)> {
     let ChildOpening { id, task, scope, rights, spawner, .. } = wanted;
-    let arm = arm(routes, &project.spec.overrides)?.or_else(|| preferred(routes, &task));
+    let GoingOn { history, measured, keeping, reader, gauge } = going_on;
+    let wanted = task.preferred_model.as_deref();
+    let arm = arm(routes, &project.spec.overrides)?
+        .or_else(|| wanted.and_then(|part| agent::preferred(routes, part)));
     let mut options = session::options(project, id.to_string(), Arc::clone(routes))?;
     if task.may_spawn {
         options.tools.extend(session::elf_tools(project));
     }
+    options.tools.extend(reader);
+    // A program that drives sessions says which tools they have.
+    if let Some(servers) = project.servers.get().filter(|_| project.shared.driver().is_none()) {
+        let is_named = |name: &str| task.tools.iter().flatten().any(|rule| is_about(rule, name));
+        options.tools = servers.lent(&options.tools, &is_named);
+    }
+    (options.history, options.measured, options.keeping) = (history, measured, keeping);
     if let Some(listed) = task.tools {
-        options.tools = given(options.tools, &listed)?;
+        options.tools = agent::given(options.tools, &listed)?;
         options.held_to = Some(listed.into());
     }
     if !task.prompt.is_empty() {
@@ -163,36 +187,6 @@ fn arm(routes: &Routes, Overrides { provider, model, .. }: &Overrides) -> Result
     })
 }
 
-/// The first arm whose name has what is preferred in it.
-fn preferred(routes: &Routes, task: &ChildTask) -> Option<ModelRef> {
-    let part = task.preferred_model.as_ref()?.to_lowercase();
-    let names = routes.arms().iter().map(Arm::name).collect::<Vec<_>>();
-    names.into_iter().find(|name| name.to_string().to_lowercase().contains(&part))
-}
-
-/// Those of the tools that a list names, each by name or by a rule about it.
-fn given(tools: Vec<Arc<dyn Tool>>, listed: &[String]) -> Result<Vec<Arc<dyn Tool>>> {
-    let names: Vec<String> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
-    let is_meant =
-        |tool: &Arc<dyn Tool>| listed.iter().any(|rule| is_about(rule, &tool.spec().name));
-    let given: Vec<_> = tools.into_iter().filter(is_meant).collect();
-    if given.is_empty() && !listed.is_empty() {
-        let (listed, names) = (listed.join(", "), names.join(", "));
-        let text = format!("none of the tools `{listed}` is here; there are: {names}");
-        return Err(HostError::usage(text));
-    }
-    Ok(given)
-}
-
-/// Whether a rule such as `bash(git *)`, `fs.*` or `fs.read` is about the tool.
-fn is_about(rule: &str, tool: &str) -> bool {
-    let named = rule.split_once('(').map_or(rule, |(name, _)| name).trim();
-    match named.strip_suffix('*') {
-        Some(begin) => tool.starts_with(begin),
-        None => tool == named,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{fs, os::unix::fs::symlink};
@@ -231,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_has_what_its_parent_has_and_keeps_nothing() {
+    fn a_child_has_what_its_parent_has() {
         let (parent, _around) = parent();
         let rounds = Overrides { max_rounds: Some(u32::MAX), ..Overrides::default() };
         let wanted = SessionSpec { interactive: true, overrides: rounds, ..SessionSpec::default() };
@@ -239,7 +233,7 @@ mod tests {
         let (own, above) = (&made.spec, &parent.spec);
         assert_eq!((&own.folder, &own.more_folders), (&above.folder, &above.more_folders));
         assert_eq!((&own.environment, &own.profile), (&above.environment, &above.profile));
-        assert!(!own.interactive && !made.keeping.session.keep);
+        assert!(!own.interactive);
         assert_eq!(made.tools.max_rounds, parent.tools.max_rounds);
         assert!(!Arc::ptr_eq(&made.firewall, &parent.firewall), "placeholders of its own");
         let below = SessionSpec { folder: parent.spec.folder.join("below"), ..wanted };

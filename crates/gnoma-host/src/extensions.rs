@@ -196,24 +196,36 @@ fn open_to(folder: &Path, state: &Path, policy: &mut Policy) {
 pub fn agents(project: &Project) -> Vec<gnoma_tools::Agent> {
     let places = places(project);
     let (found, _) = gnoma_extend::agents::agents(&places);
-    let agent = |found: AgentFile| {
-        let waits = found.by == BroughtBy::Project && !places.is_trusted;
-        gnoma_tools::Agent {
-            refusal: waits.then(|| {
-                let name = &found.name;
-                format!(
-                    "the project brings the agent `{name}` along, and nobody trusts the project yet: \
-                     `gnoma trust` shows what it would let act"
-                )
-            }),
-            name: found.name,
-            description: found.description,
-            tools: found.tools,
-            model: found.model,
-            prompt: found.prompt,
+    found.into_iter().map(|found| usable(&places, found)).collect()
+}
+
+/// Those, and the ones that gnoma brings along.
+pub(crate) fn all_agents(project: &Project) -> Vec<gnoma_tools::Agent> {
+    let mut all = agents(project);
+    for bundled in gnoma_extend::agents::bundled() {
+        if all.iter().all(|agent| agent.name != bundled.name) {
+            all.push(usable(&places(project), bundled));
         }
-    };
-    found.into_iter().map(agent).collect()
+    }
+    all
+}
+
+fn usable(places: &ExtendPlaces, found: AgentFile) -> gnoma_tools::Agent {
+    let waits = found.by == BroughtBy::Project && !places.is_trusted;
+    gnoma_tools::Agent {
+        refusal: waits.then(|| {
+            let name = &found.name;
+            format!(
+                "the project brings the agent `{name}` along, and nobody trusts the project yet: \
+                     `gnoma trust` shows what it would let act"
+            )
+        }),
+        name: found.name,
+        description: found.description,
+        tools: found.tools,
+        model: found.model,
+        prompt: found.prompt,
+    }
 }
 
 /// What can be written behind a slash.

@@ -56,6 +56,7 @@ pub(crate) fn info(project: &Project, used: Used) -> SessionInfo {
         set.trim_matches('"').to_owned()
     };
     SessionInfo {
+        child: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         folder: facts.folder,
         branch: facts.branch,

@@ -4,6 +4,7 @@
 //! walls come of that here. Nothing here prints, knows a command line, or reads the environment, the
 //! working folder or the umask of the process.
 
+mod agent;
 mod agents;
 pub mod changes;
 mod changing;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use gnoma_core::{
-    Message, ModelRef, Tool,
+    Command, Message, ModelRef, Tool,
     info::FoundProviders,
     protocol::{RequestError, SessionSpec},
     store::{SessionFacts, SessionId},
@@ -15,7 +15,7 @@ use gnoma_core::{
 use gnoma_engine::{Gauge, Session as Engine};
 
 use crate::{
-    Project, Result,
+    Project, Result, agent,
     agents::{self, AgentPlace},
     clock::Clock,
     extensions, facts,
@@ -300,6 +300,14 @@ impl Making {
         if let Some(servers) = &servers {
             let _is_first = self.servers.set(servers.glance());
         }
+        let agent = agent::of(&self.project)?;
+        let pinned = agent.as_ref().and_then(|agent| agent.model.as_deref());
+        // A model that was asked for by name is asked.
+        let is_named = self.project.spec.overrides.model.is_some();
+        let pinned = pinned.filter(|_| !is_named).and_then(|part| agent::preferred(&routes, part));
+        if let Some(agent) = agent {
+            agent::apply(agent, &mut options)?;
+        }
         let own = options.tools.clone();
         if let Some(servers) = &servers {
             options.tools = servers.tools(&own);
@@ -307,6 +315,9 @@ impl Making {
         // Not held: what they run ends with the engine.
         let tools: Vec<_> = own.iter().map(Arc::downgrade).collect();
         let engine = Engine::spawn(options);
+        if pinned.is_some() {
+            engine.tell(Command::Pin { arm: pinned });
+        }
         let notices = self.project.notices.clone();
         let servers =
             servers.map(|servers| mcp::follow(servers, own, engine.tool_updates(), notices));

@@ -238,7 +238,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let options = Options::new(folder.path(), "/p", Arc::new(|_, text| Cow::Borrowed(text)));
         let store = Store::open(options).unwrap().store;
-        let new = NewSession { id: None, at_ms: 0, title: None };
+        let new = NewSession::default();
         let id = store.begin(new).await.unwrap();
         let add = async |record| {
             let (session, parent, durability) = (id.clone(), Parent::Tip, Durability::Process);

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use gnoma_core::{
-    Message, Usage,
+    Message, Usage, cut,
     protocol::{SessionSpec, Start},
-    store::{Entry, HoldReport, Holder, Record, SessionId, SessionStore as _, StoreErrorKind},
+    store::{
+        Entry, HoldReport, Holder, Record, SessionFacts, SessionId, SessionStore as _,
+        StoreErrorKind,
+    },
 };
 use gnoma_engine::resume;
 
@@ -15,6 +18,9 @@ use crate::{
     past::{Past, cannot_write},
     shared::Shared,
 };
+
+/// Characters of what an elf was to do.
+const MAX_TASK_CHARS: usize = 60;
 
 /// A session in hand, and what was said in it.
 pub struct Continued {
@@ -94,6 +100,13 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
             "gnoma exited while {count} calls of this session waited for approval; they did not run, and the model is told"
         ));
     }
+    if !taken.cut_off.is_empty() {
+        let names = taken.cut_off.iter().map(shown).collect::<Vec<_>>().join(", ");
+        project.notices.info(format_args!(
+            "gnoma exited while elfs of this session were at work: {names}. The model is told; ask it to \
+             let them go on where they stopped"
+        ));
+    }
     // What a copy shares with its source is counted there.
     let path = match facts.forked_from {
         Some(_) => past.path(&id, None).await?,
@@ -106,6 +119,32 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     let history = resume::history(&path);
     let measured = resume::measured(&path);
     Ok(Some(Continued { past, id, history, used, measured }))
+}
+
+/// Takes an elf in hand that a stored session had started before.
+///
+/// # Errors
+/// The session has started no such one, nothing of it is saved, or it cannot be taken in hand.
+pub(crate) async fn take_child(
+    project: &Project,
+    parent: Option<&SessionId>,
+    id: &str,
+) -> Result<Continued> {
+    let unknown =
+        || HostError::usage(format!("this session has no saved elf `{id}` that could be resumed"));
+    let child = Past::open(project)?.store.facts(SessionId::new(id)).await.ok();
+    let of = child.and_then(|facts| facts.child).map(|child| child.parent);
+    if of.is_none() || of.as_ref() != parent {
+        return Err(unknown());
+    }
+    let start = Start::Stored { id: id.to_owned(), fork: false };
+    take(project, &start).await?.ok_or_else(unknown)
+}
+
+/// An elf in a few words.
+fn shown(facts: &SessionFacts) -> String {
+    let name = facts.child.as_ref().map_or("", |child| child.name.as_str());
+    format!("`{name}` ({})", cut::head_chars(&facts.title, MAX_TASK_CHARS))
 }
 
 /// The stored session that a spec names. It is not taken in hand.

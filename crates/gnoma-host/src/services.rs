@@ -16,9 +16,7 @@ use crate::{
     mcp,
     off_loop::off_loop,
     past::Past,
-    points, providers,
-    resuming::Used,
-    rule, sessions, setting,
+    points, providers, resuming, rule, sessions, setting,
 };
 use gnoma_config::{
     paths, pin, profile, project_root,
@@ -98,16 +96,20 @@ impl Services for ProjectServices {
         wanted: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
         let (parent, routes) = (Arc::clone(&self.project), Arc::clone(&self.routes));
-        let session = self.stored().map(|id| id.to_string());
+        let session = self.stored();
+        // One whose parent is not saved is not either.
+        let stored = session.clone().filter(|_| self.is_saved());
         Box::pin(async {
             let copy = match wanted.task.isolation {
                 Isolation::Shared => None,
                 Isolation::Worktree => {
                     let named = (wanted.id.as_str(), &*wanted.task.name);
+                    let session = session.map(|id| id.to_string());
                     Some(Isolated::make(&parent, named, session).await?)
                 }
             };
-            let prepared = move || async move { prepared_child(&parent, &routes, wanted, copy) };
+            let prepared =
+                move || async move { prepared_child(&parent, stored, &routes, wanted, copy).await };
             Ok(off_loop(prepared).await?)
         })
     }
@@ -115,6 +117,11 @@ impl Services for ProjectServices {
     fn land(&self, why_not: Option<String>) -> BoxFuture<'static, Option<ChildMerge>> {
         let copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner).take();
         Box::pin(async move { Some(copy?.land(why_not).await) })
+    }
+
+    fn is_saved(&self) -> bool {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().is_some_and(Kept::is_saving)
     }
 
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
@@ -144,9 +151,10 @@ impl ProjectServices {
     }
 }
 
-/// A session that one of the project `parent` with these `routes` starts.
-fn prepared_child(
+/// A session that one of the project `parent`, `stored` under that id, with these `routes` starts.
+async fn prepared_child(
     parent: &Project,
+    stored: Option<SessionId>,
     routes: &KnownRoutes,
     mut wanted: ChildOpening,
     copy: Option<Isolated>,
@@ -158,13 +166,31 @@ fn prepared_child(
     let mut project = child::project(parent, spec, notices, copy.as_ref())?;
     project.holder = parent.holder.elf(&wanted.task.name);
     let project = Arc::new(project);
+    let continued = match &wanted.task.resume {
+        Some(id) => Some(resuming::take_child(&project, stored.as_ref(), id).await?),
+        None => None,
+    };
     if let Some(copy) = &copy {
         wanted.task.prompt = format!("{}\n\n{}", wanted.task.prompt, copy.prompt());
     }
-    let mut info = facts::info(&project, Used::default());
-    let (id, spec) = (wanted.id.clone(), project.spec.clone());
+    let (id, spec, name) = (wanted.id.clone(), project.spec.clone(), wanted.task.name.clone());
+    let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
+    let kept = Kept::child(&project, store, stored.map(|parent| (parent, name)));
+    let begun = kept.begun();
+    let used = continued.as_ref().map(|continued| continued.used).unwrap_or_default();
+    let mut info = facts::info(&project, used);
     let gauge = Arc::<Gauge>::default();
-    let (engine, arm) = child::engine(&project, wanted, known, Arc::clone(&gauge))?;
+    let goes_on = continued.as_ref().map(|continued| continued.id.clone());
+    let messages = continued.as_ref().map(|it| it.history.clone()).unwrap_or_default();
+    let going_on = child::GoingOn {
+        history: messages.clone(),
+        measured: continued.and_then(|continued| continued.measured),
+        keeping: kept.keeping(goes_on.clone(), Some(id.clone())),
+        // A program that drives sessions says which tools they have.
+        reader: kept.tool().filter(|_| project.shared.driver().is_none()),
+        gauge: Arc::clone(&gauge),
+    };
+    let (engine, arm) = child::engine(&project, wanted, known, going_on)?;
     info.model = arm.map(|arm| arm.to_string()).or(info.model);
     let (all, current) = (Arc::clone(known), info.model.clone());
     let models = Box::new(move || choices(&all, current.as_deref()));
@@ -172,18 +198,18 @@ fn prepared_child(
     let services = ProjectServices {
         model: info.model.clone(),
         project,
-        begun: Begun::default(),
-        continued: None,
+        begun,
+        continued: goes_on,
         routes: Arc::clone(routes),
         gauge,
         added: KnownAdditions::default(),
         servers: mcp::KnownServers::default(),
-        kept: Mutex::default(),
+        kept: Mutex::new(Some(kept)),
         copy: Mutex::new(copy),
     };
     let opening = Box::pin(std::future::ready(Ok(opened)));
     let services = Arc::new(services);
-    Ok((spec, Prepared { id, info, messages: Vec::new(), opening, services }))
+    Ok((spec, Prepared { id, info, messages, opening, services }))
 }
 
 /// What a request is answered from.

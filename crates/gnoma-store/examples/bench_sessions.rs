@@ -82,7 +82,7 @@ fn entry(session: &SessionId, seed: usize, bytes: usize, durability: Durability)
 }
 
 async fn begin(store: &Store) -> Outcome<SessionId> {
-    Ok(store.begin(NewSession { id: None, at_ms: 0, title: None }).await?)
+    Ok(store.begin(NewSession::default()).await?)
 }
 
 /// A file that is only written and flushed: what the disk itself takes for a turn.

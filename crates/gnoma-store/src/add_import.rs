@@ -63,7 +63,8 @@ pub(crate) fn add(
     {
         return Ok(ImportOutcome { session, is_new: false });
     }
-    let session = session::begin(connection, project, &NewSession { id: None, at_ms, title })?;
+    let session =
+        session::begin(connection, project, &NewSession { at_ms, title, ..NewSession::default() })?;
     let number = session_row::find(connection, &session)?.number;
     if let Some(hash) = &origin {
         origin::insert(connection, number, hash)?;

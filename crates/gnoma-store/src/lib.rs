@@ -26,7 +26,7 @@
 //!
 //! // A session begins with the first message. To go on with one instead, `hold` it, and tell the
 //! // person which calls were interrupted; when another process has it, offer to `fork` it.
-//! let session = store.begin(NewSession { id: None, at_ms: now_ms, title: None }).await?;
+//! let session = store.begin(NewSession { at_ms: now_ms, ..NewSession::default() }).await?;
 //! store.hold(session.clone(), now_ms).await?;
 //! let message = Arc::new(Message::user_text("hello"));
 //! store
@@ -58,7 +58,9 @@
 mod add_import;
 mod backoff;
 pub mod checkpoint;
+mod child;
 mod create;
+mod cut_off;
 mod database;
 mod db;
 mod entry;

@@ -14,7 +14,7 @@ use crate::{
 type Migration = fn(&Connection) -> Result<()>;
 
 /// Migration `n` leads from version `n` to `n + 1`.
-const MIGRATIONS: [Migration; 5] = [tree, words, holds, results, origins];
+const MIGRATIONS: [Migration; 6] = [tree, words, holds, results, origins, children];
 
 /// Brings `connection` to today's version.
 pub(crate) fn forward(connection: &mut Connection) -> Result<()> {
@@ -78,6 +78,10 @@ fn results(connection: &Connection) -> Result<()> {
 
 fn origins(connection: &Connection) -> Result<()> {
     connection.execute_batch(schema::ORIGINS).explain()
+}
+
+fn children(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::CHILDREN).explain()
 }
 
 fn words(connection: &Connection) -> Result<()> {

@@ -10,6 +10,7 @@ use gnoma_core::{
 use rusqlite::Connection;
 
 use crate::{
+    child, cut_off,
     entry::{Prepared, may_be_message, parse},
     error::{Result, damaged},
     lock::{self, Identity},
@@ -42,8 +43,10 @@ pub(crate) fn take(
 ) -> Result<HoldReport> {
     let known = session_row::find(connection, id)?;
     let left_by = lock::take(connection, me, known.number, now_ms)?;
+    child::set_open(connection, known.number, true)?;
     let closed = close_tail(connection, &known, now_ms)?;
-    Ok(HoldReport { left_by, ..closed })
+    let cut_off = cut_off::close(connection, me, id, now_ms)?;
+    Ok(HoldReport { left_by, cut_off, ..closed })
 }
 
 /// Gives a result to each call of the last message that has none.
@@ -76,7 +79,7 @@ fn close_tail(connection: &Connection, known: &SessionRow, now_ms: i64) -> Resul
     if !interrupted.is_empty() {
         add(Record::Interrupted { calls: interrupted.clone() })?;
     }
-    Ok(HoldReport { interrupted, unapproved, left_by: None })
+    Ok(HoldReport { interrupted, unapproved, ..HoldReport::default() })
 }
 
 /// The calls of the last message, and what was noted of them after it.

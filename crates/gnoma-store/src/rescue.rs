@@ -290,7 +290,7 @@ fn insert_session(new: &Connection, old: &OldSession, alive: &HashSet<i64>) -> R
 
 /// A session whose own row is lost gets a new one, named after its first entry.
 fn insert_lost_session(options: &Options, new: &Connection, first: &OldEntry) -> Result<()> {
-    let start = NewSession { id: None, at_ms: first.at_ms, title: None };
+    let start = NewSession { at_ms: first.at_ms, ..NewSession::default() };
     let project = redact::words(&*options.redact, &options.project);
     let id = session::begin(new, &project, &start)?;
     new.execute("UPDATE session SET number = ?2 WHERE id = ?1", params![id.as_str(), first.session])

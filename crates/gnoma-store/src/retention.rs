@@ -73,12 +73,17 @@ pub(crate) fn forget(
     erase::overwriting(connection, || session::delete(connection, me, session, now_ms))
 }
 
-/// All sessions, oldest first.
+/// All sessions that people opened, oldest first, each as large as it is with those below it.
 fn candidates(connection: &Connection) -> Result<Vec<Candidate>> {
     connection
         .prepare_cached(
-            "SELECT number, id, max(changed_ms, created_ms) AS latest_ms, bytes FROM session \
-             WHERE deleted = 0 ORDER BY latest_ms, number",
+            "SELECT number, id, max(changed_ms, created_ms) AS latest_ms, \
+             (WITH RECURSIVE tree(n) AS (SELECT top.number UNION \
+             SELECT child.session FROM tree JOIN child ON child.parent = tree.n) \
+             SELECT sum(below.bytes) FROM tree JOIN session AS below ON below.number = tree.n) \
+             FROM session AS top WHERE deleted = 0 \
+             AND NOT EXISTS (SELECT 1 FROM child WHERE child.session = top.number) \
+             ORDER BY latest_ms, number",
         )
         .and_then(|mut all| {
             all.query_map([], |row| {

@@ -100,3 +100,14 @@ CREATE TABLE origin (
 );
 CREATE INDEX session_of_origin ON origin(source);
 ";
+
+/// Version 6: which session has started which, and whether that one has not ended yet.
+pub(crate) const CHILDREN: &str = "
+CREATE TABLE child (
+  session INTEGER PRIMARY KEY REFERENCES session(number) ON DELETE CASCADE,
+  parent INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  open INTEGER NOT NULL
+);
+CREATE INDEX child_of_session ON child(parent);
+";

@@ -3,12 +3,14 @@
 use gnoma_core::{
     Role, Usage,
     store::{
-        EntryId, NewSession, Parent, Record, SessionFacts, SessionId, StoreError, StoreErrorKind,
+        ChildFacts, EntryId, NewSession, Parent, Record, SessionFacts, SessionId, StoreError,
+        StoreErrorKind,
     },
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
+    child,
     entry::Prepared,
     error::{Explain, Result, exists, invalid_id},
     ids,
@@ -47,14 +49,19 @@ fn insert_row(
     project: &str,
     new: &NewSession,
 ) -> Result<bool> {
-    connection
+    let is_free = connection
         .execute(
             "INSERT OR IGNORE INTO session(id, project, title, created_ms, changed_ms) \
              VALUES (?1, ?2, ?3, ?4, ?4)",
             params![id.as_str(), project, new.title, new.at_ms],
         )
         .explain()
-        .map(|added| added == 1)
+        .map(|added| added == 1)?;
+    match &new.parent {
+        Some((parent, name)) if is_free => child::add(connection, id, parent, name)?,
+        Some(_) | None => (),
+    }
+    Ok(is_free)
 }
 
 /// Adds an entry for a store that may write the session.
@@ -211,7 +218,7 @@ pub(crate) fn fork(
 ) -> Result<SessionId> {
     let known = find(connection, source)?;
     within(connection, &known, source, at)?;
-    let id = begin(connection, project, &NewSession { id: None, at_ms, title: None })?;
+    let id = begin(connection, project, &NewSession { at_ms, ..NewSession::default() })?;
     connection
         .execute(
             "UPDATE session SET tip = ?3, fork_entry = ?3, fork_session = ?2, \
@@ -234,7 +241,7 @@ pub(crate) fn rename(
     append(connection, me, session, Parent::Tip, at_ms, &new).map(|_| ())
 }
 
-/// Forgets a session nobody holds.
+/// Forgets a session nobody holds, and those below it.
 pub(crate) fn delete(
     connection: &Connection,
     me: &Identity,
@@ -242,11 +249,16 @@ pub(crate) fn delete(
     now_ms: i64,
 ) -> Result<()> {
     let known = find(connection, session)?;
-    lock::refuse_if_held(connection, me, known.number, now_ms)?;
-    connection.execute("DELETE FROM hold WHERE session = ?1", [known.number]).explain()?;
-    connection
-        .execute("UPDATE session SET deleted = 1 WHERE number = ?1", [known.number])
-        .explain()?;
+    let all = child::tree(connection, known.number)?;
+    for number in &all {
+        lock::refuse_if_held(connection, me, *number, now_ms)?;
+    }
+    for number in all {
+        connection.execute("DELETE FROM hold WHERE session = ?1", [number]).explain()?;
+        connection
+            .execute("UPDATE session SET deleted = 1 WHERE number = ?1", [number])
+            .explain()?;
+    }
     sweep(connection)
 }
 
@@ -292,10 +304,20 @@ fn remove_unshared(connection: &Connection, number: i64) -> Result<()> {
 const FACTS: &str = "session.id, session.project, coalesce(session.title, ''), \
      session.created_ms, session.changed_ms, session.messages, session.bytes, session.input, \
      session.output, session.cache_read, session.cache_write, session.reasoning, \
-     session.fork_session, session.fork_entry";
+     session.fork_session, session.fork_entry, child.name, child.open, above.id";
 
 /// Where the hold's columns begin.
-const FACTS_COLUMNS: usize = 14;
+const FACTS_COLUMNS: usize = 17;
+
+/// The columns of facts and where they come from. `index`: how sessions are looked through.
+fn facts_sql(index: &str) -> String {
+    format!(
+        "SELECT {FACTS}, {} FROM session {index} LEFT JOIN hold ON hold.session = session.number \
+         LEFT JOIN child ON child.session = session.number \
+         LEFT JOIN session AS above ON above.number = child.parent",
+        Hold::COLUMNS
+    )
+}
 
 /// Facts of one session.
 pub(crate) fn facts(
@@ -304,11 +326,7 @@ pub(crate) fn facts(
     session: &SessionId,
     now_ms: i64,
 ) -> Result<SessionFacts> {
-    let sql = format!(
-        "SELECT {FACTS}, {} FROM session LEFT JOIN hold ON hold.session = session.number \
-         WHERE session.id = ?1 AND session.deleted = 0",
-        Hold::COLUMNS
-    );
+    let sql = format!("{} WHERE session.id = ?1 AND session.deleted = 0", facts_sql(""));
     connection
         .prepare_cached(&sql)
         .and_then(|mut find| {
@@ -318,7 +336,27 @@ pub(crate) fn facts(
         .map_or_else(|| Err(missing(connection, session)), Ok)
 }
 
-/// Facts of the sessions changed last. Where it is more than the latest, the rows themselves are read:
+/// Facts of the sessions that one has started, in the order it did.
+pub(crate) fn children(
+    connection: &Connection,
+    me: &Identity,
+    session: &SessionId,
+    now_ms: i64,
+) -> Result<Vec<SessionFacts>> {
+    let known = find(connection, session)?;
+    let sql = format!(
+        "{} WHERE child.parent = ?1 AND session.deleted = 0 ORDER BY session.number",
+        facts_sql("")
+    );
+    connection
+        .prepare_cached(&sql)
+        .and_then(|mut find| {
+            find.query_map([known.number], |row| read_facts(row, me, now_ms))?.collect()
+        })
+        .explain()
+}
+
+/// Facts of the sessions that people opened, those changed last. Where it is more than the latest, the rows themselves are read:
 /// they are few, and an index may leave one out.
 pub(crate) fn list(
     connection: &Connection,
@@ -328,9 +366,9 @@ pub(crate) fn list(
 ) -> Result<Vec<SessionFacts>> {
     let by_index = if max > 1 { "NOT INDEXED" } else { "" };
     let sql = format!(
-        "SELECT {FACTS}, {} FROM session {by_index} LEFT JOIN hold ON hold.session = session.number \
-         WHERE session.deleted = 0 ORDER BY session.changed_ms DESC, session.number DESC LIMIT ?1",
-        Hold::COLUMNS
+        "{} WHERE session.deleted = 0 AND child.session IS NULL \
+         ORDER BY session.changed_ms DESC, session.number DESC LIMIT ?1",
+        facts_sql(by_index)
     );
     connection
         .prepare_cached(&sql)
@@ -343,6 +381,8 @@ pub(crate) fn list(
 fn read_facts(row: &Row<'_>, me: &Identity, now_ms: i64) -> rusqlite::Result<SessionFacts> {
     let fork: (Option<String>, Option<i64>) = (row.get(12)?, row.get(13)?);
     let held = Hold::read(row, FACTS_COLUMNS)?;
+    let child: (Option<String>, Option<bool>, Option<String>) =
+        (row.get(14)?, row.get(15)?, row.get(16)?);
     Ok(SessionFacts {
         id: SessionId::new(row.get::<_, String>(0)?),
         project: row.get(1)?,
@@ -360,5 +400,10 @@ fn read_facts(row: &Row<'_>, me: &Identity, now_ms: i64) -> rusqlite::Result<Ses
         },
         forked_from: fork.0.zip(fork.1).map(|(id, at)| (SessionId::new(id), EntryId(at))),
         held_by: held.filter(|hold| hold.is_live(me, now_ms)).map(|hold| hold.holder()),
+        child: child.2.map(|parent| ChildFacts {
+            parent: SessionId::new(parent),
+            name: child.0.unwrap_or_default(),
+            is_open: child.1.unwrap_or_default(),
+        }),
     })
 }

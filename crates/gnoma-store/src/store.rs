@@ -15,6 +15,7 @@ use rusqlite::Connection;
 
 use crate::{
     add_import::{self, ImportOutcome},
+    child,
     database::Database,
     db,
     entry::Prepared,
@@ -251,7 +252,9 @@ impl SessionStore for Store {
         Box::pin(self.change(move |connection| {
             let title = new.title.as_deref().map(|title| redact::words(&*options.redact, title));
             let project = redact::words(&*options.redact, &options.project);
-            session::begin(connection, &project, &NewSession { title, ..new.clone() })
+            let hidden = |name: &str| redact::words(&*options.redact, name);
+            let parent = new.parent.as_ref().map(|(id, name)| (id.clone(), hidden(name)));
+            session::begin(connection, &project, &NewSession { title, parent, ..new.clone() })
         }))
     }
 
@@ -280,6 +283,11 @@ impl SessionStore for Store {
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>> {
         let (me, now_ms) = (Arc::clone(&self.identity), (self.options.clock)());
         Box::pin(self.look(move |connection| session::list(connection, &me, max, now_ms)))
+    }
+
+    fn children(&self, session: SessionId) -> Stored<'_, Vec<SessionFacts>> {
+        let (me, now_ms) = (Arc::clone(&self.identity), (self.options.clock)());
+        Box::pin(self.look(move |connection| session::children(connection, &me, &session, now_ms)))
     }
 
     fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>> {
@@ -324,6 +332,7 @@ impl SessionStore for Store {
         let me = Arc::clone(&self.identity);
         Box::pin(self.change(move |connection| {
             let known = session_row::find(connection, &session)?;
+            child::ended(connection, &me, known.number)?;
             lock::release(connection, &me, known.number)
         }))
     }

@@ -226,6 +226,7 @@ impl StoredSessions {
             usage: Usage::default(),
             forked_from: None,
             held_by: None,
+            child: None,
         }
     }
 }

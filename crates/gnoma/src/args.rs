@@ -109,6 +109,10 @@ pub(crate) struct TurnArgs {
     #[arg(long, value_name = "TEXT")]
     pub system: Option<String>,
 
+    /// Work as one of your agents, or as the bundled `coordinator`, which gives the work to elfs.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+
     /// Working folder.
     #[arg(long, value_name = "DIR", global = true)]
     pub cwd: Option<PathBuf>,
@@ -237,7 +241,7 @@ pub(crate) enum Sub {
         #[command(subcommand)]
         what: SkillsSub,
     },
-    /// List definitions of sub-agents. Nothing starts them yet.
+    /// List definitions of agents: for elfs, and for sessions with `--agent NAME`.
     Agents {
         /// What to do.
         #[command(subcommand)]

@@ -58,6 +58,7 @@ pub(crate) fn spec(args: &TurnArgs, around: &ProcessEnvironment) -> SessionSpec 
         interactive: false,
         detach: Detach::Close,
         mcp_servers: Vec::new(),
+        agent: args.agent.clone(),
     }
 }
 

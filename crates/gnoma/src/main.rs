@@ -5,6 +5,7 @@
 
 mod answer_schema;
 mod args;
+mod children;
 mod claude;
 mod codex;
 mod commands;

@@ -107,6 +107,12 @@ pub enum Request {
         /// Its name.
         name: String,
     },
+    /// Which session an elf of the session is, or one beside or below it; with an empty name: the session that
+    /// the person opened. Reply: [`Reply::Opened`] with its id, to attach to.
+    WatchElf {
+        /// Its name.
+        name: String,
+    },
     /// End the session; a running turn is cancelled first.
     Close,
     /// Change how much is asked before tools run.

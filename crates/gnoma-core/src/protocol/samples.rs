@@ -37,7 +37,7 @@ kinds!(Event: Started Info Models State ModeChanged ThinkingChanged PlanChanged 
     PermissionAsked PermissionDecided ToolStarted ToolProgress ToolEnded Usage Retrying Waiting
     Continuing Notice TurnEnded Unknown);
 kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
-    CancelElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind RewindElf Redo Points Changes Export Fork Rename
+    CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind RewindElf Redo Points Changes Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider Settings
     SetSetting Usage Explain);
 kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Window
@@ -206,6 +206,7 @@ fn spec() -> SessionSpec {
                 environment: Environment::default(),
             },
         }],
+        agent: Some("reviewer".into()),
     }
 }
 
@@ -236,6 +237,7 @@ pub(super) fn requests() -> Vec<Request> {
         },
         Request::Cancel,
         Request::CancelElf { name: text() },
+        Request::WatchElf { name: text() },
         Request::Close,
         Request::SetMode { mode: PermissionMode::Bypass },
         Request::SetThinking { thinking: Some(ThinkingMode::Adaptive) },
@@ -301,6 +303,7 @@ pub(super) fn replies() -> Vec<Reply> {
         usage: usage(),
         forked_from: Some((session(), EntryId(1))),
         held_by: None,
+        child: None,
     };
     let hit = Hit {
         session: session(),

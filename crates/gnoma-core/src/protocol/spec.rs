@@ -41,6 +41,9 @@ pub struct SessionSpec {
     /// MCP servers that the client brings along, beside those of the settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<ClientServer>,
+    /// The agent that the session works as: its prompt behind the system prompt, its tools and its model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// An MCP server that a client brings along for a session.

@@ -2,7 +2,11 @@
 
 use tokio::sync::{mpsc, watch};
 
-use crate::{message::Content, protocol::SessionSpec, usage::Usage};
+use crate::{
+    message::{CallId, Content},
+    protocol::SessionSpec,
+    usage::Usage,
+};
 
 /// Wishes that may wait for a session that was started.
 pub const MAX_CHILD_MESSAGES: usize = 16;
@@ -43,6 +47,10 @@ pub struct ChildTask {
     pub preferred_model: Option<String>,
     /// What stands behind the built-in system prompt.
     pub prompt: String,
+    /// The id of a saved session that goes on with what it is told: one that its parent started before.
+    pub resume: Option<String>,
+    /// The call that had it started, where that is over and another one stands for it.
+    pub call: Option<CallId>,
 }
 
 /// Where a session that a tool started stands.
@@ -76,6 +84,10 @@ pub struct ChildStatus {
     pub usage: Usage,
     /// Micro-dollars so far, of calls whose price is known; without those of sessions below it.
     pub micro_usd: u64,
+    /// Micro-dollars of the sessions below it that have ended, and of those below them.
+    pub below_micro_usd: u64,
+    /// What was said in it is saved, so that another one can go on with it.
+    pub is_saved: bool,
     /// Files that it changed with tools that say so, each once, in the order of their names.
     pub changed: Vec<String>,
     /// Whether what was checked last held, where anything was.

@@ -41,6 +41,11 @@ impl Session {
     /// The session has ended.
     pub(super) async fn end_additions(&mut self) {
         self.added.beside.shutdown().await;
+        // Also what calls have started that are over; each notices that when it is its turn.
+        std::mem::take(&mut self.stop).cancel();
+        tokio::task::yield_now().await;
+        let telling = self.pending.telling();
+        let _late = timeout(LAST_WORDS, telling.join_all()).await;
         if let Some(lifecycle) = self.added.listening(PointKind::SessionEnd) {
             let said = lifecycle.at(Point::SessionEnd, self.gate.rights.mode());
             for text in timeout(LAST_WORDS, said).await.unwrap_or_default().notices {

@@ -1,6 +1,12 @@
 //! What running tools want of their session: questions to a person, words to people, other sessions.
 
-use std::{collections::HashMap, fmt, future::poll_fn, sync::Arc, task::Poll};
+use std::{
+    collections::HashMap,
+    fmt,
+    future::poll_fn,
+    sync::{Arc, Mutex, PoisonError},
+    task::Poll,
+};
 
 use gnoma_core::{
     Content, Event,
@@ -13,7 +19,11 @@ use gnoma_core::{
     },
 };
 use gnoma_router::pool::Scope;
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    runtime,
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+};
 
 use crate::{rights::Rights, routing::ask::Share};
 
@@ -77,6 +87,9 @@ pub(super) struct Starts {
     pub(super) spawner: Option<Arc<dyn Spawner>>,
     pub(super) lifecycle: Option<Arc<dyn Lifecycle>>,
     pub(super) rights: Rights,
+    /// Those who are told of the end of sessions that nobody waits for any more. Dropped, they are told no
+    /// further.
+    pub(super) telling: Arc<Mutex<JoinSet<()>>>,
 }
 
 impl Starts {
@@ -107,16 +120,50 @@ impl Starts {
             }
         }
         let port = Arc::clone(&parent.port);
+        let lifecycle = self.listening(PointKind::ChildStop);
+        let (rights, telling) = (self.rights.clone(), Arc::clone(&self.telling));
+        let mut end = ChildEnding { heard: lifecycle.map(|it| (it, rights)), name, port, telling };
         let ended = spawner.spawn(parent, child, link).await;
-        if let Some(lifecycle) = self.listening(PointKind::ChildStop) {
-            let last_words = match &ended {
-                Ok(result) => result.text.clone(),
-                Err(error) => error.to_string(),
-            };
-            let point = Point::ChildStop { name, last_words };
-            tell(&*port, lifecycle.at(point, self.rights.mode()).await.notices);
+        let last_words = match &ended {
+            Ok(result) => result.text.clone(),
+            Err(error) => error.to_string(),
+        };
+        if let Some(told) = end.told(last_words) {
+            told.await;
         }
         ended
+    }
+}
+
+/// Has the end of a session told, also where whoever waited for it is gone first.
+struct ChildEnding {
+    /// Who is to hear of it; `None` once they have.
+    heard: Option<(Arc<dyn Lifecycle>, Rights)>,
+    name: String,
+    port: Arc<dyn ToolSession>,
+    telling: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl ChildEnding {
+    fn told(&mut self, last_words: String) -> Option<BoxFuture<'static, ()>> {
+        let (lifecycle, rights) = self.heard.take()?;
+        let (name, port) = (std::mem::take(&mut self.name), Arc::clone(&self.port));
+        Some(Box::pin(async move {
+            let point = Point::ChildStop { name, last_words };
+            tell(&*port, lifecycle.at(point, rights.mode()).await.notices);
+        }))
+    }
+}
+
+impl Drop for ChildEnding {
+    fn drop(&mut self) {
+        let Some(told) = self.told(SpawnError::Stopped.to_string()) else { return };
+        // Where the program itself ends, nobody is told any more.
+        if runtime::Handle::try_current().is_ok() {
+            let mut telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+            while telling.try_join_next().is_some() {}
+            telling.spawn(told);
+        }
     }
 }
 
@@ -207,6 +254,12 @@ impl PendingRequests {
         let (session, turn) = (scope.session().to_owned(), scope.turn().to_owned());
         let parent = Parent { session, turn, call: CallId::new(""), port: self.port() };
         Some((starts.spawner.clone()?, parent))
+    }
+
+    /// Those who are told of the end of sessions now; each began with one.
+    pub(super) fn telling(&self) -> JoinSet<()> {
+        let telling = &self.port.starts.telling;
+        std::mem::take(&mut *telling.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What tools of the turn are given.

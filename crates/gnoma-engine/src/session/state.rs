@@ -173,7 +173,12 @@ impl Session {
         let shown = prompts.system(Tier::Full);
         prompts.gauge.set(shown, specs, history.clone());
         let router = Router::new(routes, scope).thinking(thinking);
-        let starts = Starts { spawner, lifecycle: lifecycle.clone(), rights: rights.clone() };
+        let starts = Starts {
+            spawner,
+            lifecycle: lifecycle.clone(),
+            rights: rights.clone(),
+            telling: Arc::default(),
+        };
         let pending = PendingRequests::new(starts, Arc::clone(&router.scope));
         let added = Additions::new(lifecycle);
         added.lend(ModelPort::of(&pending, is_child));

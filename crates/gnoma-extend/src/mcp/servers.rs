@@ -243,6 +243,17 @@ impl Glance {
         Some(asked.await)
     }
 
+    /// The tools of a session that this one starts: its `own`, replaced as here, and the servers'. Where those
+    /// are too many, it gets the ones that a search has found here and those that `is_named` says.
+    #[must_use]
+    pub fn lent(
+        &self,
+        own: &[Arc<dyn Tool>],
+        is_named: &dyn Fn(&str) -> bool,
+    ) -> Vec<Arc<dyn Tool>> {
+        self.0.upgrade().map_or_else(|| own.to_vec(), |shared| shared.lent(own, is_named))
+    }
+
     /// How they are.
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {
@@ -310,6 +321,29 @@ impl Shared {
         tools
     }
 
+    fn lent(
+        self: &Arc<Self>,
+        own: &[Arc<dyn Tool>],
+        is_named: &dyn Fn(&str) -> bool,
+    ) -> Vec<Arc<dyn Tool>> {
+        let mut all = self.all();
+        let mut tools = own.to_vec();
+        all.retain(|(_, server, tool)| !self.replace(&mut tools, server, tool));
+        if !self.fits(&all) {
+            let found = self.found().clone();
+            all.retain(|(name, _, _)| found.contains(name) || is_named(name));
+        }
+        tools.extend(self.reader());
+        tools.extend(all.iter().filter_map(|(_, server, tool)| offered(server, tool)));
+        tools
+    }
+
+    /// Whether all of them can be on offer.
+    fn fits(&self, all: &[(String, Arc<ManagedServer>, Described)]) -> bool {
+        let whole: usize = all.iter().map(|(_, _, tool)| tokens(tool)).sum();
+        whole <= (self.window / WINDOW_PARTS).min(MAX_OFFERED_TOKENS)
+    }
+
     /// Puts a tool in the place of the built-in one that it is to replace. Says whether it did.
     fn replace(
         &self,
@@ -349,19 +383,15 @@ impl Shared {
         self: &Arc<Self>,
         all: &[(String, Arc<ManagedServer>, Described)],
     ) -> Vec<Arc<dyn Tool>> {
-        let make = |server: &Arc<ManagedServer>, tool: &Described| {
-            McpTool::new(server, tool).map(|tool| Arc::new(tool) as Arc<dyn Tool>)
-        };
-        let whole: usize = all.iter().map(|(_, _, tool)| tokens(tool)).sum();
-        if whole <= (self.window / WINDOW_PARTS).min(MAX_OFFERED_TOKENS) {
-            let direct = all.iter().filter_map(|(_, server, tool)| make(server, tool));
+        if self.fits(all) {
+            let direct = all.iter().filter_map(|(_, server, tool)| offered(server, tool));
             return self.reader().into_iter().chain(direct).collect();
         }
         let search: Arc<dyn Tool> = Arc::new(ToolSearch::new(self.catalog(), &self.counted()));
         let found = self.found().clone();
         let found = found.iter().filter_map(|name| {
             let (_, server, tool) = all.iter().find(|(known, _, _)| known == name)?;
-            make(server, tool)
+            offered(server, tool)
         });
         std::iter::once(search).chain(self.reader()).chain(found).collect()
     }
@@ -403,6 +433,10 @@ impl Catalog for Shared {
     fn named(&self, name: &str) -> Option<Arc<ManagedServer>> {
         self.servers.iter().find(|server| server.definition.name == name).cloned()
     }
+}
+
+fn offered(server: &Arc<ManagedServer>, tool: &Described) -> Option<Arc<dyn Tool>> {
+    McpTool::new(server, tool).map(|tool| Arc::new(tool) as Arc<dyn Tool>)
 }
 
 /// What a tool costs each request, about.

@@ -41,8 +41,19 @@ commits. Write messages as this project's log does: what the change does, and wh
 seen. Commit no other files, do not push, do not amend, and do not skip hooks. Then show the log of \
 what you committed.";
 
-/// Said instead of `/batch`.
-pub(crate) const NO_BATCH: &str = "`/batch` splits work over sub-agents, which gnoma does not have yet; ask for the parts one by one";
+const BATCH: &str = "\
+Do the work named below in parts, with elfs that work side by side (`elf.spawn`).
+
+Look first at all that it touches, and split it into 2 to 30 parts that need nothing of each other and change \
+different files; say in a line each what they are. Give each part to an elf, up to ten in a call: its task \
+says what to change and in which files, what must stay as it is, by which example in this project, and how to \
+check it. An elf knows nothing but that.
+
+Look at what came of each part. Let those that failed go on, or do them yourself. Then run the project's \
+checks over the whole, fix what does not fit together, and report what was changed, part by part, and what \
+is left.
+
+If the work does not fall into such parts, say why and do it yourself.";
 
 /// All of them.
 pub(super) fn skills() -> Vec<Skill> {
@@ -60,7 +71,7 @@ pub(super) fn skills() -> Vec<Skill> {
         warnings: Vec::new(),
     };
     vec![
-        skill("batch", "", "not there yet: it needs sub-agents", NO_BATCH),
+        skill("batch", "<what>", "do large work in parts, with elfs side by side", BATCH),
         skill("commit", "[what]", "commit the work in the working tree", COMMIT),
         skill(
             "init",

@@ -138,12 +138,15 @@ pub(super) struct LateStore {
     pub(super) store: Late<Store>,
     /// The id of the session that is begun first.
     pub(super) id: Mutex<Option<SessionId>>,
+    /// The session that starts it, and what that one calls it, where another one does.
+    pub(super) parent: Option<(SessionId, String)>,
 }
 
 impl SessionStore for LateStore {
     fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
         let id = self.id.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let new = NewSession { id: new.id.or(id), ..new };
+        let parent = new.parent.or_else(|| self.parent.clone());
+        let new = NewSession { id: new.id.or(id), parent, ..new };
         Box::pin(async move { self.store.get().await?.begin(new).await })
     }
 
@@ -161,6 +164,10 @@ impl SessionStore for LateStore {
 
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>> {
         Box::pin(async move { self.store.get().await?.list(max).await })
+    }
+
+    fn children(&self, session: SessionId) -> Stored<'_, Vec<SessionFacts>> {
+        Box::pin(async move { self.store.get().await?.children(session).await })
     }
 
     fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>> {

@@ -35,12 +35,38 @@ pub struct Kept {
     begun: Begun,
     clock: Clock,
     tidying: Option<tidy::Tidying>,
+    /// The session that starts this one, and what that one calls it, where another one does.
+    parent: Option<(SessionId, String)>,
 }
 
 impl Kept {
     /// Begins to open what the settings want kept. `store`: the one of a session that is continued.
     #[must_use]
     pub fn start(project: &Project, store: Option<Arc<Store>>) -> Self {
+        let kept = Self::conversation(project, store);
+        if project.is_incognito() {
+            return kept;
+        }
+        let files = files(project, &kept.begun);
+        let tidying = tidy::Tidying::new(&project.keeping.session, Arc::clone(&kept.begun));
+        Self { files, tidying: Some(tidying), ..kept }
+    }
+
+    /// The same for a session that the stored session `parent` starts under a name: its files are kept with
+    /// those of its parent.
+    pub(crate) fn child(
+        project: &Project,
+        store: Option<Arc<Store>>,
+        parent: Option<(SessionId, String)>,
+    ) -> Self {
+        match parent {
+            Some(_) => Self { parent, ..Self::conversation(project, store) },
+            None => Self { clock: project.shared.clock().clone(), ..Self::default() },
+        }
+    }
+
+    /// What is said, and large results.
+    fn conversation(project: &Project, store: Option<Arc<Store>>) -> Self {
         let Project { keeping, firewall, places, notices, shared, .. } = project;
         let clock = shared.clock().clone();
         if keeping.privacy.incognito {
@@ -61,10 +87,7 @@ impl Kept {
             Some(store) => Some(Late::ready(store)),
             None => keeping.session.keep.then(open),
         };
-        let begun = Begun::default();
-        let files = files(project, &begun);
-        let tidying = Some(tidy::Tidying::new(&keeping.session, Arc::clone(&begun)));
-        Self { store, files, begun, clock, tidying }
+        Self { store, clock, ..Self::default() }
     }
 
     /// The session's id in its store.
@@ -91,7 +114,12 @@ impl Kept {
     /// The store that has the session in hand. `id`: what the session that is begun first is called.
     pub(crate) fn session_store(&self, id: Option<SessionId>) -> Option<Arc<dyn SessionStore>> {
         let store = self.store.clone()?;
-        Some(Arc::new(LateStore { store, id: id.into() }))
+        Some(Arc::new(LateStore { store, id: id.into(), parent: self.parent.clone() }))
+    }
+
+    /// Whether what is said is kept.
+    pub(crate) fn is_saving(&self) -> bool {
+        self.store.is_some()
     }
 
     /// The tool that reads back what was too large for the conversation.

@@ -5,31 +5,32 @@
 //! answer what it asks; so may whoever sees its parent, where the same is asked on behalf of the call.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Weak},
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
 use gnoma_core::{
     CallId, Content, Role,
+    info::ChildInfo,
     protocol::{Detach, Question as Asked, Request, RequestError, RequestErrorKind, SessionSpec},
     session::{Outcome, PermissionAnswer, SessionState},
     store::SessionId,
     tool::{
         BoxFuture, ChildControl, ChildEnd, ChildLink, ChildMerge, ChildResult, ChildStatus,
-        ChildTask, Parent, Question, SpawnError, Spawner,
+        ChildTask, MAX_CHILD_MESSAGES, Parent, Question, SpawnError, Spawner,
     },
 };
 use tokio::{
     sync::{mpsc, watch},
     task::{AbortHandle, JoinSet},
-    time::{Instant, sleep},
+    time::{Instant, sleep, sleep_until},
 };
 
 use super::{
     begin::{self, Beginning},
     following::Following,
-    handle::Live,
+    handle::{Live, Remembered},
     ports::ChildOpening,
     shared::Shared,
 };
@@ -62,7 +63,13 @@ struct Child {
     begun: Instant,
     /// What is wanted of it while it runs; `None` once nobody can want anything any more.
     control: Option<mpsc::Receiver<ChildControl>>,
+    /// What it has too much to do to take yet.
+    unsent: VecDeque<Request>,
+    /// When that is sent again.
+    retry: Option<Instant>,
     parent: Parent,
+    /// What is remembered of its parent.
+    above: Weak<Mutex<Remembered>>,
     /// Counts what happens to sessions.
     changed: watch::Receiver<u64>,
     /// The child's questions that were put to the parent, each until it is decided.
@@ -74,6 +81,11 @@ struct Child {
 impl Drop for Child {
     fn drop(&mut self) {
         self.live.close();
+        let last = self.live.kept().following.as_ref().map(|it| it.now().clone());
+        if let (Some(last), Some(above)) = (last, self.above.upgrade()) {
+            let mut above = above.lock().unwrap_or_else(PoisonError::into_inner);
+            above.following.iter_mut().for_each(|it| it.ended_below(&last));
+        }
     }
 }
 
@@ -86,10 +98,16 @@ async fn start(
     let begun = Instant::now();
     let (notices, heard) = begin::notices();
     let (name, content) = (task.name.clone(), std::mem::take(&mut task.content));
-    let (services, wanted) = {
+    let (services, wanted, above) = {
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
         let above = shared.session(&SessionId::new(parent.session.as_str())).map_err(refused)?;
-        let id = shared.opener.new_id();
+        let resumed = task.resume.as_deref().map(SessionId::new);
+        if let Some(id) = resumed.as_ref().filter(|id| shared.session(id).is_ok()) {
+            return Err(SpawnError::Failed(format!(
+                "elf `{id}` is at work, so it cannot be resumed"
+            )));
+        }
+        let id = resumed.unwrap_or_else(|| shared.opener.new_id());
         let kept = above.kept();
         let rights = kept.rights.clone().ok_or(SpawnError::Unavailable)?;
         let scope = Arc::new(kept.scope.in_turn(parent.turn.as_str()));
@@ -97,10 +115,12 @@ async fn start(
         let scope = scope.map_err(|deep| SpawnError::TooMany(deep.to_string()))?;
         let (notices, spawner) = (notices.clone(), Arc::clone(&shared.spawner));
         let wanted = ChildOpening { id, task, scope, rights, notices, spawner };
-        (Arc::clone(&kept.services), wanted)
+        (Arc::clone(&kept.services), wanted, Arc::downgrade(&above.kept))
     };
     let (id, scope) = (wanted.id.clone(), wanted.scope.clone());
+    let call = wanted.task.call.clone().unwrap_or_else(|| parent.call.clone());
     let (spec, mut prepared) = services.child(wanted).await.map_err(refused)?;
+    prepared.info.child = Some(ChildInfo { call, name: name.clone() });
     // All of it, so that the call is told what goes wrong.
     let opened = prepared.opening.await.map_err(refused)?;
     prepared.opening = Box::pin(async { Ok(opened) });
@@ -109,13 +129,26 @@ async fn start(
     let child = {
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
         let changed = shared.changed.subscribe();
-        let following = Some(Following::new(id.to_string(), name.clone(), status));
+        let is_saved = prepared.services.is_saved();
+        let following = Some(Following::new((id.to_string(), is_saved), name.clone(), status));
         let beginning = Beginning { spec, scope: Some(scope), following, notices, heard };
         begin::start(&shared, beginning, prepared).map_err(refused)?;
         let live = shared.session(&id).map_err(refused)?;
-        let (put, asking, control) = (HashMap::new(), JoinSet::new(), Some(control));
-        let shared = Arc::downgrade(&shared);
-        Child { live, id, name, begun, control, parent, changed, put, asking, shared }
+        Child {
+            live,
+            id,
+            name,
+            begun,
+            control: Some(control),
+            unsent: VecDeque::new(),
+            retry: None,
+            parent,
+            above,
+            changed,
+            put: HashMap::new(),
+            asking: JoinSet::new(),
+            shared: Arc::downgrade(&shared),
+        }
     };
     child.live.ask(Request::Send { content }).await.map_err(refused)?;
     Ok(child)
@@ -126,7 +159,10 @@ impl Child {
     async fn result(mut self) -> Result<ChildResult, SpawnError> {
         let outcome = loop {
             self.changed.borrow_and_update();
-            if let Some(outcome) = self.live.kept().outcome.take() {
+            let outcome = self.live.kept().outcome.take();
+            if let Some(outcome) = outcome
+                && !self.goes_on(&outcome).await
+            {
                 break outcome;
             }
             if self.live.log().with_view(|view| view.state) == SessionState::Closed {
@@ -137,7 +173,10 @@ impl Child {
             tokio::select! {
                 changed = self.changed.changed() => changed.map_err(|_| SpawnError::Unavailable)?,
                 Some(_) = self.asking.join_next() => (),
-                wish = wished(&mut self.control) => self.control(wish).await,
+                wish = wished(&mut self.control), if self.unsent.len() < MAX_CHILD_MESSAGES => {
+                    self.control(wish).await;
+                }
+                () = later(self.retry) => self.send().await,
             }
         };
         let text = last_answer(&self.live);
@@ -155,8 +194,8 @@ impl Child {
             }
             Outcome::Failed { error, .. } => ChildEnd::Failed(error.to_string()),
         };
-        let following = self.live.kept().following.take();
-        let last = following.map_or_else(ChildStatus::default, |it| it.now().clone());
+        let following = self.live.kept().following.as_ref().map(|it| it.now().clone());
+        let last = following.unwrap_or_default();
         let merge = self.land(&end, &last).await;
         let duration_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(ChildResult { session: self.id.to_string(), end, text, last, duration_ms, merge })
@@ -182,13 +221,44 @@ impl Child {
 
     /// Does what whoever started it wants of it.
     async fn control(&mut self, wish: Option<ChildControl>) {
-        let request = match wish {
-            Some(ChildControl::Say(text)) => Request::Send { content: vec![Content::text(text)] },
-            Some(ChildControl::Cancel) => Request::Cancel,
+        match wish {
+            Some(ChildControl::Say(text)) => {
+                self.unsent.push_back(Request::Send { content: vec![Content::text(text)] });
+            }
+            Some(ChildControl::Cancel) => self.unsent = VecDeque::from([Request::Cancel]),
             None => return self.control = None,
-        };
-        // One that is about to end takes nothing any more.
-        let _ended = self.live.ask(request).await;
+        }
+        self.send().await;
+    }
+
+    /// Whether another turn follows on one that ended so: what it was told and could not take is said now.
+    async fn goes_on(&mut self, outcome: &Outcome) -> bool {
+        if !matches!(outcome, Outcome::Complete { .. }) {
+            return false;
+        }
+        while let Some(Ok(ChildControl::Say(text))) =
+            self.control.as_mut().map(mpsc::Receiver::try_recv)
+        {
+            self.unsent.push_back(Request::Send { content: vec![Content::text(text)] });
+        }
+        let Some(first) = self.unsent.pop_front() else { return false };
+        let goes_on = self.live.ask(first).await.is_ok();
+        self.send().await;
+        goes_on
+    }
+
+    /// Sends what it is to be sent, and what it cannot take yet once more later.
+    async fn send(&mut self) {
+        self.retry = None;
+        while let Some(request) = self.unsent.front().cloned() {
+            // One that is about to end takes nothing any more.
+            if let Err(error) = self.live.ask(request).await
+                && error.kind == RequestErrorKind::Busy
+            {
+                return self.retry = Some(Instant::now() + BUSY_WAIT);
+            }
+            self.unsent.pop_front();
+        }
     }
 
     /// How people know it.
@@ -243,6 +313,13 @@ impl Child {
 async fn wished(control: &mut Option<mpsc::Receiver<ChildControl>>) -> Option<ChildControl> {
     match control {
         Some(control) => control.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn later(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
     }
 }

@@ -23,6 +23,8 @@ struct Elf {
     status: ChildStatus,
     age_s: i64,
     level: usize,
+    /// Micro-dollars of all below it.
+    below_micro_usd: u64,
 }
 
 /// All below a session, each before those below it.
@@ -34,9 +36,10 @@ fn below(shared: &Shared, above: &SessionId) -> Vec<Elf> {
     elfs
 }
 
-fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mut Vec<Elf>) {
+/// Adds those below a session; what they and all below them cost.
+fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mut Vec<Elf>) -> u64 {
     if level >= MAX_LEVELS {
-        return;
+        return 0;
     }
     let mut own: Vec<Elf> = all
         .iter()
@@ -48,17 +51,24 @@ fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mu
             let following = kept.following.as_ref()?;
             let (name, status) = (following.name().to_owned(), following.now().clone());
             drop(kept);
-            Some(Elf { live: live.clone(), name, status, age_s, level })
+            let below_micro_usd = status.below_micro_usd;
+            Some(Elf { live: live.clone(), name, status, age_s, level, below_micro_usd })
         })
         .collect();
     gnoma_core::sort::by(&mut own, |one, other| {
         (&one.name, &one.status.session).cmp(&(&other.name, &other.status.session))
     });
+    let mut micro_usd = 0;
     for elf in own {
-        let id = SessionId::new(elf.status.session.as_str());
+        let (id, at) = (SessionId::new(elf.status.session.as_str()), elfs.len());
         elfs.push(elf);
-        add(all, &id, (level + 1, now_ms), elfs);
+        let below = add(all, &id, (level + 1, now_ms), elfs);
+        if let Some(elf) = elfs.get_mut(at) {
+            elf.below_micro_usd += below;
+            micro_usd += elf.status.micro_usd + elf.below_micro_usd;
+        }
     }
+    micro_usd
 }
 
 impl Elf {
@@ -76,12 +86,19 @@ impl Elf {
         parts.extend(model.clone());
         parts.push(state.to_owned());
         parts.push(format!("{} tokens", usage.total()));
-        if *micro_usd > 0 {
-            parts.push(format!("${}.{:04}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 100));
+        let below = self.below_micro_usd;
+        if below > 0 {
+            parts.push(format!("{} ({} with its elfs)", usd(*micro_usd), usd(micro_usd + below)));
+        } else if *micro_usd > 0 {
+            parts.push(usd(*micro_usd));
         }
         parts.push(format!("{} s", self.age_s));
         format!("{}{}", "  ".repeat(self.level), parts.join(" · "))
     }
+}
+
+fn usd(micro_usd: u64) -> String {
+    format!("${}.{:04}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 100)
 }
 
 /// The tree of them, a line each.
@@ -101,13 +118,45 @@ pub(super) fn told(shared: &Weak<Shared>, above: &SessionId) -> String {
 /// Stops the one of that name below a session.
 pub(super) async fn cancel(shared: Weak<Shared>, above: SessionId, name: String, replier: Replier) {
     let elfs = shared.upgrade().map(|shared| below(&shared, &above)).unwrap_or_default();
-    let is_meant = |elf: &&Elf| elf.name == name || elf.status.session == name;
-    let meant: Vec<&Elf> = elfs.iter().filter(is_meant).collect();
-    let outcome = match meant.as_slice() {
-        [elf] => {
+    let outcome = match meant(&elfs, &name) {
+        Ok(elf) => {
             let stopped = elf.live.ask(Request::Cancel).await;
             stopped.map(|_| Reply::Text(format!("elf `{name}` is stopping")))
         }
+        Err(error) => Err(error),
+    };
+    replier.reply(outcome);
+}
+
+/// The session of the elf of that name: one of all that the person's session has; without a name that one.
+pub(super) fn watched(
+    shared: &Weak<Shared>,
+    session: &SessionId,
+    name: &str,
+) -> Result<Reply, RequestError> {
+    let gone = || RequestError::new(RequestErrorKind::Closed, "the process is ending");
+    let shared = shared.upgrade().ok_or_else(gone)?;
+    let mut top = session.clone();
+    for _ in 0..MAX_LEVELS {
+        match shared.session(&top)?.log().with_view(|view| view.parent.clone()) {
+            Some(parent) => top = parent,
+            None => break,
+        }
+    }
+    if name.is_empty() {
+        return Ok(Reply::Opened { session: top });
+    }
+    let elfs = below(&shared, &top);
+    let session = SessionId::new(meant(&elfs, name)?.status.session.as_str());
+    Ok(Reply::Opened { session })
+}
+
+/// The one of that name, or with that session.
+fn meant<'a>(elfs: &'a [Elf], name: &str) -> Result<&'a Elf, RequestError> {
+    let is_meant = |elf: &&Elf| elf.name == name || elf.status.session == name;
+    let meant: Vec<&Elf> = elfs.iter().filter(is_meant).collect();
+    match meant.as_slice() {
+        [elf] => Ok(elf),
         [] => {
             let cause = format!("no elf `{name}` is at work");
             Err(RequestError::new(RequestErrorKind::NotFound, cause)
@@ -119,6 +168,5 @@ pub(super) async fn cancel(shared: Weak<Shared>, above: SessionId, name: String,
             Err(RequestError::new(RequestErrorKind::Invalid, cause)
                 .with_remedy(format!("Name one by its session: {}.", ids.join(", "))))
         }
-    };
-    replier.reply(outcome);
+    }
 }

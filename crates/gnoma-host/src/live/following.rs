@@ -28,8 +28,13 @@ pub(super) struct Following {
 }
 
 impl Following {
-    pub(super) fn new(session: String, name: String, status: watch::Sender<ChildStatus>) -> Self {
-        let now = ChildStatus { session, ..ChildStatus::default() };
+    /// The session, and whether what is said in it is saved.
+    pub(super) fn new(
+        (session, is_saved): (String, bool),
+        name: String,
+        status: watch::Sender<ChildStatus>,
+    ) -> Self {
+        let now = ChildStatus { session, is_saved, ..ChildStatus::default() };
         status.send_replace(now.clone());
         Self { name, status, now, changed: BTreeSet::new(), asked: BTreeSet::new() }
     }
@@ -83,6 +88,17 @@ impl Following {
             }
             _ => return,
         }
+        self.tell();
+    }
+
+    /// A session that it started has ended.
+    pub(super) fn ended_below(&mut self, last: &ChildStatus) {
+        self.now.below_micro_usd += last.micro_usd + last.below_micro_usd;
+        self.tell();
+    }
+
+    fn tell(&mut self) {
+        let now = &self.now;
         self.status.send_if_modified(|told| {
             let is_new = told != now;
             if is_new {
@@ -94,7 +110,7 @@ impl Following {
 }
 
 fn does(now: &mut ChildStatus, what: &str) {
-    if now.state == ChildState::Starting {
+    if matches!(now.state, ChildState::Starting | ChildState::Ended) {
         now.state = ChildState::Working;
     }
     if now.doing != what {
@@ -142,7 +158,7 @@ mod tests {
 
     fn followed(events: &[Event]) -> ChildStatus {
         let (status, told) = watch::channel(ChildStatus::default());
-        let mut following = Following::new("s1".to_owned(), "elf".to_owned(), status);
+        let mut following = Following::new(("s1".to_owned(), false), "elf".to_owned(), status);
         events.iter().for_each(|event| following.take(event));
         assert_eq!(*told.borrow(), *following.now());
         following.now().clone()

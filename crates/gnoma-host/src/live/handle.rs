@@ -149,7 +149,12 @@ impl Live {
             parent,
             jobs,
             folder: kept.spec.folder.clone(),
-            title: kept.title.clone().unwrap_or_else(|| self.first_words()),
+            title: match &kept.following {
+                Some(it) if !it.name().is_empty() => {
+                    format!("{}: {}", it.name(), self.first_words())
+                }
+                _ => kept.title.clone().unwrap_or_else(|| self.first_words()),
+            },
             subscribers: self.log.subscribers(),
             changed_ms,
         }

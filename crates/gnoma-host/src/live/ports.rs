@@ -157,6 +157,11 @@ pub trait Services: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
+    /// Whether what is said in the session is saved.
+    fn is_saved(&self) -> bool {
+        false
+    }
+
     /// What the session is opened with to go on as it was, given what it was opened with.
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec;
 

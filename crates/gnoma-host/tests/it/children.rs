@@ -9,7 +9,7 @@ use gnoma_core::{
     protocol::{Overrides, Question, Reply, Request, RequestErrorKind, SessionSpec, SessionView},
     session::{PermissionAnswer, PermissionMode, SessionState},
     store::SessionId,
-    tool::{Access, BoxFuture, ChildEnd, ChildResult, ChildTask},
+    tool::{Access, BoxFuture, ChildControl, ChildEnd, ChildLink, ChildResult, ChildTask},
 };
 use gnoma_host::live::Host;
 use gnoma_router::pool::Caps;
@@ -17,7 +17,7 @@ use gnoma_testkit::{FakeLedger, FakeTool};
 use proptest::prelude::*;
 
 use super::{
-    obedient::Obedient,
+    obedient::{Asked, Obedient},
     support::{Window, World, kept, kind, say, truth, writer},
 };
 
@@ -67,6 +67,58 @@ impl Tool for Start {
             }
         })
     }
+}
+
+/// A tool that has a session started and tells it more than it can take at once.
+struct Flood {
+    spec: ToolSpec,
+    messages: usize,
+}
+
+impl Tool for Flood {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        let messages = self.messages;
+        Box::pin(async move {
+            let content = vec![Content::text("nap")];
+            let (link, handle) = ChildLink::new();
+            let task = ChildTask { content, ..ChildTask::default() };
+            let work = cx.session.unwrap().spawn(call.id, task, link);
+            let told = async {
+                for number in 0..messages {
+                    handle.control.send(ChildControl::Say(format!("{number}."))).await.unwrap();
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                ended = work => ToolOutcome::done(format!("{:?}", ended.map(|it| it.end))),
+                () = told => ToolOutcome::done(""),
+            }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_session_is_told_while_it_has_too_much_to_do_is_told_later() {
+    let spec = Start::new().spec;
+    let (messages, asked) = (90, Asked::default());
+    let given = Arc::clone(&asked);
+    let make =
+        Box::new(move |_: &SessionId| Arc::new(Obedient(Arc::clone(&given))) as Arc<dyn Provider>);
+    let spending = (FakeLedger::default(), Caps::default());
+    let host = World::spending(make, vec![Arc::new(Flood { spec, messages })], spending).host();
+    let mut window = Window::new(&host, "person");
+    let session = window.open(kept()).await;
+    window.attach(&session).await;
+    window.turn(&session, "start x").await;
+    let asked = asked.lock().unwrap();
+    let last = asked.iter().rfind(|(_, texts)| texts[0] == "nap").unwrap();
+    let all: Vec<_> = (0..messages).map(|number| format!("{number}.")).collect();
+    let heard: Vec<_> = last.1.iter().filter(|text| all.contains(text)).cloned().collect();
+    assert_eq!(heard, all, "each of them once, in order");
 }
 
 struct Family {

@@ -138,7 +138,8 @@ async fn elfs_work_side_by_side_and_one_that_fails_leaves_the_others() {
     assert!(begun.elapsed() < Duration::from_secs(6), "side by side: {:?}", begun.elapsed());
     assert!(told.starts_with("2 of 3 elfs completed for $0.018\n"), "{told}");
     assert!(
-        told.contains("## elf-1\nsaid nap one") && told.contains("## elf-3\nsaid nap two"),
+        told.contains("of=\"elf-1\">\nsaid nap one")
+            && told.contains("of=\"elf-3\">\nsaid nap two"),
         "{told}"
     );
     assert!(told.contains("- `elf-2`: failed") && told.contains("as told"), "{told}");
@@ -222,13 +223,45 @@ async fn a_working_parent_is_told_at_the_next_boundary_and_waits_are_not_told_tw
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_end_of_an_elf_is_told_where_whoever_waited_for_it_gave_up() {
+    let mut family = Family::new(PermissionMode::Bypass, true).await;
+    family.turn(&tasks(&["nap", "hang"], true)).await;
+    family.say(&elf("wait", &[])).await;
+    family.until_living(2).await;
+    let parent = family.parent.clone();
+    family.window.ask(Some(&parent), Request::Cancel).await.unwrap();
+    family.window.settle(QUIET).await;
+    let before = family.asked.lock().unwrap().len();
+    family.turn("hello").await;
+    let asked = family.asked.lock().unwrap()[before].1.join("\n");
+    assert!(asked.contains("\nelf `elf-1`: completed"), "{asked}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_results_that_nobody_reads_a_sentence_stays() {
+    let mut family = Family::new(PermissionMode::Bypass, true).await;
+    for _ in 0..7 {
+        family.turn(&tasks(&["hello"; 10], true)).await;
+        family.until_living(1).await;
+    }
+    let status = family.turn(&elf("status", &[])).await;
+    assert_eq!(status.lines().count(), 70, "{status}");
+    let left = "; its result began: said hello; unread, and this is all that is left of it";
+    assert!(status.contains("- `elf-1`: completed · ") && status.contains(left), "{status}");
+    let told = family.turn(&elf("wait", &["elf-1"])).await;
+    assert!(told.contains("waited behind 64 others") && told.ends_with("said hello"), "{told}");
+    let told = family.turn(&elf("wait", &["elf-70"])).await;
+    assert!(told.starts_with("elf `elf-70`: completed"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_elf_is_spoken_to_while_it_works() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     family.turn(&tasks(&["nap"], true)).await;
     let told = family.turn(&elf("send", &["elf-1"])).await;
     assert_eq!(told, "sent to elf `elf-1`, which reads it if it calls its model once more");
     let told = family.turn(&elf("wait", &[])).await;
-    assert!(told.ends_with("said be quick"), "{told}");
+    assert!(told.contains("\nsaid be quick\n"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,7 +335,7 @@ async fn elfs_are_shown_as_a_tree_and_one_of_them_is_stopped() {
     let shown = Request::Explain(Topic::Elfs);
     let told = family.window.ask(Some(&parent), shown.clone()).await;
     assert_eq!(told, Ok(Reply::Text("no elfs are at work".to_owned())));
-    let below = json!({"tasks": [{"task": "hang", "name": "below"}]});
+    let below = json!({"tasks": [{"task": "hang", "name": "below"}, "hello"]});
     let above = json!({"task": format!("spawn {below}"), "name": "above", "may_spawn": true});
     family.turn(&format!("spawn {}", json!({"tasks": [above, "hang"], "background": true}))).await;
     family.until_living(4).await;
@@ -313,7 +346,8 @@ async fn elfs_are_shown_as_a_tree_and_one_of_them_is_stopped() {
     let lines: Vec<_> = told.lines().collect();
     assert!(lines[0].starts_with("above · obedient/m · elf.spawn"), "{told}");
     assert!(lines[1].starts_with("  below · obedient/m · waiting for its model"), "{told}");
-    assert!(lines[2].starts_with("elf-1 · ") && lines[0].contains(" · $0.0060 · "), "{told}");
+    assert!(lines[2].starts_with("elf-1 · "), "{told}");
+    assert!(lines[0].contains(" · $0.0060 ($0.0120 with its elfs) · "), "{told}");
     let cancel = |name: &str| Request::CancelElf { name: name.to_owned() };
     let none = family.window.ask(Some(&parent), cancel("nobody")).await;
     assert_eq!(none.unwrap_err().cause, "no elf `nobody` is at work");
@@ -321,7 +355,8 @@ async fn elfs_are_shown_as_a_tree_and_one_of_them_is_stopped() {
     family.until_living(2).await;
     let told = family.turn(&elf("wait", &["above"])).await;
     assert!(told.contains("elf `above`: completed"), "it goes on with what is left: {told}");
-    assert!(told.contains("elf `below`: cancelled (by the user)"), "{told}");
+    assert!(told.contains("- `below`: cancelled (by the user)"), "{told}");
+    assert!(told.contains(" · $0.012 ($0.019531 with its elfs)\n"), "{told}");
 }
 
 #[derive(Clone, Debug)]

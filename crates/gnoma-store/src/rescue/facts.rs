@@ -1,8 +1,10 @@
-//! What is known of a session beside its entries: who writes it, and where it was imported from.
+//! What is known of a session beside its entries: who writes it, where it was imported from, and which one
+//! has started it.
 
 use rusqlite::Connection;
 
 use crate::{
+    child,
     error::{Explain, Result},
     lock, origin,
 };
@@ -21,6 +23,9 @@ pub(super) fn copy(old: &Connection, new: &Connection) -> Result<()> {
         }
         if let Ok(Some(hash)) = origin::of(old, session) {
             origin::insert(new, session, &hash)?;
+        }
+        if let Ok(Some(row)) = child::of(old, session) {
+            child::insert(new, session, &row)?;
         }
     }
     Ok(())

@@ -29,6 +29,7 @@ CREATE TABLE sequence(id INTEGER PRIMARY KEY, last);
 CREATE TABLE hold(session INTEGER PRIMARY KEY, token, pid, host, boot, space, started, since_ms,
   seen_ms);
 CREATE TABLE origin(session INTEGER PRIMARY KEY, source);
+CREATE TABLE child(session INTEGER PRIMARY KEY, parent, name, open);
 ";
 
 /// How each compressed piece of a result begins.
@@ -62,6 +63,7 @@ fn table_of(row: &FoundRow) -> Option<KnownTable> {
             Some(("hold", 9))
         }
         [Null, Text(_)] => Some(("origin", 2)),
+        [Null, Int(_), Text(_), Int(_)] => Some(("child", 4)),
         [Text(table), Int(_)] if table == "entry" => Some(("sequence", 2)),
         _ => None,
     }

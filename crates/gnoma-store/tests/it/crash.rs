@@ -105,7 +105,7 @@ fn quiet_child() {
 fn write_turns(turns: usize) {
     let Some(folder) = variable(FOLDER) else { return };
     let store = Arc::new(open(Path::new(&folder)));
-    let session = wait(store.begin(NewSession { id: None, at_ms: 0, title: None })).unwrap();
+    let session = wait(store.begin(NewSession::default())).unwrap();
     wait(store.hold(session.clone(), 0)).unwrap();
     let results = store.result_store(session.clone());
     say(&format!("session {session}"));

@@ -15,6 +15,8 @@ mod checkpoint_scripts;
 #[cfg(test)]
 mod checkpoint_support;
 #[cfg(test)]
+mod children;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod crowd;

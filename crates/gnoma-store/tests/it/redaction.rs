@@ -72,7 +72,7 @@ fn no_string_bypasses_the_hook() {
     });
     let store = Arc::new(Store::open(options).unwrap().store);
     let title = Some(format!("about {SECRET}"));
-    let session = wait(store.begin(NewSession { id: None, at_ms: 0, title })).unwrap();
+    let session = wait(store.begin(NewSession { title, ..NewSession::default() })).unwrap();
     let mut first = None;
     for record in records() {
         let id = wait(store.append(entry(&session, record))).unwrap();

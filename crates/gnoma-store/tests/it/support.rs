@@ -54,7 +54,7 @@ pub(crate) fn log_of(path: &Path) -> PathBuf {
 
 /// Begins a session.
 pub(crate) fn begin(store: &Store, at_ms: i64) -> SessionId {
-    wait(store.begin(NewSession { id: None, at_ms, title: None })).unwrap()
+    wait(store.begin(NewSession { at_ms, ..NewSession::default() })).unwrap()
 }
 
 /// An entry at the tip.

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -29,8 +29,10 @@ use super::{
 
 /// Most elfs of a session that run in the background at once.
 pub(super) const MAX_RUNNING: usize = 20;
-/// Most elfs whose results wait to be read; the oldest go.
+/// Most elfs whose results wait to be read; of the oldest a sentence stays.
 const MAX_UNREAD: usize = 64;
+/// Most of those sentences.
+const MAX_SENTENCES: usize = 256;
 /// Names of elfs whose results were read.
 const MAX_READ: usize = 64;
 
@@ -42,6 +44,8 @@ pub(super) struct ElfManager(Mutex<Elfs>);
 struct Elfs {
     elfs: Vec<Elf>,
     read: VecDeque<String>,
+    /// What is left of results that nobody read in time, and whose they were.
+    sentences: VecDeque<(String, String)>,
     /// Dropped, they end.
     tasks: JoinSet<()>,
 }
@@ -56,7 +60,9 @@ struct Elf {
     cancel: Arc<Notify>,
     end: watch::Receiver<Option<Arc<ElfReport>>>,
     /// How many calls wait for its end.
-    awaited: Arc<AtomicUsize>,
+    awaited: watch::Sender<usize>,
+    /// A call has given its result.
+    is_read: Arc<AtomicBool>,
 }
 
 impl Elf {
@@ -66,18 +72,34 @@ impl Elf {
 }
 
 /// Counts a call that waits, as long as it does.
-struct Awaits(Arc<AtomicUsize>);
+struct Awaits(watch::Sender<usize>);
 
 impl Awaits {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(count))
+    fn new(count: &watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count.clone())
     }
 }
 
 impl Drop for Awaits {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+impl Elfs {
+    /// Makes room for one more: of the oldest result that nobody has read a sentence stays.
+    fn make_room(&mut self) {
+        while self.elfs.len() >= MAX_UNREAD
+            && let Some(at) = self.elfs.iter().position(|elf| !elf.is_running())
+        {
+            let elf = self.elfs.remove(at);
+            let sentence = elf.end.borrow().as_ref().map(|report| report.sentence());
+            if self.sentences.len() >= MAX_SENTENCES {
+                self.sentences.pop_front();
+            }
+            self.sentences.push_back((elf.name, sentence.unwrap_or_default()));
+        }
     }
 }
 
@@ -92,19 +114,23 @@ impl ElfManager {
 
     pub(super) fn is_taken(&self, name: &str) -> bool {
         let state = self.state();
-        state.elfs.iter().any(|elf| elf.name == name) || state.read.iter().any(|read| read == name)
+        state.elfs.iter().any(|elf| elf.name == name)
+            || state.read.iter().any(|read| read == name)
+            || state.sentences.iter().any(|(gone, _)| gone == name)
     }
 
     /// Starts an elf that goes on when the call that starts it is over.
     pub(super) fn start(
         &self,
-        planned: Planned,
+        mut planned: Planned,
         session: Arc<dyn ToolSession>,
-        stop: CancellationToken,
+        (call, stop): (CallId, CancellationToken),
     ) {
+        planned.child.call = Some(call);
         let (link, handle) = ChildLink::new();
         let (told, end) = watch::channel(None);
-        let (cancel, awaited) = (Arc::<Notify>::default(), Arc::<AtomicUsize>::default());
+        let (cancel, awaited) = (Arc::<Notify>::default(), watch::Sender::new(0));
+        let is_read = Arc::<AtomicBool>::default();
         let elf = Elf {
             name: planned.name.clone(),
             about: planned.about.clone(),
@@ -112,7 +138,8 @@ impl ElfManager {
             handle: handle.clone(),
             cancel: Arc::clone(&cancel),
             end,
-            awaited: Arc::clone(&awaited),
+            awaited: awaited.clone(),
+            is_read: Arc::clone(&is_read),
         };
         // A call of its own: what it asks does not end with the call that starts it.
         let call = CallId::new(format!("elf-{}", planned.name));
@@ -120,19 +147,16 @@ impl ElfManager {
         let run = ElfRun { planned, session, call: call.clone(), stop, link, handle, cancel };
         let mut state = self.state();
         while state.tasks.try_join_next().is_some() {}
-        while state.elfs.len() >= MAX_UNREAD
-            && let Some(at) = state.elfs.iter().position(|elf| !elf.is_running())
-        {
-            state.elfs.remove(at);
-        }
+        state.make_room();
         state.elfs.push(elf);
         state.tasks.spawn(async move {
             let report = Arc::new(run.go().await);
-            let is_awaited = awaited.load(Ordering::Relaxed) > 0;
             told.send_replace(Some(Arc::clone(&report)));
             let text = format!("elf `{}`: {}", report.name, report.line());
             port.emit(call, ToolEvent::Notice { level: NoticeLevel::Info, text: text.clone() });
-            if !is_awaited {
+            // Whoever waits for it reads it, unless they give up.
+            let _never = awaited.subscribe().wait_for(|count| *count == 0).await.is_ok();
+            if !is_read.load(Ordering::Relaxed) {
                 port.deliver(format!("{text}; `elf` with action `wait` gives its result")).await;
             }
         });
@@ -148,7 +172,10 @@ impl ElfManager {
                 report::running(&elf.name, &elf.about, &status, elf.begun.elapsed())
             }
         };
-        let lines: String = state.elfs.iter().map(line).collect();
+        let gone = state.sentences.iter().map(|(name, sentence)| {
+            format!("- `{name}`: {sentence}; unread, and this is all that is left of it\n")
+        });
+        let lines: String = state.elfs.iter().map(line).chain(gone).collect();
         if lines.is_empty() { "no elfs run in the background\n".to_owned() } else { lines }
     }
 
@@ -191,7 +218,8 @@ impl ElfManager {
     fn read(&self, reports: &[Arc<ElfReport>]) {
         let mut state = self.state();
         for report in reports {
-            state.elfs.retain(|elf| elf.name != report.name);
+            let read = state.elfs.extract_if(.., |elf| elf.name == report.name);
+            read.for_each(|elf| elf.is_read.store(true, Ordering::Relaxed));
             state.read.push_back(report.name.clone());
             if state.read.len() > MAX_READ {
                 state.read.pop_front();
@@ -224,6 +252,12 @@ impl ElfManager {
 fn unknown(state: &Elfs, name: &str) -> String {
     if state.read.iter().any(|read| read == name) {
         return format!("the result of elf `{name}` was given already");
+    }
+    if let Some((_, sentence)) = state.sentences.iter().find(|(gone, _)| gone == name) {
+        return format!(
+            "the result of elf `{name}` waited behind {MAX_UNREAD} others, and this is all that is left \
+             of it: {sentence}"
+        );
     }
     let known: Vec<_> = state.elfs.iter().map(|elf| elf.name.as_str()).collect();
     match &*known {

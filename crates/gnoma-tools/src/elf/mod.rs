@@ -47,7 +47,7 @@ const MAX_LISTED_BYTES: usize = 120;
 const SPAWN: &str = "Give parts of the work to elfs: sub-agents that work side by side, each with its own \
     context and a model that suits its task. An elf knows only what its task says; you get its last \
     message. For large searches, reviews, independent changes.";
-const SPAWN_PARAMETERS: &str = r#"{"type":"object","properties":{"tasks":{"type":"array","description":"1 to 10","items":{"type":"object","properties":{"task":{"type":"string"},"name":{"type":"string"},"agent":{"type":"string"},"model":{"type":"string"},"provider":{"type":"string"},"tools":{"type":"array","items":{"type":"string"}},"folder":{"type":"string"},"isolation":{"enum":["shared","worktree"],"description":"worktree: edits a copy, merged at its end"},"may_spawn":{"type":"boolean"},"max_rounds":{"type":"integer"},"max_seconds":{"type":"integer"},"max_usd":{"type":"number"}},"required":["task"]}},"background":{"type":"boolean","description":"go on meanwhile"}},"required":["tasks"]}"#;
+const SPAWN_PARAMETERS: &str = r#"{"type":"object","properties":{"tasks":{"type":"array","description":"1 to 10","items":{"type":"object","properties":{"task":{"type":"string"},"name":{"type":"string"},"agent":{"type":"string"},"model":{"type":"string"},"provider":{"type":"string"},"tools":{"type":"array","items":{"type":"string"}},"folder":{"type":"string"},"isolation":{"enum":["shared","worktree"],"description":"worktree: edits a copy, merged at its end"},"resume":{"type":"string","description":"id of an elf to go on with"},"may_spawn":{"type":"boolean"},"max_rounds":{"type":"integer"},"max_seconds":{"type":"integer"},"max_usd":{"type":"number"}},"required":["task"]}},"background":{"type":"boolean","description":"go on meanwhile"}},"required":["tasks"]}"#;
 const ELF: &str =
     "Elfs in the background: see how they are, wait for results, send one a message, cancel.";
 const ELF_PARAMETERS: &str = r#"{"type":"object","properties":{"action":{"type":"string","enum":["status","wait","send","cancel"]},"names":{"type":"array","items":{"type":"string"},"description":"default all"},"text":{"type":"string"},"max_seconds":{"type":"integer"}},"required":["action"]}"#;
@@ -112,7 +112,7 @@ impl Tool for Spawn {
                 return ToolOutcome::failed("no elfs can be started here; do the work yourself");
             };
             match background {
-                true => start(&elfs, planned, &session, &cx),
+                true => start(&elfs, planned, &session, (&call.id, &cx)),
                 false => together(planned, &session, &call.id, &cx).await,
             }
         })
@@ -124,7 +124,7 @@ fn start(
     elfs: &ElfManager,
     planned: Vec<Planned>,
     session: &Arc<dyn ToolSession>,
-    cx: &ToolCx,
+    (call, cx): (&CallId, &ToolCx),
 ) -> ToolOutcome {
     let running = elfs.running();
     if running + planned.len() > MAX_RUNNING {
@@ -135,7 +135,7 @@ fn start(
     }
     let names: Vec<_> = planned.iter().map(|elf| format!("`{}`", elf.name)).collect();
     for elf in planned {
-        elfs.start(elf, Arc::clone(session), cx.stop.clone());
+        elfs.start(elf, Arc::clone(session), (call.clone(), cx.stop.clone()));
     }
     ToolOutcome::done(format!(
         "started {}. You are told when one ends; `elf` with action `wait` gives results",

@@ -31,6 +31,9 @@ You are an elf: another agent gave you one part of its work. Do that part and no
 along; your last message is all that the agent gets, so put the whole result into it. Others may be \
 changing other files meanwhile: leave those alone.";
 
+/// What an elf is told that goes on, where the call says nothing else.
+const GO_ON: &str = "You were cut off. Look at what is done already, and go on with your task.";
+
 /// A sub-agent that somebody has defined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agent {
@@ -68,6 +71,7 @@ struct TaskArguments {
     tools: Option<Vec<String>>,
     folder: Option<String>,
     isolation: Option<String>,
+    resume: Option<String>,
     may_spawn: bool,
     max_rounds: Option<u32>,
     max_seconds: Option<u64>,
@@ -123,10 +127,11 @@ fn task(value: Value) -> Result<TaskArguments, String> {
 }
 
 fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, String> {
-    let said = wanted.task.trim();
-    if said.is_empty() {
-        return Err("`task` is empty; say what the elf is to do".to_owned());
-    }
+    let said = match (wanted.task.trim(), &wanted.resume) {
+        ("", None) => return Err("`task` is empty; say what the elf is to do".to_owned()),
+        ("", Some(_)) => GO_ON,
+        (said, _) => said,
+    };
     let agent = wanted.agent.as_deref().map(|name| find(agents, name)).transpose()?;
     let overrides = Overrides {
         provider: wanted.provider,
@@ -149,6 +154,8 @@ fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, 
         isolation: isolation(wanted.isolation.as_deref())?,
         may_spawn: wanted.may_spawn,
         preferred_model: agent.and_then(|agent| agent.model.clone()),
+        resume: wanted.resume,
+        call: None,
         prompt: [PROMPT].into_iter().chain(own).collect::<Vec<_>>().join("\n\n"),
     };
     let time =

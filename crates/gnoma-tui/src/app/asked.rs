@@ -53,6 +53,14 @@ impl State {
         self.request(request, Purpose::Switch { keeps_conversation, note, copy });
     }
 
+    /// Shows an elf's session in place of this one, which goes on; without a name the one that the person
+    /// opened.
+    pub(crate) fn watch(&mut self, name: &str) {
+        self.session.is_switching = true;
+        let purpose = Purpose::Switch { keeps_conversation: false, note: "", copy: None };
+        self.request(Request::WatchElf { name: name.to_owned() }, purpose);
+    }
+
     /// Gives up what is looked up. Says whether something was.
     pub(super) fn give_up_look_up(&mut self) -> bool {
         let given_up = self.look_ups.open.take();

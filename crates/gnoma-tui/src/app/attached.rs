@@ -212,6 +212,11 @@ impl State {
                 }
             }
         }
+        if let Some(name) = self.session.view.info.child.as_ref().map(|child| child.name.clone()) {
+            self.note(&format!(
+                "You watch the elf `{name}`: what you write goes to it, Esc stops it, `/elfs back` returns"
+            ));
+        }
         let is_broken_off = messages.last().is_some_and(|last| match last.role() {
             Role::User | Role::Tool => true,
             Role::Assistant => last.tool_calls().next().is_some(),

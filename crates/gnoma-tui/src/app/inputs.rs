@@ -56,7 +56,9 @@ impl State {
         self.forget_turn();
         let was_open = !mem::replace(&mut self.session.is_closed, true);
         // Where no provider is set up yet, the first start says what to do.
-        if was_open && self.setup.found.is_none() {
+        if was_open && self.session.view.parent.is_some() {
+            self.note("The elf has ended");
+        } else if was_open && self.setup.found.is_none() {
             self.warn("Session closed. Use /resume to reopen it; your draft is saved");
         }
     }

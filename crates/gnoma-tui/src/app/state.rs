@@ -149,7 +149,9 @@ impl State {
     /// The session that is shown, once there is one.
     #[must_use]
     pub fn session(&self) -> Option<&SessionId> {
-        (self.session.view.seq > 0).then_some(&self.session.view.session)
+        let view = &self.session.view;
+        // Who comes back comes back to the session that an elf works for.
+        (view.seq > 0).then_some(view.parent.as_ref().unwrap_or(&view.session))
     }
 
     /// The session that can go on from where it was stored, where anything of it was.

@@ -1,4 +1,4 @@
-//! `/elfs`: the elfs of the session, how they are, and how one is stopped.
+//! `/elfs`: the elfs of the session, how they are, a look at one, and how one is stopped.
 
 use gnoma_core::protocol::{Request, Topic};
 
@@ -8,16 +8,19 @@ use crate::app::{Sought, State};
 pub(super) const COMMAND: Slash = Slash {
     name: "elfs",
     aliases: &[],
-    arguments: "[cancel NAME]",
-    about: "show the elfs at work: model, what they do, tokens, cost, time; or stop one",
+    arguments: "[NAME|back|cancel NAME]",
+    about: "show the elfs at work: model, what they do, tokens, cost, time; watch one; or stop one",
     run,
 };
 
 fn run(state: &mut State, argument: &str) {
-    let name = argument.trim().strip_prefix("cancel ").map(str::trim);
-    let request = match name.filter(|name| !name.is_empty()) {
-        Some(name) => Request::CancelElf { name: name.to_owned() },
-        None => Request::Explain(Topic::Elfs),
+    let request = match argument.trim().split_once(' ').unwrap_or((argument.trim(), "")) {
+        ("", _) => Request::Explain(Topic::Elfs),
+        ("cancel", name) if !name.trim().is_empty() => {
+            Request::CancelElf { name: name.trim().to_owned() }
+        }
+        ("back", _) => return state.watch(""),
+        (name, _) => return state.watch(name),
     };
     state.look_up(Sought::Explanation, request, "");
 }

@@ -49,6 +49,11 @@ enum Pending {
     Opening,
     Attaching,
     Detaching,
+    /// Which session is to be watched: an elf's, or the one that the person opened.
+    Watching {
+        purpose: Purpose,
+        is_elf: bool,
+    },
     View(Purpose),
 }
 
@@ -58,6 +63,8 @@ pub struct Link {
     client: Option<Client>,
     spec: Option<Box<SessionSpec>>,
     session: SessionId,
+    /// The session that the person opened, where one below it is watched.
+    top: Option<SessionId>,
     reach: Attachment,
     /// The last event that is known.
     position: Option<Position>,
@@ -91,6 +98,7 @@ impl Link {
             client: Some(client),
             spec,
             session,
+            top: None,
             reach: Attachment::OnItsWay,
             position: None,
             asked: BTreeMap::new(),
@@ -169,7 +177,8 @@ impl Link {
     /// takes the session along, and one that is merely gone does not.
     pub async fn leave(mut self) {
         let Some(client) = &mut self.client else { return };
-        let Ok(asked) = client.request(Some(&self.session), Request::Detach) else { return };
+        let own = self.top.as_ref().unwrap_or(&self.session);
+        let Ok(asked) = client.request(Some(own), Request::Detach) else { return };
         let told = async {
             while let Some(message) = client.next().await {
                 if matches!(message, ServerMessage::Reply { id, .. } if id == asked) {
@@ -206,6 +215,10 @@ impl Link {
 
     fn pass_on(&mut self, Ask { request, purpose }: Ask) {
         let session = self.session.clone();
+        if let Request::WatchElf { name } = request {
+            let asked = Pending::Watching { purpose, is_elf: !name.is_empty() };
+            return self.send(Some(&session), Request::WatchElf { name }, asked);
+        }
         self.send(Some(&session), request, Pending::View(purpose));
     }
 
@@ -236,10 +249,14 @@ impl Link {
             ServerMessage::Event(envelope) if self.session != envelope.session => {}
             ServerMessage::Event(envelope) => {
                 self.position = Some(Position { epoch: envelope.epoch, seq: envelope.seq });
-                if envelope.event == Event::State(SessionState::Closed) {
-                    self.reach = Attachment::Nothing;
-                }
+                let is_over = envelope.event == Event::State(SessionState::Closed);
                 self.inputs.push_back(Input::Session(envelope));
+                match self.top.take_if(|_| is_over) {
+                    // An elf that was watched has ended.
+                    Some(top) => self.show(top),
+                    None if is_over => self.reach = Attachment::Nothing,
+                    None => {}
+                }
             }
             ServerMessage::Snapshot(view) if self.session == view.session => {
                 self.position = Some(view.position());
@@ -258,7 +275,16 @@ impl Link {
                 self.move_to(&session);
                 self.answer(purpose, Ok(Reply::Opened { session }));
             }
-            (Pending::View(purpose), result) => self.answer(purpose, result),
+            (Pending::Watching { purpose, is_elf }, Ok(Reply::Opened { session })) => {
+                // The session that the person opened goes on, and is not left for it.
+                let own = self.top.take().unwrap_or_else(|| self.session.clone());
+                self.top = is_elf.then_some(own);
+                self.show(session.clone());
+                self.answer(purpose, Ok(Reply::Opened { session }));
+            }
+            (Pending::View(purpose) | Pending::Watching { purpose, .. }, result) => {
+                self.answer(purpose, result);
+            }
             (Pending::Opening, Ok(Reply::Opened { session })) => self.move_to(&session),
             (Pending::Attaching, Ok(_)) => {
                 self.reach = Attachment::Attached;
@@ -278,6 +304,10 @@ impl Link {
 
     /// A session that lives no more, because its server was ended, is opened again as it was stored.
     fn unattached(&mut self, error: &RequestError) {
+        // An elf may have ended meanwhile.
+        if let Some(top) = self.top.take() {
+            return self.show(top);
+        }
         let is_gone = error.kind == RequestErrorKind::NoSession && self.spec.is_some();
         if self.position.take().is_some() && is_gone {
             let id = self.session.to_string();
@@ -303,6 +333,13 @@ impl Link {
         self.attach();
     }
 
+    /// Attaches to a session without leaving the one before.
+    fn show(&mut self, session: SessionId) {
+        self.session = session;
+        self.position = None;
+        self.attach();
+    }
+
     fn answer(&mut self, purpose: Purpose, result: Result<Reply, RequestError>) {
         self.inputs.push_back(Input::Reply { purpose, result });
     }
@@ -314,7 +351,7 @@ impl Link {
         // The last first: the view puts each before what it has.
         let asked = std::mem::take(&mut self.asked).into_values().rev();
         let asked = asked.filter_map(|asked| match asked {
-            Pending::View(purpose) => Some(purpose),
+            Pending::View(purpose) | Pending::Watching { purpose, .. } => Some(purpose),
             Pending::Opening | Pending::Attaching | Pending::Detaching => None,
         });
         let held = std::mem::take(&mut self.held).into_iter().rev().map(|ask| ask.purpose);

@@ -148,6 +148,7 @@ fn stored(id: &str, title: &str) -> SessionFacts {
         usage: Usage::default(),
         forked_from: None,
         held_by: None,
+        child: None,
     }
 }
 

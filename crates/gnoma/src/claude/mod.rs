@@ -5,7 +5,6 @@
 
 mod agents;
 mod blocks;
-mod children;
 mod control;
 mod drive;
 mod driver;

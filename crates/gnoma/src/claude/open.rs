@@ -18,7 +18,6 @@ use tokio::sync::mpsc;
 
 use super::{
     agents::Agents,
-    children::Children,
     control::{Control, Outgoing},
     driver::{self, Program, Said},
     flags::Flags,
@@ -26,7 +25,9 @@ use super::{
     permission::Permission,
     start,
 };
-use crate::{continuing, environment::ProcessEnvironment, front::Attached, report};
+use crate::{
+    children::Children, continuing, environment::ProcessEnvironment, front::Attached, report,
+};
 
 /// What a session is opened with.
 pub(super) struct Openable {
@@ -193,7 +194,7 @@ pub(super) async fn open(
     let mut client = host.connect("claude");
     let id = continuing::opened(&mut client, &spec).await;
     let id = id.map_err(|error| HostError::from(error).to_string())?;
-    let children = Children::watch(&host, id.clone());
+    let children = Children::watch(&host, "claude-agents", id.clone());
     let main = Attached::join(client, id).await.map_err(|error| format!("{error:#}"))?;
     Ok(OpenSession { main, children })
 }

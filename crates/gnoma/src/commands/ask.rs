@@ -62,6 +62,10 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
         Some(content) => content,
         None => vec![Content::text(question(around)?)],
     };
+    let front = match args.output_format {
+        OutputFormat::StreamJson => front.with_children(&host, &session),
+        OutputFormat::Text | OutputFormat::Json => front,
+    };
     let exit = front.turn(session, content, asker).await;
     host.shut_down().await;
     exit

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use gnoma_extend::{
     BroughtBy, ExtendPlaces,
-    agents::agents as find_agents,
+    agents::{agents as find_agents, bundled as bundled_agents},
     commands::commands as find_commands,
     mcp::ServerOrigin,
     skills::{check, skills as find_skills},
@@ -98,16 +98,22 @@ fn state(places: &ExtendPlaces, by: BroughtBy) -> Option<&'static str> {
 
 pub(super) fn agents(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let places = extensions::places(&project(args, around)?);
-    let (all, faults) = find_agents(&places);
+    let (mut all, faults) = find_agents(&places);
     faults.iter().for_each(|fault| report::say(format_args!("warning: {fault}")));
-    if all.is_empty() {
-        report::say("no definitions of sub-agents are found here");
+    for bundled in bundled_agents() {
+        if all.iter().all(|agent| agent.name != bundled.name) {
+            all.push(bundled);
+        }
     }
     let rows = all.iter().map(|agent| {
         [
             agent.name.clone(),
             agent.by.to_string(),
-            places.shown(&agent.path),
+            if agent.path.as_os_str().is_empty() {
+                "-".to_owned()
+            } else {
+                places.shown(&agent.path)
+            },
             agent.description.clone(),
         ]
     });

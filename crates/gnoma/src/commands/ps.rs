@@ -1,7 +1,7 @@
 //! `gnoma ps`: the sessions that live in the server.
 
 use anyhow::Result;
-use gnoma_core::{protocol::LiveSession, session::SessionState};
+use gnoma_core::{protocol::LiveSession, session::SessionState, store::SessionId};
 use gnoma_host::{Folders as _, clock};
 use serde_json::json;
 
@@ -24,13 +24,13 @@ pub(super) async fn run(json: bool, around: &ProcessEnvironment) -> Result<Exit>
         return print_json(&json!(sessions));
     }
     let now_ms = clock::now_ms();
-    let row = |session: &LiveSession| {
+    let row = |(level, session): &(usize, &LiveSession)| {
         let LiveSession { status, folder, title, subscribers, changed_ms, .. } = session;
         let when = clock::ago(*changed_ms, now_ms);
         let folder = around.environment.shortened(folder);
         let about = if title.is_empty() { folder } else { format!("{folder}: {title}") };
         [
-            status.session.to_string(),
+            format!("{}{}", "  ".repeat(*level), status.session),
             doing(session).to_owned(),
             subscribers.to_string(),
             when,
@@ -38,7 +38,25 @@ pub(super) async fn run(json: bool, around: &ProcessEnvironment) -> Result<Exit>
         ]
     };
     let heads = ["session", "state", "windows", "changed", "about"];
-    show(&table::lines(heads, sessions.iter().map(row)))
+    show(&table::lines(heads, tree(&sessions).iter().map(row)))
+}
+
+/// The sessions, each with its level and right before those that it has started.
+fn tree(sessions: &[LiveSession]) -> Vec<(usize, &LiveSession)> {
+    let is_known = |id: &SessionId| sessions.iter().any(|it| it.status.session == *id);
+    let is_top = |session: &&LiveSession| !session.parent.as_ref().is_some_and(&is_known);
+    let mut next: Vec<_> = sessions.iter().filter(is_top).map(|session| (0, session)).collect();
+    next.reverse();
+    let mut tree = Vec::new();
+    while let Some((level, session)) = next.pop()
+        && tree.len() < sessions.len()
+    {
+        tree.push((level, session));
+        let id = Some(&session.status.session);
+        let below = sessions.iter().rev().filter(|it| it.parent.as_ref() == id);
+        next.extend(below.map(|it| (level + 1, it)));
+    }
+    tree
 }
 
 /// What a session does, in a word or two.
@@ -50,5 +68,33 @@ pub(super) fn doing(session: &LiveSession) -> &'static str {
         SessionState::Active => "works",
         SessionState::Cancelling => "stops",
         SessionState::Closed => "closed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::protocol::Status;
+
+    use super::*;
+
+    fn session(id: &str, parent: Option<&str>) -> LiveSession {
+        let value = json!({"status": Status { session: SessionId::new(id), ..Status::default() },
+            "parent": parent, "folder": "/", "title": "", "subscribers": 0, "changed_ms": 0});
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn sessions_stand_below_the_one_that_started_them() {
+        let all = [
+            session("d", Some("b")),
+            session("b", Some("a")),
+            session("lost", Some("gone")),
+            session("a", None),
+            session("c", Some("a")),
+        ];
+        let tree = tree(&all);
+        let told: Vec<_> =
+            tree.iter().map(|(level, it)| (*level, it.status.session.as_str())).collect();
+        assert_eq!(told, [(0, "lost"), (0, "a"), (1, "b"), (2, "d"), (1, "c")]);
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use gnoma_core::{
     CallId, Content, Event, Message, ModelRef, RawJson, ResultPart, Role, StopReason, ToolCall,
-    ToolResult, Usage, session::Outcome,
+    ToolResult, Usage, info::ChildInfo, session::Outcome,
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_host::clock;
@@ -38,6 +38,19 @@ pub(super) struct Json {
     is_cut: bool,
     denials: Vec<Value>,
     sums: Sums,
+    /// Whose lines it writes, where they are an elf's.
+    elf: Option<ElfLines>,
+}
+
+/// What the lines of an elf say besides.
+#[derive(Clone)]
+pub(super) struct ElfLines {
+    /// The session that is told of.
+    pub(super) main: String,
+    /// The elf's own.
+    pub(super) session: String,
+    /// What a call started it, and its name.
+    pub(super) child: ChildInfo,
 }
 
 /// What is told at the end.
@@ -102,7 +115,18 @@ impl Json {
             is_cut: false,
             denials: Vec::new(),
             sums: Sums::default(),
+            elf: None,
         }
+    }
+
+    /// The lines of an elf. How its turn ended is told by its parent's call.
+    pub(super) fn of_elf(firewall: Arc<Firewall>, elf: ElfLines) -> Self {
+        Self { elf: Some(elf), ..Self::new(firewall, true) }
+    }
+
+    /// The session that is told of.
+    pub(super) fn session(&self) -> &str {
+        &self.session
     }
 
     fn line(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
@@ -110,7 +134,14 @@ impl Json {
     }
 
     fn write(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
-        out.text(&format!("{}\n", redacted(value, &self.firewall)))
+        let Some(ElfLines { main, session, child }) = &self.elf else {
+            return out.text(&format!("{}\n", redacted(value, &self.firewall)));
+        };
+        let mut value = value.clone();
+        value["session_id"] = main.as_str().into();
+        value["parent_tool_use_id"] = child.call.as_str().into();
+        value["elf"] = json!({"session_id": session, "name": child.name});
+        out.text(&format!("{}\n", redacted(&value, &self.firewall)))
     }
 
     fn appended(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
@@ -275,6 +306,7 @@ impl View for Json {
         self.note(event);
         match event {
             Event::Appended(message) => self.appended(message, out),
+            Event::TurnEnded { .. } if self.elf.is_some() => Ok(()),
             Event::TurnEnded { outcome, rounds, usage, answer, .. } => {
                 self.ended(outcome, *rounds, *usage, answer.as_ref(), out)
             }

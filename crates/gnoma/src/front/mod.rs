@@ -9,6 +9,7 @@ mod codex;
 pub(crate) mod json;
 pub(crate) mod output;
 mod signals;
+mod stream_json;
 mod text;
 mod view;
 mod wording;
@@ -20,9 +21,11 @@ use gnoma_core::{
     Content, Event, RawJson, StopReason,
     protocol::Request,
     session::{NoticeLevel, Outcome, SessionState},
+    store::SessionId,
 };
 use gnoma_engine::gate::NOBODY_TO_ASK;
 use gnoma_guard::firewall::Firewall;
+use gnoma_host::live::Host;
 use gnoma_schema::Schema;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -36,11 +39,13 @@ use self::{
     codex::Codex,
     json::Json,
     output::{Gone, Output},
+    stream_json::StreamJson,
     text::Text,
     view::{Silent, View},
 };
 use crate::{
     args::OutputFormat,
+    children::Children,
     environment::ProcessEnvironment,
     report::{self, Exit},
 };
@@ -65,6 +70,8 @@ pub(crate) struct Front {
     answer: Option<RawJson>,
     /// Why calls were refused because nobody could be asked, each reason once.
     unasked: Vec<String>,
+    /// The sessions that calls start, where the form tells of them.
+    children: Option<Children>,
 }
 
 impl Front {
@@ -79,7 +86,7 @@ impl Front {
         let view: Box<dyn View> = match format {
             OutputFormat::Text => Box::new(Text::new(around, schema.is_some())),
             OutputFormat::Json => Box::new(Json::new(Arc::clone(&firewall), false)),
-            OutputFormat::StreamJson => Box::new(Json::new(Arc::clone(&firewall), true)),
+            OutputFormat::StreamJson => Box::new(StreamJson::new(Arc::clone(&firewall))),
         };
         // JSON is for programs, whatever is written around it.
         let is_prose = is_text && schema.is_none();
@@ -93,6 +100,7 @@ impl Front {
             outcome: None,
             answer: None,
             unasked: Vec::new(),
+            children: None,
         }
     }
 
@@ -114,6 +122,12 @@ impl Front {
     ) -> Self {
         let view = Box::new(Codex::new(Arc::clone(&firewall)));
         Self { view, ..Self::new(OutputFormat::StreamJson, around, firewall, schema) }
+    }
+
+    /// Tells of the sessions that calls of `session` start, too.
+    pub(crate) fn with_children(self, host: &Host, session: &Attached) -> Self {
+        let children = Children::watch(host, "pipe-elfs", session.id().clone());
+        Self { children: Some(children), ..self }
     }
 
     /// Runs one turn to its end, and the session with it.
@@ -192,6 +206,12 @@ impl Front {
                     Ok(()) => continue,
                     Err(Gone(error)) => return report::unwritten(error),
                 },
+                (child, event) = told(&mut self.children), if !self.out.is_full() => {
+                    match self.view.child_event(&child, &event, &mut self.out) {
+                        Ok(()) => continue,
+                        Err(Gone(error)) => return report::unwritten(error),
+                    }
+                }
                 event = session.next(), if over.is_none() && !self.out.is_full() => event,
                 _ = ticks.tick(), if self.animated => {
                     self.view.tick();
@@ -270,6 +290,14 @@ impl Front {
             }
             event => event,
         }
+    }
+}
+
+/// What happens in the sessions that calls have started. Safe to drop.
+async fn told(children: &mut Option<Children>) -> (SessionId, Event) {
+    match children {
+        Some(children) => children.next().await,
+        None => std::future::pending().await,
     }
 }
 

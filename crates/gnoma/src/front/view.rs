@@ -1,6 +1,6 @@
 //! What shows a turn without a screen.
 
-use gnoma_core::Event;
+use gnoma_core::{Event, store::SessionId};
 
 use super::output::{Gone, Output};
 
@@ -8,6 +8,17 @@ use super::output::{Gone, Output};
 pub(super) trait View {
     /// One event.
     fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone>;
+
+    /// One event of a session that a call of this one has started. What is shown of it elsewhere is enough,
+    /// unless a view says otherwise.
+    fn child_event(
+        &mut self,
+        _session: &SessionId,
+        _event: &Event,
+        _out: &mut Output,
+    ) -> Result<(), Gone> {
+        Ok(())
+    }
 
     /// Some time has passed; called a few times a second while nothing else happens.
     fn tick(&mut self) {}

@@ -169,7 +169,7 @@ async fn three_elfs_at_three_vendors_work_at_once_and_know_nothing_of_each_other
     let told = told(&world);
     assert!(told.starts_with("3 of 3 elfs completed for $"), "{told}");
     for (name, _, _, model, _) in SIDES {
-        assert!(told.contains(&format!("## {name}\n{name} has read it")), "{told}");
+        assert!(told.contains(&format!("of=\"{name}\">\n{name} has read it")), "{told}");
         assert!(told.contains(&format!("- `{name}`: completed · ")), "{told}");
         assert!(told.contains(&format!("{name}/{model} · 2 calls")), "{told}");
     }
@@ -259,4 +259,75 @@ async fn hooks_have_their_say_when_an_elf_starts_and_hear_of_its_end() {
     is_done(&world.run(&["look at it"]).await);
     let seen: Value = serde_json::from_str(&world.read("stopped.json")).unwrap();
     assert_eq!((&seen["agent"], &seen["output"]), (&"seen".into(), &"looked".into()));
+}
+
+#[tokio::test]
+async fn hooks_hear_of_the_end_of_an_elf_that_is_stopped_with_its_parent() {
+    let answer = |request: &Request| {
+        let body = request.json().to_string();
+        match (body.contains("You are an elf"), body.contains("started `slow`")) {
+            (true, _) => says("too late").after(Duration::from_secs(30)),
+            (false, true) => says("done").after(ANSWER),
+            (false, false) => {
+                let tasks = r#"{"tasks":[{"task":"look","name":"slow"}],"background":true}"#;
+                calls("elf_spawn", tasks)
+            }
+        }
+    };
+    let world = World::with(Server::start(answer).unwrap());
+    world.configure(
+        "[[hooks]]\nname = \"mine\"\nevent = \"subagent_stop\"\nexec = \"cat > stopped.json\"\n",
+    );
+    is_done(&world.run(&["look at it"]).await);
+    let seen: Value = serde_json::from_str(&world.read("stopped.json")).unwrap();
+    assert_eq!((&seen["agent"], &seen["output"]), (&"slow".into(), &"it was stopped".into()));
+}
+
+#[tokio::test]
+async fn stream_json_has_the_lines_of_elfs_with_the_call_that_started_them() {
+    let spawn = r#"{"tasks":[{"task":"look at a.txt","name":"seen"}]}"#;
+    let reads = calls("fs_read", r#"{"path":"a.txt"}"#).after(Duration::from_millis(100));
+    let world = World::new([calls("elf_spawn", spawn), reads, says("looked"), says("done")]);
+    world.write("a.txt", "one\n");
+    let run = world.run(&["--output-format", "stream-json", "look at it"]).await;
+    is_done(&run);
+    let lines: Vec<Value> =
+        run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_elf: Vec<_> = lines.iter().filter(|line| !line["elf"].is_null()).collect();
+    let main = &lines.last().unwrap()["session_id"];
+    assert!(of_elf.iter().all(|line| line["parent_tool_use_id"] == "call_a"), "{of_elf:?}");
+    assert!(of_elf.iter().all(|line| line["session_id"] == *main), "{of_elf:?}");
+    assert!(of_elf.iter().all(|line| line["elf"]["name"] == "seen"), "{of_elf:?}");
+    let said: Vec<_> = of_elf
+        .iter()
+        .filter(|line| line["type"] == "assistant" || line["type"] == "user")
+        .map(|line| line["message"]["content"][0]["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(said, ["text", "tool_use", "tool_result", "text"]);
+    let results = lines.iter().filter(|line| line["type"] == "result");
+    assert_eq!(results.count(), 1);
+    let own = lines.iter().filter(|line| line["type"] == "assistant" && line["elf"].is_null());
+    assert!(
+        own.clone().count() == 2 && own.into_iter().all(|it| it["parent_tool_use_id"].is_null())
+    );
+}
+
+#[tokio::test]
+async fn a_session_works_as_the_bundled_coordinator() {
+    let world =
+        World::new([calls("elf_spawn", r#"{"tasks":["look"]}"#), says("looked"), says("done")]);
+    is_done(&world.run(&["--agent", "coordinator", "look at it"]).await);
+    let system = |at: usize| {
+        let request = world.server.requests()[at].json();
+        request["messages"][0]["content"].as_str().unwrap().to_owned()
+    };
+    assert!(system(0).contains("You coordinate: elfs do the work"), "{}", system(0));
+    assert!(!system(1).contains("You coordinate"), "its elfs are none: {}", system(1));
+    let listed = world.run(&["agents", "list"]).await.out;
+    assert!(listed.contains("coordinator  bundled"), "{listed}");
+    let unknown = world.run(&["--agent", "nobody", "look at it"]).await;
+    assert!(
+        unknown.code != Some(0) && unknown.err.contains("there are: coordinator"),
+        "{unknown:?}"
+    );
 }

@@ -13,6 +13,9 @@ mod claude;
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod cut_off;
+#[cfg(test)]
 mod elf_copies;
 #[cfg(test)]
 mod elfs;

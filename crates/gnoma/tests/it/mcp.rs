@@ -341,3 +341,23 @@ async fn prompts_of_servers_are_completed_with_their_arguments_also_before_a_ser
         fs::write(served.at("server.sh"), "exit 1").unwrap();
     }
 }
+
+#[tokio::test]
+async fn elfs_have_the_tools_of_the_servers_that_their_task_leaves_them() {
+    let spawn = |more: &str| format!(r#"{{"tasks":[{{"task":"look"{more}}}]}}"#);
+    let served = Served::with([
+        calls("elf_spawn", &spawn("")),
+        calls("mcp__fake__echo", r#"{"text":"hi"}"#),
+        says("looked"),
+        says("ok"),
+        calls("elf_spawn", &spawn(r#","tools":["fs.read"]"#)),
+        calls("mcp__fake__echo", r#"{"text":"hi"}"#),
+        says("looked"),
+        says("ok"),
+    ]);
+    let called = || fs::read_to_string(served.at("called")).unwrap_or_default().lines().count();
+    served.turn("bypass").await;
+    assert_eq!(called(), 1);
+    served.turn("bypass").await;
+    assert_eq!(called(), 1, "this one was not given it");
+}

@@ -19,7 +19,9 @@ use rustix::{
 use crate::support::{World, calls, exists, says};
 
 mod edges;
+mod elfs;
 mod first_start;
+mod prefix;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(5);

@@ -10,6 +10,7 @@ mod repair;
 mod search;
 mod show;
 mod stats;
+mod tree;
 
 use anyhow::Result;
 use gnoma_host::past::refuse_in_incognito;

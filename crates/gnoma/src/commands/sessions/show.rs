@@ -8,6 +8,7 @@ use gnoma_core::{
 use gnoma_host::{Project, clock, past::Past};
 use serde_json::json;
 
+use super::tree;
 use crate::{
     commands::common::{print_json, show},
     front::headline,
@@ -29,10 +30,12 @@ pub(super) async fn run(
     let past = Past::open(project)?;
     let facts = past.session(id).await?;
     let entries = past.path(&facts.id, None).await?;
+    let elfs = tree::below(&past, &facts.id).await?;
     if json {
-        return print_json(&json!({"facts": facts, "entries": entries}));
+        return print_json(&json!({"facts": facts, "elfs": elfs, "entries": entries}));
     }
     let mut text = head(&facts);
+    text.push_str(&tree::told(&elfs));
     entries.iter().for_each(|entry| add(&mut text, entry, full));
     show(&text)
 }
@@ -47,6 +50,9 @@ fn head(facts: &SessionFacts) -> String {
     );
     if let Some((source, at)) = &facts.forked_from {
         text.push_str(&format!("forked from {source} at #{at}\n"));
+    }
+    if let Some(child) = &facts.child {
+        text.push_str(&format!("elf `{}` of {}\n", child.name, child.parent));
     }
     if let Some(holder) = &facts.held_by {
         text.push_str(&format!("open in {holder}\n"));

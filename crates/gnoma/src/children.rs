@@ -11,7 +11,7 @@ use gnoma_core::{
 use gnoma_host::live::Host;
 
 /// Sees all sessions of the process but the main one.
-pub(super) struct Children {
+pub(crate) struct Children {
     client: Client,
     main: SessionId,
     /// How much of each was seen; `None`: where it began is still to be asked for.
@@ -19,15 +19,15 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// Watches the sessions of `host` besides `main`.
-    pub(super) fn watch(host: &Host, main: SessionId) -> Self {
-        let mut client = host.connect("claude-agents");
+    /// Watches the sessions of `host` besides `main`, as a client of that name.
+    pub(crate) fn watch(host: &Host, name: &str, main: SessionId) -> Self {
+        let mut client = host.connect(name);
         let _gone = client.request(None, Request::Watch);
         Self { client, main, seen: HashMap::new() }
     }
 
     /// The next thing that happens in one of them. Never where the host is gone. Safe to drop.
-    pub(super) async fn next(&mut self) -> (SessionId, Event) {
+    pub(crate) async fn next(&mut self) -> (SessionId, Event) {
         loop {
             let Some(message) = self.client.next().await else {
                 return std::future::pending().await;
@@ -72,7 +72,7 @@ impl Children {
     }
 
     /// Answers a question of one of them.
-    pub(super) fn answer(&mut self, session: &SessionId, call: CallId, answer: PermissionAnswer) {
+    pub(crate) fn answer(&mut self, session: &SessionId, call: CallId, answer: PermissionAnswer) {
         // Whoever answers too late has no effect.
         let _late = self.client.request(Some(session), Request::Answer { call, answer });
     }

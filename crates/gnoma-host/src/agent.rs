@@ -1,0 +1,72 @@
+//! Definitions of agents in force: the tools and the model of a session that works as one.
+
+use std::sync::Arc;
+
+use gnoma_core::{ModelRef, Tool, tool::Tier};
+use gnoma_engine::{Arm, Routes, session::Options};
+use gnoma_tools::Agent;
+
+use crate::{HostError, Project, Result, extensions};
+
+/// The agent that the person's session works as, where it is to work as one.
+///
+/// # Errors
+/// There is no such agent, or nobody trusts it yet.
+pub(crate) fn of(project: &Project) -> Result<Option<Agent>> {
+    let Some(name) = &project.spec.agent else { return Ok(None) };
+    let mut all = extensions::all_agents(project);
+    let Some(at) = all.iter().position(|agent| agent.name == *name) else {
+        let names: Vec<_> = all.iter().map(|agent| agent.name.as_str()).collect();
+        let text = format!("there is no agent `{name}`; there are: {}", names.join(", "));
+        return Err(HostError::usage(text));
+    };
+    let agent = all.swap_remove(at);
+    agent.refusal.clone().map_or(Ok(Some(agent)), |why| Err(HostError::usage(why)))
+}
+
+/// Has a session work as an agent.
+///
+/// # Errors
+/// None of its tools is here.
+pub(crate) fn apply(agent: Agent, options: &mut Options) -> Result<()> {
+    if let Some(listed) = agent.tools {
+        options.tools = given(std::mem::take(&mut options.tools), &listed)?;
+        options.held_to = Some(listed.into());
+    }
+    if !agent.prompt.is_empty() {
+        let nothing: Box<dyn Fn(Tier) -> String + Send + Sync> = Box::new(|_| String::new());
+        let own = std::mem::replace(&mut options.system, nothing);
+        options.system = Box::new(move |tier| format!("{}\n\n{}", own(tier), agent.prompt));
+    }
+    Ok(())
+}
+
+/// The first arm whose name has what is preferred in it.
+pub(crate) fn preferred(routes: &Routes, part: &str) -> Option<ModelRef> {
+    let part = part.to_lowercase();
+    let names = routes.arms().iter().map(Arm::name).collect::<Vec<_>>();
+    names.into_iter().find(|name| name.to_string().to_lowercase().contains(&part))
+}
+
+/// Those of the tools that a list names, each by name or by a rule about it.
+pub(crate) fn given(tools: Vec<Arc<dyn Tool>>, listed: &[String]) -> Result<Vec<Arc<dyn Tool>>> {
+    let names: Vec<String> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
+    let is_meant =
+        |tool: &Arc<dyn Tool>| listed.iter().any(|rule| is_about(rule, &tool.spec().name));
+    let given: Vec<_> = tools.into_iter().filter(is_meant).collect();
+    if given.is_empty() && !listed.is_empty() {
+        let (listed, names) = (listed.join(", "), names.join(", "));
+        let text = format!("none of the tools `{listed}` is here; there are: {names}");
+        return Err(HostError::usage(text));
+    }
+    Ok(given)
+}
+
+/// Whether a rule such as `bash(git *)`, `fs.*` or `fs.read` is about the tool.
+pub(crate) fn is_about(rule: &str, tool: &str) -> bool {
+    let named = rule.split_once('(').map_or(rule, |(name, _)| name).trim();
+    match named.strip_suffix('*') {
+        Some(begin) => tool.starts_with(begin),
+        None => tool == named,
+    }
+}

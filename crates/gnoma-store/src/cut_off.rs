@@ -1,0 +1,110 @@
+//! Sessions that another one had started when its process died: their one is told of them, once.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    Message, Role, cut,
+    store::{Record, SessionFacts, SessionId},
+};
+use rusqlite::Connection;
+
+use crate::{
+    child,
+    entry::{Prepared, parse},
+    error::Result,
+    lock::Identity,
+    path, session, session_row,
+};
+
+/// Sessions that are named.
+const MAX_NAMED: usize = 32;
+/// Bytes of what is told of what one was doing.
+const MAX_SHOWN_BYTES: usize = 160;
+/// Entries at the end of one that are looked at for that.
+const MAX_LOOKED_AT: usize = 64;
+
+/// Closes those that were cut off below a session that is taken in hand, and says so at the end of its
+/// conversation.
+pub(crate) fn close(
+    connection: &Connection,
+    me: &Identity,
+    id: &SessionId,
+    now_ms: i64,
+) -> Result<Vec<SessionFacts>> {
+    let all = session::children(connection, me, id, now_ms)?;
+    let is_cut_off = |facts: &SessionFacts| {
+        facts.held_by.is_none() && facts.child.as_ref().is_some_and(|child| child.is_open)
+    };
+    let mut cut_off: Vec<SessionFacts> = all.into_iter().filter(is_cut_off).collect();
+    // Those that start at once are begun in any order.
+    cut_off.sort_by(|one, other| name(one).cmp(name(other)));
+    if cut_off.is_empty() {
+        return Ok(cut_off);
+    }
+    let mut text = String::from(
+        "[system] gnoma ended while these elfs of yours were at work. What they had said and done until \
+         then is saved, and files that they had changed stay changed. A task of `elf.spawn` with \
+         `resume` set to an id has that elf go on where it stopped.",
+    );
+    for facts in cut_off.iter().take(MAX_NAMED) {
+        text.push_str(&format!("\n- {}", told(connection, facts)?));
+    }
+    if cut_off.len() > MAX_NAMED {
+        text.push_str(&format!("\n- and {} more", cut_off.len() - MAX_NAMED));
+    }
+    for facts in &cut_off {
+        let number = session_row::find(connection, &facts.id)?.number;
+        child::set_open(connection, number, false)?;
+    }
+    let known = session_row::find(connection, id)?;
+    let message = Record::Message(Arc::new(Message::user_text(text)));
+    session::insert(connection, &known, known.tip, now_ms, &Prepared::new(message)?)?;
+    Ok(cut_off)
+}
+
+/// A line on one of them.
+fn told(connection: &Connection, facts: &SessionFacts) -> Result<String> {
+    let SessionFacts { id, title, messages, .. } = facts;
+    let name = name(facts);
+    let task = cut::head(title, MAX_SHOWN_BYTES);
+    let last = last(connection, session_row::find(connection, id)?.tip)?;
+    Ok(format!("`{name}` (resume: {id}): {task}; {messages} messages, {last}"))
+}
+
+fn name(facts: &SessionFacts) -> &str {
+    facts.child.as_ref().map_or("", |child| child.name.as_str())
+}
+
+/// What a session did last.
+fn last(connection: &Connection, tip: Option<i64>) -> Result<String> {
+    let mut next = tip;
+    for _ in 0..MAX_LOOKED_AT {
+        let Some(id) = next else { break };
+        let node = path::node(connection, id)?;
+        if let Some(Record::Message(message)) = parse(&node.body).filter(|_| !node.hidden) {
+            return Ok(shown(&message));
+        }
+        next = node.parent.filter(|parent| *parent < id);
+    }
+    Ok("it had not begun".to_owned())
+}
+
+fn shown(message: &Message) -> String {
+    let names = |names: Vec<&str>| names.join(", ");
+    match message.role() {
+        Role::User => "it had not answered yet".to_owned(),
+        Role::Tool => {
+            let tools = message.tool_results().map(|result| result.name.as_str()).collect();
+            format!("it had the results of {}", names(tools))
+        }
+        Role::Assistant if message.tool_calls().next().is_some() => {
+            let calls = message.tool_calls().map(|call| call.name.as_str()).collect();
+            format!("it was running {}", names(calls))
+        }
+        Role::Assistant => {
+            let text = message.text_content();
+            let line = text.lines().next().unwrap_or_default();
+            format!("its last words were: {}", cut::head(line, MAX_SHOWN_BYTES))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Sessions that others have started: found with those, told once when they were cut off, gone with them.
+
+use gnoma_core::store::{NewSession, Record, SessionId, SessionStore as _, StoreErrorKind};
+use gnoma_store::{Retention, Store};
+
+use crate::support::{append, begin, load, open, says, wait};
+
+fn started(store: &Store, parent: &SessionId, name: &str) -> SessionId {
+    let parent = Some((parent.clone(), name.to_owned()));
+    wait(store.begin(NewSession { at_ms: 5, parent, ..NewSession::default() })).unwrap()
+}
+
+fn last_words(store: &Store, session: &SessionId) -> String {
+    let Some(Record::Message(message)) = load(store, session).entries.pop().map(|last| last.record)
+    else {
+        panic!()
+    };
+    message.text_content()
+}
+
+#[test]
+fn they_are_listed_with_the_one_that_started_them_and_nowhere_else() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let top = begin(&store, 1);
+    let (one, two) = (started(&store, &top, "one"), started(&store, &top, "two"));
+    let below = started(&store, &one, "below");
+    let ids = |facts: Vec<gnoma_core::store::SessionFacts>| {
+        facts.into_iter().map(|facts| facts.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(wait(store.list(9)).unwrap()), [top.clone()]);
+    assert_eq!(ids(wait(store.list(1)).unwrap()), [top.clone()], "and is not the newest");
+    assert_eq!(ids(wait(store.children(top.clone())).unwrap()), [one.clone(), two]);
+    assert_eq!(ids(wait(store.children(one.clone())).unwrap()), [below.clone()]);
+    let child = wait(store.facts(below)).unwrap().child.unwrap();
+    assert_eq!((child.parent, child.name.as_str(), child.is_open), (one, "below", true));
+    let nobody = Some((SessionId::new("20240101-000000-abcdef"), String::new()));
+    let refused = wait(store.begin(NewSession { parent: nobody, ..NewSession::default() }));
+    assert_eq!(refused.unwrap_err().kind, StoreErrorKind::NotFound);
+}
+
+#[test]
+fn those_that_were_cut_off_are_told_once_and_those_that_ended_are_not() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let top = begin(&store, 1);
+    append(&store, &top, says("do it"));
+    let (ended, cut, alive) =
+        (started(&store, &top, "e"), started(&store, &top, "c"), started(&store, &top, "a"));
+    for child in [&ended, &cut] {
+        wait(store.hold(child.clone(), 2)).unwrap();
+        append(&store, child, says("look at the tests"));
+    }
+    wait(store.release(ended.clone())).unwrap();
+    let other = store.database().store(crate::support::options(home.path())).unwrap();
+    wait(other.hold(alive, 2)).unwrap();
+    assert_eq!(wait(store.hold(top.clone(), 3)).unwrap().cut_off, [], "all of them live");
+    // As where the process dies: nothing is let go of in order.
+    drop(store);
+    let store = open(home.path());
+    let report = wait(store.hold(top.clone(), 4)).unwrap();
+    let names: Vec<_> = report.cut_off.iter().map(|facts| facts.id.clone()).collect();
+    assert_eq!(names, [cut.clone()]);
+    let told = last_words(&store, &top);
+    assert!(told.starts_with("[system] gnoma ended while these elfs"), "{told}");
+    let line =
+        format!("`c` (resume: {cut}): look at the tests; 1 messages, it had not answered yet");
+    assert!(told.contains(&line), "{told}");
+    assert!(!told.contains(ended.as_str()), "{told}");
+    wait(store.release(top.clone())).unwrap();
+    let again = wait(store.hold(top.clone(), 5)).unwrap();
+    assert!(again.cut_off.is_empty() && last_words(&store, &top) == told);
+    // One that goes on is at work again, and then has ended.
+    wait(store.hold(cut.clone(), 6)).unwrap();
+    assert!(wait(store.facts(cut.clone())).unwrap().child.unwrap().is_open);
+    wait(store.release(cut.clone())).unwrap();
+    assert!(!wait(store.facts(cut)).unwrap().child.unwrap().is_open);
+}
+
+#[test]
+fn they_go_with_the_one_that_started_them() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let (old, new) = (begin(&store, 1), begin(&store, 2));
+    let child = started(&store, &old, "child");
+    let below = started(&store, &child, "below");
+    append(&store, &below, says(&"long ".repeat(2_000)));
+    for session in [&old, &new] {
+        append(&store, session, says("short"));
+    }
+    let retention = Retention { max_bytes: Some(5_000), ..Retention::default() };
+    assert_eq!(wait(store.prune(retention, 9)).unwrap().forgotten, [old.clone()]);
+    for gone in [old, child, below] {
+        assert_eq!(wait(store.facts(gone)).unwrap_err().kind, StoreErrorKind::NotFound);
+    }
+    let child = started(&store, &new, "child");
+    let other = store.database().store(crate::support::options(home.path())).unwrap();
+    wait(other.hold(child.clone(), 3)).unwrap();
+    let held = wait(store.delete(new.clone())).unwrap_err();
+    assert!(matches!(held.kind, StoreErrorKind::Held { .. }), "{held:?}");
+    drop(other);
+    wait(store.delete(new)).unwrap();
+    assert_eq!(wait(store.facts(child)).unwrap_err().kind, StoreErrorKind::NotFound);
+}

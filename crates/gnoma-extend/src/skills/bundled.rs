@@ -42,7 +42,8 @@ seen. Commit no other files, do not push, do not amend, and do not skip hooks. T
 what you committed.";
 
 /// Said instead of `/batch`.
-pub(crate) const NO_BATCH: &str = "`/batch` splits work over sub-agents, which gnoma does not have yet; ask for the parts one by one";
+pub(crate) const NO_BATCH: &str =
+    "`/batch` is not available yet; ask the model to split the work over elfs";
 
 /// All of them.
 pub(super) fn skills() -> Vec<Skill> {
@@ -60,7 +61,7 @@ pub(super) fn skills() -> Vec<Skill> {
         warnings: Vec::new(),
     };
     vec![
-        skill("batch", "", "not there yet: it needs sub-agents", NO_BATCH),
+        skill("batch", "", "not available yet", NO_BATCH),
         skill("commit", "[what]", "commit the work in the working tree", COMMIT),
         skill(
             "init",

@@ -175,7 +175,7 @@ async fn bundled_skills_are_there_and_batch_is_refused_with_a_sentence() {
     world.run(&["/review the parser"]).await;
     assert!(world.said().contains("ARGUMENTS: the parser"), "{}", world.said());
     let run = world.run(&["/batch all"]).await;
-    assert!(run.err.contains("sub-agents"), "{run:?}");
+    assert!(run.err.contains("not available yet"), "{run:?}");
     assert_eq!(world.server.requests().len(), 1);
 }
 

@@ -124,7 +124,7 @@ impl ProjectServices {
     /// The store that has the session in hand.
     fn store(&self) -> Option<Arc<dyn SessionStore>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().and_then(|kept| kept.session_store(None))
+        kept.as_ref().and_then(|kept| kept.session_store(None, false))
     }
 }
 

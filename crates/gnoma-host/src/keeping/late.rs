@@ -138,13 +138,25 @@ pub(super) struct LateStore {
     pub(super) store: Late<Store>,
     /// The id of the session that is begun first.
     pub(super) id: Mutex<Option<SessionId>>,
+    /// A stored session may have that id already.
+    pub(super) is_reopened: bool,
 }
 
 impl SessionStore for LateStore {
     fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
         let id = self.id.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let new = NewSession { id: new.id.or(id), ..new };
-        Box::pin(async move { self.store.get().await?.begin(new).await })
+        Box::pin(async move {
+            let store = self.store.get().await?;
+            let is_taken = match id.clone().filter(|_| self.is_reopened) {
+                Some(id) => !matches!(
+                    store.facts(id).await,
+                    Err(StoreError { kind: StoreErrorKind::NotFound, .. })
+                ),
+                None => false,
+            };
+            let id = id.filter(|_| !is_taken);
+            store.begin(NewSession { id: new.id.clone().or(id), ..new }).await
+        })
     }
 
     fn append(&self, new: NewEntry) -> Stored<'_, EntryId> {

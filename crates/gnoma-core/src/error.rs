@@ -138,6 +138,11 @@ impl ProviderError {
 
 impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Why nobody could be reached says that nobody could.
+        if self.kind == ErrorKind::Unreachable && self.status.is_none() && !self.message.is_empty()
+        {
+            return write!(f, "{}: {}", self.provider, self.message);
+        }
         write!(f, "{}: {}", self.provider, self.kind)?;
         if let Some(status) = self.status {
             write!(f, " (HTTP {status})")?;

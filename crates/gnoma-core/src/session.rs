@@ -94,7 +94,7 @@ impl FromStr for PermissionMode {
         }
         Self::ALL.into_iter().find(|mode| mode.name() == text).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|mode| mode.name()).collect();
-            format!("`{text}` is no permission mode; known are {}", names.join(", "))
+            format!("unknown permission mode `{text}`; the modes are {}", names.join(", "))
         })
     }
 }

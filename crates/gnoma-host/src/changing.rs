@@ -39,7 +39,9 @@ pub(crate) async fn changed(
         }
         Request::Redo => {
             let id = stored.clone().ok_or_else(missing)?;
-            same(lines(redo::redo(&project, Some(id.as_str()), true).await?))
+            let told = lines(redo::redo(&project, Some(id.as_str()), true).await?);
+            // Whoever is in the session knows which one it is.
+            same(told.strip_prefix(&format!("session {id}: ")).map_or(told.clone(), str::to_owned))
         }
         Request::Fork => {
             let id = stored.clone().ok_or_else(|| {
@@ -70,7 +72,7 @@ fn rewinding(id: &SessionId, turns: usize, files: bool, conversation: bool) -> R
         }
     };
     let (session, to) = (Some(id.to_string()), Target::Turns(turns));
-    Ok(Rewind { session, to, part, dry_run: false, overwrite: true })
+    Ok(Rewind { session, to, part, dry_run: false, overwrite: true, in_session: true })
 }
 
 /// Whether a change can be done, as far as that is known while the session goes on: what fails later

@@ -176,8 +176,7 @@ fn ready(
         Some(continued) => (Some(continued.id), continued.history, continued.used),
         None => (None, carried, Used::default()),
     };
-    // A session that is changed may have been stored under its id already.
-    let is_new = session.is_none() && stored.is_none();
+    let (is_new, is_reopened) = (stored.is_none(), session.is_some());
     let new_id = || SessionId::new(project.shared.clock().session_id());
     let id = session.or_else(|| stored.clone()).unwrap_or_else(new_id);
     let project = Arc::new(project);
@@ -188,7 +187,7 @@ fn ready(
     let making = Making {
         project,
         id: id.clone(),
-        keeping: kept.keeping(stored.clone(), is_new.then(|| id.clone())),
+        keeping: kept.keeping(stored.clone(), is_new.then(|| id.clone()), is_reopened),
         tools: kept.tool().into_iter().collect(),
         messages: messages.clone(),
         measured,

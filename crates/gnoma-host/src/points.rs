@@ -1,7 +1,7 @@
 //! Places of a session that can be gone back to.
 
 use gnoma_core::store::SessionId;
-use gnoma_store::checkpoint;
+use gnoma_store::checkpoint::{self, Workspace};
 
 use crate::{
     Project, Result,
@@ -21,8 +21,8 @@ pub struct Point {
     pub prompt: String,
     /// When it was said, in milliseconds since 1970.
     pub at_ms: Option<i64>,
-    /// How many files have changed since; `None` where that is not known, such as where the turn has
-    /// no checkpoint.
+    /// How many files have changed since; `None` where that is not known, such as where files were
+    /// changed and not kept before.
     pub files: Option<usize>,
 }
 
@@ -34,20 +34,28 @@ pub async fn points(project: &Project, session: &SessionId) -> Result<Vec<Point>
     let path = Past::open(project)?.path(session, None).await?;
     let workspace = project.places.open(&project.keeping.checkpoints).ok();
     let newest_first = timeline::turns(&path).into_iter().rev().take(MAX_POINTS);
+    // Turns that changed nothing stand before the same files as the next one.
+    let mut last: Option<(TimelineFiles, Option<usize>)> = None;
     let point = |(turns, turn): (usize, timeline::Turn)| {
         let said = path.iter().find(|entry| entry.id == turn.said);
-        let changes = match (&turn.files, &workspace) {
-            (TimelineFiles::Kept(id), Some(files)) => {
-                files.changes(id, checkpoint::Point::Now).ok()
-            }
-            _ => None,
+        let files = timeline::files_at(&path, turn.said);
+        let changed = match &last {
+            Some((known, changed)) if *known == files => *changed,
+            _ => changed(&files, workspace.as_ref()),
         };
-        Point {
-            turns,
-            prompt: turn.words,
-            at_ms: said.map(|said| said.at_ms),
-            files: changes.map(|changes| changes.len()),
-        }
+        last = Some((files, changed));
+        Point { turns, prompt: turn.words, at_ms: said.map(|said| said.at_ms), files: changed }
     };
     Ok((1..).zip(newest_first).map(point).collect())
+}
+
+/// How many files a rewind to those of then would change.
+fn changed(then: &TimelineFiles, workspace: Option<&Workspace>) -> Option<usize> {
+    match then {
+        TimelineFiles::Unchanged => workspace.map(|_| 0),
+        TimelineFiles::Unknown => None,
+        TimelineFiles::Kept(id) => {
+            workspace?.changes(id, checkpoint::Point::Now).ok().map(|changes| changes.len())
+        }
+    }
 }

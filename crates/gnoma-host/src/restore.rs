@@ -48,6 +48,15 @@ pub struct Rewind {
     pub dry_run: bool,
     /// What the person or another program changed meanwhile is overwritten. It is kept anyway.
     pub overwrite: bool,
+    /// It is told in the session itself and not at a shell, which other commands continue from.
+    pub in_session: bool,
+}
+
+impl Rewind {
+    /// The command that undoes it, where it is told.
+    pub(crate) fn redo(&self) -> &'static str {
+        if self.in_session { "/redo" } else { "gnoma redo" }
+    }
 }
 
 /// What became of a going back, or of bringing back what was taken back.

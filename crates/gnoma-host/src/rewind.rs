@@ -67,9 +67,10 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
         Done::AsItWas => None,
         Done::Restored(restored) => Some(restored),
     };
-    let mut text = format!("session {session}: back before {}\n", goal.what);
+    let mut text = if how.in_session { String::new() } else { format!("session {session}: ") };
+    text.push_str(&format!("back before {}\n", goal.what));
     match &restored {
-        Some(restored) => text.push_str(&summary(restored, "gnoma redo")),
+        Some(restored) => text.push_str(&summary(restored, how.redo())),
         None if workspace.is_none() => (),
         None => text.push_str("files: nothing to restore\n"),
     }
@@ -79,11 +80,12 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
         note(&past, &session, to, &path, before).await?;
     }
     if conversation {
-        text.push_str("conversation: rewound; continue with `gnoma --continue`\n");
+        let next = if how.in_session { "" } else { "; continue with `gnoma --continue`" };
+        text.push_str(&format!("conversation: rewound{next}\n"));
     }
     routing::undone(project, &session, path.last().map_or(0, |last| last.at_ms));
     past.store.release(session).await?;
-    Ok(Outcome::Done(format!("{text}undo this with `gnoma redo`\n")))
+    Ok(Outcome::Done(format!("{text}undo this with `{}`\n", how.redo())))
 }
 
 /// Whether there is such a place to go back to, and its files can be had. Changes nothing.

@@ -147,7 +147,7 @@ impl ProjectServices {
     /// The store that has the session in hand.
     fn store(&self) -> Option<Arc<dyn SessionStore>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().and_then(|kept| kept.session_store(None))
+        kept.as_ref().and_then(|kept| kept.session_store(None, false))
     }
 }
 
@@ -185,7 +185,7 @@ async fn prepared_child(
     let going_on = child::GoingOn {
         history: messages.clone(),
         measured: continued.and_then(|continued| continued.measured),
-        keeping: kept.keeping(goes_on.clone(), Some(id.clone())),
+        keeping: kept.keeping(goes_on.clone(), Some(id.clone()), false),
         // A program that drives sessions says which tools they have.
         reader: kept.tool().filter(|_| project.shared.driver().is_none()),
         gauge: Arc::clone(&gauge),

@@ -27,7 +27,7 @@ pub(crate) fn rewind(project: &Project, how: &Rewind) -> Result<String> {
             workspace.restore(&target, Conflict::KeepTheirs)?
         }
     };
-    Ok(summary(&restored, "gnoma redo"))
+    Ok(summary(&restored, how.redo()))
 }
 
 pub(crate) fn redo(project: &Project) -> Result<String> {

@@ -67,8 +67,11 @@ pub(crate) fn explain(error: &reqwest::Error) -> NetError {
     }
     let mut is_plain = false;
     if let Some(cause) = cause {
-        message = format!("{message}: {cause}");
-        is_plain = kind == NetErrorKind::Connect && cause.to_string().contains(NO_TLS);
+        let cause = cause.to_string();
+        // The system's number says nothing that its words do not.
+        let words = cause.split(" (os error ").next().unwrap_or(&cause);
+        message = format!("{message}: {words}");
+        is_plain = kind == NetErrorKind::Connect && cause.contains(NO_TLS);
     }
     NetError { kind, is_plain, message }
 }

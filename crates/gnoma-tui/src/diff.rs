@@ -84,10 +84,10 @@ impl Painter {
     fn new(entries: &[DiffEntry], width: usize) -> Self {
         let numbers = entries.iter().filter_map(|entry| match entry {
             DiffEntry::Row(row) => Some(row.number),
-            DiffEntry::File(_) | DiffEntry::Skipped | DiffEntry::Note(_) => None,
+            DiffEntry::File(..) | DiffEntry::Skipped | DiffEntry::Note(_) => None,
         });
         let digits = numbers.max().unwrap_or(0).to_string().len();
-        let files = entries.iter().filter(|entry| matches!(entry, DiffEntry::File(_))).count();
+        let files = entries.iter().filter(|entry| matches!(entry, DiffEntry::File(..))).count();
         let digits = if width < MIN_NUMBERED_COLUMNS { 0 } else { digits };
         Self { width, digits, shows_files: files > 1, old: None, new: None }
     }
@@ -95,7 +95,7 @@ impl Painter {
     /// The lines of the next entries, and how many these are.
     fn next(&mut self, entry: &DiffEntry, rest: &[DiffEntry]) -> (Vec<Line>, usize) {
         match entry {
-            DiffEntry::File(name) => (self.file(name), 1),
+            DiffEntry::File(name, what) => (self.file(name, what), 1),
             DiffEntry::Skipped => (vec![Line::new("⋮", Style::of(Ink::Dim))], 1),
             DiffEntry::Note(text) => (self.wrap(text, Style::of(Ink::Dim)), 1),
             DiffEntry::Row(row) if row.side == Side::Removed => self.change(rest),
@@ -103,10 +103,14 @@ impl Painter {
         }
     }
 
-    fn file(&mut self, name: &str) -> Vec<Line> {
+    fn file(&mut self, name: &str, what: &str) -> Vec<Line> {
         self.old = Highlighter::of(name);
         self.new.clone_from(&self.old);
-        if self.shows_files { self.wrap(name, Style::default().bold()) } else { Vec::new() }
+        if self.shows_files {
+            self.wrap(&format!("{name}{what}"), Style::default().bold())
+        } else {
+            Vec::new()
+        }
     }
 
     fn wrap(&self, text: &str, style: Style) -> Vec<Line> {
@@ -187,7 +191,7 @@ impl Painter {
 fn rows(entries: &[DiffEntry], side: Side) -> Vec<&Row> {
     let rows = entries.iter().map_while(|entry| match entry {
         DiffEntry::Row(row) if row.side == side => Some(row),
-        DiffEntry::Row(_) | DiffEntry::File(_) | DiffEntry::Skipped | DiffEntry::Note(_) => None,
+        DiffEntry::Row(_) | DiffEntry::File(..) | DiffEntry::Skipped | DiffEntry::Note(_) => None,
     });
     rows.collect()
 }

@@ -220,6 +220,12 @@ impl Picker {
         self.filter = filter;
     }
 
+    /// What is chosen.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
     /// The row that is chosen, said in one line; for those who hear the list.
     #[must_use]
     pub fn spoken(&self) -> String {

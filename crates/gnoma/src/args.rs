@@ -40,20 +40,20 @@ pub(crate) use self::{
     disable_help_subcommand = true,
     after_help = "\
 Examples:
-  gnoma                 opens a conversation at the terminal
+  gnoma                 open a conversation at the terminal
   gnoma \"why does the build fail?\"
   git diff | gnoma \"review this\"
   gnoma --permission accept_edits \"rename Foo to Bar\"
   gnoma --continue \"and now the tests\"
   gnoma --json-schema schema.json \"which files name a port, and which?\"
-  gnoma demo            a whole turn without key, server or network
+  gnoma demo            see a whole turn without key, server or network
 
-Words are a prompt, also after `--`; a command is the first word alone.
+Words that are no command are the prompt; after `--`, all words are.
 
-Exit codes: 0 done, 1 error, 2 usage or configuration, 3 the provider refused the key,
+Exit codes: 0 done, 1 error, 2 usage or configuration, 3 the provider rejected the key,
 4 something needed approval and nobody could be asked, 5 a cap on money is reached,
 6 the limit of model calls is reached, 7 no model could answer,
-8 no answer fits the schema of --json-schema, 9 `gnoma ci review` found what --fail-on names,
+8 no answer fit the schema of --json-schema, 9 `gnoma ci review` found what --fail-on names,
 130 stopped by Ctrl+C, 143 by SIGTERM, 129 by SIGHUP or a closed terminal."
 )]
 pub(crate) struct Args {
@@ -241,7 +241,7 @@ pub(crate) enum Sub {
         #[command(subcommand)]
         what: SkillsSub,
     },
-    /// List definitions of agents: for elfs, and for sessions with `--agent NAME`.
+    /// List the agents that elfs (sub-agents) and, with `--agent NAME`, sessions can work as.
     Agents {
         /// What to do.
         #[command(subcommand)]
@@ -362,7 +362,7 @@ pub(crate) enum Sub {
         #[arg(long, conflicts_with = "schema")]
         openapi: bool,
     },
-    /// Speak the wire of `claude`, for programs that drive it, such as the Claude Agent SDKs.
+    /// Serve programs that drive `claude`, such as those built on the Claude Agent SDKs.
     ///
     /// `gnoma claude --help` lists its options. A link to gnoma with the name `claude` does the same.
     #[command(disable_help_flag = true)]

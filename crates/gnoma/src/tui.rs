@@ -238,7 +238,7 @@ fn farewell(state: &State) {
     report::release();
     match (state.is_detached(), state.session(), state.stored()) {
         (true, Some(id), _) => report::say(format_args!("gnoma attach {id} comes back to it")),
-        (_, _, Some(id)) => report::say(format_args!("gnoma --resume {id} goes on from here")),
+        (_, _, Some(id)) => report::say(format_args!("To continue: gnoma --resume {id}")),
         _ => (),
     }
 }

@@ -140,14 +140,26 @@ pub(super) struct LateStore {
     pub(super) id: Mutex<Option<SessionId>>,
     /// The session that starts it, and what that one calls it, where another one does.
     pub(super) parent: Option<(SessionId, String)>,
+    /// A stored session may have that id already.
+    pub(super) is_reopened: bool,
 }
 
 impl SessionStore for LateStore {
     fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
         let id = self.id.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let parent = new.parent.or_else(|| self.parent.clone());
-        let new = NewSession { id: new.id.or(id), parent, ..new };
-        Box::pin(async move { self.store.get().await?.begin(new).await })
+        let parent = new.parent.clone().or_else(|| self.parent.clone());
+        Box::pin(async move {
+            let store = self.store.get().await?;
+            let is_taken = match id.clone().filter(|_| self.is_reopened) {
+                Some(id) => !matches!(
+                    store.facts(id).await,
+                    Err(StoreError { kind: StoreErrorKind::NotFound, .. })
+                ),
+                None => false,
+            };
+            let id = id.filter(|_| !is_taken);
+            store.begin(NewSession { id: new.id.clone().or(id), parent, ..new }).await
+        })
     }
 
     fn append(&self, new: NewEntry) -> Stored<'_, EntryId> {

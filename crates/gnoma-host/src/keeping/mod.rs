@@ -96,10 +96,15 @@ impl Kept {
     }
 
     /// What the engine gets. `continued`: the session of the store that goes on; `id`: what a new one is
-    /// called, where that is known.
-    pub fn keeping(&self, continued: Option<SessionId>, id: Option<SessionId>) -> Keeping {
+    /// called, unless it `is_reopened` and one of that id is stored already.
+    pub fn keeping(
+        &self,
+        continued: Option<SessionId>,
+        id: Option<SessionId>,
+        is_reopened: bool,
+    ) -> Keeping {
         let begun = self.begun();
-        let store = self.session_store(id).map(|store| (store, continued));
+        let store = self.session_store(id, is_reopened).map(|store| (store, continued));
         let (files, clock) = (self.files.clone(), self.clock.clone());
         Keeping {
             store,
@@ -112,9 +117,14 @@ impl Kept {
     }
 
     /// The store that has the session in hand. `id`: what the session that is begun first is called.
-    pub(crate) fn session_store(&self, id: Option<SessionId>) -> Option<Arc<dyn SessionStore>> {
+    pub(crate) fn session_store(
+        &self,
+        id: Option<SessionId>,
+        is_reopened: bool,
+    ) -> Option<Arc<dyn SessionStore>> {
         let store = self.store.clone()?;
-        Some(Arc::new(LateStore { store, id: id.into(), parent: self.parent.clone() }))
+        let parent = self.parent.clone();
+        Some(Arc::new(LateStore { store, id: id.into(), parent, is_reopened }))
     }
 
     /// Whether what is said is kept.

@@ -103,6 +103,9 @@ impl State {
         {
             self.layer = None;
             if is_open {
+                self.note(&format!(
+                    "`{argument}` is not listed; using it anyway. /{what} lists {what}s"
+                ));
                 let name = argument.to_owned();
                 return self
                     .perform(choice(protocol::Choice { name, ..protocol::Choice::default() }));

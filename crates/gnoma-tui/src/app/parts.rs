@@ -136,6 +136,8 @@ pub(super) struct Window {
     pub(super) mark: Option<&'static str>,
     /// What a screen reader was told last.
     pub(super) spoken: String,
+    /// The list that was read out last, by its title, while it is open.
+    pub(super) listed: String,
     /// Lines of a conversation that is over, not handed over yet.
     pub(super) leftover: Vec<Line>,
 }

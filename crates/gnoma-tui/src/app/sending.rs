@@ -41,10 +41,12 @@ impl State {
         if self.composer.draft().is_blank() {
             return self.release_queue();
         }
-        if self.answers_by_line() {
+        let is_one_line = self.composer.line_count() == 1;
+        let first = self.composer.first_line();
+        let is_order = is_one_line && (first.starts_with('!') || commands::is_command(first));
+        if !is_order && self.answers_by_line() {
             return;
         }
-        let is_one_line = self.composer.line_count() == 1;
         let first = self.composer.first_line();
         if is_one_line && let Some(line) = first.strip_prefix('!') {
             let line = line.trim().to_owned();

@@ -281,6 +281,10 @@ impl State {
     /// Enter would take.
     pub(super) fn speak(&mut self) {
         let width = self.size.width;
+        let listed = match &self.layer {
+            Some(Layer::Pick { list, .. }) => list.title().to_owned(),
+            _ => String::new(),
+        };
         let (spoken, lines) = match (&self.layer, self.questions.open.front()) {
             (None, None) => (String::new(), Vec::new()),
             (None, Some(question)) => {
@@ -295,16 +299,19 @@ impl State {
             }
             (Some(layer), _) => {
                 let text = spoken_layer(layer);
-                let mut lines =
-                    if self.window.spoken.is_empty() { read_out(layer) } else { Vec::new() };
+                // A list may come over a question or another list that was read out before.
+                let is_new = self.window.spoken.is_empty()
+                    || !listed.is_empty() && listed != self.window.listed;
+                let mut lines = if is_new { read_out(layer) } else { Vec::new() };
                 lines.push(Line::new(text.clone(), Style::default()));
                 (text, lines)
             }
         };
-        if spoken != self.window.spoken {
+        if spoken != self.window.spoken || listed != self.window.listed && !listed.is_empty() {
             self.window.spoken = spoken;
             self.say(lines);
         }
+        self.window.listed = listed;
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "compact",
     aliases: &[],
     arguments: "[show|edit|undo]",
-    about: "compact the conversation to free up context; other words say what matters",
+    about: "compact the conversation to free up context",
     run,
 };
 

@@ -30,16 +30,16 @@ pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) 
         return state.hint("Nothing to rewind to yet");
     }
     if !argument.is_empty() {
-        let meant = argument
-            .parse()
-            .ok()
-            .and_then(|turns: usize| points.into_iter().find(|point| point.turns == turns));
+        let Ok(wanted) = argument.parse::<usize>() else {
+            return state.hint("Write how many turns to undo, as in /rewind 2. /rewind lists them");
+        };
+        let meant = points.into_iter().find(|point| point.turns == wanted);
         return match meant {
             Some(RewindPoint { turns, prompt, .. }) => {
                 state.perform(LayerChoice::Rewind { turns, prompt });
             }
             None => {
-                state.hint(format!("There are not {argument} turns to undo. /rewind lists them"));
+                state.hint(format!("Cannot undo {wanted} turns. /rewind lists them"));
             }
         };
     }

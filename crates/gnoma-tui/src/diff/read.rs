@@ -8,12 +8,18 @@ use crate::{
 
 /// Numbers of lines above this are not believed.
 const MAX_NUMBER: usize = 9_999_999;
+/// What stands for the name of a file that there is not.
+const NO_FILE: &str = "/dev/null";
+const NEW: &str = " (new)";
+const DELETED: &str = " (deleted)";
+const NEW_EMPTY: &str = " (new, empty)";
+const DELETED_EMPTY: &str = " (deleted, empty)";
 
 /// A part of a diff.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DiffEntry {
-    /// A file begins.
-    File(String),
+    /// A file begins, and what became of the file as a whole.
+    File(String, &'static str),
     /// Lines between two hunks.
     Skipped,
     Row(Row),
@@ -63,7 +69,27 @@ pub(super) fn entries(diff: &str, max: usize) -> (Vec<DiffEntry>, usize) {
             break;
         }
     }
-    (without_blank_edges(entries), lines.count())
+    let left = lines.count();
+    say_empty(&mut entries, left == 0);
+    (without_blank_edges(entries), left)
+}
+
+/// Says of files that come or go without any line that they are empty. `is_whole`: the last entry is the
+/// diff's last.
+fn say_empty(entries: &mut [DiffEntry], is_whole: bool) {
+    for at in 0..entries.len() {
+        let is_bare = match entries.get(at + 1) {
+            Some(next) => matches!(next, DiffEntry::File(..)),
+            None => is_whole,
+        };
+        if is_bare && let DiffEntry::File(_, what) = &mut entries[at] {
+            *what = match *what {
+                NEW => NEW_EMPTY,
+                DELETED => DELETED_EMPTY,
+                other => other,
+            };
+        }
+    }
 }
 
 /// The entries without the empty lines that a hunk begins or ends with: they tell nothing.
@@ -80,7 +106,7 @@ fn inner(entries: impl Iterator<Item = DiffEntry>) -> Vec<DiffEntry> {
     let tells = |entry: &DiffEntry| {
         let is_blank = match entry {
             DiffEntry::Row(row) => row.side == Side::Same && row.text.trim().is_empty(),
-            DiffEntry::File(_) | DiffEntry::Skipped | DiffEntry::Note(_) => false,
+            DiffEntry::File(..) | DiffEntry::Skipped | DiffEntry::Note(_) => false,
         };
         let is_left_out = at_edge && is_blank;
         at_edge = is_left_out || !matches!(entry, DiffEntry::Row(_));
@@ -100,6 +126,8 @@ struct DiffReader {
     new_left: usize,
     /// A hunk of this file came already.
     in_file: bool,
+    /// The file's name before, where the next line has the one after.
+    before: String,
 }
 
 impl DiffReader {
@@ -111,10 +139,18 @@ impl DiffReader {
         let had_hunk = self.in_file;
         self.head(line);
         if let Some(name) = line.strip_prefix("+++ ") {
-            return Some(DiffEntry::File(file_name(name)));
+            let before = std::mem::take(&mut self.before);
+            return Some(match (before.as_str(), file_name(name)) {
+                (NO_FILE, name) => DiffEntry::File(name, NEW),
+                (_, name) if name == NO_FILE => DiffEntry::File(before, DELETED),
+                (_, name) => DiffEntry::File(name, ""),
+            });
         }
         if line.starts_with("@@ ") {
             return had_hunk.then_some(DiffEntry::Skipped);
+        }
+        if let Some(name) = line.strip_prefix("--- ") {
+            self.before = file_name(name.strip_prefix("a/").unwrap_or(name));
         }
         let is_head = ["--- ", "diff ", "index "].iter().any(|head| line.starts_with(head));
         (!is_head && !line.is_empty()).then(|| DiffEntry::Note(shown(line)))

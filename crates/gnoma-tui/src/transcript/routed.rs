@@ -90,7 +90,7 @@ impl Transcript {
         if retracted {
             let beginning = self.retract();
             let what = beginning.map_or_else(String::new, |beginning| format!(" (“{beginning}”)"));
-            let text = format!("{error}; the broken answer{what} counts no more, {next}");
+            let text = format!("{error}; discarded the broken answer{what}, {next}");
             return self.words(self.marked("✗ ", &text), Style::of(Ink::Warning));
         }
         let text = format!("{error}; {next}");

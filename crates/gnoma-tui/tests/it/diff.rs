@@ -44,6 +44,23 @@ fn drawn(diff: &str, width: usize, max: usize) -> String {
 }
 
 #[test]
+fn files_that_come_and_go_are_named_even_when_they_are_empty() {
+    let diff = "--- /dev/null\n+++ b/empty.txt\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+one\n\
+                --- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-two\n--- a/none.txt\n+++ /dev/null\n";
+    let lines = diff::named(diff, 60, 40);
+    let plain: Vec<String> = lines.iter().map(|line| line.plain().trim_end().to_owned()).collect();
+    let expected = [
+        "empty.txt (new, empty)",
+        "new.txt (new)",
+        "1 +one",
+        "old.txt (deleted)",
+        "1 -two",
+        "none.txt (deleted, empty)",
+    ];
+    assert_eq!(plain, expected);
+}
+
+#[test]
 fn changes_with_numbers_and_marks() {
     insta::assert_snapshot!(drawn(DIFF, 60, 40), @r#"
      98  fn sum() {

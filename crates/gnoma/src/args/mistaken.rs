@@ -26,8 +26,8 @@ const RESERVED: &[(&[&str], &str)] = &[
             "login", "logout", "signin", "auth", "account", "whoami", "apikey", "api-key", "key",
             "keys", "token",
         ],
-        "gnoma has no account: it uses the key of a provider. `gnoma providers add` sets one up, \
-         `gnoma providers` lists them",
+        "You need no account, only the API key of a provider. `gnoma providers add` \
+         sets one up, `gnoma providers` lists them",
     ),
     (
         &["setup", "onboard", "onboarding", "configure", "connect"],
@@ -35,7 +35,7 @@ const RESERVED: &[(&[&str], &str)] = &[
     ),
     (
         &["init", "new"],
-        "gnoma works in any folder as it is. `gnoma config init` writes a configuration file; instructions \
+        "gnoma works in any folder without setup. `gnoma config init` writes a configuration file; instructions \
          for models go into AGENTS.md, and `gnoma \"write an AGENTS.md for this project\"` makes one",
     ),
     (&["plugins"], "`gnoma plugin list` lists plugins, `gnoma plugin install` installs one"),
@@ -64,9 +64,9 @@ const RESERVED: &[(&[&str], &str)] = &[
     ),
     (
         &["exec", "run", "ask", "prompt"],
-        "no such word is needed: `gnoma \"what you want\"` asks once and leaves",
+        "You do not need one: `gnoma \"what you want\"` answers and exits",
     ),
-    (&["undo", "revert", "restore"], "`gnoma rewind` takes the last turn back"),
+    (&["undo", "revert", "restore"], "`gnoma rewind` undoes the last turn"),
     (&["diff"], "`gnoma changes --diff` shows what the last turn changed"),
     (
         &["fork", "rename", "export", "delete", "search", "repair"],
@@ -74,24 +74,25 @@ const RESERVED: &[(&[&str], &str)] = &[
     ),
     (
         &["cost", "costs", "usage", "stats", "billing", "budget", "limits", "quota"],
-        "`gnoma router stats` says what was spent, `gnoma router pools` where limits stand",
+        "`gnoma router stats` shows what was spent, `gnoma router pools` how much of each limit is left",
     ),
     (
         &["status", "info", "check", "health", "debug", "diagnose", "ping"],
-        "`gnoma doctor` says what holds on this machine, `gnoma providers` who answers, `gnoma ps` what runs",
+        "`gnoma doctor` checks this machine, `gnoma providers` shows which providers respond, `gnoma ps` lists \
+         sessions in the server",
     ),
-    (&["server", "daemon"], "`gnoma serve` keeps sessions in a server"),
+    (&["server", "daemon"], "`gnoma serve` runs sessions in a server"),
     (
         &["permission", "permissions", "allow", "deny"],
-        "`--permission MODE` chooses how much is asked; see `gnoma --help`",
+        "`--permission MODE` chooses what needs approval; see `gnoma --help`",
     ),
     (
         &["upgrade", "install", "uninstall", "self-update"],
         "`gnoma update` says how this installation is updated and removed",
     ),
-    (&["quit", "exit", "stop", "kill"], "nothing is running here: gnoma ends after each prompt"),
+    (&["quit", "exit", "stop", "kill"], "Nothing is running: gnoma exits after each prompt"),
     (&["completion", "autocomplete"], "`gnoma completions SHELL` prints a completion script"),
-    (&["feedback", "bug", "issue"], "`gnoma doctor` prints what a report of a defect should hold"),
+    (&["feedback", "bug", "issue"], "`gnoma doctor` prints what to put in a bug report"),
 ];
 
 /// Commands of the conversation that people type at the shell as well.
@@ -211,7 +212,7 @@ fn reserved(first: &str, rest: &[String]) -> Option<String> {
         [] => true,
         [second, more @ ..] => follows(&word, second, more),
     };
-    is_command.then(|| format!("there is no command `{first}`: {instead}"))
+    is_command.then(|| format!("there is no command `{first}`. {instead}"))
 }
 
 /// Whether a word after a reserved one makes a command of both, and not the beginning of a sentence.
@@ -256,11 +257,11 @@ fn named(first: &str, rest: &[String], cwd: &Path) -> Option<String> {
     let provider = |name: &str| KNOWN.iter().any(|known| known.name == name);
     if provider(first) {
         return Some(format!(
-            "`{first}` is a provider: `gnoma --provider {first}` asks it, `gnoma providers add {first}` sets it up"
+            "`{first}` is a provider: `gnoma --provider {first}` uses it, `gnoma providers add {first}` sets it up"
         ));
     }
     if first.split_once('/').is_some_and(|(name, model)| provider(name) && !model.is_empty()) {
-        return Some(format!("`{first}` is a model: `gnoma --model {first}` asks it"));
+        return Some(format!("`{first}` is a model: `gnoma --model {first}` uses it"));
     }
     if !first.contains(['/', '.']) {
         return None;

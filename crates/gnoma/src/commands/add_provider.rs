@@ -70,7 +70,10 @@ fn described(
             asked(terminal, &format!("Provider ({}, or a name of your choice): ", names()))?
         }
         (None, None) => {
-            let text = format!("which provider? `gnoma providers add NAME`; known are {}", names());
+            let text = format!(
+                "no provider given; name one, as in `gnoma providers add mistral`. Known providers: {}",
+                names()
+            );
             return Err(HostError::usage(text).into());
         }
     };

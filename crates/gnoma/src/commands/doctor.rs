@@ -37,9 +37,10 @@ pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> 
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
     let sound = sandbox(guard.sandbox.mode, &mut text);
     if let Some(trials) = trials {
-        let why =
-            trials.hindrance().map(|why| format!("not here, so commands are asked for: {why}"));
-        let note = "commands that may change something run first where nothing comes of it";
+        let why = trials
+            .hindrance()
+            .map(|why| format!("not available here, so such commands need approval: {why}"));
+        let note = "commands that may change files run in a separate layer first, and their changes are kept or discarded";
         line(&mut text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
     }
     added(&project, &mut text);
@@ -70,7 +71,7 @@ fn sandbox(mode: Sandbox, text: &mut String) -> bool {
         line(text, part.holds, part.name, &part.note);
     }
     let (held, note) = unasked(support.strength);
-    line(text, held, "what runs unasked", note);
+    line(text, held, "commands that only read", note);
     match (mode, support.strength) {
         (Sandbox::Required, Strength::Partial | Strength::None) => {
             text.push_str("  `sandbox.mode` is `required`: no command will run here\n");
@@ -89,17 +90,17 @@ fn unasked(strength: Strength) -> (bool, &'static str) {
     match strength {
         Strength::Full => (
             true,
-            "sees the workspace, programs and tool chains, opens no secret file, changes nothing that \
-             lasts, reaches no network",
+            "see the workspace, programs and tool chains; open no secret file, change nothing that lasts, \
+             reach no network",
         ),
         Strength::Partial => (
             false,
-            "is held in part: what is missing above it can do where the judgement of a command is wrong; \
-             `sandbox.mode = \"required\"` runs nothing then",
+            "are only partly contained: one that is misjudged can do what is missing above; \
+             `sandbox.mode = \"required\"` refuses to run commands here",
         ),
         Strength::None => (
             false,
-            "is held by nothing but the judgement of each command; `--permission default` asks before all",
+            "are not contained, only judged one by one; `--permission default` asks before every command",
         ),
     }
 }
@@ -125,8 +126,7 @@ fn idle(unbuilt: &[String], text: &mut String) {
 }
 
 fn privacy(is_incognito: bool, text: &mut String) {
-    let said =
-        if is_incognito { "incognito: nothing of what is said or done is kept" } else { "normal" };
+    let said = if is_incognito { "incognito: nothing is saved" } else { "normal" };
     let _infallible = writeln!(text, "\nprivacy: {said}");
 }
 
@@ -136,7 +136,7 @@ fn kept(settings: &KeepingSettings, environment: &Environment, cwd: &Path, text:
         return;
     }
     let places = Places::of(settings, environment, cwd);
-    text.push_str("\nkept\n");
+    text.push_str("\nsaved\n");
     let sessions = if settings.session.keep {
         places.database().display().to_string()
     } else {
@@ -156,7 +156,7 @@ fn folders(environment: &Environment, cwd: &Path, text: &mut String) {
     let (config, state) = (environment.config_dir(), environment.state_dir());
     text.push_str("\nfolders\n");
     for (name, folder) in [("workspace", cwd), ("configuration", &*config), ("state", &*state)] {
-        let missing = if folder.exists() { "" } else { " (not there yet)" };
+        let missing = if folder.exists() { "" } else { " (not created yet)" };
         line(text, true, name, &format!("{}{missing}", folder.display()));
     }
 }

@@ -35,7 +35,7 @@ pub(super) async fn run(
     };
     let session = how.which.session.clone();
     let overwrite = terminal::open(around).is_none();
-    let mut how = Rewind { session, to, part, dry_run: how.dry_run, overwrite };
+    let mut how = Rewind { session, to, part, dry_run: how.dry_run, overwrite, in_session: false };
     let mut outcome = rewind::rewind(&project, &how).await?;
     if let Outcome::Conflict(paths) = &outcome {
         if !may_overwrite(paths, around) {

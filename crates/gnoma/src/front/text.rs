@@ -107,7 +107,7 @@ impl Text {
             report::say("The partial answer is shown above and kept.");
         }
         if self.is_kept && (kept_partial || is_transient) {
-            report::say("To go on from here: gnoma --continue \"go on\"");
+            report::say("To continue: gnoma --continue \"go on\"");
         }
     }
 
@@ -366,7 +366,7 @@ impl View for Text {
 fn line(event: &Event) -> Option<String> {
     Some(match event {
         Event::Retrying { error, attempt, wait_ms, retracted } => {
-            let rest = if *retracted { "; what it wrote above counts no more" } else { "" };
+            let rest = if *retracted { "; discarded what it wrote above" } else { "" };
             let wait = wait_ms.div_ceil(1000);
             format!("{error}{rest}; attempt {attempt} in {wait} s")
         }

@@ -229,7 +229,7 @@ async fn the_only_arm_is_asked_again_when_its_answer_breaks() {
         run.out.starts_with("half an ") && run.out.ends_with("\nthe whole answer\n"),
         "{run:?}"
     );
-    assert!(run.err.contains("counts no more; attempt 2 in "), "{}", run.err);
+    assert!(run.err.contains("discarded what it wrote above; attempt 2 in "), "{}", run.err);
     assert_eq!(world.server.requests().len(), 2);
 }
 

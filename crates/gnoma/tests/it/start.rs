@@ -136,10 +136,12 @@ async fn a_home_that_cannot_be_used_is_named() {
     assert!(run.err.starts_with(&told) && run.err.contains("Set HOME"), "{run:?}");
 }
 
+/// Code 5 stands in `routing`, those of signals in `life` and `tui`.
 #[tokio::test]
 async fn the_exit_code_says_how_it_ended() {
     let refused = |status| Reply::json(status, r#"{"error":{"message":"no"}}"#);
     let shell = || calls("bash", r#"{"command":"touch x"}"#);
+    let prose = (0..9).map(|_| says("no JSON")).collect();
     let cases: Vec<(Vec<Reply>, &[&str], i32)> = vec![
         (vec![says("done")], &["hi"], 0),
         (vec![refused(400)], &["hi"], 1),
@@ -148,6 +150,7 @@ async fn the_exit_code_says_how_it_ended() {
         (vec![shell(), says("I could not.")], &["hi"], 4),
         (vec![shell(), says("never")], &["--permission", "bypass", "--max-turns", "1", "hi"], 6),
         (vec![refused(402)], &["hi"], 7),
+        (prose, &["--json-schema", r#"{"type":"object"}"#, "hi"], 8),
     ];
     for (replies, line, code) in cases {
         let world = World::new(replies);
@@ -187,7 +190,7 @@ async fn a_provider_that_does_not_answer_is_not_added() {
     let world = World::new([]);
     let before = std::fs::read(world.home.path().join(".config/gnoma/config.toml")).unwrap();
     let cases: [(&[&str], i32, &str); 5] = [
-        (&["providers", "add"], 2, "known are"),
+        (&["providers", "add"], 2, "Known providers: mistral"),
         (&["providers", "add", "mistral"], 2, "--key-command"),
         (&["providers", "add", "azure", "--key-env", "K"], 2, "--address https://"),
         (&["providers", "add", "x", "--address", "http://127.0.0.1:9/v1"], 1, "--untested"),

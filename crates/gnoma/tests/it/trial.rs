@@ -328,7 +328,10 @@ async fn where_nothing_can_be_tried_it_is_asked_and_doctor_says_why() {
         let script = script(&world);
         let Some(doctor) = unfit(&world, &script, &["doctor"]) else { return };
         let line = doctor.lines().find(|line| line.contains("trials:")).unwrap_or(&doctor);
-        assert!(line.contains("✗ trials: not here, so commands are asked for"), "{doctor}");
+        assert!(
+            line.contains("✗ trials: not available here, so such commands need approval"),
+            "{doctor}"
+        );
         assert!(line.contains(why), "{why}: {line}");
         world.write("commands", "sh ./script.sh\n");
         let script = script.replace("mkdir sub &&", "");

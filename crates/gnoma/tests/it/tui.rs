@@ -18,6 +18,7 @@ use rustix::{
 
 use crate::support::{World, calls, exists, says};
 
+mod back;
 mod edges;
 mod elfs;
 mod first_start;

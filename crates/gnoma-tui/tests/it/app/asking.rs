@@ -193,7 +193,7 @@ fn modes_are_cycled_and_the_dangerous_one_is_confirmed_once() {
     scene.send("/perm bypass");
     assert_eq!(scene.told(), [Request::SetMode { mode: PermissionMode::Bypass }]);
     scene.send("/permission sometimes");
-    assert!(scene.live().contains("no permission mode"));
+    assert!(scene.live().contains("unknown permission mode"));
 }
 
 #[test]

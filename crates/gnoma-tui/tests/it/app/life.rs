@@ -186,6 +186,20 @@ fn lists_are_read_out_and_chosen_from_by_name() {
 }
 
 #[test]
+fn a_list_beside_an_open_question_is_read_out_with_its_numbers() {
+    let mut scene = Scene::with(|options| options.accessible = true);
+    scene.running("go").asks("c1", "rm -rf build").look();
+    scene.finished.clear();
+    scene.send("/theme").look();
+    let said = scene.said();
+    assert!(!said.contains("Sent to the model"), "{said}");
+    assert!(said.contains("  1 ") && said.contains("  2 "), "{said}");
+    assert_eq!(said.matches("1 of ").count(), 1, "{said}");
+    scene.send("q").look();
+    assert!(scene.said().contains("rm -rf build"), "the question is read again");
+}
+
+#[test]
 fn where_nothing_is_redrawn_what_waits_is_said_and_kept_apart() {
     let mut scene = Scene::with(|options| {
         options.accessible = true;

@@ -87,10 +87,12 @@ fn over(names: &[String], row: &Row, origin: Origin, sources: &Sources) -> Vec<S
         let how = match row.guard {
             Guard::Open => "",
             Guard::Trusted => " (after `gnoma trust`)",
-            Guard::NotLooser | Guard::NeverMore => " (to less; to more after `gnoma trust`)",
-            Guard::OnlyDeny => " (to deny; to allow after `gnoma trust`)",
+            Guard::NotLooser | Guard::NeverMore => {
+                " (can lower it; to raise it, run `gnoma trust`)"
+            }
+            Guard::OnlyDeny => " (can deny; to allow, run `gnoma trust`)",
         };
-        let how = if matches!(row.guard, Guard::NeverMore) { " (only to less)" } else { how };
+        let how = if matches!(row.guard, Guard::NeverMore) { " (can only lower it)" } else { how };
         all.push(format!("{file}{how}"));
     }
     if origin < Origin::Environment {

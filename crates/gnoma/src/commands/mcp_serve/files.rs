@@ -103,7 +103,7 @@ impl FileTools {
         let store = continued.as_ref().map(|(taken, _)| Arc::clone(&taken.past.store));
         let kept = Kept::start(&self.project, store);
         let id = continued.as_ref().map(|(taken, _)| taken.id.clone());
-        options.keeping = kept.keeping(id.clone(), None);
+        options.keeping = kept.keeping(id.clone(), None, false);
         let (history, calls) = continued.map_or_else(Default::default, |(it, n)| (it.history, n));
         options.history = history;
         turn(options, &prompt).await;

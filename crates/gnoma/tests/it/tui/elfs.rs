@@ -23,7 +23,8 @@ fn model(request: &Request) -> Reply {
         (false, false) => says("Well."),
         (true, false) if text(last) == "make it" => {
             let write = calls("fs_write", r#"{"path":"made.txt","content":"x"}"#);
-            write.after(Duration::from_secs(4))
+            // Until somebody looks, also where the machine is busy.
+            write.after(Duration::from_secs(8))
         }
         (true, true) => says("Made it.").after(Duration::from_millis(1_500)),
         (true, false) => says(&format!("You said: {}.", text(last))).after(Duration::from_secs(1)),

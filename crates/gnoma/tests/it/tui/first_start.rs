@@ -99,7 +99,11 @@ async fn another_server_is_set_up_through_a_wrong_scheme_and_a_wrong_key() {
     person.types("hello\r");
     person.waits_for("Hello from the server.");
     assert!(!person.printed().contains("made-up"), "no key is ever shown");
-    person.leaves();
+    let (_, seen) = person.leaves();
+    let id = seen.split("gnoma --resume ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let run = world.run(&["--resume", id.unwrap(), "and again"]).await;
+    assert_eq!(run.code, Some(0), "the id on the screen is the stored one: {run:?}\n{seen}");
+    assert_eq!(world.last_request()[0].1, "hello");
     let path = world.home.path().join(".config/gnoma/config.toml");
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.contains(RIGHT) && text.contains("default = \"local\""), "{text}");

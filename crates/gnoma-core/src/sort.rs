@@ -59,12 +59,12 @@ mod tests {
     proptest! {
         #[test]
         fn it_sorts_as_the_standard_library_does(items: Vec<(u8, u32)>) {
-            let (mut ours, mut theirs) = (items.clone(), items.clone());
+            let (mut ours, mut theirs) = (items.clone(), items);
             by_key(&mut ours, |item| item.0);
             theirs.sort_by_key(|item| item.0);
             prop_assert_eq!(&ours, &theirs);
             by(&mut ours, |a, b| b.1.cmp(&a.1));
-            theirs.sort_by(|a, b| b.1.cmp(&a.1));
+            theirs.sort_by_key(|item| std::cmp::Reverse(item.1));
             prop_assert_eq!(ours, theirs);
         }
     }

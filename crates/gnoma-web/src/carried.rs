@@ -72,6 +72,7 @@ fn is_carried(request: &Request) -> Result<(), RequestError> {
         | Request::Answer { .. }
         | Request::Cancel
         | Request::CancelElf { .. }
+        | Request::WatchElf { .. }
         | Request::Close
         | Request::SetThinking { .. }
         | Request::Pin { .. }
@@ -80,6 +81,7 @@ fn is_carried(request: &Request) -> Result<(), RequestError> {
         | Request::EditSummary { .. }
         | Request::UndoCompaction
         | Request::Rewind { .. }
+        | Request::RewindElf { .. }
         | Request::Redo
         | Request::Points
         | Request::Changes
@@ -185,8 +187,8 @@ mod tests {
         };
     }
     kinds!(Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
-        CancelElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind Redo
-        Points Changes Export Fork Rename Search Stored History Output Models Providers Profiles Switch TryProvider
+        CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind
+        RewindElf Redo Points Changes Export Fork Rename Search Stored History Output Models Providers Profiles Switch TryProvider
         AddProvider Settings SetSetting Usage Explain);
 
     /// Requests that are carried, by name and fields.
@@ -205,6 +207,8 @@ mod tests {
         ("answer", r#"{"call":"c","answer":"allow"}"#),
         ("cancel", ""),
         ("cancel_elf", r#"{"name":"ada"}"#),
+        ("watch_elf", r#"{"name":"ada"}"#),
+        ("rewind_elf", r#"{"name":"ada"}"#),
         ("close", ""),
         ("set_mode", r#"{"mode":"accept_edits"}"#),
         ("set_thinking", r#"{"thinking":null}"#),

@@ -1,6 +1,6 @@
 //! A host that takes nothing for a while: what the client said is not lost.
 
-use gnoma_acp::{Agent, AgentOptions};
+use gnoma_acp::{Agent, AgentMessage, AgentOptions};
 use gnoma_core::{
     CallId, Event, RawJson, ToolCall,
     lines::Line,
@@ -54,7 +54,7 @@ impl Editor {
             let session = session.clone();
             view.apply(&Envelope { session, epoch: Epoch(7), parent: None, seq, at_ms: 1, event });
         }
-        editor.agent.message(ServerMessage::Snapshot(Box::new(view)));
+        editor.agent.hear(AgentMessage::Told(ServerMessage::Snapshot(Box::new(view))));
         editor
     }
 
@@ -64,7 +64,7 @@ impl Editor {
     }
 
     fn replies(&mut self, id: RequestId, result: Result<Reply, RequestError>) {
-        self.agent.message(ServerMessage::Reply { id, result });
+        self.agent.hear(AgentMessage::Told(ServerMessage::Reply { id, result }));
     }
 
     /// What the host takes next.
@@ -139,7 +139,7 @@ fn a_question_whose_answer_was_not_taken_is_put_again() {
     let event = Event::PermissionDecided { call, allowed: true, reason: String::new() };
     let (session, epoch) = (SessionId::new("s"), Epoch(7));
     let decided = Envelope { session, epoch, parent: None, seq: 4, at_ms: 2, event };
-    editor.agent.message(ServerMessage::Event(decided.into()));
+    editor.agent.hear(AgentMessage::Told(ServerMessage::Event(decided.into())));
     editor.replies(id, Err(busy()));
     assert!(editor.told().iter().all(|it| it["method"] != "session/request_permission"));
 }

@@ -288,6 +288,7 @@ mod tests {
             point: point.kind(),
             event: event.to_owned(),
             matcher: Matcher::All,
+            kind: HookKind::Command,
             command: "h".to_owned(),
             timeout: Duration::from_secs(1),
             contract: HookContract::Claude,

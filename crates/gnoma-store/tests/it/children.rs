@@ -28,10 +28,14 @@ fn they_are_listed_with_the_one_that_started_them_and_nowhere_else() {
     let ids = |facts: Vec<gnoma_core::store::SessionFacts>| {
         facts.into_iter().map(|facts| facts.id).collect::<Vec<_>>()
     };
-    assert_eq!(ids(wait(store.list(9)).unwrap()), [top.clone()]);
-    assert_eq!(ids(wait(store.list(1)).unwrap()), [top.clone()], "and is not the newest");
-    assert_eq!(ids(wait(store.children(top.clone())).unwrap()), [one.clone(), two]);
-    assert_eq!(ids(wait(store.children(one.clone())).unwrap()), [below.clone()]);
+    assert_eq!(ids(wait(store.list(9)).unwrap()), std::slice::from_ref(&top));
+    assert_eq!(
+        ids(wait(store.list(1)).unwrap()),
+        std::slice::from_ref(&top),
+        "and is not the newest"
+    );
+    assert_eq!(ids(wait(store.children(top)).unwrap()), [one.clone(), two]);
+    assert_eq!(ids(wait(store.children(one.clone())).unwrap()), std::slice::from_ref(&below));
     let child = wait(store.facts(below)).unwrap().child.unwrap();
     assert_eq!((child.parent, child.name.as_str(), child.is_open), (one, "below", true));
     let nobody = Some((SessionId::new("20240101-000000-abcdef"), String::new()));
@@ -60,7 +64,7 @@ fn those_that_were_cut_off_are_told_once_and_those_that_ended_are_not() {
     let store = open(home.path());
     let report = wait(store.hold(top.clone(), 4)).unwrap();
     let names: Vec<_> = report.cut_off.iter().map(|facts| facts.id.clone()).collect();
-    assert_eq!(names, [cut.clone()]);
+    assert_eq!(names, std::slice::from_ref(&cut));
     let told = last_words(&store, &top);
     assert!(told.starts_with("[system] gnoma ended while these elfs"), "{told}");
     let line =
@@ -84,12 +88,12 @@ fn they_go_with_the_one_that_started_them() {
     let (old, new) = (begin(&store, 1), begin(&store, 2));
     let child = started(&store, &old, "child");
     let below = started(&store, &child, "below");
-    append(&store, &below, says(&"long ".repeat(2_000)));
+    append(&store, &below, says("long ".repeat(2_000)));
     for session in [&old, &new] {
         append(&store, session, says("short"));
     }
     let retention = Retention { max_bytes: Some(5_000), ..Retention::default() };
-    assert_eq!(wait(store.prune(retention, 9)).unwrap().forgotten, [old.clone()]);
+    assert_eq!(wait(store.prune(retention, 9)).unwrap().forgotten, std::slice::from_ref(&old));
     for gone in [old, child, below] {
         assert_eq!(wait(store.facts(gone)).unwrap_err().kind, StoreErrorKind::NotFound);
     }

@@ -134,6 +134,9 @@ fn secrets_of_the_workspace_are_seen_and_not_opened() {
     assert_eq!(listed, ".env\nmain\n0 character special file\ncode\n");
     drop(cell);
     let Some(cell) = Cell::for_reading_elsewhere() else { return };
+    if cell.workspace.starts_with("/tmp") {
+        return; // What is built lies among temporary files, too.
+    }
     let (cell, listed) = with_secrets(cell);
     assert_eq!(listed, ".env\nmain\n11 regular file\ncode\n");
     if has("git") {

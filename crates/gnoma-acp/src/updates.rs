@@ -1,5 +1,7 @@
 //! What happens in a session, as updates of the protocol. A fold: events in, updates out.
 
+use std::hash::{BuildHasher as _, RandomState};
+
 use gnoma_core::{
     Content, Event, Message, ModelRef, Role,
     plan::{PlanStep, StepStatus},
@@ -20,6 +22,8 @@ pub(crate) struct Translator {
     client: ClientCapabilities,
     /// Number of the message that chunks belong to.
     message: u64,
+    /// Stands before the numbers of messages, so that a session that is opened again repeats none.
+    opening: u64,
     /// Something of the message under way was shown.
     has_text: bool,
     compactions: u64,
@@ -29,7 +33,13 @@ pub(crate) struct Translator {
 
 impl Translator {
     pub(crate) fn new(client: ClientCapabilities) -> Self {
-        Self { client, ..Self::default() }
+        // What a map is seeded with: random, and taken from no clock.
+        let opening = RandomState::new().hash_one(());
+        Self { client, opening, ..Self::default() }
+    }
+
+    fn message_id(&self) -> String {
+        format!("{:016x}-{}", self.opening, self.message)
     }
 
     /// The folder that relative paths start from.
@@ -100,7 +110,7 @@ impl Translator {
                 Content::Text(text) => out.push(self.chunk("user_message_chunk", &text.text)),
                 Content::Image(image) => out.push(json!({
                     "sessionUpdate": "user_message_chunk",
-                    "messageId": self.message.to_string(),
+                    "messageId": self.message_id(),
                     "content": { "type": "image", "mimeType": image.mime, "data": &*image.base64 },
                 })),
                 Content::Thinking(_)
@@ -158,7 +168,7 @@ impl Translator {
     fn chunk(&self, kind: &str, text: &str) -> Value {
         json!({
             "sessionUpdate": kind,
-            "messageId": self.message.to_string(),
+            "messageId": self.message_id(),
             "content": { "type": "text", "text": text },
         })
     }
@@ -285,6 +295,12 @@ mod tests {
         );
         assert_eq!(out[0]["messageId"], out[1]["messageId"]);
         assert_eq!(out[5]["status"], "completed");
+    }
+
+    #[test]
+    fn a_session_that_is_opened_again_repeats_no_message_id() {
+        let opened = || Translator::new(ClientCapabilities::default()).message_id();
+        assert_ne!(opened(), opened());
     }
 
     #[test]

@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use gnoma_core::{
-    CallId, Event, ToolCall, cut,
-    Usage,
+    CallId, Event, ToolCall, Usage, cut,
     tool::{ChildState, ChildStatus},
 };
 use serde_json::Value;

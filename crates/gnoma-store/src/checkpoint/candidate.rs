@@ -4,12 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::{
-    error::Error,
-    lock,
-    made::Made,
-    merge::Sides,
-    snapshot_id::SnapshotId,
-    workspace::Workspace,
+    error::Error, lock, made::Made, merge::Sides, snapshot_id::SnapshotId, workspace::Workspace,
 };
 
 /// What a merge would make of the files.

@@ -2,13 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{
-    compare::compare,
-    error::Error,
-    hash::Hash,
-    objects::Objects,
-    tree::Item,
-};
+use super::{compare::compare, error::Error, hash::Hash, objects::Objects, tree::Item};
 
 /// New files that a file which is gone is held against, where none has its very contents.
 const MAX_COMPARED: usize = 200;

@@ -11,7 +11,9 @@ use std::{
 };
 
 use gnoma_core::merge::merged;
-use gnoma_store::checkpoint::{Candidate, Conflict, Merge, MergeClash, SnapshotId, Vault, Without, Workspace};
+use gnoma_store::checkpoint::{
+    Candidate, Conflict, Merge, MergeClash, SnapshotId, Vault, Without, Workspace,
+};
 
 use crate::checkpoint_support::{Dice, look, look_at_git, often, shell, vault};
 
@@ -179,8 +181,7 @@ fn a_copy_is_brought_up_to_the_workspace_and_lands_only_on_what_it_was_brought_u
     place.put("a", "1\n");
     place.put("b", "1\n");
     let mut copy = place.copy("copy");
-    let look_at =
-        |copy: &Copied| place.work.candidate(&copy.base, &copy.work, &copy.name).unwrap();
+    let look_at = |copy: &Copied| place.work.candidate(&copy.base, &copy.work, &copy.name).unwrap();
     assert_eq!(look_at(&copy), Candidate::Nothing);
     copy.put("a", "2\n");
     assert_eq!(look_at(&copy), Candidate::Same);
@@ -193,7 +194,10 @@ fn a_copy_is_brought_up_to_the_workspace_and_lands_only_on_what_it_was_brought_u
     let Candidate::BroughtUp(base) = look_at(&copy) else { panic!("nothing was brought up") };
     copy.base = base;
     let in_copy = |name: &str| fs::read_to_string(copy.root.join(name)).unwrap();
-    assert_eq!((in_copy("a"), in_copy("b"), in_copy("c")), ("2\n".into(), "2\n".into(), "new\n".into()));
+    assert_eq!(
+        (in_copy("a"), in_copy("b"), in_copy("c")),
+        ("2\n".into(), "2\n".into(), "new\n".into())
+    );
     assert_eq!(place.read("a"), "1\n", "nothing has landed");
     assert_eq!(look_at(&copy), Candidate::Same);
     let (_, paths) = landed(place.work.merge_checked(&copy.base, &copy.work, "copy").unwrap());
@@ -202,7 +206,10 @@ fn a_copy_is_brought_up_to_the_workspace_and_lands_only_on_what_it_was_brought_u
     place.put("a", "here\n");
     copy.put("a", "there\n");
     assert_eq!(look_at(&copy), Candidate::Conflict);
-    assert_eq!((place.read("a"), fs::read_to_string(copy.root.join("a")).unwrap()), ("here\n".into(), "there\n".into()));
+    assert_eq!(
+        (place.read("a"), fs::read_to_string(copy.root.join("a")).unwrap()),
+        ("here\n".into(), "there\n".into())
+    );
 }
 
 #[test]
@@ -242,7 +249,10 @@ fn what_was_renamed_on_one_side_and_changed_on_the_other_is_one_file() {
         ("odd", MergeClash::RenamedHere),
     ];
     assert_eq!(told, expected);
-    assert_eq!(conflicts[0].text, "in the project it is now `ours`\nin the copy it is now `theirs`\n");
+    assert_eq!(
+        conflicts[0].text,
+        "in the project it is now `ours`\nin the copy it is now `theirs`\n"
+    );
     assert!(conflicts[2].text.starts_with("in the project it is now `odd2`\n"), "{conflicts:?}");
 }
 

@@ -38,7 +38,7 @@ pub use crate::{
     keeping::{Keeping, Unkept},
     rights::Rights,
     routing::Routes,
-    session::{Handle, Options, Session, ToolUpdates},
+    session::{Handle, Options, Prover, Session, ToolUpdates},
     shape::Shape,
     turn::Limits,
 };

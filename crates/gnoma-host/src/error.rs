@@ -117,4 +117,11 @@ macro_rules! failures {
     )+};
 }
 
-failures!(StoreError, gnoma_store::checkpoint::Error, std::io::Error, serde_json::Error);
+failures!(StoreError, std::io::Error, serde_json::Error);
+
+impl From<gnoma_store::checkpoint::Error> for HostError {
+    fn from(error: gnoma_store::checkpoint::Error) -> Self {
+        // It names its source itself.
+        Self::failure(error.to_string())
+    }
+}

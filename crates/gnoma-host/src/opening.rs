@@ -267,7 +267,7 @@ impl Making {
             added: KnownAdditions::clone(&self.added),
             servers: Arc::clone(&self.servers),
             kept: Mutex::new(Some(kept)),
-            copy: Mutex::default(),
+            copy: Arc::default(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::{
     extensions, facts, first_start,
     isolation::Isolated,
     keeping::{Begun, Kept},
-    live::{Change, Changed, ChildOpening, Opened, Prepared, Services},
+    live::{Change, Changed, ChildOpening, Landing, Opened, Prepared, Services},
     mcp,
     off_loop::off_loop,
     past::Past,
@@ -63,7 +63,7 @@ pub(crate) struct ProjectServices {
     pub(crate) servers: mcp::KnownServers,
     pub(crate) kept: Mutex<Option<Kept>>,
     /// The copy that the session works in.
-    pub(crate) copy: Mutex<Option<Isolated>>,
+    pub(crate) copy: Arc<Mutex<Option<Isolated>>>,
 }
 
 impl Services for ProjectServices {
@@ -111,6 +111,28 @@ impl Services for ProjectServices {
             let prepared =
                 move || async move { prepared_child(&parent, stored, &routes, wanted, copy).await };
             Ok(off_loop(prepared).await?)
+        })
+    }
+
+    fn merge_next(&self) -> BoxFuture<'static, ()> {
+        let place = Arc::clone(&self.copy);
+        Box::pin(async move {
+            let hold = || place.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(keeper) = hold().as_ref().and_then(Isolated::waits_to_merge) else { return };
+            let next = keeper.merging().await;
+            if let Some(copy) = hold().as_mut() {
+                copy.merges_next(next);
+            }
+        })
+    }
+
+    fn bring_up(&self) -> BoxFuture<'static, Option<Result<Landing, String>>> {
+        let place = Arc::clone(&self.copy);
+        Box::pin(async move {
+            let mut copy = place.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+            let brought = copy.bring_up().await;
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
+            Some(brought)
         })
     }
 
@@ -205,7 +227,7 @@ async fn prepared_child(
         added: KnownAdditions::default(),
         servers: mcp::KnownServers::default(),
         kept: Mutex::new(Some(kept)),
-        copy: Mutex::new(copy),
+        copy: Arc::new(Mutex::new(copy)),
     };
     let opening = Box::pin(std::future::ready(Ok(opened)));
     let services = Arc::new(services);

@@ -133,6 +133,13 @@ pub struct RoutingOptions {
     pub seed: u64,
 }
 
+impl RoutingOptions {
+    /// Whether the project's checks say if work holds.
+    pub(crate) fn runs_checks(&self) -> bool {
+        !self.checks.is_empty() && matches!(self.verify, Verify::Auto | Verify::Checks)
+    }
+}
+
 impl Default for RoutingOptions {
     fn default() -> Self {
         Self {

@@ -60,6 +60,36 @@ impl Session {
         Ok(())
     }
 
+    /// The project's checks run although nothing was said.
+    pub(super) async fn prove_again(&mut self) -> Result<(), Gone> {
+        let shell = self.tools.of_kind(Tier::Full, ToolKind::Shell).map(|it| it.name.clone());
+        // No arm answers for what was brought in from elsewhere.
+        self.router.plan = None;
+        let checks = &self.router.routes.options.checks;
+        let commands = if shell.is_some() { checks.clone() } else { Vec::new() };
+        let tool = shell.unwrap_or_default();
+        self.take(Input::ProveAgain(Checks { tool, commands, else_review: false })).await
+    }
+
+    async fn concluded_again(
+        &mut self,
+        by: String,
+        passed: Option<bool>,
+        evidence: String,
+    ) -> Result<(), Gone> {
+        let arm = self.turn.origin().cloned();
+        let said = match (arm, passed) {
+            (Some(arm), Some(passed)) => Event::Checked { arm, by, passed, evidence },
+            _ => Event::Notice {
+                level: NoticeLevel::Warning,
+                text: format!("the work was not checked: {evidence}"),
+            },
+        };
+        self.emit(said).await?;
+        self.inbox.push_back(Input::Checked(Checked::Deliver));
+        Ok(())
+    }
+
     /// Asks whoever reviews the work.
     pub(super) async fn review(&mut self) -> Result<(), Gone> {
         let Some(plan) = &self.router.plan else { return Ok(()) };
@@ -111,7 +141,9 @@ impl Session {
     pub(super) async fn conclude(&mut self, finding: Finding) -> Result<(), Gone> {
         let Finding { by, passed, evidence } = finding;
         self.weigh_context();
-        let Some(plan) = &mut self.router.plan else { return Ok(()) };
+        let Some(plan) = &mut self.router.plan else {
+            return self.concluded_again(by, passed, evidence).await;
+        };
         let arm = plan.arm.name();
         plan.close_attempt(passed);
         let said = match passed {

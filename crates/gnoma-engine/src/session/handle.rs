@@ -74,6 +74,7 @@ impl fmt::Debug for Options {
 pub(super) enum Order {
     Command(Command),
     Tools(Vec<Arc<dyn Tool>>),
+    ProveAgain,
 }
 
 /// A way to give a session other tools, for who finds them while it lives.
@@ -90,12 +91,28 @@ impl ToolUpdates {
     }
 }
 
+/// A way to have the project's checks run in a session although nothing was said, for who changes its
+/// files between turns. What they find is told as at the end of a turn.
+#[derive(Clone, Debug)]
+pub struct Prover(mpsc::WeakSender<Order>);
+
+impl Prover {
+    /// Begins, once the session keeps up; a turn that runs is not disturbed. False when it is closed.
+    pub async fn begin(&self) -> bool {
+        match self.0.upgrade() {
+            Some(orders) => orders.send(Order::ProveAgain).await.is_ok(),
+            None => false,
+        }
+    }
+}
+
 /// A front end's end of a session.
 #[derive(Debug)]
 pub struct Handle {
     pub(super) orders: mpsc::Sender<Order>,
     pub(super) events: mpsc::Receiver<Event>,
     pub(super) rights: Rights,
+    pub(super) has_checks: bool,
     pub(super) _task: JoinSet<()>,
 }
 
@@ -117,6 +134,12 @@ impl Handle {
     #[must_use]
     pub fn tool_updates(&self) -> ToolUpdates {
         ToolUpdates(self.orders.downgrade())
+    }
+
+    /// A way to have the project's checks run, where there are any. It does not keep the session open.
+    #[must_use]
+    pub fn prover(&self) -> Option<Prover> {
+        self.has_checks.then(|| Prover(self.orders.downgrade()))
     }
 
     /// What the session may do, for the sessions that it starts.

@@ -60,11 +60,12 @@ impl Session {
         let (orders, inlet) = mpsc::channel(MAX_COMMANDS);
         let (outlet, events) = mpsc::channel(MAX_EVENTS);
         let started = started(&options, options.mode);
+        let has_checks = options.routes.options.runs_checks();
         let session = Self::new(options, inlet, outlet);
         let rights = session.gate.rights.clone();
         let mut task = JoinSet::new();
         task.spawn(session.live(started));
-        Handle { orders, events, rights, _task: task }
+        Handle { orders, events, rights, has_checks, _task: task }
     }
 
     async fn live(mut self, started: Event) {
@@ -130,6 +131,7 @@ impl Session {
                 self.tools.next = Some(tools);
                 Ok(())
             }
+            Woke::Order(Some(Order::ProveAgain)) => self.prove_again().await,
             Woke::Order(None) => self.close().await,
             Woke::Ended(Ok(ended)) => {
                 // What it showed came before its end, whichever is heard first.

@@ -39,6 +39,6 @@ mod toolset;
 mod verdicts;
 
 pub use self::{
-    handle::{Handle, Options, ToolUpdates},
+    handle::{Handle, Options, Prover, ToolUpdates},
     state::Session,
 };

@@ -83,7 +83,7 @@ impl Turn {
         self.keep(answer, fx);
         match self.correct(prompt::REPETITION.to_owned()) {
             Ok(()) => self.call_model(fx),
-            Err(stuck) => self.end(Outcome::Stuck { what: format!("the model {stuck}") }, fx),
+            Err(stuck) => self.end(Outcome::Stuck { what: stuck }, fx),
         }
     }
 

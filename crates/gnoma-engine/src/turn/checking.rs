@@ -1,9 +1,11 @@
 //! The end of a turn: the work is delivered, or looked at first. Ways to go are compared, the project's
 //! checks run, a reviewer is asked; what does not hold goes on.
 
+use std::mem;
+
 use gnoma_core::{
-    Event, ToolOutcome,
-    session::{NoticeLevel, Outcome},
+    Event, StopReason, ToolOutcome, Usage,
+    session::{NoticeLevel, Outcome, SessionState},
 };
 
 use super::{
@@ -54,6 +56,12 @@ impl Turn {
         if self.queued.is_empty() {
             return self.finish(outcome, fx);
         }
+        if self.rounds == 0 {
+            // No arm was chosen yet.
+            (self.rounds, self.most_rounds) = (1, self.limits.rounds);
+            let said = mem::take(&mut self.queued);
+            return self.prepare(Vec::new(), said.into(), true, fx);
+        }
         // Somebody has spoken meanwhile: the turn goes on with that.
         self.most_rounds = self.rounds.saturating_add(self.limits.rounds);
         self.call_model(fx)
@@ -84,6 +92,27 @@ impl Turn {
                 Phase::Proving(outcome, proof)
             }
             None => self.review(outcome, fx),
+        }
+    }
+
+    /// Runs them once more between turns, as a turn in which no model is asked unless somebody speaks.
+    pub(super) fn prove_again(&mut self, phase: Phase, checks: Checks, fx: &mut Effects) -> Phase {
+        if self.is_closing || !matches!(phase, Phase::Idle) {
+            return phase;
+        }
+        self.turns += 1;
+        (self.rounds, self.most_rounds, self.checks) = (0, 0, 0);
+        self.delivery = Delivery::Direct;
+        self.usage = Usage::default();
+        self.enter(SessionState::Active, fx);
+        let outcome = Outcome::Complete { stop: StopReason::EndTurn };
+        let name = self.name_of_proof();
+        match Proof::new(checks, &name) {
+            Some((proof, call)) => {
+                fx.push(Effect::Judge(call));
+                Phase::Proving(outcome, proof)
+            }
+            None => self.found(outcome, Finding::nobody("there is nothing to check it with"), fx),
         }
     }
 

@@ -149,7 +149,8 @@ impl Walk {
             Effect::Prepare(String::new()),
             stop_wish(),
         ];
-        match self.dice.below(17) {
+        match self.dice.below(18) {
+            17 => Input::ProveAgain(self.checks()),
             16 => Input::News("n".into()),
             13 => Input::Noted("n".into()),
             14 => Input::StopAfter("w".into()),
@@ -212,14 +213,18 @@ impl Walk {
             })),
             (Effect::Confer, _) => Input::Conferred { note: "go".into() },
             (Effect::Check(_), 0) => Input::Checked(Checked::Deliver),
-            (Effect::Check(_), 1 | 2) => Input::Prove(Checks {
-                tool: "bash".into(),
-                commands: vec!["make".into(); usize::try_from(self.dice.below(3)).unwrap()],
-                else_review: self.dice.one_in(2),
-            }),
+            (Effect::Check(_), 1 | 2) => Input::Prove(self.checks()),
             (Effect::Check(_) | Effect::Review, _) => Input::Found(Finding::nobody("w")),
             (_, 0) => Input::Checked(Checked::Again { note: "no".into() }),
             (_, _) => Input::Checked(Checked::Deliver),
+        }
+    }
+
+    fn checks(&mut self) -> Checks {
+        Checks {
+            tool: "bash".into(),
+            commands: vec!["make".into(); usize::try_from(self.dice.below(3)).unwrap()],
+            else_review: self.dice.one_in(2),
         }
     }
 

@@ -235,6 +235,11 @@ impl Turn {
         matches!(self.phase, Phase::Idle)
     }
 
+    /// Who has answered last.
+    pub(crate) fn origin(&self) -> Option<&ModelRef> {
+        self.origin.as_ref()
+    }
+
     /// Whether the call that was just wanted may ask for tools; otherwise an answer is wanted.
     pub(crate) fn may_use_tools(&self) -> bool {
         self.stuck.is_none() && !self.wants_shape()
@@ -303,6 +308,7 @@ impl Turn {
             Input::Compact { focus } => self.compact_as_asked(phase, focus, fx),
             Input::EditSummary { summary } => self.edit_summary(phase, &summary, fx),
             Input::UndoCompaction => self.undo_compaction(phase, fx),
+            Input::ProveAgain(checks) => self.prove_again(phase, checks, fx),
             Input::Cancel => self.cancel(phase, fx),
             Input::Close => {
                 self.is_closing = true;

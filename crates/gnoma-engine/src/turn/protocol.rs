@@ -169,6 +169,8 @@ pub(crate) enum Input {
     Conferred { note: String },
     /// The project's checks are to be run.
     Prove(Checks),
+    /// They are to be run although nothing was said: the files are not as the last turn left them.
+    ProveAgain(Checks),
     /// Somebody looked at the work.
     Found(Finding),
     /// What the look at the work leads to.

@@ -679,6 +679,29 @@ fn notices(fx: &Effects) -> Vec<String> {
 }
 
 #[test]
+fn checks_run_again_between_turns_and_who_speaks_meanwhile_is_answered() {
+    let checks = Checks { tool: "bash".into(), commands: vec!["x".into()], else_review: false };
+    let allow = || Verdict::Allow { reason: String::new() };
+    let mut turn = turn(Limits::default());
+    let mut fx = Vec::new();
+    turn.on(Input::ProveAgain(checks.clone()), &mut fx);
+    let Some(Effect::Judge(call)) = fx.iter().find(|it| matches!(it, Effect::Judge(_))) else {
+        panic!("{fx:?}")
+    };
+    let call = call.id.clone();
+    turn.on(Input::Judged(call.clone(), allow()), &mut fx);
+    turn.on(Input::ToolDone(call, ToolOutcome::Interrupted("why".into()), 1), &mut fx);
+    assert!(matches!(fx.last(), Some(Effect::Conclude(_))), "{fx:?}");
+    turn.on(Input::Checked(Checked::Deliver), &mut fx);
+    assert!(turn.is_idle() && turn.history().is_empty());
+    fx.clear();
+    turn.on(Input::ProveAgain(Checks { commands: Vec::new(), ..checks }), &mut fx);
+    turn.on(Input::Say(Message::user_text("and more")), &mut fx);
+    turn.on(Input::Checked(Checked::Deliver), &mut fx);
+    assert!(fx.contains(&Effect::Route), "{fx:?}");
+}
+
+#[test]
 fn every_cancel_is_seen_whatever_runs() {
     use SessionState::{Cancelling, Idle};
     let say = || Input::Say(Message::user_text("do it"));
@@ -689,7 +712,7 @@ fn every_cancel_is_seen_whatever_runs() {
     let cut = Cut { brief, messages: 1, past_tokens: 9, window_tokens: None };
     let checks = Checks { tool: "bash".into(), commands: vec!["x".into()], else_review: false };
     let mut proving = ends();
-    proving.push(Input::Prove(checks));
+    proving.push(Input::Prove(checks.clone()));
     let paths = [
         vec![say()],
         vec![say(), routed()],
@@ -705,6 +728,7 @@ fn every_cancel_is_seen_whatever_runs() {
         vec![say(), routed(), Input::Reserved(Room::Filled), Input::CompactionBegun(cut.clone())],
         vec![Input::Compact { focus: String::new() }, Input::CompactionBegun(cut)],
         ends(),
+        vec![Input::ProveAgain(checks)],
         proving,
     ];
     for path in paths {

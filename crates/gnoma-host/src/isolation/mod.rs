@@ -17,13 +17,19 @@ use std::{
 
 use gnoma_core::{
     protocol::{Environment, SessionSpec},
+    store::StoreError,
     tool::ChildMerge,
 };
-use gnoma_store::checkpoint::{Checkpointer, SnapshotId};
+use gnoma_store::checkpoint::{Candidate, Checkpointer, SnapshotId};
+
+use tokio::sync::OwnedMutexGuard;
 
 use self::tidy::CopyPlace;
 pub(crate) use self::tidy::orphans;
-use crate::{HostError, Project, Result, keeping, off_loop::off_loop};
+use crate::{HostError, Project, Result, keeping, live::Landing, off_loop::off_loop};
+
+/// Why nothing is merged of a copy that is gone.
+const DELETED: &str = "its copy of the project was deleted";
 
 /// How a merge of an elf's changes is called.
 pub(crate) fn label(elf: &str) -> String {
@@ -44,6 +50,10 @@ pub(crate) struct Isolated {
     objects: Option<PathBuf>,
     keeper: Arc<Checkpointer>,
     base: SnapshotId,
+    /// Nobody else merges until it has landed.
+    merges: Option<OwnedMutexGuard<()>>,
+    /// It is what a merge would make of the project: that lands, or nothing does.
+    is_brought_up: bool,
     /// The session that it is merged for.
     session: Option<String>,
     label: String,
@@ -75,11 +85,16 @@ impl Isolated {
         }
         let (shared, label, id) = (parent.shared.clone(), label(name), id.to_owned());
         off_loop(move || async move {
-            let keeper = shared.checkpointer(&of)?;
-            let base = keeper.keep_for(session.clone(), format!("before {label}")).await?;
+            let failed = |error: HostError| refusal(&error.cause);
+            let unkept = |error: StoreError| refusal(&error.sentence);
+            let keeper = shared.checkpointer(&of).map_err(unkept)?;
+            let base = keeper.keep_for(session.clone(), format!("before {label}")).await;
+            let base = base.map_err(unkept)?;
             let base: SnapshotId =
                 base.parse().map_err(|_| HostError::failure("a checkpoint has no usable name"))?;
-            let place = CopyPlace::make(&all, &id)?;
+            let place = CopyPlace::make(&all, &id).map_err(|error| {
+                refusal(&format!("the folder `{}` cannot be written: {error}", all.display()))
+            })?;
             let name = of.root.file_name().unwrap_or("project".as_ref());
             let root = place.folder.join(name);
             let mut made = Self {
@@ -91,10 +106,12 @@ impl Isolated {
                 objects: None,
                 keeper,
                 base,
+                merges: None,
+                is_brought_up: false,
                 session,
                 label,
             };
-            made.fill().map_err(|error| refusal(&error.cause))?;
+            made.fill().map_err(failed)?;
             Ok(made)
         })
         .await
@@ -163,15 +180,53 @@ impl Isolated {
         made.zip(now).is_some_and(|(made, now)| (made.dev(), made.ino()) == (now.dev(), now.ino()))
     }
 
+    /// Who says when nobody else merges, unless that was waited for.
+    pub(crate) fn waits_to_merge(&self) -> Option<Arc<Checkpointer>> {
+        self.merges.is_none().then(|| Arc::clone(&self.keeper))
+    }
+
+    /// Nobody else merges while `next` is held.
+    pub(crate) fn merges_next(&mut self, next: OwnedMutexGuard<()>) {
+        self.merges = Some(next);
+    }
+
+    /// Makes the copy what a merge would make of the project, where that has changed meanwhile.
+    ///
+    /// # Errors
+    /// Why nothing can be merged.
+    pub(crate) async fn bring_up(&mut self) -> std::result::Result<Landing, String> {
+        if !self.is_there() {
+            return Err(DELETED.to_owned());
+        }
+        let (root, base, label) = (self.root.clone(), self.base.clone(), self.label.clone());
+        let found = self.keeper.work(self.session.clone(), move |workspace| {
+            workspace.candidate(&base, &workspace.beside(&root)?, &label)
+        });
+        let found = found.await.map_err(|error| error.to_string())?;
+        self.is_brought_up = matches!(found, Candidate::Same | Candidate::BroughtUp(_));
+        Ok(match found {
+            Candidate::Nothing | Candidate::Conflict => Landing::Nothing,
+            Candidate::Same => Landing::Same,
+            Candidate::BroughtUp(base) => {
+                self.base = base;
+                Landing::BroughtUp
+            }
+        })
+    }
+
     /// Merges what the elf changed, unless there is a reason not to, and removes the copy.
     pub(crate) async fn land(mut self, why_not: Option<String>) -> ChildMerge {
         if !self.is_there() {
-            return told::unmerged("its copy of the project was deleted", "");
+            return told::unmerged(DELETED, "");
         }
         let (root, base, label) = (self.root.clone(), self.base.clone(), self.label.clone());
+        let is_checked = self.is_brought_up;
         let merged = self.keeper.work(self.session.clone(), move |workspace| {
             let copy = workspace.beside(&root)?;
             let done = match why_not {
+                None if is_checked => {
+                    workspace.merge_checked(&base, &copy, &label).map(told::merge)
+                }
                 None => workspace.merge(&base, &copy, &label).map(told::merge),
                 Some(why) => workspace
                     .changed_in(&base, &copy, &label)

@@ -23,6 +23,9 @@ pub(super) fn merge(merge: Merge) -> ChildMerge {
             let told = format!("merged: {}{}", named(&paths), left_out(&ignored));
             ChildMerge { landed: true, told, report: String::new() }
         }
+        Merge::Moved { diff } => {
+            unmerged("the project changed between its checks and the merge", &diff)
+        }
         Merge::Conflict { conflicts, diff } => {
             let paths: Vec<_> = conflicts.iter().map(|conflict| conflict.path.clone()).collect();
             let told = format!("not merged, nothing was changed; conflicts: {}", named(&paths));
@@ -32,10 +35,11 @@ pub(super) fn merge(merge: Merge) -> ChildMerge {
     }
 }
 
-/// Nothing was merged, for another reason than conflicts.
+/// Nothing was merged, for another reason than conflicts: why, in a line, and below that what shows it.
 pub(super) fn unmerged(why: &str, diff: &str) -> ChildMerge {
+    let (why, shown) = why.split_once('\n').unwrap_or((why, ""));
     let told = format!("not merged, nothing was changed: {why}");
-    ChildMerge { landed: false, told, report: whole(diff) }
+    ChildMerge { landed: false, told, report: format!("{shown}{}", whole(diff)) }
 }
 
 fn left_out(ignored: &[PathBuf]) -> String {

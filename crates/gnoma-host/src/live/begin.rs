@@ -121,6 +121,7 @@ pub(super) fn start(
         services,
         scope,
         rights: None,
+        prover: None,
         jobs: None,
         outcome: None,
         following,

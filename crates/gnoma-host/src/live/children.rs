@@ -21,6 +21,7 @@ use gnoma_core::{
         ChildTask, MAX_CHILD_MESSAGES, Parent, Question, SpawnError, Spawner,
     },
 };
+use gnoma_engine::Prover;
 use tokio::{
     sync::{mpsc, watch},
     task::{AbortHandle, JoinSet},
@@ -31,12 +32,16 @@ use super::{
     begin::{self, Beginning},
     following::Following,
     handle::{Live, Remembered},
-    ports::ChildOpening,
+    ports::{ChildOpening, Landing},
     shared::Shared,
 };
 
+/// Why nothing is merged.
+const UNPROVED: &str = "the project's checks could not be run on what the merge would make of it";
 /// How long an answer waits before it is given again to a session that has too much to do.
 const BUSY_WAIT: Duration = Duration::from_millis(50);
+/// How often the project's checks run on what a merge would make of it.
+const MAX_PROOFS: u32 = 5;
 /// Messages at the end of a conversation among which the last answer is.
 const MAX_LOOKED_AT: usize = 8;
 
@@ -75,7 +80,18 @@ struct Child {
     /// The child's questions that were put to the parent, each until it is decided.
     put: HashMap<(CallId, String), AbortHandle>,
     asking: JoinSet<()>,
+    /// How often the project's checks ran on what a merge would make of it, and whether they do now.
+    proofs: u32,
+    is_proving: bool,
     shared: Weak<Shared>,
+}
+
+/// What follows on the end of a turn.
+enum Then {
+    /// Another one.
+    Goes,
+    /// The end; and why its changes cannot be merged, where that was found out.
+    Ends(Option<String>),
 }
 
 impl Drop for Child {
@@ -147,6 +163,8 @@ async fn start(
             changed,
             put: HashMap::new(),
             asking: JoinSet::new(),
+            proofs: 0,
+            is_proving: false,
             shared: Arc::downgrade(&shared),
         }
     };
@@ -157,13 +175,13 @@ async fn start(
 impl Child {
     /// Waits for the end of its turn, ends it, and says what came of it.
     async fn result(mut self) -> Result<ChildResult, SpawnError> {
-        let outcome = loop {
+        let (outcome, unproved) = loop {
             self.changed.borrow_and_update();
             let outcome = self.live.kept().outcome.take();
             if let Some(outcome) = outcome
-                && !self.goes_on(&outcome).await
+                && let Then::Ends(why_not) = self.then(&outcome).await
             {
-                break outcome;
+                break (outcome, why_not);
             }
             if self.live.log().with_view(|view| view.state) == SessionState::Closed {
                 let text = "the session was closed before it finished";
@@ -188,7 +206,7 @@ impl Child {
             Outcome::RoundLimit { rounds } => {
                 ChildEnd::Failed(format!("not finished after {rounds} model calls"))
             }
-            Outcome::Stuck { what } => ChildEnd::Failed(format!("it repeated itself: {what}")),
+            Outcome::Stuck { what } => ChildEnd::Failed(format!("no progress: {what}")),
             Outcome::Unfit { why, .. } => {
                 ChildEnd::Failed(format!("its answer does not fit: {why}"))
             }
@@ -196,21 +214,26 @@ impl Child {
         };
         let following = self.live.kept().following.as_ref().map(|it| it.now().clone());
         let last = following.unwrap_or_default();
-        let merge = self.land(&end, &last).await;
+        let merge = self.land(&end, &last, unproved).await;
         let duration_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(ChildResult { session: self.id.to_string(), end, text, last, duration_ms, merge })
     }
 
     /// What it changed in a copy of the project is merged where it finished, and its checks hold.
-    async fn land(&self, end: &ChildEnd, last: &ChildStatus) -> Option<ChildMerge> {
+    async fn land(
+        &self,
+        end: &ChildEnd,
+        last: &ChildStatus,
+        unproved: Option<String>,
+    ) -> Option<ChildMerge> {
         let why_not = match end {
-            ChildEnd::Completed if last.passed != Some(false) => None,
+            ChildEnd::Completed if last.passed != Some(false) || unproved.is_some() => None,
             ChildEnd::Completed => Some("its checks fail"),
             ChildEnd::Cancelled => Some("it was cancelled"),
             ChildEnd::Failed(_) => Some("it did not finish"),
         };
         let services = Arc::clone(&self.live.kept().services);
-        let merge = services.land(why_not.map(str::to_owned)).await?;
+        let merge = services.land(unproved.or(why_not.map(str::to_owned))).await?;
         let line = format!("{}: {}", self.shown(), merge.told);
         let shared = self.shared.upgrade()?;
         if let Ok(above) = shared.session(&SessionId::new(self.parent.session.as_str())) {
@@ -229,6 +252,78 @@ impl Child {
             None => return self.control = None,
         }
         self.send().await;
+    }
+
+    /// What follows on a turn that ended so. Where the project has checks, they run on what a merge would
+    /// make of it before anything lands, unless that is what they ran on already.
+    async fn then(&mut self, outcome: &Outcome) -> Then {
+        let was_proof = std::mem::take(&mut self.is_proving);
+        if self.goes_on(outcome).await {
+            return Then::Goes;
+        }
+        let (passed, prover) = {
+            let kept = self.live.kept();
+            let passed = kept.following.as_ref().and_then(|it| it.now().passed);
+            (passed, kept.prover.clone())
+        };
+        let (Some(prover), Outcome::Complete { .. }) = (prover, outcome) else {
+            return Then::Ends(None);
+        };
+        match passed {
+            Some(false) if !was_proof => return Then::Ends(None),
+            Some(false) => return Then::Ends(Some(self.disproved())),
+            None if was_proof => return Then::Ends(Some(UNPROVED.to_owned())),
+            Some(true) | None => (),
+        }
+        let services = Arc::clone(&self.live.kept().services);
+        tokio::select! {
+            () = services.merge_next() => (),
+            () = self.cancelled() => return Then::Ends(Some("it was cancelled".to_owned())),
+        }
+        if self.goes_on(outcome).await {
+            return Then::Goes;
+        }
+        match services.bring_up().await {
+            None | Some(Ok(Landing::Nothing)) => Then::Ends(None),
+            Some(Err(why)) => Then::Ends(Some(why)),
+            Some(Ok(Landing::Same)) if passed == Some(true) => Then::Ends(None),
+            Some(Ok(Landing::Same | Landing::BroughtUp)) => self.prove(&prover).await,
+        }
+    }
+
+    /// Has the project's checks run on what is in the copy.
+    async fn prove(&mut self, prover: &Prover) -> Then {
+        self.proofs += 1;
+        if self.proofs > MAX_PROOFS {
+            let why = "the project changed again and again while its checks ran";
+            return Then::Ends(Some(why.to_owned()));
+        }
+        self.live.kept().following.iter_mut().for_each(Following::forget_verdict);
+        self.is_proving = prover.begin().await;
+        if self.is_proving { Then::Goes } else { Then::Ends(Some(UNPROVED.to_owned())) }
+    }
+
+    /// What the checks found in what a merge would make of the project.
+    fn disproved(&self) -> String {
+        let kept = self.live.kept();
+        let (by, evidence) = kept.following.as_ref().map(Following::found).unwrap_or_default();
+        format!(
+            "the project's checks fail on what the merge would make of it: {by}\n\
+             The check {by} says:\n{evidence}\n"
+        )
+    }
+
+    /// Waits until whoever started it wants it stopped; what else is wanted waits.
+    async fn cancelled(&mut self) {
+        loop {
+            match wished(&mut self.control).await {
+                Some(ChildControl::Cancel) => return,
+                Some(ChildControl::Say(text)) => {
+                    self.unsent.push_back(Request::Send { content: vec![Content::text(text)] });
+                }
+                None => self.control = None,
+            }
+        }
     }
 
     /// Whether another turn follows on one that ended so: what it was told and could not take is said now.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use gnoma_core::{
-    CallId, Event, ToolCall, cut,
+    CallId, Event, ToolCall, Usage, cut,
     tool::{ChildState, ChildStatus},
 };
 use serde_json::Value;
@@ -23,6 +23,10 @@ pub(super) struct Following {
     status: watch::Sender<ChildStatus>,
     now: ChildStatus,
     changed: BTreeSet<String>,
+    /// What its turns before this one took.
+    before: Usage,
+    /// Who looked at its work last, and what they found.
+    found: (String, String),
     /// Its questions that wait for a person.
     asked: BTreeSet<CallId>,
 }
@@ -36,7 +40,8 @@ impl Following {
     ) -> Self {
         let now = ChildStatus { session, is_saved, ..ChildStatus::default() };
         status.send_replace(now.clone());
-        Self { name, status, now, changed: BTreeSet::new(), asked: BTreeSet::new() }
+        let (changed, before, found, asked) = Default::default();
+        Self { name, status, now, changed, before, found, asked }
     }
 
     /// What whoever started it calls it.
@@ -78,17 +83,34 @@ impl Following {
                 now.changed = self.changed.iter().cloned().collect();
             }
             Event::Checking { by, .. } => does(now, &format!("checked by {by}")),
-            Event::Checked { passed, .. } => now.passed = Some(*passed),
-            Event::Usage { turn, .. } => now.usage = *turn,
+            Event::Checked { passed, by, evidence, .. } => {
+                now.passed = Some(*passed);
+                self.found = (by.clone(), evidence.clone());
+            }
+            Event::Usage { turn, .. } => {
+                now.usage = self.before;
+                now.usage += *turn;
+            }
             Event::Cost { session_micro_usd, .. } => now.micro_usd = *session_micro_usd,
             Event::TurnEnded { usage, .. } => {
-                now.usage = *usage;
+                self.before += *usage;
+                now.usage = self.before;
                 now.state = ChildState::Ended;
                 now.doing.clear();
             }
             _ => return,
         }
         self.tell();
+    }
+
+    /// Its work is looked at anew.
+    pub(super) fn forget_verdict(&mut self) {
+        self.now.passed = None;
+    }
+
+    /// Who looked at its work last, and what they found.
+    pub(super) fn found(&self) -> (&str, &str) {
+        (&self.found.0, &self.found.1)
     }
 
     /// A session that it started has ended.
@@ -147,7 +169,7 @@ fn changed(diff: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{ModelRef, RawJson, ToolResult, Usage};
+    use gnoma_core::{ModelRef, RawJson, ToolResult};
     use serde_json::json;
 
     use super::*;

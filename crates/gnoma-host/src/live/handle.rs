@@ -11,7 +11,7 @@ use gnoma_core::{
     session::Outcome,
     store::SessionId,
 };
-use gnoma_engine::Rights;
+use gnoma_engine::{Prover, Rights};
 use gnoma_router::pool::Scope;
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -62,6 +62,8 @@ pub(super) struct Remembered {
     pub(super) scope: Scope,
     /// What it may do, once its engine is there.
     pub(super) rights: Option<Rights>,
+    /// Has the project's checks run in it, once its engine is there and where there are any.
+    pub(super) prover: Option<Prover>,
     /// Counts what runs in the background, once its engine is there.
     pub(super) jobs: Option<CountJobs>,
     /// How its last turn ended.

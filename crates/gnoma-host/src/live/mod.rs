@@ -25,7 +25,7 @@ pub use self::{
     host::Host,
     log::{Delivery, EventLog, Subscription},
     ports::{
-        Beside, Change, Changed, ChildOpening, CountJobs, Opened, Opener, Opening, Prepared,
-        Services,
+        Beside, Change, Changed, ChildOpening, CountJobs, Landing, Opened, Opener, Opening,
+        Prepared, Services,
     },
 };

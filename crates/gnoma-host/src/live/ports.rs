@@ -151,6 +151,17 @@ pub trait Services: Send + Sync {
         wanted: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>>;
 
+    /// Waits until nobody else merges into the project of the session's copy, where it works in one, and
+    /// holds that until it has landed. Safe to drop.
+    fn merge_next(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Makes the copy what a merge would make of the project. An error is why nothing can land.
+    fn bring_up(&self) -> BoxFuture<'static, Option<Result<Landing, String>>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// The session has ended: merges what it changed in its copy of the project, where it worked in one,
     /// unless there is a reason not to.
     fn land(&self, _why_not: Option<String>) -> BoxFuture<'static, Option<ChildMerge>> {
@@ -167,6 +178,17 @@ pub trait Services: Send + Sync {
 
     /// The engine has ended: forgets what is too old. Nobody waits for it long.
     fn tidy(&self) -> BoxFuture<'static, ()>;
+}
+
+/// What a session's copy of the project is beside what a merge would make of the project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landing {
+    /// There is nothing to merge, or it is at odds.
+    Nothing,
+    /// The same.
+    Same,
+    /// The same from now on: the project has changed since the copy was made.
+    BroughtUp,
 }
 
 /// A change for which a session is opened anew.

@@ -267,6 +267,7 @@ impl Actor {
     fn opened(&mut self, opened: Opened) {
         let mut kept = self.kept();
         kept.rights = Some(opened.engine.rights());
+        kept.prover = opened.engine.prover();
         kept.jobs = Some(Arc::clone(&opened.jobs));
         drop(kept);
         for command in self.waiting.drain(..) {

@@ -19,7 +19,7 @@ use super::{handle::Live, ports::Opener, replies::Replies};
 /// Sessions that may live at once.
 const MAX_SESSIONS: usize = 256;
 /// Sessions that one session may have started and that live.
-const MAX_CHILDREN: usize = 32;
+const MAX_CHILDREN: usize = 64;
 /// Process events that are kept for clients that watch.
 const MAX_PROCESS_EVENTS: usize = 256;
 

@@ -25,6 +25,8 @@ use super::{
 const STEPS: u32 = 8_000;
 /// Steps of one walk.
 const WALK: usize = 40;
+/// Walks below sessions that may do nothing.
+const DENIED_WALKS: u32 = 40;
 /// Nothing takes longer that waits for nobody.
 const QUIET: Duration = Duration::from_secs(60);
 /// What a call of these tests costs, in micro-dollars.
@@ -350,6 +352,8 @@ enum Step {
     Cancel(usize),
     Close(usize),
     Answer(usize, bool),
+    /// A session that another one started is to be in another mode.
+    Mode(usize, PermissionMode),
     Wait(u64),
 }
 
@@ -370,7 +374,9 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (session.clone(), said).prop_map(|(session, said)| Step::Say(session, said)),
         2 => session.clone().prop_map(Step::Cancel),
         1 => session.clone().prop_map(Step::Close),
-        6 => (session, any::<bool>()).prop_map(|(session, allow)| Step::Answer(session, allow)),
+        6 => (session.clone(), any::<bool>())
+            .prop_map(|(session, allow)| Step::Answer(session, allow)),
+        2 => session.prop_map(|session| Step::Mode(session, PermissionMode::Bypass)),
         6 => (0_u64..40).prop_map(Step::Wait),
     ]
 }
@@ -399,6 +405,14 @@ impl Family {
             Step::Say(which, said) => (which, say(&said)),
             Step::Cancel(which) => (which, Request::Cancel),
             Step::Close(which) => (which, Request::Close),
+            Step::Mode(which, mode) => {
+                let Some(session) = self.pick(which) else { return };
+                let Some(view) = self.seen(&session).await else { return };
+                if view.parent.is_none() {
+                    return;
+                }
+                (which, Request::SetMode { mode })
+            }
             Step::Answer(which, allow) => {
                 let Some(session) = self.pick(which) else { return };
                 let Some(view) = self.seen(&session).await else { return };
@@ -441,13 +455,19 @@ fn is_answered(messages: &[Arc<Message>]) {
     }
 }
 
-async fn walk(steps: Vec<Step>) {
+/// `only`: the mode of all sessions that nobody started; those below are wanted in another one.
+async fn walk(steps: Vec<Step>, only: Option<PermissionMode>) {
     const CAP: u64 = 20 * CALL_MICRO_USD;
     let caps = Caps { session: Some(CAP), ..Caps::default() };
-    let mut family = Family::new(Start::new(), caps);
-    let mut roots = vec![family.open(PermissionMode::Bypass).await];
+    let start = Start { mode: only.map(|_| PermissionMode::Bypass), ..Start::new() };
+    let mut family = Family::new(start, caps);
+    let mut roots = vec![family.open(only.unwrap_or(PermissionMode::Bypass)).await];
     let mut parents = HashSet::new();
     for step in steps {
+        let step = match (step, only) {
+            (Step::Open(_), Some(only)) => Step::Open(only),
+            (step, _) => step,
+        };
         if matches!(step, Step::Open(_)) && roots.len() >= 3 {
             continue;
         }
@@ -471,6 +491,8 @@ async fn walk(steps: Vec<Step>) {
     // A session's cap holds for it and all below it, but for what was in flight: eight at once.
     let most = roots.len() as u64 * (CAP + 8 * CALL_MICRO_USD);
     assert!(family.micro_usd().await <= most, "{} of {most}", family.micro_usd().await);
+    let written = family.writer.calls().len();
+    assert!(only.is_none() || written == 0, "{written} calls were denied above, and run below");
 }
 
 #[test]
@@ -480,6 +502,17 @@ fn none_outlives_its_parent_each_call_has_one_result_and_caps_hold() {
     let config = ProptestConfig { cases, max_shrink_iters: 200, ..ProptestConfig::default() };
     proptest!(config, |(steps in prop::collection::vec(step(), WALK..=WALK))| {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_time().start_paused(true).build().unwrap().block_on(walk(steps));
+        runtime.enable_time().start_paused(true).build().unwrap().block_on(walk(steps, None));
+    });
+}
+
+#[test]
+fn whoever_is_started_and_whatever_it_is_allowed_it_does_nothing_that_is_denied_above() {
+    let config =
+        ProptestConfig { cases: DENIED_WALKS, max_shrink_iters: 100, ..ProptestConfig::default() };
+    proptest!(config, |(steps in prop::collection::vec(step(), WALK..=WALK))| {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(walk(steps, Some(PermissionMode::Deny)));
     });
 }

@@ -428,12 +428,12 @@ fn change_mode(folder: &OwnedFd, name: &[u8], mode: u32) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn clone_into(objects: &Objects, hash: &Hash, file: &File) -> bool {
+pub(super) fn clone_into(objects: &Objects, hash: &Hash, file: &File) -> bool {
     objects.plain_file(hash).is_some_and(|stored| rustix::fs::ioctl_ficlone(file, &stored).is_ok())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn clone_into(_objects: &Objects, _hash: &Hash, _file: &File) -> bool {
+pub(super) fn clone_into(_objects: &Objects, _hash: &Hash, _file: &File) -> bool {
     false
 }
 

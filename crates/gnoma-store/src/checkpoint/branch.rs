@@ -1,6 +1,6 @@
 //! A snapshot as a folder of its own: somebody works there, and the workspace stays as it is.
 
-use std::{collections::BTreeSet, io, path::Path};
+use std::{io, path::Path, thread::available_parallelism};
 
 use rustix::{
     fs::{CWD, Mode, fstatvfs, openat},
@@ -8,15 +8,13 @@ use rustix::{
 };
 
 use super::{
-    apply::Apply,
     compare::compare,
+    copying::Copying,
     error::{At, Error},
     folder::FOLDER_FLAGS,
-    left::{LeftOut, LeftWhy},
     snapshot_id::SnapshotId,
-    state::Folder,
     tree::Item,
-    workspace::Workspace,
+    workspace::{MAX_THREADS, Workspace},
 };
 
 /// What must be free beside what is written.
@@ -44,20 +42,14 @@ impl Workspace {
         if about.f_bavail.saturating_mul(about.f_frsize) < wanted_bytes {
             return Err(io::Error::from(Errno::NOSPC)).at("write", folder);
         }
-        let forced = BTreeSet::new();
-        let mut apply = Apply::new(objects, &forced);
-        apply.run(&root, &Folder::default(), target.tree)?;
-        let left = apply.finish(&root).left;
-        let Some(LeftOut { path, why }) =
-            left.into_iter().find(|left| left.why != LeftWhy::NotKept)
-        else {
-            return Ok(());
-        };
-        let why = match why {
-            LeftWhy::Refused(why) => why,
-            other => format!("{other:?}"),
-        };
-        Err(io::Error::other(why)).at("write", &folder.join(path))
+        let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        let known = Copying::new(objects, threads).run(&root, folder, target.tree)?;
+        let copy = self.beside(folder)?;
+        // What looks at it next reads only what is not so any more.
+        let mut state = copy.state();
+        state.known = known;
+        copy.write_state(&mut state);
+        Ok(())
     }
 
     /// Forgets all that is known of the folder, which is gone.

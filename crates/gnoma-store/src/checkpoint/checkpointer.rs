@@ -11,7 +11,7 @@ use std::{
 };
 
 use gnoma_core::store::{Checkpoints, StoreError, Stored};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 
 use super::{
     error::{At, Error},
@@ -34,6 +34,8 @@ pub struct Checkpointer {
     thread: Option<JoinHandle<()>>,
     cancel: Arc<AtomicBool>,
     is_prepared: AtomicBool,
+    /// Held by who brings a copy back.
+    merging: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Checkpointer {
@@ -62,13 +64,20 @@ impl Checkpointer {
             })
             .at("start a thread for", workspace.root())?;
         let (queue, thread) = (Some(queue), Some(thread));
-        Ok(Self { workspace, queue, thread, cancel, is_prepared: AtomicBool::new(false) })
+        let (is_prepared, merging) = Default::default();
+        Ok(Self { workspace, queue, thread, cancel, is_prepared, merging })
     }
 
     /// The workspace, for [`Workspace::set_session`] and for work on a thread of one's own.
     #[must_use]
     pub fn workspace(&self) -> &Arc<Workspace> {
         &self.workspace
+    }
+
+    /// Waits until nobody else of the process brings copies back: from the look at what a merge would come
+    /// to, until it has landed.
+    pub async fn merging(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.merging).lock_owned().await
     }
 
     /// Whether the vault should be tidied.

@@ -56,6 +56,11 @@ pub enum Merge {
         /// What the copy changed and version control ignores: it was left out.
         ignored: Vec<PathBuf>,
     },
+    /// Nothing was changed: the workspace is not as the copy was made of it, or brought up to it, any more.
+    Moved {
+        /// What the copy changed, all of it, as a diff.
+        diff: String,
+    },
     /// Nothing was changed: both sides cannot be brought together.
     Conflict {
         /// Where.
@@ -82,6 +87,31 @@ impl Workspace {
     /// The copy is gone, the vault cannot be written, or other programs go on writing to the same files
     /// ([`Error::Busy`]). Nothing was changed then.
     pub fn merge(&self, base: &SnapshotId, copy: &Self, label: &str) -> Result<Merge, Error> {
+        self.merge_as(base, copy, label, false)
+    }
+
+    /// As [`merge`](Self::merge), but only while the workspace is as in `base`: what the copy has is
+    /// exactly what the files become, so what was found out there holds here.
+    ///
+    /// # Errors
+    ///
+    /// As [`merge`](Self::merge).
+    pub fn merge_checked(
+        &self,
+        base: &SnapshotId,
+        copy: &Self,
+        label: &str,
+    ) -> Result<Merge, Error> {
+        self.merge_as(base, copy, label, true)
+    }
+
+    fn merge_as(
+        &self,
+        base: &SnapshotId,
+        copy: &Self,
+        label: &str,
+        is_checked: bool,
+    ) -> Result<Merge, Error> {
         let theirs = copy.snapshot(label)?;
         let mut state = self.state();
         let session = self.vault.session()?;
@@ -89,13 +119,16 @@ impl Workspace {
         self.finish_merge(&mut state, &session)?;
         self.vault.0.objects.refresh()?;
         let base = self.get(base)?;
-        self.is_there(copy, &base, &theirs)?;
+        self.is_there(copy, &base, theirs.tree)?;
         let root = copy.open_root()?;
         let excludes = self.vault.0.options.excludes.as_deref();
         let outer = OuterRules::read(&copy.root, excludes);
         let is_left_out = |path: &[u8], is_folder| is_ignored(&root, &outer, path, is_folder);
         for _ in 0..MAX_TRIES {
             let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
+            if is_checked && now.tree != base.tree {
+                return Ok(Merge::Moved { diff: self.diff_of(copy, &base, &theirs)? });
+            }
             let sides = Sides { base: base.tree, ours: now.tree, theirs: theirs.tree };
             let (planned, tree) = self.planned(sides, &is_left_out)?;
             let Planned { paths, conflicts, ignored, .. } = planned;
@@ -121,7 +154,7 @@ impl Workspace {
     pub fn changed_in(&self, base: &SnapshotId, copy: &Self, label: &str) -> Result<String, Error> {
         let theirs = copy.snapshot(label)?;
         let base = self.get(base)?;
-        self.is_there(copy, &base, &theirs)?;
+        self.is_there(copy, &base, theirs.tree)?;
         self.diff_of(copy, &base, &theirs)
     }
 
@@ -229,8 +262,15 @@ impl Workspace {
         let (planned, tree) = self.planned(sides, &|_, _| false)?;
         self.apply(state, tree)?;
         self.completed(state, session, &goal, &before.id)?;
-        let left = planned.conflicts.iter().map(|conflict| conflict.path.display().to_string());
-        let left: Vec<_> = left.collect();
+        let mut left = Vec::new();
+        for MergeConflict { path, .. } in &planned.conflicts {
+            use std::os::unix::ffi::OsStrExt;
+            let at = |tree| find(&self.vault.0.objects, tree, path.as_os_str().as_bytes());
+            // Half of a rename is not at odds with the whole.
+            if at(now.tree)? != at(goal.tree)? {
+                left.push(path.display().to_string());
+            }
+        }
         Ok(Some(match left.is_empty() {
             true => goal.label,
             false => {
@@ -284,7 +324,7 @@ impl Workspace {
     }
 
     /// What a merge does, and the tree that it leads to where nothing is at odds.
-    fn planned(
+    pub(super) fn planned(
         &self,
         sides: Sides,
         is_left_out: &dyn Fn(&[u8], bool) -> bool,
@@ -299,7 +339,7 @@ impl Workspace {
     }
 
     /// Makes the files, which are as they are known, what `tree` says; gives whether all of them are.
-    fn apply(&self, state: &WorkspaceState, tree: Hash) -> Result<bool, Error> {
+    pub(super) fn apply(&self, state: &WorkspaceState, tree: Hash) -> Result<bool, Error> {
         let (forced, root) = (BTreeSet::new(), self.open_root()?);
         let mut apply = Apply::new(&self.vault.0.objects, &forced);
         apply.run(&root, &state.known, tree)?;
@@ -308,10 +348,10 @@ impl Workspace {
     }
 
     /// Fails where nothing is left in the copy: somebody has cleaned up there, and it says nothing.
-    fn is_there(&self, copy: &Self, base: &Snapshot, theirs: &Snapshot) -> Result<(), Error> {
+    pub(super) fn is_there(&self, copy: &Self, base: &Snapshot, theirs: Hash) -> Result<(), Error> {
         let is_empty =
             |tree: Hash| Ok::<_, Error>(load(&self.vault.0.objects, &tree)?.0.is_empty());
-        if is_empty(theirs.tree)? && !is_empty(base.tree)? {
+        if is_empty(theirs)? && !is_empty(base.tree)? {
             return Err(io::Error::from(io::ErrorKind::NotFound)).at("read", &copy.root);
         }
         Ok(())

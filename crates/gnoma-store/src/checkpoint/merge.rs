@@ -2,7 +2,6 @@
 //! the objects that a merge adds.
 
 use std::{
-    collections::HashMap,
     ffi::OsStr,
     fmt,
     os::unix::ffi::OsStrExt,
@@ -18,6 +17,7 @@ use super::{
     error::Error,
     hash::Hash,
     objects::Objects,
+    renames::Renames,
     rules::is_rebuilt,
     tree::Item,
     write::Batch,
@@ -51,6 +51,10 @@ pub enum MergeClash {
     Added,
     /// Renamed on both sides, to different names.
     Renamed,
+    /// Renamed here, changed in the copy.
+    RenamedHere,
+    /// Changed here, renamed in the copy.
+    RenamedThere,
     /// A file, a link or a folder took the place of something else.
     Kind,
     /// Something that is not kept, such as a file that is too large.
@@ -67,6 +71,8 @@ impl fmt::Display for MergeClash {
             Self::RemovedThere => "it was changed in the project and removed in the copy",
             Self::Added => "both added it, with different contents",
             Self::Renamed => "both renamed it, to different names",
+            Self::RenamedHere => "it was renamed in the project and changed in the copy",
+            Self::RenamedThere => "it was changed in the project and renamed in the copy",
             Self::Kind => "on one side a file, a link or a folder took the place of something else",
             Self::NotKept => "it is too large or no regular file, so it cannot be merged",
         })
@@ -131,7 +137,10 @@ pub(super) fn plan(
         changes.push((path.to_vec(), before.cloned(), after.cloned()));
     })?;
     let mut planned = Planned::default();
-    let merging = Merging { objects, batch };
+    let here = Renames::of(objects, sides.base, sides.ours)?;
+    let there = Renames::of(objects, sides.base, sides.theirs)?;
+    let merging = Merging { objects, batch, sides, here, there };
+    let mut moved = Vec::new();
     for (path, base, theirs) in &changes {
         let items = [base.as_ref(), theirs.as_ref()];
         if is_passed_over(path, items) {
@@ -149,9 +158,19 @@ pub(super) fn plan(
             true => Decided::Clash(MergeClash::Kind, String::new()),
             false => merging.decide(three)?,
         };
-        planned.add(path, decided, is_folder);
+        match merging.renamed(path, three, decided)? {
+            Placed::Here(decided) => planned.add(path, decided, is_folder),
+            Placed::At { place, decided, is_gone } => {
+                let gone = if is_gone { Decided::Set(Set::Remove) } else { Decided::Nothing };
+                planned.add(path, gone, false);
+                moved.push((place, decided));
+            }
+        }
     }
-    merging.renames(sides, &changes, &mut planned)?;
+    // Last: what is new under that name was looked at by itself.
+    for (place, decided) in moved {
+        planned.add(&place, decided, false);
+    }
     Ok(planned)
 }
 
@@ -171,8 +190,8 @@ impl Planned {
         match decided {
             Decided::Nothing => {}
             Decided::Set(set) => {
-                self.edits.at(path).set = Some(set);
-                self.paths.extend((!is_folder).then(|| shown(path)));
+                let was = self.edits.at(path).set.replace(set);
+                self.paths.extend((!is_folder && was.is_none()).then(|| shown(path)));
             }
             Decided::Clash(why, text) => {
                 let path = shown(path);
@@ -185,10 +204,33 @@ impl Planned {
     }
 }
 
+impl Decided {
+    /// Both sides of what is at odds.
+    fn shown(&self) -> &str {
+        match self {
+            Self::Clash(_, text) => text,
+            Self::Nothing | Self::Set(_) => "",
+        }
+    }
+}
+
+/// What is decided, and about which path.
+enum Placed {
+    /// The one that was looked at.
+    Here(Decided),
+    /// The one that the file has now; under the other name it goes, where it still is there.
+    At { place: Vec<u8>, decided: Decided, is_gone: bool },
+}
+
 /// A merge at work.
 struct Merging<'a> {
     objects: &'a Objects,
     batch: &'a Batch<'a>,
+    sides: Sides,
+    /// What was renamed here.
+    here: Renames,
+    /// What was renamed in the copy.
+    there: Renames,
 }
 
 impl Merging<'_> {
@@ -287,50 +329,74 @@ impl Merging<'_> {
         Ok(String::from_utf8(bytes).ok().filter(|_| !is_binary))
     }
 
-    /// A file that both sides gave another name: by itself neither is at odds with anything, and both
-    /// would stay.
-    fn renames(
+    /// Merges a file that was only renamed on one side under its new name.
+    fn moved(
         &self,
-        sides: Sides,
-        changes: &[(Vec<u8>, Option<Item>, Option<Item>)],
-        planned: &mut Planned,
-    ) -> Result<(), Error> {
-        let mut new_here: HashMap<Hash, Vec<u8>> = HashMap::new();
-        let mut gone_here: HashMap<Vec<u8>, ()> = HashMap::new();
-        compare(
-            self.objects,
-            Some(sides.base),
-            Some(sides.ours),
-            &mut |path, before, after| match (before, after) {
-                (None, Some(Item::File { hash, .. })) => {
-                    new_here.insert(*hash, path.to_vec());
-                }
-                (Some(_), None) => drop(gone_here.insert(path.to_vec(), ())),
-                _ => {}
-            },
-        )?;
-        let new_there: HashMap<Hash, &[u8]> = changes
-            .iter()
-            .filter_map(|(path, base, theirs)| match (base, theirs) {
-                (None, Some(Item::File { hash, .. })) => Some((*hash, path.as_slice())),
-                _ => None,
-            })
-            .collect();
-        for (path, base, theirs) in changes {
-            let (Some(Item::File { hash, .. }), None) = (base, theirs) else { continue };
-            let names = new_here.get(hash).zip(new_there.get(hash));
-            let Some((here, there)) = names.filter(|_| gone_here.contains_key(path)) else {
-                continue;
-            };
-            if here.as_slice() != *there {
-                let name = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
-                let text =
-                    format!("in the project `{}`, in the copy `{}`\n", name(here), name(there));
-                planned.add(path, Decided::Clash(MergeClash::Renamed, text), false);
+        path: &[u8],
+        Three { base, ours, theirs }: Three<'_>,
+        decided: &Decided,
+    ) -> Result<Option<Placed>, Error> {
+        let is_free = |side, to| Ok::<_, Error>(find(self.objects, side, to)?.is_none());
+        let Decided::Clash(why, _) = decided else { return Ok(None) };
+        let (to, three, is_gone) = match (why, self.here.to(path), self.there.to(path)) {
+            (MergeClash::RemovedHere, Some(to), _) if is_free(self.sides.theirs, to)? => {
+                (to, [find(self.objects, self.sides.ours, to)?, theirs.cloned()], false)
             }
-        }
-        Ok(())
+            (MergeClash::RemovedThere, _, Some(to)) if is_free(self.sides.ours, to)? => {
+                (to, [ours.cloned(), find(self.objects, self.sides.theirs, to)?], true)
+            }
+            _ => return Ok(None),
+        };
+        let [ours, theirs] = &three;
+        let decided = self.decide(Three { base, ours: ours.as_ref(), theirs: theirs.as_ref() })?;
+        Ok(Some(Placed::At { place: to.to_vec(), decided, is_gone }))
     }
+
+    /// The same, and where that cannot be, what became of it is said.
+    fn renamed(&self, path: &[u8], three: Three<'_>, decided: Decided) -> Result<Placed, Error> {
+        if let Some(placed) = self.moved(path, three, &decided)? {
+            return Ok(placed);
+        }
+        let Three { base, ours, theirs } = three;
+        let (here, there) = (self.here.to(path), self.there.to(path));
+        let (why, text) = match (&decided, here, there) {
+            (Decided::Clash(MergeClash::RemovedHere, _), ..) => {
+                match self.here.perhaps_to(self.objects, path, base)? {
+                    Some(to) => {
+                        let ours = find(self.objects, self.sides.ours, &to)?;
+                        let both = self.decide(Three { base, ours: ours.as_ref(), theirs })?;
+                        (MergeClash::RenamedHere, now_named("project", &to) + both.shown())
+                    }
+                    None => return Ok(Placed::Here(decided)),
+                }
+            }
+            (Decided::Clash(MergeClash::RemovedThere, _), ..) => {
+                match self.there.perhaps_to(self.objects, path, base)? {
+                    Some(to) => {
+                        let theirs = find(self.objects, self.sides.theirs, &to)?;
+                        let both = self.decide(Three { base, ours, theirs: theirs.as_ref() })?;
+                        (MergeClash::RenamedThere, now_named("copy", &to) + both.shown())
+                    }
+                    None => return Ok(Placed::Here(decided)),
+                }
+            }
+            (Decided::Nothing, Some(here), Some(there)) if here != there => {
+                (MergeClash::Renamed, now_named("project", here) + &now_named("copy", there))
+            }
+            (Decided::Nothing, Some(to), None) if theirs.is_none() => {
+                (MergeClash::RemovedThere, now_named("project", to))
+            }
+            (Decided::Nothing, None, Some(to)) if ours.is_none() => {
+                (MergeClash::RemovedHere, now_named("copy", to))
+            }
+            _ => return Ok(Placed::Here(decided)),
+        };
+        Ok(Placed::Here(Decided::Clash(why, text)))
+    }
+}
+
+fn now_named(side: &str, path: &[u8]) -> String {
+    format!("in the {side} it is now `{}`\n", String::from_utf8_lossy(path))
 }
 
 /// The item without bits that lend rights.

@@ -43,11 +43,13 @@
 
 mod apply;
 mod branch;
+mod candidate;
 mod changes;
 mod checkpointer;
 mod codec;
 mod collect;
 mod compare;
+mod copying;
 mod edit;
 mod error;
 mod folder;
@@ -66,6 +68,7 @@ mod pack;
 mod places;
 mod prune;
 mod record;
+mod renames;
 mod restore;
 mod rewind;
 mod rules;
@@ -86,6 +89,7 @@ mod watch;
 mod workspace;
 mod write;
 
+pub use candidate::Candidate;
 pub use changes::{Change, ChangeKind, Contents, Point, Side};
 pub use checkpointer::Checkpointer;
 pub use collect::Collected;

@@ -42,7 +42,7 @@ use super::{
 };
 
 /// Threads of one walk.
-const MAX_THREADS: usize = 4;
+pub(super) const MAX_THREADS: usize = 4;
 
 /// A watcher cannot hear everything, so everything is looked at this often.
 const FULL_WALK_EVERY: Duration = Duration::from_secs(300);
@@ -457,7 +457,7 @@ impl Workspace {
         self.folder.join("state")
     }
 
-    fn write_state(&self, state: &mut WorkspaceState) {
+    pub(super) fn write_state(&self, state: &mut WorkspaceState) {
         // Losing it costs time only.
         let written = state_file::write(
             &self.vault.0.objects.places,

@@ -11,7 +11,9 @@ use std::{
 };
 
 use gnoma_core::merge::merged;
-use gnoma_store::checkpoint::{Conflict, Merge, MergeClash, SnapshotId, Vault, Without, Workspace};
+use gnoma_store::checkpoint::{
+    Candidate, Conflict, Merge, MergeClash, SnapshotId, Vault, Without, Workspace,
+};
 
 use crate::checkpoint_support::{Dice, look, look_at_git, often, shell, vault};
 
@@ -174,6 +176,87 @@ fn what_is_at_odds_changes_nothing_and_shows_both_sides() {
 }
 
 #[test]
+fn a_copy_is_brought_up_to_the_workspace_and_lands_only_on_what_it_was_brought_up_to() {
+    let place = Place::new();
+    place.put("a", "1\n");
+    place.put("b", "1\n");
+    let mut copy = place.copy("copy");
+    let look_at = |copy: &Copied| place.work.candidate(&copy.base, &copy.work, &copy.name).unwrap();
+    assert_eq!(look_at(&copy), Candidate::Nothing);
+    copy.put("a", "2\n");
+    assert_eq!(look_at(&copy), Candidate::Same);
+
+    place.put("b", "2\n");
+    place.put("c", "new\n");
+    let landing = place.work.merge_checked(&copy.base, &copy.work, "copy").unwrap();
+    assert!(matches!(landing, Merge::Moved { ref diff } if diff.contains("+2")), "{landing:?}");
+    assert_eq!(place.read("a"), "1\n");
+    let Candidate::BroughtUp(base) = look_at(&copy) else { panic!("nothing was brought up") };
+    copy.base = base;
+    let in_copy = |name: &str| fs::read_to_string(copy.root.join(name)).unwrap();
+    assert_eq!(
+        (in_copy("a"), in_copy("b"), in_copy("c")),
+        ("2\n".into(), "2\n".into(), "new\n".into())
+    );
+    assert_eq!(place.read("a"), "1\n", "nothing has landed");
+    assert_eq!(look_at(&copy), Candidate::Same);
+    let (_, paths) = landed(place.work.merge_checked(&copy.base, &copy.work, "copy").unwrap());
+    assert_eq!(paths, [PathBuf::from("a")]);
+
+    place.put("a", "here\n");
+    copy.put("a", "there\n");
+    assert_eq!(look_at(&copy), Candidate::Conflict);
+    assert_eq!(
+        (place.read("a"), fs::read_to_string(copy.root.join("a")).unwrap()),
+        ("here\n".into(), "there\n".into())
+    );
+}
+
+#[test]
+fn what_was_renamed_on_one_side_and_changed_on_the_other_is_one_file() {
+    let place = Place::new();
+    let lines: String = (0..8).map(|line| format!("line {line}\n")).collect();
+    for name in ["here", "there", "both", "dir/in", "gone", "odd"] {
+        place.put(name, &format!("{name}\n{lines}"));
+    }
+    let copy = place.copy("copy");
+    let named = |name: &str, last: &str| format!("{name}\n{lines}{last}\n");
+    fs::rename(place.path("here"), place.path("here2")).unwrap();
+    copy.put("here", &named("here", "theirs"));
+    fs::rename(copy.root.join("there"), copy.root.join("there2")).unwrap();
+    place.put("there", &named("there", "ours"));
+    fs::rename(place.path("dir"), place.path("moved")).unwrap();
+    copy.put("dir/in", &named("dir/in", "theirs"));
+    let (_, paths) = landed(place.merge(&copy));
+    assert_eq!(place.read("here2"), named("here", "theirs"));
+    assert_eq!(place.read("there2"), named("there", "ours"));
+    assert_eq!(place.read("moved/in"), named("dir/in", "theirs"));
+    assert!(!["here", "there", "dir"].iter().any(|name| place.path(name).exists()), "{paths:?}");
+
+    let copy = place.copy("other");
+    fs::rename(place.path("both"), place.path("ours")).unwrap();
+    fs::rename(copy.root.join("both"), copy.root.join("theirs")).unwrap();
+    fs::remove_file(place.path("gone")).unwrap();
+    fs::rename(copy.root.join("gone"), copy.root.join("gone2")).unwrap();
+    fs::remove_file(place.path("odd")).unwrap();
+    place.put("odd2", &named("odd", "ours"));
+    copy.put("odd", &named("odd", "theirs"));
+    let Merge::Conflict { conflicts, .. } = place.merge(&copy) else { panic!() };
+    let told: Vec<_> = conflicts.iter().map(|it| (it.path.to_str().unwrap(), it.why)).collect();
+    let expected = [
+        ("both", MergeClash::Renamed),
+        ("gone", MergeClash::RemovedHere),
+        ("odd", MergeClash::RenamedHere),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(
+        conflicts[0].text,
+        "in the project it is now `ours`\nin the copy it is now `theirs`\n"
+    );
+    assert!(conflicts[2].text.starts_with("in the project it is now `odd2`\n"), "{conflicts:?}");
+}
+
+#[test]
 fn what_version_control_ignores_and_what_can_be_built_stays_out() {
     let place = Place::new();
     shell(&place.path(""), "git init -q . && git config user.email a@b && git config user.name a");
@@ -244,9 +327,38 @@ fn rewind_and_redo_know_a_merge_and_one_can_be_taken_back_alone() {
     assert_eq!((place.read("a"), place.read("b")), ("a\n".into(), "b\n".into()));
 }
 
+/// The new name that a file has on one side, where it was renamed and nothing else.
+fn renamed(base: &Files, side: &Files, name: &str) -> Option<String> {
+    let text = base.get(name).filter(|text| !text.is_empty() && !side.contains_key(name))?;
+    let mut new = side.iter().filter(|(new, has)| !base.contains_key(*new) && *has == text);
+    let found = new.next().map(|(new, _)| new.clone());
+    found.filter(|_| new.next().is_none())
+}
+
 /// What a merge of simple files gives; `None` where the sides are at odds.
 fn oracle(base: &Files, ours: &Files, theirs: &Files) -> Option<Files> {
     let mut merge = ours.clone();
+    // A file that one side has renamed is the same file for the other.
+    let (mut base, mut theirs) = (base.clone(), theirs.clone());
+    for name in base.clone().keys() {
+        let (here, there) = (renamed(&base, ours, name), renamed(&base, &theirs, name));
+        match (here, there) {
+            (Some(here), None) if theirs.contains_key(name) && !theirs.contains_key(&here) => {
+                let was = base.remove(name)?;
+                base.insert(here.clone(), was);
+                let their = theirs.remove(name)?;
+                theirs.insert(here, their);
+            }
+            (None, Some(there)) if ours.contains_key(name) && !ours.contains_key(&there) => {
+                let was = base.remove(name)?;
+                base.insert(there.clone(), was);
+                let our = merge.remove(name)?;
+                merge.insert(there, our);
+            }
+            _ => (),
+        }
+    }
+    let (base, theirs, ours) = (&base, &theirs, &merge.clone());
     let new = |files: &Files, text: &str| -> Vec<String> {
         let is_new = |(name, has): &(&String, &String)| !base.contains_key(*name) && *has == text;
         files.iter().filter(is_new).map(|(name, _)| name.clone()).collect()
@@ -353,6 +465,7 @@ fn run(seed: u64) -> (usize, usize) {
         match outcome {
             Merge::Landed { after, .. } => order.push((after, elf)),
             Merge::Nothing { .. } => {}
+            Merge::Moved { .. } => panic!("seed {seed}: nothing was checked"),
             Merge::Conflict { conflicts: told, diff } => {
                 assert!(!told.is_empty() && !diff.is_empty(), "seed {seed}");
                 conflicts += 1;

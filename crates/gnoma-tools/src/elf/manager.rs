@@ -28,7 +28,7 @@ use super::{
 };
 
 /// Most elfs of a session that run in the background at once.
-pub(super) const MAX_RUNNING: usize = 20;
+pub(super) const MAX_RUNNING: usize = 50;
 /// Most elfs whose results wait to be read; of the oldest a sentence stays.
 const MAX_UNREAD: usize = 64;
 /// Most of those sentences.

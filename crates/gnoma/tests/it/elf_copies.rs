@@ -343,6 +343,43 @@ async fn edits_of_the_person_are_one_more_writer() {
     assert!(!at_odds.project.path().join("x").exists() && copies(&at_odds).is_empty());
 }
 
+/// An elf that makes `a`, where the project gets `b` meanwhile and a check says what must hold.
+async fn checked(check: &str, deed: impl Fn(&Path) + Send + Sync + 'static) -> World {
+    let replies = vec![spawn("smith"), writes("a", "a\n"), says("done"), says("so")];
+    let world = with_deed(replies, 2, deed);
+    world.write("c", "c\n");
+    world.configure(&format!("[router]\nchecks = ['{check}']\n"));
+    is_done(&world.run(&[BYPASS[0], BYPASS[1], "go"]).await);
+    assert!(copies(&world).is_empty());
+    world
+}
+
+#[tokio::test]
+async fn the_project_s_checks_run_on_what_the_merge_makes_of_it_before_it_lands() {
+    // Each side holds by itself, both together do not.
+    let check = "test ! -e a -o ! -e b || { echo a and b do not go together; exit 1; }";
+    let makes_b = |project: &Path| fs::write(project.join("b"), "b\n").unwrap();
+    let world = checked(check, makes_b).await;
+    let told_of = told(&world);
+    let why = "not merged, nothing was changed: the project's checks fail on what the merge would make of it";
+    assert!(told_of.contains(why), "{told_of}");
+    assert!(told_of.contains("says:\na and b do not go together"), "{told_of}");
+    assert!(
+        told_of.contains("What it changed in its copy:") && told_of.contains("+a"),
+        "{told_of}"
+    );
+    assert!(!told_of.contains("+b"), "only its own: {told_of}");
+    assert!(!world.project.path().join("a").exists());
+
+    let world = checked("test -e a", makes_b).await;
+    assert!(told(&world).contains("merged: a"), "{}", told(&world));
+    assert_eq!((world.read("a"), world.read("b")), ("a\n".into(), "b\n".into()));
+
+    // Where nothing else changed, they ran on the same files already.
+    let world = checked("test -e a && test ! -e once && touch once", |_| ()).await;
+    assert!(told(&world).contains("merged: a, once"), "{}", told(&world));
+}
+
 #[tokio::test]
 async fn what_makes_no_copy_is_said_in_a_sentence_and_the_parent_goes_on() {
     let world = World::new([spawn("smith"), says("so")]);

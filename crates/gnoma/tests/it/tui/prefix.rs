@@ -83,3 +83,57 @@ async fn the_beginning_of_requests_changes_only_where_that_is_told() {
     person.waits_for("conversation: compacted");
     person.leaves();
 }
+
+/// A server of tools that has another one once it was called.
+const GROWS: &str = r#"
+cd "$(dirname "$0")"
+tool() { printf '{"name":"%s","description":"d","inputSchema":{"type":"object","properties":{}}}' "$1"; }
+reply() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9][0-9]*\).*/\1/p')
+  case $line in
+    *'"method":"initialize"'*)
+      reply '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"f","version":"1"}}' ;;
+    *'"method":"tools/list"'*)
+      if [ -e called ]; then reply "{\"tools\":[$(tool grow),$(tool breaker)]}"; touch listed
+      else reply "{\"tools\":[$(tool grow)]}"; fi ;;
+    *'"method":"tools/call"'*)
+      touch called
+      printf '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'
+      reply '{"content":[{"type":"text","text":"grown"}]}' ;;
+    *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_planted_to_break_the_beginning_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = folder.path().join("server.sh");
+    std::fs::write(&server, GROWS).unwrap();
+    let answers = ["First.", "Second.", "Third.", "Fourth."].map(says);
+    let [first, second, third, fourth] = answers;
+    let world = World::new([first, calls("mcp__fake__grow", "{}"), second, third, fourth]);
+    world.configure(&format!(
+        "[permission]\nmode = \"bypass\"\n[[mcp_servers]]\nname = \"fake\"\ncommand = \"sh\"\n\
+         args = [{server:?}]\nwritable = [{:?}]\n",
+        folder.path()
+    ));
+    let person = Person::ready(&world, &[]);
+    for (said, answer) in [("one", "First."), ("two", "Second.")] {
+        person.types(&format!("{said}\r"));
+        person.waits_for(answer);
+        person.waits_until("rest", Person::is_at_rest);
+    }
+    person.waits_until("the new list", |_| folder.path().join("listed").exists());
+    // The list is read, and known a moment later.
+    for (said, answer) in [("three", "Third."), ("four", "Fourth.")] {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        person.types(&format!("{said}\r"));
+        person.waits_for(answer);
+        person.waits_until("rest", Person::is_at_rest);
+    }
+    person.types("/cache\r");
+    person.waits_for("tools: +mcp__fake__breaker");
+    person.leaves();
+}

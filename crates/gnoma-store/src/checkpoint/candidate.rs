@@ -1,0 +1,70 @@
+//! A copy brought up to the workspace as it is now: what a merge would make of the files, where it can be
+//! looked at and tried before anything lands.
+
+use std::sync::atomic::AtomicBool;
+
+use super::{
+    error::Error, lock, made::Made, merge::Sides, snapshot_id::SnapshotId, workspace::Workspace,
+};
+
+/// What a merge would make of the files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Candidate {
+    /// Nothing that the workspace does not have.
+    Nothing,
+    /// What the copy is: nothing else has changed since it was made.
+    Same,
+    /// What the copy is now: it was brought up to this snapshot of the workspace, of which it counts as
+    /// made from now on.
+    BroughtUp(SnapshotId),
+    /// Both sides cannot be brought together.
+    Conflict,
+}
+
+impl Workspace {
+    /// Makes `copy`, which was made of the snapshot `base`, what a merge would make of the workspace, where
+    /// something changed there meanwhile. Changes nothing in the workspace.
+    ///
+    /// # Errors
+    ///
+    /// The copy is gone, somebody writes to it ([`Error::Busy`]), or the vault cannot be written.
+    pub fn candidate(
+        &self,
+        base: &SnapshotId,
+        copy: &Self,
+        label: &str,
+    ) -> Result<Candidate, Error> {
+        let session = self.vault.session()?;
+        let mut copied = copy.state();
+        let cancel = AtomicBool::new(false);
+        let theirs = copy.scan(&mut copied, &session, &cancel)?;
+        let mut state = self.state();
+        let _alone = lock::alone(&self.restore_lock())?;
+        self.finish_merge(&mut state, &session)?;
+        self.vault.0.objects.refresh()?;
+        let base = self.get(base)?;
+        self.is_there(copy, &base, theirs.tree)?;
+        let now = self.scan(&mut state, &session, &cancel)?;
+        if theirs.tree == base.tree {
+            return Ok(Candidate::Nothing);
+        }
+        if now.tree == base.tree {
+            return Ok(Candidate::Same);
+        }
+        let (ours, theirs) = (now.tree, theirs.tree);
+        let sides = Sides { base: base.tree, ours: theirs, theirs: ours };
+        let (planned, tree) = self.planned(sides, &|_, _| false)?;
+        if !planned.conflicts.is_empty() {
+            return Ok(Candidate::Conflict);
+        }
+        if tree == ours {
+            return Ok(Candidate::Nothing);
+        }
+        let label = format!("before merging {label}");
+        let kept = self.record(&mut state, &label, Made::Asked, now)?;
+        if !copy.apply(&copied, tree)? {
+            return Err(Error::Busy);
+        }
+        Ok(Candidate::BroughtUp(kept.id))
+    }
+}

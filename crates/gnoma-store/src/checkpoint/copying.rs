@@ -1,0 +1,182 @@
+//! Writing a stored tree into an empty folder of one's own: nobody else is there, so files get their names
+//! at once, threads share the work, and what was written is known without reading it again.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::{Path, PathBuf},
+    thread::Builder,
+};
+
+use rustix::{
+    fs::{Mode, OFlags, RawMode, fchmod, fstat, mkdirat, openat, symlinkat},
+    io::Errno,
+};
+
+use super::{
+    apply::clone_into,
+    compare::load,
+    error::{At, Error},
+    folder::{FOLDER_FLAGS, MAX_DEPTH},
+    hash::Hash,
+    objects::Objects,
+    places::now_ns,
+    stamp::Stamp,
+    state::{Entry, FileNode, Folder, Node, Spare},
+    tree::{Item, Tree},
+    unlock::OWNER_ALL,
+};
+
+/// Entries that are worth a thread of their own.
+const MIN_SHARED: usize = 64;
+
+/// One copy.
+pub(super) struct Copying<'a> {
+    objects: &'a Objects,
+    /// Threads that may still be started.
+    spare: Spare,
+}
+
+/// An open folder that is being filled.
+#[derive(Clone, Copy)]
+struct Here<'a> {
+    fd: &'a OwnedFd,
+    path: &'a Path,
+    depth: u32,
+}
+
+impl<'a> Copying<'a> {
+    pub(super) fn new(objects: &'a Objects, threads: usize) -> Self {
+        let spare = u32::try_from(threads.saturating_sub(1)).unwrap_or_default();
+        Self { objects, spare: Spare::new(spare) }
+    }
+
+    /// Fills the folder `root`, which lies at `path`; gives what is known of it then.
+    pub(super) fn run(&self, root: &OwnedFd, path: &Path, tree: Hash) -> Result<Folder, Error> {
+        let mut known = self.folder(Here { fd: root, path, depth: 0 }, tree)?;
+        // What was written a moment ago may be written again with the same stamp.
+        settle(&mut known, now_ns());
+        Ok(known)
+    }
+
+    fn folder(&self, here: Here<'_>, hash: Hash) -> Result<Folder, Error> {
+        if here.depth > MAX_DEPTH + 1 {
+            return Err(Error::Damaged("folders are nested too deeply".to_owned()));
+        }
+        let Tree(items) = load(self.objects, &hash)?;
+        let entries = self.entries(here, &items)?;
+        // What was not kept is not there.
+        let is_whole = entries.len() == items.len()
+            && entries.iter().all(|entry| match &entry.node {
+                Node::Folder(below) => below.tree.is_some(),
+                Node::File(_) | Node::Link { .. } | Node::Unsaved(_) => true,
+            });
+        let stamp = Stamp::of(&fstat(here.fd).at("read", here.path)?);
+        let tree = is_whole.then_some(hash);
+        let mut folder = Folder { stamp, entries, tree, ..Folder::default() };
+        folder.count();
+        Ok(folder)
+    }
+
+    fn entries(&self, here: Here<'_>, items: &[(Vec<u8>, Item)]) -> Result<Vec<Entry>, Error> {
+        if items.len() >= MIN_SHARED && self.spare.take() {
+            let (near, far) = items.split_at(items.len() / 2);
+            return self.fork(here, near, far);
+        }
+        let mut entries = Vec::with_capacity(items.len());
+        for (name, item) in items {
+            if let Some(node) = self.node(here, name, item)? {
+                entries.push(Entry { name: name.as_slice().into(), node });
+            }
+        }
+        Ok(entries)
+    }
+
+    fn fork(
+        &self,
+        here: Here<'_>,
+        near: &[(Vec<u8>, Item)],
+        far: &[(Vec<u8>, Item)],
+    ) -> Result<Vec<Entry>, Error> {
+        std::thread::scope(|scope| {
+            let helper = Builder::new().spawn_scoped(scope, || {
+                let done = self.entries(here, far);
+                self.spare.give_back();
+                done
+            });
+            let near = self.entries(here, near);
+            let far = match helper.at("start a thread for", here.path)?.join() {
+                Ok(far) => far,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            let mut entries = near?;
+            entries.extend(far?);
+            Ok(entries)
+        })
+    }
+
+    fn node(&self, here: Here<'_>, name: &[u8], item: &Item) -> Result<Option<Node>, Error> {
+        Ok(match item {
+            Item::Unsaved => None,
+            Item::Link { target } => {
+                let made = symlinkat(OsStr::from_bytes(target), here.fd, name);
+                made.at("write", &here.at(name))?;
+                Some(Node::Link { target: target.as_slice().into() })
+            }
+            Item::File { hash, mode, size } => {
+                let stamp = self.file(here, name, hash, *mode)?;
+                let (hash, size) = (*hash, *size);
+                let node = FileNode { stamp, hash, size, is_racy: true, is_unsteady: false };
+                Some(Node::File(node))
+            }
+            Item::Folder { hash, mode } => {
+                let path = here.at(name);
+                let own = Mode::from_raw_mode(OWNER_ALL as RawMode);
+                mkdirat(here.fd, name, own).at("write", &path)?;
+                let fd = openat(here.fd, name, FOLDER_FLAGS, Mode::empty()).at("open", &path)?;
+                let below = Here { fd: &fd, path: &path, depth: here.depth + 1 };
+                let mut folder = self.folder(below, *hash)?;
+                if folder.stamp.mode != *mode {
+                    fchmod(&fd, Mode::from_raw_mode(*mode as RawMode)).at("write", &path)?;
+                    folder.stamp = Stamp::of(&fstat(&fd).at("read", &path)?);
+                }
+                Some(Node::Folder(Box::new(folder)))
+            }
+        })
+    }
+
+    fn file(&self, here: Here<'_>, name: &[u8], hash: &Hash, mode: u32) -> Result<Stamp, Error> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let write = || -> Result<File, Errno> {
+            openat(here.fd, name, flags, Mode::RUSR | Mode::WUSR).map(File::from)
+        };
+        let mut file = write().at("write", &here.at(name))?;
+        if !clone_into(self.objects, hash, &file) {
+            // The bytes are checked against their hash.
+            self.objects.copy(hash, &mut file)?;
+        }
+        let set = fchmod(&file, Mode::from_raw_mode(mode as RawMode));
+        let stat = set.and_then(|()| fstat(&file)).at("write", &here.at(name))?;
+        Ok(Stamp::of(&stat))
+    }
+}
+
+impl Here<'_> {
+    fn at(&self, name: &[u8]) -> PathBuf {
+        self.path.join(OsStr::from_bytes(name))
+    }
+}
+
+/// Believes the stamps that are old enough.
+fn settle(folder: &mut Folder, now_ns: i128) {
+    folder.is_racy = folder.stamp.is_racy(now_ns);
+    for entry in &mut folder.entries {
+        match &mut entry.node {
+            Node::File(file) => file.is_racy = file.stamp.is_racy(now_ns),
+            Node::Folder(below) => settle(below, now_ns),
+            Node::Link { .. } | Node::Unsaved(_) => {}
+        }
+    }
+}

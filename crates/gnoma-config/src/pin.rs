@@ -3,7 +3,8 @@
 //! That is the project's `.gnoma/config.toml`, the settings of other programs that gnoma reads, every file
 //! in the folders of `.gnoma`, `.claude`, `.agents` and `.codex` that hold hooks, skills, plugins, agents
 //! and commands, and every file of the project that one of these settings names, in a command or an
-//! argument. One changed byte, one more or one less file is another pin.
+//! argument, or that a program named there is known to run (`Makefile`, `package.json`). One changed byte, one
+//! more or one less file is another pin.
 //!
 //! Not covered: what those programs read or start themselves.
 
@@ -40,6 +41,13 @@ const MAX_BYTES: u64 = 256 << 20;
 const MAX_DEPTH: usize = 16;
 /// Most folders named by the configuration in which the other names are looked for.
 const MAX_FOLDERS: usize = 32;
+/// Programs that run what a file of the project says, which nobody names, and those files.
+const RUNNERS: [(&[&str], &[&str]); 4] = [
+    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
+    (&["npm", "pnpm", "yarn", "bun", "npx"], &["package.json"]),
+    (&["just"], &["justfile", "Justfile", ".justfile"]),
+    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
+];
 /// What commands are cut at when they are searched for names of files.
 const SEPARATORS: [char; 17] =
     ['"', '\'', '`', ';', '&', '|', '<', '>', '(', ')', '{', '}', '=', ',', ':', '$', '\\'];
@@ -158,7 +166,33 @@ fn cut(texts: Vec<String>) -> BTreeSet<String> {
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect();
+    words.extend(texts.iter().flat_map(|text| as_a_shell_reads(text)));
+    for (programs, files) in RUNNERS {
+        if programs.iter().any(|program| words.contains(*program)) {
+            words.extend(files.iter().map(|file| (*file).to_owned()));
+        }
+    }
     words.extend(texts);
+    words
+}
+
+/// The words of a command without their quotes: `"./a b.sh"`, `./a\ b.sh` and `./x".sh"` name files.
+fn as_a_shell_reads(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, quote) {
+            ('\\', None | Some('"')) => word.extend(letters.next()),
+            ('"' | '\'', None) => quote = Some(letter),
+            (_, Some(open)) if letter == open => quote = None,
+            (_, None) if letter.is_whitespace() || ";&|<>()=".contains(letter) => {
+                words.push(std::mem::take(&mut word));
+            }
+            _ => word.push(letter),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
     words
 }
 
@@ -292,6 +326,20 @@ args = ["--data=tools/data.json"]
             let before = pin();
             fs::write(&script, "two").unwrap();
             assert_ne!(pin(), before, "{exec}");
+        }
+        for (command, name) in [
+            (r#"\"./a b.sh\""#, "a b.sh"),
+            (r"./a\\ b.sh", "a b.sh"),
+            (r#"./scripts/x\".sh\""#, "scripts/x.sh"),
+            ("make all", "Makefile"),
+            ("npm run -s hook", "package.json"),
+        ] {
+            let config = format!("exec = \"{command}\"\n");
+            let pin = || super::pin(folder.path(), config.as_bytes()).unwrap();
+            fs::write(folder.path().join(name), "one").unwrap();
+            let before = pin();
+            fs::write(folder.path().join(name), "two").unwrap();
+            assert_ne!(pin(), before, "{command}");
         }
         let config = br#"exec = "cd scripts && sh run.sh""#;
         let script = folder.path().join("scripts/run.sh");

@@ -44,7 +44,10 @@ pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
         gnoma_core::sort::sort(&mut files);
         for path in files {
             if !places.holds(&folder, &path) {
-                faults.push(format!("{} leads out of the project", places.shown(&path)));
+                faults.push(format!(
+                    "{} leads out of the project or to secrets",
+                    places.shown(&path)
+                ));
                 continue;
             }
             match read_text(&path).and_then(|text| agent(folder.by, path.clone(), &text)) {

@@ -7,6 +7,8 @@ use std::{
     sync::Arc,
 };
 
+use gnoma_core::places::secret;
+
 pub use crate::brought_by::BroughtBy;
 use crate::plugin::PluginPlace;
 
@@ -100,10 +102,14 @@ impl ExtendPlaces {
         }
     }
 
-    /// Whether a project's file lies in the project, whatever links lead to it.
+    /// Whether a project's file lies in the project, whatever links lead to it, and none leads to a file that
+    /// holds secrets by its name.
     pub(crate) fn is_inside(&self, by: BroughtBy, path: &Path) -> bool {
-        by != BroughtBy::Project
-            || path.canonicalize().is_ok_and(|real| real.starts_with(&self.project))
+        let is_its_own = |real: &Path| {
+            let below = real.strip_prefix(&self.project);
+            below.is_ok_and(|below| real == path || secret(below).is_none())
+        };
+        by != BroughtBy::Project || path.canonicalize().is_ok_and(|real| is_its_own(&real))
     }
 
     /// A path for people.

@@ -168,4 +168,22 @@ mod tests {
         assert_eq!(found2.parts.len(), 1);
         assert_eq!(found2.warnings.len(), 2, "{:?}", found2.warnings);
     }
+
+    #[test]
+    fn a_link_named_like_instructions_brings_in_no_secret_file() {
+        let project = project();
+        put(&project, ".env", "KEY=1");
+        put(&project, "docs/rules.md", "plain words");
+        put(&project, ".claude/rules/a.md", "a rule");
+        let link = |target: &str, name: &str| {
+            std::os::unix::fs::symlink(target, project.path().join(name)).unwrap();
+        };
+        link(".env", "AGENTS.md");
+        link("docs/rules.md", "CLAUDE.local.md");
+        link("../../.env", ".claude/rules/e.md");
+        let found = found(project.path());
+        assert!(!found.text().contains("KEY"), "{}", found.text());
+        assert!(found.text().contains("plain words") && found.text().contains("a rule"));
+        assert!(found.warnings.iter().any(|text| text.contains("AGENTS.md")), "{found:?}");
+    }
 }

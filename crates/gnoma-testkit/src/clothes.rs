@@ -56,6 +56,18 @@ fn rot13(value: &str) -> String {
     value.chars().map(map).collect()
 }
 
+const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const BASE32_HEX: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
+
+fn base32(value: &str, alphabet: &[u8; 32]) -> String {
+    let bits: String = value.bytes().map(|b| format!("{b:08b}")).collect();
+    let digit = |five: &[u8]| {
+        let number = five.iter().fold(0, |number, bit| number << 1 | usize::from(bit - b'0'));
+        char::from(alphabet[number << (5 - five.len())])
+    };
+    bits.as_bytes().chunks(5).map(digit).collect()
+}
+
 /// The value as many tools write it, by the name of the way.
 #[must_use]
 pub fn clothes(value: &str) -> Vec<(String, String)> {
@@ -86,6 +98,17 @@ pub fn clothes(value: &str) -> Vec<(String, String)> {
         ("entities".into(), bytes(value, "", |b| format!("&#{b};"))),
         ("hex entities".into(), bytes(value, "", |b| format!("&#x{b:x};"))),
         ("quoted-printable".into(), bytes(value, "", |b| format!("={b:02X}"))),
+        ("hexdump -e %03u".into(), bytes(value, " ", |b| format!("{b:03}"))),
+        ("printf %03d".into(), bytes(value, "", |b| format!("{b:03}"))),
+        ("od -An -tu1 | rev".into(), reversed(&bytes(value, " ", |b| format!("{b:3}")))),
+        ("basenc --base2msbf".into(), bytes(value, "", |b| format!("{b:08b}"))),
+        ("basenc --base2lsbf".into(), bytes(value, "", |b| format!("{:08b}", b.reverse_bits()))),
+        ("base64 | rot13".into(), rot13(&base64(value))),
+        ("base32".into(), base32(value, BASE32)),
+        ("base32 | rev".into(), reversed(&base32(value, BASE32))),
+        ("basenc --base32hex".into(), base32(value, BASE32_HEX)),
+        ("base64 | base32".into(), base32(&base64(value), BASE32)),
+        ("UTF-16, xxd -p".into(), bytes(value, "", |b| format!("{b:02x}00"))),
         ("rot13".into(), rot13(value)),
         ("base64 | rev".into(), reversed(&base64(value))),
         ("rev | base64".into(), base64(&reversed(value))),
@@ -121,6 +144,18 @@ pub fn clothes(value: &str) -> Vec<(String, String)> {
     for before in 0..16 {
         all.push((format!("xxd at {before}"), dump(value, before, pairs, true)));
         all.push((format!("od -x at {before}"), dump(value, before, little_words, false)));
+        let words = |line: &[u8], bytes: usize, write: fn(u64) -> String| {
+            let word = |part: &[u8]| part.iter().rev().fold(0, |word, b| word << 8 | u64::from(*b));
+            line.chunks(bytes).map(|part| format!(" {}", write(word(part)))).collect::<String>()
+        };
+        for bytes in [2, 4, 8] {
+            let decimal = dump(value, before, |line| words(line, bytes, |w| w.to_string()), false);
+            all.push((format!("od -td{bytes} at {before}"), decimal));
+        }
+        let padded = dump(value, before, |line| words(line, 2, |w| format!("{w:05}")), false);
+        all.push((format!("hexdump -d at {before}"), padded));
+        let wide = dump(value, before, |line| words(line, 8, |w| format!("{w:016x}")), false);
+        all.push((format!("od -tx8 at {before}"), wide));
         let letters = |line: &[u8]| {
             line.iter()
                 .map(|b| format!("   {}", char::from(*b).to_string().replace('\n', "\\n")))

@@ -77,56 +77,65 @@ pub struct Secret {
 /// What the absolute or relative `path` holds that should not be shown.
 #[must_use]
 pub fn secret(path: &Path) -> Option<Secret> {
-    static PLACES: LazyLock<SecretPlaces> = LazyLock::new(SecretPlaces::new);
-    let names: Vec<String> = path
-        .components()
-        .filter_map(|component| match component {
-            Component::Normal(name) => Some(name.to_string_lossy().to_ascii_lowercase()),
-            _ => None,
-        })
-        .collect();
-    let place = PLACES.find(&names, path.has_root())?;
+    static PLACES: LazyLock<PreparedPlaces<Secret>> = LazyLock::new(|| {
+        PreparedPlaces::new(SECRETS, |group| Secret { kind: group.kind, sight: group.walls })
+    });
+    let names = names(path);
+    let secret = PLACES.find(&names, path.has_root())?;
     let is_example = |last: &String| EXAMPLES.iter().any(|example| fits(example, last));
-    (!names.last().is_some_and(is_example)).then_some(place.secret)
+    (!names.last().is_some_and(is_example)).then_some(*secret)
 }
 
-/// A place of [`SECRETS`], ready for comparing: searches ask about every file.
-struct SecretPlace {
+/// What the absolute or relative `path` decides about, so that changing it needs a person.
+#[must_use]
+pub fn guarded(path: &Path) -> Option<&'static str> {
+    static PLACES: LazyLock<PreparedPlaces<&str>> =
+        LazyLock::new(|| PreparedPlaces::new(GUARDED, |group| group.kind));
+    PLACES.find(&names(path), path.has_root()).copied()
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let name = |component: Component<'_>| match component {
+        Component::Normal(name) => Some(name.to_string_lossy().to_ascii_lowercase()),
+        _ => None,
+    };
+    path.components().filter_map(name).collect()
+}
+
+/// A place of a table, ready for comparing: searches ask about every file.
+struct PreparedPlace<T> {
     names: Vec<String>,
     from_root: bool,
     below: bool,
-    secret: Secret,
+    meaning: T,
 }
 
-fn prepared() -> Vec<SecretPlace> {
-    let of_group = |group: &'static Group<SecretVisibility>| {
-        let secret = Secret { kind: group.kind, sight: group.walls };
-        group.names().map(move |text| SecretPlace {
-            names: text
-                .split('/')
-                .filter(|name| !name.is_empty())
-                .map(str::to_ascii_lowercase)
-                .collect(),
-            from_root: text.starts_with('/'),
-            below: text.ends_with('/'),
-            secret,
-        })
-    };
-    SECRETS.iter().flat_map(of_group).collect()
-}
-
-/// All of them, found by the name they begin with.
-struct SecretPlaces {
-    all: Vec<SecretPlace>,
+/// All of a table, found by the name they begin with.
+struct PreparedPlaces<T> {
+    all: Vec<PreparedPlace<T>>,
     /// Those whose first name has no pattern, by it.
     by_name: HashMap<String, Vec<usize>>,
     /// The others.
     by_pattern: Vec<usize>,
 }
 
-impl SecretPlaces {
-    fn new() -> Self {
-        let mut places = Self { all: prepared(), by_name: HashMap::new(), by_pattern: Vec::new() };
+impl<T> PreparedPlaces<T> {
+    fn new<W>(table: &'static [Group<W>], meaning: impl Fn(&Group<W>) -> T) -> Self {
+        let mut places = Self { all: Vec::new(), by_name: HashMap::new(), by_pattern: Vec::new() };
+        for group in table {
+            places.all.extend(group.names().map(|text| {
+                PreparedPlace {
+                    names: text
+                        .split('/')
+                        .filter(|name| !name.is_empty())
+                        .map(str::to_ascii_lowercase)
+                        .collect(),
+                    from_root: text.starts_with('/'),
+                    below: text.ends_with('/'),
+                    meaning: meaning(group),
+                }
+            }));
+        }
         for (number, place) in places.all.iter().enumerate() {
             match place.names.first() {
                 Some(name) if !name.contains(['*', '?']) => {
@@ -138,18 +147,19 @@ impl SecretPlaces {
         places
     }
 
-    /// The first place that the names lead to.
-    fn find(&self, names: &[String], has_root: bool) -> Option<&SecretPlace> {
+    /// What the first place means that the names lead to.
+    fn find(&self, names: &[String], has_root: bool) -> Option<&T> {
         let named = names.iter().filter_map(|name| self.by_name.get(name)).flatten();
         let numbers = named.chain(&self.by_pattern);
         let there = |number: &&usize| {
             self.all.get(**number).is_some_and(|place| place.is_at(names, has_root))
         };
-        numbers.filter(there).min().and_then(|number| self.all.get(*number))
+        let first = numbers.filter(there).min();
+        first.and_then(|number| self.all.get(*number)).map(|place| &place.meaning)
     }
 }
 
-impl SecretPlace {
+impl<T> PreparedPlace<T> {
     fn is_at(&self, names: &[String], has_root: bool) -> bool {
         let Some(last) = names.len().checked_sub(self.names.len()) else { return false };
         let starts = match (self.from_root, self.below) {
@@ -219,6 +229,23 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(kind(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_decides_over_later_runs_is_told_at_any_depth() {
+        for (path, is_guarded) in [
+            (".vscode/tasks.json", true),
+            ("app/.vscode/tasks.json", true),
+            ("a/My.code-workspace", true),
+            ("sub/.git/config", true),
+            (".hg/hgrc", true),
+            (".cargo/config.toml", true),
+            ("src/config.toml", false),
+            ("sitecustomize.py", true),
+            ("vscode/a", false),
+        ] {
+            assert_eq!(guarded(Path::new(path)).is_some(), is_guarded, "{path}");
         }
     }
 

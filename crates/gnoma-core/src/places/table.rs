@@ -117,9 +117,9 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
         names: ".gitconfig .config/git/",
     },
     Group {
-        kind: "which git reads on every run",
+        kind: "which version control reads on every run",
         walls: WriteProtection::Present,
-        names: ".githooks/ .husky/",
+        names: ".githooks/ .husky/ .hg/hgrc .jj/repo/config.toml",
     },
     Group {
         kind: "settings of a coding agent",
@@ -132,7 +132,7 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
         walls: WriteProtection::Present,
         names: ".continue/ .roo/ .cline/ .kilocode/ opencode.jsonc .config/opencode/ .crush/ \
                 crush.json .crush.json .goose/ .config/goose/ .vibe/ .qwen/ .amazonq/ .junie/ \
-                .trae/ .copilot/ .pi/ .openhands/ .aider.conf.yml .config/github-copilot/",
+                .trae/ .copilot/ .pi/ .amp/ .openhands/ .aider.conf.yml .config/github-copilot/",
     },
     Group {
         kind: "settings of an editor that runs them",
@@ -165,6 +165,13 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
         names: ".curlrc .wgetrc .gdbinit .lldbinit .tmux.conf .screenrc .rpmmacros .config/pip/ \
                 .pip/ .docker/",
     },
+    // Tools write these themselves.
+    Group {
+        kind: "which a tool obeys on every run",
+        walls: WriteProtection::Never,
+        names: ".cargo/config .cargo/config.toml .mise.toml mise.toml .yarnrc.yml .pnpmfile.cjs \
+                lefthook.yml .pdbrc sitecustomize.py usercustomize.py",
+    },
     Group {
         kind: "which decides what your programs are",
         walls: WriteProtection::AtHome,
@@ -186,7 +193,18 @@ pub const EXAMPLES: &[&str] = &[
     "sample.env",
     "template.env",
     "*.pub",
+    // Certificates are for everybody; what holds a key as well is named for that, or for its server.
+    "cert.pem",
+    "*-cert.pem",
+    "*_cert.pem",
+    "*.cert.pem",
+    "*.crt.pem",
     "cacert.pem",
+    "ca.pem",
+    "*-ca.pem",
+    "ca-bundle.pem",
+    "chain.pem",
+    "fullchain.pem",
 ];
 
 /// Folders of the home that programs keep what they have fetched in: everybody's to read, and

@@ -55,7 +55,10 @@ pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
         }
         for (name, path) in files {
             if !places.holds(&folder, &path) {
-                faults.push(format!("{} leads out of the project", places.shown(&path)));
+                faults.push(format!(
+                    "{} leads out of the project or to secrets",
+                    places.shown(&path)
+                ));
                 continue;
             }
             match read_text(&path) {

@@ -95,7 +95,7 @@ fn codex_settings(places: &ExtendPlaces, found: &mut Found) {
 fn file(places: &ExtendPlaces, by: BroughtBy, path: &Path, found: &mut Found) {
     let shown = places.shown(path);
     if !places.is_inside(by, path) {
-        return found.faults.push(format!("{shown} leads out of the project"));
+        return found.faults.push(format!("{shown} leads out of the project or to secrets"));
     }
     let value = read_text(path).and_then(|text| {
         serde_json::from_str::<Value>(&text).map_err(|error| format!("it is no JSON: {error}"))

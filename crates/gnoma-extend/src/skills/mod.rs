@@ -51,7 +51,10 @@ pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
         }
         for path in files {
             if !places.holds(&folder, &path) {
-                faults.push(format!("{} leads out of the project", places.shown(&path)));
+                faults.push(format!(
+                    "{} leads out of the project or to secrets",
+                    places.shown(&path)
+                ));
                 continue;
             }
             match read_text(&path).and_then(|text| skill(folder.by, &path, &folder.filled(&text))) {

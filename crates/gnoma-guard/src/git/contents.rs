@@ -55,6 +55,8 @@ const SUMMARIES: [&str; 11] = [
     "--quiet",
     "--no-patch",
 ];
+/// Options that show other files than those named: all of a commit, and what a file was before it was renamed.
+const BEYOND_PATHS: [&str; 2] = ["--full-diff", "--follow"];
 /// What makes a path a pattern.
 const PATTERN: [char; 5] = [':', '*', '?', '[', '\\'];
 
@@ -77,8 +79,17 @@ pub(crate) fn look(words: &[Option<String>]) -> Option<GitLook<'_>> {
     let only = (!paths.is_empty() && paths.iter().all(is_plain))
         .then(|| paths.iter().copied().flatten().collect());
     // An object of a file is shown whatever paths stand behind it.
-    let only = if first == "cat-file" { None } else { only };
+    let only = if first == "cat-file" || before.iter().any(reaches_further) { None } else { only };
     Some(GitLook { folders, shows: shows(&name, before), only })
+}
+
+/// Whether an option has more shown than the paths, or may be the beginning of one that has.
+fn reaches_further(word: &Option<&str>) -> bool {
+    word.is_none_or(|word| {
+        BEYOND_PATHS.iter().any(|option| {
+            word.starts_with(option) || word.len() > "--".len() && option.starts_with(word)
+        })
+    })
 }
 
 /// The folders of `-C`, and the words from the command on.
@@ -232,6 +243,10 @@ mod tests {
             ("git log -p -- :/", false),
             ("git log -p -- *.rs", false),
             ("git cat-file -p abc -- a", false),
+            ("git log -p --full-diff -- src", false),
+            ("git show --full-d HEAD -- a", false),
+            ("git log -p --follow -- a", false),
+            ("git log -p --format=%h -- a", true),
         ] {
             assert_eq!(looked(text).1, is_limited, "{text}");
         }

@@ -23,6 +23,9 @@ pub trait Repositories {
     /// The files in the history of the repository around `folder` whose names say that they hold secrets;
     /// absolute, where they are or would be in its work tree.
     fn secrets(&self, folder: &Path) -> Arc<[PathBuf]>;
+
+    /// The file by which the project around `folder` has `cargo` and `rustc` be programs of its own.
+    fn own_compiler(&self, folder: &Path) -> Option<PathBuf>;
 }
 
 /// Repositories of which nothing is known, as if each were harmless.
@@ -36,5 +39,9 @@ impl Repositories for NoRepositories {
 
     fn secrets(&self, _: &Path) -> Arc<[PathBuf]> {
         Arc::default()
+    }
+
+    fn own_compiler(&self, _: &Path) -> Option<PathBuf> {
+        None
     }
 }

@@ -99,6 +99,9 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> 
             harmless: false,
         }));
     }
+    if let Some(worry) = looking::at_compiler(program_of(command), command, world) {
+        effects.push(unclear(worry, Severity::Plain));
+    }
     if decides_later_runs(command) {
         effects.push(unclear("decides what runs later".to_owned(), Severity::Guarded));
     }

@@ -22,17 +22,49 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<(Effect, Concer
         return vec![(effect, Concern { gravity: Severity::Plain, what })];
     };
     let folder = (world.resolve)(&folder);
-    if let Some(setting) = world.repositories.program(&folder) {
+    let runs = world.repositories.program(&folder).map(|setting| {
         let setting = one_line(&setting, 2 * MAX_SHOWN_CHARS);
         let what = format!("runs what the repository's settings name: {setting}");
-        return vec![(Effect::Runs(setting), Concern { gravity: Severity::Plain, what })];
+        (Effect::Runs(setting), Concern { gravity: Severity::Plain, what })
+    });
+    // What a setting runs takes nothing away from what is shown.
+    let shown = look.shows.then(|| shown(&look, &folder, world)).flatten().map(|secret| {
+        let name = secret.file_name().unwrap_or_default().to_string_lossy();
+        let what = format!("may show `{}` as it was committed", one_line(&name, MAX_SHOWN_CHARS));
+        (Effect::Secret(what.clone()), Concern { gravity: Severity::Secret, what })
+    });
+    shown.into_iter().chain(runs).collect()
+}
+
+/// Programs of rustup: each starts that of its name which the project's `rust-toolchain.toml` chooses.
+const CHOSEN_BY_PROJECT: [&str; 10] = [
+    "cargo",
+    "cargo-clippy",
+    "cargo-fmt",
+    "clippy-driver",
+    "rust-analyzer",
+    "rust-gdb",
+    "rust-lldb",
+    "rustc",
+    "rustdoc",
+    "rustfmt",
+];
+
+/// What stands against taking a compiler for itself; nothing where the project names none of its own.
+pub(super) fn at_compiler(
+    program: &str,
+    command: &Invocation,
+    world: &World<'_>,
+) -> Option<String> {
+    if !CHOSEN_BY_PROJECT.contains(&program) {
+        return None;
     }
-    let Some(secret) = look.shows.then(|| shown(&look, &folder, world)).flatten() else {
-        return Vec::new();
+    let Some(folder) = &command.cwd else {
+        return Some(format!("runs the `{program}` of a folder that is only known when it runs"));
     };
-    let name = secret.file_name().unwrap_or_default().to_string_lossy();
-    let what = format!("may show `{}` as it was committed", one_line(&name, MAX_SHOWN_CHARS));
-    vec![(Effect::Secret(what.clone()), Concern { gravity: Severity::Secret, what })]
+    let file = world.repositories.own_compiler(&(world.resolve)(folder))?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Some(format!("runs the `{program}` that `{name}` names"))
 }
 
 /// Where it looks; `None` when that cannot be told.

@@ -184,6 +184,22 @@ fn patterns_that_spell_a_secret_are_seen() {
     assert!(!meets("[[:alpha:]]*.rs", "server.pem"));
 }
 
+#[test]
+fn a_set_with_a_dot_says_that_names_with_a_dot_are_meant() {
+    in_world(|world| {
+        let kind = |pattern: &str| {
+            let whole = format!("/home/ada/work/{pattern}");
+            secret(&JudgedPath::pattern(Path::new("/home/ada/work"), &whole, world), world)
+        };
+        for pattern in ["[.]*", "sub/[.]?*", "[.x]*"] {
+            assert!(kind(pattern).is_some(), "{pattern}");
+        }
+        for pattern in ["*", "[!.]*", "[a-z]*"] {
+            assert_eq!(kind(pattern), None, "{pattern}");
+        }
+    });
+}
+
 fn in_world<T>(look: impl FnOnce(&World<'_>) -> T) -> T {
     look(&World {
         cwd: Path::new("/home/ada/work"),

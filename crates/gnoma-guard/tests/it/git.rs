@@ -30,6 +30,17 @@ fn a_repository_whose_settings_run_programs_is_not_looked_at_unasked() {
 }
 
 #[test]
+fn a_compiler_of_the_project_is_not_asked_for_its_version_unasked() {
+    for command in ["rustc --version", "cargo -V", "cd src && cargo locate-project"] {
+        assert_eq!(Desk::new(Auto).says(&format!("bash {command}")), "allow", "{command}");
+        let desk = Desk::new(Auto).with_own_compiler();
+        let reason = desk.reason(&format!("bash {command}"));
+        assert!(reason.contains("rust-toolchain.toml"), "{command}: {reason}");
+        assert_eq!(desk.says(&format!("bash {command}")), "ask", "{command}");
+    }
+}
+
+#[test]
 fn commands_that_show_a_committed_secret_ask_like_reading_it() {
     for command in [
         "git log -p",
@@ -61,6 +72,16 @@ fn commands_that_show_a_committed_secret_ask_like_reading_it() {
         let named =
             reason.contains("`.env` as it was committed") || reason.contains("`config/.env`");
         assert!(named || reason.contains("objects that its input names"), "{command}: {reason}");
+    }
+}
+
+#[test]
+fn a_setting_that_runs_a_program_hides_no_committed_secret() {
+    for command in ["git log -p", "git show HEAD~1", "git diff HEAD~1"] {
+        let desk = Desk::new(Auto).running(SETTING).committed(".env");
+        let reason = desk.reason(&format!("bash {command}"));
+        assert!(reason.contains("as it was committed"), "{command}: {reason}");
+        assert!(reason.contains("filter.x.clean"), "{command}: {reason}");
     }
 }
 

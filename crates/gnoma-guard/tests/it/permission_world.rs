@@ -38,6 +38,7 @@ pub(crate) struct Desk {
 struct Repository {
     program: Option<&'static str>,
     secrets: Vec<PathBuf>,
+    own_compiler: Option<PathBuf>,
 }
 
 impl Repositories for Repository {
@@ -47,6 +48,10 @@ impl Repositories for Repository {
 
     fn secrets(&self, folder: &Path) -> Arc<[PathBuf]> {
         if folder.starts_with(WORKSPACE) { self.secrets.clone().into() } else { Arc::default() }
+    }
+
+    fn own_compiler(&self, folder: &Path) -> Option<PathBuf> {
+        self.own_compiler.clone().filter(|_| folder.starts_with(WORKSPACE))
     }
 }
 
@@ -76,6 +81,12 @@ impl Desk {
     /// Adds a link, both ends from the root.
     pub(crate) fn link(mut self, from: &str, to: &str) -> Self {
         self.links.push((from.into(), to.into()));
+        self
+    }
+
+    /// The project has compilers of its own.
+    pub(crate) fn with_own_compiler(mut self) -> Self {
+        self.repository.own_compiler = Some(Path::new(WORKSPACE).join("rust-toolchain.toml"));
         self
     }
 

@@ -61,6 +61,11 @@ impl Instructions {
     }
 }
 
+/// Whether a file of a project is a link to one of it that holds secrets by its name.
+fn leads_to_secret(path: &Path, real: &Path, root: &Path) -> bool {
+    path != real && real.strip_prefix(root).is_ok_and(|below| secret(below).is_some())
+}
+
 /// The project's folder as it is named, and as it is without links.
 type Project<'p> = (&'p Path, &'p Path);
 
@@ -89,7 +94,9 @@ impl<'h> InstructionReader<'h> {
         if project.is_some_and(|(_, root)| !real.starts_with(root)) {
             return self.warn(format!("`{place}` is left out: it leads out of the project"));
         }
-        if depth > 0 && secret(&real).is_some() {
+        // An import and a link name any file; the others are named like instructions themselves.
+        let is_link = project.is_some_and(|(_, root)| leads_to_secret(path, &real, root));
+        if is_link || depth > 0 && secret(&real).is_some() {
             return self.warn(format!("`{place}` is left out: it may hold secrets"));
         }
         let Some((text, is_cut)) = taken(&real) else { return };

@@ -4,13 +4,13 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, File},
+    fs,
     io::Read as _,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
-use super::found::FoundRepository;
+use super::{found::FoundRepository, read::opened};
 
 /// Longest index that is read.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
@@ -46,7 +46,7 @@ pub(super) fn entries(found: &FoundRepository) -> Vec<IndexEntry> {
 
 fn bytes(file: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    if let Ok(file) = File::open(file) {
+    if let Some(file) = opened(file) {
         // What cannot be read has no entries.
         let _read = file.take(MAX_INDEX_BYTES).read_to_end(&mut bytes);
     }

@@ -25,6 +25,8 @@ use read::text;
 const MAX_NESTED: usize = 64;
 /// The hook that git runs when it has written down what it saw.
 const HOOK: &str = "post-index-change";
+/// Where rustup looks for what a project chooses.
+const TOOL_CHAIN_FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 /// What in a repository changes when its history does.
 const MARKS: [&str; 7] =
     ["HEAD", "index", "packed-refs", "logs/HEAD", "refs/heads", "refs/stash", "FETCH_HEAD"];
@@ -52,6 +54,10 @@ impl RepositoriesOnDisk {
 
 impl Repositories for RepositoriesOnDisk {
     fn program(&self, folder: &Path) -> Option<String> {
+        // What an earlier command left in a layer, or in temporary files of the session, is not seen from here.
+        if folder.symlink_metadata().is_err() {
+            return Some("of a folder that only commands see".to_owned());
+        }
         let mut waiting = vec![FoundRepository::around(folder)?];
         let mut seen = 0;
         while let Some(found) = waiting.pop() {
@@ -84,6 +90,17 @@ impl Repositories for RepositoriesOnDisk {
         let secrets: Arc<[PathBuf]> = history::secrets(&found, &self.path).into();
         lock().insert(found.git, (stamp, Arc::clone(&secrets)));
         secrets
+    }
+
+    fn own_compiler(&self, folder: &Path) -> Option<PathBuf> {
+        let files =
+            folder.ancestors().flat_map(|folder| TOOL_CHAIN_FILES.map(|name| folder.join(name)));
+        // A file that is there and cannot be read may say anything.
+        let names_folder = |file: &PathBuf| {
+            file.symlink_metadata().is_ok()
+                && text(file).is_none_or(|text| text.contains("path") || text.contains('\\'))
+        };
+        files.into_iter().find(names_folder)
     }
 }
 

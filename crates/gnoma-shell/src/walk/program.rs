@@ -108,9 +108,8 @@ impl Walker<'_> {
             facts.join(special::git::options(call));
         }
         let Some(first) = call.sorted.operands.first() else {
-            if !call.sorted.leads_to(Consequence::Nothing) && !call.words.is_empty() {
-                self.always(call, &mut facts);
-            }
+            // By themselves some do their work: `yarn` and `bundle` install.
+            self.always(call, &mut facts);
             return facts;
         };
         let found = longer_title(call.title, &call.sorted.operands);
@@ -204,15 +203,20 @@ impl Walker<'_> {
                     return;
                 }
                 Some(Role::Verb) => {
-                    if !operand
-                        .known()
-                        .is_some_and(|word| call.entry.operands.verbs.contains(&word))
-                    {
+                    let verbs = &call.entry.operands.verbs;
+                    if !operand.known().is_some_and(|word| verbs.contains(&word)) {
                         facts.add(Effect::System(format!("{} {operand}", call.title)));
                     }
                     return;
                 }
-                Some(role) => self.act(call, role, operand, facts),
+                Some(role) => {
+                    self.act(call, role, operand, facts);
+                    // The words that it becomes may reach to where one is written.
+                    let mut later = call.entry.operands.front.iter().skip(at + 1);
+                    if operand.may_be_many() && later.any(|role| *role == Role::Write) {
+                        self.act(call, Role::Write, operand, facts);
+                    }
+                }
                 None => facts.add(Effect::Unknown(format!(
                     "{}: what `{operand}` is to it is not known",
                     call.title

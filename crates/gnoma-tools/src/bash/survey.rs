@@ -16,7 +16,7 @@ use std::{
 use gnoma_core::places::{self, SecretVisibility, WriteProtection};
 
 /// How deep below a folder of the workspace is looked; its own entries are at depth one.
-const MAX_DEPTH: usize = 4;
+const MAX_DEPTH: usize = 16;
 /// Folders that are looked at.
 const MAX_FOLDERS: usize = 250;
 /// Entries that are looked at.
@@ -35,7 +35,7 @@ const FILLED_BY_PROGRAMS: [&str; 4] = ["node_modules", "target", "__pycache__", 
 
 /// Where git keeps what is its own, and what is in it that a repository without a work tree has too.
 const GIT_FOLDER: &str = ".git";
-const MARKS_OF_REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
+pub(super) const MARKS_OF_REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,20 +1,18 @@
-//! What a command on trial changed: what becomes of it, and how it is told. Decides; touches nothing but
+//! What a command on trial changed: what becomes of it, and how it is told. Decides; reads nothing but names and
 //! the files that are shown.
 
 use std::{
+    collections::HashSet,
     ffi::OsStr,
     fs::File,
     io::Read,
     path::{Component, Path, PathBuf},
 };
 
-use gnoma_core::{
-    places::{self, WriteProtection},
-    tool::Trial,
-};
+use gnoma_core::{places, tool::Trial};
 use gnoma_sandbox::layer::{ChangeKind, Changes, Difference, Layer, LayerChange, NodeKind};
 
-use super::databases;
+use super::{databases, survey::MARKS_OF_REPOSITORY};
 use crate::fs::diff::Diff;
 
 /// Names that a sentence holds.
@@ -79,7 +77,10 @@ pub(super) fn fate(
         (Trial::Discard, _) | (_, None) if changes.is_empty() => Fate::Nothing,
         (Trial::Discard, _) => Fate::Dropped,
         (Trial::Ask | Trial::KeepEdits, Some(why)) => Fate::InPlace(why),
-        (Trial::KeepEdits, None) if changes.list.iter().all(|change| is_edit(change, roots)) => {
+        (Trial::KeepEdits, None)
+            if changes.list.iter().all(|change| is_edit(change, roots))
+                && !touches_repository(changes) =>
+        {
             Fate::Kept
         }
         (Trial::Ask | Trial::KeepEdits, None) => Fate::Asked,
@@ -88,6 +89,18 @@ pub(super) fn fate(
 
 fn is_git(path: &Path) -> bool {
     path.components().any(|part| part == Component::Normal(OsStr::new(GIT_FOLDER)))
+}
+
+/// Whether something lies in a repository without a work tree: its settings name programs.
+fn touches_repository(changes: &Changes) -> bool {
+    let is_there = |path: &Path| {
+        changes.list.iter().any(|change| change.path() == path) || path.symlink_metadata().is_ok()
+    };
+    let folders = changes.list.iter().flat_map(|change| change.path().ancestors().skip(1));
+    let folders: HashSet<&Path> = folders.collect();
+    let is_repository =
+        |folder: &&Path| MARKS_OF_REPOSITORY.into_iter().all(|mark| is_there(&folder.join(mark)));
+    folders.iter().any(is_repository)
 }
 
 /// Whether an edit could have made this change unasked, and a checkpoint can take it back.
@@ -109,12 +122,10 @@ fn is_special(path: &Path, roots: &[PathBuf]) -> bool {
     let Some(below) = roots.iter().find_map(|root| path.strip_prefix(root).ok()) else {
         return true;
     };
-    let held = [WriteProtection::Always, WriteProtection::AtHome, WriteProtection::Present];
-    let mut held = held.into_iter().flat_map(places::held);
     let is_filled =
         |part: Component<'_>| places::REBUILT_FOLDERS.iter().any(|name| part.as_os_str() == *name);
     is_git(path)
-        || held.any(|name| below.starts_with(name))
+        || places::guarded(below).is_some()
         || places::secret(below).is_some()
         || below.components().any(is_filled)
 }

@@ -203,6 +203,28 @@ async fn instructions_are_read_with_imports_and_those_of_a_folder_when_it_is_tou
 }
 
 #[tokio::test]
+async fn no_link_named_like_an_extension_brings_in_a_secret_file() {
+    let world =
+        World::new([calls("fs_read", r#"{"path":"sub/a.txt"}"#), says("done"), says("done")]);
+    world.put(".env", "pla1n words");
+    world.put("sub/a.txt", "text");
+    world.put(".claude/rules/r.md", "rul3");
+    world.put(".claude/commands/c.md", "c0mmand");
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, world.project.path().join(name)).unwrap();
+    };
+    link(".env", "AGENTS.md");
+    link("../.env", "sub/CLAUDE.md");
+    link("../../.env", ".claude/rules/e.md");
+    link("../../.env", ".claude/commands/e.md");
+    world.run(&["look"]).await;
+    world.run(&["/e"]).await;
+    let sent: String =
+        world.server.requests().iter().map(|request| request.json().to_string()).collect();
+    assert!(sent.contains("rul3") && !sent.contains("pla1n"), "{sent}");
+}
+
+#[tokio::test]
 async fn skills_are_listed_shown_and_checked() {
     let world = World::new([]);
     world.put(".claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: d\nmodel: x\n---\nb0dy");

@@ -99,6 +99,32 @@ async fn programs_that_a_repository_names_run_at_most_on_trial() {
 }
 
 #[tokio::test]
+async fn a_repository_that_a_trial_made_is_not_taken_for_harmless() {
+    let world = repository("echo target/ > .gitignore");
+    world.write(
+        "mk",
+        "mkdir -p target/n; cd target/n; git init -q; git config filter.x.clean ./x\n",
+    );
+    let seen = runs(&world, "auto", &["sh ./mk", "git -C target/n status --short"]).await;
+    assert!(seen.iter().all(|(verdict, _)| verdict != "allow"), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_compiler_that_the_project_names_runs_at_most_on_trial() {
+    let world = repository("true");
+    let commands = ["rustc --version", "cargo -V", "cd sub && cargo --version"];
+    std::fs::create_dir(world.project.path().join("sub")).unwrap();
+    for (text, is_free) in
+        [("[toolchain]\nchannel = \"1.80\"\n", true), ("[toolchain]\npath = \"/x\"\n", false)]
+    {
+        world.write("rust-toolchain.toml", text);
+        for (verdict, output) in runs(&world, "auto", &commands).await {
+            assert_eq!(verdict == "allow", is_free, "{text}: {output}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn committed_secrets_are_shown_by_no_way_of_naming_them() {
     let script = format!(
         "mkdir config; echo '{SECRET}' > config/.env; git add -f config/.env; git commit -qm two; \
@@ -111,6 +137,8 @@ async fn committed_secrets_are_shown_by_no_way_of_naming_them() {
     let batch = format!("echo {} | git cat-file --batch", id.trim());
     let by_id = format!("git show {}", id.trim());
     let commands = [
+        "git log -p --full-diff -- a",
+        "git log -p --follow -- a",
         "git log -p --all",
         "git log -p -2",
         "git show HEAD~1",

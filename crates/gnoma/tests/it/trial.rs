@@ -74,6 +74,9 @@ async fn edits_are_kept_where_edits_run_and_nothing_else() {
         ("echo new > made; rm kept\n", false),
         ("echo new > made; chmod +x made\n", false),
         ("echo new > made; mkdir -p .vscode; echo x > .vscode/tasks.json\n", false),
+        ("echo new > made; mkdir -p sub/.vscode; echo x > sub/.vscode/tasks.json\n", false),
+        ("echo new > made; echo x > a.code-workspace\n", false),
+        ("echo new > made; mkdir -p b/objects b/refs; echo x > b/HEAD; echo x > b/config\n", false),
         ("echo new > made; ln -s /etc/passwd link\n", false),
     ] {
         let world = running(script);

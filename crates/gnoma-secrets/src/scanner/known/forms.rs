@@ -9,12 +9,16 @@ use super::letters;
 
 /// Longer values are looked for in the common forms only.
 const MAX_RARE_BYTES: usize = 256;
+/// Digits of a word for each of its bytes, at most.
+const MAX_DIGITS_OF_BYTE: usize = 3;
 /// Bits of a byte.
 const BYTE_BITS: usize = 8;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const BASE32_HEX: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
 const HEX: &[u8; 16] = b"0123456789abcdef";
+const BINARY: &[u8; 2] = b"01";
 
 /// How a form came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,20 +61,63 @@ fn rare(value: &[u8], backwards: &[u8], give: &mut dyn FnMut(FormScript, Zeroizi
     in_base64(backwards, FormScript::DigitsBackwards, give);
     give(FormScript::DigitsBackwards, packed(backwards, 0, HEX));
     for start in 0..5 {
-        give(digits, packed(value, start, BASE32));
+        let encoded = packed(value, start, BASE32);
+        give(FormScript::DigitsBackwards, reversed(&encoded));
+        give(digits, encoded);
+        give(digits, packed(value, start, BASE32_HEX));
     }
+    // Encoded twice, where the first is no text that is looked into.
+    in_base64(value, digits, &mut |_, form| {
+        give(digits, mapped(&form, rot13));
+        for start in 0..5 {
+            give(digits, packed(&form, start, BASE32));
+        }
+    });
     let wide: Zeroizing<Vec<u8>> = Zeroizing::new(value.iter().flat_map(|&b| [b, 0]).collect());
     in_base64(&wide, digits, give);
+    give(digits, packed(&wide, 0, HEX));
+    give(digits, packed(value, 0, BINARY));
+    let mirrored: Zeroizing<Vec<u8>> =
+        Zeroizing::new(value.iter().map(|byte| byte.reverse_bits()).collect());
+    give(digits, packed(&mirrored, 0, BINARY));
     give(digits, each_byte(value, &mut |byte| format!("{byte:03o}")));
-    give(digits, each_byte(value, &mut |byte| byte.to_string()));
+    let decimal = each_byte(value, &mut |byte| byte.to_string());
+    give(FormScript::DigitsBackwards, reversed(&decimal));
+    give(digits, decimal);
+    give(digits, each_byte(value, &mut |byte| format!("{byte:03}")));
     give(digits, each_byte(value, &mut |byte| format!("0x{byte:02x}")));
-    // The words of `od`, in the byte order of nearly every machine.
+    in_words(value, give);
+}
+
+/// The words of `od` and `hexdump`, in the byte order of nearly every machine. What is written with a sign
+/// looks the same, since letters have none.
+fn in_words(value: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
+    let digits = FormScript::Digits;
     for start in 0..2 {
-        give(digits, words::<2>(value, start, |word| format!("{:04x}", u16::from_le_bytes(word))));
-        give(digits, words::<2>(value, start, |word| format!("{:06o}", u16::from_le_bytes(word))));
+        let mut two = |write: fn(u16) -> String| {
+            give(digits, words::<2>(value, start, |word| write(u16::from_le_bytes(word))));
+        };
+        two(|word| format!("{word:04x}"));
+        two(|word| format!("{word:06o}"));
+        two(|word| word.to_string());
+        two(|word| format!("{word:05}"));
     }
     for start in 0..4 {
-        give(digits, words::<4>(value, start, |word| format!("{:08x}", u32::from_le_bytes(word))));
+        let mut four = |write: fn(u32) -> String| {
+            give(digits, words::<4>(value, start, |word| write(u32::from_le_bytes(word))));
+        };
+        four(|word| format!("{word:08x}"));
+        four(|word| format!("{word:011o}"));
+        four(|word| word.to_string());
+        four(|word| format!("{word:010}"));
+    }
+    for start in 0..8 {
+        let mut eight = |write: fn(u64) -> String| {
+            give(digits, words::<8>(value, start, |word| write(u64::from_le_bytes(word))));
+        };
+        eight(|word| format!("{word:016x}"));
+        eight(|word| format!("{word:022o}"));
+        eight(|word| word.to_string());
     }
 }
 
@@ -140,7 +187,7 @@ fn words<const BYTES: usize>(
     start: usize,
     write: impl Fn([u8; BYTES]) -> String,
 ) -> Zeroizing<Vec<u8>> {
-    let mut written = Zeroizing::new(Vec::with_capacity(value.len() * 3));
+    let mut written = Zeroizing::new(Vec::with_capacity(value.len() * MAX_DIGITS_OF_BYTE));
     for word in value.get(start..).unwrap_or_default().chunks_exact(BYTES) {
         written.extend(
             word.first_chunk::<BYTES>().map(|word| write(*word)).unwrap_or_default().bytes(),

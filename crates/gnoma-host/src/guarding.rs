@@ -273,6 +273,7 @@ pub fn sandbox(
     let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
     writable.extend(spec.environment.get("TMPDIR").map(PathBuf::from));
     writable.extend(CACHES.iter().filter_map(|name| below(name)));
+    writable.extend(reading::caches_by_variable(&spec.environment));
     writable.extend(sandbox.writable.iter().map(|path| below_home(path, &home)));
     // Found once: a link that takes such a place later leads nowhere.
     let mut writable: Vec<_> = writable.iter().map(|path| resolve(path)).collect();

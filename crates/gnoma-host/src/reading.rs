@@ -7,7 +7,10 @@ use std::{
 };
 
 use gnoma_core::{
-    places::{self, CACHES, CONFIGURED_BY_VARIABLE, PROGRAMS, SHOWN_AT_HOME, TOOL_CHAINS},
+    places::{
+        self, CACHES, CACHES_BY_VARIABLE, CONFIGURED_BY_VARIABLE, PROGRAMS, SHOWN_AT_HOME,
+        TOOL_CHAINS,
+    },
     protocol::Environment,
 };
 use gnoma_tools::ReadingPlaces;
@@ -27,8 +30,9 @@ const MAX_ENTRIES: usize = 4096;
 pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlaces {
     let home = environment.home().filter(|home| home.is_absolute());
     let mut shown: Vec<PathBuf> = PROGRAMS.iter().map(PathBuf::from).collect();
-    let found = on_path(environment).chain(by_variables(environment));
+    let found = on_path(environment).chain(by_variables(environment, CONFIGURED_BY_VARIABLE));
     shown.extend(found.filter(|path| is_apart(path, home.as_deref())));
+    shown.extend(caches_by_variable(environment));
     if let Some(home) = &home {
         let names = SHOWN_AT_HOME.iter().chain(CACHES).chain(TOOL_CHAINS);
         shown.extend(names.map(|name| home.join(name)));
@@ -63,8 +67,18 @@ fn is_installation(folder: &Path) -> bool {
     BESIDE_PROGRAMS.iter().any(|name| folder.join(name).is_dir()) && !folder.join(".git").exists()
 }
 
-fn by_variables(environment: &Environment) -> impl Iterator<Item = PathBuf> + use<'_> {
-    CONFIGURED_BY_VARIABLE.iter().flat_map(|(name, parts)| {
+/// Caches that variables name, which commands may write as well.
+pub(crate) fn caches_by_variable(environment: &Environment) -> Vec<PathBuf> {
+    let home = environment.home().filter(|home| home.is_absolute());
+    let found = by_variables(environment, CACHES_BY_VARIABLE);
+    found.filter(|path| is_apart(path, home.as_deref())).collect()
+}
+
+fn by_variables<'a>(
+    environment: &'a Environment,
+    variables: &'static [(&'static str, &'static str)],
+) -> impl Iterator<Item = PathBuf> + use<'a> {
+    variables.iter().flat_map(|(name, parts)| {
         let folder = environment.get(name).map(PathBuf::from);
         parts.split(' ').filter_map(move |part| {
             let folder = folder.as_ref()?;
@@ -209,6 +223,26 @@ mod tests {
         let (shown, _) = found(&home, &variables);
         let expected = ["go/bin", "rc", "rust/bin", "sdk/node", "sdk/node/bin", "work/other/bin"];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn caches_are_found_by_the_variables_that_name_them() {
+        let (_folder, home) = home(&["cache/", "gradle/caches/", "gradle/gradle.properties"]);
+        let variables = [
+            ("GOCACHE", "~/cache"),
+            ("GRADLE_USER_HOME", "~/gradle"),
+            ("UV_CACHE_DIR", "~"),
+            ("PIP_CACHE_DIR", "/tmp/pip"),
+            ("SCCACHE_DIR", "relative"),
+        ];
+        assert_eq!(found(&home, &variables).0, ["cache", "gradle/caches"]);
+        let value = |text: &str| text.replace('~', &home.display().to_string());
+        let variables = variables.map(|(name, text)| (name.to_owned(), value(text)));
+        let mut all = BTreeMap::from(variables);
+        all.insert("HOME".to_owned(), home.display().to_string());
+        let caches = caches_by_variable(&Environment::new(all));
+        assert_eq!(caches.len(), 7, "{caches:?}");
+        assert!(caches.iter().all(|path| path.starts_with(&home) && *path != home), "{caches:?}");
     }
 
     #[test]

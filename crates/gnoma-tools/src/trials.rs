@@ -8,16 +8,17 @@ use std::{
     collections::{HashMap, HashSet},
     fmt, fs,
     io::Read,
+    iter,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::SystemTime,
 };
 
-use gnoma_core::places::{CACHE_MARK, REBUILT_FOLDERS};
+use gnoma_core::places::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
     Overlay, Strength, Support, Walls,
-    layer::{Layer, Recovered, Site},
+    layer::{ChangeKind, Layer, LayerChange, Recovered, Site},
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -53,6 +54,8 @@ const PROGRAM_MARK: [u8; 4] = *b"\x7fELF";
 const STAMP_DEPTH: usize = 2;
 /// Folders that are looked at for that.
 const MAX_STAMPED: usize = 64;
+/// Names beside a folder among which a builder's file is looked for.
+const MAX_BESIDE: usize = 1_000;
 /// Rebuilt paths that are told of in a session, about.
 const MAX_TOLD: usize = 10_000;
 /// Bytes that must be free where layers lie, before a command and while it runs.
@@ -82,6 +85,18 @@ pub(crate) struct Layers {
     built: HashMap<PathBuf, Vec<SystemTime>>,
     /// What was built here and has been told of.
     told: HashSet<PathBuf>,
+}
+
+/// What becomes of a layer after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LayerFate {
+    /// Later commands see all of it.
+    Lasts,
+    /// Later commands see what was built.
+    Built,
+    /// Changes were discarded, and with them what was built from changed files: builders go by times, and would
+    /// take it for newer than the files as they are.
+    Discarded,
 }
 
 impl fmt::Debug for Trials {
@@ -178,17 +193,32 @@ impl Trials {
         Ok(layer)
     }
 
-    /// The layer is put back for the next command, emptied unless it is to last.
-    pub(crate) fn end(&self, layer: Layer, lasts: bool) {
+    /// The layer is put back for the next command, emptied unless it is to last. Returns what was built and
+    /// stays in it.
+    pub(crate) fn end(&self, layer: Layer, fate: LayerFate) -> Vec<PathBuf> {
+        let is_discarded = fate == LayerFate::Discarded && self.has_changed_files(&layer);
         let mut layers = self.layers();
-        layers.is_seen = lasts;
-        if !lasts {
-            let stays = |path: &Path| self.is_rebuilt(&layer, path);
-            let Ok(stayed) = layer.reset_but(&stays) else { return };
+        layers.is_seen = fate == LayerFate::Lasts;
+        let mut built = Vec::new();
+        if fate != LayerFate::Lasts {
+            let stays = |path: &Path| {
+                self.is_rebuilt(&layer, path) && !(is_discarded && layer.has_changed(path))
+            };
+            let Ok(stayed) = layer.reset_but(&stays) else { return Vec::new() };
             layers.is_seen = !stayed.is_empty();
-            layers.built = stayed.into_iter().map(|path| (path.clone(), stamps(&path))).collect();
+            layers.built = stayed.iter().map(|path| (path.clone(), stamps(path))).collect();
+            built = stayed;
         }
         layers.workspace = Some(layer);
+        built
+    }
+
+    /// Whether files that are there were changed or deleted in a layer, besides what was built. Of one that is not
+    /// there any more a builder notices by itself that it is gone.
+    fn has_changed_files(&self, layer: &Layer) -> bool {
+        let changes = layer.changes_but(&|path| self.is_rebuilt(layer, path));
+        let is_there = |change: &LayerChange| change.kind() != ChangeKind::Created;
+        changes.map_or(true, |all| all.list.iter().any(is_there) || !all.differences.is_empty())
     }
 
     /// Those of the rebuilt paths that nobody has been told of yet.
@@ -206,7 +236,7 @@ impl Trials {
         let layers = self.layers();
         let layer = layers.workspace.as_ref().filter(|_| layers.is_seen);
         let view = |overlay: Overlay| {
-            let lower = std::iter::once(overlay.upper).chain(overlay.lower).collect();
+            let lower = iter::once(overlay.upper).chain(overlay.lower).collect();
             Overlay { at: overlay.at, lower, ..Overlay::default() }
         };
         layer.map(Layer::overlays).unwrap_or_default().into_iter().map(view).collect()
@@ -236,13 +266,22 @@ impl Trials {
         }
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if !REBUILT_FOLDERS.contains(&name) {
-            return self.is_compiled(layer, path, name);
+            return self.is_output(layer, path, name) || self.is_compiled(layer, path, name);
         }
         let has_mark = |folder: &Path| folder.join(CACHE_MARK).is_file();
         UNMISTAKABLE.contains(&name)
             || has_mark(path)
             || layer.place_of(path).is_some_and(|place| has_mark(&place))
             || self.is_ignored(path)
+    }
+
+    /// Whether it is a folder that the builder whose file lies beside it fills, and version control ignores it.
+    fn is_output(&self, layer: &Layer, path: &Path, name: &str) -> bool {
+        // Read only where the name is one of those.
+        let beside = iter::once_with(|| path.parent().and_then(|folder| fs::read_dir(folder).ok()));
+        let names = beside.flatten().flatten().flatten().map(|entry| entry.file_name());
+        let names = names.take(MAX_BESIDE).filter_map(|name| name.into_string().ok());
+        is_output_beside(name, names) && is_folder_in(layer, path) && self.is_ignored(path)
     }
 
     /// Whether a file is what a compiler or a checker made of others, and version control ignores it.
@@ -253,10 +292,7 @@ impl Trials {
             let place = layer.place_of(path);
             place.is_some_and(|place| is_program(&place)) || is_program(path)
         };
-        let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_dir());
-        let is_a_folder =
-            || is_folder(path) || layer.place_of(path).is_some_and(|it| is_folder(&it));
-        (is_named || is_program()) && !is_a_folder() && self.is_ignored(path)
+        (is_named || is_program()) && !is_folder_in(layer, path) && self.is_ignored(path)
     }
 
     /// Whether version control ignores a folder of the workspace.
@@ -272,6 +308,12 @@ impl Trials {
         });
         said.find_map(|said| said).unwrap_or(false)
     }
+}
+
+/// Whether a folder lies there, in the layer or without it.
+fn is_folder_in(layer: &Layer, path: &Path) -> bool {
+    let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_dir());
+    is_folder(path) || layer.place_of(path).is_some_and(|it| is_folder(&it))
 }
 
 /// Whether a linked program lies there.

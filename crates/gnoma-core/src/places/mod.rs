@@ -17,10 +17,10 @@ use std::{
 };
 
 pub use group::{Group, SecretVisibility, WriteProtection};
-pub use rebuilt::{CACHE_MARK, REBUILT_FOLDERS};
+pub use rebuilt::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
 pub use table::{
-    CACHES, CONFIGURED_BY_VARIABLE, EXAMPLES, GUARDED, PROGRAMS, SECRETS, SHOWN_AT_HOME,
-    TOOL_CHAINS,
+    CACHES, CACHES_BY_VARIABLE, CONFIGURED_BY_VARIABLE, EXAMPLES, GUARDED, PROGRAMS, SECRETS,
+    SHOWN_AT_HOME, TOOL_CHAINS,
 };
 
 /// What holds secrets at home and is kept from commands, below the home.

@@ -28,3 +28,28 @@ pub const REBUILT_FOLDERS: [&str; 22] = [
 
 /// The file by which builders mark a folder as theirs (<https://bford.info/cachedir>).
 pub const CACHE_MARK: &str = "CACHEDIR.TAG";
+
+/// Folders that are what a builder makes where its own file lies beside them, by their names, with names of such
+/// files; one that begins with `*` is an end. Elsewhere they may be anything.
+const OUTPUT_BESIDE: [(&[&str], &[&str]); 6] = [
+    (&["dist", "build", "out", "coverage", ".output", ".nyc_output"], &["package.json"]),
+    (&["build", "out", "bin"], &["build.gradle", "build.gradle.kts", "pom.xml", "build.xml"]),
+    (&["build", "cmake-build-debug", "cmake-build-release"], &["CMakeLists.txt", "pubspec.yaml"]),
+    (&["build", "dist", "htmlcov"], &["pyproject.toml", "setup.py"]),
+    (&["bin", "obj", "TestResults"], &["*.csproj", "*.fsproj", "*.vbproj"]),
+    (&[".build"], &["Package.swift"]),
+];
+
+/// Whether a builder fills a folder of this name where these names lie beside it.
+#[must_use]
+pub fn is_output_beside(name: &str, mut beside: impl Iterator<Item = String>) -> bool {
+    let groups = OUTPUT_BESIDE.iter().filter(|(folders, _)| folders.contains(&name));
+    let files: Vec<&str> = groups.flat_map(|(_, files)| files.iter().copied()).collect();
+    let is_one = |other: &String| {
+        files.iter().any(|file| match file.strip_prefix('*') {
+            Some(end) => other.ends_with(end),
+            None => other == file,
+        })
+    };
+    !files.is_empty() && beside.any(|other| is_one(&other))
+}

@@ -231,6 +231,11 @@ pub const CACHES: &[&str] = &[
     ".bun/install/cache",
     "go/pkg/mod",
     ".gradle/caches",
+    ".gradle/daemon",
+    ".gradle/native",
+    ".gradle/notifications",
+    ".gradle/workers",
+    ".gradle/wrapper",
     ".m2/repository",
     ".nuget/packages",
 ];
@@ -326,6 +331,20 @@ pub const PROGRAMS: &[&str] = &[
     "/private/var/db/dyld",
 ];
 
+/// Variables that say where [`CACHES`] lie, each with what of such a folder is one (`.` for all of it).
+pub const CACHES_BY_VARIABLE: &[(&str, &str)] = &[
+    ("CCACHE_DIR", "."),
+    ("COMPOSER_CACHE_DIR", "."),
+    ("GOCACHE", "."),
+    ("GRADLE_USER_HOME", "caches daemon native notifications workers wrapper"),
+    ("NUGET_PACKAGES", "."),
+    ("PIP_CACHE_DIR", "."),
+    ("SCCACHE_DIR", "."),
+    ("UV_CACHE_DIR", "."),
+    ("YARN_CACHE_FOLDER", "."),
+    ("npm_config_cache", "."),
+];
+
 /// Variables that say where tool chains and their caches lie, each with what of such a folder commands
 /// that run unasked see (`.` for all of it): not where tokens are kept.
 pub const CONFIGURED_BY_VARIABLE: &[(&str, &str)] = &[
@@ -344,17 +363,14 @@ pub const CONFIGURED_BY_VARIABLE: &[(&str, &str)] = &[
     ("FNM_DIR", "."),
     ("GEM_HOME", "."),
     ("GIT_CONFIG_GLOBAL", "."),
-    ("GOCACHE", "."),
     ("GOMODCACHE", "."),
     ("GOPATH", "bin pkg"),
     ("GOROOT", "."),
     ("GRADLE_HOME", "."),
-    ("GRADLE_USER_HOME", "caches wrapper"),
     ("JAVA_HOME", "."),
     ("M2_HOME", "."),
     ("MAVEN_HOME", "."),
     ("MISE_DATA_DIR", "."),
-    ("NUGET_PACKAGES", "."),
     ("NVM_DIR", "."),
     ("N_PREFIX", "bin lib n"),
     ("OPAMROOT", "."),

@@ -16,6 +16,8 @@ pub enum Difference {
     SubMount(PathBuf),
     /// A device or a socket was made.
     Special(PathBuf),
+    /// A folder whose own owner may not look into it any more, so that nobody sees what changed in it.
+    Closed(PathBuf),
 }
 
 impl fmt::Display for Difference {
@@ -39,6 +41,9 @@ impl fmt::Display for Difference {
             }
             Self::Special(path) => {
                 write!(f, "`{}` is a device or a socket, which is not kept", path.display())
+            }
+            Self::Closed(path) => {
+                write!(f, "`{}` is a folder that cannot be looked into any more", path.display())
             }
         }
     }

@@ -21,6 +21,16 @@ pub enum LayerError {
     TooDeep(PathBuf),
 }
 
+impl LayerError {
+    /// Whether it is about something that nobody may look at.
+    pub(super) fn is_denied(&self) -> bool {
+        match self {
+            Self::Io { error, .. } => error.kind() == io::ErrorKind::PermissionDenied,
+            Self::TooMany { .. } | Self::TooDeep(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for LayerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -132,6 +132,12 @@ impl Layer {
         Ok(())
     }
 
+    /// Whether what the layer has of a path, or of anything below it, was changed since the command began.
+    #[must_use]
+    pub fn has_changed(&self, path: &Path) -> bool {
+        self.place_of(path).is_some_and(|place| reset::is_newer(&place, self.began))
+    }
+
     /// Where the layer keeps what it has of a path, whether or not there is something.
     #[must_use]
     pub fn place_of(&self, path: &Path) -> Option<PathBuf> {

@@ -122,7 +122,11 @@ impl LayerReading<'_> {
         }
         let was_folder = entry.before.is_some_and(|before| before.is_folder());
         if after.is_folder() {
-            return self.folder(level, entry, after, changes);
+            let read = self.folder(level, entry, after, changes);
+            return read.or_else(|error| {
+                let closed = Difference::Closed(self.at.join(&entry.below));
+                error.is_denied().then(|| changes.differences.push(closed)).ok_or(error)
+            });
         }
         let Some(node) = node_of(&after) else {
             // A socket without its server is nothing.

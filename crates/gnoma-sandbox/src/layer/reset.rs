@@ -2,11 +2,11 @@
 
 use std::{
     fs, io,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
-use super::files;
+use super::{files, stamp::FileTime};
 
 /// Takes away all below `upper` but what stays. `lower` is the real folder it lies over.
 pub(super) fn reset(
@@ -53,4 +53,15 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether anything at a path of a layer or below it was changed after a moment. What cannot be looked at was.
+pub(super) fn is_newer(path: &Path, than: FileTime) -> bool {
+    let Ok(facts) = path.symlink_metadata() else { return false };
+    let changed = (facts.ctime(), u64::try_from(facts.ctime_nsec()).unwrap_or(0));
+    let entries = || {
+        let entries = fs::read_dir(path).map(|all| all.map(|it| it.map(|it| it.path())));
+        entries.map_or(true, |mut all| all.any(|it| it.map_or(true, |it| is_newer(&it, than))))
+    };
+    changed > than || (facts.is_dir() && entries())
 }

@@ -39,7 +39,7 @@ use super::{
     keeper::{Lifeline, StandInKeeper},
     landlocked::{Grants, Rules},
     mounts::{self, Copies, MountView, RUN},
-    own_root,
+    overlay, own_root,
     paths::Paths,
     protect::Protection,
     raw::{self, Forked, next_signal},
@@ -365,6 +365,8 @@ impl Launch {
         if has_layer {
             // Whoever looks at a layer next must find nobody at work in it.
             kill_process(watch, Signal::KILL).ok();
+            // While it ends.
+            overlay::unmark(&self.policy.overlays);
         }
         if has_layer || report.is_none_or(|report| report.is_all) {
             waitpid(Some(watch), WaitOptions::empty()).ok();

@@ -5,7 +5,10 @@
 
 use std::{
     fs,
-    os::fd::{AsRawFd, OwnedFd},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::fs::PermissionsExt,
+    },
     path::{Path, PathBuf},
     thread::sleep,
     time::Duration,
@@ -26,6 +29,8 @@ use crate::policy::Overlay;
 /// What the kernel leaves among its own of a layer whose changes need not outlive the machine, so that nobody
 /// takes it for whole after a crash. A layer that was in use then is thrown away by gnoma itself.
 const MARK_OF_VOLATILE: &str = "work/incompat";
+/// The folders that lead to what lies in the mark, from that of the layer; they are made for nobody.
+const WAY_TO_MARK: [&str; 3] = ["work", "work/incompat", "work/incompat/volatile"];
 /// How often, and how soon, a layer is tried again that the kernel has not let go of yet.
 const MAX_TRIES: usize = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(2);
@@ -33,6 +38,17 @@ const TRY_AGAIN: Duration = Duration::from_millis(2);
 /// Mounts every overlay, each still without a place. To be called in a namespace of mounts of its own.
 pub(super) fn mounted(overlays: &[Overlay]) -> Result<Vec<(PathBuf, OwnedFd)>, Fault> {
     overlays.iter().map(|overlay| Ok((overlay.at.clone(), mount(overlay)?))).collect()
+}
+
+/// Takes the marks of layers away that are let go, so that the next command need not wait for it. What is left
+/// of them is taken away when they are mounted.
+pub(super) fn unmark(overlays: &[Overlay]) {
+    for overlay in overlays.iter().filter(|overlay| !overlay.is_view()) {
+        for folder in WAY_TO_MARK {
+            fs::set_permissions(overlay.work.join(folder), fs::Permissions::from_mode(0o700)).ok();
+        }
+        fs::remove_dir_all(overlay.work.join(MARK_OF_VOLATILE)).ok();
+    }
 }
 
 /// Mounts one overlay without a place.

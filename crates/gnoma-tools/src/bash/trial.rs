@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     bash::capture::Capture,
-    trials::{MIN_FREE_BYTES, Trials},
+    trials::{LayerFate, MIN_FREE_BYTES, Trials},
 };
 
 /// How often it is looked whether there is still room where layers lie.
@@ -67,7 +67,7 @@ impl ShellTools {
             Ok(tried) => tried,
             Err(Untried::Over(outcome)) => return outcome,
         };
-        let Tried { layer, ending, mut text } = tried;
+        let Tried { layer, ending, text } = tried;
         let (reader, roots) = (Arc::clone(&trials), Arc::clone(&cx.roots));
         let read = spawn_blocking(move || {
             let read = ReadChanges::of(&layer, &reader, trial, &roots);
@@ -84,8 +84,8 @@ impl ShellTools {
         };
         let met = known_difference(&text, ending.code());
         let fate = trial_facts::fate(trial, &changes, met, &cx.roots);
-        add_line(&mut text, &built);
-        let settling = Settling { trials, layer, changes, updates, command, ending, text, trial };
+        let output = Output { ending, text, built };
+        let settling = Settling { trials, layer, changes, updates, command, output, trial };
         settling.settle(fate, self, (limit, call, cx)).await
     }
 
@@ -118,7 +118,7 @@ impl ShellTools {
             Some(FollowEnd::Ended(ending)) => ending,
             halt => {
                 let outcome = stopped(&mut process, &mut transcript, halt, command, limit).await;
-                trials.end(layer, false);
+                trials.end(layer, LayerFate::Discarded);
                 return Err(Untried::Over(outcome));
             }
         };
@@ -133,8 +133,8 @@ struct ReadChanges {
     changes: Changes,
     /// What changed in folders of build output that are updated in any case.
     updates: Changes,
-    /// What the model is told of other folders of build output.
-    built: String,
+    /// Other folders of build output.
+    built: Vec<PathBuf>,
 }
 
 impl ReadChanges {
@@ -160,9 +160,8 @@ impl ReadChanges {
             is_rebuilt
         })?;
         trial_facts::without_stat_cache(&mut changes, roots);
-        let built = trial_facts::built(&trials.untold(rebuilt.into_inner()), roots);
         let (updates, changes) = chosen::below(changes, &updated.into_inner());
-        Ok(Self { changes, updates, built })
+        Ok(Self { changes, updates, built: rebuilt.into_inner() })
     }
 }
 
@@ -206,6 +205,14 @@ async fn stopped(
     }
 }
 
+/// What a command said and how it ended.
+struct Output {
+    ending: ShellEnd,
+    text: String,
+    /// What it built that stays in the layer.
+    built: Vec<PathBuf>,
+}
+
 /// A command that has run, whose changes are to be settled.
 struct Settling {
     trials: Arc<Trials>,
@@ -213,8 +220,7 @@ struct Settling {
     changes: Changes,
     updates: Changes,
     command: String,
-    ending: ShellEnd,
-    text: String,
+    output: Output,
     trial: Trial,
 }
 
@@ -227,14 +233,14 @@ impl Settling {
     ) -> ToolOutcome {
         match fate {
             Fate::Nothing => match self.updated().await {
-                Ok(updated) => updated.over(None),
+                Ok(updated) => updated.over(LayerFate::Built, None, &cx),
                 Err(why) => ToolOutcome::failed(why),
             },
             Fate::Dropped => {
                 let what =
                     "not kept: later commands see them, the file tools and the workspace do not";
                 let note = trial_facts::sentence(what, &self.changes, &cx.roots);
-                self.over(Some(note))
+                self.over(LayerFate::Lasts, Some(note), &cx)
             }
             Fate::Kept => self.keep(&cx, None).await,
             Fate::Asked => self.ask(&call, &cx).await,
@@ -251,7 +257,7 @@ impl Settling {
                     | PermissionAnswer::Always
                     | PermissionAnswer::Rule { .. } => {
                         let Self { trials, layer, command, .. } = self;
-                        trials.end(layer, false);
+                        trials.end(layer, LayerFate::Discarded);
                         tools.in_place(command, limit, call, cx).await
                     }
                 }
@@ -268,13 +274,13 @@ impl Settling {
         let question = Question { text, preview, may_be_always, inquiry, parts, from: None };
         match cx.ask(call, question).await {
             PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
-                self.all_discarded(&reason, cx).await
+                self.discarded(&reason, cx)
             }
             PermissionAnswer::Part { names } => {
                 let wanted = chosen::part(&self.changes, &names, &cx.roots);
                 if wanted.is_empty() {
                     let why = "none of the files that were named is among them";
-                    return self.all_discarded(why, cx).await;
+                    return self.discarded(why, cx);
                 }
                 self.keep(cx, Some(wanted)).await
             }
@@ -284,14 +290,7 @@ impl Settling {
         }
     }
 
-    /// Discards what a person was asked about.
-    async fn all_discarded(self, reason: &str, cx: &ToolCx) -> ToolOutcome {
-        match self.updated().await {
-            Ok(updated) => updated.discarded(reason, cx),
-            Err(why) => ToolOutcome::failed(why),
-        }
-    }
-
+    /// Discards all of it, also build output that would be updated: it was made of what is discarded.
     fn discarded(self, reason: &str, cx: &ToolCx) -> ToolOutcome {
         let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
         let what = format!("discarded{why}; later commands do not see them");
@@ -300,7 +299,7 @@ impl Settling {
         } else {
             trial_facts::sentence(&what, &self.changes, &cx.roots)
         };
-        self.over(Some(note))
+        self.over(LayerFate::Discarded, Some(note), cx)
     }
 
     /// Updates the folders of build output that are to be in any case.
@@ -308,7 +307,7 @@ impl Settling {
         if self.updates.is_empty() {
             return Ok(self);
         }
-        let Self { trials, mut layer, changes, updates, command, ending, mut text, trial } = self;
+        let Self { trials, mut layer, changes, updates, command, mut output, trial } = self;
         let all = chosen::joined(changes.clone(), updates);
         let left: BTreeSet<_> =
             changes.list.iter().map(LayerChange::path).map(Path::to_path_buf).collect();
@@ -318,20 +317,24 @@ impl Settling {
         });
         let (layer, kept) = kept.await.map_err(|_| "what it built could not be kept")?;
         if let Err(why) = kept {
-            add_line(&mut text, &format!("[what it built could not be kept: {why}]"));
+            add_line(&mut output.text, &format!("[what it built could not be kept: {why}]"));
         }
         let updates = Changes::default();
-        Ok(Self { trials, layer, changes, updates, command, ending, text, trial })
+        Ok(Self { trials, layer, changes, updates, command, output, trial })
     }
 
     /// Keeps what is wanted; `None` means all.
     async fn keep(self, cx: &ToolCx, wanted: Option<BTreeSet<PathBuf>>) -> ToolOutcome {
-        let Self { trials, mut layer, changes, updates, command, ending, text, trial } = self;
+        let Self { trials, mut layer, changes, updates, command, output, trial } = self;
         let (changes, rest) = chosen::split(changes, wanted.as_ref());
         let nobody = |_: &Path| false;
         let diff = trial_facts::preview(&layer, &changes, &cx.roots, &nobody);
         let kept = spawn_blocking(move || {
-            let left: BTreeSet<_> = rest.list.iter().map(|it| it.path().to_owned()).collect();
+            let mut left: BTreeSet<_> = rest.list.iter().map(|it| it.path().to_owned()).collect();
+            if !rest.is_empty() {
+                // It was made of what is discarded as well.
+                left.extend(updates.list.iter().map(|it| it.path().to_owned()));
+            }
             let all = chosen::joined(chosen::joined(changes.clone(), rest.clone()), updates);
             let is_wanted = |change: &LayerChange| !left.contains(change.path());
             let kept = layer.keep(&all, &is_wanted).map_err(|error| error.to_string());
@@ -350,9 +353,10 @@ impl Settling {
             add_line(&mut note, &trial_facts::sentence(what, &rest, &cx.roots));
         }
         let is_kept = kept.is_ok();
+        let fate = if is_kept && rest.is_empty() { LayerFate::Built } else { LayerFate::Discarded };
         let updates = Changes::default();
-        let settled = Self { trials, layer, changes, updates, command, ending, text, trial };
-        match settled.over(Some(note)) {
+        let settled = Self { trials, layer, changes, updates, command, output, trial };
+        match settled.over(fate, Some(note), cx) {
             ToolOutcome::Done(output) if is_kept => {
                 ToolOutcome::Done(ToolOutput { diff: Some(diff), ..output })
             }
@@ -364,9 +368,14 @@ impl Settling {
     }
 
     /// The result, when nothing is open any more.
-    fn over(self, note: Option<String>) -> ToolOutcome {
-        let Self { trials, layer, command, ending, mut text, trial, .. } = self;
-        trials.end(layer, trial == Trial::Discard);
+    fn over(self, fate: LayerFate, note: Option<String>, cx: &ToolCx) -> ToolOutcome {
+        let Self { trials, layer, command, output, trial, .. } = self;
+        let Output { ending, mut text, built } = output;
+        let lasts = trial == Trial::Discard;
+        let stayed = trials.end(layer, if lasts { LayerFate::Lasts } else { fate });
+        let there: Vec<_> =
+            built.into_iter().filter(|path| lasts || stayed.contains(path)).collect();
+        add_line(&mut text, &trial_facts::built(&trials.untold(there), &cx.roots));
         add_line(&mut text, &note.unwrap_or_default());
         ended(command, ending, text, true)
     }

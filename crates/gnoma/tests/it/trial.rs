@@ -68,6 +68,19 @@ async fn what_nobody_kept_was_never_there() {
 }
 
 #[tokio::test]
+async fn what_is_stopped_leaves_nothing() {
+    let call = calls("bash", r#"{"command":"sh ./script.sh","timeout":1}"#);
+    let world = World::new([call, says("ok")]);
+    world.write("script.sh", "echo new > made; sleep 60\n");
+    if !can_try(&world) {
+        return;
+    }
+    let text = said(&world, "accept_edits").await;
+    assert!(text.contains("[ran on trial; what it changed was discarded]"), "{text}");
+    assert!(!exists(world.project.path(), "made"));
+}
+
+#[tokio::test]
 async fn edits_are_kept_where_edits_run_and_nothing_else() {
     for (script, is_kept) in [
         ("mkdir -p src; echo new > src/made; echo more >> kept\n", true),
@@ -213,6 +226,58 @@ async fn what_compilers_make_stays_for_the_next_command_and_is_not_asked_for() {
     // Also for those that only read.
     assert_eq!(told(3, 7), "int a;\nMakefile\na.c\na.o\ntarget", "{}", told(3, 7));
     assert!(!exists(world.project.path(), "a.o") && !exists(world.project.path(), "target"));
+}
+
+#[tokio::test]
+async fn what_was_built_from_discarded_changes_is_discarded_with_them() {
+    let build = calls("bash", r#"{"command":"make target/x; cat target/x"}"#);
+    let edit = calls("bash", r#"{"command":"echo other > a.c; make target/x; cat target/x"}"#);
+    let world = World::new([build.clone(), edit, build, says("ok")]);
+    if !can_try(&world) {
+        return;
+    }
+    let make = "target/x: a.c\n\tmkdir -p target; cp a.c target/x\n\techo compiled\n";
+    for (name, text) in [("Makefile", make), ("a.c", "int a;\n"), (".gitignore", "target\n")] {
+        world.write(name, text);
+    }
+    let run = world.run(&["--permission", "auto", "go"]).await;
+    assert!(matches!(run.code, Some(0 | 4)), "{run:?}");
+    let requests = world.server.requests();
+    let told = |number: usize, message: usize| {
+        requests[number].json()["messages"][message]["content"].as_str().unwrap().to_owned()
+    };
+    assert!(
+        told(1, 3).contains("int a;") && told(1, 3).contains("[what it built"),
+        "{}",
+        told(1, 3)
+    );
+    assert!(told(2, 5).contains("other") && told(2, 5).contains("(a.c)"), "{}", told(2, 5));
+    assert!(!told(2, 5).contains("what it built"), "{}", told(2, 5));
+    assert!(told(3, 7).contains("compiled\nint a;"), "{}", told(3, 7));
+}
+
+#[tokio::test]
+async fn what_builders_fill_beside_their_own_files_is_not_asked_for() {
+    for (script, expected) in [
+        (
+            "mkdir -p dist app/bin/x; echo 1 > dist/a.js; echo 2 > app/bin/x/a.dll\n",
+            "[what it built (app/bin, dist) is",
+        ),
+        ("mkdir -p data/dist; echo 3 > data/dist/x\n", "(data/dist/x)"),
+    ] {
+        let world = running(script);
+        if !can_try(&world) {
+            return;
+        }
+        for (name, text) in [("package.json", "{}"), (".gitignore", "dist\nbin\ndata\n")] {
+            world.write(name, text);
+        }
+        fs::create_dir(world.project.path().join("app")).unwrap();
+        world.write("app/app.csproj", "");
+        let text = said(&world, "auto").await;
+        assert!(text.contains(expected), "{text}");
+        assert_eq!(text.contains("ran on trial"), script.contains("data"), "{text}");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! What is asked of the session and its host, and what becomes of the replies. Nothing waits for one:
 //! a list opens when its rows are there, and until then Esc gives it up.
 
-use std::time::{Duration, Instant};
+use std::{
+    mem,
+    time::{Duration, Instant},
+};
 
 use gnoma_core::protocol::{
     Connection, Reply, Request, RequestError, RequestErrorKind, SessionView, Switch,
@@ -190,6 +193,10 @@ impl State {
         self.session.is_switching = false;
         self.forget_turn();
         self.session.is_closed = true;
+        if mem::take(&mut self.session.is_returning) {
+            // What was meant for this session goes to no other by itself.
+            self.hold_queue();
+        }
         let SessionView { seq, info, .. } = &self.session.view;
         if *seq > 0 && !info.is_kept {
             return self.warn(
@@ -204,6 +211,7 @@ impl State {
         self.session.is_switching = false;
         self.forget_turn();
         self.session.is_closed = true;
+        self.session.is_returning = returns;
         self.warn(if returns {
             "Lost the connection to the server. Reconnecting…; your draft is saved"
         } else {

@@ -53,6 +53,7 @@ impl State {
     /// The state of the session, in place of all events up to it.
     pub(super) fn snapshot(&mut self, view: Box<SessionView>) {
         self.caught_up();
+        self.session.is_returning = false;
         let before = std::mem::replace(&mut self.session.view, *view);
         if before.seq > 0
             && before.position().epoch == self.session.view.epoch

@@ -78,6 +78,8 @@ pub(crate) struct SessionLink {
     /// It waits for input, as far as it has said.
     pub(super) is_at_rest: bool,
     pub(super) is_closed: bool,
+    /// The connection to its server is made again: what is sent now goes once it is there.
+    pub(super) is_returning: bool,
     /// The conversation began in another session.
     pub(super) has_past: bool,
 }

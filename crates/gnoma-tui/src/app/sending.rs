@@ -169,6 +169,9 @@ impl State {
         }
         self.look_for_files(&draft.text);
         let sent = Sent::of(self.with_attached(draft));
+        if self.session.is_returning {
+            return self.send_on_return(sent.draft);
+        }
         if self.session.is_closed || self.setup.found.is_some() {
             self.queue.waiting.push_back(sent.draft.into());
             self.hold_queue();
@@ -190,6 +193,18 @@ impl State {
         let since = self.now;
         self.running =
             Some(Running { since, doing: "working".to_owned(), is_stopping: false, wait: None });
+    }
+
+    /// Sends a text once the server is back: at once then, unless something else waits for the person.
+    fn send_on_return(&mut self, draft: Draft) {
+        let is_held = self.queue.is_held();
+        self.queue.is_held = is_held;
+        self.queue.waiting.push_back(draft.into());
+        self.note(if is_held {
+            "Your message is queued. Press Enter to send what is queued once the server is back"
+        } else {
+            "Your message is queued and will be sent once the server is back"
+        });
     }
 
     /// A command that was given before is not done yet, and may be about what is sent.

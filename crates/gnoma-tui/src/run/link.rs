@@ -11,7 +11,7 @@ use std::{
 use gnoma_core::{
     Event,
     protocol::{
-        Client, Position, Reply, Request, RequestError, RequestErrorKind, RequestId, ServerMessage,
+        Client, Reply, Request, RequestError, RequestErrorKind, RequestId, ServerMessage,
         SessionSpec, Start, Switch,
     },
     session::SessionState,
@@ -66,8 +66,8 @@ pub struct Link {
     /// The session that the person opened, where one below it is watched.
     top: Option<SessionId>,
     reach: Attachment,
-    /// The last event that is known.
-    position: Option<Position>,
+    /// The session has been seen.
+    is_known: bool,
     asked: BTreeMap<RequestId, Pending>,
     held: VecDeque<Ask>,
     inputs: VecDeque<Input>,
@@ -100,7 +100,7 @@ impl Link {
             session,
             top: None,
             reach: Attachment::OnItsWay,
-            position: None,
+            is_known: false,
             asked: BTreeMap::new(),
             held: VecDeque::new(),
             inputs: VecDeque::new(),
@@ -165,7 +165,7 @@ impl Link {
         }
     }
 
-    /// Goes on over another connection, from the last event that is known.
+    /// Goes on over another connection, with a view of the session as it is by then.
     pub fn reconnect(&mut self, client: Client) {
         (self.client, self.connecting) = (Some(client), None);
         self.reach = Attachment::OnItsWay;
@@ -198,8 +198,8 @@ impl Link {
 
     fn attach(&mut self) {
         self.reach = Attachment::OnItsWay;
-        let (session, from) = (self.session.clone(), self.position);
-        self.send(Some(&session), Request::Attach { from }, Pending::Attaching);
+        let session = self.session.clone();
+        self.send(Some(&session), Request::Attach { from: None }, Pending::Attaching);
     }
 
     /// What a request for another session means where there is none: to begin with that.
@@ -248,7 +248,7 @@ impl Link {
             // What another session said last, before the window was detached from it.
             ServerMessage::Event(envelope) if self.session != envelope.session => {}
             ServerMessage::Event(envelope) => {
-                self.position = Some(Position { epoch: envelope.epoch, seq: envelope.seq });
+                self.is_known = true;
                 let is_over = envelope.event == Event::State(SessionState::Closed);
                 self.inputs.push_back(Input::Session(envelope));
                 match self.top.take_if(|_| is_over) {
@@ -259,7 +259,7 @@ impl Link {
                 }
             }
             ServerMessage::Snapshot(view) if self.session == view.session => {
-                self.position = Some(view.position());
+                self.is_known = true;
                 if view.state != SessionState::Closed {
                     self.reach = Attachment::Attached;
                 }
@@ -309,7 +309,7 @@ impl Link {
             return self.show(top);
         }
         let is_gone = error.kind == RequestErrorKind::NoSession && self.spec.is_some();
-        if self.position.take().is_some() && is_gone {
+        if std::mem::take(&mut self.is_known) && is_gone {
             let id = self.session.to_string();
             return self.open(Start::Stored { id, fork: false });
         }
@@ -329,14 +329,14 @@ impl Link {
         if before != *session {
             self.send(Some(&before), Request::Detach, Pending::Detaching);
         }
-        self.position = None;
+        self.is_known = false;
         self.attach();
     }
 
     /// Attaches to a session without leaving the one before.
     fn show(&mut self, session: SessionId) {
         self.session = session;
-        self.position = None;
+        self.is_known = false;
         self.attach();
     }
 

@@ -204,10 +204,45 @@ fn what_is_written_stays_while_the_server_is_away() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 0).write("half").input(Input::Disconnected { returns: true });
     assert!(scene.said().contains("Lost the connection to the server"));
-    scene.write(" a line").keys("enter").input(Input::Connected).another("s1", 2, 0);
-    scene.took();
+    scene.write(" a line").input(Input::Connected);
+    scene.another("s1", 2, 0).took();
     scene.keys("enter");
     assert_eq!(scene.sent(), ["half a line"]);
+}
+
+#[test]
+fn what_is_sent_while_the_server_is_away_goes_once_it_is_back() {
+    let mut scene = Scene::new();
+    scene.another("s1", 1, 0).input(Input::Disconnected { returns: true });
+    scene.write("and now").keys("enter").input(Input::Connected).write("and then").keys("enter");
+    assert!(scene.said().contains("will be sent once the server is back"));
+    assert!(scene.sent().is_empty());
+    scene.another("s1", 2, 0);
+    assert_eq!(scene.sent(), ["and now"]);
+    scene.event(Event::State(SessionState::Active)).appended("and now").ends(complete(), &[]);
+    assert_eq!(scene.sent(), ["and then"]);
+}
+
+#[test]
+fn what_was_under_way_when_the_server_went_waits_for_the_person() {
+    let mut scene = Scene::new();
+    scene.another("s1", 1, 0).send("may have arrived");
+    scene.input(Input::Disconnected { returns: true }).write("and now").keys("enter");
+    scene.input(Input::Connected).another("s1", 2, 0);
+    assert_eq!(scene.sent(), ["may have arrived"], "once");
+    scene.keys("enter");
+    assert_eq!(scene.sent(), ["may have arrived"]);
+}
+
+#[test]
+fn what_is_sent_to_a_session_that_does_not_come_back_goes_to_no_other() {
+    let mut scene = Scene::new();
+    scene.another("s1", 1, 0).input(Input::Disconnected { returns: true });
+    scene.write("and now").keys("enter").input(Input::Connected);
+    let error = RequestError::new(RequestErrorKind::NoSession, "no such session");
+    scene.input(Input::NoSession(error)).another("s2", 3, 0);
+    assert!(scene.sent().is_empty());
+    assert!(scene.live().contains("and now"), "{}", scene.live());
 }
 
 #[test]

@@ -363,7 +363,7 @@ async fn the_project_s_checks_run_on_what_the_merge_makes_of_it_before_it_lands(
     let told_of = told(&world);
     let why = "not merged, nothing was changed: the project's checks fail on what the merge would make of it";
     assert!(told_of.contains(why), "{told_of}");
-    assert!(told_of.contains("says:\na and b do not go together"), "{told_of}");
+    assert!(told_of.contains("says:\nExit code 1\na and b do not go together"), "{told_of}");
     assert!(
         told_of.contains("What it changed in its copy:") && told_of.contains("+a"),
         "{told_of}"

@@ -3,11 +3,13 @@
 use std::{
     fs,
     io::Read as _,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use gnoma_core::places::secret;
+use rustix::fs::OFlags;
 
 pub use crate::brought_by::BroughtBy;
 use crate::plugin::PluginPlace;
@@ -130,7 +132,10 @@ impl ExtendPlaces {
 /// # Errors
 /// Why there is none, for people.
 pub(crate) fn read_text(path: &Path) -> Result<String, String> {
-    let file = fs::File::open(path).map_err(|error| error.to_string())?;
+    // Without waiting for whoever fills a pipe.
+    const WITHOUT_WAITING: i32 = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = fs::OpenOptions::new().read(true).custom_flags(WITHOUT_WAITING).open(path);
+    let file = opened.map_err(|error| error.to_string())?;
     let facts = file.metadata().map_err(|error| error.to_string())?;
     if !facts.is_file() {
         return Err("it is no file".to_owned());

@@ -49,10 +49,11 @@ pub(crate) fn idle(root: &Path) -> Vec<String> {
 
 /// Which of the sections hold something. What cannot be read may hold all of them.
 fn configured(path: &Path, sections: &[&str]) -> Vec<String> {
-    let Ok(file) = File::open(path) else { return Vec::new() };
-    let is_file = file.metadata().is_ok_and(|file| file.is_file());
+    // A pipe is not opened: that would wait for whoever fills it.
+    let Ok(facts) = path.metadata() else { return Vec::new() };
     let mut text = String::new();
-    let is_read = is_file && file.take(MAX_BYTES).read_to_string(&mut text).is_ok();
+    let mut read = |file: File| file.take(MAX_BYTES).read_to_string(&mut text).is_ok();
+    let is_read = facts.is_file() && File::open(path).is_ok_and(&mut read);
     let value: Option<Value> = serde_json::from_str(&text).ok().filter(|_| is_read);
     let holds = |section: &&&str| match value.as_ref().map(|value| value.get(**section)) {
         Some(None | Some(Value::Null)) => false,

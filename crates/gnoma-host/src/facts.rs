@@ -84,12 +84,15 @@ fn model(provider: &Provider, name: &str) -> Option<String> {
 /// The branch that is checked out, or the start of the commit; not asked of git, which takes long.
 fn branch(cwd: &Path) -> Option<String> {
     let git = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
-    let git = match read(&git, MAX_HEAD_BYTES) {
+    // Opening a pipe would wait for whoever fills it.
+    let text =
+        |file: &Path| file.is_file().then(|| read(file, MAX_HEAD_BYTES).ok().flatten()).flatten();
+    let git = match text(&git) {
         // A worktree: the file names the folder.
-        Ok(Some(text)) => git.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
-        _ => git,
+        Some(text) => git.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
+        None => git,
     };
-    let head = read(&git.join("HEAD"), MAX_HEAD_BYTES).ok()??;
+    let head = text(&git.join("HEAD"))?;
     let head = head.trim();
     let branch = head.strip_prefix("ref: refs/heads/").map(str::to_owned);
     branch.or_else(|| head.get(..8).map(str::to_owned))

@@ -179,11 +179,11 @@ mod tests {
             std::os::unix::fs::symlink(target, project.path().join(name)).unwrap();
         };
         link(".env", "AGENTS.md");
-        link("docs/rules.md", "CLAUDE.local.md");
+        link("../../docs/rules.md", ".claude/rules/l.md");
         link("../../.env", ".claude/rules/e.md");
         let found = found(project.path());
         assert!(!found.text().contains("KEY"), "{}", found.text());
         assert!(found.text().contains("plain words") && found.text().contains("a rule"));
-        assert!(found.warnings.iter().any(|text| text.contains("AGENTS.md")), "{found:?}");
+        assert!(found.warnings[0].contains("it may hold secrets"), "{:?}", found.warnings);
     }
 }

@@ -191,10 +191,10 @@ fn a_set_with_a_dot_says_that_names_with_a_dot_are_meant() {
             let whole = format!("/home/ada/work/{pattern}");
             secret(&JudgedPath::pattern(Path::new("/home/ada/work"), &whole, world), world)
         };
-        for pattern in ["[.]*", "sub/[.]?*", "[.x]*"] {
+        for pattern in ["[.]*", "sub/[.]?*", "[.x]*", "[+-.]*"] {
             assert!(kind(pattern).is_some(), "{pattern}");
         }
-        for pattern in ["*", "[!.]*", "[a-z]*"] {
+        for pattern in ["*", "[!.]*"] {
             assert_eq!(kind(pattern), None, "{pattern}");
         }
     });

@@ -70,9 +70,11 @@ fn kind_of(text: &str, letters: &[PatternStep<Letter>]) -> NameKind {
         return NameKind::ByEnding;
     }
     let says = |letter: char| letter != '.' && letter != ' ';
-    // `find` takes `[.]*` for names that begin with a dot.
+    // `find` takes `[.]*` and `[+-/]*` for names that begin with a dot.
     let set = text.strip_prefix('[').and_then(|rest| rest.split(']').next());
-    let begins_with_dot = set.is_some_and(|set| !set.starts_with(['!', '^']) && set.contains('.'));
+    let is_mark = |letter: char| !letter.is_alphanumeric() && !"-_[:".contains(letter);
+    let begins_with_dot =
+        set.is_some_and(|set| !set.starts_with(['!', '^']) && set.contains(is_mark));
     let tells = begins_with_dot
         || text.starts_with('.')
         || text.chars().any(char::is_alphanumeric)

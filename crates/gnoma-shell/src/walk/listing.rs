@@ -125,6 +125,8 @@ fn names<'w>(words: &[&'w str]) -> Vec<&'w str> {
 }
 
 fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<FilePlace> {
+    // No name has a slash; in a set one stands for nothing but itself, or for the end of a range: after the dot.
+    let name = name.replace('/', ".");
     let named = |place| match place {
         FilePlace::Pattern { base, pattern } => {
             FilePlace::Pattern { base, pattern: format!("{pattern}/{name}") }

@@ -60,6 +60,13 @@ fn running_tasks() -> u64 {
         .sum()
 }
 
+/// Gives up every right, in a process that becomes no other program.
+pub(super) fn drop_all_rights() -> Result<(), Fault> {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    set_capabilities(None, sets).step(|| "give up capabilities".to_owned())
+}
+
 /// Gives up every right that a command has no use for, for good.
 pub(super) fn drop_rights() -> Result<(), Fault> {
     let kept = if geteuid().is_root() { KEPT_BY_ROOT } else { CapabilitySet::empty() };

@@ -263,7 +263,8 @@ impl Launch {
                     setsid().step(|| "leave the group".to_owned())?;
                 }
                 let (owner, launcher) = (&self.owner, &self.itself);
-                ProcessWatch { owner, launcher, signals, report, guard, command }.serve();
+                let helper = None;
+                ProcessWatch { owner, launcher, signals, report, guard, command, helper }.serve();
                 Ok(ExitCode::SUCCESS)
             }
         }

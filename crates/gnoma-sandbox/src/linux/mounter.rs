@@ -7,13 +7,12 @@ use std::{
     path::PathBuf,
 };
 
-use rustix::{
-    process::{Pid, WaitOptions, waitpid},
-    thread::UnshareFlags,
-};
+use rustix::{process::Pid, thread::UnshareFlags};
 
 use super::{
+    confine,
     fault::{Fault, FaultStep},
+    launch::hide_memory,
     mounts::Copies,
     overlay, raw, view,
 };
@@ -40,19 +39,19 @@ impl Mounter {
         Ok(Some(Self { process, line }))
     }
 
-    /// Has the layers mounted, each still without a place.
-    pub(super) fn mounted(mut self, overlays: &[Overlay]) -> Result<Copies, Fault> {
+    /// Has the layers mounted, each still without a place. Its process has given up everything by then and ends; that
+    /// takes a while, in which its own mounts are taken down. Whoever watches over the command is told of it, or would
+    /// take it for something that the command has left behind.
+    pub(super) fn mounted(mut self, overlays: &[Overlay]) -> Result<(Copies, Pid), Fault> {
         self.line.write_all(&[1]).step(|| "ask for layers".to_owned())?;
         let mounts: Vec<OwnedFd> = view::receive_all(&self.line);
-        // It must not be taken for something that the command has left behind.
-        waitpid(Some(self.process), WaitOptions::empty()).step(|| "wait for layers".to_owned())?;
         if mounts.len() != overlays.len() {
             return Err(Fault::new("lay layers over the workspace", "they could not be mounted"));
         }
         let mut copies: Vec<(PathBuf, OwnedFd)> =
             overlays.iter().map(|overlay| overlay.at.clone()).zip(mounts).collect();
         copies.sort_by(|one, other| one.0.cmp(&other.0));
-        Ok(Copies(copies))
+        Ok((Copies(copies), self.process))
     }
 }
 
@@ -60,5 +59,9 @@ fn serve(overlays: &[Overlay], line: &mut UnixStream) -> Result<(), Fault> {
     raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
     line.read_exact(&mut [0]).step(|| "wait for its turn".to_owned())?;
     let mounts: Result<Vec<_>, _> = overlays.iter().map(overlay::mount).collect();
-    view::send(line, &mounts?)
+    let mounts = mounts?;
+    // The command may begin before this process has ended.
+    hide_memory()?;
+    confine::drop_all_rights()?;
+    view::send(line, &mounts)
 }

@@ -319,16 +319,17 @@ impl Inner<'_> {
     ) -> Result<(), Fault> {
         let LastWords { holds, sockets, .. } = last;
         let protection = Protection { holds: holds.clone(), stand_ins: Vec::new() };
-        let layers = match mounter {
-            Some(mounter) => mounter.mounted(&self.launch.policy.overlays)?,
-            None => Copies(Vec::new()),
+        let mounted = mounter.map(|mounter| mounter.mounted(&self.launch.policy.overlays));
+        let (layers, helper) = match mounted.transpose()? {
+            Some((layers, process)) => (layers, Some(process)),
+            None => (Copies(Vec::new()), None),
         };
         mounts::finish(&self.launch.view(sockets, &protection, true), &layers, &last.here)?;
         channel::send(teller, &last.packed()?)?;
         let (owner, launcher) = (&self.launch.owner, &self.launch.itself);
         let guard = Guard::Mounts(&protection);
         let (signals, report) = (self.signals, &self.report);
-        ProcessWatch { owner, launcher, signals, report, guard, command }.serve();
+        ProcessWatch { owner, launcher, signals, report, guard, command, helper }.serve();
         Ok(())
     }
 

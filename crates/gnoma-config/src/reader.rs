@@ -297,6 +297,10 @@ fn hint_for_unknown(path: &KeyPath) -> Option<String> {
     let name = path.last_name()?;
     let mut siblings: Vec<_> = schema::below(&parent).map(|(step, _)| step).collect();
     siblings.dedup();
+    if siblings.is_empty() {
+        // The section is the one that is unknown.
+        return hint_for_unknown(&parent);
+    }
     if let Some(near) = suggest::nearest(name, siblings.iter().copied()) {
         return Some(format!("did you mean `{}`?", parent.with(near)));
     }

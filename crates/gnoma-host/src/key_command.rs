@@ -72,7 +72,10 @@ fn key_within(
     let status = status.map_err(|error| format!("was lost: {error}"))?;
     if !status.success() {
         let why = complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-        return Err(format!("failed ({status}): {}", why.trim()));
+        return Err(match why.trim() {
+            "" => format!("failed ({status})"),
+            why => format!("failed ({status}): {why}"),
+        });
     }
     let line = out.lines().next().unwrap_or_default().trim();
     if line.is_empty() {
@@ -130,6 +133,7 @@ mod tests {
     fn the_first_line_is_the_key_and_a_failure_says_why() {
         assert_eq!(asked("echo \" sk-$OF \"; echo user: me"), Ok("sk-mine".to_owned()));
         assert_eq!(asked("true"), Err("printed nothing".to_owned()));
+        assert_eq!(asked("exit 3"), Err("failed (exit status: 3)".to_owned()));
         let failed = asked("echo locked >&2; exit 3").unwrap_err();
         assert!(failed.contains("3") && failed.ends_with("locked"), "{failed}");
     }

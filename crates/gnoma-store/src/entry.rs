@@ -3,10 +3,13 @@
 use gnoma_core::store::{Record, StoreError, StoreErrorKind};
 use serde::de::IgnoredAny;
 
-use crate::error::Result;
+use crate::{error::Result, letters};
 
 /// Largest entry; the database itself ends at a gigabyte.
 const MAX_ENTRY_BYTES: usize = 256 * 1024 * 1024;
+
+/// Bytes that are read in trying to make sense of an entry: what a newer version wrote costs that each time.
+const MAX_BYTES_TRIED: usize = 2 << 20;
 
 /// A record ready to be written.
 pub(crate) struct Prepared {
@@ -31,10 +34,10 @@ impl Prepared {
     }
 
     /// A body as another database held it: `None` when it is no JSON at all.
-    pub(crate) fn of_body(body: String) -> Option<Self> {
-        let record = parse(&body);
-        let is_sound = record.is_some() || serde_json::from_str::<IgnoredAny>(&body).is_ok();
-        is_sound.then_some(Self { record, body })
+    pub(crate) fn of_body(body: &str) -> Option<Self> {
+        let record = serde_json::from_str(body).ok();
+        let is_sound = record.is_some() || serde_json::from_str::<IgnoredAny>(body).is_ok();
+        is_sound.then(|| Self { record, body: body.to_owned() })
     }
 
     /// The record as it is stored.
@@ -43,10 +46,15 @@ impl Prepared {
     }
 }
 
-/// Reads a stored record; `None` for what a newer version wrote or what cannot be read. It stays
-/// where it is and is passed over: the file is no less sound for it.
+/// Reads a stored record, also where one wrong letter is in the way; `None` for what a newer version wrote
+/// or what cannot be read. It stays where it is and is passed over: the file is no less sound for it.
 pub(crate) fn parse(body: &str) -> Option<Record> {
-    serde_json::from_str(body).ok()
+    serde_json::from_str(body).ok().or_else(|| letters::mend(body, MAX_BYTES_TRIED))
+}
+
+/// Whether a body is a record of this version, to the letter.
+pub(crate) fn is_as_written(body: &str) -> bool {
+    serde_json::from_str::<Record>(body).is_ok()
 }
 
 /// Whether a body that cannot be read would be a message.

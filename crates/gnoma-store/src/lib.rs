@@ -72,6 +72,7 @@ mod ids;
 pub mod import;
 mod job;
 pub mod ledger;
+mod letters;
 mod lock;
 mod log;
 mod migrate;

@@ -167,6 +167,43 @@ impl Pages {
         found
     }
 
+    /// Rows that a page's pointers lead to and that one byte before their values makes unreadable: each as
+    /// it was, where `rank` leaves one answer; the lower, the likelier, and `None` for what is no row.
+    pub(crate) fn mended(
+        &self,
+        number: u32,
+        rank: &dyn Fn(&FoundRow) -> Option<u8>,
+    ) -> Vec<FoundRow> {
+        let mut mended = Vec::new();
+        let Some(bytes) = self.bytes(number) else { return mended };
+        let start = start_of(number, &bytes);
+        if self.likely_kind(&bytes, start) != Some(Kind::TableLeaf) {
+            return mended;
+        }
+        let places: Vec<usize> = pointers(&bytes, start, Kind::TableLeaf).collect();
+        let numbers: Vec<Option<i64>> =
+            places.iter().map(|at| self.cell(&bytes, Kind::TableLeaf, *at)?.row?.rowid).collect();
+        for (which, at) in
+            places.iter().enumerate().filter(|(which, _)| numbers.get(*which) == Some(&None))
+        {
+            let before = numbers.iter().take(which).rev().flatten().next().copied();
+            let after = numbers.iter().skip(which + 1).flatten().next().copied();
+            let is_between = |row: i64| {
+                before.is_none_or(|before| before < row) && after.is_none_or(|after| row < after)
+            };
+            // Rows stand one behind the other.
+            let next = places.iter().copied().filter(|other| other > at).min();
+            let end = next.unwrap_or(PAGE_BYTES);
+            let likely = |row: &FoundRow, row_end: usize| {
+                let is_next = before.and_then(|before| before.checked_add(1)) == row.rowid;
+                let rank = rank(row).filter(|_| row.rowid.is_some_and(is_between))?;
+                Some((row_end != end, !is_next, rank))
+            };
+            mended.extend(cell::mended(&bytes, *at, &likely));
+        }
+        mended
+    }
+
     /// The kind that a page names, where most of its cells are of that kind.
     fn likely_kind(&self, bytes: &[u8], start: usize) -> Option<Kind> {
         let kind = Kind::of(*bytes.get(start)?)?;

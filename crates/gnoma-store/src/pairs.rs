@@ -3,20 +3,15 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use gnoma_core::{Content, Message, Role, store::Record};
+use gnoma_core::{CallId, Content, Message, Role, ToolResult, store::Record};
 
-/// What must happen to an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Mend {
-    /// It answers calls that are gone.
-    Hide,
-    /// Its calls have lost their results: they are told in words instead.
-    Rewrite(Record),
-}
+/// An entry to write anew. Calls that have lost their results, and results that have lost their calls, are
+/// told in words; a result whose call is there under a name that differs gets that name.
+pub(crate) type Rewrite = (i64, Record);
 
 /// What to do so that `path`, oldest first, is legal. Calls of the last message may stay open: they
 /// are answered when the session is taken in hand.
-pub(crate) fn mend(path: &[(i64, Record)]) -> Vec<(i64, Mend)> {
+pub(crate) fn mend(path: &[(i64, Record)]) -> Vec<Rewrite> {
     let messages: Vec<(i64, &Arc<Message>)> =
         path.iter()
             .filter_map(|(id, record)| {
@@ -29,11 +24,15 @@ pub(crate) fn mend(path: &[(i64, Record)]) -> Vec<(i64, Mend)> {
         let answers = message.role() == Role::Tool;
         match open.take() {
             Some((_, caller)) if answers && is_answer(caller, message) => continue,
-            Some((caller_id, caller)) => mends.extend(in_words(caller_id, caller)),
+            Some((_, caller)) if answers && let Some(named) = named_as(caller, message) => {
+                mends.push((id, Record::Message(Arc::new(named))));
+                continue;
+            }
+            Some((caller_id, caller)) => mends.extend(calls_in_words(caller_id, caller)),
             None => {}
         }
         if answers {
-            mends.push((id, Mend::Hide));
+            mends.extend(results_in_words(id, message));
         } else if message.tool_calls().next().is_some() {
             open = Some((id, message));
         }
@@ -48,10 +47,37 @@ pub(crate) fn is_answer(caller: &Message, results: &Message) -> bool {
     calls == answered
 }
 
-fn in_words(id: i64, caller: &Message) -> Option<(i64, Mend)> {
+/// The results under the names of the calls, where all but one fit and that one is the only call left.
+fn named_as(caller: &Message, results: &Message) -> Option<Message> {
+    let calls: Vec<_> = caller.tool_calls().map(|call| &call.id).collect();
+    let mut results: Vec<ToolResult> = results.tool_results().cloned().collect();
+    let (mut left, mut strange) = (calls.clone(), Vec::new());
+    for result in &mut results {
+        match left.iter().position(|call| **call == result.call_id) {
+            Some(at) => drop(left.remove(at)),
+            None => strange.push(result),
+        }
+    }
+    match (left.as_slice(), strange.as_mut_slice()) {
+        ([call], [result]) if is_like(call, &result.call_id) => {
+            result.call_id = (*call).clone();
+        }
+        _ => return None,
+    }
+    Message::results(results).ok()
+}
+
+/// Whether two names differ by one letter.
+fn is_like(one: &CallId, other: &CallId) -> bool {
+    let (one, other) = (one.as_str(), other.as_str());
+    let differ = one.chars().zip(other.chars()).filter(|(one, other)| one != other).count();
+    one.chars().count() == other.chars().count() && differ <= 1
+}
+
+fn calls_in_words(id: i64, caller: &Message) -> Option<Rewrite> {
     let content = caller.content().iter().map(call_in_words).collect();
     let message = Message::assistant(content, caller.origin().cloned(), caller.stop()).ok()?;
-    Some((id, Mend::Rewrite(Record::Message(Arc::new(message)))))
+    Some((id, Record::Message(Arc::new(message))))
 }
 
 fn call_in_words(block: &Content) -> Content {
@@ -68,9 +94,23 @@ fn call_in_words(block: &Content) -> Content {
     }
 }
 
+/// Only calls can be answered: what is left of the results is told as if by the person.
+fn results_in_words(id: i64, message: &Message) -> Option<Rewrite> {
+    let mut content = Vec::new();
+    for result in message.tool_results() {
+        let text = result.joined_text();
+        content.push(Content::text(format!(
+            "[the result of a call of `{}` that is lost: {text}]",
+            result.name
+        )));
+        content.extend(result.images().cloned().map(Content::Image));
+    }
+    Some((id, Record::Message(Arc::new(Message::user(content).ok()?))))
+}
+
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{CallId, RawJson, ToolCall, ToolResult};
+    use gnoma_core::{RawJson, ToolCall};
     use proptest::prelude::*;
 
     use super::*;
@@ -99,16 +139,24 @@ mod tests {
             let mends = mend(&path);
             let mended: Vec<_> = path
                 .into_iter()
-                .filter_map(|(id, record)| {
-                    match mends.iter().find(|(mended, _)| *mended == id) {
-                        Some((_, Mend::Hide)) => None,
-                        Some((_, Mend::Rewrite(other))) => Some((id, other.clone())),
-                        None => Some((id, record)),
-                    }
+                .map(|(id, record)| match mends.iter().find(|(mended, _)| *mended == id) {
+                    Some((_, other)) => (id, other.clone()),
+                    None => (id, record),
                 })
                 .collect();
             prop_assert!(is_legal(&mended));
         }
+    }
+
+    #[test]
+    fn halves_of_pairs_are_told_in_words_and_a_name_that_differs_is_made_the_same() {
+        let Record::Message(results) = record(2, 1) else { panic!() };
+        let (_, told) = mend(&[(1, record(0, 0)), (2, record(2, 1))]).pop().unwrap();
+        let Record::Message(told) = told else { panic!() };
+        assert!(told.role() == Role::User && told.text_content().contains("lost: out]"));
+        let mends = mend(&[(1, record(1, 1)), (2, record(2, 7))]);
+        assert_eq!(mends, [(2, Record::Message(results))]);
+        assert_eq!(mend(&[(1, record(1, 1)), (2, record(2, 77))]).len(), 2);
     }
 
     #[test]

@@ -19,13 +19,13 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
     db::connect,
-    entry::{Prepared, may_be_message, parse},
+    entry::{Prepared, is_as_written, may_be_message, parse},
     error::{Explain, Result, from_io},
     files::{DAMAGED, DOUBT, PARTS, beside, part, private_file, remove, rename, set_aside},
+    letters::{self, MAX_BYTES_TRIED},
     migrate,
     options::{Journal, Options},
-    pairs::{self, Mend},
-    path, redact,
+    pairs, path, redact,
     rescued::Rescued,
     session, text_index,
 };
@@ -217,7 +217,16 @@ fn old_entry(old: &Connection, id: i64) -> std::result::Result<Option<OldEntry>,
         })
         .map_err(|_| ())?;
     let Some((session, parent, at_ms, body)) = row else { return Ok(None) };
-    let prepared = Prepared::of_body(body).ok_or(())?;
+    let mended = if is_as_written(&body) { None } else { letters::mend(&body, MAX_BYTES_TRIED) };
+    let prepared = match (mended, Prepared::of_body(&body)) {
+        (Some(record), _) => Prepared::new(record).map_err(|_| ())?,
+        // Whatever else is sound may be of a newer version.
+        (None, Some(prepared)) => prepared,
+        (None, None) if may_be_message(&body) => {
+            letters::in_words(&body).and_then(|record| Prepared::new(record).ok()).ok_or(())?
+        }
+        (None, None) => return Err(()),
+    };
     Ok(Some(OldEntry { id, session, parent, at_ms, prepared }))
 }
 
@@ -314,14 +323,8 @@ fn mend_path(new: &Connection, tip: Option<i64>) -> Result<()> {
     }
     path.reverse();
     for (id, mend) in pairs::mend(&path) {
-        match mend {
-            Mend::Hide => session::hide(new, id)?,
-            Mend::Rewrite(record) => {
-                let body = Prepared::new(record)?.into_body();
-                new.execute("UPDATE entry SET body = ?2 WHERE id = ?1", params![id, body])
-                    .explain()?;
-            }
-        }
+        let body = Prepared::new(mend)?.into_body();
+        new.execute("UPDATE entry SET body = ?2 WHERE id = ?1", params![id, body]).explain()?;
     }
     Ok(())
 }

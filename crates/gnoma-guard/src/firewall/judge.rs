@@ -297,16 +297,17 @@ impl Judge {
                 rule: Arc::clone(&placed.rule),
             })
         });
-        let opaque = self.opaque(text);
         let is_secret = |span: &SecretSpan| {
             let value = text.get(span.range.clone()).unwrap_or_default();
             !value.is_empty() && !Allowed::holds(&self.allowed, value)
         };
-        let mut spans: Vec<SecretSpan> = found
-            .chain(repeated)
-            .filter(is_secret)
-            .flat_map(|span| outside(span, &opaque))
-            .collect();
+        let found: Vec<SecretSpan> = found.chain(repeated).filter(is_secret).collect();
+        if found.is_empty() {
+            return found;
+        }
+        let opaque = self.opaque(text);
+        let mut spans: Vec<SecretSpan> =
+            found.into_iter().flat_map(|span| outside(span, &opaque)).collect();
         gnoma_core::sort::by_key(&mut spans, |span| {
             (span.range.start, std::cmp::Reverse(span.range.end))
         });

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use gnoma_core::store::{Entry, Record};
+use gnoma_core::{
+    Role,
+    store::{Entry, Record},
+};
 
 use super::{
     bounded::{BoundedLine, each_line},
@@ -11,7 +14,7 @@ use super::{
 use crate::{
     error::Result,
     export::{LINES_VERSION, LinesHead, ResultLine},
-    pairs::{self, Mend},
+    pairs,
 };
 
 /// Reads a file of JSON lines.
@@ -72,12 +75,13 @@ fn make_legal(imported: &mut Imported) {
     let mut mended = mended.into_iter().peekable();
     for (at, mut entry) in (0..).zip(entries) {
         match mended.next_if(|(next, _)| *next == at) {
-            Some((_, Mend::Hide)) => {
-                imported.skip("results without a call");
-                continue;
-            }
-            Some((_, Mend::Rewrite(record))) => {
-                imported.skip("calls without a result");
+            Some((_, record)) => {
+                let is_result = matches!(&entry.record, Record::Message(message) if message.role() == Role::Tool);
+                imported.skip(if is_result {
+                    "results without a call"
+                } else {
+                    "calls without a result"
+                });
                 entry.record = record;
             }
             None => {}

@@ -76,6 +76,10 @@ impl LedgerTable {
     /// stands: no ledger has so many arms.
     fn of(row: &FoundRow) -> Option<Self> {
         use FoundValue::{Int, Null, Text};
+        if row.has_mark() {
+            // Money under a name that is not known would count for no cap.
+            return None;
+        }
         match (row.rowid, row.values.as_slice()) {
             (Some(_), [Null, Text(_)]) => Some(Self::Pool),
             (None, [Text(_), Int(_)]) => Some(Self::PoolName),

@@ -68,6 +68,14 @@ pub(crate) struct FoundRow {
     pub(crate) values: Vec<FoundValue>,
 }
 
+impl FoundRow {
+    /// Whether a text of it has the mark of a letter that was lost.
+    pub(crate) fn has_mark(&self) -> bool {
+        let has_one = |value: &FoundValue| matches!(value, FoundValue::Text(text) if text.contains(char::REPLACEMENT_CHARACTER));
+        self.values.iter().any(has_one)
+    }
+}
+
 /// One cell.
 pub(super) struct Cell {
     pub(super) child: Option<u32>,
@@ -115,6 +123,38 @@ impl Cell {
         let row = record(&payload).map(|values| FoundRow { rowid, values });
         Some(Self { child, row, bytes: next - at })
     }
+}
+
+/// Bytes at the start of a cell that say how long its parts are.
+const FORM_BYTES: usize = 24;
+
+/// The row at `at`, which one wrong byte in what says how long its parts are makes unreadable. `rank` says
+/// how likely a row that ends at a place is; the lowest counts, unless several that differ share it.
+pub(super) fn mended<R: Ord>(
+    page: &[u8],
+    at: usize,
+    rank: &dyn Fn(&FoundRow, usize) -> Option<R>,
+) -> Option<FoundRow> {
+    let mut page = page.to_vec();
+    let mut best: Option<(R, FoundRow, bool)> = None;
+    for place in at..at.saturating_add(FORM_BYTES).min(page.len()) {
+        let was = *page.get(place)?;
+        for byte in 0..=u8::MAX {
+            *page.get_mut(place)? = byte;
+            let cell = Cell::read(&page, Kind::TableLeaf, at, PAGE_BYTES, &|_| None);
+            let Some((row, bytes)) = cell.and_then(|cell| Some((cell.row?, cell.bytes))) else {
+                continue;
+            };
+            let Some(rank) = rank(&row, at + bytes) else { continue };
+            match &mut best {
+                Some((least, _, _)) if *least < rank => {}
+                Some((least, other, is_only)) if *least == rank => *is_only &= *other == row,
+                _ => best = Some((rank, row, true)),
+            }
+        }
+        *page.get_mut(place)? = was;
+    }
+    best.filter(|(_, _, is_only)| *is_only).map(|(_, row, _)| row)
 }
 
 /// How much of a record of `length` bytes stands in its cell.
@@ -185,7 +225,8 @@ fn value(kind: i64, bytes: &[u8]) -> Option<(FoundValue, usize)> {
             FoundValue::Int(bytes.iter().fold(sign, |all, byte| (all << 8) | i64::from(*byte)))
         }
         _ if kind % 2 == 0 => FoundValue::Blob(bytes.to_vec()),
-        _ => FoundValue::Text(String::from_utf8(bytes.to_vec()).ok()?),
+        // A letter that damage has made none is marked.
+        _ => FoundValue::Text(String::from_utf8_lossy(bytes).into_owned()),
     };
     Some((value, length))
 }

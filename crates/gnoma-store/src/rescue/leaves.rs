@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::{
-    entry::parse,
+    entry::{is_as_written, parse},
     error::{Explain, Result, from_io},
     files::private_file,
     ids,
@@ -69,6 +69,26 @@ fn table_of(row: &FoundRow) -> Option<KnownTable> {
     }
 }
 
+/// How likely it is that a row was made of what damage left of one.
+fn likely(row: &FoundRow) -> Option<u8> {
+    use FoundValue::{Int, Null, Text};
+    let ("entry", _) = table_of(row)? else { return Some(0) };
+    match row.values.as_slice() {
+        [_, Int(1..), parent, Int(_), Text(body), hidden @ ..] if is_as_written(body) => {
+            let is_shown = matches!(hidden, [] | [Int(0)]);
+            match parent {
+                Int(parent) if row.rowid.and_then(|id| id.checked_sub(1)) == Some(*parent) => {
+                    Some(u8::from(!is_shown))
+                }
+                Null => Some(2 + u8::from(!is_shown)),
+                Int(1..) => Some(4 + u8::from(!is_shown)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
 /// Whether a page of the file at `path` holds an entry of a session.
 pub(crate) fn holds_ours(path: &Path) -> bool {
     let is_entry = |row: &FoundRow| match (table_of(row), row.values.get(4)) {
@@ -121,7 +141,8 @@ pub(super) fn collect(damaged: &Path, to: &Path) -> Result<NotFound> {
     let mut unknown = pages.is_cut();
     // What is found without its page's pointers never takes the place of what they lead to.
     for (number, by_pointers) in broken {
-        let rows = pages.search(number, &|row| table_of(row).is_some());
+        let mut rows = pages.mended(number, &likely);
+        rows.extend(pages.search(number, &|row| table_of(row).is_some()));
         // Page 1 holds the schema alone, which is known.
         unknown |= number > 1 && pages.may_lack(number, by_pointers + rows.len());
         insert_all(&transaction, &rows)?;

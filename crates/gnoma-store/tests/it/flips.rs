@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::store::SessionStore;
+use gnoma_core::store::{Entry, SessionStore, StoreError, StoreErrorKind};
 use gnoma_store::{Options, Recovered, Rescued, Store};
 
 use crate::{
@@ -44,12 +44,22 @@ fn dice() -> Dice {
 
 /// All entries on the paths of all sessions, by what they say.
 fn told(store: &Store) -> BTreeMap<i64, String> {
-    let mut told = BTreeMap::new();
-    for facts in wait(store.list(1000)).unwrap() {
-        let page = wait(store.load(facts.id, ALL)).unwrap();
-        told.extend(page.entries.iter().map(|entry| (entry.id.0, format!("{:?}", entry.record))));
-    }
-    told
+    let read = || {
+        let mut told = BTreeMap::new();
+        for facts in wait(store.list(1000))? {
+            let page = wait(store.load(facts.id, ALL))?;
+            let said = |entry: &Entry| (entry.id.0, format!("{:?}", entry.record));
+            told.extend(page.entries.iter().map(said));
+        }
+        Ok::<_, StoreError>(told)
+    };
+    // A session whose own id is damaged has another one once all is recovered, which may be in between.
+    read()
+        .or_else(|error| match error.kind {
+            StoreErrorKind::NotFound => read(),
+            _ => Err(error),
+        })
+        .unwrap()
 }
 
 /// What a person finds.
@@ -104,6 +114,8 @@ struct Tally {
     healed: usize,
     exact: usize,
     lost: usize,
+    /// Entries that say something else than before.
+    changed: usize,
     most: usize,
     hidden: usize,
     /// Nothing was lost, and it was said that something may be.
@@ -127,6 +139,10 @@ impl Tally {
         self.exact += usize::from(told == sound.told);
         self.hidden += usize::from(unseen > 0);
         self.lost += lost.len();
+        self.changed += told
+            .iter()
+            .filter(|(id, said)| sound.told.get(id).is_some_and(|was| was != *said))
+            .count();
         self.most = self.most.max(lost.len());
         let words = &harm.words;
         let mut excused = 0;
@@ -153,10 +169,11 @@ impl Tally {
     }
 
     fn show(&self, what: &str) {
-        let Self { rounds, healed, exact, lost, most, hidden, alarms, slowest, wrong } = self;
+        let Self { rounds, healed, exact, lost, changed, most, hidden, alarms, slowest, wrong } =
+            self;
         println!(
             "{rounds} {what}: {healed} healed, {exact} with every entry as it was, {lost} entries \
-             lost, at most {most} at once; stored and not shown after {hidden}; {alarms} false alarms; the slowest took \
+             lost, at most {most} at once; {changed} shown with other words; stored and not shown after {hidden}; {alarms} false alarms; the slowest took \
              {slowest:?}; {} wrong",
             wrong.len()
         );

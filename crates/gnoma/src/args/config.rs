@@ -40,6 +40,8 @@ pub(crate) enum ConfigSub {
 /// What can be done with providers.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ProvidersSub {
+    /// List providers: which are configured, which respond, and their models.
+    List,
     /// Set a provider up: try it, and write it into your configuration file.
     Add(NewProviderArgs),
 }

@@ -42,7 +42,8 @@ pub(crate) async fn run(
         })?;
         let named = models.get(..MAX_NAMED).unwrap_or(&models).join(", ");
         let more = if models.len() > MAX_NAMED { ", …" } else { "" };
-        said = format!("`{}` answers and has {} models: {named}{more}\n", new.name, models.len());
+        let count = super::providers::counted(models.len());
+        said = format!("`{}` answers and has {count}: {named}{more}\n", new.name);
     }
     said.push_str(&format!("{}\n", providers::add_new(&project, &new)?));
     print(&screen::clean(&said))

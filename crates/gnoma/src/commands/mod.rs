@@ -51,7 +51,9 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
     match args.command {
         None => ask::run(&turn, around).await,
         Some(Sub::Demo) => demo::run(around).await,
-        Some(Sub::Providers { what: None }) => providers::run(&turn, around).await,
+        Some(Sub::Providers { what: None | Some(ProvidersSub::List) }) => {
+            providers::run(&turn, around).await
+        }
         Some(Sub::Providers { what: Some(ProvidersSub::Add(new)) }) => {
             add_provider::run(&new, &turn, around).await
         }

@@ -14,6 +14,11 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
     print(&providers.iter().map(line).collect::<String>())
 }
 
+/// So many models, in words.
+pub(super) fn counted(models: usize) -> String {
+    if models == 1 { "1 model".to_owned() } else { format!("{models} models") }
+}
+
 fn line(ProviderState { name, is_default, state }: &ProviderState) -> String {
     let mark = if *is_default { '*' } else { ' ' };
     let state = match state {
@@ -21,7 +26,7 @@ fn line(ProviderState { name, is_default, state }: &ProviderState) -> String {
         Answer::Models { url, models } => {
             let named = models.get(..MAX_NAMED).unwrap_or(models).join(", ");
             let more = if models.len() > MAX_NAMED { ", …" } else { "" };
-            format!("ready at {url}, {} models: {named}{more}", models.len())
+            format!("ready at {url}, {}: {named}{more}", counted(models.len()))
         }
     };
     format!("{mark} {name:<12} {state}\n")

@@ -1,0 +1,194 @@
+//! Reads an entry that damage has made unreadable. What one wrong byte took is worked out from the form
+//! that entries have, where that leaves one answer; what no form tells, a letter of a text, becomes `�`.
+//! Numbers are never made up. Pure.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use gnoma_core::{Content, Message, store::Record};
+
+/// What stands in the place of a letter that is lost.
+const LOST: char = char::REPLACEMENT_CHARACTER;
+
+/// What the form of an entry is written with, and the letters and digits that its names have.
+const LETTERS: &str = "\"{}[]:,\\-_0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Characters before the place where reading ends in which the wrong one is looked for first.
+const NEAR: usize = 64;
+
+/// Texts that are longer are no names: their inner letters are not looked at where they are far away.
+const LONGEST_NAME: usize = 24;
+
+/// Bytes that are read in trying, where all that can be recovered is worth it.
+pub(crate) const MAX_BYTES_TRIED: usize = 64 << 20;
+
+/// Letters in a row that are marked where nobody can say which of them is wrong.
+const MAX_MARKED: usize = 4;
+
+/// Bytes of an unreadable message that are shown.
+const MAX_SHOWN_BYTES: usize = 64 << 10;
+
+/// The entry as it was, or with `�` for a letter or two that nobody knows. At most `max_bytes` are read in
+/// trying; of a long entry that is enough for the places near the damage alone.
+pub(crate) fn mend(body: &str, max_bytes: usize) -> Option<Record> {
+    let end = end_of_sense(body)?;
+    let mut left = max_bytes;
+    for places in places(body, end) {
+        let mut found: BTreeSet<usize> = BTreeSet::new();
+        let mut only = Vec::new();
+        for at in places {
+            for letter in LETTERS.chars().chain([LOST]) {
+                left = left.checked_sub(body.len())?;
+                if let Some(record) = read_with(body, &[at], letter) {
+                    found.insert(at);
+                    only.push(record);
+                }
+            }
+        }
+        match (found.len(), only.len()) {
+            (0, _) => {}
+            (1, 1) => return only.pop(),
+            _ => return marked(body, found),
+        }
+    }
+    None
+}
+
+/// The entry with a mark at the places; else also between them, and before them, where one may be escaped
+/// by another.
+fn marked(body: &str, found: BTreeSet<usize>) -> Option<Record> {
+    let (first, last) = (*found.first()?, *found.last()?);
+    let before = body.floor_char_boundary(first.saturating_sub(1));
+    let from = |from: usize| {
+        let all = (from..=last).filter(|at| body.is_char_boundary(*at));
+        all.take(MAX_MARKED + 1).collect::<Vec<_>>()
+    };
+    let wider = [from(first), from(before)].into_iter().filter(|all| all.len() <= MAX_MARKED);
+    std::iter::once(Vec::from_iter(found))
+        .chain(wider)
+        .find_map(|places| read_with(body, &places, LOST))
+}
+
+/// What stands in the place of a message that cannot be read: a text that says so and shows what is left.
+pub(crate) fn in_words(body: &str) -> Option<Record> {
+    let end = body.floor_char_boundary(MAX_SHOWN_BYTES);
+    let text = format!("[damaged message; what is left of it: {}]", body.get(..end)?);
+    let is_answer = body.contains("\"role\":\"assistant\"");
+    let message = match Message::assistant(vec![Content::text(text.clone())], None, None) {
+        Ok(message) if is_answer => message,
+        Ok(_) | Err(_) => Message::user_text(text),
+    };
+    Some(Record::Message(Arc::new(message)))
+}
+
+/// The entry with a letter in the place of others; `None` unless it is then just as one is written.
+fn read_with(body: &str, places: &[usize], letter: char) -> Option<Record> {
+    let mut text = String::with_capacity(body.len() + letter.len_utf8());
+    let mut from = 0;
+    for at in places {
+        let old = body.get(*at..)?.chars().next()?;
+        text.push_str(body.get(from..*at)?);
+        text.push(letter);
+        from = at + old.len_utf8();
+    }
+    text.push_str(body.get(from..)?);
+    let record = serde_json::from_str(&text).ok()?;
+    let is_as_written = serde_json::to_string(&record).is_ok_and(|written| written == text);
+    is_as_written.then_some(record)
+}
+
+/// Where reading ends.
+fn end_of_sense(body: &str) -> Option<usize> {
+    let error = serde_json::from_str::<Record>(body).err()?;
+    // Entries are written on one line.
+    (error.line() <= 1).then(|| error.column().min(body.len()))
+}
+
+/// Where the wrong letter may stand: near the place where reading ends, then wherever names and signs
+/// stand before it.
+fn places(body: &str, end: usize) -> [Vec<usize>; 2] {
+    let first = body.floor_char_boundary(end.saturating_sub(NEAR));
+    let last = body.ceil_char_boundary(end + 1);
+    let near = (first..last).filter(|at| body.is_char_boundary(*at) && *at < body.len());
+    let mut far = Vec::new();
+    let (mut text, mut is_text, mut is_escaped) = (Vec::new(), false, false);
+    for (at, letter) in body.char_indices().take_while(|(at, _)| *at < first) {
+        match letter {
+            '"' if !is_escaped => {
+                if text.len() <= LONGEST_NAME {
+                    far.append(&mut text);
+                }
+                text.clear();
+                is_text = !is_text;
+                far.push(at);
+            }
+            _ if is_text => text.push(at),
+            _ => far.push(at),
+        }
+        is_escaped = is_text && letter == '\\' && !is_escaped;
+    }
+    far.reverse();
+    [near.collect(), far]
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{CallId, RawJson, ToolCall, ToolResult, Usage};
+
+    use super::*;
+
+    fn written(record: &Record) -> String {
+        serde_json::to_string(record).unwrap()
+    }
+
+    fn result() -> Record {
+        let call = ToolCall::new(CallId::new("c1"), "bash", RawJson::empty_object());
+        let results = vec![ToolResult::text(&call, "one \"two\"\nthree ".repeat(3), false)];
+        Record::Message(Arc::new(Message::results(results).unwrap()))
+    }
+
+    /// Every letter of an entry is made wrong; how many entries are as they were, have a mark, and are
+    /// not read.
+    fn tally(record: &Record, wrong: char) -> [usize; 3] {
+        let body = written(record);
+        let mut counts = [0; 3];
+        for (at, old) in body.char_indices().filter(|(_, old)| *old != wrong) {
+            let harmed = format!("{}{wrong}{}", &body[..at], &body[at + old.len_utf8()..]);
+            if serde_json::from_str::<Record>(&harmed).is_ok() {
+                continue;
+            }
+            match mend(&harmed, MAX_BYTES_TRIED) {
+                Some(found) if found == *record => counts[0] += 1,
+                Some(found) => {
+                    assert!(written(&found).contains(LOST), "{harmed} is {found:?}");
+                    counts[1] += 1;
+                }
+                None => counts[2] += 1,
+            }
+        }
+        counts
+    }
+
+    #[test]
+    fn one_wrong_letter_of_the_form_is_worked_out_and_one_of_a_text_is_marked() {
+        for wrong in ['z', '"', '\u{1}', '\\', '{'] {
+            let [same, marked, lost] = tally(&result(), wrong);
+            assert!(lost <= 3 && same > 30, "{wrong:?}: {same} {marked} {lost}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_not_made_up() {
+        let used = Record::Used(Usage { input: 12, ..Usage::default() });
+        let mend = |body: String| super::mend(&body, MAX_BYTES_TRIED);
+        assert!(mend(written(&used).replace("12", "1z")).is_none());
+        assert_eq!(mend(written(&used).replace("used", "us\u{fffd}d")), Some(used));
+    }
+
+    #[test]
+    fn what_is_left_of_a_message_is_shown() {
+        let body = written(&result()).replace("parts", "\u{1}arXs");
+        assert!(mend(&body, MAX_BYTES_TRIED).is_none());
+        let Some(Record::Message(message)) = in_words(&body) else { panic!("no message") };
+        assert!(message.text_content().contains("three"), "{message:?}");
+    }
+}

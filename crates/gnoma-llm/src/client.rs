@@ -98,6 +98,7 @@ impl Endpoint {
             events,
             text_calls,
             answer_calls: asked.format.as_ref().filter(|_| as_call).map(wrapped),
+            has_begun: false,
         }))
     }
 
@@ -178,6 +179,12 @@ struct Reading {
     events: Events,
     text_calls: Option<TextCalls>,
     answer_calls: Option<AnswerCalls>,
+    /// Something of the answer has come.
+    has_begun: bool,
+}
+
+fn is_of_answer(event: &StreamEvent) -> bool {
+    !matches!(event, StreamEvent::RateLimits { .. })
 }
 
 impl Reading {
@@ -186,7 +193,15 @@ impl Reading {
         self.framer.feed(bytes).map_err(|why| errors::protocol(profile, why))?;
         loop {
             match self.framer.next_record() {
-                Ok(Some(record)) => self.decoder.frame(record.frame(), &mut self.events)?,
+                Ok(Some(record)) => {
+                    let went = self.decoder.frame(record.frame(), &mut self.events);
+                    self.has_begun |= self.events.iter().any(is_of_answer);
+                    let is_begun = self.has_begun;
+                    went.map_err(|error| match is_begun {
+                        true => errors::after_begin(profile, error),
+                        false => error,
+                    })?;
+                }
                 Ok(None) => break,
                 Err(why) => return Err(errors::protocol(profile, why)),
             }

@@ -58,6 +58,16 @@ pub(crate) fn broken_record(
     ProviderError { kind, ..protocol(profile, text) }
 }
 
+/// A failure told after the answer has begun: the request was not what was wrong, so it may go well the
+/// next time, whatever the words.
+pub(crate) fn after_begin(profile: &Profile, mut error: ProviderError) -> ProviderError {
+    if error.kind == ErrorKind::BadRequest && error.status.is_none() {
+        error.kind = ErrorKind::ServerError;
+        error.hint = hint(profile, error.kind);
+    }
+    error
+}
+
 /// An answer without a byte.
 pub(crate) fn empty(profile: &Profile) -> ProviderError {
     ProviderError { kind: ErrorKind::Garbled, ..protocol(profile, "the answer is empty") }
@@ -95,12 +105,17 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
         NetErrorKind::Connect => ErrorKind::Unreachable,
         NetErrorKind::Broken => ErrorKind::Network,
         NetErrorKind::Invalid => ErrorKind::BadRequest,
+        NetErrorKind::NoTls | NetErrorKind::NoHttp => ErrorKind::Protocol,
     };
     let mut out = ProviderError::new(kind, &profile.name, error.to_string());
     out.hint = match error.kind {
-        NetErrorKind::Connect if error.is_plain => Some(format!(
-            "The server does not speak TLS: use http:// instead of https:// in \
-             `provider.endpoints.{}` ({}).",
+        NetErrorKind::NoTls => Some(format!(
+            "Use http:// instead of https:// in `provider.endpoints.{}` ({}).",
+            profile.name, profile.base_url
+        )),
+        NetErrorKind::NoHttp => Some(format!(
+            "Check `provider.endpoints.{}` ({}). If the server expects TLS, use https:// instead \
+             of http://.",
             profile.name, profile.base_url
         )),
         NetErrorKind::Connect if profile.local => {
@@ -115,7 +130,10 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
         NetErrorKind::Timeout => Some(
             "Raise `network.idle_timeout` if the model needs longer to think or read.".to_owned(),
         ),
-        NetErrorKind::Broken => None,
+        NetErrorKind::Broken => Some(format!(
+            "Retry later, or check the network and the server at {}.",
+            profile.base_url
+        )),
     };
     out
 }
@@ -134,8 +152,32 @@ fn classified(profile: &Profile, status: Option<u16>, facts: ErrorFacts) -> Prov
     error.status = status.or(facts.status);
     error.code = facts.code.or(facts.kind).map(|code| without_key(profile, code));
     error.retry_after = facts.retry_after.map(|wait| wait.min(MAX_RETRY_AFTER));
-    error.hint = hint(profile, kind);
+    error.hint = page_hint(profile, kind, status, facts.is_page).or_else(|| hint(profile, kind));
     error
+}
+
+/// What to do where no model server answered, but something before it or at another address.
+fn page_hint(
+    profile: &Profile,
+    kind: ErrorKind,
+    status: Option<u16>,
+    is_page: bool,
+) -> Option<String> {
+    let (name, url) = (&profile.name, &profile.base_url);
+    match kind {
+        ErrorKind::NotFound | ErrorKind::BadRequest if is_page || status == Some(405) => {
+            Some(format!(
+                "The address of `{name}` may be wrong: {url}. It often ends in /v1; change it in \
+             `provider.endpoints.{name}`."
+            ))
+        }
+        ErrorKind::Auth if is_page && profile.key.is_some() => Some(format!(
+            "A proxy or firewall may have answered in place of {url}. If not, the key for `{name}` \
+             was refused: check {} or `provider.api_keys.{name}`.",
+            profile.key_variable
+        )),
+        _ => None,
+    }
 }
 
 fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {

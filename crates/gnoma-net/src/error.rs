@@ -4,6 +4,8 @@ use std::{error::Error as _, fmt};
 
 /// rustls's words for an answer that is no TLS; it has no other sign.
 const NO_TLS: &str = "received corrupt message of type InvalidContentType";
+/// hyper's words for an answer that is no HTTP, such as an alert of TLS.
+const NO_HTTP: &str = "invalid HTTP version parsed";
 
 /// Why an exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +18,10 @@ pub enum NetErrorKind {
     Timeout,
     /// The connection broke.
     Broken,
+    /// TLS was wanted of a server that speaks none.
+    NoTls,
+    /// What answered does not speak HTTP; it may want TLS.
+    NoHttp,
 }
 
 /// A failed exchange. The text names the address without its query.
@@ -23,8 +29,6 @@ pub enum NetErrorKind {
 pub struct NetError {
     /// What kind.
     pub kind: NetErrorKind,
-    /// TLS was wanted of a server that speaks none.
-    pub is_plain: bool,
     pub(crate) message: String,
 }
 
@@ -48,11 +52,24 @@ pub(crate) fn explain(error: &reqwest::Error) -> NetError {
     } else {
         NetErrorKind::Broken
     };
+    // The innermost cause is the one that says something.
+    let mut cause = error.source();
+    while let Some(deeper) = cause.and_then(std::error::Error::source) {
+        cause = Some(deeper);
+    }
+    let cause = cause.map(ToString::to_string).unwrap_or_default();
+    let kind = match kind {
+        NetErrorKind::Connect if cause.contains(NO_TLS) => NetErrorKind::NoTls,
+        NetErrorKind::Broken if cause.contains(NO_HTTP) => NetErrorKind::NoHttp,
+        kind => kind,
+    };
     let what = match kind {
         NetErrorKind::Timeout => "no answer in time",
         NetErrorKind::Connect => "cannot connect",
         NetErrorKind::Invalid => "unusable address",
         NetErrorKind::Broken => "the connection broke",
+        NetErrorKind::NoTls => "the server does not speak TLS",
+        NetErrorKind::NoHttp => "the server does not speak HTTP",
     };
     let mut message = what.to_owned();
     if let Some(url) = error.url() {
@@ -60,18 +77,11 @@ pub(crate) fn explain(error: &reqwest::Error) -> NetError {
         let host = url.host_str().unwrap_or("?");
         message = format!("{message} ({}://{host}{port}{})", url.scheme(), url.path());
     }
-    // The innermost cause is the one that says something.
-    let mut cause = error.source();
-    while let Some(deeper) = cause.and_then(std::error::Error::source) {
-        cause = Some(deeper);
-    }
-    let mut is_plain = false;
-    if let Some(cause) = cause {
-        let cause = cause.to_string();
+    let is_said = matches!(kind, NetErrorKind::NoTls | NetErrorKind::NoHttp);
+    if !is_said && !cause.is_empty() {
         // The system's number says nothing that its words do not.
         let words = cause.split(" (os error ").next().unwrap_or(&cause);
         message = format!("{message}: {words}");
-        is_plain = kind == NetErrorKind::Connect && cause.contains(NO_TLS);
     }
-    NetError { kind, is_plain, message }
+    NetError { kind, message }
 }

@@ -181,7 +181,6 @@ impl Http {
             let mut value = reqwest::header::HeaderValue::try_from(value.expose().as_str())
                 .map_err(|_| NetError {
                     kind: NetErrorKind::Invalid,
-                    is_plain: false,
                     message: format!(
                         "the value for header `{name}` holds characters that cannot be sent"
                     ),
@@ -212,11 +211,7 @@ fn build(
     let roots = rustls::RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| NetError {
-            kind: NetErrorKind::Invalid,
-            is_plain: false,
-            message: error.to_string(),
-        })?
+        .map_err(|error| NetError { kind: NetErrorKind::Invalid, message: error.to_string() })?
         .with_root_certificates(roots)
         .with_no_client_auth();
     more(reqwest::Client::builder())

@@ -25,7 +25,7 @@ pub(crate) use self::{
     extend::{AgentsSub, SkillsSub},
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
-    mistaken::advice,
+    mistaken::{advice, as_option},
     past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},

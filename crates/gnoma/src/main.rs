@@ -37,13 +37,14 @@ fn main() -> ExitCode {
         return launcher::main(words);
     }
     let line: Vec<_> = std::env::args_os().collect();
+    let line = args::as_option(&line).unwrap_or(line);
     if let Some(words) = claude::words(&line) {
         return of_runtime(claude::run(words, &ProcessEnvironment::of_process()));
     }
     if let Some(words) = codex::words(&line) {
         return of_runtime(codex::run(words, &ProcessEnvironment::of_process()));
     }
-    let args = match Args::try_parse() {
+    let args = match Args::try_parse_from(line) {
         Ok(args) => args,
         Err(error) => return report::usage(&error),
     };

@@ -100,6 +100,13 @@ impl Turn {
             let error = ProviderError::new(ErrorKind::Garbled, provider, text);
             return self.fail_over(attempt, answer, error, true, fx);
         }
+        // After tools have run, some models end without a word, and mean it.
+        let is_empty = stop == StopReason::EndTurn && !answer.has_content();
+        if is_empty && attempt == 1 && !self.watch.has_run_tools() {
+            let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
+            let error = ProviderError::new(ErrorKind::Garbled, provider, "the answer is empty");
+            return self.fail_over(attempt, answer, error, true, fx);
+        }
         let has_calls = answer.has_call();
         if stop == StopReason::MaxTokens && self.answers.continuations < self.limits.continuations {
             let (time, most) = (self.answers.continuations + 1, self.limits.continuations);

@@ -235,9 +235,18 @@ impl Turn {
         }
         if let Some(asked) = error.retry_after.filter(|_| error.kind.is_transient()) {
             error.message =
-                format!("{} (the provider asks to wait {} s)", error.message, asked.as_secs());
+                format!("{} (the provider asks to wait {})", error.message, in_words(asked));
         }
         let kept_partial = self.keep(answer, fx).is_some();
         self.finish(Outcome::Failed { error, kept_partial }, fx)
+    }
+}
+
+/// A wait in its largest unit, rounded up.
+fn in_words(wait: Duration) -> String {
+    match wait.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3_600)),
     }
 }

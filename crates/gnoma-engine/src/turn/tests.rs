@@ -343,6 +343,26 @@ fn an_answer_of_nothing_with_an_unknown_stop_is_asked_for_again() {
     assert!(retrying(&fx).is_some(), "{fx:?}");
 }
 
+/// Gemini ends like this now and then. A second time it is taken as meant.
+#[test]
+fn an_answer_of_nothing_is_asked_for_once_more() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [stop(StopReason::EndTurn)]);
+    assert!(retrying(&fx).is_some(), "{fx:?}");
+    let fx = feed(&mut turn, [Input::Woke, stop(StopReason::EndTurn)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
+    assert!(notices(&fx)[0].contains("gave no output"), "{fx:?}");
+}
+
+#[test]
+fn long_waits_are_said_in_hours() {
+    let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
+    limited.retry_after = Some(Duration::from_hours(24));
+    let fx = feed(&mut started(Limits::default()), [Input::Model(Err(limited))]);
+    let Some(Outcome::Failed { error, .. }) = outcome(&fx) else { panic!("{fx:?}") };
+    assert_eq!(error.message, "slow down (the provider asks to wait 24 h)");
+}
+
 #[test]
 fn an_answer_that_is_cut_says_that_it_goes_on() {
     let mut turn = started(Limits { continuations: 1, ..Limits::default() });

@@ -174,6 +174,11 @@ impl Watch {
         Some(Advice::InResult(prompt::GREEN.to_owned()))
     }
 
+    /// Whether a tool has run in this turn.
+    pub(super) fn has_run_tools(&self) -> bool {
+        self.has_run_tools
+    }
+
     /// What has been repeated until it is no use any more.
     pub(super) fn stuck(&mut self) -> Option<String> {
         self.stuck.take()

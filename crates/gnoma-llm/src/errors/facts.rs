@@ -22,6 +22,8 @@ pub(super) struct ErrorFacts {
     pub(super) retry_after: Option<Duration>,
     /// How long the used-up quota lasts, where that is told.
     pub(super) quota: Option<Period>,
+    /// The body is no JSON.
+    pub(super) is_page: bool,
 }
 
 /// What a quota counts.
@@ -34,13 +36,13 @@ pub(super) enum Period {
 impl ErrorFacts {
     /// A body that is no JSON.
     pub(super) fn unread(text: &str) -> Self {
-        Self { message: quote(text), ..Self::default() }
+        Self { message: quote(text), is_page: true, ..Self::default() }
     }
 
     pub(super) fn read(value: &Value) -> Self {
         let value = value.get(0).unwrap_or(value);
         if let Value::String(text) = value {
-            return Self::unread(text);
+            return Self { message: quote(text), ..Self::default() };
         }
         let inner = match value.get("error") {
             Some(error @ Value::Object(_)) => error,
@@ -56,6 +58,7 @@ impl ErrorFacts {
             retry_after: retry_delay(inner).or_else(|| wait::stated(&message)),
             quota: quota(inner, &message),
             message,
+            is_page: false,
         }
     }
 

@@ -103,6 +103,8 @@ pub(super) fn of(status: Option<u16>, facts: &ErrorFacts) -> ErrorKind {
         Some(429) => ErrorKind::RateLimited,
         Some(_) if says(KEY_WORDS) => ErrorKind::Auth,
         Some(_) if says(MODEL_WORDS) => ErrorKind::NotFound,
+        // A lock that another call holds, and "too early": vendors' own clients call again.
+        Some(409 | 425) => ErrorKind::ServerError,
         Some(_) => ErrorKind::BadRequest,
         None => of_words(facts),
     }

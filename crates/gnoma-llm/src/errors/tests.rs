@@ -342,3 +342,24 @@ fn a_key_that_the_server_quotes_is_not_passed_on() {
         assert!(!format!("{error:?}").contains("sk-work"), "{error:?}");
     }
 }
+
+/// OpenRouter and proxies say in mid-stream what they like.
+#[test]
+fn a_failure_in_mid_stream_is_the_server_s_unless_it_says_otherwise() {
+    let profile = Profile::new("p", Protocol::OpenAi, "http://x");
+    let told = |body: &str| {
+        let value = serde_json::from_str(body).unwrap();
+        after_begin(&profile, from_value(&profile, None, &value))
+    };
+    let error = told(r#"{"error":{"message":"Provider returned error"}}"#);
+    assert_eq!(error.kind, ErrorKind::ServerError);
+    assert!(error.hint.unwrap().contains("The error is on the side of `p`"));
+    let error = told(r#"{"error":{"message":"tool names must be unique","code":400}}"#);
+    assert_eq!(error.kind, ErrorKind::BadRequest);
+}
+
+#[test]
+fn a_conflict_is_worth_another_try() {
+    assert_eq!(read(409, r#"{"error":{"message":"locked"}}"#).kind, ErrorKind::ServerError);
+    assert_eq!(read(425, "").kind, ErrorKind::ServerError);
+}

@@ -233,8 +233,43 @@ async fn a_server_without_tls_is_told_from_one_that_is_not_there() {
     let outcome = asked(endpoint, endpoint.profile(&url)).await;
     plain.join().unwrap();
     let expected =
-        Expected { kind: ErrorKind::Unreachable, says: "cannot connect", hint: "use http://" };
+        Expected { kind: ErrorKind::Protocol, says: "does not speak TLS", hint: "Use http://" };
     outcome.expect(endpoint, &expected);
+}
+
+/// An alert of TLS is what a server behind TLS says to a request without.
+#[tokio::test]
+async fn a_server_that_wants_tls_is_called_so() {
+    let endpoint = &PROTOCOLS[0];
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", server.local_addr().unwrap());
+    let encrypted = std::thread::spawn(move || {
+        let mut client = server.accept().unwrap().0;
+        std::io::Write::write_all(&mut client, b"\x15\x03\x01\x00\x02\x02\x46").unwrap();
+    });
+    let outcome = asked(endpoint, endpoint.profile(&url)).await;
+    encrypted.join().unwrap();
+    let (kind, says) = (ErrorKind::Protocol, "the server does not speak HTTP");
+    outcome.expect(endpoint, &Expected { kind, says, hint: "use https:// instead of http://" });
+}
+
+#[tokio::test]
+async fn a_page_in_place_of_an_answer_points_to_the_address() {
+    let table = [
+        (404, "404 page not found", ErrorKind::NotFound, "The address of `"),
+        (404, "<html>nothing here</html>", ErrorKind::NotFound, "It often ends in /v1"),
+        (405, "", ErrorKind::BadRequest, "The address of `"),
+        (403, "<html>blocked</html>", ErrorKind::Auth, "A proxy or firewall may have answered"),
+    ];
+    for endpoint in &PROTOCOLS {
+        for (status, body, kind, hint) in table {
+            let server = Server::queue([Reply::text(status, body)]).unwrap();
+            let mut profile = endpoint.profile(&server.url());
+            profile.key = Some(Secret::new("s3cret".to_owned()));
+            let outcome = asked(endpoint, profile).await;
+            outcome.expect(endpoint, &Expected { kind, says: "(HTTP ", hint });
+        }
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum McpSub {
     /// List the servers: where they come from, whether they respond, and their tools.
+    #[command(alias = "ls")]
     List {
         /// Do not start or contact any server.
         #[arg(long)]

@@ -4,7 +4,7 @@
 //! A sentence is never taken for a command: either there is one word alone, or what follows it reads
 //! as a command's arguments.
 
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 use clap::{Command, CommandFactory as _};
 use gnoma_config::nearest;
@@ -149,6 +149,27 @@ pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<Str
         .or_else(|| reserved(first, rest))
         .or_else(|| named(first, rest, cwd))?;
     Some(format!("{why}\n{AS_A_PROMPT}: `gnoma -- {}`", shown(&args.words)))
+}
+
+/// `gnoma help`, `gnoma help COMMAND…` and `gnoma version`, which other programs have as commands, as the
+/// options that gnoma has for them. `None` for all else, such as `gnoma help me`.
+pub(crate) fn as_option(line: &[OsString]) -> Option<Vec<OsString>> {
+    let (program, words) = line.split_first()?;
+    let (first, rest) = words.split_first()?;
+    if first == "version" && rest.is_empty() {
+        return Some(vec![program.clone(), "--version".into()]);
+    }
+    if first != "help" {
+        return None;
+    }
+    let mut command = &Args::command();
+    for word in rest {
+        command = command.find_subcommand(word)?;
+    }
+    let mut all = vec![program.clone()];
+    all.extend_from_slice(rest);
+    all.push("--help".into());
+    Some(all)
 }
 
 /// The words as a shell takes them.
@@ -353,6 +374,24 @@ mod tests {
             "gnoma|",
         ] {
             assert_eq!(advised(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn help_and_version_are_options_as_words() {
+        let cases = [
+            ("gnoma|help", Some("gnoma|--help")),
+            ("gnoma|help|sessions|list", Some("gnoma|sessions|list|--help")),
+            ("gnoma|version", Some("gnoma|--version")),
+            ("gnoma|help|me", None),
+            ("gnoma|help|sessions|are|lost", None),
+            ("gnoma|version|control|is|broken", None),
+            ("gnoma|--|help", None),
+            ("gnoma", None),
+        ];
+        for (line, becomes) in cases {
+            let words = |line: &str| line.split('|').map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(as_option(&words(line)), becomes.map(words), "{line}");
         }
     }
 

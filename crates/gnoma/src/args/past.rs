@@ -11,6 +11,7 @@ const MAX_COUNT_DIGITS: usize = 4;
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum SessionsSub {
     /// List the sessions of this project, the newest first.
+    #[command(alias = "ls")]
     List {
         /// Maximum number of sessions; 0 for all.
         #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]

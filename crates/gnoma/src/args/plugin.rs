@@ -15,6 +15,7 @@ pub(crate) enum PluginSub {
         source: String,
     },
     /// List the plugins found: where they are from, and whether they are loaded.
+    #[command(alias = "ls")]
     List {
         /// Print a JSON array.
         #[arg(long)]

@@ -7,18 +7,29 @@ use serde_json::Value;
 use crate::support::{World, calls, finish, says};
 
 #[tokio::test]
+async fn help_and_version_need_no_dashes() {
+    let world = World::new([]);
+    let lines: &[(&[&str], &[&str])] = &[
+        (&["help"], &["--help"]),
+        (&["help", "sessions"], &["sessions", "--help"]),
+        (&["version"], &["--version"]),
+    ];
+    for (words, options) in lines {
+        let (said, run) = (world.run(words).await, world.run(options).await);
+        assert_eq!((said.code, &said.out), (Some(0), &run.out), "{words:?}");
+    }
+}
+
+#[tokio::test]
 async fn words_that_were_meant_as_a_command_cost_nothing() {
     let world = World::new([]);
     let lines: &[&[&str]] = &[
-        &["help"],
-        &["version"],
         &["login"],
         &["init"],
         &["plugins"],
         &["session", "list"],
         &["sesions", "list"],
         &["upgrade"],
-        &["help", "sessions", "list"],
         &["--output-format", "json", "login"],
         &["/model", "gpt-5"],
         &["."],

@@ -9,7 +9,7 @@ use gnoma_core::lifecycle::PointKind;
 use serde_json::Value;
 
 use super::{
-    hook::{Hook, HookContract, HookKind, MODEL_TIMEOUT, OwnHook, USUAL_TIMEOUT},
+    hook::{Hook, HookContract, HookKind, MAX_TIMEOUT, MODEL_TIMEOUT, OwnHook, USUAL_TIMEOUT},
     matcher::Matcher,
 };
 use crate::{
@@ -19,8 +19,6 @@ use crate::{
 
 /// Most hooks of all files together.
 const MAX_HOOKS: usize = 200;
-/// Longest time that a hook can be given.
-const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The events of other programs that gnoma has.
 pub(super) const EVENTS: [(&str, PointKind); 15] = [
@@ -100,9 +98,26 @@ fn file(places: &ExtendPlaces, by: BroughtBy, path: &Path, found: &mut Found) {
     let value = read_text(path).and_then(|text| {
         serde_json::from_str::<Value>(&text).map_err(|error| format!("it is no JSON: {error}"))
     });
+    if let Ok(value) = &value {
+        other_plugins(&shown, value, found);
+    }
     match value {
         Ok(value) => document(&HookFile { by, path, shown, root: None }, &value, found),
         Err(why) => found.faults.push(format!("the hooks of {shown} are not read: {why}")),
+    }
+}
+
+/// Plugins that another program has installed are not read; that is said.
+fn other_plugins(shown: &str, value: &Value, found: &mut Found) {
+    let enabled = value.get("enabledPlugins").and_then(Value::as_object).into_iter().flatten();
+    let enabled = enabled.filter(|(_, is_on)| is_on.as_bool() == Some(true));
+    let names: Vec<_> = enabled.map(|(name, _)| name.escape_debug().to_string()).collect();
+    if !names.is_empty() {
+        found.faults.push(format!(
+            "{shown} enables plugins that gnoma does not load from there: {}; `gnoma import claude` says how to \
+             install them",
+            names.join(", ")
+        ));
     }
 }
 

@@ -11,9 +11,11 @@ use crate::{places::BroughtBy, plugin::with_root};
 pub(crate) const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same for hooks of gnoma's own settings.
 pub const OWN_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// The same for hooks that ask a model.
 pub(crate) const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Longest time that a hook can be given.
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// What a hook does with the facts of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]

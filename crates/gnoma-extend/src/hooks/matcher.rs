@@ -16,6 +16,8 @@ pub(crate) enum Matcher {
     Names(Vec<String>),
     /// A regular expression, anywhere in the name.
     Regex(Box<Regex>),
+    /// Names of ours, or of servers, that are regular expressions too.
+    Either(Vec<String>, Box<Regex>),
     /// A glob of gnoma's own names.
     Glob(String),
     /// It cannot be read, so that it fits nothing.
@@ -30,13 +32,21 @@ impl Matcher {
         if text.is_empty() || text == "*" {
             return Self::All;
         }
-        let is_plain =
-            |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '|' | ',' | ' ' | '.');
-        if text.chars().all(is_plain) {
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '|' | ',' | ' ');
+        // Names hold these too, though there they make an expression.
+        let is_either = |c: char| is_word(c) || matches!(c, '-' | '.');
+        let names = || {
             let names = text.split(['|', ',']).map(|name| name.trim().to_owned());
-            return Self::Names(names.filter(|name| !name.is_empty()).collect());
+            names.filter(|name| !name.is_empty()).collect::<Vec<_>>()
+        };
+        if text.chars().all(is_word) {
+            return Self::Names(names());
         }
-        Regex::new(text).map_or(Self::Broken, |regex| Self::Regex(Box::new(regex)))
+        match Regex::new(text) {
+            Ok(regex) if text.chars().all(is_either) => Self::Either(names(), Box::new(regex)),
+            Ok(regex) => Self::Regex(Box::new(regex)),
+            Err(_) => Self::Broken,
+        }
     }
 
     /// A glob of tool names; nothing is all.
@@ -50,6 +60,9 @@ impl Matcher {
             Self::All => true,
             Self::Names(names) => names.iter().any(|it| is_named(it, name)),
             Self::Regex(regex) => regex.is_match(theirs(name)),
+            Self::Either(names, regex) => {
+                names.iter().any(|it| is_named(it, name)) || regex.is_match(theirs(name))
+            }
             Self::Glob(glob) => glob.split('|').any(|glob| fits(glob.as_bytes(), name.as_bytes())),
             Self::Broken => false,
         }

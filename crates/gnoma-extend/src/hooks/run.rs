@@ -26,7 +26,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::answer::{HookEnd, HookRun};
+use super::{
+    answer::{HookEnd, HookRun},
+    hook::MAX_TIMEOUT,
+};
 
 /// Most that is read of what a hook says, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
@@ -183,6 +186,13 @@ impl HookRunner {
     }
 }
 
+/// A hook has said that nobody need wait for it.
+#[derive(Debug)]
+pub(crate) struct GoesOn {
+    /// How long it may go on, where it said so.
+    pub(crate) limit: Option<Duration>,
+}
+
 /// A hook that runs.
 pub(crate) struct RunningHook {
     runner: Arc<HookRunner>,
@@ -192,25 +202,25 @@ pub(crate) struct RunningHook {
 }
 
 impl RunningHook {
-    /// Waits for its end until that time; `None` where it has said that nobody need wait for it, and
-    /// `may_go_on`. Safe to drop.
-    pub(crate) async fn end(&mut self, until: Instant, may_go_on: bool) -> Option<HookEnd> {
+    /// Waits for its end until that time; an error where it has said that nobody need wait for it, with
+    /// how long it may go on from then, and `may_go_on`. Safe to drop.
+    pub(crate) async fn end(&mut self, until: Instant, may_go_on: bool) -> Result<HookEnd, GoesOn> {
         loop {
             let look = if may_go_on { until.min(Instant::now() + LOOK) } else { until };
             match timeout_at(look, &mut self.ended).await {
-                Ok(Ok(code)) => return Some(HookEnd::Code(code)),
+                Ok(Ok(code)) => return Ok(HookEnd::Code(code)),
                 Ok(Err(_gone)) => {
                     self.runner.leave(&self.worker);
-                    return Some(HookEnd::Failed("was killed".to_owned()));
+                    return Ok(HookEnd::Failed("was killed".to_owned()));
                 }
                 Err(_) if look < until => {
-                    if self.worker.goes_on(self.id) {
-                        return None;
+                    if let Some(goes_on) = self.worker.goes_on(self.id) {
+                        return Err(goes_on);
                     }
                 }
                 Err(_) => {
                     self.runner.leave(&self.worker);
-                    return Some(HookEnd::TimedOut);
+                    return Ok(HookEnd::TimedOut);
                 }
             }
         }
@@ -267,14 +277,16 @@ impl HookWorker {
         Ok((id, code))
     }
 
-    /// Whether the first line that a hook has said is `{"async": true}`.
-    fn goes_on(&self, id: u64) -> bool {
+    /// Whether the first line that a hook has said is `{"async": true}`, and for how long then.
+    fn goes_on(&self, id: u64) -> Option<GoesOn> {
         let path = self.folder.path().join(id.to_string()).join("out");
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|it| it.take(MAX_FIRST_LINE).read_to_end(&mut bytes));
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
-        read.is_ok() && value.get("async").and_then(Value::as_bool) == Some(true)
+        let goes_on = read.is_ok() && value.get("async").and_then(Value::as_bool) == Some(true);
+        let limit = value.get("asyncTimeout").and_then(Value::as_u64).map(Duration::from_millis);
+        goes_on.then(|| GoesOn { limit: limit.map(|limit| limit.min(MAX_TIMEOUT)) })
     }
 
     /// What a hook has said.

@@ -23,7 +23,7 @@ use super::{
     hook::{Hook, HookContract, HookKind},
     input::{self, HookSession},
     reach::HookReach,
-    run::HookRunner,
+    run::{GoesOn, HookRunner},
     transcript::Transcript,
 };
 use crate::places::BroughtBy;
@@ -279,9 +279,10 @@ async fn program(hook: &Hook, input: &str, Means { runner, beside, .. }: Means) 
     let until = Instant::now() + hook.timeout;
     let beside = beside.filter(|_| hook.contract == HookContract::Claude);
     match (running.end(until, beside.is_some()).await, beside) {
-        (None, Some(beside)) => {
+        (Err(GoesOn { limit }), Some(beside)) => {
+            let until = limit.map_or(until, |limit| Instant::now() + limit);
             put_beside(&beside, async move {
-                if let Some(end) = running.end(until, false).await {
+                if let Ok(end) = running.end(until, false).await {
                     drop(running.said(end));
                 }
             });

@@ -273,6 +273,17 @@ async fn a_hook_that_says_so_is_not_waited_for() {
     assert!(!world.sent().contains("n0pe"));
 }
 
+#[tokio::test]
+async fn a_hook_that_goes_on_says_for_how_long() {
+    let line = r#"echo '{"async": true, "asyncTimeout": 300}'; sleep 20; echo l4te > late.txt"#;
+    let world = world(&[("PreToolUse", "", line)], vec![writes("a.txt"), says("done")]);
+    let began = std::time::Instant::now();
+    let run = go(&world, "go").await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{run:?}");
+    assert!(!exists(world.project.path(), "late.txt"));
+}
+
 /// A hook of this kind before a file is written, in Claude's settings.
 fn asks(kind: &str, more: &Value, replies: Vec<gnoma_testkit::Reply>) -> World {
     let world = World::new(replies);

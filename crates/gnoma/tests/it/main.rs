@@ -14,6 +14,9 @@ mod claude;
 mod codex;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod conventions;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod cut_off;
 #[cfg(test)]
 mod elf_copies;

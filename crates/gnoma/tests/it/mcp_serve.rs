@@ -25,12 +25,15 @@ struct ToolClient {
 }
 
 impl ToolClient {
-    fn start(world: &World, args: &[&str]) -> Self {
+    /// One that has shaken hands.
+    async fn start(world: &World, args: &[&str]) -> Self {
         let args: Vec<&str> = args.iter().copied().chain(["mcp", "serve"]).collect();
         let mut child = world.command(&args).stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, input, output, next: 1 }
+        let mut client = Self { child, input, output, next: 1 };
+        client.request("initialize", json!({"protocolVersion": "2025-06-18"})).await;
+        client
     }
 
     async fn send(&mut self, message: &Value) {
@@ -66,7 +69,7 @@ impl ToolClient {
 #[tokio::test]
 async fn sessions_are_asked_continued_and_looked_at_as_tools() {
     let world = World::new([says("first answer"), says("second answer"), says("late")]);
-    let mut served = ToolClient::start(&world, &[]);
+    let mut served = ToolClient::start(&world, &[]).await;
     let hello = served.request("initialize", json!({"protocolVersion": "2025-06-18"})).await;
     assert_eq!(hello["protocolVersion"], "2025-06-18");
     served.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
@@ -95,7 +98,7 @@ async fn sessions_are_asked_continued_and_looked_at_as_tools() {
     assert_eq!(unknown["isError"], true);
     served.end().await;
     // A saved session goes on in another server.
-    let mut served = ToolClient::start(&world, &[]);
+    let mut served = ToolClient::start(&world, &[]).await;
     let third = served.call("continue", more).await;
     assert_eq!(third["structuredContent"]["answer"], "late", "{third}");
     assert!(world.last_request().iter().any(|(_, text)| text == "first answer"));
@@ -107,7 +110,7 @@ async fn no_number_of_sessions_is_too_many() {
     // More than are open at once.
     const MANY: usize = 66;
     let world = World::new((0..=MANY).map(|at| says(&format!("answer {at}"))));
-    let mut served = ToolClient::start(&world, &[]);
+    let mut served = ToolClient::start(&world, &[]).await;
     let mut first = None;
     for at in 0..MANY {
         let answer = served.call("ask", json!({"prompt": "go"})).await;
@@ -125,7 +128,7 @@ async fn no_number_of_sessions_is_too_many() {
 #[tokio::test]
 async fn a_long_line_costs_one_error() {
     let world = World::new([]);
-    let mut served = ToolClient::start(&world, &[]);
+    let mut served = ToolClient::start(&world, &[]).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     served.send(&json!("x".repeat(17 << 20))).await;
     served.send(&ping).await;
@@ -140,7 +143,7 @@ async fn an_id_that_is_used_again_is_not_answered_twice() {
     let slow = Script::text(["word "; 20]).stop(StopReason::EndTurn);
     let slow = Wire::OpenAi.stream(&slow).pieces(30).every(Duration::from_millis(100));
     let world = World::new([slow, says("second")]);
-    let mut served = ToolClient::start(&world, &[]);
+    let mut served = ToolClient::start(&world, &[]).await;
     let ask = |prompt: &str| {
         let params = json!({"name": "ask", "arguments": {"prompt": prompt}});
         json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
@@ -163,7 +166,7 @@ async fn an_id_that_is_used_again_is_not_answered_twice() {
 async fn file_tools_are_served_under_the_guard() {
     let world = World::new([]).among_files();
     world.write("a.txt", "c0ntent\n");
-    let mut served = ToolClient::start(&world, &[]);
+    let mut served = ToolClient::start(&world, &[]).await;
     let read = served.call("fs_read", json!({"path": "a.txt"})).await;
     assert!(read["content"][0]["text"].as_str().unwrap().contains("c0ntent"), "{read}");
     let write = json!({"path": "b.txt", "content": "x"});
@@ -171,7 +174,7 @@ async fn file_tools_are_served_under_the_guard() {
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(!exists(world.project.path(), "b.txt"));
     served.end().await;
-    let mut served = ToolClient::start(&world, &["--permission", "accept_edits"]);
+    let mut served = ToolClient::start(&world, &["--permission", "accept_edits"]).await;
     let written = served.call("fs_write", write).await;
     assert_eq!(written["isError"], false, "{written}");
     assert!(exists(world.project.path(), "b.txt"));
@@ -184,7 +187,7 @@ async fn file_tools_are_served_under_the_guard() {
 async fn what_file_tools_wrote_is_taken_back_call_by_call_also_while_the_server_runs() {
     let world = World::new([]).among_files();
     world.write("a.txt", "before\n");
-    let mut served = ToolClient::start(&world, &["--permission", "accept_edits"]);
+    let mut served = ToolClient::start(&world, &["--permission", "accept_edits"]).await;
     served.call("fs_read", json!({"path": "a.txt"})).await;
     for (path, content) in [("a.txt", "after\n"), ("b.txt", "new\n")] {
         let written = served.call("fs_write", json!({"path": path, "content": content})).await;

@@ -71,13 +71,15 @@ async fn serve(served: &Arc<ServedTools>) -> Result<Exit> {
     tools.extend(served.files.listed());
     let tools = Value::Array(tools);
     let mut calls = RunningCalls::default();
+    let mut is_greeted = false;
     loop {
         let answer = tokio::select! {
             line = lines.next() => match line? {
                 None => return Ok(Exit::Done),
                 Some(Line::TooLong) => Some(wire::too_long(MAX_LINE_BYTES)),
                 Some(Line::Whole(line)) => {
-                    let incoming = wire::read(&String::from_utf8_lossy(&line), &tools);
+                    let line = String::from_utf8_lossy(&line);
+                    let incoming = wire::read(&line, &tools, &mut is_greeted);
                     calls.take(incoming, |call| answered(Arc::clone(served), call))
                 }
             },

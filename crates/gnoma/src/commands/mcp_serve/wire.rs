@@ -49,8 +49,9 @@ pub(super) struct ServedCall {
     pub(super) is_stateless: bool,
 }
 
-/// Reads a line. `tools`: the list of them.
-pub(super) fn read(line: &str, tools: &Value) -> Incoming {
+/// Reads a line. `tools`: the list of them. `is_greeted`: the client has begun with the handshake; before that
+/// each request must name its version.
+pub(super) fn read(line: &str, tools: &Value, is_greeted: &mut bool) -> Incoming {
     let message: Value = match serde_json::from_str(line) {
         Ok(message) => message,
         Err(error) => {
@@ -87,6 +88,11 @@ pub(super) fn read(line: &str, tools: &Value) -> Incoming {
     }
     if version.is_some() && !meta(CAPABILITIES_KEY).is_some_and(Value::is_object) {
         let text = format!("`_meta` has no `{CAPABILITIES_KEY}`");
+        return Incoming::Answered(failure(id, INVALID_PARAMS, &text));
+    }
+    *is_greeted |= version.is_none() && method == "initialize";
+    if version.is_none() && !*is_greeted && method != "ping" {
+        let text = format!("`_meta` has no `{VERSION_KEY}`, and there was no `initialize`");
         return Incoming::Answered(failure(id, INVALID_PARAMS, &text));
     }
     answered(id, method, &params, version.is_some(), tools)
@@ -202,8 +208,12 @@ mod tests {
     use super::*;
 
     fn answer(message: &Value) -> Value {
+        answer_to(message, true)
+    }
+
+    fn answer_to(message: &Value, mut is_greeted: bool) -> Value {
         let tools = json!([{ "name": "ask" }]);
-        match read(&message.to_string(), &tools) {
+        match read(&message.to_string(), &tools, &mut is_greeted) {
             Incoming::Answered(answer) => answer,
             other => panic!("{other:?}"),
         }
@@ -235,6 +245,18 @@ mod tests {
     }
 
     #[test]
+    fn before_a_handshake_each_request_names_its_version() {
+        for method in ["tools/list", "tools/call", "server/discover"] {
+            let refused = answer_to(&json!({"id": 1, "method": method}), false);
+            assert_eq!(refused["error"]["code"], INVALID_PARAMS, "{method}");
+        }
+        let mut is_greeted = false;
+        let hello = r#"{"id": 1, "method": "initialize"}"#;
+        assert!(matches!(read(hello, &json!([]), &mut is_greeted), Incoming::Answered(_)));
+        assert!(is_greeted);
+    }
+
+    #[test]
     fn what_is_no_request_is_refused_or_left() {
         let tools = json!([{ "name": "ask" }]);
         let code = |message: &Value| answer(message)["error"]["code"].clone();
@@ -243,12 +265,12 @@ mod tests {
         assert_eq!(code(&call(json!({"name": "x"}))), INVALID_PARAMS);
         assert_eq!(code(&call(json!({"name": "ask", "arguments": []}))), INVALID_PARAMS);
         assert_eq!(code(&json!([])), INVALID_REQUEST);
-        let Incoming::Answered(broken) = read("{", &tools) else { panic!() };
+        let Incoming::Answered(broken) = read("{", &tools, &mut true) else { panic!() };
         assert_eq!(broken["error"]["code"], PARSE_ERROR);
         for quiet in ["{\"method\":\"notifications/initialized\"}", "{\"id\":7,\"result\":{}}"] {
-            assert_eq!(read(quiet, &tools), Incoming::Nothing);
+            assert_eq!(read(quiet, &tools, &mut true), Incoming::Nothing);
         }
         let cancelled = r#"{"method":"notifications/cancelled","params":{"requestId":4}}"#;
-        assert_eq!(read(cancelled, &tools), Incoming::Cancelled(json!(4)));
+        assert_eq!(read(cancelled, &tools, &mut true), Incoming::Cancelled(json!(4)));
     }
 }

@@ -314,7 +314,8 @@ fn unanswered(reason: &str, mode: PermissionMode) -> String {
         | PermissionMode::Auto
         | PermissionMode::Plan
         | PermissionMode::Deny => {
-            "--permission accept_edits (edits) or --permission bypass (everything)"
+            "--permission accept_edits (edits) or --permission bypass (everything; what always needs \
+             approval, with --confirm-bypass as well)"
         }
     };
     format!(

@@ -197,9 +197,8 @@ impl Reading {
                     let went = self.decoder.frame(record.frame(), &mut self.events);
                     self.has_begun |= self.events.iter().any(is_of_answer);
                     let is_begun = self.has_begun;
-                    went.map_err(|error| match is_begun {
-                        true => errors::after_begin(profile, error),
-                        false => error,
+                    went.map_err(|error| {
+                        if is_begun { errors::after_begin(profile, error) } else { error }
                     })?;
                 }
                 Ok(None) => break,

@@ -4,7 +4,7 @@
 //! An answer can hold something back, make it stricter or add words. Nothing in it permits anything: a
 //! call whose arguments were changed is judged like any other.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use crate::{
     json::RawJson,
@@ -231,6 +231,18 @@ pub struct Prepared {
     pub model: Option<String>,
     /// For people.
     pub notices: Vec<String>,
+}
+
+impl Prepared {
+    /// The words that the model gets: those that take the place of `text`, else `text`.
+    #[must_use]
+    pub fn said<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let Some(parts) = &self.parts else { return Cow::Borrowed(text) };
+        let word = |part: &PromptPart| match part {
+            PromptPart::Text(text) | PromptPart::Command(text) => text.clone(),
+        };
+        Cow::Owned(parts.iter().map(word).collect())
+    }
 }
 
 /// A question to a model beside the conversation.

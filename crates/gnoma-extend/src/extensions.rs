@@ -234,8 +234,11 @@ fn included(places: &ExtendPlaces, path: &str) -> Result<String, String> {
 
 impl Lifecycle for Extensions {
     fn listens(&self, kind: PointKind) -> bool {
+        // A message may name a server that nobody has seen yet.
+        let may_wait =
+            || kind == PointKind::Prompt && self.servers.get().is_some_and(Glance::had_unseen);
         // What holds for a folder is told when a file there was touched.
-        kind == PointKind::AfterTool || self.hooks.listens(kind)
+        kind == PointKind::AfterTool || self.hooks.listens(kind) || may_wait()
     }
 
     fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
@@ -272,10 +275,14 @@ impl Lifecycle for Extensions {
             let (mut prepared, skill) = match prompted(servers.get(), &text).await {
                 Some(prepared) => (prepared, None),
                 None => {
-                    let expanded = spawn_blocking(move || expanded(&places, &text)).await;
+                    let line = text.clone();
+                    let expanded = spawn_blocking(move || expanded(&places, &line)).await;
                     expanded.ok().flatten().unwrap_or_default()
                 }
             };
+            if let Some(servers) = servers.get() {
+                servers.named_in(&prepared.said(&text)).await;
+            }
             if let Some((name, text)) = skill {
                 kept.add(&name, text);
             }

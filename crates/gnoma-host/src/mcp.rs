@@ -80,16 +80,13 @@ pub(crate) struct RunningServers {
 
 /// The servers of a session that is being opened; `None` where none are configured.
 ///
-/// `window`: that of the model that is asked first. Waits a moment for servers whose tools were never
-/// seen.
-pub(crate) async fn open(project: &Project, window: Option<u32>) -> Option<Servers> {
+/// `window`: that of the model that is asked first. Nothing is waited for.
+pub(crate) fn open(project: &Project, window: Option<u32>) -> Option<Servers> {
     let definitions = definitions(project);
     if definitions.is_empty() {
         return None;
     }
-    let servers = Servers::start(options(project, definitions, window));
-    servers.first_seen().await;
-    Some(servers)
+    Some(Servers::start(options(project, definitions, window)))
 }
 
 /// Keeps the tools of a session as its servers have them, `own` are those besides, and tells of their

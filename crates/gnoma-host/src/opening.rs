@@ -295,7 +295,7 @@ impl Making {
         options.gauge = self.gauge;
         let asked =
             routes.arms().iter().find(|arm| arm.name() == first).and_then(|arm| arm.context_window);
-        let servers = mcp::open(&self.project, asked).await;
+        let servers = mcp::open(&self.project, asked);
         if let Some(servers) = &servers {
             let _is_first = self.servers.set(servers.glance());
         }

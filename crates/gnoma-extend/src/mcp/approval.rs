@@ -65,9 +65,6 @@ pub struct KnownTools {
     /// It speaks the wire with the handshake, so it need not be asked whether it speaks the other.
     #[serde(default)]
     pub shakes_hands: bool,
-    /// It was silent when it was waited for: it is not waited for again.
-    #[serde(default)]
-    pub was_silent: bool,
 }
 
 /// A tool that is not what was approved.
@@ -129,7 +126,6 @@ impl KnownTools {
             has_resources: self.has_resources,
             prompts: std::mem::take(&mut self.prompts),
             shakes_hands: self.shakes_hands,
-            was_silent: false,
         };
         compared
     }

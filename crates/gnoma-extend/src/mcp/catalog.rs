@@ -11,6 +11,10 @@ pub(super) trait Catalog: Send + Sync {
     /// Names and descriptions of all tools that may be offered.
     fn described(&self) -> Vec<(String, String)>;
 
+    /// Waits a moment for servers whose tools nobody has seen yet; gives the names of those that are still
+    /// awaited then.
+    fn awaited(&self) -> BoxFuture<'_, Vec<String>>;
+
     /// Puts tools on offer that were found, and waits until they are.
     fn add(&self, names: Vec<String>) -> BoxFuture<'_, ()>;
 

@@ -10,8 +10,13 @@ pub const CALL_TIMEOUT: Duration = Duration::from_secs(120);
 pub const MAX_CALL: Duration = Duration::from_secs(3600);
 /// How long a server that could not be started is left alone.
 pub const RETRY_AFTER: Duration = Duration::from_secs(10);
-/// How long the first request waits for servers whose tools nobody has seen yet.
-pub const FIRST_WAIT: Duration = Duration::from_secs(3);
+/// How long after a session's begin servers start whose tools nobody has seen yet, where nobody wants them
+/// sooner: so that what their starts cost does not hold up the first request.
+pub const START_DELAY: Duration = Duration::from_millis(500);
+/// How long a message that names a server waits for it, where nobody has seen its tools yet.
+pub const NAMED_WAIT: Duration = Duration::from_secs(10);
+/// How long a search that finds nothing waits for servers whose tools nobody has seen yet.
+pub const SEARCH_WAIT: Duration = Duration::from_secs(10);
 /// Largest message of a server, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// Most bytes that a server sends while nothing is asked of it; more is a flood, which ends it.

@@ -13,6 +13,11 @@ const MARK_DIGITS: usize = 6;
 /// Longest name of a server, in bytes: its tools' names need room.
 const MAX_SERVER_BYTES: usize = 32;
 
+/// The word that may mean any server.
+const ANY: &str = "mcp";
+/// Words in names of servers that do not tell which one is meant.
+const SAY_NOTHING: [&str; 3] = [ANY, "plugin", "server"];
+
 /// Whether a server may have this name.
 ///
 /// # Errors
@@ -68,6 +73,24 @@ pub fn tool(server: &str, tool: &str) -> String {
     format!("{kept}_{mark}")
 }
 
+/// Whether a text names a server: all words of its name stand in it, but for those that say nothing; or it
+/// speaks of MCP, which may mean any of them.
+pub(super) fn is_named(server: &str, text: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let (said, name) = (words(text), words(server));
+    if said.iter().any(|word| word == ANY) {
+        return true;
+    }
+    let mut telling = name.iter().filter(|word| !SAY_NOTHING.contains(&word.as_str())).peekable();
+    match telling.peek() {
+        Some(_) => telling.all(|word| said.contains(word)),
+        None => name.iter().any(|word| said.contains(word)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +107,19 @@ mod tests {
         assert_ne!(names[0], names[1]);
         assert_ne!(names[0], names[2]);
         assert_ne!(tool("g", &long), tool("g", &format!("{long}y")));
+    }
+
+    #[test]
+    fn a_text_names_a_server_by_its_words_or_its_tools() {
+        for text in ["Use Git: log", "call mcp__git__git_log", "@git:repo://x", "the git-server"] {
+            assert!(is_named("git", text), "{text}");
+        }
+        assert!(!is_named("git", "look at the digits of github"));
+        assert!(is_named("plugin_demo_db", "ask mcp__plugin_demo_db__query"));
+        assert!(is_named("plugin_demo_db", "the db of demo"));
+        assert!(!is_named("plugin_demo_db", "write a plugin"));
+        assert!(is_named("mcp-server", "my mcp server") && !is_named("mcp-server", "a thing"));
+        assert!(is_named("git", "call mcp__.*log"));
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub(super) struct ToolSearch {
 }
 
 impl ToolSearch {
-    /// `names`: the servers', with how many tools each has.
+    /// `names`: the servers'. They stay the same all through a session, as what models get in front of a
+    /// conversation should.
     pub(super) fn new(servers: Weak<dyn Catalog>, names: &str) -> Self {
         let parameters = r#"{"type":"object","properties":{"query":{"type":"string","description":"what the tool should do, in a few words, or its name"}},"required":["query"],"additionalProperties":false}"#;
         let spec = ToolSpec {
@@ -62,13 +63,15 @@ impl Tool for ToolSearch {
                 Ok(Arguments { query }) => query,
                 Err(error) => return ToolOutcome::failed(format!("unusable arguments: {error}")),
             };
-            let all = servers.described();
-            let found =
-                best(&query, all.iter().map(|(name, about)| (name.as_str(), about.as_str())));
+            let mut all = servers.described();
+            let mut found = best(&query, &all);
             if found.is_empty() {
-                return ToolOutcome::failed(
-                    "no tool fits; try other words for what the tool should do",
-                );
+                let awaited = servers.awaited().await;
+                all = servers.described();
+                found = best(&query, &all);
+                if found.is_empty() {
+                    return ToolOutcome::failed(nothing(&awaited));
+                }
             }
             let text: Vec<_> = found
                 .iter()
@@ -86,14 +89,24 @@ impl Tool for ToolSearch {
     }
 }
 
+/// What is said where nothing fits. `awaited`: servers that have not answered yet.
+fn nothing(awaited: &[String]) -> String {
+    let text = "no tool fits; try other words for what the tool should do";
+    if awaited.is_empty() {
+        return text.to_owned();
+    }
+    format!("{text}. Servers that have not answered yet: {}", awaited.join(", "))
+}
+
 /// The names of the tools that fit best, best first.
-fn best<'a>(query: &str, tools: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+fn best(query: &str, tools: &[(String, String)]) -> Vec<String> {
     let words: Vec<String> = query
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.chars().count() > 1)
         .map(str::to_lowercase)
         .collect();
     let mut scored: Vec<(usize, &str)> = tools
+        .iter()
         .map(|(name, about)| {
             let (lower, about) = (name.to_lowercase(), about.to_lowercase());
             let score = |word: &String| {
@@ -101,7 +114,7 @@ fn best<'a>(query: &str, tools: impl Iterator<Item = (&'a str, &'a str)>) -> Vec
                     + usize::from(about.contains(word.as_str()))
             };
             let whole = if lower == query.to_lowercase() { 1000 } else { 0 };
-            (words.iter().map(score).sum::<usize>() + whole, name)
+            (words.iter().map(score).sum::<usize>() + whole, name.as_str())
         })
         .filter(|(score, _)| *score > 0)
         .collect();
@@ -121,7 +134,8 @@ mod tests {
             ("mcp__fs__read", "Reads a file"),
             ("mcp__fs__write", "Writes a file"),
         ];
-        let find = |query: &str| best(query, tools.into_iter());
+        let tools = tools.map(|(name, about)| (name.to_owned(), about.to_owned()));
+        let find = |query: &str| best(query, &tools);
         assert_eq!(find("show git commits"), ["mcp__git__log"]);
         assert_eq!(find("file"), ["mcp__fs__read", "mcp__fs__write"]);
         assert_eq!(find("mcp__fs__write")[0], "mcp__fs__write");

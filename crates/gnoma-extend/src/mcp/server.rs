@@ -146,25 +146,9 @@ impl ManagedServer {
         self.known().has_resources
     }
 
-    /// Whether the first request may wait for it.
+    /// Whether its tools were never seen and may come yet.
     pub(super) fn is_awaited(&self) -> bool {
-        let is_new = {
-            let known = self.known();
-            !known.is_known() && !known.was_silent
-        };
-        is_new && matches!(self.lock().state, ServerState::Idle | ServerState::Starting)
-    }
-
-    /// It was waited for in vain: next time it is not.
-    pub(super) fn was_silent(&self) {
-        let known = {
-            let mut known = self.known();
-            known.was_silent = true;
-            known.clone()
-        };
-        if let Err(why) = self.common.memory.write(&self.definition, &known) {
-            (self.common.tell)(true, why);
-        }
+        !self.is_known() && matches!(self.lock().state, ServerState::Idle | ServerState::Starting)
     }
 
     /// A connection: the one there is, or a new one.

@@ -17,7 +17,7 @@ use super::{
     approval::{Described, ToolMemory},
     catalog::Catalog,
     definition::Definition,
-    limits::{FIRST_WAIT, MAX_SERVERS},
+    limits::{MAX_SERVERS, NAMED_WAIT, SEARCH_WAIT, START_DELAY},
     naming,
     process::Surroundings,
     prompts,
@@ -83,18 +83,25 @@ pub(super) struct Shared {
     published: watch::Sender<u64>,
     /// Tools of which it was said why they replace none.
     told: Mutex<BTreeSet<String>>,
+    /// When the session began, the tools of one were never seen: they can be searched for all through it,
+    /// so that a turn that needs them can wait for them and no other turn has to.
+    had_unseen: bool,
+    /// Somebody waits for servers that nobody has seen.
+    wanted: watch::Sender<bool>,
 }
 
 impl Servers {
     /// The servers of a session. Those whose tools are known from before are started when one is called,
-    /// the others now, side by side; nothing waits for them.
+    /// the others in a moment, or when they are wanted, side by side; nothing waits for them.
     #[must_use]
     pub fn start(options: ServerOptions) -> Self {
         let servers = Self::idle(options);
         let mut starting = JoinSet::new();
         for server in servers.shared.servers.iter().filter(|server| !server.is_known()) {
             let (server, tell) = (Arc::clone(server), Arc::clone(&servers.shared.common.tell));
+            let mut wanted = servers.shared.wanted.subscribe();
             starting.spawn(async move {
+                timeout(START_DELAY, wanted.wait_for(|is_wanted| *is_wanted)).await.ok();
                 if let Err(why) = server.live().await {
                     tell(true, why);
                 }
@@ -134,12 +141,14 @@ impl Servers {
             }
         }
         let shared = Shared {
+            had_unseen: servers.iter().any(|server| !server.is_known()),
             servers,
             common,
             window,
             found: Mutex::default(),
             published: watch::Sender::new(0),
             told: Mutex::default(),
+            wanted: watch::Sender::new(false),
         };
         Self { shared: Arc::new(shared), _starting: JoinSet::new() }
     }
@@ -148,23 +157,6 @@ impl Servers {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shared.servers.is_empty()
-    }
-
-    /// Waits a moment for servers whose tools nobody has seen yet. One that is silent is not waited for in a
-    /// later session.
-    pub async fn first_seen(&self) {
-        let mut changes = self.shared.common.changes.subscribe();
-        let until = Instant::now() + FIRST_WAIT;
-        let waited_for = || self.shared.servers.iter().filter(|server| server.is_awaited());
-        while waited_for().next().is_some() {
-            tokio::select! {
-                changed = changes.changed() => if changed.is_err() { return },
-                () = sleep_until(until) => {
-                    waited_for().for_each(|server| server.was_silent());
-                    return;
-                }
-            }
-        }
     }
 
     /// The tools that are on offer now: those of the session's `own`, some of them replaced, and the
@@ -177,7 +169,9 @@ impl Servers {
     /// Follows what is on offer besides the session's `own` tools.
     #[must_use]
     pub fn offers(&self, own: Vec<Arc<dyn Tool>>) -> Offers {
-        let changes = self.shared.common.changes.subscribe();
+        let mut changes = self.shared.common.changes.subscribe();
+        // What has come since the session's tools were listed is on offer at once.
+        changes.mark_changed();
         Offers { shared: Arc::clone(&self.shared), changes, own }
     }
 
@@ -232,6 +226,20 @@ impl std::fmt::Debug for Glance {
 }
 
 impl Glance {
+    /// Whether the tools of one had never been seen when the session began.
+    #[must_use]
+    pub fn had_unseen(&self) -> bool {
+        self.0.upgrade().is_some_and(|shared| shared.had_unseen)
+    }
+
+    /// Waits a moment for the servers that `text` names, where nobody has seen their tools yet, and until
+    /// what came is on offer.
+    pub async fn named_in(&self, text: &str) {
+        let Some(shared) = self.0.upgrade() else { return };
+        let is_named = |server: &ManagedServer| naming::is_named(&server.definition.name, text);
+        shared.wait_for(NAMED_WAIT, is_named).await;
+    }
+
     /// What the prompt of a server says with these words; `None` where the name is none of a server's.
     pub async fn prompt(&self, name: &str, arguments: &str) -> Option<Result<String, String>> {
         let named = prompts::server_of(name)?;
@@ -286,6 +294,33 @@ impl Offers {
 impl Shared {
     fn found(&self) -> MutexGuard<'_, Vec<String>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for servers whose tools nobody has seen yet, for so long, and until what came is on offer.
+    async fn wait_for(&self, patience: Duration, is_meant: impl Fn(&ManagedServer) -> bool) {
+        let mut changes = self.common.changes.subscribe();
+        let until = Instant::now() + patience;
+        let is_awaited = || self.servers.iter().any(|it| it.is_awaited() && is_meant(it));
+        if !is_awaited() {
+            return;
+        }
+        self.wanted.send_replace(true);
+        while is_awaited() {
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = sleep_until(until) => break,
+            }
+        }
+        self.on_offer().await;
+    }
+
+    /// Waits until what is known now is on offer.
+    async fn on_offer(&self) {
+        let mut published = self.published.subscribe();
+        let change = *self.common.changes.borrow();
+        let is_published = published.wait_for(|published| *published >= change);
+        // Whoever is late offers them in the round after the next.
+        timeout(PUBLISH_WAIT, is_published).await.ok();
     }
 
     /// All tools, by the names under which they are offered.
@@ -383,26 +418,28 @@ impl Shared {
         self: &Arc<Self>,
         all: &[(String, Arc<ManagedServer>, Described)],
     ) -> Vec<Arc<dyn Tool>> {
-        if self.fits(all) {
-            let direct = all.iter().filter_map(|(_, server, tool)| offered(server, tool));
-            return self.reader().into_iter().chain(direct).collect();
+        let fits = self.fits(all);
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        if self.had_unseen || !fits {
+            tools.push(Arc::new(ToolSearch::new(self.catalog(), &self.names())));
         }
-        let search: Arc<dyn Tool> = Arc::new(ToolSearch::new(self.catalog(), &self.counted()));
+        tools.extend(self.reader());
+        if fits {
+            tools.extend(all.iter().filter_map(|(_, server, tool)| offered(server, tool)));
+            return tools;
+        }
         let found = self.found().clone();
-        let found = found.iter().filter_map(|name| {
+        tools.extend(found.iter().filter_map(|name| {
             let (_, server, tool) = all.iter().find(|(known, _, _)| known == name)?;
             offered(server, tool)
-        });
-        std::iter::once(search).chain(self.reader()).chain(found).collect()
+        }));
+        tools
     }
 
-    /// The servers with how many tools each has.
-    fn counted(&self) -> String {
-        let counted = self.servers.iter().filter_map(|server| {
-            let count = server.seen().offered.len();
-            (count > 0).then(|| format!("{} ({count} tools)", server.definition.name))
-        });
-        counted.collect::<Vec<_>>().join(", ")
+    /// The names of all servers.
+    fn names(&self) -> String {
+        let names = self.servers.iter().map(|server| server.definition.name.as_str());
+        names.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -420,13 +457,15 @@ impl Catalog for Shared {
             }
             found.extend(new);
         }
-        let mut published = self.published.subscribe();
         self.common.changes.send_modify(|count| *count += 1);
-        let change = *self.common.changes.borrow();
-        Box::pin(async move {
-            let is_published = published.wait_for(|published| *published >= change);
-            // Whoever is late offers them in the round after the next.
-            timeout(PUBLISH_WAIT, is_published).await.ok();
+        Box::pin(self.on_offer())
+    }
+
+    fn awaited(&self) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async {
+            self.wait_for(SEARCH_WAIT, |_| true).await;
+            let awaited = self.servers.iter().filter(|server| server.is_awaited());
+            awaited.map(|server| server.definition.name.clone()).collect()
         })
     }
 

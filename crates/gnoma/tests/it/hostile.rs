@@ -140,7 +140,7 @@ async fn no_server_passes_for_another_or_for_a_built_in_tool() {
     }});
     served.world.put(".mcp.json", &servers.to_string());
     served.world.run(&["trust"]).await;
-    let run = served.world.run(&["go"]).await;
+    let run = served.world.run(&["go with fake and other"]).await;
     assert!(run.err.contains("a second MCP server is named `Fake`"), "{run:?}");
     assert!(run.err.contains("`a__b`") && run.err.contains("must not"), "{run:?}");
     let request = served.world.server.requests()[0].json();
@@ -204,7 +204,7 @@ async fn a_server_that_asks_for_a_password_gets_none_where_nobody_is_there() {
 async fn whoever_is_asked_for_a_password_by_a_server_is_warned() {
     let served = asking();
     let person = Person::ready(&served.world, &["--permission", "bypass"]);
-    person.types("go\r");
+    person.types("go with fake\r");
     person.waits_for("asks for something secret");
     person.waits_for("Please enter your password");
     person.waits_for("Decline");
@@ -274,7 +274,8 @@ async fn ten_servers_with_300_tools_cost_little_and_the_prefix_stays_the_same() 
         );
     }
     world.configure(&settings);
-    world.run(&["go"]).await;
+    // One that nobody has seen is waited for where it is named.
+    world.run(&["go with s0, s1, s2, s3, s4, s5, s6, s7, s8 and s9"]).await;
     let added = bare(&world).saturating_sub(without) / BYTES_PER_TOKEN;
     println!("ten servers with 300 tools take about {added} tokens");
     assert!(added < MAX_TOKENS, "{added} tokens");

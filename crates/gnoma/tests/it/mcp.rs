@@ -1,7 +1,11 @@
 //! Servers of the Model Context Protocol in real turns. The server is a shell script: what it answers lies in
 //! files beside it.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -79,7 +83,7 @@ impl Served {
     }
 
     pub(crate) async fn turn(&self, mode: &str) -> Run {
-        self.world.run(&["--permission", mode, "go"]).await
+        self.world.run(&["--permission", mode, "go on with fake"]).await
     }
 
     fn has_started(&self) -> bool {
@@ -256,17 +260,57 @@ async fn many_tools_are_found_by_search_and_follow_the_others() {
     assert_eq!(second, third);
 }
 
+/// Ten that nobody has seen and that never speak.
+fn mute_servers() -> String {
+    let mute = |number| {
+        format!(
+            "[[mcp_servers]]\nname = \"mute{number}\"\ncommand = \"sleep\"\nargs = [\"1000\"]\n"
+        )
+    };
+    (0..10).map(mute).collect()
+}
+
 #[tokio::test]
-async fn a_silent_server_is_waited_for_once() {
-    let world = World::new([says("ok"), says("ok")]);
-    world.configure("[[mcp_servers]]\nname = \"mute\"\ncommand = \"sleep\"\nargs = [\"1000\"]\n");
+async fn silent_servers_delay_no_request_that_does_not_name_them() {
+    let world = World::new([says("ok")]);
+    world.configure(&mute_servers());
+    let began = Instant::now();
     let run = world.run(&["go"]).await;
+    let took = began.elapsed();
     assert_eq!((run.code, run.out.trim()), (Some(0), "ok"), "{run:?}");
-    let kept = world.home.path().join(".local/state/gnoma/mcp");
-    let known = fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
-    let known: Value = serde_json::from_str(&fs::read_to_string(known).unwrap()).unwrap();
-    assert_eq!(known["was_silent"], true);
-    assert_eq!(world.run(&["go"]).await.code, Some(0));
+    assert!(took < gnoma_extend::mcp::limits::NAMED_WAIT, "{took:?}");
+    // Whoever needs them can ask for them.
+    let tools = world.server.requests()[0].json()["tools"].as_array().unwrap().clone();
+    let about = tools.last().unwrap()["function"]["description"].as_str().unwrap().to_owned();
+    assert!(about.contains("mute0, mute1"), "{about}");
+}
+
+#[tokio::test]
+async fn tools_of_servers_that_nobody_has_seen_are_there_once_they_are_searched_for() {
+    let served = Served::with([
+        calls("mcp_search", r#"{"query":"say it again"}"#),
+        calls("mcp__fake__echo", r#"{"text":"hi"}"#),
+        says("ok"),
+        says("ok"),
+    ]);
+    fs::write(served.at("server.sh"), SERVER.replace("reply()", "sleep 1\nreply()")).unwrap();
+    let run = served.world.run(&["--permission", "bypass", "go"]).await;
+    assert_eq!(served.result(), "said: hi", "{run:?}");
+    let names = |request: &Value| -> Vec<String> {
+        let tools = request["tools"].as_array().unwrap().iter();
+        tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let requests: Vec<_> = served.world.server.requests().iter().map(|it| it.json()).collect();
+    let (first, second) = (names(&requests[0]), names(&requests[1]));
+    assert_eq!(first.last().unwrap(), "mcp_search");
+    // They follow what was there.
+    assert_eq!(second[..first.len()], first);
+    assert_eq!(second[first.len()..], ["mcp__fake__echo"]);
+    assert_eq!(names(&requests[2]), second);
+    // Now they are known, and nothing has to be searched for.
+    served.world.run(&["go"]).await;
+    let known = names(&served.world.server.requests().last().unwrap().json());
+    assert!(known.contains(&second[first.len()]) && !known.contains(&"mcp_search".to_owned()));
 }
 
 #[tokio::test]
@@ -274,7 +318,7 @@ async fn a_server_that_cannot_start_costs_its_tools_and_nothing_else() {
     let served = Served::new(0);
     let world = World::new([says("ok")]);
     world.configure("[[mcp_servers]]\nname = \"gone\"\ncommand = \"/nowhere/server\"\n");
-    let run = world.run(&["go"]).await;
+    let run = world.run(&["who is gone"]).await;
     assert_eq!((run.code, run.out.trim()), (Some(0), "ok"), "{run:?}");
     assert!(run.err.contains("MCP server `gone` is not available"), "{run:?}");
     drop(served);
@@ -288,7 +332,8 @@ async fn a_server_ends_with_the_program_however_that_ends() {
         SERVER.replace("reply \"$(cat result.json)\"", "sleep 1000 & sleep 1000"),
     )
     .unwrap();
-    let mut child = served.world.command(&["--permission", "bypass", "go"]).spawn().unwrap();
+    let mut child =
+        served.world.command(&["--permission", "bypass", "go with fake"]).spawn().unwrap();
     while !served.at("called").exists() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -52,7 +52,7 @@ impl World {
 
     /// A turn that writes a file, so that the plugin's hook runs.
     async fn writes(&self) -> crate::support::Run {
-        self.run(&["--permission", "accept_edits", "go"]).await
+        self.run(&["--permission", "accept_edits", "go with the db of demo"]).await
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use gnoma_core::{Content, Message, store::Record};
+use gnoma_core::{Content, Message, Role, Text, Thinking, ToolCall, store::Record};
 
 /// What stands in the place of a letter that is lost.
 const LOST: char = char::REPLACEMENT_CHARACTER;
@@ -93,7 +93,36 @@ fn read_with(body: &str, places: &[usize], letter: char) -> Option<Record> {
     text.push_str(body.get(from..)?);
     let record = serde_json::from_str(&text).ok()?;
     let is_as_written = serde_json::to_string(&record).is_ok_and(|written| written == text);
-    is_as_written.then_some(record)
+    match record {
+        _ if !is_as_written => None,
+        Record::Message(message) if letter == LOST => unsigned(&message),
+        record => Some(record),
+    }
+}
+
+/// The message without what its provider signed: a signature holds for the words as they were.
+fn unsigned(message: &Message) -> Option<Record> {
+    let content = message.content().iter().filter_map(|part| match part.clone() {
+        Content::Text(Text { text, .. }) | Content::Thinking(Thinking { text, .. })
+            if text.is_empty() =>
+        {
+            None
+        }
+        Content::Text(text) => Some(Content::Text(Text { signature: None, ..text })),
+        Content::Thinking(thinking) => {
+            Some(Content::Thinking(Thinking { signature: None, item: None, ..thinking }))
+        }
+        Content::ToolCall(call) => Some(Content::ToolCall(ToolCall { signature: None, ..call })),
+        Content::RedactedThinking(_) => None,
+        part @ (Content::Image(_) | Content::ToolResult(_)) => Some(part),
+    });
+    let rebuilt = match message.role() {
+        Role::Assistant => {
+            Message::assistant(content.collect(), message.origin().cloned(), message.stop()).ok()?
+        }
+        Role::User | Role::Tool => message.clone(),
+    };
+    Some(Record::Message(Arc::new(rebuilt)))
 }
 
 /// Where reading ends.
@@ -132,7 +161,7 @@ fn places(body: &str, end: usize) -> [Vec<usize>; 2] {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{CallId, RawJson, ToolCall, ToolResult, Usage};
+    use gnoma_core::{CallId, RawJson, ToolResult, Usage};
 
     use super::*;
 
@@ -174,6 +203,18 @@ mod tests {
             let [same, marked, lost] = tally(&result(), wrong);
             assert!(lost <= 3 && same > 30, "{wrong:?}: {same} {marked} {lost}");
         }
+    }
+
+    #[test]
+    fn words_with_a_mark_are_not_signed() {
+        let thinking =
+            Thinking { text: "first this".into(), signature: Some("abc".into()), item: None };
+        let content = vec![Content::Thinking(thinking), Content::text("done")];
+        let message = Message::assistant(content, None, None).unwrap();
+        let body = written(&Record::Message(Arc::new(message))).replace("first", "fir\u{1}t");
+        let Some(Record::Message(found)) = mend(&body, MAX_BYTES_TRIED) else { panic!() };
+        let Some(Content::Thinking(thinking)) = found.content().first() else { panic!() };
+        assert_eq!((thinking.text.as_str(), &thinking.signature), ("fir\u{fffd}t this", &None));
     }
 
     #[test]

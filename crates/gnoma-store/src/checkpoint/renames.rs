@@ -37,16 +37,17 @@ impl Renames {
             }
         })?;
         let only = |found: Vec<Vec<u8>>| <[Vec<u8>; 1]>::try_from(found).ok().map(|[only]| only);
-        let mut by_hash: HashMap<Hash, (Vec<Vec<u8>>, Vec<Vec<u8>>)> = HashMap::new();
+        let mut by_hash: HashMap<Hash, [Vec<Vec<u8>>; 2]> = HashMap::new();
         for (path, hash) in gone {
-            by_hash.entry(hash).or_default().0.push(path);
+            let [old, _] = by_hash.entry(hash).or_default();
+            old.push(path);
         }
         for (path, hash, _) in &new {
-            if let Some((_, named)) = by_hash.get_mut(hash) {
+            if let Some([_, named]) = by_hash.get_mut(hash) {
                 named.push(path.clone());
             }
         }
-        let pairs = by_hash.into_values().filter_map(|(old, new)| only(old).zip(only(new)));
+        let pairs = by_hash.into_values().filter_map(|[old, new]| only(old).zip(only(new)));
         Ok(Self { to: pairs.collect(), new })
     }
 

@@ -74,17 +74,15 @@ fn make_legal(imported: &mut Imported) {
     gnoma_core::sort::by_key(&mut mended, |(at, _)| *at);
     let mut mended = mended.into_iter().peekable();
     for (at, mut entry) in (0..).zip(entries) {
-        match mended.next_if(|(next, _)| *next == at) {
-            Some((_, record)) => {
-                let is_result = matches!(&entry.record, Record::Message(message) if message.role() == Role::Tool);
-                imported.skip(if is_result {
-                    "results without a call"
-                } else {
-                    "calls without a result"
-                });
-                entry.record = record;
-            }
-            None => {}
+        if let Some((_, record)) = mended.next_if(|(next, _)| *next == at) {
+            let is_result =
+                matches!(&entry.record, Record::Message(message) if message.role() == Role::Tool);
+            imported.skip(if is_result {
+                "results without a call"
+            } else {
+                "calls without a result"
+            });
+            entry.record = record;
         }
         imported.entries.push(entry);
     }

@@ -15,7 +15,7 @@ use crate::{
 const WIRES: [(Wire, &str); 2] = [(Wire::Responses, "responses"), (Wire::Google, "google")];
 
 fn calls(wire: Wire, name: &str, arguments: &Value) -> Reply {
-    let script = Script::text([""; 0]).call("call_a", name, &arguments.to_string());
+    let script = Script::text([""; 0]).call("call_a", name, arguments.to_string());
     wire.stream(&script.stop(StopReason::ToolUse))
 }
 

@@ -300,7 +300,8 @@ async fn tools_of_servers_that_nobody_has_seen_are_there_once_they_are_searched_
         let tools = request["tools"].as_array().unwrap().iter();
         tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
     };
-    let requests: Vec<_> = served.world.server.requests().iter().map(|it| it.json()).collect();
+    let requests: Vec<_> =
+        served.world.server.requests().iter().map(gnoma_testkit::Request::json).collect();
     let (first, second) = (names(&requests[0]), names(&requests[1]));
     assert_eq!(first.last().unwrap(), "mcp_search");
     // They follow what was there.

@@ -209,7 +209,7 @@ async fn servers_of_a_project_wait_for_trust_in_all_that_they_run() {
 
 #[tokio::test]
 async fn a_tool_takes_the_place_of_a_built_in_one_where_its_arguments_tell_what_it_touches() {
-    let served = Served::with([calls("fs_read", r#"{"path":"a.txt"}"#), says("ok")]);
+    let served = Served::with([says("ok"), calls("fs_read", r#"{"path":"a.txt"}"#), says("ok")]);
     let path = json!({"type": "object", "properties": {"path": {"type": "string"}}});
     let text = json!({"type": "object", "properties": {"text": {"type": "string"}}});
     served.put(
@@ -220,10 +220,12 @@ async fn a_tool_takes_the_place_of_a_built_in_one_where_its_arguments_tell_what_
         ]),
     );
     served.configure("replace_default = { their_read = \"fs.read\", their_ls = \"fs.ls\" }\n");
+    // In the turn that a server is first seen in, the built-in ones stay.
+    served.turn("accept_edits").await;
     let run = served.turn("accept_edits").await;
     assert_eq!(served.result(), "said: hi", "{run:?}");
     assert!(run.err.contains("does not replace `fs.ls`"), "{run:?}");
-    let request = served.world.server.requests()[0].json();
+    let request = served.world.server.requests()[1].json();
     let tools = request["tools"].as_array().unwrap();
     let about = |name: &str| {
         let tool = tools.iter().find(|tool| tool["function"]["name"] == name)?;

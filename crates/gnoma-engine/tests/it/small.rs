@@ -11,6 +11,7 @@ use super::*;
 fn small(answers: Vec<Answer>) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
     let read = FakeTool::new("fs.read", Access::Read, |_| ToolOutcome::done("1\tx + 1"));
+    let read = read.touching(Touches::path("path"));
     let edit = FakeTool::new("fs.edit", Access::Edit, |call| {
         if call.arguments.get().contains("x + 1") {
             let output = ToolOutput { diff: Some("+x * 2".into()), ..ToolOutput::text("edited") };

@@ -14,6 +14,10 @@ pub const LEAN_WINDOW_TOKENS: u32 = 16_384;
 /// One answer of a model with a small window takes at most this part of it.
 const ANSWER_SHARE: u32 = 8;
 
+/// Small models sample nonsense at the temperature that servers take by themselves (0.8 at llama.cpp and
+/// Ollama); at 0 they fall into loops.
+const LEAN_TEMPERATURE: f32 = 0.2;
+
 /// A provider and a model that can be asked. Sessions share arms: each call goes through the firewall
 /// of the session that makes it ([`guarded`](Self::guarded)), and nothing gives the provider itself.
 #[derive(Clone)]
@@ -128,6 +132,12 @@ impl Arm {
             (Tier::Lean, None, share) => share,
             (Tier::Lean | Tier::Full, most, _) => most,
         }
+    }
+
+    /// The sampling temperature it is asked with; `None` leaves it to the provider.
+    #[must_use]
+    pub fn sampling(&self) -> Option<f32> {
+        self.temperature.or((self.tier() == Tier::Lean).then_some(LEAN_TEMPERATURE))
     }
 
     /// The tools it is offered: models with a small window on the user's machine get fewer.

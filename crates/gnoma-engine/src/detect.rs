@@ -9,6 +9,7 @@ mod calls;
 mod check;
 mod claim;
 mod denial;
+mod question;
 mod repetition;
 mod runner;
 
@@ -17,6 +18,7 @@ pub use calls::{PatchSpiral, Repeat, SameCall};
 pub use check::RedCheck;
 pub use claim::claims_success;
 pub use denial::denies_change;
+pub use question::{asks_only, named_files, wants_change};
 pub use repetition::Repetition;
 
 /// Shorter answers say too little to be judged.

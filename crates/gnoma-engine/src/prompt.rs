@@ -9,6 +9,8 @@ use gnoma_core::{
     CallId, Content, Message, RawJson, Role, StopReason, ToolCall, ToolResult, tool::Tier,
 };
 
+use crate::detect::asks_only;
+
 /// What the system prompt tells about the place.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptPlace<'a> {
@@ -22,6 +24,8 @@ pub struct PromptPlace<'a> {
     pub instructions: &'a str,
     /// The skills that can be loaded; may be empty.
     pub skills: &'a str,
+    /// Files of the working folder, for models with a small window, which guess names; may be empty.
+    pub files: &'a str,
 }
 
 const FULL: &str = "\
@@ -97,6 +101,10 @@ pub fn system(tier: Tier, place: PromptPlace<'_>) -> String {
         "{rules}\n\nWorking folder: {}\nSystem: {}, shell {}",
         place.cwd, place.os, place.shell
     );
+    if !place.files.is_empty() && tier == Tier::Lean {
+        text.push_str("\nFiles in it: ");
+        text.push_str(place.files);
+    }
     if !place.instructions.is_empty() {
         text.push_str("\n\nProject instructions:\n");
         text.push_str(place.instructions);
@@ -108,30 +116,49 @@ pub fn system(tier: Tier, place: PromptPlace<'_>) -> String {
     text
 }
 
-/// Words of requests that cannot be met without tools.
-const WORK: [&str; 24] = [
+/// Words of requests that cannot be met without tools: deeds, and what they are done to.
+const WORK: [&str; 43] = [
     "add",
+    "app",
+    "bug",
     "build",
     "change",
     "check",
+    "class",
+    "code",
     "compile",
+    "correct",
     "create",
     "delete",
+    "directory",
     "edit",
+    "file",
+    "files",
     "find",
     "fix",
+    "folder",
+    "here",
     "implement",
     "install",
     "list",
     "make",
+    "method",
+    "module",
     "move",
     "open",
+    "package",
+    "program",
+    "project",
     "read",
     "remove",
     "rename",
+    "repo",
+    "repository",
     "run",
+    "script",
     "search",
     "test",
+    "tests",
     "update",
     "write",
 ];
@@ -141,6 +168,11 @@ const WORK: [&str; 24] = [
 #[must_use]
 pub fn asks_for_work(history: &[Arc<Message>]) -> bool {
     let text = history.last().map(|message| message.text_content()).unwrap_or_default();
+    // The answer to a later question may have been said already, and a model that has to call a tool
+    // cannot end an answer in words.
+    if history.iter().any(|it| it.role() == Role::Assistant) && asks_only(&text) {
+        return false;
+    }
     text.split_whitespace().any(|word| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         let names_file = word.rsplit_once('.').is_some_and(|(name, extension)| {
@@ -218,10 +250,15 @@ pub(crate) const CONTINUE: &str = "The output limit cut your answer off. Continu
 pub(crate) const CONTINUE_CALL: &str = "The output limit cut your answer off in a tool call, which was not \
      run. Call again with less at once, for instance a large file in several parts.";
 pub(crate) const REPETITION: &str = "You were repeating yourself and were stopped. Do not go on with that text; take the next step or finish.";
+pub(crate) const REPETITION_SMALL: &str = "You were repeating yourself and were stopped. Call one tool, or give the answer in one sentence.";
+pub(crate) const UNDONE: &str =
+    "No file is changed yet. Make the change with fs.edit, or say why none is needed.";
 pub(crate) const GREETING: &str =
     "There is work in progress. Do not greet; go on with the task, or say what is missing.";
 
 pub(crate) const ACT: &str = "You said what you would do. Do it now: call the tool.";
+pub(crate) const ONLY_ASKED: &str = "nothing was changed: the user asked a question and wants no change. \
+     Answer it now, in plain words.";
 pub(crate) const GREEN: &str =
     "[it succeeded after your change; if that was the task, answer the user now]";
 pub(crate) const LAST_WORDS: &str = "That is enough. No more tools: answer the user now, in plain words, \
@@ -246,6 +283,14 @@ pub(crate) fn unchanged(path: &str) -> String {
         "`{path}` is not changed: the last edit of it failed. Call fs.edit with old_string copied from \
          what fs.read showed (without the line numbers), or say that you did not change it."
     )
+}
+
+pub(crate) fn reminder(task: &str) -> String {
+    if task.is_empty() { String::new() } else { format!(" The user said: {task}") }
+}
+
+pub(crate) fn unseen(path: &str) -> String {
+    format!("You have not read `{path}`. Read it with fs.read, then answer from what it says.")
 }
 
 pub(crate) fn changed(path: &str) -> String {
@@ -286,9 +331,19 @@ mod tests {
     #[test]
     fn work_is_told_from_talk() {
         let asks = |text: &str| asks_for_work(&[Arc::new(Message::user_text(text))]);
-        for text in ["Which version does README.md name?", "Fix the bug.", "what is in src/lib?"] {
+        for text in [
+            "Which version does README.md name?",
+            "Fix the bug.",
+            "what is in src/lib?",
+            "Who wrote this package?",
+        ] {
             assert!(asks(text), "{text}");
         }
+        let answer = Message::assistant(vec![Content::text("Noted.")], None, None).unwrap();
+        let later = |text: &str| {
+            asks_for_work(&[Arc::new(answer.clone()), Arc::new(Message::user_text(text))])
+        };
+        assert!(later("Fix README.md.") && !later("What is the test account called?"));
         for text in ["What is a monad?", "Thanks. Good.", "hi"] {
             assert!(!asks(text), "{text}");
         }

@@ -6,6 +6,7 @@
 
 mod agent;
 mod agents;
+mod around;
 pub mod changes;
 mod changing;
 mod child;

@@ -7,7 +7,7 @@ use gnoma_core::{lifecycle::Lifecycle, tool::Tier};
 use gnoma_engine::{Keeping, Limits, Routes, Shape, context::Strategy, prompt, session};
 use gnoma_extend::Extensions;
 
-use crate::{HostError, Project, Result, driven::DrivenSession, extensions, guarding};
+use crate::{HostError, Project, Result, around, driven::DrivenSession, extensions, guarding};
 
 /// How room is made in a full window.
 fn strategy(set: Compaction) -> Strategy {
@@ -163,13 +163,16 @@ fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> Sy
     let shell = Path::new(shell(tools))
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let folder = spec.folder.clone();
     Box::new(move |tier| {
+        let files = if tier == Tier::Lean { around::names(&folder) } else { String::new() };
         let place = prompt::PromptPlace {
             cwd: &cwd,
             os: std::env::consts::OS,
             shell: &shell,
             instructions: instructions.trim_end(),
             skills: &skills,
+            files: &files,
         };
         prompt::system(tier, place) + &added + &form
     })

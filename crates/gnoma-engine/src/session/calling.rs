@@ -11,6 +11,7 @@ use gnoma_core::{
 use tokio::time::Instant;
 
 use super::{
+    looking,
     silence::{Lasting, Silence},
     spending::Call,
     state::{Gone, Session},
@@ -34,6 +35,14 @@ impl Session {
         let (arm, why) = (plan.arm.clone(), plan.why.clone());
         if attempt == 1 {
             self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
+        }
+        if attempt == 1
+            && let Some(look) = looking::first_look(&self.tools, &mut self.turn, &arm, &self.cwd)
+        {
+            // Nobody is called, so nothing is spent.
+            (self.spending.hold, self.spending.call) = (None, None);
+            self.stream = Some(look);
+            return Ok(());
         }
         if let Some(text) = self.router.thinking.cannot(&arm) {
             self.notify(NoticeLevel::Info, text).await?;
@@ -208,7 +217,7 @@ impl Session {
                 (Some(most), Some(room)) => Some(most.min(room)),
                 (most, room) => most.or(room),
             },
-            temperature: arm.temperature,
+            temperature: arm.sampling(),
             effort,
             thinking,
             context_window: arm.context_window,

@@ -117,7 +117,7 @@ pub struct Session {
     pub(super) tools: Toolset,
     /// What running tools want.
     pub(super) pending: PendingRequests,
-    cwd: Arc<PathBuf>,
+    pub(super) cwd: Arc<PathBuf>,
     roots: Arc<[PathBuf]>,
     pub(super) router: Router,
     pub(super) spending: Spending,

@@ -81,7 +81,8 @@ impl Turn {
     /// The model repeats itself: its text is kept, and it is told.
     fn cut_short(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Phase {
         self.keep(answer, fx);
-        match self.correct(prompt::REPETITION.to_owned()) {
+        let note = self.watch.looped();
+        match self.correct(note) {
             Ok(()) => self.call_model(fx),
             Err(stuck) => self.end(Outcome::Stuck { what: stuck }, fx),
         }
@@ -91,7 +92,7 @@ impl Turn {
         &mut self,
         attempt: u32,
         answer: AnswerDraft,
-        stop: StopReason,
+        mut stop: StopReason,
         fx: &mut Effects,
     ) -> Phase {
         if stop == StopReason::Other && !answer.has_words() {
@@ -115,6 +116,9 @@ impl Turn {
         let message = if stop == StopReason::ToolUse {
             let mut response = answer.finish();
             mend(&mut response);
+            if self.says_again(&mut response) {
+                stop = StopReason::EndTurn;
+            }
             self.keep_response(response, fx)
         } else {
             self.keep(answer, fx)
@@ -135,6 +139,25 @@ impl Turn {
             | StopReason::ContentFilter
             | StopReason::Other => self.ended(message.as_deref(), stop, fx),
         }
+    }
+
+    /// A small model that says word by word what it said before has answered: what it calls beside is
+    /// left out.
+    fn says_again(&mut self, response: &mut Response) -> bool {
+        let text = response.content.iter().filter_map(|block| match block {
+            Content::Text(text) => Some(text.text.as_str()),
+            Content::Image(_)
+            | Content::Thinking(_)
+            | Content::RedactedThinking(_)
+            | Content::ToolCall(_)
+            | Content::ToolResult(_) => None,
+        });
+        let is_again =
+            self.watch.small_model && self.watch.small.says_again(&text.collect::<String>());
+        if is_again {
+            response.content.retain(|block| !matches!(block, Content::ToolCall(_)));
+        }
+        is_again
     }
 
     fn continue_cut(&mut self, in_call: bool, fx: &mut Effects) -> Phase {

@@ -78,6 +78,9 @@ impl Turn {
             self.append(Message::user_text(prompt::note(&notes.join("\n"))), fx);
         }
         let is_heard = !said.is_empty();
+        if is_heard {
+            self.hear(&said, false);
+        }
         for message in said {
             self.append(message, fx);
         }

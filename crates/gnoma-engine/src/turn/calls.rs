@@ -15,7 +15,7 @@ use super::{
     protocol::{Effect, Input, Verdict},
     watch::Advice,
 };
-use crate::{planned, prompt};
+use crate::planned;
 
 impl Turn {
     pub(super) fn run_calls(&mut self, message: Option<&Message>, fx: &mut Effects) -> Phase {
@@ -26,6 +26,14 @@ impl Turn {
             for call in batch.unfinished() {
                 let why = "not run: only an answer is wanted any more";
                 self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
+            }
+        }
+        if self.watch.small_model {
+            for call in batch.unfinished() {
+                let spec = self.specs.get(&call.name).map(AsRef::as_ref);
+                if let Some(why) = self.watch.small.forbids(spec) {
+                    self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
+                }
             }
         }
         for (call, why) in batch.refuse(&self.specs, self.limits.calls_per_round) {
@@ -236,7 +244,7 @@ impl Turn {
         if let Some(what) = self.watch.stuck() {
             let text = format!("{what}; asking the model for its answer");
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
-            self.notes.push(prompt::LAST_WORDS.to_owned());
+            self.notes.push(self.watch.last_words());
             self.stuck = Some(what);
         }
         self.call_model(fx)

@@ -41,6 +41,7 @@ mod prompting;
 mod proof;
 mod protocol;
 mod shaping;
+mod small;
 mod stopping;
 mod told;
 mod watch;
@@ -260,6 +261,11 @@ impl Turn {
     pub(crate) fn answered_by(&mut self, origin: ModelRef, small_model: bool) {
         self.origin = Some(origin);
         self.watch.small_model = small_model;
+    }
+
+    /// A file that was named to a small model and is there: gnoma reads it before it asks.
+    pub(crate) fn looks_at(&mut self, is_there: impl Fn(&str) -> bool) -> Option<String> {
+        self.watch.small.looks_at(is_there)
     }
 
     /// An agent answers the call that was just wanted: each of its steps takes a round.

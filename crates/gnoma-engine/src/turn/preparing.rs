@@ -51,11 +51,23 @@ impl Turn {
         }
         // Before what was said, so that the person has the last word.
         self.tell_news(fx);
+        self.hear(&ready, true);
         for message in ready {
             self.append(message, fx);
         }
         fx.push(Effect::Route);
         Phase::Routing
+    }
+
+    /// What was said is noted for a model that has to be watched by it.
+    pub(super) fn hear(&mut self, said: &[Message], is_first: bool) {
+        let text: Vec<String> = said.iter().map(Message::text_content).collect();
+        let history = &self.history;
+        let is_known = |name: &str| {
+            let mut calls = history.iter().flat_map(|message| message.tool_calls());
+            calls.any(|call| call.arguments.get().contains(name))
+        };
+        self.watch.small.hear(&text.join("\n"), is_first, is_known);
     }
 
     fn go_on_with(&mut self, ready: Vec<Message>, fx: &mut Effects) -> Phase {

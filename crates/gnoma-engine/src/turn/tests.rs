@@ -682,6 +682,99 @@ fn a_change_that_was_made_is_not_denied() {
     }
 }
 
+/// A turn of a small model that was asked `said`.
+fn small_asked(said: &str) -> Turn {
+    let mut turn = turn(Limits::default());
+    feed(&mut turn, [Input::Say(Message::user_text(said))]);
+    turn.answered_by(ModelRef { provider: "p".into(), model: "m".into() }, true);
+    turn
+}
+
+/// Qwen2.5-Coder-1.5B read the file, answered, and then changed it, nine times over.
+#[test]
+fn a_small_model_that_was_asked_a_question_changes_nothing() {
+    let mut turn = small_asked("How many times does fetch in client.py try by default?");
+    runs_call(&mut turn, "a", "read", "{\"path\":\"client.py\"}", ToolOutcome::done("retries=5"));
+    let edit = |old: &str| format!("{{\"path\":\"client.py\",\"old_string\":\"{old}\"}}");
+    let mut refused = |id: &str, old: &str| {
+        feed(&mut turn, call(0, id, "edit", &edit(old)));
+        let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
+        let text = turn.history().iter().rev().find(|it| it.tool_results().next().is_some());
+        let text = format!("{:?}", text.unwrap());
+        assert!(judges(&fx) == 0 && text.contains("wants no change"), "{text}");
+        turn.may_use_tools()
+    };
+    assert!(refused("b", "x"));
+    assert!(!refused("c", "y"), "now it has to answer");
+    let fx = feed(&mut turn, [text("Five times."), stop(StopReason::EndTurn)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })));
+}
+
+#[test]
+fn a_small_model_may_change_files_once_somebody_wants_it() {
+    let mut turn = small_asked("What does m.py do?");
+    feed(&mut turn, call(0, "a", "read", "{\"path\":\"m.py\"}"));
+    feed(&mut turn, [Input::Say(Message::user_text("Fix it."))]);
+    feed(&mut turn, [stop(StopReason::ToolUse), allow("a"), done("a", "x + 1")]);
+    feed(&mut turn, call(0, "b", "edit", "{\"path\":\"m.py\"}"));
+    assert_eq!(judges(&feed(&mut turn, [stop(StopReason::ToolUse)])), 1);
+}
+
+#[test]
+fn a_small_model_that_says_the_same_again_has_answered() {
+    let mut turn = small();
+    let words = "The function `fetch` now returns the whole content.";
+    for (id, is_over) in [("a", false), ("b", true)] {
+        let mut said = vec![text(words)];
+        said.extend(call(1, id, "edit", &format!("{{\"path\":\"m.py\",\"n\":\"{id}\"}}")));
+        feed(&mut turn, said);
+        let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
+        assert_eq!(outcome(&fx).is_some(), is_over);
+        if !is_over {
+            let over = Input::ToolDone(CallId::new(id), edited(), 1);
+            feed(&mut turn, [allow(id), over]);
+        }
+    }
+    assert_eq!(turn.history().last().unwrap().text_content(), words);
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn a_small_model_that_changes_one_file_over_and_over_must_answer() {
+    let mut turn = small();
+    for nth in 0..4 {
+        assert!(turn.may_use_tools());
+        let arguments = format!("{{\"path\":\"m.py\",\"n\":{nth}}}");
+        runs_call(&mut turn, &format!("c{nth}"), "edit", &arguments, edited());
+    }
+    assert!(!turn.may_use_tools());
+}
+
+/// It looked for `Version` with grep, found nothing, and said that there was none.
+#[test]
+fn a_small_model_reads_the_file_that_was_named_before_it_answers() {
+    let mut turn = small_asked("Which version does README.md name?");
+    let grep = "{\"command\":\"grep Version README.md\"}";
+    runs_call(&mut turn, "a", "bash", grep, ToolOutcome::done("(no output)"));
+    let none = || [text("The version is not listed in README.md."), stop(StopReason::EndTurn)];
+    assert_eq!(outcome(&feed(&mut turn, none())), None);
+    let note = turn.history().last().unwrap().text_content();
+    assert!(note.starts_with("[system] You have not read `README.md`"), "{note}");
+    assert!(matches!(outcome(&feed(&mut turn, none())), Some(Outcome::Complete { .. })), "once");
+    for (name, arguments, output) in [
+        ("read", "{\"path\":\"./README.md\"}", "Mill 4.2"),
+        ("bash", "{\"command\":\"cat README.md\"}", "Mill 4.2"),
+    ] {
+        let mut turn = small_asked("Which version does README.md name?");
+        runs_call(&mut turn, "a", name, arguments, ToolOutcome::done(output));
+        let fx = feed(&mut turn, [text("4.2"), stop(StopReason::EndTurn)]);
+        assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })));
+        let again = Input::Say(Message::user_text("What is in README.md?"));
+        let fx = feed(&mut turn, [again, text("The version."), stop(StopReason::EndTurn)]);
+        assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })), "it is known");
+    }
+}
+
 fn states(fx: &Effects) -> Vec<SessionState> {
     let state = |effect: &Effect| match effect {
         Effect::Emit(Event::State(state)) => Some(*state),

@@ -15,6 +15,8 @@ use crate::{
     routing::signals::Handling,
 };
 
+use super::small::Small;
+
 /// From this many identical calls with identical results on, the model is told.
 const TELL_REPEATS: u32 = 2;
 /// At this many, the model may only answer any more.
@@ -66,6 +68,8 @@ pub(super) struct Watch {
     greens: u32,
     /// The model is a small one, which does not know when it is done.
     pub(super) small_model: bool,
+    /// What only such a model is watched for.
+    pub(super) small: Small,
     /// The model was told that a check is red.
     told_red: bool,
     stuck: Option<String>,
@@ -98,7 +102,7 @@ impl Watch {
         spec: Option<&ToolSpec>,
         outcome: &ToolOutcome,
     ) -> Vec<Advice> {
-        self.has_run_tools = true;
+        self.has_run_tools |= !self.small.takes_own();
         self.withheld = None;
         // How an agent works is for itself to watch.
         if spec.is_some_and(|spec| spec.kind.is_of_agent()) {
@@ -106,6 +110,13 @@ impl Watch {
         }
         self.handling.ended(call, spec, outcome);
         let mut advice = Vec::new();
+        if self.small_model {
+            let is_forbidden = self.small.forbids(spec).is_some();
+            self.stuck = self.small.ran(call, spec, outcome).or(self.stuck.take());
+            if is_forbidden {
+                return advice;
+            }
+        }
         let (output, ok) = match outcome {
             ToolOutcome::Done(output) => (output, true),
             ToolOutcome::Failed(output) => (output, false),
@@ -206,6 +217,22 @@ impl Watch {
         self.withheld.as_deref().filter(|_| self.small_model)
     }
 
+    /// What to say after an answer that became a loop. A small model that had to call a tool may have
+    /// gone on with words because it could not end, so it need not any more.
+    pub(super) fn looped(&mut self) -> String {
+        if !self.small_model {
+            return prompt::REPETITION.to_owned();
+        }
+        self.needs_read = false;
+        prompt::REPETITION_SMALL.to_owned() + &self.small.reminder()
+    }
+
+    /// What to say to a model that may only answer any more.
+    pub(super) fn last_words(&self) -> String {
+        let reminder = if self.small_model { self.small.reminder() } else { String::new() };
+        prompt::LAST_WORDS.to_owned() + &reminder
+    }
+
     /// What to hold against an answer that ends the turn, if anything.
     pub(super) fn contradicts(&mut self, text: &str) -> Option<String> {
         if self.has_run_tools && greets(text) {
@@ -215,6 +242,11 @@ impl Watch {
             return Some(prompt::ACT.to_owned());
         }
         if let Some(note) = self.contradicts_change(text) {
+            return Some(note);
+        }
+        if self.small_model
+            && let Some(note) = self.small.misses()
+        {
             return Some(note);
         }
         let note = prompt::red_check(self.red_claim(text)?);

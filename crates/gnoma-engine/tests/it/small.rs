@@ -11,6 +11,7 @@ use super::*;
 fn small(answers: Vec<Answer>) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
     let read = FakeTool::new("fs.read", Access::Read, |_| ToolOutcome::done("1\tx + 1"));
+    let read = read.touching(Touches::path("path"));
     let edit = FakeTool::new("fs.edit", Access::Edit, |call| {
         if call.arguments.get().contains("x + 1") {
             let output = ToolOutput { diff: Some("+x * 2".into()), ..ToolOutput::text("edited") };
@@ -73,4 +74,27 @@ async fn a_call_that_was_made_twice_is_not_offered_for_a_round() {
     run.until_idle().await;
     let names = offered(&run).pop().unwrap().0;
     assert_eq!(names, ["fs.read", "fs.edit"], "bash has said all it can");
+}
+
+/// What gnoma reads for it by itself.
+#[tokio::test(start_paused = true)]
+async fn a_file_that_is_named_is_read_before_a_small_model_is_asked() {
+    // Any file that is there; the tool makes its words up.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let edit = format!(r#"{{"path":"{path}","old_string":"x + 1","new_string":"x * 2"}}"#);
+    let mut run = small(vec![
+        Answer::calls(&[("c", "fs.edit", &edit)]),
+        Answer::text("It returns x * 2."),
+        Answer::text("It was x + 1."),
+    ]);
+    run.say(&format!("double() in {path} is wrong. Fix it."));
+    let events = run.until_idle().await;
+    assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+    run.say(&format!("What was in {path} before?"));
+    run.until_idle().await;
+    let requests = run.provider.requests();
+    assert_eq!(requests.len(), 3, "it is read once");
+    let [.., call, result] = &*requests[0].messages else { panic!("no look") };
+    assert_eq!(call.tool_calls().next().unwrap().name, "fs.read");
+    assert!(format!("{result:?}").contains("x + 1"));
 }

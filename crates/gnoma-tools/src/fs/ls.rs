@@ -51,6 +51,11 @@ pub(super) fn run(_shared: &FileTools, arguments: &LsArguments, cx: &ToolCx) -> 
         TargetKind::Missing => return Err(target.is_missing()),
         TargetKind::File(_) | TargetKind::Special => return one(&target),
     }
+    list(&target)
+}
+
+/// What lies in the folder `target`.
+pub(super) fn list(target: &Target) -> FileAnswer {
     let folder = open::folder(&target.path).map_err(|error| target.cannot("list", &error))?;
     let mut entries = entries(&folder).map_err(|error| target.cannot("list", &error))?;
     if entries.is_empty() {
@@ -150,6 +155,7 @@ mod tests {
             listed,
             "dir - a dir/\ndir - z/\nfile 0 .env\nfile 5 b.txt\nlink - link -> b.txt"
         );
+        assert_eq!(bench.done("fs.read", json!({"path": "."})).await, listed);
         assert_eq!(bench.done("fs.ls", json!({"path": "b.txt"})).await, "file 5 b.txt");
     }
 

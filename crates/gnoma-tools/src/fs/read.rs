@@ -1,4 +1,4 @@
-//! `fs.read`: a text file as numbered lines, or a picture.
+//! `fs.read`: a text file as numbered lines, or a picture; of a folder, what `fs.ls` shows.
 //!
 //! Only what is shown is held: a file above the size limit is read line by line. No byte of output
 //! is promised to be a byte of the file (bad UTF-8 is shown as `U+FFFD`, line ends and a byte order
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    FileAnswer, FileTools, Refusal,
+    FileAnswer, FileTools, Refusal, ls,
     shared::BYTE_ORDER_MARK,
     sniff::{Sort, sort_of},
     target::{Target, TargetKind},
@@ -63,7 +63,7 @@ pub(super) fn run(shared: &FileTools, arguments: &ReadArguments, cx: &ToolCx) ->
     let target = Target::of(cx, &arguments.path)?;
     let metadata = match target.kind()? {
         TargetKind::File(metadata) => metadata,
-        TargetKind::Folder => return Err(target.is_folder()),
+        TargetKind::Folder => return ls::list(&target),
         TargetKind::Special => return Err(target.is_special()),
         TargetKind::Missing => return Err(target.is_missing()),
     };

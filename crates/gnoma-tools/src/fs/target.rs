@@ -14,6 +14,8 @@ use super::{Refusal, open};
 
 /// Names of a folder that are looked at to find the nearest to a missing one.
 const MAX_NAMES_COMPARED: usize = 5000;
+/// Names of a folder that are shown where none is like the one that is missing.
+const MAX_NAMES_SHOWN: usize = 12;
 /// Nearest names that are offered.
 const MAX_NAMES_OFFERED: usize = 3;
 /// How alike a name must be to be offered, from 0 to 1.
@@ -136,9 +138,13 @@ impl Target {
             why.push_str("; `~` is not expanded, give the whole path");
             return Refusal::Failed(why);
         }
-        let near = self.nearest_names();
+        let names = self.names_beside();
+        let near = self.nearest_names(&names);
         if near.is_empty() {
             why.push_str("; find files with fs.glob");
+            if !names.is_empty() {
+                why.push_str(&format!("; in that folder are: {}", first_of(names)));
+            }
         } else {
             why.push_str("; near it: ");
             why.push_str(&near.join(", "));
@@ -146,24 +152,37 @@ impl Target {
         Refusal::Failed(why)
     }
 
-    fn nearest_names(&self) -> Vec<String> {
-        let (Some(folder), Some(wanted)) = (self.path.parent(), self.path.file_name()) else {
-            return Vec::new();
-        };
+    /// The names in the folder where it would be.
+    fn names_beside(&self) -> Vec<String> {
+        let Some(folder) = self.path.parent() else { return Vec::new() };
         let Ok(entries) = open::folder(folder).and_then(|folder| Ok(Dir::new(folder)?)) else {
             return Vec::new();
         };
-        let names: Vec<String> = entries
+        entries
             .take(MAX_NAMES_COMPARED)
             .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
             .filter(|name| !matches!(name.as_str(), "." | ".."))
-            .collect();
+            .collect()
+    }
+
+    fn nearest_names(&self, names: &[String]) -> Vec<String> {
+        let Some(wanted) = self.path.file_name() else { return Vec::new() };
         let beside = Path::new(&self.name).parent().unwrap_or(Path::new(""));
-        nearest(&wanted.to_string_lossy(), &names)
+        nearest(&wanted.to_string_lossy(), names)
             .into_iter()
             .map(|name| format!("`{}`", beside.join(name).display()))
             .collect()
     }
+}
+
+/// The first of the names, in order; hidden ones are left out.
+fn first_of(mut names: Vec<String>) -> String {
+    names.retain(|name| !name.starts_with('.') && !name.contains(char::is_control));
+    gnoma_core::sort::sort(&mut names);
+    let has_more = names.len() > MAX_NAMES_SHOWN;
+    names.truncate(MAX_NAMES_SHOWN);
+    let names = names.join(", ");
+    if has_more { names + ", …" } else { names }
 }
 
 /// The names most like `wanted`, best first; case does not count.
@@ -235,7 +254,10 @@ mod tests {
             "`src/parsr.rs` does not exist; near it: `src/parser.rs`"
         );
         assert!(missing("src/readme.md").contains("`src/README.md`"));
-        assert!(missing("src/zzz").ends_with("find files with fs.glob"));
+        assert!(
+            missing("src/zzz")
+                .ends_with("find files with fs.glob; in that folder are: README.md, parser.rs")
+        );
         assert!(missing("~/notes.txt").contains("`~` is not expanded"));
     }
 }

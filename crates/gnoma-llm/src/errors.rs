@@ -58,10 +58,15 @@ pub(crate) fn broken_record(
     ProviderError { kind, ..protocol(profile, text) }
 }
 
-/// A failure told after the answer has begun: the request was not what was wrong, so it may go well the
-/// next time, whatever the words.
+/// What providers call a request that they refuse.
+const REFUSALS: &[&str] = &["invalid_request", "invalid_argument", "bad_request"];
+
+/// A failure told after the answer has begun: unless it says that the request is wrong, it may go well the
+/// next time.
 pub(crate) fn after_begin(profile: &Profile, mut error: ProviderError) -> ProviderError {
-    if error.kind == ErrorKind::BadRequest && error.status.is_none() {
+    let code = error.code.as_deref().unwrap_or_default().to_ascii_lowercase();
+    let is_refused = error.status.is_some() || REFUSALS.iter().any(|word| code.contains(word));
+    if error.kind == ErrorKind::BadRequest && !is_refused {
         error.kind = ErrorKind::ServerError;
         error.hint = hint(profile, error.kind);
     }

@@ -120,7 +120,8 @@ async fn what_was_planted_to_break_the_beginning_is_named() {
         folder.path()
     ));
     let person = Person::ready(&world, &[]);
-    for (said, answer) in [("one", "First."), ("two", "Second.")] {
+    // Who speaks of a server that nobody has seen waits for its tools.
+    for (said, answer) in [("one with mcp", "First."), ("two", "Second.")] {
         person.types(&format!("{said}\r"));
         person.waits_for(answer);
         person.waits_until("rest", Person::is_at_rest);

@@ -34,7 +34,7 @@ pub(crate) fn list(
     let from = match params.cursor.as_deref() {
         None => 0,
         Some(cursor) => {
-            cursor.parse().map_err(|_| RpcError::params("the cursor is none of ours"))?
+            cursor.parse().map_err(|_| RpcError::params("the cursor is unknown"))?
         }
     };
     let folder = params.folder_if_any()?;

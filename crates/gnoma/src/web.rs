@@ -275,7 +275,7 @@ impl Site for OwnSite {
 
 fn gone(cause: &str) -> RequestError {
     RequestError::new(RequestErrorKind::Closed, cause)
-        .with_remedy("It goes on once `gnoma serve` runs again.")
+        .with_remedy("It continues once `gnoma serve` runs again.")
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ fn rewinding(id: &SessionId, turns: usize, files: bool, conversation: bool) -> R
         (true, true) => Part::Both,
         (false, false) => {
             return Err(HostError::usage(
-                "neither files nor conversation are to be taken back; choose one or both",
+                "nothing to rewind: choose files, conversation or both",
             ));
         }
     };

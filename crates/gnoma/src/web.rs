@@ -89,7 +89,7 @@ fn taken(address: SocketAddr, error: &io::Error) -> HostError {
     let is_taken = error.kind() == io::ErrorKind::AddrInUse;
     let next = address.port().checked_add(1).filter(|_| is_taken);
     let remedy = next.map(|port| {
-        format!("if that is no `gnoma web` of yours, choose another port, such as {port}")
+        format!("if your own `gnoma web` does not use it, choose another port, such as {port}")
     });
     HostError { remedy, ..HostError::usage(cause) }
 }

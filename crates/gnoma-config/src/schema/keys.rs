@@ -386,10 +386,10 @@ pub static ROWS: &[Row] = &[
     Row::new("slm.backend", Word(&SLM_BACKENDS), "what runs it").or(|| word("auto")),
     Row::new("slm.model", Text, "its name"),
     Row::new("slm.base_url", Url, "its address").guarded(Trusted),
-    Row::new("slm.model_url", Url, "where it is downloaded from").guarded(Trusted),
-    Row::new("slm.data_dir", Text, "folder where it is saved and started").guarded(Trusted),
-    Row::new("slm.expected_sha256", Text, "hash of the download").guarded(Trusted),
-    Row::new("slm.startup_timeout", time(0), "time limit for its start").or(|| seconds(5)),
+    Row::new("slm.model_url", Url, "not used yet: where it is downloaded from").guarded(Trusted),
+    Row::new("slm.data_dir", Text, "not used yet: its folder").guarded(Trusted),
+    Row::new("slm.expected_sha256", Text, "not used yet: hash of the download").guarded(Trusted),
+    Row::new("slm.startup_timeout", time(0), "not used yet: limit for its start").or(|| seconds(5)),
     // Arms: an entry replaces the one below whole, and prices decide when a cap is reached.
     Row::new("arms.[id].id", Form(&ARM), "provider and model, as `provider/model`")
         .guarded(Trusted)

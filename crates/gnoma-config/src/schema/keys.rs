@@ -276,7 +276,7 @@ pub static ROWS: &[Row] = &[
     Row::new("router.rules.[].hours", Form(&HOURS), "hours of the day when it applies, local time"),
     Row::new("router.rules.[].days", Words(&DAYS), "days of the week on which those hours begin"),
     Row::new("router.rules.[].complexity", Form(&SHARE), "how hard the task seems, in percent"),
-    Row::new("router.rules.[].pin", Form(&ARMS), "the only arms").guarded(Trusted),
+    Row::new("router.rules.[].pin", Form(&ARMS), "the only models").guarded(Trusted),
     Row::new("router.rules.[].forbid", Forms(&ARMS), "models that are not used"),
     Row::new("router.rules.[].prefer", Forms(&ARMS), "models that are preferred").guarded(Trusted),
     Row::new(

@@ -67,9 +67,7 @@ impl Thinking {
         let name = arm.name();
         let text = match self.mode? {
             ThinkingMode::Off if arm.always_thinks => {
-                format!(
-                    "{name} cannot turn thinking off; it thinks as little as possible"
-                )
+                format!("{name} cannot turn thinking off; it thinks as little as possible")
             }
             ThinkingMode::Adaptive | ThinkingMode::Tokens(_) if !arm.thinking => {
                 format!("{name} does not support thinking, so the setting has no effect")

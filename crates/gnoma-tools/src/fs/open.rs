@@ -151,9 +151,7 @@ fn step(folder: impl AsFd, name: &OsStr, flags: OFlags) -> rustix::io::Result<Ow
 
 fn explained(error: Errno) -> io::Error {
     match error {
-        Errno::LOOP => {
-            io::Error::other("a link was put there after it was checked")
-        }
+        Errno::LOOP => io::Error::other("a link was put there after it was checked"),
         error => error.into(),
     }
 }

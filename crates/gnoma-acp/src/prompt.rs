@@ -59,7 +59,7 @@ impl PromptPart {
             }
             "audio" => return Err(RpcError::params("audio is not supported")),
             other => {
-                return Err(RpcError::params(format!("content of type `{other}` is not known")));
+                return Err(RpcError::params(format!("unknown content type `{other}`")));
             }
         }
         Ok(())
@@ -176,7 +176,7 @@ mod tests {
             (r#"[{"type":"text","text":" "}]"#, "empty"),
             (r#"[{"type":"text"}]"#, "no `text`"),
             (r#"[{"type":"audio","data":"","mimeType":"audio/wav"}]"#, "audio"),
-            (r#"[{"type":"video"}]"#, "not known"),
+            (r#"[{"type":"video"}]"#, "unknown content type"),
             (r#"[{"type":"image","mimeType":"image/svg+xml","data":"AAAA"}]"#, "not supported"),
             (r#"[{"type":"image","mimeType":"image/png","data":"a b="}]"#, "base64"),
         ] {

@@ -335,7 +335,7 @@ impl ClientSession {
     fn turn_ended(&mut self, outcome: &Outcome, out: &mut Vec<Value>) {
         match outcome {
             Outcome::Stuck { what } => {
-                let text = format!("The turn was stopped because it repeated itself: {what}");
+                let text = format!("Stopped without progress: {what}");
                 self.translator.tell(&text, out);
             }
             // Whoever asked gets it as the answer.

@@ -33,9 +33,7 @@ pub(crate) fn list(
 ) -> Result<(), RpcError> {
     let from = match params.cursor.as_deref() {
         None => 0,
-        Some(cursor) => {
-            cursor.parse().map_err(|_| RpcError::params("the cursor is none of ours"))?
-        }
+        Some(cursor) => cursor.parse().map_err(|_| RpcError::params("the cursor is unknown"))?,
     };
     let folder = params.folder_if_any()?;
     let shown = folder.as_ref().map(|folder| folder.display().to_string());

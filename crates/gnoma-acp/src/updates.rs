@@ -73,8 +73,8 @@ impl Translator {
                 self.next_message(out);
                 self.models = vec![to.clone()];
                 let again =
-                    if *retracted { " What it had begun to answer does not count." } else { "" };
-                self.tell(&format!("{from} was given up: {why}. {to} continues.{again}"), out);
+                    if *retracted { " Its partial answer is discarded." } else { "" };
+                self.tell(&format!("{from} failed: {why}. Continuing with {to}.{again}"), out);
             }
             Event::Retrying { error, wait_ms, retracted, .. } => {
                 self.next_message(out);
@@ -321,7 +321,7 @@ mod tests {
         }
         assert_eq!(out[2]["status"], "failed");
         let told = out[3]["content"]["text"].as_str().unwrap();
-        assert!(told.contains("p/a was given up: busy. p/b continues."), "{told}");
+        assert!(told.contains("p/a failed: busy. Continuing with p/b."), "{told}");
         assert_ne!(out[0]["messageId"], out[3]["messageId"]);
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn choose(
         return Ok(None);
     }
     let known = if available.is_empty() {
-        "put a file NAME.toml into the folder `profiles` beside config.toml".to_owned()
+        "put a file NAME.toml into the folder `profiles` next to config.toml".to_owned()
     } else {
         format!("there are {}", available.join(", "))
     };

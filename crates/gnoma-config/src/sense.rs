@@ -35,7 +35,7 @@ fn blind_cascade(layers: &Merged, report: &mut Report) {
     let is = |key, word| layers.text(key).as_deref() == Some(word);
     let is_blind = is("router.strategy", "cascade") && is("router.verify", "off");
     if let Some(entry) = layers.entries().get(&strategy).filter(|_| is_blind) {
-        let message = "never tries a second arm: nothing checks what the first one did";
+        let message = "never tries a second model: nothing checks what the first one did";
         let finding = Finding::new(Severity::Warning, entry.place.clone(), message);
         let hint = "set `router.verify` to auto, or `router.strategy` to single";
         report.add(finding.about(strategy).hint(hint));

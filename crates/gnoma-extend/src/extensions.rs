@@ -224,7 +224,7 @@ fn included(places: &ExtendPlaces, path: &str) -> Result<String, String> {
     };
     let real = named.canonicalize().map_err(|_| String::new())?;
     if !places.roots.iter().any(|root| real.starts_with(root)) {
-        return Err("it lies outside of the folders that the session works in".to_owned());
+        return Err("it is outside the session's folders".to_owned());
     }
     if secret(Path::new(&real)).is_some() {
         return Err("it may hold secrets".to_owned());

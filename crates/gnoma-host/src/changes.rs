@@ -95,7 +95,7 @@ pub async fn checkpoints(
     let row = |(entry, id): &(String, SnapshotId)| {
         let label = match workspace.get(id) {
             Ok(snapshot) => snapshot.label,
-            Err(_) => "(no longer kept)".to_owned(),
+            Err(_) => "(no longer saved)".to_owned(),
         };
         CheckpointRow { id: id.to_string(), entry: entry.clone(), taken: taken(id), label }
     };

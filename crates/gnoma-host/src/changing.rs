@@ -66,9 +66,7 @@ fn rewinding(id: &SessionId, turns: usize, files: bool, conversation: bool) -> R
         (false, true) => Part::Conversation,
         (true, true) => Part::Both,
         (false, false) => {
-            return Err(HostError::usage(
-                "neither files nor conversation are to be taken back; choose one or both",
-            ));
+            return Err(HostError::usage("nothing to rewind: choose files, conversation or both"));
         }
     };
     let (session, to) = (Some(id.to_string()), Target::Turns(turns));

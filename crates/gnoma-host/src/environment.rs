@@ -59,7 +59,7 @@ impl Folders for Environment {
         }
         let remedy = "Set HOME to a folder of yours, or XDG_CONFIG_HOME and XDG_STATE_HOME to two.";
         let Some(home) = self.home() else {
-            return Some(format!("HOME is not set, so nothing can be kept. {remedy}"));
+            return Some(format!("HOME is not set, so nothing can be saved. {remedy}"));
         };
         let why = match self.get("HOME") {
             Some(named) if !Path::new(named).is_absolute() => {
@@ -71,7 +71,7 @@ impl Folders for Environment {
             Some(_) | None => unusable(&home, &self.state_dir())?,
         };
         Some(format!(
-            "the home folder {} {why}, so settings, sessions and spending cannot be kept. {remedy}",
+            "the home folder {} {why}, so settings, sessions and spending are not saved. {remedy}",
             home.display()
         ))
     }

@@ -255,8 +255,8 @@ pub(crate) fn tell(project: &Project) {
     if count > 0 {
         let plural = if count == 1 { "a skill" } else { "skills" };
         project.notices.warning(format!(
-            "this project brings {plural} along ({count}) that models are not told of before you trust it: \
-             `gnoma trust` shows what it would let act"
+            "this project brings {plural} along ({count}) that models do not see before you trust \
+             it: `gnoma trust` shows what it would let act"
         ));
     }
 }

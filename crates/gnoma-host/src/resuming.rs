@@ -91,20 +91,20 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     if !taken.interrupted.is_empty() {
         let count = taken.interrupted.len();
         project.notices.info(format_args!(
-            "gnoma exited while {count} calls of this session were running; the model is told they were interrupted"
+            "gnoma exited while {count} calls of this session were running; the model learns that they were interrupted"
         ));
     }
     if !taken.unapproved.is_empty() {
         let count = taken.unapproved.len();
         project.notices.info(format_args!(
-            "gnoma exited while {count} calls of this session waited for approval; they did not run, and the model is told"
+            "gnoma exited while {count} calls of this session waited for approval; they did not run, and the model learns that"
         ));
     }
     if !taken.cut_off.is_empty() {
         let names = taken.cut_off.iter().map(shown).collect::<Vec<_>>().join(", ");
         project.notices.info(format_args!(
-            "gnoma exited while elfs of this session were at work: {names}. The model is told; ask it to \
-             let them go on where they stopped"
+            "gnoma exited while elfs of this session were at work: {names}. The model knows; ask \
+             it to resume them"
         ));
     }
     // What a copy shares with its source is counted there.

@@ -204,7 +204,7 @@ fn planned(Going { workspace, target, starts }: Going<'_>) -> Result<String> {
             ChangeKind::Edited | ChangeKind::Mode | ChangeKind::Kind => "replace",
         };
         let note = match would {
-            "leave  " => "  (it was not kept)",
+            "leave  " => "  (it was not saved)",
             _ if theirs.contains(path) => "  (changed by you or another program)",
             _ => "",
         };

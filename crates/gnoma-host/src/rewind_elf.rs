@@ -55,8 +55,8 @@ fn target(workspace: &Workspace, name: &str) -> Result<SnapshotId> {
     match workspace.without(&merged) {
         Ok(Without::Target(target)) => Ok(target),
         Ok(Without::Changed(paths)) => Err(HostError::usage(format!(
-            "the changes of elf `{name}` cannot be taken back alone: these files were changed again \
-             since, or taken back already:\n{}",
+            "the changes of elf `{name}` cannot be rewound alone: these files changed again \
+             since, or were already rewound:\n{}",
             named(&paths)
         ))),
         Err(Error::Unknown(_)) => Err(HostError::usage(format!(
@@ -71,7 +71,7 @@ fn taken_back(
     name: &str,
     target: &SnapshotId,
 ) -> Result<(String, Option<SnapshotId>)> {
-    let text = format!("the changes of elf `{name}` are taken back\n");
+    let text = format!("rewound the changes of elf `{name}`\n");
     match (Going { workspace, target, starts: &[] }).restore(true)? {
         Done::Restored(restored) => {
             let done = summary(&restored, "gnoma redo");

@@ -15,8 +15,8 @@ pub(crate) fn is_meant(project: &Project, session: Option<&str>) -> bool {
 
 pub(crate) fn rewind(project: &Project, how: &Rewind) -> Result<String> {
     if how.part == Part::Conversation || how.dry_run {
-        let text = "sessions are not kept here: only files can be taken back, with no rehearsal; \
-                    `gnoma changes` shows what is different";
+        let text = "sessions are not saved here: only files can be rewound, without a dry run; \
+                    `gnoma changes` shows the differences";
         return Err(HostError::usage(text));
     }
     let workspace = workspace(project)?;

@@ -177,8 +177,8 @@ fn page_hint(
             ))
         }
         ErrorKind::Auth if is_page && profile.key.is_some() => Some(format!(
-            "A proxy or firewall may have answered in place of {url}. If not, the key for `{name}` \
-             was refused: check {} or `provider.api_keys.{name}`.",
+            "A proxy or firewall may have answered in place of {url}. If not, `{name}` rejected \
+             the key: check {} or `provider.api_keys.{name}`.",
             profile.key_variable
         )),
         _ => None,
@@ -193,7 +193,7 @@ fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {
             profile.key_variable
         ),
         ErrorKind::Auth => format!(
-            "The key for `{name}` was refused: check {} or `provider.api_keys.{name}`.",
+            "`{name}` rejected the key: check {} or `provider.api_keys.{name}`.",
             profile.key_variable
         ),
         ErrorKind::NotFound => {

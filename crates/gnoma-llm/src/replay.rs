@@ -88,7 +88,7 @@ impl Replay {
     fn over(&self) -> ProviderError {
         let message = format!("the script ended after {} answers", self.rounds.len());
         ProviderError::new(ErrorKind::BadRequest, &self.name, message).with_hint(
-            "A script answers only what it was written for; use a real provider to go on.",
+            "A script answers only what it was written for; use a real provider to continue.",
         )
     }
 }

@@ -320,9 +320,7 @@ mod linux {
 
     fn start(launcher: &PathBuf, number: u32) -> Result<Holder, String> {
         if number > MAX_HOLDERS {
-            return Err(
-                "the process that holds the namespaces is killed again and again".to_owned()
-            );
+            return Err("the process that holds the namespaces is killed repeatedly".to_owned());
         }
         let failed = |error: std::io::Error| format!("namespaces could not be made: {error}");
         let mut child = Command::new(launcher)

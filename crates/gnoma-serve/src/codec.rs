@@ -48,8 +48,8 @@ fn other_version(hello: &Hello) -> RequestError {
         hello.program, hello.version
     );
     RequestError::new(RequestErrorKind::Version, cause).with_remedy(
-        "`gnoma serve --replace` starts the server of your version in its place; its sessions are \
-         stored and go on.",
+        "`gnoma serve --replace` replaces it with a server of your version; its sessions are \
+         saved and continue.",
     )
 }
 

@@ -206,7 +206,7 @@ fn may_connect(stream: &UnixStream) -> Result<(), RequestError> {
         return refused("the server belongs to another user");
     }
     match peer.pid() {
-        Some(pid) if is_descendant(pid) => refused("a command of a session may not steer sessions"),
+        Some(pid) if is_descendant(pid) => refused("a session's command cannot control sessions"),
         _ => Ok(()),
     }
 }

@@ -42,9 +42,9 @@ pub(crate) fn close(
         return Ok(cut_off);
     }
     let mut text = String::from(
-        "[system] gnoma ended while these elfs of yours were at work. What they had said and done until \
-         then is saved, and files that they had changed stay changed. A task of `elf.spawn` with \
-         `resume` set to an id has that elf go on where it stopped.",
+        "[system] gnoma ended while these elfs of yours were at work. What they had said and done \
+         until then is saved, and the files they changed stay changed. To continue one where it \
+         stopped, give `elf.spawn` a task with `resume` set to its id.",
     );
     for facts in cut_off.iter().take(MAX_NAMED) {
         text.push_str(&format!("\n- {}", told(connection, facts)?));

@@ -93,7 +93,7 @@ fn sentence(kind: &StoreErrorKind, cause: &str) -> String {
             "the session database is damaged ({cause}); restart gnoma to recover what is readable"
         ),
         StoreErrorKind::Busy => {
-            "the session database is busy with other gnoma processes; try again".to_owned()
+            "the session database is busy with other gnoma processes; retry in a moment".to_owned()
         }
         StoreErrorKind::Held { .. }
         | StoreErrorKind::NotFound

@@ -99,7 +99,7 @@ pub(crate) fn lock(path: &Path, patience: Duration) -> Result<File> {
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 return Err(StoreError::new(
                     StoreErrorKind::Busy,
-                    "another gnoma process is busy opening the session database; try again",
+                    "another gnoma process is opening the session database; retry in a moment",
                 ));
             }
             Ok(()) | Err(_) => return Ok(file),

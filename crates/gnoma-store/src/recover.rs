@@ -24,8 +24,8 @@ pub(crate) const INTERRUPTED: &str =
 
 /// What the model reads in place of the result of a call that ran on trial. What a person let it keep or
 /// do in the workspace has its own end: a keep is finished or undone at the next start.
-const ON_TRIAL_THEN: &str = "[interrupted: gnoma ended before the changes of this call, which ran on \
-     trial, were decided about; they were discarded, unless a person had just let them be kept]";
+const ON_TRIAL_THEN: &str = "[interrupted: gnoma ended before the changes of this call, which ran \
+     on trial, were approved; they were discarded, unless a person had just approved them]";
 
 /// What the model reads in place of the result of a call that nobody had approved yet.
 const UNAPPROVED: &str = "[not run: this call was waiting for approval when gnoma stopped; it was \

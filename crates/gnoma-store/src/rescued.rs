@@ -34,7 +34,7 @@ impl std::fmt::Display for Rescued {
             write!(f, "; could not read at least {lost}")?;
         }
         if self.unknown {
-            f.write_str("; parts of the file are unreadable, and what they held is not known")?;
+            f.write_str("; parts of the file are unreadable, and their contents are unknown")?;
         }
         write!(f, "; the damaged file is saved as `{}`", self.aside.display())
     }

@@ -39,7 +39,7 @@ pub(crate) fn begin(connection: &Connection, project: &str, new: &NewSession) ->
             return Ok(id);
         }
     }
-    Err(StoreError::new(StoreErrorKind::Busy, "no free session id in this second; try again"))
+    Err(StoreError::new(StoreErrorKind::Busy, "no session id is free this second; retry"))
 }
 
 /// Adds the row of a session, unless there is one of this id; says whether it did.

@@ -112,8 +112,8 @@ fn compile(pattern: &str) -> Result<RegexMatcher, String> {
     let build = RegexMatcherBuilder::new().size_limit(MAX_PATTERN_BYTES).build(pattern);
     build.map_err(|error| {
         format!(
-            "`{pattern}` is no valid regular expression: {error}\nput `\\` before a character that \
-             is meant literally"
+            "`{pattern}` is not a valid regular expression: {error}\nput `\\` before a character \
+             that is meant literally"
         )
     })
 }
@@ -303,7 +303,7 @@ mod tests {
     async fn what_cannot_be_done_is_said() {
         for (arguments, why) in [
             (json!({"id": "../r1"}), "there is no `../r1`"),
-            (json!({"id": "r1", "pattern": "("}), "no valid regular expression"),
+            (json!({"id": "r1", "pattern": "("}), "not a valid regular expression"),
             (json!({}), "do not fit"),
         ] {
             match asked("x", arguments).await {

@@ -63,7 +63,7 @@ export function ending(outcome) {
     case "complete": return how.stop === "refusal" ? "The model refused." : "";
     case "cancelled": return "Stopped.";
     case "round_limit": return `Stopped after ${how.rounds} model calls. Write “continue” to go on.`;
-    case "stuck": return `Stopped: the model repeated itself (${how.what}).`;
+    case "stuck": return `Stopped: no progress (${how.what}).`;
     case "unfit": return `No answer had the form that it must have: ${how.why}`;
     case "failed": return `Failed: ${how.error.message}${how.error.hint ? ". " + how.error.hint : ""}`;
     default: return kind;

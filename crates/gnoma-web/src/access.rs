@@ -112,7 +112,7 @@ impl fmt::Display for Denial {
         f.write_str(match self {
             Self::Host => "this address is not the server's own",
             Self::Origin => "another site sent this request",
-            Self::Token => "no valid token came with the request",
+            Self::Token => "the request has no valid token",
             Self::Watching => "this link lets you watch, and nothing else",
         })
     }

@@ -145,7 +145,7 @@ pub(crate) fn nowhere(why: Nowhere) -> HttpResponse {
         Nowhere::Query => (
             StatusCode::BAD_REQUEST,
             RequestErrorKind::Invalid,
-            "what stands behind the question mark cannot be read",
+            "the part after the question mark is not valid",
         ),
     };
     let error = RequestError::new(kind, cause);

@@ -210,7 +210,7 @@ fn write(
 /// The connection to the host ended before it said anything.
 pub(crate) fn gone() -> RequestError {
     RequestError::new(RequestErrorKind::Closed, "the server has ended")
-        .with_remedy("It goes on once a server runs again.")
+        .with_remedy("It continues once a server runs again.")
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ fn taken(address: SocketAddr, error: &io::Error) -> HostError {
     let is_taken = error.kind() == io::ErrorKind::AddrInUse;
     let next = address.port().checked_add(1).filter(|_| is_taken);
     let remedy = next.map(|port| {
-        format!("if that is no `gnoma web` of yours, choose another port, such as {port}")
+        format!("if your own `gnoma web` does not use it, choose another port, such as {port}")
     });
     HostError { remedy, ..HostError::usage(cause) }
 }
@@ -275,7 +275,7 @@ impl Site for OwnSite {
 
 fn gone(cause: &str) -> RequestError {
     RequestError::new(RequestErrorKind::Closed, cause)
-        .with_remedy("It goes on once `gnoma serve` runs again.")
+        .with_remedy("It continues once `gnoma serve` runs again.")
 }
 
 #[cfg(test)]

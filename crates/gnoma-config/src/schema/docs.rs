@@ -7,12 +7,12 @@ use super::{Guard, ROWS};
 const HEAD: &str = "\
 # Configuration
 
-TOML, in layers; later ones win: built-in → `~/.config/gnoma/config.toml` → `profiles/NAME.toml` beside it →
+TOML, in layers; later ones win: built-in → `~/.config/gnoma/config.toml` → `profiles/NAME.toml` next to it →
 `.gnoma/config.toml` of the project → environment → flags. `gnoma config show --origin` says which layer set each value.
 
 `${VAR}` and `${VAR:-default}` in values are taken from the environment. `*` stands for a name of your choice. Keys marked ⚿ could
 run programs, redirect traffic, spend money or weaken a protection: in a project's file they count only after `gnoma trust`.
-Keys marked ↓ can only be lowered there, trusted or not. Keys of parts that are not built yet are checked and have no effect.
+Keys marked ↓ can only be lowered there, trusted or not. Keys marked \"not used yet\" are checked and have no effect.
 
 | key | built in | | meaning |
 |---|---|---|---|

@@ -218,7 +218,7 @@ pub static ROWS: &[Row] = &[
     Row::new("router.priority", Word(&PRIORITIES), "how much tasks matter")
         .or(|| word("normal"))
         .guarded(Trusted),
-    Row::new("router.strategy", Word(&STRATEGIES), "how arms work together")
+    Row::new("router.strategy", Word(&STRATEGIES), "how models work together")
         .or(|| word("auto"))
         .guarded(Trusted),
     Row::new(
@@ -233,7 +233,7 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new("router.checks", Forms(&COMMAND), "commands that check the project, such as its tests")
         .guarded(Trusted),
-    Row::new("router.failover", Bool, "continue with another arm when one fails")
+    Row::new("router.failover", Bool, "continue with another model when one fails")
         .or(YES)
         .guarded(Trusted),
     Row::new("router.learn", Bool, "learn from how tasks end").or(YES).guarded(Trusted),
@@ -264,11 +264,11 @@ pub static ROWS: &[Row] = &[
         .guarded(NeverMore),
     Row::new("router.caps.project_month", DOLLARS, "spending cap per month for a project, in dollars")
         .guarded(NeverMore),
-    Row::new("router.roles.small", Form(&ARM), "arm for small things, such as titles")
+    Row::new("router.roles.small", Form(&ARM), "model for small things, such as titles")
         .guarded(Trusted),
-    Row::new("router.roles.planner", Form(&ARM), "arm that plans").guarded(Trusted),
-    Row::new("router.roles.editor", Form(&ARM), "arm that edits what was planned").guarded(Trusted),
-    Row::new("router.roles.reviewer", Form(&ARM), "arm that reviews what others did")
+    Row::new("router.roles.planner", Form(&ARM), "model that plans").guarded(Trusted),
+    Row::new("router.roles.editor", Form(&ARM), "model that carries out the plan").guarded(Trusted),
+    Row::new("router.roles.reviewer", Form(&ARM), "model that reviews what others did")
         .guarded(Trusted),
     Row::new("router.rules.[].name", Text, "name in messages"),
     Row::new("router.rules.[].task", Words(&TASKS), "types of tasks it applies to"),
@@ -276,9 +276,9 @@ pub static ROWS: &[Row] = &[
     Row::new("router.rules.[].hours", Form(&HOURS), "hours of the day when it applies, local time"),
     Row::new("router.rules.[].days", Words(&DAYS), "days of the week on which those hours begin"),
     Row::new("router.rules.[].complexity", Form(&SHARE), "how hard the task seems, in percent"),
-    Row::new("router.rules.[].pin", Form(&ARMS), "the only arms").guarded(Trusted),
-    Row::new("router.rules.[].forbid", Forms(&ARMS), "arms that are not used"),
-    Row::new("router.rules.[].prefer", Forms(&ARMS), "arms that are preferred").guarded(Trusted),
+    Row::new("router.rules.[].pin", Form(&ARMS), "the only models").guarded(Trusted),
+    Row::new("router.rules.[].forbid", Forms(&ARMS), "models that are not used"),
+    Row::new("router.rules.[].prefer", Forms(&ARMS), "models that are preferred").guarded(Trusted),
     Row::new(
         "router.rules.[].prefer_by",
         Kind::Integer { least: 0, most: 100 },
@@ -364,7 +364,7 @@ pub static ROWS: &[Row] = &[
     Row::new("security.allow", List, "secrets that may be sent, each as its `sha256:…`")
         .guarded(Trusted),
     // Privacy and walls
-    Row::new("privacy.incognito", Bool, "save nothing of what is said or done")
+    Row::new("privacy.incognito", Bool, "save nothing of the conversation or its changes")
         .or(NO)
         .guarded(Trusted),
     Row::new("privacy.local_only", Bool, "incognito uses only models on this machine")
@@ -386,10 +386,10 @@ pub static ROWS: &[Row] = &[
     Row::new("slm.backend", Word(&SLM_BACKENDS), "what runs it").or(|| word("auto")),
     Row::new("slm.model", Text, "its name"),
     Row::new("slm.base_url", Url, "its address").guarded(Trusted),
-    Row::new("slm.model_url", Url, "where it is downloaded from").guarded(Trusted),
-    Row::new("slm.data_dir", Text, "folder where it is saved and started").guarded(Trusted),
-    Row::new("slm.expected_sha256", Text, "hash of the download").guarded(Trusted),
-    Row::new("slm.startup_timeout", time(0), "time limit for its start").or(|| seconds(5)),
+    Row::new("slm.model_url", Url, "not used yet: where it is downloaded from").guarded(Trusted),
+    Row::new("slm.data_dir", Text, "not used yet: its folder").guarded(Trusted),
+    Row::new("slm.expected_sha256", Text, "not used yet: hash of the download").guarded(Trusted),
+    Row::new("slm.startup_timeout", time(0), "not used yet: limit for its start").or(|| seconds(5)),
     // Arms: an entry replaces the one below whole, and prices decide when a cap is reached.
     Row::new("arms.[id].id", Form(&ARM), "provider and model, as `provider/model`")
         .guarded(Trusted)
@@ -423,7 +423,7 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted)
         .required(),
     Row::new("cli_agents.[name].enabled", Bool, "it is used").guarded(Trusted),
-    Row::new("cli_agents.[name].automatic", Bool, "the router may choose it unasked")
+    Row::new("cli_agents.[name].automatic", Bool, "the router may choose it on its own")
         .guarded(Trusted),
     Row::new("cli_agents.[name].command", Text, "program that speaks ACP on standard input and output")
         .guarded(Trusted),

@@ -372,7 +372,7 @@ fn what_does_nothing_is_told() {
       --> ~/config/config.toml:5:8
     hint: give it one of pin, forbid, prefer, max_cost, max_seconds, or remove it
 
-    warning: `router.strategy` never tries a second arm: nothing checks what the first one did
+    warning: `router.strategy` never tries a second model: nothing checks what the first one did
       --> ~/config/config.toml:2:12
     hint: set `router.verify` to auto, or `router.strategy` to single
     "#);

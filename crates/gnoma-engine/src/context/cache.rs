@@ -115,7 +115,7 @@ impl Cache {
                 let (dollars, rest) = (saved / 1_000_000, saved % 1_000_000);
                 writeln!(out, "saved ${dollars}.{:04}", rest / 100)
             }
-            None => writeln!(out, "what that saved is not known: the model has no known price"),
+            None => writeln!(out, "savings unknown: the model has no known price"),
         };
         if self.breaks.is_empty() {
             out.push_str("nothing broke it");
@@ -147,11 +147,11 @@ fn difference(
     }
     let (place, last) = before.last.as_ref()?;
     if !message_at(*place).is_some_and(|message| Arc::ptr_eq(&message, last)) {
-        return Some("conversation: what was said last is not there any more".to_owned());
+        return Some("conversation: its last message is gone".to_owned());
     }
     let idle_ms = now.at_ms.saturating_sub(before.at_ms);
     (idle_ms > USUAL_LIFE_MS)
-        .then(|| format!("time: {} minutes without a call, caches forget sooner", idle_ms / 60_000))
+        .then(|| format!("time: {} minutes without a call, caches expire sooner", idle_ms / 60_000))
 }
 
 fn same(one: Option<&Arc<Message>>, other: Option<&Arc<Message>>) -> bool {

@@ -97,7 +97,7 @@ pub(crate) fn read(answer: &str) -> Option<Review> {
 pub(crate) fn note(by: &str, evidence: &str) -> String {
     format!(
         "The work so far was checked by {by} and does not hold:\n{evidence}\nThe changes are still in \
-         place. Find out what is wrong with them, mend or replace them, and verify the result."
+         place. Find out what is wrong with them, fix or replace them, and verify the result."
     )
 }
 

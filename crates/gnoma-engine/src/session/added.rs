@@ -78,7 +78,7 @@ impl Session {
         if let Some(model) = prepared.model.take()
             && !self.router.pin_turn(&model)
         {
-            let text = format!("`{model}` is none of this session's models; another one answers");
+            let text = format!("`{model}` is not in this session; another model answers");
             prepared.notices.push(text);
         }
         let shell = self.tools.full.iter().find(|spec| spec.kind == ToolKind::Shell);

@@ -197,7 +197,7 @@ async fn summarize(
         }
         texts = past::retold(arm, &told);
         if texts.len() >= count {
-            let text = "the past does not get shorter by being told";
+            let text = "the summary is not shorter than the conversation";
             return Err(ProviderError::new(ErrorKind::ContextTooLong, OWN, text));
         }
     }

@@ -193,7 +193,7 @@ impl ToolSession for Port {
             if requests.send(ToolRequest::Ask { call, question, answer }).await.is_err() {
                 return refused(NOBODY);
             }
-            answered.await.unwrap_or_else(|_gone| refused("the question was taken back"))
+            answered.await.unwrap_or_else(|_gone| refused("the question was withdrawn"))
         })
     }
 

@@ -117,7 +117,7 @@ impl Session {
         });
         if is_capped {
             let text = format!("what was spent cannot be counted: {}", error.sentence);
-            let hint = "Fix what keeps it from being counted, or remove the caps (`router.caps`, `spend_cap`) for now.";
+            let hint = "Fix the cause, or remove the caps (`router.caps`, `spend_cap`) for now.";
             // Not the arm's failure: another one could not be counted either.
             let error = ProviderError::new(ErrorKind::BadRequest, OWN, text).with_hint(hint);
             self.answer(Room::Denied(error));

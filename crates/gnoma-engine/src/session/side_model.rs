@@ -79,7 +79,7 @@ impl Session {
         let mut arms = free.unwrap_or_default();
         arms.retain(|arm| named.as_ref() == Some(&arm.name()));
         let nobody =
-            || format!("the model `{wanted}` cannot be asked now, or is none of this session's");
+            || format!("the model `{wanted}` is unavailable, or not one of this session's");
         (!arms.is_empty()).then_some(arms).ok_or_else(nobody)
     }
 }

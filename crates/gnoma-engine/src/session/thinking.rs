@@ -67,12 +67,10 @@ impl Thinking {
         let name = arm.name();
         let text = match self.mode? {
             ThinkingMode::Off if arm.always_thinks => {
-                format!(
-                    "{name} cannot be told not to think; it is asked to think as little as it can"
-                )
+                format!("{name} cannot turn thinking off; it thinks as little as possible")
             }
             ThinkingMode::Adaptive | ThinkingMode::Tokens(_) if !arm.thinking => {
-                format!("{name} does not think before it answers, so thinking is not asked for")
+                format!("{name} does not support thinking, so the setting has no effect")
             }
             ThinkingMode::Off | ThinkingMode::Adaptive | ThinkingMode::Tokens(_) => return None,
         };

@@ -206,7 +206,7 @@ impl Turn {
     fn correct(&mut self, note: String) -> Result<(), String> {
         if self.watch.corrections == self.limits.corrections {
             return Err(format!(
-                "the model repeated itself and was corrected {} times",
+                "the model kept repeating itself after {} corrections",
                 self.limits.corrections
             ));
         }

@@ -144,11 +144,11 @@ impl Turn {
         };
         self.compaction_failures += 1;
         let mut text = format!(
-            "could not summarize the conversation: {why}; its oldest messages are left out instead, \
-             but what you said is kept"
+            "could not summarize the conversation: {why}; its oldest messages are left out \
+             instead, except yours"
         );
         if self.compaction_failures == MAX_FAILURES {
-            text.push_str(". gnoma will not ask for a summary again by itself; use /compact.");
+            text.push_str(". gnoma will not retry by itself; use /compact.");
         }
         warn(text, fx);
         self.retell(&cause, cut, told, fx)

@@ -453,7 +453,7 @@ async fn without_a_summary_the_past_is_left_out_and_the_turn_ends() {
         assert_legal(&sent);
         assert!(sent[0].text_content().contains(LONG), "what was said stays: {sent:?}");
     }
-    assert!(told.iter().any(|text| text.contains("will not ask for a summary again")), "{told:?}");
+    assert!(told.iter().any(|text| text.contains("will not retry by itself")), "{told:?}");
     run.provider.push(Answer::text("in short"));
     wish(&run, "");
     assert_eq!(compacted(&run.until_idle().await), [("in short", 12)]);

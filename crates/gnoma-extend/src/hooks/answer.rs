@@ -179,7 +179,7 @@ fn json(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
             answer.block = Some(why.unwrap_or_else(|| "a hook denied it".to_owned()));
         }
         Some("ask" | "defer") => {
-            answer.ask = Some(why.unwrap_or_else(|| "a hook wants it asked for".to_owned()));
+            answer.ask = Some(why.unwrap_or_else(|| "a hook requires approval".to_owned()));
         }
         // What is allowed is not wider for it.
         _ => (),
@@ -205,7 +205,7 @@ fn json(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
 fn change(answer: &mut PointAnswer, call: &ToolCall, changed: &Value) {
     answer.arguments = arguments(call, changed);
     if answer.arguments.is_none() {
-        let why = "a hook changed its input to something that is no object";
+        let why = "a hook changed its input to something other than an object";
         answer.block.get_or_insert_with(|| why.to_owned());
     }
 }

@@ -238,7 +238,7 @@ fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<H
     kind.check(point, &command)?;
     let read = Matcher::read(matcher);
     if matches!(read, Matcher::Broken) {
-        return Err(format!("has a matcher that is no regular expression: `{matcher}`"));
+        return Err(format!("has a matcher that is not a valid regular expression: `{matcher}`"));
     }
     let timeout = entry.get("timeout").and_then(Value::as_f64).filter(|seconds| *seconds > 0.0);
     let timeout = timeout.map_or(usual, |seconds| {

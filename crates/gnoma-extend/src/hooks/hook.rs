@@ -69,7 +69,7 @@ fn check_address(url: &str) -> Result<(), String> {
     let shown = url.escape_debug();
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let rest = rest.filter(|rest| !rest.is_empty() && !url.contains(char::is_whitespace));
-    let rest = rest.ok_or_else(|| format!("has `{shown}`, which is no http address"))?;
+    let rest = rest.ok_or_else(|| format!("has `{shown}`, which is not an http address"))?;
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
         return Err("has a name or password in its address; use `headers`".to_owned());

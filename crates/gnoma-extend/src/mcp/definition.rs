@@ -211,7 +211,7 @@ impl FileEntry<'_> {
         let items = value.as_array().ok_or_else(|| format!("`{key}` is no list"))?;
         let text = |item: &Value| match item.as_str() {
             Some(text) => self.expanded(text),
-            None => Err(format!("`{key}` holds something that is no text")),
+            None => Err(format!("`{key}` contains something other than text")),
         };
         items.iter().map(text).collect()
     }

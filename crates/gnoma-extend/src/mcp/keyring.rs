@@ -107,6 +107,6 @@ impl Keyring {
             format!("the keyring did not answer within {} s", PATIENCE.as_secs())
         })?;
         let is_done = status.is_ok_and(|status| status.success());
-        is_done.then_some(said).ok_or_else(|| "the keyring refused, or is locked".to_owned())
+        is_done.then_some(said).ok_or_else(|| "the keyring is locked, or denied access".to_owned())
     }
 }

@@ -383,7 +383,7 @@ fn in_words(error: &ClientInitializeError) -> String {
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             "it speaks no version of the protocol that gnoma speaks".to_owned()
         }
-        _ => "its first answer is none that the protocol has".to_owned(),
+        _ => "its first answer is not valid in the protocol".to_owned(),
     }
 }
 

@@ -45,7 +45,7 @@ pub async fn login(
     show(&page);
     let came_back = timeout(BROWSER_TIMEOUT, returned(&listener)).await;
     let path = came_back
-        .map_err(|_late| format!("no browser came back within {} s", BROWSER_TIMEOUT.as_secs()))?;
+        .map_err(|_late| format!("no browser returned within {} s", BROWSER_TIMEOUT.as_secs()))?;
     waiting.finish(&format!("{origin}{path}")).await
 }
 

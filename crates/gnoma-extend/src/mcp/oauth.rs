@@ -143,8 +143,8 @@ impl Tokens {
 
     fn keyring(&self) -> io::Result<&Keyring> {
         let missing = || {
-            let text = "the tokens are in the keyring of another session of yours, which cannot be reached here; \
-                        log in again with `gnoma mcp login`";
+            let text = "the tokens are in the keyring of another desktop session, which is not \
+                        available here; log in again with `gnoma mcp login`";
             io::Error::other(text)
         };
         self.keyring.as_ref().ok_or_else(missing)

@@ -63,9 +63,9 @@ impl Live {
                 ContentBlock::Text(part) => part.text.clone(),
                 ContentBlock::Resource(embedded) => match &embedded.resource {
                     ResourceContents::TextResourceContents { text, .. } => text.clone(),
-                    _ => "[something that is no text is left out]".to_owned(),
+                    _ => "[something that is not text was left out]".to_owned(),
                 },
-                _ => "[something that is no text is left out]".to_owned(),
+                _ => "[something that is not text was left out]".to_owned(),
             };
             let gap = if text.is_empty() { "" } else { "\n\n" };
             text.push_str(&format!("{gap}{part}"));

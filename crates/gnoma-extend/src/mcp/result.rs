@@ -36,7 +36,7 @@ impl ResultParts {
         let is_plain =
             |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
         if !IMAGES.contains(&mime) || !base64.bytes().all(is_plain) {
-            return self.text("[something that is no PNG, JPEG, GIF or WebP image is left out]");
+            return self.text("[something that is not a PNG, JPEG, GIF or WebP image was left out]");
         }
         if base64.len() > MAX_IMAGE_BYTES || self.images >= MAX_IMAGES {
             return self.text("[an image is left out: it is too large, or there are too many]");
@@ -61,7 +61,7 @@ impl ResultParts {
                     ));
                 }
             }
-            _ => self.text("[a resource of a kind that gnoma does not know is left out]"),
+            _ => self.text("[a resource of an unknown kind was left out]"),
         }
     }
 
@@ -77,7 +77,7 @@ impl ResultParts {
                 let about = link.description.as_deref().unwrap_or_default();
                 self.text(&format!("[resource {}: {} {about}]", link.uri, link.name));
             }
-            _ => self.text("[content of a kind that gnoma does not know is left out]"),
+            _ => self.text("[content of an unknown kind was left out]"),
         }
     }
 

@@ -315,7 +315,7 @@ impl ManagedServer {
         let seen = self.lock();
         if seen.changed.iter().any(|changed| changed.now.name == tool) {
             return Some(format!(
-                "`{tool}` of the MCP server `{name}` is described otherwise than when it was approved; the user \
+                "`{tool}` of the MCP server `{name}` has changed since it was approved; the user \
                  must approve it again with `gnoma mcp approve {name}`"
             ));
         }

@@ -124,8 +124,8 @@ impl Servers {
                 (common.tell)(
                     true,
                     format!(
-                        "a second MCP server is named `{name}` (in {}); it is not used, so that none can take the \
-                     place of another",
+                        "a second MCP server is named `{name}` (in {}); it is not used, so that \
+                     it cannot replace the first",
                         definition.origin
                     ),
                 );

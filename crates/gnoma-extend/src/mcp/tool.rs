@@ -47,7 +47,7 @@ impl McpTool {
         built_in: &ToolSpec,
     ) -> Result<Self, String> {
         let Some(Self { spec, name, server }) = Self::new(server, described) else {
-            return Err("the schema of its arguments is none".to_owned());
+            return Err("the schema of its arguments is not valid".to_owned());
         };
         let schema: Value = spec.parameters.read().unwrap_or_default();
         let missing = built_in.touches.iter().map(Touches::argument);

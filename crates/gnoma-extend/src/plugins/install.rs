@@ -97,7 +97,7 @@ impl PluginInstaller {
         let target = self.existing(name)?;
         let record = pins.all.get_mut(name).filter(|record| !record.source.is_empty());
         let record = record.ok_or_else(|| {
-            format!("nobody knows where `{name}` came from; remove it and install it again")
+            format!("the source of `{name}` is unknown; remove it and install it again")
         })?;
         let (fetched, manifest) = self.fetch(&record.source)?;
         if manifest.name != name {

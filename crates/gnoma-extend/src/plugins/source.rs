@@ -120,8 +120,8 @@ impl Fetcher<'_> {
                 Ok(Fetched { root, otherwise, faults: Vec::new(), _held: held })
             }
             (None, Some(name)) => Err(format!(
-                "`{shown}` is no marketplace, so there is no `{name}` in it; install the plugin as it is: \
-                 `gnoma plugin install {shown}`"
+                "`{shown}` is not a marketplace, so it has no `{name}`; install the plugin \
+                 itself: `gnoma plugin install {shown}`"
             )),
             // A plugin may bring along the marketplace that it is the only one of.
             (Some(_), None) if file_of(&root).is_some() => {

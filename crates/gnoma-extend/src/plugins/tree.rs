@@ -43,7 +43,7 @@ pub struct PluginTree {
 /// Why no file of a plugin may have it.
 pub(super) fn checked(path: &str) -> Result<PathBuf, String> {
     let why = if path.is_empty() || path.len() > MAX_PATH_BYTES {
-        "its length is none that a file may have"
+        "its length is not valid for a file"
     } else if Path::new(path).is_absolute() || path.starts_with('~') {
         "it is an absolute path"
     } else if path.contains('\\') || path.chars().any(char::is_control) {
@@ -75,7 +75,7 @@ impl Names {
             let known = self.0.entry(folded).or_insert_with(|| whole.to_owned());
             if known != whole {
                 return Err(format!(
-                    "`{whole}` and `{known}` are one name where cases are not told apart"
+                    "`{whole}` and `{known}` are the same name on file systems that ignore case"
                 ));
             }
         }
@@ -114,7 +114,7 @@ pub(super) fn listed(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
     let (mut files, mut folders) = (Vec::new(), vec![(String::new(), real.clone(), 0)]);
     while let Some((prefix, folder, depth)) = folders.pop() {
         if depth > MAX_DEPTH {
-            return Err(format!("`{prefix}` lies deeper than {MAX_DEPTH} folders"));
+            return Err(format!("`{prefix}` is nested more than {MAX_DEPTH} folders deep"));
         }
         let entries = fs::read_dir(&folder).map_err(|error| format!("`{prefix}`: {error}"))?;
         for entry in entries {

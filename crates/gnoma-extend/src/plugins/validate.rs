@@ -108,7 +108,7 @@ fn facts(document: &serde_json::Value, problems: &mut Vec<String>) {
         Some(_) => (),
     }
     if let Some(version) = text("version").filter(|version| !is_version(version)) {
-        problems.push(format!("its version `{version}` is none of the form 1.2.3"));
+        problems.push(format!("its version `{version}` does not have the form 1.2.3"));
     }
 }
 

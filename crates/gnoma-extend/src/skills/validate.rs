@@ -57,7 +57,7 @@ fn problems(folder: &Path) -> Result<Vec<String>, String> {
         .collect();
     if !unknown.is_empty() {
         let names = unknown.join(", ");
-        problems.push(format!("fields that the specification does not know: {names}"));
+        problems.push(format!("fields that are not in the specification: {names}"));
     }
     name(&fields, folder, &mut problems);
     match required(&fields, "description") {

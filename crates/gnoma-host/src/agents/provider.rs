@@ -130,7 +130,7 @@ impl Talk {
         match timeout(SILENCE, live.said()).await {
             Ok(Ok(said)) => self.heard(said),
             Ok(Err(why)) => Err(self.failure(&why)),
-            Err(_) => Err(self.failure("said nothing for an hour")),
+            Err(_) => Err(self.failure("sent nothing for an hour")),
         }
     }
 
@@ -168,8 +168,8 @@ impl Talk {
             }
         }
         if request.tool_choice == ToolChoice::None {
-            let why = "is another program's agent: it works in turns of its own, and writes no summaries, reviews \
-                       or last words for others";
+            let why = "is another program's agent: it runs its own turns, and cannot write \
+                       summaries or reviews for other models";
             return Err(self.failure(why));
         }
         let live = match stopped.or_else(|| self.waiting(messages)) {

@@ -236,7 +236,7 @@ async fn allowed(agent: Arc<AgentProgram>, id: CallId, cx: ToolCx) -> ToolOutcom
     agent.desk.wait(id, Some(live));
     match ended {
         Some(call) => outcome(&call),
-        None => ToolOutcome::done("approved; it goes on"),
+        None => ToolOutcome::done("approved; it continues"),
     }
 }
 

@@ -136,7 +136,7 @@ impl<'h> InstructionReader<'h> {
                 named.canonicalize().is_ok_and(|real| real.starts_with(root))
             });
             if !is_own {
-                let text = format!("`@{import}` is not imported: it lies outside of the project");
+                let text = format!("`@{import}` is not imported: it is outside the project");
                 self.found.warnings.push(text);
             }
             is_own

@@ -15,7 +15,7 @@ pub(super) struct LateResultStore {
 
 impl LateResultStore {
     fn session(&self) -> Result<SessionId, StoreError> {
-        let text = "the session is not stored, so nothing can be put beside it";
+        let text = "the session is not saved, so nothing can be saved with it";
         let missing = || StoreError::new(StoreErrorKind::NotFound, text);
         self.begun.get().cloned().ok_or_else(missing)
     }

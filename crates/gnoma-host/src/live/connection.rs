@@ -150,7 +150,7 @@ impl Connection {
             Known::Other => {
                 let cause = format!("the id {} was used for another request", id.0);
                 let error = RequestError::new(RequestErrorKind::Invalid, cause);
-                let result = Err(error.with_remedy("Give each request an id of its own."));
+                let result = Err(error.with_remedy("Give each request its own id."));
                 tell(messages, ServerMessage::Reply { id, result }).await
             }
             Known::Pending(told) => {

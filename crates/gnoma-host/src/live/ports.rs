@@ -26,7 +26,7 @@ pub trait Opener: Send + Sync + 'static {
         let id = match spec.start {
             Start::Stored { id, .. } => Ok(SessionId::new(id)),
             Start::New | Start::Newest { .. } => {
-                Err(RequestError::new(RequestErrorKind::NotFound, "no session goes on"))
+                Err(RequestError::new(RequestErrorKind::NotFound, "no session continues"))
             }
         };
         Box::pin(std::future::ready(id))

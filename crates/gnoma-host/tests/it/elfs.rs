@@ -171,7 +171,7 @@ async fn an_elf_in_the_background_outlives_the_turn_and_its_end_is_told_with_the
     let result = family.turn(&elf("wait", &[])).await;
     assert!(result.contains("said nap"), "{result}");
     let again = family.turn(&elf("wait", &["elf-1"])).await;
-    assert_eq!(again, "the result of elf `elf-1` was given already");
+    assert_eq!(again, "the result of elf `elf-1` was already delivered");
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,7 +214,7 @@ async fn a_working_parent_is_told_at_the_next_boundary_and_waits_are_not_told_tw
     let told = family.turn(r#"elf {"action":"wait","max_seconds":5}"#).await;
     assert!(told.starts_with("still at work: elf-2\n") && told.contains("said nap"), "{told}");
     let gone = family.turn(&elf("send", &["elf-1"])).await;
-    assert_eq!(gone, "the result of elf `elf-1` was given already");
+    assert_eq!(gone, "the result of elf `elf-1` was already delivered");
     let told = family.turn(&elf("cancel", &["elf-2"])).await;
     assert!(told.contains("elf `elf-2`: cancelled (as asked)"), "{told}");
     let texts: Vec<_> = family.messages().await.iter().map(|one| words(one)).collect();
@@ -246,10 +246,10 @@ async fn of_results_that_nobody_reads_a_sentence_stays() {
     }
     let status = family.turn(&elf("status", &[])).await;
     assert_eq!(status.lines().count(), 70, "{status}");
-    let left = "; its result began: said hello; unread, and this is all that is left of it";
+    let left = "; its result began: said hello; unread, and only this line was saved";
     assert!(status.contains("- `elf-1`: completed · ") && status.contains(left), "{status}");
     let told = family.turn(&elf("wait", &["elf-1"])).await;
-    assert!(told.contains("waited behind 64 others") && told.ends_with("said hello"), "{told}");
+    assert!(told.contains("was older than 64 unread") && told.ends_with("said hello"), "{told}");
     let told = family.turn(&elf("wait", &["elf-70"])).await;
     assert!(told.starts_with("elf `elf-70`: completed"), "{told}");
 }
@@ -259,7 +259,7 @@ async fn an_elf_is_spoken_to_while_it_works() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     family.turn(&tasks(&["nap"], true)).await;
     let told = family.turn(&elf("send", &["elf-1"])).await;
-    assert_eq!(told, "sent to elf `elf-1`, which reads it if it calls its model once more");
+    assert_eq!(told, "sent to elf `elf-1`, which reads it if it calls its model again");
     let told = family.turn(&elf("wait", &[])).await;
     assert!(told.contains("\nsaid be quick\n"), "{told}");
 }

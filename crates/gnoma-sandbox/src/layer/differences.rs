@@ -31,7 +31,7 @@ impl fmt::Display for Difference {
                 )
             }
             Self::ForeignOwner => {
-                f.write_str("it changes a file whose owner or group a trial run does not know")
+                f.write_str("it changes a file whose owner or group is unknown in a trial run")
             }
             Self::FolderRename => {
                 f.write_str("it renames a folder, which a trial run cannot do in one step")
@@ -40,7 +40,7 @@ impl fmt::Display for Difference {
                 write!(f, "another file system is mounted at `{}`", path.display())
             }
             Self::Special(path) => {
-                write!(f, "`{}` is a device or a socket, which is not kept", path.display())
+                write!(f, "`{}` is a device or a socket and cannot be saved", path.display())
             }
             Self::Closed(path) => {
                 write!(f, "`{}` is a folder that cannot be looked into any more", path.display())

@@ -36,7 +36,7 @@ impl fmt::Display for LayerError {
         match self {
             Self::Io { step, error } => write!(f, "could not {step}: {error}"),
             Self::TooMany { limit } => write!(f, "more than {limit} files changed"),
-            Self::TooDeep(path) => write!(f, "`{}` lies too deep", path.display()),
+            Self::TooDeep(path) => write!(f, "`{}` is nested too deeply", path.display()),
         }
     }
 }
@@ -76,11 +76,11 @@ impl fmt::Display for KeepError {
             Self::Conflict(paths) => {
                 write!(
                     f,
-                    "changed by another program in the meantime: {}; nothing was kept",
+                    "changed by another program in the meantime: {}; nothing was saved",
                     list(paths)
                 )
             }
-            Self::Failed(error) => write!(f, "{error}; nothing was kept"),
+            Self::Failed(error) => write!(f, "{error}; nothing was saved"),
             Self::Torn { error, paths } => {
                 write!(f, "{error}; these could not be restored: {}", list(paths))
             }

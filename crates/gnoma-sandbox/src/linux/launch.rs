@@ -210,7 +210,7 @@ impl Launch {
             .step(|| "enter the session's namespaces".to_owned())?;
         if self.policy.alone {
             raw::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWIPC)
-                .step(|| "make a network of its own".to_owned())?;
+                .step(|| "create a network namespace".to_owned())?;
             session::raise_loopback()?;
         }
         raw::unshare(UnshareFlags::NEWPID).step(|| "make a namespace of processes".to_owned())

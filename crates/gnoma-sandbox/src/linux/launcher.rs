@@ -35,7 +35,7 @@ pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         Some(request) if request == OPEN_VIEW => {
             view::hand_out(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
         }
-        _ => refuse(&Fault::new("run a command", "this was not asked for in a known way")).into(),
+        _ => refuse(&Fault::new("run a command", "the request is unknown")).into(),
     }
 }
 

@@ -54,7 +54,7 @@ impl Paths {
         });
         let writable = outermost(all(&policy.writable));
         if writable.iter().any(|path| path == Path::new("/")) {
-            return Err(Fault::new("make `/` writable", "that would leave no wall standing"));
+            return Err(Fault::new("make `/` writable", "that would leave nothing protected"));
         }
         let below = |path: &PathBuf| below(&writable, path, real);
         let protected = policy.protected.iter().filter_map(below).collect();

@@ -129,7 +129,7 @@ impl Protection {
             self.holds.entry(here.clone()).or_insert(PathMount::Pinned);
             parent = openat(&parent, name, folder | OFlags::NOFOLLOW, Mode::empty())?;
         }
-        Err(io::Error::other("it lies too deep"))
+        Err(io::Error::other("it is nested too deeply"))
     }
 
     /// Makes a stand-in. Where we may not make it, neither may the command, unless it can give itself

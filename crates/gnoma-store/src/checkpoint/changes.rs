@@ -152,7 +152,7 @@ impl Workspace {
                 }
             }
             _ if has(&Side::NotKept) => {
-                text.push_str(&format!("{old} and {new} differ; not all of it was kept\n"));
+                text.push_str(&format!("{old} and {new} differ; not all of it was saved\n"));
             }
             _ => text.push_str(&format!("Binary or large files {old} and {new} differ\n")),
         }

@@ -52,7 +52,7 @@ pub enum Error {
     #[error("stopped before the checkpoint was complete")]
     Cancelled,
     /// Another process is tidying up or restoring.
-    #[error("another gnoma is working on these checkpoints; try again in a moment")]
+    #[error("another gnoma is using these checkpoints; retry in a moment")]
     Busy,
 }
 
@@ -121,10 +121,10 @@ impl From<Error> for StoreError {
         let kind = error.store_kind();
         let sentence = match &kind {
             StoreErrorKind::Full => format!(
-                "the disk is full, so the files as they are cannot be kept; free some space ({error})"
+                "the disk is full, so the current files cannot be saved; free some space ({error})"
             ),
             StoreErrorKind::ReadOnly => format!(
-                "checkpoints cannot be kept or brought back here; check the permissions ({error})"
+                "checkpoints cannot be saved or restored here; check the permissions ({error})"
             ),
             StoreErrorKind::TooNew => format!("{error}; update this one to use it"),
             _ => error.to_string(),
@@ -151,7 +151,7 @@ mod tests {
             (io(io::ErrorKind::PermissionDenied), StoreErrorKind::ReadOnly, "permissions"),
             (io(io::ErrorKind::NotFound), StoreErrorKind::Io, "cannot write `/vault/packs`"),
             (Error::Newer("/vault".into()).into(), StoreErrorKind::TooNew, "update"),
-            (Error::Busy.into(), StoreErrorKind::Busy, "try again"),
+            (Error::Busy.into(), StoreErrorKind::Busy, "retry"),
             (Error::NothingBefore(0).into(), StoreErrorKind::NotFound, "no checkpoint before"),
             (Error::NothingAfter(2).into(), StoreErrorKind::NotFound, "2 checkpoints"),
         ];

@@ -73,7 +73,7 @@ fn user(builder: &mut Builder, line: &Value) -> Result<()> {
             Some("text") => said.extend(wire::words(text(block, "text"))),
             Some("image") => match picture(block) {
                 Some(image) => said.push(Content::Image(image)),
-                None => builder.skip("pictures kept elsewhere"),
+                None => builder.skip("pictures saved elsewhere"),
             },
             Some("tool_result") => builder.result(result(block)),
             other => builder.skip(other.unwrap_or("blocks without a type")),

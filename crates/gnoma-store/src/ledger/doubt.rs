@@ -27,9 +27,9 @@ const NOTE: &str = "doubt";
 const TURN: &str = "turn:";
 
 /// What is to be said and done.
-pub(super) const WORDS: &str = "not all spending could be recovered, so calls under a cap on money are refused; \
-     check `gnoma router pools`, then accept what it counts with `gnoma router pools --accept-loss`, or \
-     remove the caps for now";
+pub(super) const WORDS: &str = "not all spending could be recovered, so model calls under a \
+     spending cap are denied; check `gnoma router pools`, then accept its totals with `gnoma \
+     router pools --accept-loss`, or remove the caps for now";
 
 /// Whether a row of the notes is this one.
 pub(super) fn is_note(row: &FoundRow) -> bool {

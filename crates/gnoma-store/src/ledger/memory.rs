@@ -48,8 +48,8 @@ impl Memory {
         Err(StoreError::new(
             StoreErrorKind::Io,
             format!(
-                "the ledger of what is spent has {MOST_HELD} model calls of this gnoma in flight; \
-                 wait until some have ended"
+                "{MOST_HELD} model calls of this gnoma are running, the most that the spending \
+                 ledger can count; wait until some have ended"
             ),
         ))
     }

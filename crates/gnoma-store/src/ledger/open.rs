@@ -144,8 +144,8 @@ fn put_aside(path: &Path, newer: Option<i64>, user: &User) -> Result<PathBuf> {
     user.alone(|| files::set_aside(path, why)).map_err(|error| match error.kind {
         StoreErrorKind::Busy => StoreError::new(
             StoreErrorKind::Busy,
-            "the ledger of what is spent cannot be read by this gnoma, and another gnoma has it \
-             open; close the other gnoma and start again, so that it can be set aside",
+            "the spending ledger is damaged, and another gnoma has it open; close the other gnoma \
+             and restart this one, so that it can set the file aside",
         ),
         _ => reworded(error, "it could not be set aside"),
     })

@@ -35,11 +35,10 @@ pub(super) fn failure(kind: StoreErrorKind, cause: &str) -> StoreError {
             format!("{SUBJECT} cannot be written; check the folder's permissions ({cause})")
         }
         StoreErrorKind::Damaged => format!(
-            "{SUBJECT} is damaged ({cause}); at the next start it is set aside and what it still \
-             holds is recovered"
+            "{SUBJECT} is damaged ({cause}); the next start sets it aside and recovers what it can"
         ),
         StoreErrorKind::Busy => {
-            format!("{SUBJECT} is busy with other gnoma processes; try again")
+            format!("{SUBJECT} is busy with other gnoma processes; retry in a moment")
         }
         StoreErrorKind::Held { .. }
         | StoreErrorKind::NotFound

@@ -291,7 +291,7 @@ fn what_was_never_kept_and_is_gone_is_said() {
             lost("target", ChangeKind::Removed),
         ]
     );
-    assert!(workspace.diff(&changes[0]).unwrap().contains("not all of it was kept"));
+    assert!(workspace.diff(&changes[0]).unwrap().contains("not all of it was saved"));
     let restored = workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
     let mut left: Vec<_> = restored.left.iter().map(|left| left.path.to_str().unwrap()).collect();
     left.sort_unstable();

@@ -33,7 +33,7 @@ pub(super) struct TooManyJobs;
 
 impl fmt::Display for TooManyJobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{MAX_JOBS} jobs are running, which is the most; kill one first")
+        write!(f, "{MAX_JOBS} jobs are running, the maximum; kill one first")
     }
 }
 

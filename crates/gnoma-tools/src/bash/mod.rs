@@ -207,7 +207,7 @@ impl ShellTools {
     /// Finds an owner for what a command left in the background; says who it is.
     fn leave_running(&self, command: &str, process: Process) -> String {
         match self.jobs.adopt(command, process) {
-            Ok(id) => format!("[what it left in the background goes on as job {id}]"),
+            Ok(id) => format!("[what it left in the background continues as job {id}]"),
             Err(full) => format!("[what it left in the background was killed: {full}]"),
         }
     }

@@ -193,7 +193,7 @@ impl Shell {
     ) -> Result<Process, String> {
         let Built::Walls(walls) = self.built() else {
             return Err(
-                "the command was not run: it was to be tried, and there are no walls".into()
+                "the command was not run: it needs a trial run, and there is no sandbox".into()
             );
         };
         policy.writable.retain(|path| overlays.iter().any(|over| path.starts_with(&over.at)));
@@ -438,7 +438,7 @@ fn installed(shell: &Path) -> &Path {
 fn refusal(error: &io::Error, cwd: &Path) -> String {
     let folder = cwd.display();
     if !cwd.is_dir() {
-        return format!("the folder `{folder}` is gone, so nothing was run; make it again first");
+        return format!("the folder `{folder}` is gone, so nothing was run; create it again first");
     }
     match error.kind() {
         ErrorKind::ArgumentListTooLong => {

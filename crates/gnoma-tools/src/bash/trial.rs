@@ -76,10 +76,10 @@ impl ShellTools {
         let (layer, ReadChanges { changes, updates, built }) = match read.await {
             Ok((layer, Ok(read))) => (layer, read),
             Ok((_, Err(why))) => {
-                return ToolOutcome::failed(format!("what it changed was dropped: {why}"));
+                return ToolOutcome::failed(format!("its changes were discarded: {why}"));
             }
             Err(_) => {
-                return ToolOutcome::failed("what it changed could not be read, and is dropped");
+                return ToolOutcome::failed("its changes could not be read, and were discarded");
             }
         };
         let met = known_difference(&text, ending.code());
@@ -238,7 +238,7 @@ impl Settling {
             },
             Fate::Dropped => {
                 let what =
-                    "not kept: later commands see them, the file tools and the workspace do not";
+                    "not saved: later commands see them, the file tools and the workspace do not";
                 let note = trial_facts::sentence(what, &self.changes, &cx.roots);
                 self.over(LayerFate::Lasts, Some(note), &cx)
             }
@@ -279,7 +279,7 @@ impl Settling {
             PermissionAnswer::Part { names } => {
                 let wanted = chosen::part(&self.changes, &names, &cx.roots);
                 if wanted.is_empty() {
-                    let why = "none of the files that were named is among them";
+                    let why = "none of the named files is among them";
                     return self.discarded(why, cx);
                 }
                 self.keep(cx, Some(wanted)).await
@@ -315,9 +315,9 @@ impl Settling {
             let kept = layer.keep(&all, &|change| !left.contains(change.path()));
             (layer, kept.map_err(|error| error.to_string()))
         });
-        let (layer, kept) = kept.await.map_err(|_| "what it built could not be kept")?;
+        let (layer, kept) = kept.await.map_err(|_| "what it built could not be saved")?;
         if let Err(why) = kept {
-            add_line(&mut output.text, &format!("[what it built could not be kept: {why}]"));
+            add_line(&mut output.text, &format!("[what it built could not be saved: {why}]"));
         }
         let updates = Changes::default();
         Ok(Self { trials, layer, changes, updates, command, output, trial })
@@ -341,11 +341,11 @@ impl Settling {
             (layer, changes, rest, kept)
         });
         let Ok((layer, changes, rest, kept)) = kept.await else {
-            return ToolOutcome::failed("what it changed could not be kept");
+            return ToolOutcome::failed("its changes could not be saved");
         };
         let what = match &kept {
             Ok(()) => "kept".to_owned(),
-            Err(why) => format!("discarded, for they could not be kept: {why}"),
+            Err(why) => format!("discarded, because they could not be saved: {why}"),
         };
         let mut note = trial_facts::sentence(&what, &changes, &cx.roots);
         if kept.is_ok() && !rest.is_empty() {

@@ -173,7 +173,7 @@ impl ElfManager {
             }
         };
         let gone = state.sentences.iter().map(|(name, sentence)| {
-            format!("- `{name}`: {sentence}; unread, and this is all that is left of it\n")
+            format!("- `{name}`: {sentence}; unread, and only this line was saved\n")
         });
         let lines: String = state.elfs.iter().map(line).chain(gone).collect();
         if lines.is_empty() { "no elfs run in the background\n".to_owned() } else { lines }
@@ -251,12 +251,12 @@ impl ElfManager {
 
 fn unknown(state: &Elfs, name: &str) -> String {
     if state.read.iter().any(|read| read == name) {
-        return format!("the result of elf `{name}` was given already");
+        return format!("the result of elf `{name}` was already delivered");
     }
     if let Some((_, sentence)) = state.sentences.iter().find(|(gone, _)| gone == name) {
         return format!(
-            "the result of elf `{name}` waited behind {MAX_UNREAD} others, and this is all that is left \
-             of it: {sentence}"
+            "the result of elf `{name}` was older than {MAX_UNREAD} unread others; only this line \
+             was saved: {sentence}"
         );
     }
     let known: Vec<_> = state.elfs.iter().map(|elf| elf.name.as_str()).collect();

@@ -287,7 +287,7 @@ async fn speak(
             };
             elfs.send(name, &text)?;
             Ok(ToolOutcome::done(format!(
-                "sent to elf `{name}`, which reads it if it calls its model once more"
+                "sent to elf `{name}`, which reads it if it calls its model again"
             )))
         }
         ElfAction::Cancel => {

@@ -80,7 +80,7 @@ impl ElfReport {
     /// How one that did not finish goes on.
     fn resume(&self) -> Option<String> {
         let can_go_on = self.last.is_saved && !self.is_completed();
-        can_go_on.then(|| format!("to have it go on: `resume`: \"{}\"", self.last.session))
+        can_go_on.then(|| format!("to continue it: `resume`: \"{}\"", self.last.session))
     }
 
     fn files(&self) -> Option<String> {

@@ -118,7 +118,7 @@ fn compile(pattern: &str) -> Result<RegexMatcher, Refusal> {
         .build(pattern)
         .map_err(|error| {
             Refusal::Failed(format!(
-                "`{pattern}` is no valid regular expression: {error}\nput `\\` before a character that is meant literally"
+                "`{pattern}` is not a valid regular expression: {error}\nput `\\` before a character that is meant literally"
             ))
         })
 }

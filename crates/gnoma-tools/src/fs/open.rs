@@ -151,9 +151,7 @@ fn step(folder: impl AsFd, name: &OsStr, flags: OFlags) -> rustix::io::Result<Ow
 
 fn explained(error: Errno) -> io::Error {
     match error {
-        Errno::LOOP => {
-            io::Error::other("a link stands there now that was not there when it was looked at")
-        }
+        Errno::LOOP => io::Error::other("a link was put there after it was checked"),
         error => error.into(),
     }
 }
@@ -190,6 +188,6 @@ mod tests {
             assert!(opens("real/file") && opens("real"));
             assert!(!opens("folder/file") && !opens("file") && !opens("folder"));
         }
-        assert!(file(&root.join("file")).unwrap_err().to_string().contains("a link stands there"));
+        assert!(file(&root.join("file")).unwrap_err().to_string().contains("a link was put there"));
     }
 }

@@ -61,7 +61,7 @@ async fn the_end_of_the_shell_is_the_end_and_its_child_becomes_a_job() {
     let start = Instant::now();
     let done = bench.command("sleep 60 & echo $! > child; echo hi").await;
     assert!(start.elapsed() < Duration::from_secs(2));
-    assert_eq!(text(&done), "hi\n[what it left in the background goes on as job 1]");
+    assert_eq!(text(&done), "hi\n[what it left in the background continues as job 1]");
     assert!(is_done(&done));
     let child = bench.pid("child").await;
     assert!(is_alive(child));

@@ -139,8 +139,8 @@ const UNHEARD: [(&str, &str); 17] = [
 ];
 /// The same, without a value.
 const UNHEARD_SWITCHES: [(&str, &str); 6] = [
-    ("--include-hook-events", "what hooks do is not told"),
-    ("--session-mirror", "sessions are kept in gnoma's own store"),
+    ("--include-hook-events", "hook events are not reported"),
+    ("--session-mirror", "sessions are saved in gnoma's own store"),
     ("--managed-settings-in-initialize", "gnoma's own settings hold"),
     ("--debug", "set GNOMA_LOG instead"),
     ("--chrome", "there is no browser"),

@@ -121,7 +121,7 @@ fn model(flags: &Flags, vendor: Option<&str>) -> Option<String> {
     let model = names::model(wanted, vendor);
     if model.is_none() {
         report::say(format_args!(
-            "gnoma: the model `{wanted}` is none of this provider's; gnoma chooses the model"
+            "gnoma: `{wanted}` is not a model of this provider; gnoma chooses the model"
         ));
     }
     model.map(str::to_owned)

@@ -240,7 +240,7 @@ impl Permission {
             "decision_reason": reason, "permission_suggestions": suggestions(name, input)});
         let answer = timeout(MAX_WAIT, self.0.control.ask(request)).await;
         let answer = answer.unwrap_or_else(|_| Err("it took too long".to_owned()));
-        let answer = answer.map_err(|why| format!("approval could not be asked for: {why}"))?;
+        let answer = answer.map_err(|why| format!("could not ask for approval: {why}"))?;
         self.take_updates(&answer, true);
         match answer.get("behavior").and_then(Value::as_str) {
             Some("allow") => Ok(answer),

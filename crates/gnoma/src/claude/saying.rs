@@ -48,7 +48,7 @@ impl Drive {
             "user" => self.said(&message),
             "control_cancel_request" | "keep_alive" => Ok(()),
             other => {
-                report::say(format_args!("gnoma: a message of the type `{other}` is not known"));
+                report::say(format_args!("gnoma: unknown message type `{other}`"));
                 Ok(())
             }
         }

@@ -158,7 +158,7 @@ fn key(
 fn entered(key: &str) -> Result<KeySource> {
     let key = key.trim();
     if key.is_empty() || key.contains(char::is_whitespace) {
-        return Err(HostError::usage("that is not a key: it is empty or has blanks in it").into());
+        return Err(HostError::usage("that is not a key: it is empty or contains spaces").into());
     }
     Ok(KeySource::Entered(Secret::new(key.to_owned())))
 }

@@ -78,7 +78,7 @@ fn sandbox(mode: Sandbox, text: &mut String) -> bool {
             false
         }
         (_, Strength::None) => {
-            text.push_str("  commands run without walls; permissions still hold\n");
+            text.push_str("  commands run without a sandbox; permissions still apply\n");
             false
         }
         (_, Strength::Partial | Strength::Full) => true,

@@ -22,7 +22,7 @@ pub(super) fn run(
     let project = project(args, around)?;
     let plan = import::plan(&project, from.into())?;
     if plan.is_empty() {
-        return print("nothing of it is found in your home\n");
+        return print("nothing found in your home folder\n");
     }
     let firewall = &project.firewall;
     let mut text = String::new();

@@ -188,7 +188,7 @@ async fn listen(place: &Place, patience: Duration) -> Result<gnoma_serve::place:
                 let remedy = Some(if patience.is_zero() {
                     "`gnoma serve --replace` replaces it".to_owned()
                 } else {
-                    format!("it does not end; `kill -9 {pid}` ends it, and what was stored is kept")
+                    format!("it does not stop; `kill -9 {pid}` ends it, and saved sessions stay")
                 });
                 let cause = PlaceError::Taken { pid }.to_string();
                 return Err(HostError { remedy, ..HostError::usage(cause) }.into());

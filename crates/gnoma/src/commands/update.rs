@@ -26,7 +26,7 @@ enum Form {
 }
 
 pub(crate) fn run(around: &ProcessEnvironment) -> Result<Exit> {
-    let program = std::env::current_exe().context("cannot tell where this program lies")?;
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
     let package = std::fs::read_to_string(DEBIAN_LIST).unwrap_or_default();
     let form = form(&program, around.var("CARGO_HOME"), &package);
     print(&text(form, &program))

@@ -104,7 +104,7 @@ impl Text {
     /// What a failed turn leaves, and how it goes on.
     fn remains(&self, kept_partial: bool, is_transient: bool) {
         if kept_partial && !self.is_shaped {
-            report::say("The partial answer is shown above and kept.");
+            report::say("The partial answer is above and stays in the session.");
         }
         if self.is_kept && (kept_partial || is_transient) {
             report::say("To continue: gnoma --continue \"go on\"");
@@ -372,7 +372,7 @@ fn line(event: &Event) -> Option<String> {
         }
         Event::Waiting { arm, waited_ms, limit_ms } => {
             let (waited, limit) = (waited_ms / 1000, limit_ms / 1000);
-            format!("{arm}: no answer for {waited} s; gives up after {limit} s")
+            format!("{arm}: no answer for {waited} s; times out after {limit} s")
         }
         Event::Notice { level, text } => {
             let kind = match level {

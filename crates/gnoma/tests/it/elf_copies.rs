@@ -152,7 +152,7 @@ async fn the_changes_of_one_elf_can_be_taken_back_alone() {
     let both = "ONE\ntwo\nthree\nfour\nFIVE\n";
     assert_eq!(world.read("a.txt"), both);
     let run = world.run(&["rewind", "--elf", "one"]).await;
-    let in_the_way = run.err.contains("were changed again") && run.err.contains("a.txt");
+    let in_the_way = run.err.contains("changed again since") && run.err.contains("a.txt");
     assert!(run.code == Some(2) && in_the_way, "{run:?}");
     assert!(!run.err.contains("first"), "{run:?}");
     is_done(&world.run(&["rewind", "--elf", "two"]).await);

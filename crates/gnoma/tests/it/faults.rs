@@ -32,7 +32,7 @@ async fn the_part_that_arrived_is_kept_and_said() {
     let run = world.run(&["hi"]).await;
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.out.starts_with("half an "), "{run:?}");
-    assert!(run.err.contains("is shown above and kept"), "{}", run.err);
+    assert!(run.err.contains("stays in the session"), "{}", run.err);
     assert!(run.err.contains("gnoma --continue"), "{}", run.err);
 }
 

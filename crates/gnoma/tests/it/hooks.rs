@@ -402,7 +402,7 @@ async fn own_hooks_ask_models_too_and_what_cannot_be_is_said() {
     world.configure(&hooks.concat());
     let run = go(&world, "go").await;
     assert!(!exists(world.project.path(), "a.txt"), "{run:?}");
-    for part in ["when the session has ended", "no http address"] {
+    for part in ["when the session has ended", "not an http address"] {
         assert!(run.err.contains(part), "{part}: {run:?}");
     }
 }

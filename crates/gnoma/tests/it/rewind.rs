@@ -273,7 +273,7 @@ async fn what_was_never_kept_is_said_when_it_is_gone() {
         assert!(changes.out.contains(&format!("D {name}  (no checkpoint")), "{changes:?}");
     }
     let dry = world.run(&["rewind", "--dry-run"]).await;
-    assert!(dry.out.contains("leave   big.bin  (it was not kept)"), "{dry:?}");
+    assert!(dry.out.contains("leave   big.bin  (it was not saved)"), "{dry:?}");
     let run = world.run(&["rewind"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     for name in ["big.bin", "target"] {

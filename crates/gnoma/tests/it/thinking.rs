@@ -88,10 +88,10 @@ async fn every_vendor_is_told_in_its_own_form() {
 async fn what_a_model_cannot_do_is_said() {
     let plain = "[[arms]]\nid = \"alpha/qwen3:8b\"\nthinking = false\n";
     let (body, run) = asked(Wire::Ollama, "ollama", "qwen3:8b", "4000", plain).await;
-    assert!(run.code == Some(0) && run.err.contains("does not think"), "{run:?}");
+    assert!(run.code == Some(0) && run.err.contains("does not support thinking"), "{run:?}");
     assert_eq!(body.get("think"), None);
     let (body, run) = asked(Wire::Ollama, "ollama", "gpt-oss:20b", "off", "").await;
-    assert!(run.err.contains("cannot be told not to think"), "{run:?}");
+    assert!(run.err.contains("cannot turn thinking off"), "{run:?}");
     assert_eq!(body["think"], "low");
     let world = World::new([]);
     let run = world.run(&["--thinking", "much", "hi"]).await;

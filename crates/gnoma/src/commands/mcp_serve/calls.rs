@@ -46,7 +46,7 @@ impl RunningCalls {
                 Some(wire::reused(&call.id))
             }
             Incoming::Call(call) if self.all.len() >= MAX_CALLS => {
-                let text = format!("{MAX_CALLS} calls run already; call again later");
+                let text = format!("{MAX_CALLS} calls are already running; retry later");
                 let refused = wire::outcome(&text, true, None);
                 Some(wire::success(&call.id, refused, call.is_stateless))
             }

@@ -185,7 +185,7 @@ pub(super) fn too_long(max_bytes: usize) -> Value {
 
 /// The answer to a call under the id of one that runs. It has no id: under that one the other call is answered.
 pub(super) fn reused(id: &Value) -> Value {
-    let text = format!("a call with the id {id} runs already; each request needs an id of its own");
+    let text = format!("a call with the id {id} is already running; each request needs its own id");
     failure(&Value::Null, INVALID_REQUEST, &text)
 }
 

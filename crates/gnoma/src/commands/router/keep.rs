@@ -48,7 +48,7 @@ pub(super) async fn reset(
     }
     let forgotten = routing::ledger(project).forget_arms().await;
     forgotten.map_err(|error| anyhow::anyhow!(error.sentence))?;
-    let text = "deleted what was learnt about models: scores, speeds, rests and limits reported by providers; spending is kept\n";
+    let text = "deleted what was learnt about models: scores, speeds, rests and limits reported by providers; spending stays\n";
     done(json, text)
 }
 

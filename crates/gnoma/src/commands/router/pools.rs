@@ -17,8 +17,9 @@ use crate::{
 
 const NONE: &str =
     "no limits are set or known; set some with `[router.caps]` and `[rate_limits.NAME]`\n";
-const MONEY_MISSING: &str = "\nnot all spending could be recovered from a damaged ledger, so calls under a cap on money \
-     are refused; to accept what is counted above: gnoma router pools --accept-loss\n";
+const MONEY_MISSING: &str = "\nnot all spending could be recovered from a damaged ledger, so \
+     model calls under a spending cap are denied; to accept the totals above: gnoma router pools \
+     --accept-loss\n";
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: i64 = 60_000;
 

@@ -39,7 +39,7 @@ pub(super) async fn run(
     for facts in doomed {
         let deleted = past.store.delete(facts.id.clone()).await;
         deleted.with_context(|| format!("cannot delete `{}`", facts.id))?;
-        told.push_str(&format!("{} is forgotten\n", facts.id));
+        told.push_str(&format!("deleted {}\n", facts.id));
     }
     show(&told)
 }

@@ -72,8 +72,7 @@ impl Translator {
             Event::ArmChanged { from, to, why, retracted } => {
                 self.next_message(out);
                 self.models = vec![to.clone()];
-                let again =
-                    if *retracted { " Its partial answer is discarded." } else { "" };
+                let again = if *retracted { " Its partial answer is discarded." } else { "" };
                 self.tell(&format!("{from} failed: {why}. Continuing with {to}.{again}"), out);
             }
             Event::Retrying { error, wait_ms, retracted, .. } => {

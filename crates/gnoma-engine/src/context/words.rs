@@ -180,12 +180,15 @@ fn novelties(units: &[Unit<'_>]) -> Vec<usize> {
 }
 
 fn units_of(message: usize, text: &str) -> Vec<Unit<'_>> {
+    let is_whole = tokens::estimate(text) <= WHOLE_TOKENS;
+    // A piece of a message stands beside a mark for what is left out.
+    let around = if is_whole { 2 } else { 4 + tokens::estimate(GAP) };
     let unit = |place: Range<usize>| {
         let text = text.get(place.clone()).unwrap_or_default();
-        let tokens = tokens::estimate(text) + 2;
+        let tokens = tokens::estimate(text) + around;
         Unit { message, place, text, tokens, is_rule: is_rule(text) }
     };
-    if tokens::estimate(text) <= WHOLE_TOKENS {
+    if is_whole {
         return vec![unit(0..text.len())];
     }
     let mut units = Vec::new();

@@ -36,7 +36,8 @@ impl ResultParts {
         let is_plain =
             |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
         if !IMAGES.contains(&mime) || !base64.bytes().all(is_plain) {
-            return self.text("[something that is not a PNG, JPEG, GIF or WebP image was left out]");
+            return self
+                .text("[something that is not a PNG, JPEG, GIF or WebP image was left out]");
         }
         if base64.len() > MAX_IMAGE_BYTES || self.images >= MAX_IMAGES {
             return self.text("[an image is left out: it is too large, or there are too many]");

@@ -124,8 +124,7 @@ impl<'a> EffectHandler<'a> {
         };
         Box::new(move || {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            let failed =
-                |why: &str| Input::Failed(format!("{} stays text: {why}", path.display()));
+            let failed = |why: &str| Input::Failed(format!("{} stays text: {why}", path.display()));
             match programs::read_at_most(&path, MAX_IMAGE_BYTES) {
                 Err(error) => failed(&error.to_string()),
                 Ok(bytes) => match image(&bytes) {

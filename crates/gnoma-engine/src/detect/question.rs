@@ -119,7 +119,7 @@ impl Sentence {
     }
 
     fn wants(&self) -> bool {
-        let orders = |word: &str| ORDERS.iter().any(|order| word == *order);
+        let orders = |word: &str| ORDERS.contains(&word);
         let mut words = self.words.iter().map(String::as_str);
         !self.reports() && !self.asks() && words.any(orders)
     }

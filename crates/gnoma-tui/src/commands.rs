@@ -156,6 +156,9 @@ pub(crate) fn switch_note(request: &Request, has_past: bool) -> &'static str {
         Request::Switch(Switch::Incognito(false)) => {
             "Started a new conversation, which is saved. The previous one was not"
         }
+        Request::Switch(Switch::New) if has_past => {
+            "New conversation. `/resume` lists the earlier ones that were saved"
+        }
         _ => "",
     }
 }

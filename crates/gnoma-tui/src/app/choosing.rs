@@ -364,9 +364,7 @@ impl State {
             Some(Action::Refuse | Action::Stop | Action::Interrupt) => (),
             _ => {
                 self.layer = Some(Layer::Confirm { question, choice });
-                if self.accessible {
-                    self.hint("Type y or n");
-                }
+                self.hint("Type y or n");
             }
         }
     }

@@ -22,6 +22,8 @@ use crate::{
 const LIVE_LINES: usize = 3;
 /// Lines of what a command printed, or of why a call failed: from the beginning and from the end.
 const MAX_EXCERPT_LINES: usize = 5;
+/// Columns from which on the key that unfolds is named.
+const MIN_KEY_WIDTH: usize = 40;
 /// Lines of a diff that are shown.
 const MAX_DIFF_LINES: usize = 40;
 /// Bytes of output that are kept for unfolding; of more the beginning.
@@ -311,7 +313,11 @@ impl Ended {
         }
         let head = MAX_EXCERPT_LINES / 2;
         let mut lines: Vec<_> = said.iter().take(head).map(row).collect();
-        lines.push(layout::more(left_out, width));
+        let mut more = layout::more(left_out, width);
+        if width >= MIN_KEY_WIDTH {
+            more.spans.push(Span::new(" (Ctrl+O)", Style::of(Ink::Dim)));
+        }
+        lines.push(more);
         lines.extend(said.iter().skip(head + left_out).map(row));
         lines
     }

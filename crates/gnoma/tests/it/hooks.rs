@@ -328,7 +328,7 @@ async fn the_model_of_small_things_is_asked_unless_a_hook_names_one_that_is_ther
         let models: Vec<_> =
             world.server.requests().iter().map(|it| it.json()["model"].clone()).collect();
         assert_eq!(models.iter().any(|it| it == "tiny"), wanted.is_some(), "{models:?} {run:?}");
-        assert_eq!(run.err.contains("`nobody` cannot be asked"), wanted.is_none(), "{run:?}");
+        assert_eq!(run.err.contains("`nobody` is unavailable"), wanted.is_none(), "{run:?}");
     }
 }
 

@@ -254,6 +254,8 @@ fn a_long_conversation_is_not_dropped_without_a_question() {
     }
     scene.send("/clear");
     assert!(scene.live().contains("Start a new conversation? This one has 6 turns (y/n)"));
+    scene.keys("x");
+    assert!(scene.live().contains("Type y or n") && scene.live().contains("6 turns (y/n)"));
     scene.keys("n").send("/clear").effects.clear();
     scene.keys("y");
     assert_eq!(scene.next(), Some(Request::Switch(Switch::New)));

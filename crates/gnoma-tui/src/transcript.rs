@@ -31,6 +31,8 @@ use folded::FoldedOutputs;
 pub use options::TranscriptOptions;
 use thinking::Thinking;
 
+/// Stands before what gnoma says to the model in the person's place.
+pub(crate) const SYSTEM_NOTE: &str = "[system] ";
 /// Longest answer that can be copied; of longer ones the end is kept.
 const MAX_ANSWER_BYTES: usize = 1_048_576;
 
@@ -126,6 +128,7 @@ impl Transcript {
     /// Takes a message of a stored session.
     pub fn past(&mut self, message: &Message) {
         match message.role() {
+            Role::User if message.text_content().starts_with(SYSTEM_NOTE) => self.close_open(),
             Role::User => {
                 self.end_turn();
                 self.person(&said(message));

@@ -17,10 +17,9 @@ use crate::{
     composer::{Draft, Fold},
     effect::Effect,
     text::{Ink, Line, Style},
+    transcript::SYSTEM_NOTE,
 };
 
-/// Stands before what gnoma says to the model in the person's place.
-const SYSTEM_NOTE: &str = "[system] ";
 /// Files of one message that are looked for.
 const MAX_LOOKED_FOR: usize = 100;
 /// Programs that need the whole terminal: a line that begins with one has it until it ends.

@@ -270,6 +270,12 @@ impl State {
         if !self.questions.open.is_empty() {
             return format!("? {doing}");
         }
+        // It says how long it has been quiet, and for how long it may be.
+        if let Some(wait @ Wait::Silent { .. }) = &running.wait
+            && !running.is_stopping
+        {
+            return format!("{} {}", spinner(elapsed), waiting(wait, self.now));
+        }
         let doing = match &running.wait {
             Some(wait) if !running.is_stopping => waiting(wait, self.now),
             Some(_) | None => doing.to_owned(),

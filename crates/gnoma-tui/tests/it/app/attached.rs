@@ -121,8 +121,9 @@ fn a_change_of_the_model_goes_on_and_another_session_begins_anew() {
     scene.another("", 2, 0);
     assert!(!scene.live().contains("10k tokens"), "the conversation was taken back");
     scene.slow().another("s1", 1, 2);
-    let said = scene.past(0, &["one", "two"]).said();
+    let said = scene.past(0, &["one", "[system] Go on where it was cut off.", "two"]).said();
     assert!(said.contains("one") && said.contains("two"), "{said}");
+    assert!(!said.contains("cut off"), "no person said that: {said}");
 }
 
 #[test]

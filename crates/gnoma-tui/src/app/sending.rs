@@ -196,6 +196,7 @@ impl State {
 
     /// Sends a text once the server is back: at once then, unless something else waits for the person.
     fn send_on_return(&mut self, draft: Draft) {
+        // A hold of what has been sent since holds nothing back.
         let is_held = self.queue.is_held();
         self.queue.is_held = is_held;
         self.queue.waiting.push_back(draft.into());

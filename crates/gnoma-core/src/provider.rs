@@ -92,12 +92,14 @@ pub struct ModelRequest {
 }
 
 /// A model a provider offers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
     /// Model id as the wire wants it.
     pub id: String,
     /// Window in tokens, where the provider tells.
     pub context_window: Option<u32>,
+    /// How many parameters it has, where the provider tells.
+    pub parameters: Option<u64>,
 }
 
 /// A stream the consumer pulls. Dropping it closes the connection.

@@ -289,6 +289,15 @@ pub(crate) fn reminder(task: &str) -> String {
     if task.is_empty() { String::new() } else { format!(" The user said: {task}") }
 }
 
+/// Earlier turns, told in lines, and what is said now.
+pub(crate) fn earlier(told: &str, now: &str) -> String {
+    format!(
+        "{}\n{}\n{now}",
+        note(&format!("Earlier in this session:\n{told}")),
+        note("Now the user says:")
+    )
+}
+
 pub(crate) fn unseen(path: &str) -> String {
     format!("You have not read `{path}`. Read it with fs.read, then answer from what it says.")
 }

@@ -154,7 +154,7 @@ impl Provider for Replay {
     }
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        Box::pin(async { Ok(vec![ModelInfo { id: MODEL.to_owned(), context_window: None }]) })
+        Box::pin(async { Ok(vec![ModelInfo { id: MODEL.to_owned(), ..ModelInfo::default() }]) })
     }
 }
 

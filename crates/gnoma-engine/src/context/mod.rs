@@ -3,11 +3,12 @@
 //! [`tracker`] knows how many tokens the conversation is: what the provider counted last, and an
 //! estimate of what came after ([`size`], [`wire`]). What stands in the place of the beginning once that
 //! is compacted is a [`brief`]: the person's own [`words`], what was done ([`deeds`]) and a summary.
-//! [`cache`] says what providers served from their caches, and what broke them.
+//! Small models are told of earlier turns in a few lines ([`earlier`]). [`cache`] says what providers served from their caches, and what broke them.
 
 pub(crate) mod brief;
 pub(crate) mod cache;
 mod deeds;
+pub(crate) mod earlier;
 mod fullness;
 mod size;
 mod strategy;

@@ -56,6 +56,9 @@ const POLITE: [&str; 6] = ["can", "could", "may", "please", "will", "would"];
 /// Past forms of deeds: what was done is asked about, not wanted.
 const REPORTED: [&str; 5] = ["did", "has", "have", "was", "were"];
 
+/// Words behind which a deed is a thing.
+const NAMING: [&str; 9] = ["a", "an", "its", "last", "my", "that", "the", "this", "your"];
+
 /// They stand among so many words at the beginning.
 const REPORTED_WITHIN: usize = 4;
 
@@ -112,10 +115,14 @@ impl Sentence {
             || TELLING.contains(&first)
             || self.is_asked && (OPENINGS.contains(&first) || has(&ASKING));
         // "Is it fixed?" asks how it is.
-        let wants = |word: &String| {
+        let wants = |word: &str| {
             !word.ends_with("ed") && CHANGING.iter().any(|deed| word.starts_with(deed))
         };
-        asks && (self.reports() || !self.words.iter().any(wants))
+        // "After your change" names a thing.
+        let before = std::iter::once("").chain(self.words.iter().map(String::as_str));
+        let mut words = before.zip(&self.words);
+        asks && (self.reports()
+            || !words.any(|(before, word)| wants(word) && !NAMING.contains(&before)))
     }
 
     fn wants(&self) -> bool {
@@ -166,6 +173,7 @@ mod tests {
             "And what does toF(0) give now?",
             "Explain how the parser works.",
             "Is the bug in pop() fixed?",
+            "And what does toF(0) give after your change?",
             "Does run.sh go on after a command has failed, or does it stop?",
         ] {
             assert!(asks_only(text), "{text}");

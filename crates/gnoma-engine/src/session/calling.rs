@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     arm::Arm,
-    context::{Wire, cache::Sent},
+    context::{Wire, cache::Sent, earlier},
     prompt,
     routing::{meter::Meter, several},
     turn::Input,
@@ -182,9 +182,7 @@ impl Session {
             self.turn.answered_by_agent();
         }
         self.reads_results = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
-        let (summary, rest) = self.turn.conversation();
-        let summary = summary.map(std::slice::from_ref).unwrap_or_default();
-        let mut messages = [self.prompts.example(tier), summary, rest].concat();
+        let mut messages = self.messages(tier);
         let tools = match (arm.tools, self.router.is_looking()) {
             (false, _) => Arc::default(),
             (true, false) if self.turn.needs_read() => self.tools.reading(tier),
@@ -223,6 +221,23 @@ impl Session {
             context_window: arm.context_window,
             format: self.turn.format().filter(|it| arm.tools || it.stage != FormatStage::AsCall),
         }
+    }
+
+    /// What is sent of the conversation. Small models are told of earlier turns in a few lines.
+    fn messages(&mut self, tier: Tier) -> Vec<Arc<Message>> {
+        let (summary, rest) = self.turn.conversation();
+        let summary = summary.map(std::slice::from_ref).unwrap_or_default();
+        let mut messages = [self.prompts.example(tier), summary].concat();
+        let start = if tier == Tier::Lean { earlier::turn_start(rest) } else { 0 };
+        let (before, turn) = rest.split_at(start);
+        match turn.split_first().filter(|_| start > 0) {
+            None => messages.extend_from_slice(rest),
+            Some((now, turn)) => {
+                messages.push(self.prompts.with_earlier(now, before, self.turn.specs()));
+                messages.extend_from_slice(turn);
+            }
+        }
+        messages
     }
 
     /// Notes what is sent, for whoever asks what fills the window or what broke a cache.

@@ -33,6 +33,7 @@ use super::{
 };
 use crate::{
     compact::Retelling,
+    context::earlier,
     gate::Gate,
     gauge::Gauge,
     persistence::Persistence,
@@ -93,6 +94,9 @@ pub(super) struct Prompts {
     made: HashMap<Tier, Arc<str>>,
     /// Kept, so that it is encoded once.
     example: Option<Vec<Arc<Message>>>,
+    /// The message that a turn begins with, how many stand before it, and what a small model is told
+    /// instead: kept, so that no round costs what the whole conversation does.
+    told: Option<(Arc<Message>, usize, Arc<Message>)>,
     /// What was sent last.
     pub(super) gauge: Arc<Gauge>,
 }
@@ -108,6 +112,25 @@ impl Prompts {
             Tier::Lean => self.example.get_or_insert_with(prompt::example).as_slice(),
             Tier::Full => &[],
         }
+    }
+
+    /// What was said at the beginning of a turn, behind the turns before it.
+    pub(super) fn with_earlier(
+        &mut self,
+        now: &Arc<Message>,
+        before: &[Arc<Message>],
+        specs: &HashMap<String, Arc<ToolSpec>>,
+    ) -> Arc<Message> {
+        if let Some((known, count, told)) = &self.told
+            && Arc::ptr_eq(known, now)
+            && *count == before.len()
+        {
+            return Arc::clone(told);
+        }
+        let told = earlier::with_earlier(now, before, |name| specs.get(name).cloned());
+        let told = told.map_or_else(|| Arc::clone(now), Arc::new);
+        self.told = Some((Arc::clone(now), before.len(), Arc::clone(&told)));
+        told
     }
 }
 
@@ -164,7 +187,8 @@ impl Session {
         let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
         let Options { shape, thinking, .. } = options;
         let is_child = above.is_some();
-        let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
+        let mut prompts =
+            Prompts { make: system, made: HashMap::new(), example: None, told: None, gauge };
         let rights = Rights::new(mode, permissions, above);
         rights.limit_tools(held_to, lifecycle.clone());
         let scope = scope.unwrap_or_else(|| Scope::new(id));

@@ -17,7 +17,7 @@ use super::{
     prompting::{Filling, Preparing},
     protocol::Effect,
 };
-use crate::prompt;
+use crate::{context::earlier, prompt};
 
 impl Turn {
     pub(super) fn is_prepared_first(&self, message: &Message) -> bool {
@@ -62,12 +62,8 @@ impl Turn {
     /// What was said is noted for a model that has to be watched by it.
     pub(super) fn hear(&mut self, said: &[Message], is_first: bool) {
         let text: Vec<String> = said.iter().map(Message::text_content).collect();
-        let history = &self.history;
-        let is_known = |name: &str| {
-            let mut calls = history.iter().flat_map(|message| message.tool_calls());
-            calls.any(|call| call.arguments.get().contains(name))
-        };
-        self.watch.small.hear(&text.join("\n"), is_first, is_known);
+        let last_file = earlier::last_file(&self.history);
+        self.watch.small.hear(&text.join("\n"), is_first, last_file);
     }
 
     fn go_on_with(&mut self, ready: Vec<Message>, fx: &mut Effects) -> Phase {

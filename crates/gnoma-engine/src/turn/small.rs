@@ -35,6 +35,8 @@ pub(super) struct Small {
     refused: u32,
     /// Files that were named and not looked at yet.
     unseen: Vec<String>,
+    /// What was said is perhaps about this file, which it does not name.
+    last_file: Option<String>,
     /// The call under way is gnoma's own.
     is_own: bool,
     /// The file that was changed last, and how often in a row.
@@ -44,20 +46,24 @@ pub(super) struct Small {
 }
 
 impl Small {
-    /// A person has said `text`; `is_known` says whether a file came up before.
-    pub(super) fn hear(&mut self, text: &str, is_first: bool, is_known: impl Fn(&str) -> bool) {
+    /// A person has said `text`. Where it names no file, it is about the last one.
+    pub(super) fn hear(&mut self, text: &str, is_first: bool, last_file: Option<String>) {
         self.task = text.chars().take(MAX_TASK_CHARS).collect();
         self.is_question = asks_only(text) && (is_first || self.is_question);
         self.wants_change = !self.is_question && wants_change(text);
-        let unseen = named_files(text).into_iter().filter(|path| !is_known(base_name(path)));
-        self.unseen = unseen.take(MAX_FILES).map(str::to_owned).collect();
+        let named = named_files(text).into_iter().take(MAX_FILES).map(str::to_owned);
+        self.unseen = named.collect();
+        let is_about_it = self.unseen.is_empty() && (self.is_question || self.wants_change);
+        self.last_file = last_file.filter(|_| is_about_it);
     }
 
     /// The next of the files that were named and are there: gnoma looks at it before the model is asked.
     pub(super) fn looks_at(&mut self, is_there: impl Fn(&str) -> bool) -> Option<String> {
-        let at = self.unseen.iter().position(|path| is_there(path))?;
+        let at = self.unseen.iter().position(|path| is_there(path));
+        let named = at.map(|at| self.unseen.remove(at));
+        let path = named.or_else(|| self.last_file.take().filter(|path| is_there(path)))?;
         self.is_own = true;
-        Some(self.unseen.remove(at))
+        Some(path)
     }
 
     /// Whether the call that is over was gnoma's own.

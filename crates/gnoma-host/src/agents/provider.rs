@@ -53,7 +53,7 @@ impl Provider for AgentProvider {
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         let id = self.0.settings.name.clone();
-        Box::pin(async { Ok(vec![ModelInfo { id, context_window: None }]) })
+        Box::pin(async { Ok(vec![ModelInfo { id, ..ModelInfo::default() }]) })
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gnoma_config::settings::ArmSettings;
-use gnoma_core::{ModelRef, Price};
+use gnoma_core::{ModelInfo, ModelRef, Price};
 use gnoma_engine::{Arm, arm::LEAN_WINDOW_TOKENS, context::Wire};
 use gnoma_guard::firewall::{Connection, ProviderFacts};
 use gnoma_llm::{
@@ -22,13 +22,42 @@ use crate::{
 /// prompts without a word. Large enough for all tools.
 const OLLAMA_WINDOW_TOKENS: u32 = 20_480;
 const MICRO: f64 = 1e6;
+const UNITS_A_BILLION: f64 = 1e9;
 /// Dollars per million tokens that hosted models cost for each billion of their parameters. A model on
 /// one's own machine costs nothing, which tells nothing of its skill; its size does.
 const DOLLARS_PER_BILLION: f64 = 0.012;
 /// Size assumed of a model on this machine that does not tell, in billions of parameters.
 const ASSUMED_BILLIONS: f64 = 8.0;
+/// Models of one's own with fewer billions of parameters get the lean tools: they take all fields of a
+/// tool for fields to be filled in, and imitate what is in their window.
+const SMALL_BILLIONS: f64 = 4.0;
 /// Larger numbers in a model's name are no sizes.
 const MOST_BILLIONS: f64 = 2_000.0;
+
+/// What a server told of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Its window in tokens.
+    pub window: Option<u32>,
+    /// How many parameters it has.
+    pub parameters: Option<u64>,
+}
+
+impl From<&ModelInfo> for Told {
+    fn from(model: &ModelInfo) -> Self {
+        Self { window: model.context_window, parameters: model.parameters }
+    }
+}
+
+impl Told {
+    /// This, and where it says nothing the other.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            window: self.window.or(other.window),
+            parameters: self.parameters.or(other.parameters),
+        }
+    }
+}
 
 /// How a provider is reached.
 #[derive(Clone)]
@@ -88,11 +117,11 @@ impl Maker {
         self.line(name).map(|line| line.connection.clone())
     }
 
-    /// Makes an arm. `told`: the window that the server told of.
+    /// Makes an arm. `told`: what its server told of it.
     ///
     /// # Errors
     /// Why its provider may not or cannot be asked.
-    pub(crate) fn make(&mut self, name: &ModelRef, told: Option<u32>) -> Result<Made> {
+    pub(crate) fn make(&mut self, name: &ModelRef, told: Told) -> Result<Made> {
         if name.provider == agents::PROVIDER {
             return self.agent(name);
         }
@@ -137,7 +166,7 @@ impl Maker {
         line: &Line,
         listed: Option<&ListedModel>,
         said: Option<&ArmSettings>,
-        told: Option<u32>,
+        told: Told,
     ) -> Arm {
         let provider = &self.settings.provider;
         let can = |said: Option<bool>, listed: Option<bool>| said.or(listed).unwrap_or(true);
@@ -146,13 +175,13 @@ impl Maker {
         let window = listed.and_then(|model| u32::try_from(model.context_window).ok());
         let most = listed.and_then(|model| u32::try_from(model.max_output?).ok());
         let most = said.and_then(|said| said.max_output).or(most);
-        let told = if line.wire == Wire::Ollama { Some(OLLAMA_WINDOW_TOKENS) } else { told };
-        let window = said.and_then(|said| said.context).or(configured).or(told).or(window);
-        let is_small = window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS);
+        let here = if line.wire == Wire::Ollama { Some(OLLAMA_WINDOW_TOKENS) } else { told.window };
+        let window = said.and_then(|said| said.context).or(configured).or(here).or(window);
+        let is_small = is_small(&name.model, told, window);
         Arm {
             local: line.is_here,
             stays_here: line.stays_here,
-            // Wherever it stands: a full tool set would fill a small window.
+            // Wherever it stands: a full tool set would fill a small window, and confuse a small model.
             lean: self.settings.router.force_two_stage || (line.is_own && is_small),
             context_window: window,
             max_output_tokens: Some(
@@ -199,6 +228,14 @@ impl Maker {
         guarding::privacy(self.settings.privacy).admits(&facts).map_err(HostError::usage)?;
         Ok(Line { connection, is_own, stays_here, is_here, wire, host })
     }
+}
+
+/// Whether a model has a small window, or few parameters by its server's word or by its name.
+fn is_small(model: &str, told: Told, window: Option<u32>) -> bool {
+    let told = told.parameters.map(|count| count as f64 / UNITS_A_BILLION);
+    let billions = told.or_else(|| named_billions(model));
+    window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS)
+        || billions.is_some_and(|size| size < SMALL_BILLIONS)
 }
 
 /// How tokens are counted behind a protocol.
@@ -284,21 +321,25 @@ fn published(
     }
 }
 
-/// Billions of parameters by a model's name, such as `qwen3:4b` or `llama-3.1-70b-instruct`.
+/// Billions of parameters by a model's name.
 fn billions(model: &str) -> f64 {
+    named_billions(model).unwrap_or(ASSUMED_BILLIONS)
+}
+
+/// Billions of parameters that a model's name tells, such as `qwen3:4b` or `llama-3.1-70b-instruct`.
+fn named_billions(model: &str) -> Option<f64> {
     let sizes = model.split([':', '-', '_', '/']).filter_map(|piece| {
         let number = piece.to_ascii_lowercase();
         let number = number.strip_suffix('b')?.parse::<f64>().ok()?;
         (number > 0.0 && number <= MOST_BILLIONS).then_some(number)
     });
-    sizes
-        .fold(None, |largest: Option<f64>, size| Some(largest.map_or(size, |most| most.max(size))))
-        .unwrap_or(ASSUMED_BILLIONS)
+    sizes.fold(None, |largest: Option<f64>, size| Some(largest.map_or(size, |most| most.max(size))))
 }
 
 #[cfg(test)]
 mod tests {
     use gnoma_config::Sources;
+    use gnoma_core::tool::Tier;
 
     use super::*;
     use crate::lowering::Lowered;
@@ -340,7 +381,8 @@ mod tests {
         let settings = Lowered::from(gnoma_config::load(&sources).unwrap()).routing;
         let name = ModelRef { provider: "ollama".into(), model: "qwen3:4b".into() };
         let known = known(&settings, &Overlay::default(), &name).0;
-        let made = Maker::new(settings, Shared::default(), Overlay::default()).make(&name, None);
+        let made = Maker::new(settings, Shared::default(), Overlay::default())
+            .make(&name, Told::default());
         let arm = made.unwrap().arm;
         assert_eq!(known, arm.price, "what is listed is what is asked");
         arm
@@ -354,6 +396,26 @@ mod tests {
         let elsewhere = ollama_at("http://203.0.113.7:11434");
         assert!(!elsewhere.local && !elsewhere.facts().local);
         assert_eq!(elsewhere.price, None);
+    }
+
+    #[test]
+    fn small_models_of_ones_own_get_the_lean_tools() {
+        let made = |provider: &str, model: &str, told: Told| {
+            let folder = tempfile::tempdir().unwrap();
+            let text = "[provider.api_keys]\ngroq = \"k\"\n";
+            std::fs::write(folder.path().join("config.toml"), text).unwrap();
+            let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
+            let settings = Lowered::from(gnoma_config::load(&sources).unwrap()).routing;
+            let name = ModelRef { provider: provider.into(), model: model.into() };
+            let mut maker = Maker::new(settings, Shared::default(), Overlay::default());
+            maker.make(&name, told).unwrap().arm.tier() == Tier::Lean
+        };
+        let told = |parameters| Told { window: Some(65_536), parameters };
+        assert!(made("llamacpp", "mine", told(Some(1_777_088_000))));
+        assert!(made("llamacpp", "qwen2.5-coder-1.5b", told(None)));
+        assert!(!made("llamacpp", "mine", told(Some(7_000_000_000))));
+        assert!(!made("llamacpp", "mine", told(None)), "nothing is known of it");
+        assert!(!made("groq", "gemma-2b", told(None)), "elsewhere others run it");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use gnoma_core::{ModelInfo, ModelRef};
 use gnoma_engine::Routes;
 use tokio::{sync::watch, task::JoinSet};
 
-use super::arms::{Made, Maker};
+use super::arms::{Made, Maker, Told};
 use crate::{
     live::Beside,
     model_list::{ModelList, ModelLook},
@@ -22,8 +22,8 @@ const MOST_MODELS: usize = 4;
 /// Words in names of models that do not answer.
 const MUTE: [&str; 3] = ["embed", "rerank", "whisper"];
 
-/// What servers have, in the order they were asked, with the windows they told of.
-pub(super) type Found = Vec<(ModelRef, Option<u32>)>;
+/// What servers have, in the order they were asked, with what they told of it.
+pub(super) type Found = Vec<(ModelRef, Told)>;
 /// What was published of the arms, as they are now.
 pub(super) type Known = Arc<Mutex<Vec<gnoma_router::Arm>>>;
 
@@ -45,8 +45,8 @@ fn usable(provider: &str, models: Vec<ModelInfo>) -> Found {
         !MUTE.iter().any(|word| id.contains(word))
     };
     let name = |model: ModelInfo| {
-        let window = model.context_window;
-        (ModelRef { provider: provider.to_owned(), model: model.id }, window)
+        let told = Told::from(&model);
+        (ModelRef { provider: provider.to_owned(), model: model.id }, told)
     };
     models.into_iter().filter(speaks).take(MOST_MODELS).map(name).collect()
 }
@@ -71,12 +71,12 @@ impl Workshop {
     /// All arms, with those that were found.
     pub(super) fn made(&mut self, found: &Found) -> Vec<Made> {
         let mut names = self.arms.clone();
-        for (name, window) in found {
+        for (name, new) in found {
             let is_on = self.maker.settings().arms.get(&name.to_string());
             let is_on = is_on.is_none_or(|said| said.enabled);
             match names.iter_mut().find(|(known, _)| known == name) {
-                Some((_, told)) => *told = told.or(*window),
-                None if is_on => names.push((name.clone(), *window)),
+                Some((_, told)) => *told = told.or(*new),
+                None if is_on => names.push((name.clone(), *new)),
                 None => (),
             }
         }
@@ -177,7 +177,7 @@ mod tests {
         let named = ModelRef { provider: "here".into(), model: "named".into() };
         Workshop {
             maker: Maker::new(settings, shared.clone(), Overlay::default()),
-            arms: vec![(named, None)],
+            arms: vec![(named, Told::default())],
             servers: vec!["here".to_owned()],
             known: Known::default(),
         }
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn models_that_do_not_answer_are_no_arms_and_four_are_enough() {
-        let info = |id: &str| ModelInfo { id: id.to_owned(), context_window: Some(4_096) };
+        let info = |id: &str| ModelInfo { id: id.to_owned(), ..ModelInfo::default() };
         let models = ["nomic-embed-text", "a", "b", "Qwen-Rerank", "c", "d", "e"].map(info);
         let found = usable("ollama", models.to_vec());
         let names: Vec<_> = found.iter().map(|(name, _)| name.to_string()).collect();

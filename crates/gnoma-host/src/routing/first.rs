@@ -13,7 +13,11 @@ use gnoma_llm::{KNOWN, KnownProvider, catalogue};
 use gnoma_net::Http;
 use tokio::time::timeout;
 
-use super::{arms::Maker, roster::Left, slm};
+use super::{
+    arms::{Maker, Told},
+    roster::Left,
+    slm,
+};
 use crate::{HostError, Result, agents, lowering::RoutingSettings, wire};
 
 /// How long a server on this machine may take to say what it is.
@@ -31,10 +35,10 @@ const HOW_TO_START: &str = "no model is set up yet. Do one of these:
   gnoma demo                     shows a whole turn without any of it
 `gnoma providers` lists what gnoma can talk to.";
 
-/// An arm, and its window where the server told.
+/// An arm, and what its server told of it.
 pub(super) struct First {
     pub arm: ModelRef,
-    pub window: Option<u32>,
+    pub told: Told,
 }
 
 /// Whether somebody has asked for an arm by name, for this run.
@@ -93,11 +97,11 @@ pub(super) async fn find(maker: &mut Maker, http: &Http, firewall: &Firewall) ->
     if name == agents::PROVIDER {
         let model = maker.settings().provider.model.clone().unwrap_or_default();
         let arm = ModelRef { provider: name, model };
-        return maker.make(&arm, None).map(|_| First { arm, window: None });
+        return maker.make(&arm, Told::default()).map(|_| First { arm, told: Told::default() });
     }
     let connection = maker.connection(&name)?;
-    let (model, window) = model(&maker.settings().provider, &name, &connection, firewall).await?;
-    Ok(First { arm: ModelRef { provider: name, model }, window })
+    let (model, told) = model(&maker.settings().provider, &name, &connection, firewall).await?;
+    Ok(First { arm: ModelRef { provider: name, model }, told })
 }
 
 /// The provider that is asked when none is named: the first with a key, else a server on this machine.
@@ -119,24 +123,24 @@ pub async fn find_provider(provider: &Provider, http: &Http) -> Option<&'static 
     None
 }
 
-/// The model and, where the server tells, its window. Only servers of people's own are asked.
+/// The model and, where the server tells, what it is. Only servers of people's own are asked.
 async fn model(
     provider: &Provider,
     name: &str,
     connection: &Connection,
     firewall: &Firewall,
-) -> Result<(String, Option<u32>)> {
+) -> Result<(String, Told)> {
     let known = KNOWN.iter().find(|known| known.name == name);
     let default = known.map(|known| known.default_model).filter(|model| !model.is_empty());
     let listed = provider.models.get(name).and_then(|models| models.first());
     let named = provider.model.as_deref().or(listed.map(String::as_str)).or(default);
     let is_own = known.is_some_and(|known| known.local);
     if !is_own && let Some(named) = named {
-        return Ok((named.to_owned(), None));
+        return Ok((named.to_owned(), Told::default()));
     }
     let models = match (timeout(PROBE_TIMEOUT, connection.models()).await, named) {
         (Ok(Ok(models)), _) => models,
-        (_, Some(named)) => return Ok((named.to_owned(), None)),
+        (_, Some(named)) => return Ok((named.to_owned(), Told::default())),
         (Ok(Err(error)), None) => return Err(firewall.error(error).into()),
         (Err(_), None) => {
             let text = format!("`{name}` does not list its models; choose one with --model");
@@ -148,8 +152,8 @@ async fn model(
         None => models.first(),
     };
     match (chosen, named) {
-        (Some(model), _) => Ok((model.id.clone(), model.context_window)),
-        (None, Some(named)) => Ok((named.to_owned(), None)),
+        (Some(model), _) => Ok((model.id.clone(), Told::from(model))),
+        (None, Some(named)) => Ok((named.to_owned(), Told::default())),
         (None, None) => {
             let text = format!("`{name}` has no model; load one, or name one with --model");
             Err(HostError::usage(text))

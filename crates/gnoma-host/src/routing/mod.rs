@@ -28,7 +28,7 @@ use gnoma_llm::catalogue::{self, Overlay};
 use gnoma_router::{Router, Tuning, rules};
 
 use self::{
-    arms::{Made, Maker},
+    arms::{Made, Maker, Told},
     discovery::{Found, Known, Workshop},
     first::First,
     limits::Wishes,
@@ -245,9 +245,9 @@ async fn named(
         is_pinned || maker.settings().provider.default.is_some() || roster.arms.is_empty();
     if is_first_needed {
         match first::find(maker, http, &project.firewall).await {
-            Ok(First { arm, window }) => names.push((arm, window)),
+            Ok(First { arm, told }) => names.push((arm, told)),
             Err(error) => {
-                let others = roster.arms.iter().any(|arm| maker.make(arm, None).is_ok());
+                let others = roster.arms.iter().any(|arm| maker.make(arm, Told::default()).is_ok());
                 let is_set_up = maker.settings().provider.default.is_some();
                 if !is_pinned && !is_set_up && !others && !roster.left.is_empty() {
                     // Something was set up, and what is wrong with it says more than how to begin.
@@ -264,8 +264,8 @@ async fn named(
         if names.iter().any(|(known, _)| *known == arm) {
             continue;
         }
-        match maker.make(&arm, None) {
-            Ok(_) => names.push((arm, None)),
+        match maker.make(&arm, Told::default()) {
+            Ok(_) => names.push((arm, Told::default())),
             Err(why) => roster.left.push(Left { name: arm.to_string(), why: why.to_string() }),
         }
     }

@@ -94,7 +94,11 @@ impl Dialect for Anthropic {
         list.data
             .into_iter()
             .filter(|model| !model.id.is_empty())
-            .map(|model| ModelInfo { context_window: model.window(), id: model.id.into_string() })
+            .map(|model| ModelInfo {
+                context_window: model.window(),
+                id: model.id.into_string(),
+                parameters: None,
+            })
             .collect()
     }
 }

@@ -16,6 +16,9 @@ const WINDOWS: &[&str] = &[
     "/capabilities/limits/max_context_window_tokens",
 ];
 
+/// Larger numbers of billions are no sizes.
+const MOST_UNITS: f64 = 1e6;
+
 /// The models of a list; entries that cannot be used for chat by their own account are left out.
 pub(crate) fn models(body: &[u8]) -> Vec<ModelInfo> {
     let list: Value = gnoma_core::json::from_bytes(body).unwrap_or_default();
@@ -36,7 +39,22 @@ fn model(entry: &Value) -> Option<ModelInfo> {
         .iter()
         .filter_map(|path| entry.pointer(path)?.as_u64())
         .find_map(|tokens| u32::try_from(tokens).ok().filter(|tokens| *tokens > 0));
-    Some(ModelInfo { id: id.to_owned(), context_window: window })
+    Some(ModelInfo { id: id.to_owned(), context_window: window, parameters: parameters(entry) })
+}
+
+/// Its size, which llama.cpp tells as a number and Ollama as `1.5B` or `270M`.
+fn parameters(entry: &Value) -> Option<u64> {
+    if let Some(number) = entry.pointer("/meta/n_params").and_then(Value::as_u64) {
+        return Some(number);
+    }
+    let text = entry.pointer("/details/parameter_size")?.as_str()?;
+    let unit = match text.chars().last()?.to_ascii_uppercase() {
+        'B' => 1e9,
+        'M' => 1e6,
+        _ => return None,
+    };
+    let number: f64 = text.get(..text.len() - 1)?.trim().parse().ok()?;
+    (number > 0.0 && number < MOST_UNITS).then_some((number * unit) as u64)
 }
 
 #[cfg(test)]
@@ -61,6 +79,19 @@ mod tests {
             ("d".to_owned(), None),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_size_is_told_in_two_ways() {
+        let body = br#"{"models":[
+            {"name":"a","meta":{"n_params":1777088000}},
+            {"name":"b","details":{"parameter_size":"4.3B"}},
+            {"name":"c","details":{"parameter_size":"268.10M"}},
+            {"name":"d","details":{"parameter_size":""}},
+            {"name":"e","details":{"parameter_size":"many\u00e9"}}]}"#;
+        let sizes: Vec<_> = models(body).into_iter().map(|model| model.parameters).collect();
+        let expected = [Some(1_777_088_000), Some(4_300_000_000), Some(268_100_000), None, None];
+        assert_eq!(sizes, expected);
     }
 
     #[test]

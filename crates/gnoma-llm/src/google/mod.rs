@@ -86,6 +86,7 @@ impl Dialect for Google {
                 ModelInfo {
                     id: name.strip_prefix(MODEL_PREFIX).unwrap_or(name).to_owned(),
                     context_window: model.window(),
+                    parameters: None,
                 }
             })
             .collect()

@@ -8,6 +8,7 @@
 //! The engine does not know providers, tools or stores: they come in as ports from the vocabulary.
 
 pub mod arm;
+pub mod around;
 mod asides;
 mod checkpoint;
 mod compact;

@@ -6,7 +6,6 @@
 
 mod agent;
 mod agents;
-mod around;
 pub mod changes;
 mod changing;
 mod child;

@@ -1,4 +1,5 @@
-//! The first look of a small model, taken for it: files that a person names are read before it is asked.
+//! The first look of a small model, taken for it: files that a person names, or else the one
+//! that holds the words of the question, are read before it is asked.
 //!
 //! Such models answer without reading, or edit what they guess. The call goes the way of any other: it is
 //! judged, shown, stored and answered; only that it was to be made, the model was not asked.
@@ -13,10 +14,7 @@ use gnoma_core::{
 use serde_json::json;
 
 use super::toolset::Toolset;
-use crate::{arm::Arm, turn::Turn};
-
-/// Larger files are for the model to look into: they would fill its window.
-const MAX_BYTES: u64 = 8 * 1024;
+use crate::{arm::Arm, around, turn::Turn};
 
 /// An answer that reads the next of the files that were named, if the model is a small one.
 pub(super) fn first_look(
@@ -36,10 +34,8 @@ pub(super) fn first_look(
         });
         (spec.access == Access::Read).then_some((spec.name.clone(), argument?))
     })?;
-    let path = turn.looks_at(|path| {
-        let facts = cwd.join(path).symlink_metadata();
-        facts.is_ok_and(|facts| facts.is_file() && facts.len() <= MAX_BYTES)
-    })?;
+    let is_there = |path: &str| around::is_small_file(&cwd.join(path));
+    let path = turn.looks_at(is_there, |text| around::about(cwd, text))?;
     turn.answered_by(arm.name(), true);
     let fragment = json!({ argument: path }).to_string();
     let events = [

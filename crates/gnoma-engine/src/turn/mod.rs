@@ -263,9 +263,14 @@ impl Turn {
         self.watch.small_model = small_model;
     }
 
-    /// A file that was named to a small model and is there: gnoma reads it before it asks.
-    pub(crate) fn looks_at(&mut self, is_there: impl Fn(&str) -> bool) -> Option<String> {
-        self.watch.small.looks_at(is_there)
+    /// A file that was named to a small model and is there, or that it is probably asked `about`: gnoma
+    /// reads it before it asks.
+    pub(crate) fn looks_at(
+        &mut self,
+        is_there: impl Fn(&str) -> bool,
+        about: impl Fn(&str) -> Option<String>,
+    ) -> Option<String> {
+        self.watch.small.looks_at(is_there, about)
     }
 
     /// An agent answers the call that was just wanted: each of its steps takes a round.

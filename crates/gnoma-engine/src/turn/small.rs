@@ -35,7 +35,9 @@ pub(super) struct Small {
     refused: u32,
     /// Files that were named and not looked at yet.
     unseen: Vec<String>,
-    /// What was said is perhaps about this file, which it does not name.
+    /// What was said is about files, and names none.
+    is_unnamed: bool,
+    /// The file that was read or changed last.
     last_file: Option<String>,
     /// The call under way is gnoma's own.
     is_own: bool,
@@ -53,15 +55,23 @@ impl Small {
         self.wants_change = !self.is_question && wants_change(text);
         let named = named_files(text).into_iter().take(MAX_FILES).map(str::to_owned);
         self.unseen = named.collect();
-        let is_about_it = self.unseen.is_empty() && (self.is_question || self.wants_change);
-        self.last_file = last_file.filter(|_| is_about_it);
+        self.is_unnamed = self.unseen.is_empty() && (self.is_question || self.wants_change);
+        self.last_file = last_file;
     }
 
-    /// The next of the files that were named and are there: gnoma looks at it before the model is asked.
-    pub(super) fn looks_at(&mut self, is_there: impl Fn(&str) -> bool) -> Option<String> {
-        let at = self.unseen.iter().position(|path| is_there(path));
-        let named = at.map(|at| self.unseen.remove(at));
-        let path = named.or_else(|| self.last_file.take().filter(|path| is_there(path)))?;
+    /// The next of the files that were named and are there, or else the one that what was said is probably
+    /// `about`: gnoma looks at it before the model is asked.
+    pub(super) fn looks_at(
+        &mut self,
+        is_there: impl Fn(&str) -> bool,
+        about: impl Fn(&str) -> Option<String>,
+    ) -> Option<String> {
+        let path = if std::mem::take(&mut self.is_unnamed) {
+            about(&self.task).or_else(|| self.last_file.take()).filter(|path| is_there(path))?
+        } else {
+            let at = self.unseen.iter().position(|path| is_there(path))?;
+            self.unseen.remove(at)
+        };
         self.is_own = true;
         Some(path)
     }

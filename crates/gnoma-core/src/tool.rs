@@ -369,6 +369,11 @@ pub trait Tool: Send + Sync {
     /// What it is. Constant over a session.
     fn spec(&self) -> &ToolSpec;
 
+    /// What a small model is offered of it, where that is less than what it is.
+    fn lean_spec(&self) -> Option<&ToolSpec> {
+        None
+    }
+
     /// What its calls are judged as, where that is not what it is.
     fn judged_as(&self) -> &ToolSpec {
         self.spec()

@@ -52,6 +52,17 @@ You are gnoma, a coding assistant. You work on real files through tools, one cal
 /// One finished task of the example: what was said, the calls with their results, the answer.
 type Task = (&'static str, &'static [(&'static str, &'static str, &'static str)], &'static str);
 
+/// The task that is shown where work can be given to elfs.
+const SPAWNING: Task = (
+    "What do a.txt and b.txt say?",
+    &[(
+        "elf.spawn",
+        r#"{"tasks":[{"task":"Read a.txt and say what it says."},{"task":"Read b.txt and say what it says."}]}"#,
+        "2 of 2 elfs completed\n1: It says that the sea is calm.\n2: It says that the wind is cold.",
+    )],
+    "a.txt says that the sea is calm, and b.txt that the wind is cold.",
+);
+
 const TASKS: [Task; 2] = [
     (
         "What does a.txt say?",
@@ -73,8 +84,9 @@ const TASKS: [Task; 2] = [
 /// form this model knows; shown as text in the prompt, such models imitate the text. The last ends with
 /// the edit: a call that stood behind it would be made over and over.
 #[must_use]
-pub fn example() -> Vec<Arc<Message>> {
-    TASKS.iter().flat_map(finished).map(Arc::new).collect()
+pub fn example(can_spawn: bool) -> Vec<Arc<Message>> {
+    let spawning = can_spawn.then_some(&SPAWNING);
+    TASKS.iter().chain(spawning).flat_map(finished).map(Arc::new).collect()
 }
 
 fn finished((said, steps, answer): &Task) -> Vec<Message> {
@@ -328,8 +340,9 @@ mod tests {
 
     #[test]
     fn every_call_of_the_example_is_answered() {
-        let messages = example();
-        assert_eq!(messages.len(), 6 + 4);
+        assert_eq!(example(false).len(), 6 + 4);
+        let messages = example(true);
+        assert_eq!(messages.len(), 6 + 4 + 4);
         for pair in messages.windows(2) {
             let calls: Vec<_> = pair[0].tool_calls().map(|call| &call.id).collect();
             let answers: Vec<_> = pair[1].tool_results().map(|result| &result.call_id).collect();

@@ -78,7 +78,7 @@ pub(crate) fn elf_tools(project: &Project) -> Vec<Arc<dyn gnoma_core::Tool>> {
     if project.shared.driver().is_some() {
         return Vec::new();
     }
-    gnoma_tools::elf_tools(extensions::agents(project))
+    gnoma_tools::elf_tools(extensions::agents(project), project.spec.agent.is_some())
 }
 
 /// How far a turn may go, and how long it waits.

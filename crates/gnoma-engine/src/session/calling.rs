@@ -227,7 +227,7 @@ impl Session {
     fn messages(&mut self, tier: Tier) -> Vec<Arc<Message>> {
         let (summary, rest) = self.turn.conversation();
         let summary = summary.map(std::slice::from_ref).unwrap_or_default();
-        let mut messages = [self.prompts.example(tier), summary].concat();
+        let mut messages = [self.prompts.example(tier, self.tools.specs(tier)), summary].concat();
         let start = if tier == Tier::Lean { earlier::turn_start(rest) } else { 0 };
         let (before, turn) = rest.split_at(start);
         match turn.split_first().filter(|_| start > 0) {

@@ -9,7 +9,7 @@ use std::path::Path;
 use futures_util::stream;
 use gnoma_core::{
     EventStream, StopReason, StreamEvent,
-    tool::{Access, Tier, Touches},
+    tool::{Access, Tier, ToolKind, Touches},
 };
 use serde_json::json;
 
@@ -25,6 +25,10 @@ pub(super) fn first_look(
 ) -> Option<EventStream> {
     let tier = arm.tier();
     if tier != Tier::Lean || !arm.tools || !turn.may_use_tools() || !turn.has_rounds() {
+        return None;
+    }
+    // Who gives work away lets others look.
+    if tools.of_kind(tier, ToolKind::StartsSessions).is_some() {
         return None;
     }
     let (tool, argument) = tools.specs(tier).iter().find_map(|spec| {

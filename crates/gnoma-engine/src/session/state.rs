@@ -13,7 +13,7 @@ use gnoma_core::{
     lifecycle::{PointAnswer, Prepared},
     message::CallId,
     store::StoreError,
-    tool::{BoxFuture, Grant, Progress, Tier},
+    tool::{BoxFuture, Grant, Progress, Tier, ToolKind},
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_router::pool::Scope;
@@ -107,9 +107,12 @@ impl Prompts {
     }
 
     /// Messages that show a small model how it is done.
-    pub(super) fn example(&mut self, tier: Tier) -> &[Arc<Message>] {
+    pub(super) fn example(&mut self, tier: Tier, tools: &[Arc<ToolSpec>]) -> &[Arc<Message>] {
         match tier {
-            Tier::Lean => self.example.get_or_insert_with(prompt::example).as_slice(),
+            Tier::Lean => {
+                let can_spawn = tools.iter().any(|spec| spec.kind == ToolKind::StartsSessions);
+                self.example.get_or_insert_with(|| prompt::example(can_spawn)).as_slice()
+            }
             Tier::Full => &[],
         }
     }

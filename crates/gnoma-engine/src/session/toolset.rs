@@ -10,6 +10,16 @@ use gnoma_core::{
     tool::{Access, Tier, ToolKind},
 };
 
+/// What a small model is offered of a tool.
+fn lean_of(tool: &Arc<dyn Tool>, spec: &Arc<ToolSpec>) -> Option<Arc<ToolSpec>> {
+    let less = || tool.lean_spec().cloned().map(Arc::new);
+    if spec.tier == Tier::Lean && !spec.kind.is_of_agent() {
+        Some(Arc::clone(spec))
+    } else {
+        less()
+    }
+}
+
 pub(super) struct Toolset {
     pub(super) by_name: HashMap<String, Arc<dyn Tool>>,
     /// Those of agents, which models are not offered.
@@ -24,17 +34,18 @@ impl Toolset {
     /// The tools in this order; of two with one name the first.
     pub(super) fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let mut by_name = HashMap::new();
-        let (mut full, mut of_agents) = (Vec::new(), Vec::new());
+        let (mut full, mut lean, mut of_agents) = (Vec::new(), Vec::new(), Vec::new());
         for tool in tools {
             let spec = tool.spec();
             if let Entry::Vacant(free) = by_name.entry(spec.name.clone()) {
+                let spec = Arc::new(spec.clone());
+                lean.extend(lean_of(&tool, &spec));
                 let set = if spec.kind.is_of_agent() { &mut of_agents } else { &mut full };
-                set.push(Arc::new(spec.clone()));
+                set.push(spec);
                 free.insert(tool);
             }
         }
-        let lean = full.iter().filter(|spec| spec.tier == Tier::Lean).cloned().collect();
-        Self { by_name, of_agents, full: full.into(), lean, next: None }
+        Self { by_name, of_agents, full: full.into(), lean: lean.into(), next: None }
     }
 
     /// All that can be called.
@@ -75,9 +86,7 @@ impl Toolset {
         let mut lean = self.lean.to_vec();
         for tool in new {
             let spec = Arc::new(tool.spec().clone());
-            if spec.tier == Tier::Lean {
-                lean.push(Arc::clone(&spec));
-            }
+            lean.extend(lean_of(&tool, &spec));
             self.by_name.insert(spec.name.clone(), tool);
             full.push(spec);
         }

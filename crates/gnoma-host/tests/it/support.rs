@@ -150,7 +150,7 @@ impl World {
         let system = format!("be good, {id}");
         let mut tools = self.tools.clone();
         if self.has_elfs && parts.may_spawn {
-            tools.extend(gnoma_tools::elf_tools(Vec::new()));
+            tools.extend(gnoma_tools::elf_tools(Vec::new(), false));
         }
         Session::spawn(Options {
             id: id.as_str().into(),

@@ -48,13 +48,18 @@ const SPAWN: &str = "Give parts of the work to elfs: sub-agents that work side b
     context and a model that suits its task. An elf knows only what its task says; you get its last \
     message. For large searches, reviews, independent changes.";
 const SPAWN_PARAMETERS: &str = r#"{"type":"object","properties":{"tasks":{"type":"array","description":"1 to 10","items":{"type":"object","properties":{"task":{"type":"string"},"name":{"type":"string"},"agent":{"type":"string"},"model":{"type":"string"},"provider":{"type":"string"},"tools":{"type":"array","items":{"type":"string"}},"folder":{"type":"string"},"isolation":{"enum":["shared","worktree"],"description":"worktree: edits a copy, merged at its end"},"resume":{"type":"string","description":"id of an elf to go on with"},"may_spawn":{"type":"boolean"},"max_rounds":{"type":"integer"},"max_seconds":{"type":"integer"},"max_usd":{"type":"number"}},"required":["task"]}},"background":{"type":"boolean","description":"go on meanwhile"}},"required":["tasks"]}"#;
+const SPAWN_LEAN: &str = "Give parts of the work to helpers that work side by side. A helper knows only its \
+    task: name the file and what to find out or do.";
+const SPAWN_LEAN_PARAMETERS: &str = r#"{"type":"object","properties":{"tasks":{"type":"array","items":{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}}},"required":["tasks"]}"#;
 const ELF: &str =
     "Elfs in the background: see how they are, wait for results, send one a message, cancel.";
 const ELF_PARAMETERS: &str = r#"{"type":"object","properties":{"action":{"type":"string","enum":["status","wait","send","cancel"]},"names":{"type":"array","items":{"type":"string"},"description":"default all"},"text":{"type":"string"},"max_seconds":{"type":"integer"}},"required":["action"]}"#;
 
-/// The tools by which a session starts elfs and speaks with them. Dropped, all that run end.
+/// The tools by which a session starts elfs and speaks with them. Dropped, all that run end. Whoever works as
+/// an agent `leads`: then small models are offered them too, with the task as the only field, since they fill
+/// in every field that they see.
 #[must_use]
-pub fn elf_tools(agents: Vec<Agent>) -> Vec<Arc<dyn Tool>> {
+pub fn elf_tools(agents: Vec<Agent>, leads: bool) -> Vec<Arc<dyn Tool>> {
     let elfs = Arc::<ElfManager>::default();
     let about = format!("{SPAWN}{}", listed(&agents));
     let spec = |name, access, about, parameters| ToolSpec {
@@ -62,9 +67,13 @@ pub fn elf_tools(agents: Vec<Agent>) -> Vec<Arc<dyn Tool>> {
         ..args::spec(name, access, [], Tier::Full, about, parameters)
     };
     let spawn = spec("elf.spawn", Access::Execute, &about, SPAWN_PARAMETERS);
+    let lean = leads.then(|| ToolSpec {
+        tier: Tier::Lean,
+        ..spec("elf.spawn", Access::Execute, SPAWN_LEAN, SPAWN_LEAN_PARAMETERS)
+    });
     let speak = spec("elf", Access::Read, ELF, ELF_PARAMETERS);
     vec![
-        Arc::new(Spawn { spec: spawn, agents: agents.into(), elfs: Arc::clone(&elfs) }),
+        Arc::new(Spawn { spec: spawn, lean, agents: agents.into(), elfs: Arc::clone(&elfs) }),
         Arc::new(Speak { spec: speak, elfs }),
     ]
 }
@@ -82,6 +91,7 @@ fn listed(agents: &[Agent]) -> String {
 
 struct Spawn {
     spec: ToolSpec,
+    lean: Option<ToolSpec>,
     agents: Arc<[Agent]>,
     elfs: Arc<ElfManager>,
 }
@@ -89,6 +99,10 @@ struct Spawn {
 impl Tool for Spawn {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn lean_spec(&self) -> Option<&ToolSpec> {
+        self.lean.as_ref()
     }
 
     fn background_jobs(&self) -> usize {
@@ -322,7 +336,12 @@ mod tests {
 
     #[test]
     fn their_specs_are_short_and_name_the_agents_that_can_be_used() {
-        let specs: Vec<_> = elf_tools(Vec::new()).iter().map(|tool| tool.spec().clone()).collect();
+        let lean = |leads| elf_tools(Vec::new(), leads)[0].lean_spec().cloned();
+        assert!(lean(false).is_none(), "only who leads has small models lead");
+        let lean = lean(true).unwrap();
+        assert!(lean.tier == Tier::Lean && !lean.parameters.get().contains("model"), "{lean:?}");
+        let specs: Vec<_> =
+            elf_tools(Vec::new(), true).iter().map(|tool| tool.spec().clone()).collect();
         let bytes = |spec: &ToolSpec| spec.description.len() + spec.parameters.get().len();
         assert!(specs.iter().all(|spec| spec.tier == Tier::Full && bytes(spec) <= 980));
         assert!(specs.iter().all(|spec| spec.parameters.get().starts_with(r#"{"type":"object""#)));

@@ -11,16 +11,29 @@ use std::{
 
 use super::words::as_a_shell_reads;
 
-/// Patterns of a command that are looked at, and the longest.
-const MAX_PATTERNS: usize = 16;
-const MAX_PATTERN_BYTES: usize = 256;
+/// Patterns of all settings that are looked at, and the longest.
+const MAX_PATTERNS: usize = 128;
+const MAX_PATTERN_BYTES: usize = 128;
 /// Files that one may stand for.
 const MAX_FILES: usize = 64;
-/// Entries of folders that are looked at for one.
-const MAX_ENTRIES: usize = 4_000;
+/// Entries of folders that are looked at for all of them.
+const MAX_ENTRIES: usize = 8_000;
 
 /// What stands for the project's own folder.
 const PROJECT: [&str; 2] = ["$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/"];
+
+/// What is left to be looked at.
+#[derive(Debug)]
+pub(super) struct Budget {
+    patterns: usize,
+    entries: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { patterns: MAX_PATTERNS, entries: MAX_ENTRIES }
+    }
+}
 
 /// What the patterns of a command stand for.
 #[derive(Debug, Default)]
@@ -32,13 +45,14 @@ pub(super) struct Matched {
 }
 
 /// The files in `folder` that the patterns of a command stand for.
-pub(super) fn files(folder: &Path, command: &str) -> Matched {
+pub(super) fn files(folder: &Path, command: &str, left: &mut Budget) -> Matched {
     let words = as_a_shell_reads(command);
     let is_pattern = |word: &&String| word.contains(['*', '?', '[']) && !word.contains("://");
     let patterns: Vec<&String> = words.iter().filter(is_pattern).collect();
-    let mut matched = Matched { is_cut: patterns.len() > MAX_PATTERNS, ..Matched::default() };
-    for pattern in patterns.into_iter().take(MAX_PATTERNS) {
-        match of_one(folder, pattern) {
+    let mut matched = Matched { is_cut: patterns.len() > left.patterns, ..Matched::default() };
+    for pattern in patterns.into_iter().take(left.patterns) {
+        left.patterns -= 1;
+        match of_one(folder, pattern, &mut left.entries) {
             Some(found) => matched.found.extend(found),
             None => matched.is_cut = true,
         }
@@ -47,7 +61,7 @@ pub(super) fn files(folder: &Path, command: &str) -> Matched {
 }
 
 /// The files that one pattern stands for; `None` where that is more than is looked at.
-fn of_one(folder: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
+fn of_one(folder: &Path, pattern: &str, entries_left: &mut usize) -> Option<Vec<PathBuf>> {
     if pattern.len() > MAX_PATTERN_BYTES {
         return None;
     }
@@ -68,10 +82,9 @@ fn of_one(folder: &Path, pattern: &str) -> Option<Vec<PathBuf>> {
         return None;
     }
     let mut level = vec![PathBuf::new()];
-    let mut entries_left = MAX_ENTRIES;
     for (number, name) in names.iter().enumerate() {
         let is_last = number + 1 == names.len();
-        level = next_level(folder, &level, name, is_last, &mut entries_left)?;
+        level = next_level(folder, &level, name, is_last, entries_left)?;
     }
     (level.len() <= MAX_FILES).then_some(level)
 }

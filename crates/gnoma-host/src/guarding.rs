@@ -231,6 +231,10 @@ pub fn place(
     spec: &SessionSpec,
     trials: Option<Arc<Trials>>,
 ) -> GatePlace {
+    let repositories = RepositoriesOnDisk::new(
+        spec.environment.get("PATH").unwrap_or_default().to_owned(),
+        trials.clone(),
+    );
     GatePlace {
         can_try: Box::new(move || trials.as_ref().is_some_and(|all| all.hindrance().is_none())),
         cwd: spec.folder.clone(),
@@ -242,9 +246,7 @@ pub fn place(
         sandboxed: settings.sandbox.mode != Sandbox::Off,
         network_is_walled: network_is_walled(&settings.sandbox),
         resolve: Box::new(resolve),
-        repositories: Box::new(RepositoriesOnDisk::new(
-            spec.environment.get("PATH").unwrap_or_default().to_owned(),
-        )),
+        repositories: Box::new(repositories),
     }
 }
 

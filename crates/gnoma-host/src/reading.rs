@@ -2,6 +2,7 @@
 //! own settings, and what the settings add. A list, so that whatever is on no list is kept from them.
 
 use std::{
+    collections::VecDeque,
     fs,
     path::{Path, PathBuf},
 };
@@ -23,8 +24,13 @@ const MAX_GIT_BYTES: u64 = 256 * 1024;
 const GIT_FILES: [&str; 3] = ["path", "excludesfile", "attributesfile"];
 /// Folders beside `bin` by which one sees where a program was installed.
 const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "pkg"];
-/// Most entries of a folder that are held against a pattern.
+/// Most entries of a folder that are held against a pattern, and of all skills.
 const MAX_ENTRIES: usize = 4096;
+/// Where a person's skills lie: among gnoma's settings, and below the home those of Claude Code.
+const SKILLS: &str = "skills";
+const CLAUDE_SKILLS: &str = ".claude/skills";
+/// How deep folders of skills are looked into.
+const MAX_SKILL_DEPTH: usize = 8;
 
 /// The places for this environment, with `more` of the settings.
 pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlaces {
@@ -44,11 +50,40 @@ pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlac
     shown.dedup();
     let hidden = home.iter().flat_map(|home| places::secrets_at_home().map(|name| home.join(name)));
     let hidden = hidden.chain(of_system()).filter(|path| fs::symlink_metadata(path).is_ok());
+    let hidden = hidden.chain(of_skills(environment));
     ReadingPlaces {
         hidden: hidden.collect(),
         shown,
         scratch: environment.state_dir().join("scratch"),
     }
+}
+
+/// Secrets among the skills of a person, whose folders commands may be shown.
+fn of_skills(environment: &Environment) -> Vec<PathBuf> {
+    let home = environment.home().filter(|home| home.is_absolute());
+    let at_home = home.map(|home| home.join(CLAUDE_SKILLS));
+    let mut waiting: VecDeque<_> = at_home
+        .into_iter()
+        .chain([environment.config_dir().join(SKILLS)])
+        .map(|it| (it, 0))
+        .collect();
+    let (mut secrets, mut entries_left) = (Vec::new(), MAX_ENTRIES);
+    while let Some((folder, depth)) = waiting.pop_front() {
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten().take(entries_left);
+        for entry in entries {
+            entries_left -= 1;
+            let (path, name) = (entry.path(), PathBuf::from(entry.file_name()));
+            // Of what lies around it, only the nearest folder tells.
+            let near =
+                folder.file_name().map_or(name.clone(), |folder| Path::new(folder).join(&name));
+            if [&name, &near].into_iter().any(|below| places::secret(below).is_some()) {
+                secrets.push(path);
+            } else if depth < MAX_SKILL_DEPTH && path.is_dir() {
+                waiting.push_back((path, depth + 1));
+            }
+        }
+    }
+    secrets
 }
 
 /// Folders that programs are looked for in, with what was installed along with them.
@@ -253,6 +288,29 @@ mod tests {
         fs::write(home.join(".gitconfig"), settings).unwrap();
         symlink(home.join(".netrc"), home.join("linked")).unwrap();
         assert_eq!(found(&home, &[]).0, [".gitconfig", ".gitignore_mine", "more"]);
+    }
+
+    #[test]
+    fn secrets_among_skills_are_hidden() {
+        let (_folder, home) = home(&[
+            ".claude/skills/deploy/SKILL.md",
+            ".claude/skills/deploy/.env",
+            ".claude/skills/deploy/keys/server.key",
+            ".claude/skills/deploy/.env.example",
+            ".config/gnoma/skills/db/credentials.json",
+            ".config/gnoma/skills/db/.kube/config",
+            ".config/gnoma/skills/db/run.sh",
+        ]);
+        let (_, mut hidden) = found(&home, &[]);
+        hidden.retain(|name| name.contains("skills"));
+        hidden.sort();
+        let expected = [
+            ".claude/skills/deploy/.env",
+            ".claude/skills/deploy/keys/server.key",
+            ".config/gnoma/skills/db/.kube",
+            ".config/gnoma/skills/db/credentials.json",
+        ];
+        assert_eq!(hidden, expected);
     }
 
     #[test]

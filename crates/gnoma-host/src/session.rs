@@ -23,8 +23,21 @@ fn strategy(set: Compaction) -> Strategy {
 /// # Errors
 /// The rules about permissions cannot be used, or the form of answers cannot be checked.
 pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<session::Options> {
+    options_with(project, id, routes, trials(project))
+}
+
+/// The same, where this tries its commands: what judges a command sees what earlier ones have left.
+///
+/// # Errors
+/// As [`options`].
+pub fn options_with(
+    project: &Project,
+    id: String,
+    routes: Arc<Routes>,
+    trials: Option<Arc<gnoma_tools::Trials>>,
+) -> Result<session::Options> {
     let Project { spec, guard, places, shared, .. } = project;
-    let (limits, trials) = (limits(project), trials(project));
+    let limits = limits(project);
     let shape = spec.answer_schema.as_ref().map(Shape::read).transpose();
     let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
     let hooks = extensions::hooks(project, &id);

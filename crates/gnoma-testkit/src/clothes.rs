@@ -68,6 +68,83 @@ fn base32(value: &str, alphabet: &[u8; 32]) -> String {
     bits.as_bytes().chunks(5).map(digit).collect()
 }
 
+const Z85: &str =
+    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+const RFC1924: &str =
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+
+fn ascii85() -> &'static str {
+    "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu"
+}
+
+fn base85(value: &str, alphabet: &str) -> String {
+    let digits: Vec<char> = alphabet.chars().collect();
+    let mut written = String::new();
+    for group in value.as_bytes().chunks(4) {
+        let mut four = [0; 4];
+        four[..group.len()].copy_from_slice(group);
+        let number = u32::from_be_bytes(four) as usize;
+        let all = (0..5).rev().map(|place| digits[number / 85_usize.pow(place) % 85]);
+        written.extend(all.take(group.len() + 1));
+    }
+    written
+}
+
+/// As `uuencode` writes it, without its first and last lines.
+fn uuencoded(value: &str) -> String {
+    let digit = |number: u8| if number == 0 { '`' } else { char::from(b' ' + number) };
+    let mut written = String::new();
+    for line in value.as_bytes().chunks(45) {
+        written.push(digit(line.len() as u8));
+        for group in line.chunks(3) {
+            let mut three = [0; 3];
+            three[..group.len()].copy_from_slice(group);
+            let [a, b, c] = three;
+            let numbers = [a >> 2, (a << 4 | b >> 4) & 63, (b << 2 | c >> 6) & 63, c & 63];
+            written.extend(numbers.map(digit));
+        }
+        written.push('\n');
+    }
+    written
+}
+
+/// The value in letters that are drawn another way, and compared with another file.
+fn styled(value: &str) -> Vec<(String, String)> {
+    let moved = |large: u32, small: u32, digit: u32| -> String {
+        let to = |c: char| match c {
+            'A'..='Z' => char::from_u32(large + u32::from(c) - u32::from('A')),
+            'a'..='z' => char::from_u32(small + u32::from(c) - u32::from('a')),
+            '0'..='9' => char::from_u32(digit + u32::from(c) - u32::from('0')),
+            other => Some(other),
+        };
+        value.chars().map(|c| to(c).unwrap_or(c)).collect()
+    };
+    let circled = moved(0x24b6, 0x24d0, 0x245f).replace('\u{245f}', "\u{24ea}");
+    let bold = moved(0x1_d400, 0x1_d41a, 0x1_d7ce);
+    let spaced: Vec<String> = bold.chars().map(String::from).collect();
+    let compared = |both: bool| {
+        let line = |(at, byte): (usize, u8)| {
+            let text = if both { format!(" {:<4}", char::from(byte)) } else { String::new() };
+            let other = if both { "   0 ^@" } else { "   0" };
+            format!("{:3} {byte:3o}{text}{other}\n", at + 1)
+        };
+        value.bytes().enumerate().map(line).collect::<String>()
+    };
+    let turned =
+        value.bytes().enumerate().map(|(at, byte)| format!("{:3}   0 {byte:3o}\n", at + 1));
+    vec![
+        ("full width".into(), moved(0xff21, 0xff41, 0xff10)),
+        ("in circles".into(), circled),
+        ("bold".into(), bold.clone()),
+        ("bold, separated".into(), spaced.join(" ")),
+        ("bold, one to a line".into(), spaced.join("\n")),
+        ("without serifs".into(), moved(0x1_d5a0, 0x1_d5ba, 0x1_d7e2)),
+        ("cmp -l, first".into(), compared(false)),
+        ("cmp -l, second".into(), turned.collect()),
+        ("cmp -lb, cat -v".into(), compared(true)),
+    ]
+}
+
 /// The value as many tools write it, by the name of the way.
 #[must_use]
 pub fn clothes(value: &str) -> Vec<(String, String)> {
@@ -119,6 +196,14 @@ pub fn clothes(value: &str) -> Vec<(String, String)> {
             base64(&value.chars().flat_map(|c| [c, '\0']).collect::<String>()),
         ),
     ];
+    all.extend(styled(value));
+    for before in 0..4 {
+        let whole = format!("{}{value} and more", "x".repeat(before));
+        all.push((format!("uuencode at {before}"), uuencoded(&whole)));
+        for (name, alphabet) in [("Ascii85", ascii85()), ("Z85", Z85), ("base85", RFC1924)] {
+            all.push((format!("{name} at {before}"), base85(&whole, alphabet)));
+        }
+    }
     for width in [1, 2, 3, 4, 7, 10, 16] {
         let lines = folded(value, width);
         all.push((format!("fold -w {width}"), lines.join("\n")));

@@ -242,6 +242,22 @@ impl Trials {
         layer.map(Layer::overlays).unwrap_or_default().into_iter().map(view).collect()
     }
 
+    /// Whether commands that begin now see something else than what lies in the workspace.
+    #[must_use]
+    pub fn is_seen(&self) -> bool {
+        let layers = self.layers();
+        layers.is_seen && layers.workspace.is_some()
+    }
+
+    /// Where that lies which such commands find at a path, if an earlier one on trial has left it there; also the
+    /// sign that it was deleted.
+    #[must_use]
+    pub fn left_at(&self, path: &Path) -> Option<PathBuf> {
+        let layers = self.layers();
+        let layer = layers.workspace.as_ref().filter(|_| layers.is_seen)?;
+        layer.place_of(path).filter(|place| place.symlink_metadata().is_ok())
+    }
+
     /// Layers over folders besides the workspace, as far as they work there. They last as long as the
     /// session, and nothing of them is kept.
     pub(crate) fn overlays_beside(&self, folders: &[PathBuf]) -> Vec<Overlay> {

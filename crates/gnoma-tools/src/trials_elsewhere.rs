@@ -1,6 +1,6 @@
 //! Commands are tried where the system has layers, which is not here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gnoma_sandbox::Overlay;
 
@@ -24,6 +24,18 @@ impl Trials {
     /// Nothing was left by trials.
     pub(crate) fn views(&self) -> Vec<Overlay> {
         Vec::new()
+    }
+
+    /// Nothing was left by trials.
+    #[must_use]
+    pub fn is_seen(&self) -> bool {
+        false
+    }
+
+    /// Nothing was left by trials.
+    #[must_use]
+    pub fn left_at(&self, _path: &Path) -> Option<PathBuf> {
+        None
     }
 
     /// Why commands cannot be tried in this workspace, for people.

@@ -23,6 +23,13 @@ pub use table::{
     SHOWN_AT_HOME, TOOL_CHAINS,
 };
 
+/// Whether these entries make a folder a repository of git by itself, whatever it is called, or what several of them
+/// share.
+#[must_use]
+pub fn makes_repository(has: impl Fn(&str) -> bool) -> bool {
+    has("objects") && has("refs") || has("HEAD") && has("commondir")
+}
+
 /// What holds secrets at home and is kept from commands, below the home.
 pub fn hidden_at_home() -> impl Iterator<Item = &'static str> {
     let hidden = SECRETS.iter().filter(|group| group.walls == SecretVisibility::Hidden);
@@ -241,6 +248,12 @@ mod tests {
             ("sub/.git/config", true),
             (".hg/hgrc", true),
             (".cargo/config.toml", true),
+            (".mvn/jvm.config", true),
+            ("sub/.gitmodules", true),
+            (".clinerules", true),
+            (".clinerules/a.md", true),
+            ("gradle/wrapper/gradle-wrapper.jar", true),
+            ("gradle/libs.versions.toml", false),
             ("src/config.toml", false),
             ("sitecustomize.py", true),
             ("vscode/a", false),

@@ -169,8 +169,26 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
     Group {
         kind: "which a tool obeys on every run",
         walls: WriteProtection::Never,
-        names: ".cargo/config .cargo/config.toml .mise.toml mise.toml .yarnrc.yml .pnpmfile.cjs \
-                lefthook.yml .pdbrc sitecustomize.py usercustomize.py",
+        names: ".cargo/config .cargo/config.toml rust-toolchain rust-toolchain.toml .mvn/ mvnw mvnw.cmd \
+                gradle/wrapper/ gradlew gradlew.bat .mise.toml mise.toml .mise/ .config/mise/ .rtx.toml \
+                .tool-versions .asdfrc .rvmrc .yarnrc .yarnrc.yml .yarn/releases/ .yarn/plugins/ \
+                .pnpmfile.cjs bunfig.toml .bazeliskrc .pdbrc sitecustomize.py usercustomize.py",
+    },
+    // They name what hooks of version control run, or where it fetches from.
+    Group {
+        kind: "which version control obeys",
+        walls: WriteProtection::Never,
+        names: ".gitmodules .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml lefthook.yaml \
+                lefthook.toml .lefthook.yml .lefthook.yaml .lefthook.toml lefthook-local.yml \
+                .lefthook-local.yml .overcommit.yml .simple-git-hooks.json .huskyrc .huskyrc.json \
+                .huskyrc.js .lintstagedrc .lintstagedrc.*",
+    },
+    // Rules that agents take for their person's word.
+    Group {
+        kind: "rules of a coding agent",
+        walls: WriteProtection::Present,
+        names: ".cursorrules .clinerules/ .windsurfrules .roorules .roorules-* .kilocoderules .goosehints \
+                .rules .github/copilot-instructions.md",
     },
     Group {
         kind: "which decides what your programs are",

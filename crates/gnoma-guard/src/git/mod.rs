@@ -7,6 +7,7 @@ mod contents;
 mod settings;
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,7 +15,7 @@ use std::{
 pub(crate) use contents::{GitLook, look};
 pub use settings::{program_setting, setting};
 
-/// What is known of repositories, found out when a command looks at one.
+/// What is known of repositories, found out when a command looks at one, and of the workspace as commands see it.
 pub trait Repositories {
     /// The setting by which a look at the repository around `folder` would run a program that its user did
     /// not choose, with where it stands; `None` where there is none.
@@ -26,6 +27,18 @@ pub trait Repositories {
 
     /// The file by which the project around `folder` has `cargo` and `rustc` be programs of its own.
     fn own_compiler(&self, folder: &Path) -> Option<PathBuf>;
+
+    /// Whether `folder` is what git takes for a repository of its own, by whatever name, as soon as it has an entry
+    /// `and`.
+    fn is_git_folder(&self, _folder: &Path, _and: &OsStr) -> bool {
+        false
+    }
+
+    /// An absolute path with its links followed as the session's commands find them, where earlier commands on trial
+    /// have left something; `None` where they see the disk as it is.
+    fn seen_by_commands(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// Repositories of which nothing is known, as if each were harmless.

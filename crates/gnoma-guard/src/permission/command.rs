@@ -16,7 +16,7 @@ use gnoma_shell::{Analysis, Effect, FilePlace, Invocation, Risk, StartContext};
 use serde_json::Value;
 
 use super::{
-    Judgement, by_rule,
+    Judgement, World, by_rule,
     effects::{self, CommandEffect},
     file::doubt,
     meet::fits,
@@ -53,11 +53,29 @@ impl<'a> Judgement<'a> {
         let Some(text) = text_of(arguments, name) else {
             return (self.by_mode(Access::Execute), Grant::default());
         };
-        let judged = self.command(text);
+        let (whole, grant) = self.in_each_view(text);
         // What goes on in the background has no end at which its changes could be looked at.
         let goes_on = arguments.get("background").and_then(Value::as_bool) == Some(true);
-        let can_be_tried = judged.whole.can_be_tried && !goes_on;
-        (judged.whole.unless_tried(can_be_tried), judged.grant)
+        let can_be_tried = whole.can_be_tried && !goes_on;
+        (whole.unless_tried(can_be_tried), grant)
+    }
+
+    /// What is thought of a command by what lies on the disk, and by what earlier commands on trial have left for it
+    /// to see: the stricter holds, for it may run in either.
+    fn in_each_view(&self, text: &str) -> (Opinion, Grant) {
+        let Judged { whole, grant, .. } = self.command(text);
+        let repositories = self.world.repositories;
+        if repositories.seen_by_commands(self.world.cwd).is_none() {
+            return (whole, grant);
+        }
+        let resolve = |path: &Path| {
+            repositories.seen_by_commands(path).unwrap_or_else(|| (self.world.resolve)(path))
+        };
+        let world = World { resolve: &resolve, ..*self.world };
+        let rules = self.rules.clone();
+        let inside = Judgement { rules, mode: self.mode, world: &world, confirmed: self.confirmed };
+        let judged = inside.command(text);
+        (whole.and(judged.whole), grant.and(judged.grant))
     }
 
     pub(super) fn command(&self, text: &str) -> Judged {

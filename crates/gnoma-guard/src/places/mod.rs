@@ -25,6 +25,9 @@ use crate::permission::World;
 /// Longest path that is looked at; longer ones no kernel takes.
 pub(crate) const MAX_PATH_BYTES: usize = 4096;
 
+/// Folders around a path that are looked at.
+const MAX_FOLDERS: usize = 128;
+
 /// What is done at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum FileAccess {
@@ -142,7 +145,20 @@ fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     let by_name = |form: &PathForm| named(form, tables::guarded(), world);
     secret(spot, world)
         .or_else(|| spot.forms().find_map(by_name))
+        .or_else(|| in_repository(spot, world).then_some("inside git's own folder"))
         .or_else(|| is_system(spot, world).then_some("part of the system"))
+}
+
+/// Whether it lies in a repository's own folder, whatever that is called, or would make its folder one.
+fn in_repository(spot: &JudgedPath, world: &World<'_>) -> bool {
+    let real = &spot.real().path;
+    let inside = real.ancestors().take_while(|path| {
+        path.parent().is_some_and(|folder| world.roots.iter().any(|root| folder.starts_with(root)))
+    });
+    inside.take(MAX_FOLDERS).any(|path| {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        world.repositories.is_git_folder(folder, name)
+    })
 }
 
 /// Whether it belongs to the system and not to a workspace within one of its folders.

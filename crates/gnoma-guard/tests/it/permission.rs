@@ -503,6 +503,82 @@ fn too_many_parts_are_a_question_even_in_bypass() {
 }
 
 #[test]
+fn what_tools_of_a_project_obey_is_changed_only_after_a_question() {
+    for name in [
+        ".gitmodules",
+        ".cursorrules",
+        ".clinerules",
+        ".clinerules/a.md",
+        ".cursor/rules/a.mdc",
+        ".windsurfrules",
+        ".github/copilot-instructions.md",
+        ".mvn/extensions.xml",
+        ".mvn/jvm.config",
+        ".mvn/maven.config",
+        ".mvn/wrapper/maven-wrapper.properties",
+        "gradle/wrapper/gradle-wrapper.properties",
+        "gradlew",
+        "rust-toolchain",
+        "rust-toolchain.toml",
+        ".cargo/config.toml",
+        ".pre-commit-config.yaml",
+        ".husky/pre-commit",
+        ".lefthook.yml",
+        ".lintstagedrc.json",
+        ".tool-versions",
+        ".yarn/releases/yarn.cjs",
+        "bunfig.toml",
+        "sub/rust-toolchain.toml",
+        "sub/.mvn/jvm.config",
+        "SUB/.GitModules",
+    ] {
+        for mode in [AcceptEdits, Auto, Bypass] {
+            for call in ["fs.write", "fs.edit"] {
+                assert_eq!(Desk::new(mode).says(&format!("{call} {name}")), "ask", "{mode} {name}");
+            }
+            let command = format!("bash echo x > {name}");
+            assert_eq!(Desk::new(mode).says(&command), "ask", "{mode} {name}");
+        }
+        assert_eq!(Desk::new(Auto).says(&format!("fs.read {name}")), "allow", "{name}");
+    }
+}
+
+#[test]
+fn a_repository_is_gits_own_by_whatever_name() {
+    for (entries, write, verdict) in [
+        (&["HEAD", "objects", "refs"][..], "b/config", "ask"),
+        (&["HEAD", "objects", "refs"], "b/hooks/post-index-change", "ask"),
+        (&["objects", "refs"], "b/config", "ask"),
+        (&["HEAD"], "b/commondir", "ask"),
+        (&["HEAD", "objects"], "b/refs/heads/x", "ask"),
+        (&["commondir"], "b/HEAD", "ask"),
+        (&["HEAD", "objects"], "b/config", "allow"),
+        (&["HEAD", "objects", "refs"], "c/config", "allow"),
+    ] {
+        let desk = Desk::new(AcceptEdits).with_folder("b", entries);
+        for call in ["fs.write", "fs.edit"] {
+            assert_eq!(desk.says(&format!("{call} {write}")), verdict, "{entries:?} {write}");
+        }
+        let reason = desk.reason(&format!("fs.write {write}"));
+        assert_eq!(reason.contains("inside git's own folder"), verdict == "ask", "{reason}");
+    }
+}
+
+#[test]
+fn a_command_is_judged_by_what_earlier_ones_have_left_for_it_too() {
+    let left = || Desk::new(Auto).left("notes", "/home/ada/.ssh").left("out", "/etc");
+    assert_eq!(Desk::new(Auto).says("bash cat notes/id_x"), "allow");
+    for command in ["cat notes/id_x", "cd notes && cat id_x", "cat notes/../.netrc", "rm out/x"] {
+        assert_eq!(left().says(&format!("bash {command}")), "ask", "{command}");
+    }
+    assert_eq!(left().says("bash cat src/a"), "allow");
+    // What the disk says holds as well, and for the file tools it alone.
+    let linked = left().link("/home/ada/work/app/real", "/home/ada/.ssh");
+    assert_eq!(linked.says("bash cat real/id_x"), "ask");
+    assert_eq!(left().says("fs.read notes/id_x"), "allow");
+}
+
+#[test]
 fn an_untrusted_project_may_forbid_and_nothing_else() {
     let mut desk = Desk::new(Auto);
     for text in ["allow bash(cargo test)", "allow *", "deny bash(git push *)", "ask fs.read"] {

@@ -1,6 +1,7 @@
 //! A made-up machine on which calls are judged, and a short way to say what is expected.
 
 use std::{
+    ffi::OsStr,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -8,6 +9,7 @@ use std::{
 use gnoma_core::{
     RawJson, ToolCall, ToolSpec,
     message::CallId,
+    places::makes_repository,
     session::PermissionMode,
     tool::{Access, Grant, Tier, ToolKind, Touches},
 };
@@ -39,6 +41,10 @@ struct Repository {
     program: Option<&'static str>,
     secrets: Vec<PathBuf>,
     own_compiler: Option<PathBuf>,
+    /// What the only other one of its kind has: a folder with these entries.
+    other: Option<(PathBuf, Vec<&'static str>)>,
+    /// Links that earlier commands have left for later ones.
+    left: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Repositories for Repository {
@@ -52,6 +58,15 @@ impl Repositories for Repository {
 
     fn own_compiler(&self, folder: &Path) -> Option<PathBuf> {
         self.own_compiler.clone().filter(|_| folder.starts_with(WORKSPACE))
+    }
+
+    fn is_git_folder(&self, folder: &Path, and: &OsStr) -> bool {
+        let entries = self.other.iter().filter(|(at, _)| at == folder).flat_map(|(_, has)| has);
+        makes_repository(|name| and == name || entries.clone().any(|entry| *entry == name))
+    }
+
+    fn seen_by_commands(&self, path: &Path) -> Option<PathBuf> {
+        (!self.left.is_empty()).then(|| through(&self.left, path))
     }
 }
 
@@ -81,6 +96,18 @@ impl Desk {
     /// Adds a link, both ends from the root.
     pub(crate) fn link(mut self, from: &str, to: &str) -> Self {
         self.links.push((from.into(), to.into()));
+        self
+    }
+
+    /// An earlier command on trial has left a link in the workspace.
+    pub(crate) fn left(mut self, from: &str, to: &str) -> Self {
+        self.repository.left.push((Path::new(WORKSPACE).join(from), to.into()));
+        self
+    }
+
+    /// A folder of the workspace has these entries.
+    pub(crate) fn with_folder(mut self, folder: &str, entries: &[&'static str]) -> Self {
+        self.repository.other = Some((Path::new(WORKSPACE).join(folder), entries.to_vec()));
         self
     }
 
@@ -165,22 +192,26 @@ impl Desk {
         }
     }
 
-    /// Follows links name by name, as a kernel does.
     fn resolve(&self, path: &Path) -> PathBuf {
-        let mut real = PathBuf::new();
-        for component in path.components() {
-            match component {
-                Component::ParentDir => {
-                    real.pop();
-                }
-                other => real.push(other),
-            }
-            if let Some((_, to)) = self.links.iter().find(|(from, _)| *from == real) {
-                real.clone_from(to);
-            }
-        }
-        real
+        through(&self.links, path)
     }
+}
+
+/// Follows links name by name, as a kernel does.
+fn through(links: &[(PathBuf, PathBuf)], path: &Path) -> PathBuf {
+    let mut real = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                real.pop();
+            }
+            other => real.push(other),
+        }
+        if let Some((_, to)) = links.iter().find(|(from, _)| *from == real) {
+            real.clone_from(to);
+        }
+    }
+    real
 }
 
 pub(crate) fn word(verdict: &Verdict) -> &'static str {

@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use gnoma_core::places::makes_repository;
 use gnoma_guard::git;
 
 use super::read::text;
-
-/// What a folder has in it that is a repository without a work tree.
-const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// A repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +40,14 @@ impl FoundRepository {
     }
 
     fn bare(folder: &Path) -> Option<Self> {
-        let is_bare = MARKS.into_iter().all(|mark| folder.join(mark).exists());
-        let own = || folder.to_owned();
-        is_bare.then(|| Self { git: own(), common: own(), work_tree: own() })
+        let has = |name: &str| folder.join(name).exists();
+        // Of what several share git takes only the folder that has a `HEAD`.
+        if !has("HEAD") || !makes_repository(has) {
+            return None;
+        }
+        let common = text(&folder.join("commondir"));
+        let common = common.map_or_else(|| folder.to_owned(), |common| folder.join(common.trim()));
+        Some(Self { git: folder.to_owned(), common, work_tree: folder.to_owned() })
     }
 
     /// A path in it, as it is shown.

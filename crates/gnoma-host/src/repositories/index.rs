@@ -12,6 +12,8 @@ use std::{
 
 use super::{found::FoundRepository, read::opened};
 
+/// Its name in a repository's own folder.
+pub(super) const FILE: &str = "index";
 /// Longest index that is read.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
 /// Bytes of an entry before the name of its object; where in them its mode stands; and after that name.
@@ -34,14 +36,22 @@ pub(super) struct IndexEntry {
 
 /// The entries of the index, and of those that it is split into.
 pub(super) fn entries(found: &FoundRepository) -> Vec<IndexEntry> {
-    let object =
-        if found.setting("extensions.objectformat").as_deref() == Some("sha256") { 32 } else { 20 };
+    let object = object_bytes(found);
     let is_shared = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"sharedindex."))
     };
     let others = fs::read_dir(&found.git).into_iter().flatten().flatten().map(|entry| entry.path());
-    let files = std::iter::once(found.git.join("index")).chain(others.filter(is_shared));
+    let files = std::iter::once(found.git.join(FILE)).chain(others.filter(is_shared));
     files.flat_map(|file| read(&bytes(&file), object)).collect()
+}
+
+/// The entries of another index of the same repository.
+pub(super) fn entries_of(found: &FoundRepository, index: &Path) -> Vec<IndexEntry> {
+    read(&bytes(index), object_bytes(found))
+}
+
+fn object_bytes(found: &FoundRepository) -> usize {
+    if found.setting("extensions.objectformat").as_deref() == Some("sha256") { 32 } else { 20 }
 }
 
 fn bytes(file: &Path) -> Vec<u8> {

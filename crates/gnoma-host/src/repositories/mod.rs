@@ -6,17 +6,21 @@
 mod found;
 mod history;
 mod index;
+mod left;
 mod read;
 
 use std::{
     collections::HashMap,
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
 
+use gnoma_core::places::makes_repository;
 use gnoma_guard::git::{Repositories, program_setting};
+use gnoma_tools::Trials;
 
 use found::FoundRepository;
 use read::text;
@@ -36,6 +40,8 @@ const MARKS: [&str; 7] =
 pub(crate) struct RepositoriesOnDisk {
     /// Where programs are looked for.
     path: String,
+    /// What commands of the session left for later ones.
+    trials: Option<Arc<Trials>>,
     secrets: Mutex<KnownSecrets>,
 }
 
@@ -46,17 +52,33 @@ type KnownSecrets = HashMap<PathBuf, (HistoryStamp, Arc<[PathBuf]>)>;
 type HistoryStamp = Vec<Option<SystemTime>>;
 
 impl RepositoriesOnDisk {
-    /// With the folders in which programs are looked for.
-    pub(crate) fn new(path: String) -> Self {
-        Self { path, secrets: Mutex::default() }
+    /// With the folders in which programs are looked for, and the trials of the session.
+    pub(crate) fn new(path: String, trials: Option<Arc<Trials>>) -> Self {
+        Self { path, trials, secrets: Mutex::default() }
+    }
+
+    /// Where that lies which commands find at a path in place of what lies there.
+    fn left_at(&self, path: &Path) -> Option<PathBuf> {
+        self.trials.as_ref().and_then(|trials| trials.left_at(path))
+    }
+
+    /// Whether an earlier command on trial has left other settings in the repository of this folder.
+    fn is_left_otherwise(&self, folder: &Path) -> bool {
+        left::is_otherwise(folder, &|path| self.left_at(path))
     }
 }
+
+/// What stands for a setting of a repository that is another one in a layer.
+const LEFT: &str = "of a repository that an earlier command has changed on trial";
 
 impl Repositories for RepositoriesOnDisk {
     fn program(&self, folder: &Path) -> Option<String> {
         // What an earlier command left in a layer, or in temporary files of the session, is not seen from here.
         if folder.symlink_metadata().is_err() {
             return Some("of a folder that only commands see".to_owned());
+        }
+        if folder.ancestors().any(|folder| self.is_left_otherwise(folder)) {
+            return Some(LEFT.to_owned());
         }
         let mut waiting = vec![FoundRepository::around(folder)?];
         let mut seen = 0;
@@ -68,10 +90,20 @@ impl Repositories for RepositoriesOnDisk {
             if let Some(program) = program_of(&found) {
                 return Some(program);
             }
-            let nested = index::entries(&found).into_iter().filter(|entry| entry.is_repository);
-            waiting.extend(
-                nested.filter_map(|entry| FoundRepository::at(&found.work_tree.join(entry.path))),
-            );
+            let own = [&found.git, &found.common].into_iter();
+            if own.chain([&found.work_tree]).any(|folder| self.is_left_otherwise(folder)) {
+                return Some(LEFT.to_owned());
+            }
+            let left = self.left_at(&found.git.join(index::FILE));
+            let left = left.map(|index| index::entries_of(&found, &index)).unwrap_or_default();
+            let nested = index::entries(&found).into_iter().chain(left);
+            for entry in nested.filter(|entry| entry.is_repository) {
+                let folder = found.work_tree.join(entry.path);
+                if self.is_left_otherwise(&folder) {
+                    return Some(LEFT.to_owned());
+                }
+                waiting.extend(FoundRepository::at(&folder));
+            }
         }
         None
     }
@@ -95,12 +127,26 @@ impl Repositories for RepositoriesOnDisk {
     fn own_compiler(&self, folder: &Path) -> Option<PathBuf> {
         let files =
             folder.ancestors().flat_map(|folder| TOOL_CHAIN_FILES.map(|name| folder.join(name)));
+        let files = files.map(|file| self.left_at(&file).unwrap_or(file));
         // A file that is there and cannot be read may say anything.
         let names_folder = |file: &PathBuf| {
             file.symlink_metadata().is_ok()
                 && text(file).is_none_or(|text| text.contains("path") || text.contains('\\'))
         };
         files.into_iter().find(names_folder)
+    }
+
+    fn is_git_folder(&self, folder: &Path, and: &OsStr) -> bool {
+        let is_there = |name: &str| {
+            let path = folder.join(name);
+            and == name || path.symlink_metadata().is_ok() || self.left_at(&path).is_some()
+        };
+        makes_repository(is_there)
+    }
+
+    fn seen_by_commands(&self, path: &Path) -> Option<PathBuf> {
+        let trials = self.trials.as_ref().filter(|trials| trials.is_seen())?;
+        Some(left::resolve(path, &|path| trials.left_at(path)))
     }
 }
 

@@ -6,7 +6,7 @@ use std::{fmt, path::PathBuf};
 /// One thing that is otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// A file with several names was changed: in a layer the other names keep the old content.
+    /// A file with several names was changed, moved, or given another: in a layer each name is a file of its own.
     HardLink(PathBuf),
     /// A file of an owner or a group that does not exist in the sandbox cannot be changed.
     ForeignOwner,
@@ -26,7 +26,7 @@ impl fmt::Display for Difference {
             Self::HardLink(path) => {
                 write!(
                     f,
-                    "`{}` has other names (hard links), which would not change",
+                    "`{}` has other names (hard links), which would become files of their own",
                     path.display()
                 )
             }

@@ -75,6 +75,7 @@ impl LayerReading<'_> {
         self.level(&level, changes)?;
         if let Some(list) = changes.list.get_mut(from..) {
             find_moves(list, self.at, &upper, &lower);
+            changes.differences.extend(torn_names(list));
         }
         Ok(())
     }
@@ -179,6 +180,10 @@ impl LayerReading<'_> {
         } else if before.written != after.written && node != NodeKind::Link {
             ChangeKind::Touched
         } else {
+            // A second name that was made for it would be kept as a file of its own.
+            if node == NodeKind::File && after.links > 1 {
+                changes.differences.push(Difference::HardLink(self.at.join(&entry.below)));
+            }
             return Ok(());
         };
         if before.links > 1 && node == NodeKind::File {
@@ -305,6 +310,18 @@ fn node_of(stamp: &Stamp) -> Option<NodeKind> {
         FileType::Fifo => Some(NodeKind::Pipe),
         _ => None,
     }
+}
+
+/// A file of which one of several names is gone where another was made: in a layer it is a copy that was moved, and
+/// what it is under its other names would stay behind.
+fn torn_names(list: &[LayerChange]) -> Option<Difference> {
+    let is_file = |change: &&LayerChange| change.node == NodeKind::File;
+    let mut files = list.iter().filter(is_file);
+    files.clone().find(|change| change.kind == ChangeKind::Created)?;
+    let torn = files.find(|change| {
+        change.kind == ChangeKind::Deleted && change.before.is_some_and(|before| before.links > 1)
+    });
+    torn.map(|change| Difference::HardLink(change.path.clone()))
 }
 
 /// Finds out which created files were moved: one with the same content was deleted.

@@ -114,6 +114,36 @@ fn what_a_command_changed_is_listed_and_nothing_of_it_is_there() {
 }
 
 #[test]
+fn names_of_one_file_that_would_be_kept_as_two_are_told_as_a_difference() {
+    if !is_walled() {
+        return;
+    }
+    for (script, torn) in [
+        ("mv d/x z", Some("d/x")),
+        ("mv d/x z; echo more >> z", Some("d/x")),
+        ("mv d e", Some("d/x")),
+        ("rm d/x; echo 1 > z", Some("d/x")),
+        ("ln h z", Some("h")),
+        ("ln d/x z", Some("d/x")),
+        ("rm d/x", None),
+        ("rm -r d", None),
+        ("echo 1 > z; ln z y", None),
+        ("mv h z", None),
+    ] {
+        let cell = furnished();
+        let outcome = on_trial(&cell, &[], &["sh", "-c", script]);
+        assert!(outcome.succeeded(), "{outcome:?}");
+        let told: Vec<_> =
+            outcome.stdout.lines().filter_map(|line| line.strip_prefix("difference ")).collect();
+        let expected: Vec<_> = torn
+            .iter()
+            .map(|name| format!("HardLink(\"{}\")", cell.workspace.join(name).display()))
+            .collect();
+        assert_eq!(told, expected, "{script}: {}", outcome.stdout);
+    }
+}
+
+#[test]
 fn a_folder_that_is_closed_is_told_as_a_difference() {
     if !is_walled() {
         return;

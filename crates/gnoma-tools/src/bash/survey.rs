@@ -33,9 +33,8 @@ const MAX_FOUND: usize = 64;
 /// Folders that programs fill with what they build or fetch: large, and nobody works in them.
 const FILLED_BY_PROGRAMS: [&str; 4] = ["node_modules", "target", "__pycache__", ".venv"];
 
-/// Where git keeps what is its own, and what is in it that a repository without a work tree has too.
+/// Where git keeps what is its own.
 const GIT_FOLDER: &str = ".git";
-pub(super) const MARKS_OF_REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -118,7 +117,7 @@ impl FolderNote {
         let repository = if has(GIT_FOLDER) {
             Some(folder.join(GIT_FOLDER))
         } else {
-            MARKS_OF_REPOSITORY.into_iter().all(has).then(|| folder.to_owned())
+            places::makes_repository(has).then(|| folder.to_owned())
         };
         let mut note = Self {
             stamp: stamp.filter(|_| entries.len() < limit),
@@ -282,11 +281,15 @@ mod tests {
             "fixtures/bare/objects/x",
             "fixtures/bare/refs/x",
             "fixtures/bare/config",
+            "fixtures/shared/objects/x",
+            "fixtures/shared/refs/x",
+            "fixtures/shared/config",
             "src/config",
         ]);
         let survey = survey(&folder);
         let expected = [
             "fixtures/bare/config",
+            "fixtures/shared/config",
             "vendor/a/.git/config",
             "vendor/a/.git/hooks",
             "vendor/a/.git/modules",

@@ -12,7 +12,7 @@ use std::{
 use gnoma_core::{places, tool::Trial};
 use gnoma_sandbox::layer::{ChangeKind, Changes, Difference, Layer, LayerChange, NodeKind};
 
-use super::{databases, survey::MARKS_OF_REPOSITORY};
+use super::databases;
 use crate::fs::diff::Diff;
 
 /// Names that a sentence holds.
@@ -98,9 +98,7 @@ fn touches_repository(changes: &Changes) -> bool {
     };
     let folders = changes.list.iter().flat_map(|change| change.path().ancestors().skip(1));
     let folders: HashSet<&Path> = folders.collect();
-    let is_repository =
-        |folder: &&Path| MARKS_OF_REPOSITORY.into_iter().all(|mark| is_there(&folder.join(mark)));
-    folders.iter().any(is_repository)
+    folders.iter().any(|folder| places::makes_repository(|name| is_there(&folder.join(name))))
 }
 
 /// Whether an edit could have made this change unasked, and a checkpoint can take it back.

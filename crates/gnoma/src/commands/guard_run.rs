@@ -125,12 +125,15 @@ impl Bench {
             Connection::new(Arc::new(ScriptedModel::default()), false),
             "none",
         )));
-        let tools = session::options(&project, gnoma_host::clock::session_id(), unused)?.tools;
         let trials = guarding::trials(&project.guard, &project.spec);
+        let id = gnoma_host::clock::session_id();
+        let tools = session::options_with(&project, id, unused, trials.clone())?.tools;
         Ok(Self { project, mode, tools, trials })
     }
 
     async fn run(&self, command: &str) -> Result<CommandRun> {
+        // By what the command will see, and not by what it leaves.
+        let verdict = self.verdict(command)?;
         let before = self.files();
         let model =
             Arc::new(ScriptedModel::calling(TOOL, json!({ "command": command }).to_string()));
@@ -157,7 +160,7 @@ impl Bench {
         let (output, _) = model.told();
         let mut changed = tried(&output);
         changed.extend(kept.iter().cloned());
-        Ok(CommandRun { verdict: self.verdict(command)?, ran, kept, changed, output })
+        Ok(CommandRun { verdict, ran, kept, changed, output })
     }
 
     fn place(&self) -> GatePlace {

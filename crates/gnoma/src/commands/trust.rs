@@ -1,17 +1,19 @@
 //! `gnoma trust`: shows what a project file wants to decide, and lets it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use gnoma_config::{paths, pin, project_root, trust::Store};
-use gnoma_core::protocol::SessionSpec;
+use gnoma_core::{cut, protocol::SessionSpec};
 use gnoma_host::{Folders as _, HostError, wire};
 
 use super::common::print;
 use crate::{args::TurnArgs, environment::ProcessEnvironment, lowering, report::Exit, screen};
 
-/// Most files that are named.
+/// Most files and commands that are named.
 const MAX_NAMED: usize = 100;
+/// Longest command that is shown, in characters.
+const MAX_COMMAND_CHARS: usize = 160;
 
 pub(crate) fn run(
     folder: Option<PathBuf>,
@@ -54,10 +56,33 @@ pub(crate) fn run(
         told.push_str("these files stay as they are:\n");
         let name = |file: &PathBuf| format!("  {}\n", screen::clean(&file.display().to_string()));
         told.extend(acting.iter().take(MAX_NAMED).map(name));
-        if acting.len() > MAX_NAMED {
-            told.push_str(&format!("  and {} more\n", acting.len() - MAX_NAMED));
-        }
+        told.push_str(&more(acting.len()));
     }
+    told.push_str(&unpinned(&folder, content.as_deref().unwrap_or_default())?);
     told.push_str("Undo with `gnoma trust --revoke`.\n");
     print(&told)
+}
+
+/// The commands of which it shows only when they run what else they name.
+fn unpinned(folder: &Path, content: &[u8]) -> Result<String> {
+    let commands = pin::unpinned(folder, content)?;
+    if commands.is_empty() {
+        return Ok(String::new());
+    }
+    let mut told = "NOT pinned is what these commands name only when they run:\n".to_owned();
+    for command in commands.iter().take(MAX_NAMED) {
+        let words = command.split_whitespace().collect::<Vec<_>>().join(" ");
+        let kept = cut::head_chars(&words, MAX_COMMAND_CHARS);
+        let rest = if kept.len() < words.len() { "…" } else { "" };
+        told.push_str(&format!("  {}{rest}\n", screen::clean(kept)));
+    }
+    Ok(told + &more(commands.len()))
+}
+
+/// How many of so many are not named.
+fn more(count: usize) -> String {
+    match count.saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!("  and {more} more\n"),
+    }
 }

@@ -306,6 +306,42 @@ async fn run_does_what_a_model_would_get_done_with_nobody_to_ask() {
 }
 
 #[tokio::test]
+async fn a_command_is_judged_by_what_an_earlier_one_left_on_trial() {
+    let world = World::new([]);
+    world.write("prepare.sh", "ln -s ~/.ssh notes; mkdir -p d/.git/hooks; echo > d/.git/config\n");
+    std::fs::create_dir(world.project.path().join("d")).unwrap();
+    world.write("d/a", "words\n");
+    world.write("toolchain.sh", "echo 'path = \"x\"' > rust-toolchain.toml\n");
+    let lines: String = [
+        "cat notes/hosts",
+        "git -C d status",
+        "cargo --version",
+        "sh ./prepare.sh",
+        "sh ./toolchain.sh",
+        "cat notes/hosts",
+        "git -C d status",
+        "cargo --version",
+        "cat d/a",
+    ]
+    .map(|command| format!("{}\n", json!({"id": command, "command": command})))
+    .concat();
+    let run = world.pipe(&["guard", "run", "--mode", "plan", "--jsonl"], &lines).await;
+    let rows = answers(&run);
+    let verdicts: Vec<_> = rows.iter().map(|row| row["verdict"].as_str().unwrap()).collect();
+    if verdicts[3] != "trial" {
+        println!("skipped, since nothing can be tried here: {verdicts:?}");
+        return;
+    }
+    let [tried @ .., reading, status, compiler, plain] = &verdicts[..] else { unreachable!() };
+    assert_eq!(tried, ["allow", "allow", "allow", "trial", "trial"], "{run:?}");
+    assert_eq!(
+        [*reading, *status, *compiler, *plain],
+        ["ask", "trial", "trial", "allow"],
+        "{run:?}"
+    );
+}
+
+#[tokio::test]
 async fn clean_prints_the_text_without_what_hides_in_it() {
     let world = World::new([]);
     let run = world.pipe(&["guard", "clean"], "plain\ttext, فارسی می‌خواهم\r\n").await;

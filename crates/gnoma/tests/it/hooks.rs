@@ -211,6 +211,30 @@ async fn a_projects_hooks_wait_for_trust_and_one_changed_byte_takes_it_back() {
 }
 
 #[tokio::test]
+async fn trust_shows_what_it_is_pinned_to_and_what_it_is_not() {
+    let world = World::new([]);
+    let long = format!("sh $SCRIPT {}", "and so on ".repeat(100));
+    let events = [
+        ("SessionStart", "", "sh ./hooks/*.sh"),
+        ("PreToolUse", "", "python3 -m tools.check"),
+        ("PostToolUse", "", long.as_str()),
+    ];
+    world.put(".claude/settings.json", &settings(&events));
+    for file in ["hooks/a.sh", "tools/check.py", "tools/other.py", "hooks/sub/b.sh"] {
+        world.put(file, "true");
+    }
+    let trusted = world.run(&["trust"]).await;
+    let (pinned, open) = trusted.out.split_once("NOT pinned").expect("something is not pinned");
+    for file in ["hooks/a.sh", "tools/check.py", ".claude/settings.json"] {
+        assert!(pinned.contains(&format!("  {file}\n")), "{file}: {trusted:?}");
+    }
+    assert!(!pinned.contains("other.py") && !pinned.contains("sub/b.sh"), "{trusted:?}");
+    let line = open.lines().nth(1).unwrap();
+    assert!(line.starts_with("  sh $SCRIPT and so on") && line.ends_with('…'), "{line}");
+    assert!(line.chars().count() < 200 && !open.contains("python3"), "{open}");
+}
+
+#[tokio::test]
 async fn own_hooks_are_run_and_fail_closed_where_they_say_so() {
     let world = World::new([
         writes("a.txt"),

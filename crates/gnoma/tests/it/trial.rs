@@ -137,6 +137,8 @@ async fn what_a_layer_does_otherwise_is_asked_for_by_name() {
     for (script, reason) in [
         ("mkdir a; python3 -c 'import os; os.rename(\"lower\", \"moved\")'\n", "renames a folder"),
         ("echo more >> one\n", "hard links"),
+        ("mv one three\n", "hard links"),
+        ("ln lower/file other\n", "hard links"),
         ("mkdir -p .git; echo x > .git/HEAD\n", ".git"),
     ] {
         let world = running(script);

@@ -17,8 +17,29 @@ const BYTE_BITS: usize = 8;
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const BASE32_HEX: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
+const UUENCODE: [u8; 64] = {
+    let mut digits = run_from(b' ');
+    digits[0] = b'`';
+    digits
+};
+const ASCII85: [u8; 85] = run_from(b'!');
+const Z85: &[u8; 85] =
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+const RFC1924: &[u8; 85] =
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 const HEX: &[u8; 16] = b"0123456789abcdef";
 const BINARY: &[u8; 2] = b"01";
+
+/// Digits that follow each other in ASCII.
+const fn run_from<const COUNT: usize>(first: u8) -> [u8; COUNT] {
+    let mut digits = [first; COUNT];
+    let mut at = 1;
+    while at < COUNT {
+        digits[at] = digits[at - 1] + 1;
+        at += 1;
+    }
+    digits
+}
 
 /// How a form came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +102,15 @@ fn rare(value: &[u8], backwards: &[u8], give: &mut dyn FnMut(FormScript, Zeroizi
         Zeroizing::new(value.iter().map(|byte| byte.reverse_bits()).collect());
     give(digits, packed(&mirrored, 0, BINARY));
     give(digits, each_byte(value, &mut |byte| format!("{byte:03o}")));
+    give(digits, each_byte(value, &mut |byte| format!("{byte:o}")));
+    for start in 0..3 {
+        give(digits, packed(value, start, &UUENCODE));
+    }
+    for alphabet in [&ASCII85, Z85, RFC1924] {
+        for start in 0..4 {
+            give(digits, in_base85(value, start, alphabet));
+        }
+    }
     let decimal = each_byte(value, &mut |byte| byte.to_string());
     give(FormScript::DigitsBackwards, reversed(&decimal));
     give(digits, decimal);
@@ -146,6 +176,22 @@ fn packed(value: &[u8], start: usize, alphabet: &[u8]) -> Zeroizing<Vec<u8>> {
         });
         written.push(alphabet.get(digit).copied().unwrap_or_default());
         at += bits;
+    }
+    written
+}
+
+/// The digits of all groups of four bytes that lie in `value`, where `start` other bytes stand before it.
+fn in_base85(value: &[u8], start: usize, alphabet: &[u8; 85]) -> Zeroizing<Vec<u8>> {
+    const BASE: u32 = 85;
+    const DIGITS: u32 = 5;
+    let first = start.next_multiple_of(4) - start;
+    let mut written = Zeroizing::new(Vec::with_capacity(value.len() * 5 / 4));
+    for group in value.get(first..).unwrap_or_default().as_chunks::<4>().0 {
+        let number = u32::from_be_bytes(*group);
+        for place in (0..DIGITS).rev() {
+            let digit = number / BASE.pow(place) % BASE;
+            written.push(alphabet.get(digit as usize).copied().unwrap_or_default());
+        }
     }
     written
 }
@@ -226,5 +272,16 @@ mod tests {
             *b"6867".iter().chain(b"5f70").copied().collect::<Vec<_>>()
         );
         assert_eq!(**packed(b"ghp", 0, HEX), *b"676870");
+    }
+
+    #[test]
+    fn digits_of_eighty_five_are_those_of_their_tools() {
+        // By Python: a85encode, b85encode; by ZeroMQ's specification 32.
+        assert_eq!(**in_base85(b"Man sure", 0, &ASCII85), *b"9jqo^F*2M7");
+        assert_eq!(**in_base85(b"Man sure", 0, RFC1924), *b"O<`^zb9HiM");
+        let hello = [0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b];
+        assert_eq!(**in_base85(&hello, 0, Z85), *b"HelloWorld");
+        assert_eq!(**in_base85(&[&[0; 3], &hello[..]].concat(), 1, Z85), *b"HelloWorld");
+        assert_eq!(**packed(b"Cat", 0, &UUENCODE), *b"0V%T");
     }
 }

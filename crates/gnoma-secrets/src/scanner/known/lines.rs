@@ -11,6 +11,10 @@ use crate::decode::View;
 
 /// A longer field would be found as it stands.
 const MAX_FIELD_BYTES: usize = 40;
+/// Columns behind a number that are looked at, the longest line that has them, and the longest field of one.
+const COLUMNS: usize = 4;
+const MAX_LINE_BYTES: usize = 48;
+const MAX_CELL_BYTES: usize = 4;
 /// So many lines in a row make a text.
 const MIN_LINES: usize = 3;
 
@@ -59,6 +63,60 @@ pub(super) fn without_numbers(text: &[u8], rows: &[Range<usize>]) -> Option<View
         let start = blank + digits;
         (is_number && line.len() - start <= MAX_FIELD_BYTES).then_some((start, line.len()))
     })
+}
+
+/// The columns of numbered lines between the number and the end, such as `cmp -l` writes them.
+pub(super) fn columns(text: &[u8]) -> [Option<View>; COLUMNS] {
+    let mut views: [View; COLUMNS] = Default::default();
+    let mut rows: [Vec<(usize, usize)>; COLUMNS] = Default::default();
+    let mut start = 0;
+    for end in memchr_iter(b'\n', text).chain([text.len()]) {
+        let line = text.get(start..end).unwrap_or_default();
+        let fields = if is_numbered(line) { cells(line) } else { [None; COLUMNS] };
+        for ((field, row), view) in fields.into_iter().zip(&mut rows).zip(&mut views) {
+            match field {
+                Some((from, to)) => row.push((start + from, start + to)),
+                None if row.is_empty() => {}
+                None => close(text, row, view),
+            }
+        }
+        start = end + 1;
+    }
+    for (row, view) in rows.iter_mut().zip(&mut views) {
+        close(text, row, view);
+    }
+    views.map(|view| (!view.is_empty()).then_some(view))
+}
+
+/// Whether a short line begins with a number that stands alone.
+fn is_numbered(line: &[u8]) -> bool {
+    let rest = line.trim_ascii_start();
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0
+        && rest.get(digits).is_some_and(u8::is_ascii_whitespace)
+        && line.len() <= MAX_LINE_BYTES
+}
+
+/// Where the fields behind the first stand, as far as they are short.
+fn cells(line: &[u8]) -> [Option<(usize, usize)>; COLUMNS] {
+    let mut found = [None; COLUMNS];
+    let mut at = 0;
+    for field in 0..=COLUMNS {
+        at += count(line, at, |byte| byte.is_ascii_whitespace());
+        let length = count(line, at, |byte| !byte.is_ascii_whitespace());
+        if length == 0 || length > MAX_CELL_BYTES && field > 0 {
+            break;
+        }
+        if let Some(cell) = field.checked_sub(1).and_then(|place| found.get_mut(place)) {
+            *cell = Some((at, at + length));
+        }
+        at += length;
+    }
+    found
+}
+
+fn count(line: &[u8], from: usize, fits: impl Fn(&u8) -> bool) -> usize {
+    line.get(from..).unwrap_or_default().iter().take_while(|byte| fits(byte)).count()
 }
 
 /// The lines that a diff marks so, where several of them follow each other or the lines that they
@@ -154,6 +212,8 @@ mod tests {
         let numbered = b" 1  g h\n 2  p _\n 3\xe2\x86\x92a b";
         assert_eq!(unnumbered(numbered), "  g h  p _\u{2192}a b");
         assert_eq!(unnumbered(b"fn main() {\n}\n// 3\n"), "");
+        let [two, three, four, _] = columns(b"x\n  1 147 0\n  2 150 a\n 10 160 0\ny 1 2\n1 2\n");
+        assert_eq!([text(two), text(three), text(four)], ["147150160", "0a0", ""]);
         assert_eq!(text(marked(b"+a\n-x\n+b\n+c\n d\n+e\n", b'+', b'-')), "a\nb\nc\n");
     }
 }

@@ -20,6 +20,7 @@ mod forms;
 mod index;
 mod letters;
 mod lines;
+mod styled;
 
 use forms::FormScript;
 use index::{FormIndex, FormPiece, SURE_LETTERS};
@@ -108,12 +109,8 @@ impl KnownSecrets {
         if known.values.is_empty() {
             return;
         }
-        known.find_exact(text, found);
-        known.find_in_lines(text, found);
-        for (mark, other) in [(b'+', b'-'), (b'-', b'+')] {
-            let find = |text: &[u8], inside: &mut Vec<Raw>| known.find_in_lines(text, inside);
-            find_through(lines::marked(text, mark, other), find, found);
-        }
+        known.find_in_text(text, found);
+        find_through(styled::plain(text), |text, inside| known.find_in_text(text, inside), found);
     }
 }
 
@@ -165,11 +162,24 @@ impl KnownValues {
         }
     }
 
+    /// Looks at a text, and at what of it a diff marks.
+    fn find_in_text(&self, text: &[u8], found: &mut Vec<Raw>) {
+        self.find_exact(text, found);
+        self.find_in_lines(text, found);
+        for (mark, other) in [(b'+', b'-'), (b'-', b'+')] {
+            let find = |text: &[u8], inside: &mut Vec<Raw>| self.find_in_lines(text, inside);
+            find_through(lines::marked(text, mark, other), find, found);
+        }
+    }
+
     /// Looks at a text as it stands and at the ends of its lines.
     fn find_in_lines(&self, text: &[u8], found: &mut Vec<Raw>) {
         self.find_forms(text, found);
         let rows = lines::rows(text);
         for view in [lines::last_fields(text, &rows), lines::without_numbers(text, &rows)] {
+            find_through(view, |text, inside| self.find_forms(text, inside), found);
+        }
+        for view in lines::columns(text) {
             find_through(view, |text, inside| self.find_forms(text, inside), found);
         }
     }

@@ -4,7 +4,7 @@ use super::super::Walker;
 use super::super::call::ProgramCall;
 use super::super::facts_of::CommandFacts;
 use crate::expand::Field;
-use crate::facts::{Effect, Risk};
+use crate::facts::{Effect, FilePlace, Risk};
 use crate::programs::{Consequence, Role, sort_words};
 
 /// `tar`, also with its first word as a bundle of options without a dash.
@@ -39,6 +39,9 @@ pub(super) fn tar(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFac
         walker.act(&here, role, value, &mut facts);
     }
     if makes {
+        if !sorted.options.iter().any(|given| given.role == Role::Archive) {
+            facts.add(Effect::Write(FilePlace::Unknown("the tape that tar is set up for".into())));
+        }
         let here = ProgramCall { cwd: members_in, ..*call };
         let role = if sorted.leads_to(Consequence::Deletes) { Role::Delete } else { Role::Read };
         for operand in &sorted.operands {

@@ -62,12 +62,13 @@ fn has_word(filter: &str, words: &[&str]) -> bool {
     words.iter().any(|word| filter.match_indices(word).any(stands))
 }
 
-/// `xxd`: of an option it looks at the first letters only, so a bundle is not what it seems.
+/// `xxd`: of an option it looks at the first letters only, so a bundle is not what it seems, and the value of
+/// an option with `=` is the next word.
 pub(super) fn xxd(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let is_plain = |text: &str| {
         let value = text.get(2..).unwrap_or_default();
         value.is_empty()
-            || text.starts_with("--")
+            || text.starts_with("--") && !text.contains('=')
             || value.bytes().all(|byte| byte.is_ascii_digit())
             || call.entry.options.iter().any(|spec| text.strip_prefix('-') == Some(spec.name))
     };

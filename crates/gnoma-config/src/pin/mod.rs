@@ -3,10 +3,16 @@
 //! That is the project's `.gnoma/config.toml`, the settings of other programs that gnoma reads, every file
 //! in the folders of `.gnoma`, `.claude`, `.agents` and `.codex` that hold hooks, skills, plugins, agents
 //! and commands, and every file of the project that one of these settings names, in a command or an
-//! argument, or that a program named there is known to run (`Makefile`, `package.json`). One changed byte, one
-//! more or one less file is another pin.
+//! argument, that fits a pattern in a command, or that a program named there is known to run (`Makefile`,
+//! `package.json`, the file of `python3 -m`). One changed byte, one more or one less file is another pin.
 //!
-//! Not covered: what those programs read or start themselves.
+//! Not covered: what those programs read or start themselves, and what a command names only when it runs
+//! ([`unpinned`]).
+
+mod patterns;
+mod settings;
+mod unnamed;
+mod words;
 
 use std::{
     collections::BTreeSet,
@@ -18,6 +24,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use crate::paths;
+use settings::Said;
 
 /// Settings of other programs that act here, too.
 const SETTINGS: [&str; 5] = [
@@ -41,17 +48,6 @@ const MAX_BYTES: u64 = 256 << 20;
 const MAX_DEPTH: usize = 16;
 /// Most folders named by the configuration in which the other names are looked for.
 const MAX_FOLDERS: usize = 32;
-/// Programs that run what a file of the project says, which nobody names, and those files.
-const RUNNERS: [(&[&str], &[&str]); 4] = [
-    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
-    (&["npm", "pnpm", "yarn", "bun", "npx"], &["package.json"]),
-    (&["just"], &["justfile", "Justfile", ".justfile"]),
-    (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
-];
-/// What commands are cut at when they are searched for names of files.
-const SEPARATORS: [char; 17] =
-    ['"', '\'', '`', ';', '&', '|', '<', '>', '(', ')', '{', '}', '=', ',', ':', '$', '\\'];
-
 /// The files of the project in `folder` that could act on its behalf, seen from there; its configuration
 /// has this `content`.
 ///
@@ -100,13 +96,8 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
     for (holding, name) in HOLDING.iter().flat_map(|holding| ACTING.map(|name| (holding, name))) {
         below(folder, &Path::new(holding).join(name), 0, &mut files)?;
     }
-    let mut words = words(content);
-    for name in SETTINGS {
-        if folder.join(name).is_file() {
-            words.extend(words_of_file(&folder.join(name))?);
-            add(PathBuf::from(name), &mut files)?;
-        }
-    }
+    let said = said(folder, content, &mut files)?;
+    let mut words = words::of(&said);
     // A variable may stand for the folder.
     let below_first = |word: &String| word.split_once('/').map(|(_, rest)| rest.to_owned());
     let shorter: Vec<String> = words.iter().filter_map(below_first).collect();
@@ -121,7 +112,45 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
             }
         }
     }
+    let mut left = patterns::Budget::default();
+    for command in &said.commands {
+        for file in patterns::files(folder, command, &mut left).found {
+            add(file, &mut files)?;
+        }
+    }
     Ok(files)
+}
+
+/// What the configuration and the settings of other programs say; the files of these are added.
+fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Result<Said> {
+    let mut said = Said::default();
+    said.read(content);
+    for name in SETTINGS {
+        let file = folder.join(name);
+        if file.is_file() {
+            let mut content = Vec::new();
+            File::open(&file)?.take(MAX_SETTINGS_BYTES).read_to_end(&mut content)?;
+            said.read(&content);
+            add(PathBuf::from(name), files)?;
+        }
+    }
+    Ok(said)
+}
+
+/// The commands in the settings of the project in `folder` that name files only when they run, so that these are in
+/// no pin.
+///
+/// # Errors
+/// A file of settings cannot be read.
+pub fn unpinned(folder: &Path, content: &[u8]) -> io::Result<Vec<String>> {
+    let said = said(folder, content, &mut BTreeSet::new())?;
+    let mut left = patterns::Budget::default();
+    let is_open = |command: &&String| {
+        let matched = patterns::files(folder, command, &mut left);
+        matched.is_cut || unnamed::shows_when_it_runs(command, &said.variables)
+    };
+    let commands: BTreeSet<&String> = said.commands.iter().filter(is_open).collect();
+    Ok(commands.into_iter().cloned().collect())
 }
 
 /// A project's `.gnoma/config.toml`, empty where there is none but something else that acts; `None` where
@@ -141,92 +170,6 @@ fn inside(folder: &Path, word: &str) -> PathBuf {
     let path = Path::new(word);
     let below = path.strip_prefix(folder).unwrap_or(path);
     below.components().filter(|part| !matches!(part, Component::CurDir)).collect()
-}
-
-/// What may be a name: every text of the configuration as it is read, whole and cut into words.
-fn words(content: &[u8]) -> BTreeSet<String> {
-    let text = String::from_utf8_lossy(content);
-    let mut texts = Vec::new();
-    match text.parse::<toml::Table>() {
-        Ok(table) => collect(&toml::Value::Table(table), &mut texts),
-        Err(_) => match serde_json::from_str(&text) {
-            Ok(json) => collect_json(&json, &mut texts),
-            Err(_) => texts.push(text.into_owned()),
-        },
-    }
-    cut(texts)
-}
-
-/// Texts, whole and cut into words.
-fn cut(texts: Vec<String>) -> BTreeSet<String> {
-    let is_between = |c: char| c.is_whitespace() || SEPARATORS.contains(&c);
-    let mut words: BTreeSet<String> = texts
-        .iter()
-        .flat_map(|text| text.split(is_between))
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect();
-    words.extend(texts.iter().flat_map(|text| as_a_shell_reads(text)));
-    for (programs, files) in RUNNERS {
-        if programs.iter().any(|program| words.contains(*program)) {
-            words.extend(files.iter().map(|file| (*file).to_owned()));
-        }
-    }
-    words.extend(texts);
-    words
-}
-
-/// The words of a command without their quotes: `"./a b.sh"`, `./a\ b.sh` and `./x".sh"` name files.
-fn as_a_shell_reads(text: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match (letter, quote) {
-            ('\\', None | Some('"')) => word.extend(letters.next()),
-            ('"' | '\'', None) => quote = Some(letter),
-            (_, Some(open)) if letter == open => quote = None,
-            (_, None) if letter.is_whitespace() || ";&|<>()=".contains(letter) => {
-                words.push(std::mem::take(&mut word));
-            }
-            _ => word.push(letter),
-        }
-    }
-    words.push(word);
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-/// The same of settings in a file of their own, which may be JSON.
-fn words_of_file(path: &Path) -> io::Result<BTreeSet<String>> {
-    let mut content = Vec::new();
-    File::open(path)?.take(MAX_SETTINGS_BYTES).read_to_end(&mut content)?;
-    let Ok(value) = gnoma_core::json::from_bytes(&content) else { return Ok(words(&content)) };
-    let mut texts = Vec::new();
-    collect_json(&value, &mut texts);
-    Ok(cut(texts))
-}
-
-fn collect_json(value: &serde_json::Value, texts: &mut Vec<String>) {
-    match value {
-        serde_json::Value::String(text) => texts.push(text.clone()),
-        serde_json::Value::Array(items) => items.iter().for_each(|item| collect_json(item, texts)),
-        serde_json::Value::Object(fields) => {
-            fields.values().for_each(|item| collect_json(item, texts));
-        }
-        serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => (),
-    }
-}
-
-fn collect(value: &toml::Value, texts: &mut Vec<String>) {
-    match value {
-        toml::Value::String(text) => texts.push(text.clone()),
-        toml::Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
-        toml::Value::Table(fields) => fields.values().for_each(|item| collect(item, texts)),
-        toml::Value::Integer(_)
-        | toml::Value::Float(_)
-        | toml::Value::Boolean(_)
-        | toml::Value::Datetime(_) => (),
-    }
 }
 
 fn add(file: PathBuf, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {
@@ -348,6 +291,124 @@ args = ["--data=tools/data.json"]
         let before = pin();
         fs::write(&script, "two").unwrap();
         assert_ne!(pin(), before);
+    }
+
+    /// Whether a change of `name` is another pin where `command` is a hook.
+    fn pins(folder: &Path, command: &str, name: &str) -> bool {
+        let config = format!("[[hooks]]\nexec = {}\n", toml::Value::from(command));
+        let pin = || super::pin(folder, config.as_bytes()).unwrap();
+        fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
+        fs::write(folder.join(name), "one").unwrap();
+        let before = pin();
+        fs::write(folder.join(name), "two").unwrap();
+        pin() != before
+    }
+
+    #[test]
+    fn patterns_and_modules_name_files_of_the_project() {
+        for (command, name, is_pinned) in [
+            ("for x in hooks/*.sh; do sh $x; done", "hooks/a.sh", true),
+            ("sh ./hooks/[ab]?.sh", "hooks/a1.sh", true),
+            ("cat */check.sh | sh", "tools/check.sh", true),
+            ("cat */check.sh | sh", "tools/other.sh", false),
+            ("sh *", "README.md", false),
+            ("cat src/**/* | sh", "src/a/b", false),
+            ("python3 -m tools.check --strict", "tools/check.py", true),
+            ("python3 -m tools.check", "tools/__init__.py", true),
+            ("python -mtools", "tools/__main__.py", true),
+            ("cd sub && python3.12 -u -m tool", "sub/tool.py", true),
+            ("node scripts/hook", "scripts/hook.js", true),
+            ("python3 -m json.tool", "src/json.rs", false),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            assert_eq!(pins(folder.path(), command, name), is_pinned, "{command}: {name}");
+        }
+    }
+
+    #[test]
+    fn patterns_of_other_settings_and_of_other_folders_pin_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        for name in ["project/src/a.rs", "outside/a.sh"] {
+            fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(folder.path().join("outside"), root.join("linked")).unwrap();
+        let outside = folder.path().join("outside/*.sh").display().to_string();
+        for config in [
+            "[[permission.rules]]\nrule = \"fs.read(src/*.rs)\"\n".to_owned(),
+            "[[hooks]]\nexec = \"sh ../outside/*.sh\"\n".to_owned(),
+            "[[hooks]]\nexec = \"sh */*.sh\"\n".to_owned(),
+            "[[hooks]]\nexec = \"sh linked/*.sh\"\n".to_owned(),
+            format!("[[hooks]]\nexec = \"sh {outside}\"\n"),
+        ] {
+            assert_eq!(acting(&root, config.as_bytes()).unwrap(), [""; 0].map(PathBuf::from));
+        }
+    }
+
+    #[test]
+    fn hostile_patterns_cost_little() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..300 {
+            fs::write(folder.path().join(format!("{}{number}", "a".repeat(200))), "").unwrap();
+        }
+        let stars = "*a".repeat(60) + "b";
+        let many = vec![format!("sh {stars} {stars}/{stars}"); 500];
+        let config = format!("[[hooks]]\nargs = {many:?}\n");
+        let began = std::time::Instant::now();
+        assert_eq!(acting(folder.path(), config.as_bytes()).unwrap(), [""; 0].map(PathBuf::from));
+        assert!(began.elapsed().as_secs() < 60);
+        let config = b"[[hooks]]\nexec = \"sh a*\"\n";
+        assert!(acting(folder.path(), config).unwrap().len() < 300);
+        assert_eq!(unpinned(folder.path(), config).unwrap(), ["sh a*"]);
+    }
+
+    #[test]
+    fn what_is_named_only_when_it_runs_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |exec: &str| {
+            let config = format!("[[hooks]]\nexec = {}\n", toml::Value::from(exec));
+            !unpinned(folder.path(), config.as_bytes()).unwrap().is_empty()
+        };
+        for open in [
+            "sh $SCRIPT",
+            "sh ${D}ipts/run.sh",
+            "sh $(cat which)",
+            "sh `cat which`",
+            "eval \"$X\"",
+            "bash -c 'sh $SCRIPT'",
+            "sh *",
+            "cat src/**/* | sh",
+            "find . -name '*.sh' -exec sh {} +",
+            "ls | xargs sh",
+            "sh hooks/{a,b}.sh",
+        ] {
+            assert!(told(open), "{open}");
+        }
+        for plain in [
+            "sh ./run.sh",
+            "\"$CLAUDE_PROJECT_DIR\"/run.sh",
+            "${CLAUDE_PROJECT_DIR}/run.sh \"$1\"",
+            "sh hooks/*.sh",
+            "X=run.sh; sh $X",
+            "for x in hooks/*.sh; do sh \"$x\"; done",
+            "make check",
+        ] {
+            assert!(!told(plain), "{plain}");
+        }
+        let config = br#"[[mcp_servers]]
+command = "sh"
+args = ["-c", "exec $TOOL --serve"]
+[mcp_servers.env]
+TOOL = "./tools/x"
+"#;
+        assert!(unpinned(folder.path(), config).unwrap().is_empty());
+        let config = br#"[[mcp_servers]]
+command = "sh"
+args = ["-c", "exec $OTHER --serve"]
+"#;
+        assert_eq!(unpinned(folder.path(), config).unwrap(), ["sh -c exec $OTHER --serve"]);
     }
 
     #[test]

@@ -1,0 +1,215 @@
+//! Patterns in commands: the files of the project that a shell would put in their place.
+//!
+//! They come from a repository that nobody may have looked at: matching takes time in proportion to pattern and
+//! name, all is counted, folders behind links and outside of the project are not entered, and a pattern that says
+//! nothing about names pins nothing.
+
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use super::words::as_a_shell_reads;
+
+/// Patterns of all settings that are looked at, and the longest.
+const MAX_PATTERNS: usize = 128;
+const MAX_PATTERN_BYTES: usize = 128;
+/// Files that one may stand for.
+const MAX_FILES: usize = 64;
+/// Entries of folders that are looked at for all of them.
+const MAX_ENTRIES: usize = 8_000;
+
+/// What stands for the project's own folder.
+const PROJECT: [&str; 2] = ["$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/"];
+
+/// What is left to be looked at.
+#[derive(Debug)]
+pub(super) struct Budget {
+    patterns: usize,
+    entries: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { patterns: MAX_PATTERNS, entries: MAX_ENTRIES }
+    }
+}
+
+/// What the patterns of a command stand for.
+#[derive(Debug, Default)]
+pub(super) struct Matched {
+    /// Seen from the project's folder.
+    pub(super) found: Vec<PathBuf>,
+    /// They may stand for more than was found.
+    pub(super) is_cut: bool,
+}
+
+/// The files in `folder` that the patterns of a command stand for.
+pub(super) fn files(folder: &Path, command: &str, left: &mut Budget) -> Matched {
+    let words = as_a_shell_reads(command);
+    let is_pattern = |word: &&String| word.contains(['*', '?', '[']) && !word.contains("://");
+    let patterns: Vec<&String> = words.iter().filter(is_pattern).collect();
+    let mut matched = Matched { is_cut: patterns.len() > left.patterns, ..Matched::default() };
+    for pattern in patterns.into_iter().take(left.patterns) {
+        left.patterns -= 1;
+        match of_one(folder, pattern, &mut left.entries) {
+            Some(found) => matched.found.extend(found),
+            None => matched.is_cut = true,
+        }
+    }
+    matched
+}
+
+/// The files that one pattern stands for; `None` where that is more than is looked at.
+fn of_one(folder: &Path, pattern: &str, entries_left: &mut usize) -> Option<Vec<PathBuf>> {
+    if pattern.len() > MAX_PATTERN_BYTES {
+        return None;
+    }
+    let below = PROJECT.iter().find_map(|start| pattern.strip_prefix(start));
+    let path = Path::new(below.unwrap_or(pattern));
+    let below = path.strip_prefix(folder).unwrap_or(path);
+    let mut names = Vec::new();
+    for part in below.components() {
+        match part {
+            Component::CurDir => {}
+            Component::Normal(name) => names.push(name.to_str()?),
+            // Nothing outside of the project is looked at, or pinned.
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    let says_nothing = |name: &&str| name.chars().all(|letter| "*?[]!^-".contains(letter));
+    if names.last().is_none_or(says_nothing) {
+        return None;
+    }
+    let mut level = vec![PathBuf::new()];
+    for (number, name) in names.iter().enumerate() {
+        let is_last = number + 1 == names.len();
+        level = next_level(folder, &level, name, is_last, entries_left)?;
+    }
+    (level.len() <= MAX_FILES).then_some(level)
+}
+
+/// What fits a name in each of these folders.
+fn next_level(
+    folder: &Path,
+    level: &[PathBuf],
+    name: &str,
+    is_last: bool,
+    entries_left: &mut usize,
+) -> Option<Vec<PathBuf>> {
+    let mut next = Vec::new();
+    for below in level {
+        let fitting = if name.contains(['*', '?', '[']) {
+            let entries = fs::read_dir(folder.join(below)).into_iter().flatten().flatten();
+            let mut fitting = Vec::new();
+            for entry in entries {
+                *entries_left = entries_left.checked_sub(1)?;
+                let entry = entry.file_name();
+                fitting.extend(entry.to_str().filter(|entry| fits(name, entry)).map(str::to_owned));
+            }
+            gnoma_core::sort::sort(&mut fitting);
+            fitting
+        } else {
+            vec![name.to_owned()]
+        };
+        for path in fitting.into_iter().map(|name| below.join(name)) {
+            let place = folder.join(&path);
+            let facts = place.symlink_metadata();
+            let goes_on =
+                if is_last { place.is_file() } else { facts.is_ok_and(|facts| facts.is_dir()) };
+            next.extend(goes_on.then_some(path));
+        }
+    }
+    Some(next)
+}
+
+/// Whether a name fits a pattern; what stands in brackets is any one letter. A hidden name needs its dot.
+fn fits(pattern: &str, name: &str) -> bool {
+    if name.starts_with('.') && !pattern.starts_with('.') {
+        return false;
+    }
+    let steps = steps(pattern);
+    let letters: Vec<char> = name.chars().collect();
+    let (mut step, mut letter, mut star) = (0, 0, None);
+    while letter < letters.len() {
+        match steps.get(step) {
+            Some(Step::Star) => {
+                star = Some((step, letter));
+                step += 1;
+            }
+            Some(Step::Any) => (step, letter) = (step + 1, letter + 1),
+            Some(Step::Letter(wanted)) if Some(wanted) == letters.get(letter) => {
+                (step, letter) = (step + 1, letter + 1);
+            }
+            _ => match star {
+                // The last star takes one letter more.
+                Some((at, taken)) => {
+                    star = Some((at, taken + 1));
+                    (step, letter) = (at + 1, taken + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    steps.get(step..).unwrap_or_default().iter().all(|step| *step == Step::Star)
+}
+
+/// A step of a pattern.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Star,
+    Any,
+    Letter(char),
+}
+
+fn steps(pattern: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut rest = pattern.chars();
+    while let Some(letter) = rest.next() {
+        steps.push(match letter {
+            '*' if steps.last() == Some(&Step::Star) => continue,
+            '*' => Step::Star,
+            '?' => Step::Any,
+            '[' => {
+                // A bracket that begins the list does not end it.
+                let inside = rest.as_str();
+                let first = inside.trim_start_matches(['!', '^']);
+                let from = inside.len() - first.len() + usize::from(first.starts_with(']'));
+                match inside.get(from..).and_then(|list| list.find(']')) {
+                    Some(end) => {
+                        rest = inside.get(from + end + 1..).unwrap_or_default().chars();
+                        Step::Any
+                    }
+                    None => Step::Letter('['),
+                }
+            }
+            other => Step::Letter(other),
+        });
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_patterns_as_in_a_shell() {
+        for (pattern, name, expected) in [
+            ("*.sh", "a.sh", true),
+            ("*.sh", ".sh", false),
+            (".*", ".x", true),
+            ("a*b*c", "aXbYbZc", true),
+            ("a*b*c", "aXbYbZ", false),
+            ("?", "ab", false),
+            ("[ab]1", "b1", true),
+            ("[]x]1", "]1", true),
+            ("[!a]", "b", true),
+            ("[a", "[a", true),
+            ("**", "x", true),
+            ("é?", "éa", true),
+        ] {
+            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The texts in settings, and which of them are commands.
+
+use std::collections::BTreeSet;
+
+/// Settings whose texts are commands or arguments of one.
+const COMMANDS: [&str; 8] =
+    ["exec", "command", "args", "run", "cmd", "key_command", "key_commands", "bash"];
+/// The end of the names of settings of other programs that are commands, such as `apiKeyHelper`.
+const HELPER: &str = "Helper";
+/// The program of a command whose arguments stand apart.
+const PROGRAM: &str = "command";
+const ARGUMENTS: &str = "args";
+
+/// What settings say.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// Every text.
+    pub(super) texts: Vec<String>,
+    /// Those that are run.
+    pub(super) commands: Vec<String>,
+    /// Names of what has a text as its value: they may be variables whose value is known.
+    pub(super) variables: BTreeSet<String>,
+}
+
+impl Said {
+    /// Reads TOML or JSON; what is neither is one text.
+    pub(super) fn read(&mut self, content: &[u8]) {
+        if let Ok(json) = gnoma_core::json::from_bytes(content) {
+            return self.take(&json, false);
+        }
+        let text = String::from_utf8_lossy(content);
+        match text.parse::<toml::Table>().ok().and_then(|table| serde_json::to_value(table).ok()) {
+            Some(value) => self.take(&value, false),
+            None => match serde_json::from_str(&text) {
+                Ok(value) => self.take(&value, false),
+                Err(_) => self.texts.push(text.into_owned()),
+            },
+        }
+    }
+
+    fn take(&mut self, value: &serde_json::Value, is_run: bool) {
+        match value {
+            serde_json::Value::String(text) => {
+                self.texts.push(text.clone());
+                if is_run {
+                    self.commands.push(text.clone());
+                }
+            }
+            serde_json::Value::Array(items) => {
+                items.iter().for_each(|item| self.take(item, is_run));
+            }
+            serde_json::Value::Object(fields) => {
+                let whole = whole(fields);
+                for (name, item) in fields {
+                    if item.is_string() {
+                        self.variables.insert(name.clone());
+                    }
+                    let is_part = whole.is_some() && [PROGRAM, ARGUMENTS].contains(&name.as_str());
+                    let names_command = COMMANDS.contains(&name.as_str()) || name.ends_with(HELPER);
+                    self.take(item, !is_part && (is_run || names_command));
+                }
+                self.commands.extend(whole);
+            }
+            serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {
+                ()
+            }
+        }
+    }
+}
+
+/// A program with its arguments, where these stand apart.
+fn whole(fields: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
+    let program = fields.get(PROGRAM)?.as_str()?;
+    let arguments = fields.get(ARGUMENTS)?.as_array()?;
+    let arguments: Vec<&str> = arguments.iter().filter_map(serde_json::Value::as_str).collect();
+    Some(format!("{program} {}", arguments.join(" ")))
+}

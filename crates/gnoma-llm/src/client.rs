@@ -21,7 +21,7 @@ use gnoma_net::{ByteStream, Http, HttpRequest, NetError, Reply};
 
 use crate::{
     Profile, Protocol,
-    adapt::{self, Change, Refusal},
+    adapt::{self, Adaptation, RefusedRequest},
     body::Encoder,
     dialect::{Decode, Dialect, Events},
     errors,
@@ -53,11 +53,11 @@ struct Endpoint {
     http: Http,
     encoder: Encoder,
     /// What the server refused in the conversations that it is asked about.
-    memory: adapt::Memory,
+    memory: adapt::AdaptationMemory,
 }
 
 /// A question as it goes out.
-struct Sent<'a> {
+struct SentRequest<'a> {
     request: Cow<'a, ModelRequest>,
     /// Its answer comes as a call.
     as_call: bool,
@@ -73,7 +73,7 @@ struct Refused {
 
 impl Client {
     pub(crate) fn new(profile: Arc<Profile>, dialect: Box<dyn Dialect>, http: Http) -> Self {
-        let (encoder, memory) = (Encoder::default(), adapt::Memory::default());
+        let (encoder, memory) = (Encoder::default(), adapt::AdaptationMemory::default());
         Self { shared: Arc::new(Endpoint { profile, dialect, http, encoder, memory }) }
     }
 }
@@ -132,11 +132,11 @@ impl Endpoint {
     }
 
     /// What goes out for `asked`, with what the server wants changed.
-    fn sent<'a>(&self, asked: &'a ModelRequest, changes: &[Change]) -> Sent<'a> {
+    fn sent<'a>(&self, asked: &'a ModelRequest, changes: &[Adaptation]) -> SentRequest<'a> {
         let Shaped { request, as_call } = format::shaped(&self.profile, asked);
         let request = adapt::applied(changes, request, as_call);
         let (body, names) = self.encoder.encode(&*self.dialect, &self.profile.name, &request);
-        Sent { request, as_call, names, body: adapt::rewritten(changes, body) }
+        SentRequest { request, as_call, names, body: adapt::rewritten(changes, body) }
     }
 
     /// What a refusal teaches: what is new, and all that is changed from now on.
@@ -145,19 +145,19 @@ impl Endpoint {
         request: &ModelRequest,
         head: &[u8],
         refused: &Refused,
-        changes: &[Change],
-    ) -> Option<(Change, Vec<Change>)> {
+        changes: &[Adaptation],
+    ) -> Option<(Adaptation, Vec<Adaptation>)> {
         let fields = &adapt::fields(head)?;
         let (error, body, bytes) = (&refused.error, &refused.body, adapt::bytes(request));
         let has_names = self.profile.protocol == Protocol::OpenAi;
-        let refusal = Refusal { error, body, request, fields, bytes, has_names };
+        let refusal = RefusedRequest { error, body, request, fields, bytes, has_names };
         let change = adapt::change(&refusal)?;
         let all = adapt::joined(changes, change.clone())?;
         Some((change, all))
     }
 
     /// What people read of a change.
-    fn note(&self, asked: &ModelRequest, change: &Change, refused: &Refused) -> String {
+    fn note(&self, asked: &ModelRequest, change: &Adaptation, refused: &Refused) -> String {
         let (name, said) = (&self.profile.name, errors::quote(&refused.error.message));
         format!("{name}/{} {} (it answered: {said})", asked.model, change.words())
     }
@@ -165,11 +165,11 @@ impl Endpoint {
     fn reading(
         &self,
         reply: Reply,
-        sent: Sent<'_>,
+        sent: SentRequest<'_>,
         events: Events,
         asked: &ModelRequest,
     ) -> AnswerState {
-        let Sent { request, as_call, names, .. } = sent;
+        let SentRequest { request, as_call, names, .. } = sent;
         let text_calls = (self.profile.reads_text_calls() && !request.tools.is_empty())
             .then(|| TextCalls::new(Arc::clone(&names), Arc::clone(&request.tools)));
         let wrapped = |format: &_| AnswerCalls::new(format::is_wrapped(format));

@@ -8,7 +8,7 @@ use gnoma_core::{
 };
 use serde_json::Value;
 
-use super::change::Change;
+use super::change::Adaptation;
 use crate::envelope::TAIL;
 
 /// Stands for a picture that is left out.
@@ -27,7 +27,7 @@ pub(crate) fn bytes(request: &ModelRequest) -> u64 {
 
 /// `request` with what is changed in what it says; `is_form`: its tool is the form of the answer.
 pub(crate) fn applied<'r>(
-    changes: &[Change],
+    changes: &[Adaptation],
     request: Cow<'r, ModelRequest>,
     is_form: bool,
 ) -> Cow<'r, ModelRequest> {
@@ -37,22 +37,22 @@ pub(crate) fn applied<'r>(
     let mut request = request.into_owned();
     for change in changes {
         match change {
-            Change::Field(_) | Change::Renamed { .. } => (),
-            Change::Tools if is_form => (),
-            Change::Tools => request.tools = Arc::default(),
-            Change::ToolChoice => request.tool_choice = ToolChoice::Auto,
-            Change::Pictures => each(&mut request, usize::MAX, without_pictures),
-            Change::EarlierThinking(some) => each(&mut request, *some, without_origin),
-            Change::Effort => (request.effort, request.thinking) = (None, None),
-            Change::SystemRole => system_first(&mut request),
-            Change::AnswerLast => {
+            Adaptation::Field(_) | Adaptation::Renamed { .. } => (),
+            Adaptation::Tools if is_form => (),
+            Adaptation::Tools => request.tools = Arc::default(),
+            Adaptation::ToolChoice => request.tool_choice = ToolChoice::Auto,
+            Adaptation::Pictures => each(&mut request, usize::MAX, without_pictures),
+            Adaptation::EarlierThinking(some) => each(&mut request, *some, without_origin),
+            Adaptation::Effort => (request.effort, request.thinking) = (None, None),
+            Adaptation::SystemRole => system_first(&mut request),
+            Adaptation::AnswerLast => {
                 let last = request.messages.last().map(|last| last.role());
                 if last == Some(Role::Assistant) {
                     request.messages.push(Arc::new(Message::user_text(GO_ON)));
                 }
             }
-            Change::MostTokens(most) => lower(&mut request, *most),
-            Change::Room(room) => {
+            Adaptation::MostTokens(most) => lower(&mut request, *most),
+            Adaptation::Room(room) => {
                 if let Some(most) = room.most(bytes(&request)) {
                     lower(&mut request, most);
                 }
@@ -143,10 +143,11 @@ fn blind(result: &ToolResult) -> ToolResult {
 
 /// The pieces of a body with the changes of its fields. The first piece holds all fields and ends within
 /// the list of messages.
-pub(crate) fn rewritten(changes: &[Change], mut pieces: Vec<Bytes>) -> Vec<Bytes> {
-    let of_fields = |it: &&Change| matches!(it, Change::Field(_) | Change::Renamed { .. });
+pub(crate) fn rewritten(changes: &[Adaptation], mut pieces: Vec<Bytes>) -> Vec<Bytes> {
+    let of_fields =
+        |it: &&Adaptation| matches!(it, Adaptation::Field(_) | Adaptation::Renamed { .. });
     for change in changes.iter().filter(of_fields) {
-        if *change == Change::Field(CACHE.to_owned()) {
+        if *change == Adaptation::Field(CACHE.to_owned()) {
             for piece in &mut pieces {
                 *piece = unmarked(piece);
             }
@@ -167,11 +168,13 @@ pub(crate) fn fields(head: &[u8]) -> Option<Value> {
     serde_json::from_slice(&[head, TAIL].concat()).ok()
 }
 
-fn field(change: &Change, name: String, value: Value) -> Option<(String, Value)> {
+fn field(change: &Adaptation, name: String, value: Value) -> Option<(String, Value)> {
     match (change, value) {
-        (Change::Field(gone), _) if *gone == name => None,
-        (Change::Renamed { from, to }, value) if *from == name => Some(((*to).to_owned(), value)),
-        (Change::Field(gone), Value::Object(mut inner)) => {
+        (Adaptation::Field(gone), _) if *gone == name => None,
+        (Adaptation::Renamed { from, to }, value) if *from == name => {
+            Some(((*to).to_owned(), value))
+        }
+        (Adaptation::Field(gone), Value::Object(mut inner)) => {
             if let Some((holder, gone)) = gone.split_once('.')
                 && holder == name
             {

@@ -4,7 +4,7 @@ use super::room::Room;
 
 /// One change of the requests of a conversation.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Change {
+pub(crate) enum Adaptation {
     /// A field is left out; one inside of another has that one's name and a dot before it.
     Field(String),
     /// The output limit goes by another name.
@@ -34,7 +34,7 @@ pub(crate) enum Change {
     Room(Room),
 }
 
-impl Change {
+impl Adaptation {
     /// What people are told of it; follows the model's name.
     pub(crate) fn words(&self) -> String {
         match self {
@@ -72,25 +72,27 @@ impl Change {
 }
 
 /// `changes` with another one; `None` where it changes nothing any more.
-pub(crate) fn joined(changes: &[Change], new: Change) -> Option<Vec<Change>> {
+pub(crate) fn joined(changes: &[Adaptation], new: Adaptation) -> Option<Vec<Adaptation>> {
     let mut all = changes.to_vec();
     let place =
         all.iter().position(|old| std::mem::discriminant(old) == std::mem::discriminant(&new));
     let old = place.and_then(|at| changes.get(at));
     match (&new, old) {
-        (Change::Field(_), _) if !changes.contains(&new) => all.push(new),
+        (Adaptation::Field(_), _) if !changes.contains(&new) => all.push(new),
         (_, None) => all.push(new),
-        // Said again: then it is all of it.
-        (Change::EarlierThinking(_), Some(Change::EarlierThinking(some))) if *some < usize::MAX => {
-            all.retain(|old| !matches!(old, Change::EarlierThinking(_)));
-            all.push(Change::EarlierThinking(usize::MAX));
+        // ReadRefusal again: then it is all of it.
+        (Adaptation::EarlierThinking(_), Some(Adaptation::EarlierThinking(some)))
+            if *some < usize::MAX =>
+        {
+            all.retain(|old| !matches!(old, Adaptation::EarlierThinking(_)));
+            all.push(Adaptation::EarlierThinking(usize::MAX));
         }
-        (Change::MostTokens(now), Some(Change::MostTokens(then))) if now < then => {
-            all.retain(|old| !matches!(old, Change::MostTokens(_)));
+        (Adaptation::MostTokens(now), Some(Adaptation::MostTokens(then))) if now < then => {
+            all.retain(|old| !matches!(old, Adaptation::MostTokens(_)));
             all.push(new);
         }
-        (Change::Room(_), Some(_)) => {
-            all.retain(|old| !matches!(old, Change::Room(_)));
+        (Adaptation::Room(_), Some(_)) => {
+            all.retain(|old| !matches!(old, Adaptation::Room(_)));
             all.push(new);
         }
         (_, Some(_)) => return None,

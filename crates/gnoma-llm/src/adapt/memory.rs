@@ -7,22 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use gnoma_core::{Message, ModelRequest};
 
-use super::change::Change;
+use super::change::Adaptation;
 
 /// Conversations of which something is remembered; the oldest go.
 const MAX_KNOWN: usize = 256;
 
 /// What is known of each conversation, the latest last.
 #[derive(Default)]
-pub(crate) struct Memory(Mutex<Vec<Known>>);
+pub(crate) struct AdaptationMemory(Mutex<Vec<KnownConversation>>);
 
-struct Known {
+struct KnownConversation {
     first: Weak<Message>,
     model: Arc<str>,
-    changes: Vec<Change>,
+    changes: Vec<Adaptation>,
 }
 
-impl Known {
+impl KnownConversation {
     fn is_of(&self, request: &ModelRequest) -> bool {
         let first = request.messages.first();
         self.model == request.model
@@ -30,16 +30,16 @@ impl Known {
     }
 }
 
-impl Memory {
+impl AdaptationMemory {
     /// What is changed in such requests.
-    pub(crate) fn of(&self, request: &ModelRequest) -> Vec<Change> {
+    pub(crate) fn of(&self, request: &ModelRequest) -> Vec<Adaptation> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.iter().find(|known| known.is_of(request));
         known.map(|known| known.changes.clone()).unwrap_or_default()
     }
 
     /// They are changed so from now on.
-    pub(crate) fn keep(&self, request: &ModelRequest, changes: Vec<Change>) {
+    pub(crate) fn keep(&self, request: &ModelRequest, changes: Vec<Adaptation>) {
         let Some(first) = request.messages.first() else { return };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| known.first.strong_count() > 0 && !known.is_of(request));
@@ -47,6 +47,6 @@ impl Memory {
             all.remove(0);
         }
         let (first, model) = (Arc::downgrade(first), Arc::clone(&request.model));
-        all.push(Known { first, model, changes });
+        all.push(KnownConversation { first, model, changes });
     }
 }

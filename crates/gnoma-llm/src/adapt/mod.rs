@@ -13,7 +13,7 @@ mod words;
 
 pub(crate) use self::{
     apply::{applied, bytes, fields, rewritten},
-    change::{Change, joined},
-    memory::Memory,
-    read::{Refusal, change},
+    change::{Adaptation, joined},
+    memory::AdaptationMemory,
+    read::{RefusedRequest, change},
 };

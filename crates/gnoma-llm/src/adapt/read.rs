@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     apply::{has_pictures, has_thinking},
-    change::Change,
+    change::Adaptation,
     room::{self, Room},
     words::{
         ANSWER_LAST, CLEAR, EARLIER, EFFORT, HOLDERS, KEPT, NO_EFFORT, NO_PICTURES, NO_THINKING,
@@ -20,7 +20,7 @@ const SHORT: &str = "max_tokens";
 const LONG: &str = "max_completion_tokens";
 
 /// A request that was refused, and how.
-pub(crate) struct Refusal<'a> {
+pub(crate) struct RefusedRequest<'a> {
     pub(crate) error: &'a ProviderError,
     /// The whole answer.
     pub(crate) body: &'a [u8],
@@ -35,8 +35,8 @@ pub(crate) struct Refusal<'a> {
 }
 
 /// A refusal, made ready to look into.
-struct Said<'a> {
-    of: &'a Refusal<'a>,
+struct ReadRefusal<'a> {
+    of: &'a RefusedRequest<'a>,
     /// In small letters.
     text: String,
     /// The field that the server names beside its message.
@@ -44,7 +44,7 @@ struct Said<'a> {
 }
 
 /// What would have to be changed for the request to be taken, where that can be told.
-pub(crate) fn change(of: &Refusal<'_>) -> Option<Change> {
+pub(crate) fn change(of: &RefusedRequest<'_>) -> Option<Adaptation> {
     let text = of.error.message.to_ascii_lowercase();
     let is_clear = match of.error.status {
         Some(400 | 422) => true,
@@ -69,7 +69,7 @@ pub(crate) fn change(of: &Refusal<'_>) -> Option<Change> {
     if !is_clear || !may_be {
         return None;
     }
-    let said = Said { of, param: param(of.body), text };
+    let said = ReadRefusal { of, param: param(of.body), text };
     said.limit().or_else(|| said.conversation()).or_else(|| said.setting())
 }
 
@@ -80,7 +80,7 @@ fn param(body: &[u8]) -> Option<String> {
     Some(param.to_ascii_lowercase())
 }
 
-impl Said<'_> {
+impl ReadRefusal<'_> {
     fn has(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.text.contains(word))
     }
@@ -91,14 +91,14 @@ impl Said<'_> {
     }
 
     /// About the length of the answer.
-    fn limit(&self) -> Option<Change> {
+    fn limit(&self) -> Option<Adaptation> {
         let fields = self.of.fields;
         let use_instead = |name| self.has(&[&format!("use '{name}'"), &format!("use `{name}`")]);
         for (from, to) in [(SHORT, LONG), (LONG, SHORT)] {
             let is_named = self.names(from) && self.has(UNKNOWN);
             let is_meant = use_instead(to) || (is_named && !self.names(to));
             if self.of.has_names && fields.get(from).is_some() && is_meant {
-                return Some(Change::Renamed { from, to });
+                return Some(Adaptation::Renamed { from, to });
             }
         }
         let most = ["/max_tokens", "/max_completion_tokens", "/max_output_tokens"];
@@ -106,30 +106,30 @@ impl Said<'_> {
         let most = most.iter().chain(&nested).find_map(|place| fields.pointer(place)?.as_u64())?;
         let most = u32::try_from(most).ok()?;
         Room::told(&self.text, most, self.of.bytes)
-            .map(Change::Room)
-            .or_else(|| room::ceiling(&self.text, most).map(Change::MostTokens))
+            .map(Adaptation::Room)
+            .or_else(|| room::ceiling(&self.text, most).map(Adaptation::MostTokens))
     }
 
     /// About what is in the conversation.
-    fn conversation(&self) -> Option<Change> {
+    fn conversation(&self) -> Option<Adaptation> {
         let messages = &self.of.request.messages;
         let is_last = messages.last().is_some_and(|last| last.role() == Role::Assistant);
         if is_last && self.has(ANSWER_LAST) {
-            return Some(Change::AnswerLast);
+            return Some(Adaptation::AnswerLast);
         }
         if self.has(NO_THINKING) {
-            return self.of.request.effort.map(|_| Change::Effort);
+            return self.of.request.effort.map(|_| Adaptation::Effort);
         }
         let is_earlier = self.has(EARLIER)
             || (self.has(&["messages.", "messages["]) && self.refuses(&["reasoning", "thinking"]));
         if is_earlier && messages.iter().any(|message| has_thinking(message)) {
-            return Some(Change::EarlierThinking(messages.len()));
+            return Some(Adaptation::EarlierThinking(messages.len()));
         }
         if self.is_about_pictures() && messages.iter().any(|message| has_pictures(message)) {
-            return Some(Change::Pictures);
+            return Some(Adaptation::Pictures);
         }
         let has_system = !self.of.request.system.is_empty();
-        (has_system && self.refuses(SYSTEM)).then_some(Change::SystemRole)
+        (has_system && self.refuses(SYSTEM)).then_some(Adaptation::SystemRole)
     }
 
     fn is_about_pictures(&self) -> bool {
@@ -137,29 +137,29 @@ impl Said<'_> {
     }
 
     /// About what is asked for beside it.
-    fn setting(&self) -> Option<Change> {
+    fn setting(&self) -> Option<Adaptation> {
         let request = self.of.request;
         if !request.tools.is_empty() {
             if self.has(NO_TOOLS) {
-                return Some(Change::Tools);
+                return Some(Adaptation::Tools);
             }
             if self.refuses(TOOL_CHOICE) || self.has(&["invalid tool_choice"]) {
                 let fields = self.of.fields;
                 let is_sent =
                     ["tool_choice", "toolConfig"].iter().any(|it| fields.get(it).is_some());
-                return is_sent.then_some(Change::ToolChoice);
+                return is_sent.then_some(Adaptation::ToolChoice);
             }
             if self.has(UNKNOWN) && self.names("tools") && !self.has(PART_OF_TOOLS) {
-                return Some(Change::Tools);
+                return Some(Adaptation::Tools);
             }
         }
         if request.effort.is_some() && (self.refuses(EFFORT) || self.has(NO_EFFORT)) {
-            return Some(Change::Effort);
+            return Some(Adaptation::Effort);
         }
         if self.has(UNKNOWN) && self.names("cache_control") {
-            return Some(Change::Field("cache_control".to_owned()));
+            return Some(Adaptation::Field("cache_control".to_owned()));
         }
-        self.has(UNKNOWN).then(|| self.field())?.map(Change::Field)
+        self.has(UNKNOWN).then(|| self.field())?.map(Adaptation::Field)
     }
 
     /// The field of the request that is named.
@@ -245,13 +245,13 @@ mod tests {
         }
     }
 
-    fn read(kind: ErrorKind, status: u16, message: &str) -> Option<Change> {
+    fn read(kind: ErrorKind, status: u16, message: &str) -> Option<Adaptation> {
         let mut error = ProviderError::new(kind, "p", message);
         error.status = Some(status);
         let fields = json!({"model": "m", "stream": true, "store": false, "max_tokens": 32_000,
             "temperature": 0.5, "tools": [], "tool_choice": "required", "include": [],
             "stream_options": {}, "messages": []});
-        let refusal = Refusal {
+        let refusal = RefusedRequest {
             error: &error,
             body: b"",
             request: &request(),
@@ -264,8 +264,8 @@ mod tests {
 
     #[test]
     fn what_servers_say_is_understood() {
-        let field = |name: &str| Some(Change::Field(name.to_owned()));
-        let earlier = || Some(Change::EarlierThinking(2));
+        let field = |name: &str| Some(Adaptation::Field(name.to_owned()));
+        let earlier = || Some(Adaptation::EarlierThinking(2));
         for (message, change) in [
             (
                 "litellm.UnsupportedParamsError: openai does not support parameters: ['temperature']",
@@ -273,43 +273,49 @@ mod tests {
             ),
             (
                 "litellm.UnsupportedParamsError: x does not support parameters: ['tools'], for model=y",
-                Some(Change::Tools),
+                Some(Adaptation::Tools),
             ),
             (
                 "Extra inputs are not permitted, field: 'stream_options', value: {}",
                 field("stream_options"),
             ),
-            ("Unsupported param: tools", Some(Change::Tools)),
-            ("Function call is not supported for deepseek-reasoner", Some(Change::Tools)),
-            ("deepseek-reasoner does not support this tool_choice", Some(Change::ToolChoice)),
+            ("Unsupported param: tools", Some(Adaptation::Tools)),
+            ("Function call is not supported for deepseek-reasoner", Some(Adaptation::Tools)),
+            ("deepseek-reasoner does not support this tool_choice", Some(Adaptation::ToolChoice)),
             (
                 "Invalid tool_choice type: 'object'. Supported string values: none, auto",
-                Some(Change::ToolChoice),
+                Some(Adaptation::ToolChoice),
             ),
             (
                 "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
-                Some(Change::SystemRole),
+                Some(Adaptation::SystemRole),
             ),
             ("'messages.1' : property 'reasoning_content' is unsupported", earlier()),
             ("messages.1: property 'reasoning' is unsupported", earlier()),
             ("messages.1.content.0: Invalid `signature` in `thinking` block", earlier()),
             (
                 "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`",
-                Some(Change::Effort),
+                Some(Adaptation::Effort),
             ),
-            ("Model grok-4 does not support parameter reasoningEffort.", Some(Change::Effort)),
-            ("Budget 0 is invalid. This model only works in thinking mode.", Some(Change::Effort)),
-            ("invalid think value: \"high\"", Some(Change::Effort)),
-            ("Qwen/Qwen3-8B is not a multimodal model", Some(Change::Pictures)),
-            ("unknown variant `image_url`, expected `text`", Some(Change::Pictures)),
-            ("image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes", Some(Change::Pictures)),
+            ("Model grok-4 does not support parameter reasoningEffort.", Some(Adaptation::Effort)),
+            (
+                "Budget 0 is invalid. This model only works in thinking mode.",
+                Some(Adaptation::Effort),
+            ),
+            ("invalid think value: \"high\"", Some(Adaptation::Effort)),
+            ("Qwen/Qwen3-8B is not a multimodal model", Some(Adaptation::Pictures)),
+            ("unknown variant `image_url`, expected `text`", Some(Adaptation::Pictures)),
+            (
+                "image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
+                Some(Adaptation::Pictures),
+            ),
             (
                 "The last message of deepseek-reasoner must be a user message",
-                Some(Change::AnswerLast),
+                Some(Adaptation::AnswerLast),
             ),
             (
                 "too many tokens: max tokens must be less than or equal to 4096",
-                Some(Change::MostTokens(4096)),
+                Some(Adaptation::MostTokens(4096)),
             ),
             // Nothing that can be left out.
             ("Invalid value for 'model'", None),
@@ -330,6 +336,6 @@ mod tests {
         assert_eq!(read(ErrorKind::Auth, 400, message), None);
         assert_eq!(read(ErrorKind::BadRequest, 403, message), None);
         let router = "No endpoints found that support tool use.";
-        assert_eq!(read(ErrorKind::NotFound, 404, router), Some(Change::Tools));
+        assert_eq!(read(ErrorKind::NotFound, 404, router), Some(Adaptation::Tools));
     }
 }

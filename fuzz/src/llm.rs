@@ -187,6 +187,7 @@ fn assert_pieces_have_their_block(events: &Events) {
                 assert_eq!(is_call.get(slot), Some(&true), "no call has begun in {slot}");
             }
             StreamEvent::RateLimits { .. }
+            | StreamEvent::Adapted { .. }
             | StreamEvent::Started { .. }
             | StreamEvent::Usage(_)
             | StreamEvent::Stop(_) => (),

@@ -5,6 +5,7 @@
 //! | what happens | what the consumer sees |
 //! |---|---|
 //! | the answer's headers have come | `RateLimits`, first, with what they tell; of a refused call too |
+//! | the server refused what can be left out | `Adapted`, once for each, before the answer |
 //! | a normal end | `Stop`, then the end of the stream |
 //! | the connection ends without the protocol's terminal record | an `Err` of kind `Protocol` or `Network`, then the end |
 //! | an error record in mid-stream | an `Err`, then the end |
@@ -37,6 +38,12 @@ pub enum StreamEvent {
     RateLimits {
         /// Names in lower case and values, as they were sent; empty where they told nothing.
         headers: Vec<(String, String)>,
+    },
+    /// The server refused something in the question and was asked again without it. Comes before the answer
+    /// and is no part of it.
+    Adapted {
+        /// What it was and what was done, for people.
+        note: String,
     },
     /// The provider has begun to answer.
     Started {
@@ -298,7 +305,7 @@ impl Accumulator {
                     *is_done = true;
                 }
             }
-            StreamEvent::RateLimits { .. } => (),
+            StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. } => (),
             StreamEvent::Usage(usage) => self.usage = Some(*usage),
             StreamEvent::Stop(stop) => self.stop = Some(*stop),
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use gnoma_core::{
-    ProviderError,
+    ErrorKind, ProviderError,
     protocol::{RequestError, RequestErrorKind},
     store::StoreError,
 };
@@ -15,8 +15,8 @@ pub enum HostErrorKind {
     Usage,
     /// The session is open elsewhere; a copy of it could go on.
     Held,
-    /// A provider refused or could not be reached.
-    Provider,
+    /// A provider refused or could not be reached: how that is called.
+    Provider(ErrorKind),
     /// Something else failed.
     Failure,
 }
@@ -55,7 +55,7 @@ impl fmt::Display for HostError {
         f.write_str(&self.cause)?;
         match (&self.remedy, self.kind) {
             (None, _) => Ok(()),
-            (Some(remedy), HostErrorKind::Provider) => write!(f, "\n{remedy}"),
+            (Some(remedy), HostErrorKind::Provider(_)) => write!(f, "\n{remedy}"),
             (Some(remedy), _) => write!(f, "; {remedy}"),
         }
     }
@@ -66,7 +66,7 @@ impl std::error::Error for HostError {}
 impl From<ProviderError> for HostError {
     fn from(error: ProviderError) -> Self {
         let cause = error.to_string();
-        Self { kind: HostErrorKind::Provider, cause, remedy: error.hint }
+        Self { kind: HostErrorKind::Provider(error.kind), cause, remedy: error.hint }
     }
 }
 
@@ -85,22 +85,25 @@ impl From<anyhow::Error> for HostError {
 
 impl From<HostError> for RequestError {
     fn from(HostError { kind, cause, remedy }: HostError) -> Self {
-        let kind = match kind {
-            HostErrorKind::Usage => RequestErrorKind::Invalid,
-            HostErrorKind::Held => RequestErrorKind::Held,
-            HostErrorKind::Provider => RequestErrorKind::Provider,
-            HostErrorKind::Failure => RequestErrorKind::Failed,
+        let (kind, failure) = match kind {
+            HostErrorKind::Usage => (RequestErrorKind::Invalid, None),
+            HostErrorKind::Held => (RequestErrorKind::Held, None),
+            HostErrorKind::Provider(failure) => (RequestErrorKind::Provider, Some(failure)),
+            HostErrorKind::Failure => (RequestErrorKind::Failed, None),
         };
-        Self { kind, cause, remedy }
+        Self { kind, cause, remedy, failure }
     }
 }
 
 impl From<RequestError> for HostError {
-    fn from(RequestError { kind, cause, remedy }: RequestError) -> Self {
+    fn from(RequestError { kind, cause, remedy, failure }: RequestError) -> Self {
         let kind = match kind {
             RequestErrorKind::Invalid => HostErrorKind::Usage,
             RequestErrorKind::Held => HostErrorKind::Held,
-            RequestErrorKind::Provider => HostErrorKind::Provider,
+            // Older servers do not tell which failure it was.
+            RequestErrorKind::Provider => {
+                HostErrorKind::Provider(failure.unwrap_or(ErrorKind::BadRequest))
+            }
             _ => HostErrorKind::Failure,
         };
         Self { kind, cause, remedy }

@@ -68,7 +68,7 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
         Done::Restored(restored) => Some(restored),
     };
     let mut text = if how.in_session { String::new() } else { format!("session {session}: ") };
-    text.push_str(&format!("back before {}\n", goal.what));
+    text.push_str(&format!("rewound to before {}\n", goal.what));
     match &restored {
         Some(restored) => text.push_str(&summary(restored, how.redo())),
         None if workspace.is_none() => (),
@@ -176,7 +176,7 @@ fn plan(
     files: Option<Going<'_>>,
     conversation: bool,
 ) -> Result<String> {
-    let mut text = format!("session {session} would go back before {}\n", goal.what);
+    let mut text = format!("session {session} would be rewound to before {}\n", goal.what);
     text.push_str(&match files {
         Some(going) if !going.workspace.is_at(going.target)? => planned(going)?,
         Some(_) | None => "files: no changes\n".to_owned(),

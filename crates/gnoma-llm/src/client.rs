@@ -4,6 +4,7 @@
 //! waits here. Dropping the stream closes the connection.
 
 use std::{
+    borrow::Cow,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -19,12 +20,14 @@ use gnoma_core::{
 use gnoma_net::{ByteStream, Http, HttpRequest, NetError, Reply};
 
 use crate::{
-    Profile,
+    Profile, Protocol,
+    adapt::{self, Adaptation, RefusedRequest},
     body::Encoder,
     dialect::{Decode, Dialect, Events},
     errors,
     format::{self, Shaped, answer::AnswerCalls},
     framing::Framer,
+    names::NameMap,
     textcall::TextCalls,
 };
 
@@ -32,6 +35,9 @@ use crate::{
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Most of a list of models that is read; the longest known (OpenRouter) is under 1 MB.
 const MAX_MODELS_BYTES: usize = 8 << 20;
+
+/// Most changes of one question; what is refused after them stays refused.
+const MAX_CHANGES_PER_CALL: usize = 4;
 
 /// Headers about rate limits that are kept of an answer; known providers send up to a dozen.
 const MAX_RATE_HEADERS: usize = 32;
@@ -46,12 +52,29 @@ struct Endpoint {
     dialect: Box<dyn Dialect>,
     http: Http,
     encoder: Encoder,
+    /// What the server refused in the conversations that it is asked about.
+    memory: adapt::AdaptationMemory,
+}
+
+/// A question as it goes out.
+struct SentRequest<'a> {
+    request: Cow<'a, ModelRequest>,
+    /// Its answer comes as a call.
+    as_call: bool,
+    names: Arc<NameMap>,
+    body: Vec<Bytes>,
+}
+
+/// A reply that says that the call failed, and what it says.
+struct Refused {
+    error: ProviderError,
+    body: Vec<u8>,
 }
 
 impl Client {
     pub(crate) fn new(profile: Arc<Profile>, dialect: Box<dyn Dialect>, http: Http) -> Self {
-        let encoder = Encoder::default();
-        Self { shared: Arc::new(Endpoint { profile, dialect, http, encoder }) }
+        let (encoder, memory) = (Encoder::default(), adapt::AdaptationMemory::default());
+        Self { shared: Arc::new(Endpoint { profile, dialect, http, encoder, memory }) }
     }
 }
 
@@ -74,20 +97,79 @@ impl Provider for Client {
 }
 
 impl Endpoint {
-    /// Asks. What headers tell of rate limits is the first event, whether the call is answered or
-    /// refused.
+    /// Asks; where the server refuses what can be left out or lowered, asks without it. What headers tell
+    /// of rate limits is the first event, whether the call is answered or refused.
     async fn ask(&self, asked: &ModelRequest) -> AnswerState {
+        let mut changes = self.memory.of(asked);
+        let mut notes = Events::new();
+        loop {
+            let mut sent = self.sent(asked, &changes);
+            let head = sent.body.first().cloned().unwrap_or_default();
+            let body = std::mem::take(&mut sent.body);
+            let reply = match self.exchange(&self.dialect.path(&asked.model), Some(body)).await {
+                Ok(reply) => reply,
+                Err(error) => return AnswerState::Draining(notes, Some(error)),
+            };
+            let limits = rate_limits(&reply);
+            let refused = match self.checked(reply).await {
+                Ok(reply) => {
+                    notes.push_front(limits);
+                    return self.reading(reply, sent, notes, asked);
+                }
+                Err(refused) => refused,
+            };
+            let learnt = (notes.len() < MAX_CHANGES_PER_CALL && !sent.as_call)
+                .then(|| self.learn(&sent.request, &head, &refused, &changes))
+                .flatten();
+            let Some((change, all)) = learnt else {
+                notes.push_front(limits);
+                return AnswerState::Draining(notes, Some(refused.error));
+            };
+            notes.push_back(StreamEvent::Adapted { note: self.note(asked, &change, &refused) });
+            self.memory.keep(asked, all.clone());
+            changes = all;
+        }
+    }
+
+    /// What goes out for `asked`, with what the server wants changed.
+    fn sent<'a>(&self, asked: &'a ModelRequest, changes: &[Adaptation]) -> SentRequest<'a> {
         let Shaped { request, as_call } = format::shaped(&self.profile, asked);
+        let request = adapt::applied(changes, request, as_call);
         let (body, names) = self.encoder.encode(&*self.dialect, &self.profile.name, &request);
-        let reply = match self.exchange(&self.dialect.path(&request.model), Some(body)).await {
-            Ok(reply) => reply,
-            Err(error) => return AnswerState::Draining(Events::new(), Some(error)),
-        };
-        let events = Events::from([rate_limits(&reply)]);
-        let reply = match self.checked(reply).await {
-            Ok(reply) => reply,
-            Err(error) => return AnswerState::Draining(events, Some(error)),
-        };
+        SentRequest { request, as_call, names, body: adapt::rewritten(changes, body) }
+    }
+
+    /// What a refusal teaches: what is new, and all that is changed from now on.
+    fn learn(
+        &self,
+        request: &ModelRequest,
+        head: &[u8],
+        refused: &Refused,
+        changes: &[Adaptation],
+    ) -> Option<(Adaptation, Vec<Adaptation>)> {
+        let fields = &adapt::fields(head)?;
+        let (error, body, bytes) = (&refused.error, &refused.body, adapt::bytes(request));
+        let has_names = self.profile.protocol == Protocol::OpenAi;
+        let refusal = RefusedRequest { error, body, request, fields, bytes, has_names };
+        let change = adapt::change(&refusal)?;
+        let all = adapt::joined(changes, change.clone())?;
+        Some((change, all))
+    }
+
+    /// What people read of a change.
+    fn note(&self, asked: &ModelRequest, change: &Adaptation, refused: &Refused) -> String {
+        let (name, said) = (&self.profile.name, errors::quote(&refused.error.message));
+        format!("{name}/{} {} (it answered: {said})", asked.model, change.words())
+    }
+
+    fn reading(
+        &self,
+        reply: Reply,
+        sent: SentRequest<'_>,
+        events: Events,
+        asked: &ModelRequest,
+    ) -> AnswerState {
+        let SentRequest { request, as_call, names, .. } = sent;
         let text_calls = (self.profile.reads_text_calls() && !request.tools.is_empty())
             .then(|| TextCalls::new(Arc::clone(&names), Arc::clone(&request.tools)));
         let wrapped = |format: &_| AnswerCalls::new(format::is_wrapped(format));
@@ -104,7 +186,7 @@ impl Endpoint {
 
     async fn models(&self) -> Result<Vec<ModelInfo>, ProviderError> {
         let reply = self.exchange(self.dialect.models_path(), None).await?;
-        let reply = self.checked(reply).await?;
+        let reply = self.checked(reply).await.map_err(|refused| refused.error)?;
         let body = reply.into_bytes(MAX_MODELS_BYTES).await.map_err(|error| self.net(&error))?;
         Ok(self.dialect.models(&body))
     }
@@ -121,18 +203,20 @@ impl Endpoint {
     }
 
     /// The reply, where its status is that of a success.
-    async fn checked(&self, reply: Reply) -> Result<Reply, ProviderError> {
+    async fn checked(&self, reply: Reply) -> Result<Reply, Refused> {
         if reply.status < 300 {
             return Ok(reply);
         }
         let status = reply.status;
         if status < 400 {
             let location = reply.header("location").unwrap_or("nowhere");
-            return Err(errors::redirected(&self.profile, status, location));
+            let error = errors::redirected(&self.profile, status, location);
+            return Err(Refused { error, body: Vec::new() });
         }
         let wait = wait(&reply);
         let body = reply.into_bytes(MAX_ERROR_BYTES).await.unwrap_or_default();
-        Err(errors::from_status(&self.profile, status, wait, &body))
+        let error = errors::from_status(&self.profile, status, wait, &body);
+        Err(Refused { error, body })
     }
 
     fn net(&self, error: &NetError) -> ProviderError {
@@ -184,7 +268,7 @@ struct Reading {
 }
 
 fn is_of_answer(event: &StreamEvent) -> bool {
-    !matches!(event, StreamEvent::RateLimits { .. })
+    !matches!(event, StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. })
 }
 
 impl Reading {
@@ -196,10 +280,7 @@ impl Reading {
                 Ok(Some(record)) => {
                     let went = self.decoder.frame(record.frame(), &mut self.events);
                     self.has_begun |= self.events.iter().any(is_of_answer);
-                    let is_begun = self.has_begun;
-                    went.map_err(|error| {
-                        if is_begun { errors::after_begin(profile, error) } else { error }
-                    })?;
+                    went.map_err(|error| errors::in_answer(profile, error, self.has_begun))?;
                 }
                 Ok(None) => break,
                 Err(why) => return Err(errors::protocol(profile, why)),

@@ -4,6 +4,7 @@
 //! called `detail`. One reader ([`facts`]) knows all shapes, so every dialect classifies alike
 //! ([`kind`]).
 
+mod advice;
 mod facts;
 mod kind;
 mod quote;
@@ -16,7 +17,7 @@ use gnoma_net::{NetError, NetErrorKind};
 use serde_json::Value;
 
 use self::facts::ErrorFacts;
-use self::quote::quote;
+pub(crate) use self::quote::quote;
 pub(crate) use self::wait::retry_after;
 use crate::Profile;
 
@@ -60,12 +61,30 @@ pub(crate) fn broken_record(
 
 /// What providers call a request that they refuse.
 const REFUSALS: &[&str] = &["invalid_request", "invalid_argument", "bad_request"];
+/// What they say of one, where nothing of an answer has come.
+const REFUSING_WORDS: &[&str] = &[
+    "invalid",
+    "unsupported",
+    "not support",
+    "bad request",
+    "must be",
+    "is required",
+    "missing",
+    "unexpected endpoint",
+];
 
-/// A failure told after the answer has begun: unless it says that the request is wrong, it may go well the
-/// next time.
-pub(crate) fn after_begin(profile: &Profile, mut error: ProviderError) -> ProviderError {
+/// A failure told in place of an answer, or of its rest: unless it says that the request is wrong, it may go
+/// well the next time.
+pub(crate) fn in_answer(
+    profile: &Profile,
+    mut error: ProviderError,
+    has_begun: bool,
+) -> ProviderError {
     let code = error.code.as_deref().unwrap_or_default().to_ascii_lowercase();
-    let is_refused = error.status.is_some() || REFUSALS.iter().any(|word| code.contains(word));
+    let text = error.message.to_ascii_lowercase();
+    let is_refused = error.status.is_some()
+        || REFUSALS.iter().any(|word| code.contains(word))
+        || (!has_begun && REFUSING_WORDS.iter().any(|words| text.contains(words)));
     if error.kind == ErrorKind::BadRequest && !is_refused {
         error.kind = ErrorKind::ServerError;
         error.hint = hint(profile, error.kind);
@@ -157,7 +176,13 @@ fn classified(profile: &Profile, status: Option<u16>, facts: ErrorFacts) -> Prov
     error.status = status.or(facts.status);
     error.code = facts.code.or(facts.kind).map(|code| without_key(profile, code));
     error.retry_after = facts.retry_after.map(|wait| wait.min(MAX_RETRY_AFTER));
-    error.hint = page_hint(profile, kind, status, facts.is_page).or_else(|| hint(profile, kind));
+    let said = [Some(&error.message), error.code.as_ref()];
+    error.hint = said
+        .into_iter()
+        .flatten()
+        .find_map(|text| advice::of(profile, text))
+        .or_else(|| page_hint(profile, kind, status, facts.is_page))
+        .or_else(|| hint(profile, kind));
     error
 }
 
@@ -199,8 +224,13 @@ fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {
         ErrorKind::NotFound => {
             format!("`gnoma providers` lists the models of `{name}`. The address is {}.", profile.base_url)
         }
+        ErrorKind::ContextTooLong if profile.local => {
+            "Compact the session with /compact, start a new one, or start the server with a larger window."
+                .to_owned()
+        }
         ErrorKind::ContextTooLong => {
-            "Start a new conversation, ask for less at once, or choose a model with a larger window.".to_owned()
+            "Compact the session with /compact, start a new one, or choose a model with a larger window."
+                .to_owned()
         }
         ErrorKind::Quota => format!("Top up or raise the limit at `{name}`, or use another provider."),
         ErrorKind::RateLimited | ErrorKind::Overloaded => {

@@ -6,8 +6,10 @@
 //! error classification ([`errors`]), the skeleton of chat completions ([`completions`]). [`client`] is
 //! the only part that awaits anything.
 //!
-//! Nothing here retries, chooses a model or reads the environment.
+//! Nothing here retries, chooses a model or reads the environment. Only a question that the server refused for
+//! something that can be left out or lowered is asked again without it ([`adapt`]).
 
+mod adapt;
 mod anthropic;
 mod arguments;
 mod body;

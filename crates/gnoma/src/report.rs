@@ -53,8 +53,12 @@ const OF_INTERRUPT: u8 = 130;
 impl Exit {
     /// How the program ends after a failed model call.
     pub(crate) fn after(error: &ProviderError) -> Self {
-        let is_own = error.provider == OWN;
-        match error.kind {
+        Self::of(error.kind, error.provider == OWN)
+    }
+
+    /// The same, by what kind of failure it was; `is_own`: a limit of gnoma's was in the way.
+    fn of(kind: ErrorKind, is_own: bool) -> Self {
+        match kind {
             ErrorKind::Auth => Self::NotAuthorised,
             ErrorKind::Quota if is_own => Self::OverBudget,
             ErrorKind::NotFound if is_own => Self::NoModel,
@@ -152,7 +156,8 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
         say(format_args!("gnoma: {error}"));
         return match error.kind {
             HostErrorKind::Usage | HostErrorKind::Held => Exit::Misused,
-            HostErrorKind::Provider | HostErrorKind::Failure => Exit::Failed,
+            HostErrorKind::Provider(kind) => Exit::of(kind, false),
+            HostErrorKind::Failure => Exit::Failed,
         };
     }
     if let Some(error) = error.downcast_ref::<ProviderError>() {

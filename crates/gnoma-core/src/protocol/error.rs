@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ErrorKind;
+
 /// Why a request had no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -14,6 +16,9 @@ pub struct RequestError {
     /// What to do about it, where there is something; a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// How the provider failed, where it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<ErrorKind>,
 }
 
 /// Kinds of failed requests.
@@ -52,7 +57,7 @@ pub enum RequestErrorKind {
 impl RequestError {
     /// An error of `kind`, without a remedy.
     pub fn new(kind: RequestErrorKind, cause: impl Into<String>) -> Self {
-        Self { kind, cause: cause.into(), remedy: None }
+        Self { kind, cause: cause.into(), remedy: None, failure: None }
     }
 
     /// Adds what to do about it.

@@ -28,7 +28,9 @@ impl Meter {
 
     /// Something of the answer has come.
     pub(crate) fn hear(&mut self, event: &StreamEvent) {
-        self.is_heard |= !matches!(event, StreamEvent::RateLimits { .. });
+        let is_of_answer =
+            !matches!(event, StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. });
+        self.is_heard |= is_of_answer;
         match event {
             StreamEvent::Usage(usage) => {
                 self.told = Some(*usage);
@@ -42,6 +44,7 @@ impl Meter {
             // What was told of a whole answer is the truth, whenever it was told.
             StreamEvent::Stop(_) if self.told.is_some() => self.untold = 0,
             StreamEvent::RateLimits { .. }
+            | StreamEvent::Adapted { .. }
             | StreamEvent::Started { .. }
             | StreamEvent::Signature { .. }
             | StreamEvent::Item { .. }

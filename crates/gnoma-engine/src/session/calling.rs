@@ -79,7 +79,8 @@ impl Session {
             since: Instant::now(),
             first: None,
             heard: (Instant::now(), 0),
-            meter: Meter::new(expected.input),
+            // The prompt is in it already, which what is expected has once more.
+            meter: Meter::new(context_tokens),
             messages: self.turn.history().len(),
             shares,
             is_over: false,
@@ -103,6 +104,9 @@ impl Session {
                     self.router.routes.limits_told(&call.arm.name(), headers);
                 }
                 return Ok(());
+            }
+            Ok(StreamEvent::Adapted { note }) => {
+                return self.notify(NoticeLevel::Warning, note.clone()).await;
             }
             Ok(event) => {
                 self.note(event);
@@ -310,6 +314,7 @@ fn says_something(event: &StreamEvent) -> bool {
             true
         }
         StreamEvent::RateLimits { .. }
+        | StreamEvent::Adapted { .. }
         | StreamEvent::Started { .. }
         | StreamEvent::Signature { .. }
         | StreamEvent::Item { .. }

@@ -74,9 +74,10 @@ fn says_nothing(event: &StreamEvent) -> bool {
         | StreamEvent::ThinkingDelta { text, .. }
         | StreamEvent::ToolCallDelta { fragment: text, .. } => text.is_empty(),
         // They come again and again from servers that count while they keep silent.
-        StreamEvent::RateLimits { .. } | StreamEvent::Started { .. } | StreamEvent::Usage(_) => {
-            true
-        }
+        StreamEvent::RateLimits { .. }
+        | StreamEvent::Adapted { .. }
+        | StreamEvent::Started { .. }
+        | StreamEvent::Usage(_) => true,
         StreamEvent::Signature { .. }
         | StreamEvent::Item { .. }
         | StreamEvent::Redacted { .. }

@@ -9,6 +9,9 @@ use gnoma_core::{
 use super::{Effects, Turn, answer::AnswerDraft, phase::Phase, protocol::Effect};
 use crate::{prompt, repair};
 
+/// Most attempts at a call that is answered with nothing.
+const EMPTY_ATTEMPTS: u32 = 3;
+
 impl Turn {
     pub(super) fn heard(
         &mut self,
@@ -65,6 +68,7 @@ impl Turn {
                 return loops;
             }
             StreamEvent::RateLimits { .. }
+            | StreamEvent::Adapted { .. }
             | StreamEvent::Started { .. }
             | StreamEvent::TextDelta { .. }
             | StreamEvent::ThinkingDelta { .. }
@@ -103,7 +107,7 @@ impl Turn {
         }
         // After tools have run, some models end without a word, and mean it.
         let is_empty = stop == StopReason::EndTurn && !answer.has_content();
-        if is_empty && attempt == 1 && !self.watch.has_run_tools() {
+        if is_empty && attempt < EMPTY_ATTEMPTS && !self.watch.has_run_tools() {
             let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
             let error = ProviderError::new(ErrorKind::Garbled, provider, "the answer is empty");
             return self.fail_over(attempt, answer, error, true, fx);

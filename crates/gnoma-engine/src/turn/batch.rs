@@ -7,6 +7,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{ToolCall, ToolOutcome, ToolResult, ToolSpec, message::CallId, tool::Access};
 
+use super::fits;
+
 #[derive(Debug)]
 enum EntryState {
     Waiting,
@@ -88,12 +90,16 @@ impl Batch {
                     "not run: {all} calls in one answer, at most {limit} are run"
                 ));
             }
-            if !specs.contains_key(&call.name) {
+            let Some(spec) = specs.get(&call.name) else {
                 return Some(format!("unknown tool: {}; the tools are {}", call.name, known()));
+            };
+            if call.broken {
+                let name = &call.name;
+                return Some(format!(
+                    "the arguments of `{name}` are no JSON object; nothing was done"
+                ));
             }
-            call.broken.then(|| {
-                format!("the arguments of `{}` are no JSON object; nothing was done", call.name)
-            })
+            fits::misfit(spec, call)
         };
         let refused =
             |(at, entry): (usize, &BatchEntry)| Some((entry.call.clone(), why((at, entry))?));

@@ -16,9 +16,12 @@ const LONGEST_REST: Duration = Duration::from_secs(30);
 const UNREACHABLE_ATTEMPTS: u32 = 4;
 /// Most attempts at a call that is met with silence: each takes minutes.
 const SILENT_ATTEMPTS: u32 = 2;
+/// The same where silence ends sooner, in all of its limits.
+const SHORT_SILENCE: Duration = Duration::from_secs(60);
+const SHORT_SILENT_ATTEMPTS: u32 = 3;
 /// Most attempts at a call that is answered with what nobody can read, from the beginning: an address
 /// that is wrong gives no better answer the next time.
-const UNREADABLE_ATTEMPTS: u32 = 2;
+const UNREADABLE_ATTEMPTS: u32 = 3;
 
 /// Numbers a turn stays within.
 #[derive(Clone, Debug)]
@@ -87,7 +90,7 @@ impl Limits {
         error: &ProviderError,
         is_begun: bool,
     ) -> Option<Duration> {
-        let most = self.most_attempts(error.kind, is_begun);
+        let most = self.most_attempts(error, is_begun);
         if most.is_some_and(|most| attempt >= most) {
             return None;
         }
@@ -98,13 +101,19 @@ impl Limits {
     }
 
     /// Most attempts at a call that fails in this way; `None` while patience lasts.
-    fn most_attempts(&self, kind: ErrorKind, is_begun: bool) -> Option<u32> {
-        let most = match kind {
+    fn most_attempts(&self, error: &ProviderError, is_begun: bool) -> Option<u32> {
+        // A time-out that the server tells of is no silence.
+        let is_told = error.status.is_some() || error.code.is_some();
+        let most = match error.kind {
             ErrorKind::RateLimited | ErrorKind::Overloaded => return None,
             ErrorKind::Network | ErrorKind::Garbled | ErrorKind::ServerError => self.attempts,
             ErrorKind::Protocol if is_begun => self.attempts,
             ErrorKind::Protocol => UNREADABLE_ATTEMPTS,
             ErrorKind::Unreachable => UNREACHABLE_ATTEMPTS,
+            ErrorKind::Timeout if is_told => self.attempts,
+            ErrorKind::Timeout if self.first_byte.max(self.silence) <= SHORT_SILENCE => {
+                SHORT_SILENT_ATTEMPTS
+            }
             ErrorKind::Timeout => SILENT_ATTEMPTS,
             ErrorKind::Auth
             | ErrorKind::BadRequest

@@ -33,6 +33,7 @@ mod batch;
 mod calls;
 mod checking;
 mod compacting;
+mod fits;
 mod forming;
 mod limits;
 mod phase;

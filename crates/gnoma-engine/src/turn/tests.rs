@@ -285,10 +285,14 @@ fn attempts_end_and_the_last_part_is_kept() {
 
 /// Waits between attempts until the turn ends, in milliseconds.
 fn waits(kind: ErrorKind) -> Vec<u64> {
-    let mut turn = started(Limits::default());
+    waits_within(Limits::default(), &ProviderError::new(kind, "p", "no"))
+}
+
+fn waits_within(limits: Limits, error: &ProviderError) -> Vec<u64> {
+    let mut turn = started(limits);
     let mut waits = Vec::new();
     loop {
-        let fx = feed(&mut turn, [error(kind)]);
+        let fx = feed(&mut turn, [Input::Model(Err(error.clone()))]);
         match retrying(&fx) {
             Some((_, wait_ms, _)) => waits.push(wait_ms),
             None => return waits,
@@ -304,9 +308,19 @@ fn a_busy_provider_is_waited_for_for_minutes_and_others_are_not() {
     assert!((240_000..=300_000).contains(&all), "{busy:?}");
     assert!(busy.iter().all(|wait| *wait <= 37_500), "{busy:?}");
     assert_eq!(waits(ErrorKind::Timeout).len(), 1, "each attempt took minutes");
-    assert_eq!(waits(ErrorKind::Protocol).len(), 1, "a wrong address stays one");
+    assert_eq!(waits(ErrorKind::Protocol).len(), 2, "a wrong address stays one");
     assert!(waits(ErrorKind::Unreachable).iter().sum::<u64>() < 10_000);
     assert!(waits(ErrorKind::Quota).is_empty());
+}
+
+#[test]
+fn a_time_out_that_is_told_or_comes_soon_is_no_long_silence() {
+    let silent = ProviderError::new(ErrorKind::Timeout, "p", "no answer");
+    let told = ProviderError { status: Some(504), ..silent.clone() };
+    assert_eq!(waits_within(Limits::default(), &told).len(), 7);
+    let short = Duration::from_secs(30);
+    let limits = Limits { first_byte: short, silence: short, ..Limits::default() };
+    assert_eq!(waits_within(limits, &silent).len(), 2);
 }
 
 #[test]
@@ -343,11 +357,13 @@ fn an_answer_of_nothing_with_an_unknown_stop_is_asked_for_again() {
     assert!(retrying(&fx).is_some(), "{fx:?}");
 }
 
-/// Gemini ends like this now and then. A second time it is taken as meant.
+/// Gemini ends like this now and then. A third time it is taken as meant.
 #[test]
-fn an_answer_of_nothing_is_asked_for_once_more() {
+fn an_answer_of_nothing_is_asked_for_twice_more() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [stop(StopReason::EndTurn)]);
+    assert!(retrying(&fx).is_some(), "{fx:?}");
+    let fx = feed(&mut turn, [Input::Woke, stop(StopReason::EndTurn)]);
     assert!(retrying(&fx).is_some(), "{fx:?}");
     let fx = feed(&mut turn, [Input::Woke, stop(StopReason::EndTurn)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));

@@ -433,4 +433,6 @@ async fn a_turn_that_is_stopped_counts_what_its_call_took() {
     };
     let used = events.iter().find_map(used).unwrap();
     assert!(used.input > 0 && used.output > 0, "{used:?}");
+    // One word and no tools: nothing is added for what was not sent.
+    assert!(used.input < 100, "{used:?}");
 }

@@ -91,7 +91,11 @@ pub(super) async fn find(maker: &mut Maker, http: &Http, firewall: &Firewall) ->
         Some(name) => name,
         None => match find_provider(&maker.settings().provider, http).await {
             Some(known) => known.name.to_owned(),
-            None => return Err(nobody(&maker.settings().provider)),
+            // What is wrong with the one that is set up says more than how to begin.
+            None => match only(&maker.settings().provider) {
+                Some(name) => name,
+                None => return Err(nobody(&maker.settings().provider)),
+            },
         },
     };
     if name == agents::PROVIDER {
@@ -159,6 +163,12 @@ async fn model(
             Err(HostError::usage(text))
         }
     }
+}
+
+/// The one provider whose address was set, where no model is named.
+fn only(provider: &Provider) -> Option<String> {
+    let mut set_up = provider.endpoints.keys().filter(|_| provider.model.is_none());
+    set_up.next().filter(|_| provider.endpoints.len() == 1).cloned()
 }
 
 /// Nobody is there to be asked by default: what to do, for whoever has named a model and for the others.

@@ -356,7 +356,7 @@ async fn elfs_are_shown_as_a_tree_and_one_of_them_is_stopped() {
     let told = family.turn(&elf("wait", &["above"])).await;
     assert!(told.contains("elf `above`: completed"), "it goes on with what is left: {told}");
     assert!(told.contains("- `below`: cancelled (by the user)"), "{told}");
-    assert!(told.contains(" · $0.012 ($0.019531 with its elfs)\n"), "{told}");
+    assert!(told.contains(" · $0.012 ($0.018031 with its elfs)\n"), "{told}");
 }
 
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 const MAX_QUOTE_CHARS: usize = 300;
 
 /// `text` without blanks around it and cut; an HTML page is only named.
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let text = text.trim();
     if text.starts_with('<') {
         return "the server answered with an HTML page".to_owned();

@@ -343,23 +343,60 @@ fn a_key_that_the_server_quotes_is_not_passed_on() {
     }
 }
 
-/// OpenRouter and proxies say in mid-stream what they like.
+/// OpenRouter and proxies say in place of an answer, and in the middle of one, what they like.
 #[test]
-fn a_failure_in_mid_stream_is_the_server_s_unless_it_says_otherwise() {
+fn a_failure_in_an_answer_is_the_server_s_unless_it_says_otherwise() {
     let profile = Profile::new("p", Protocol::OpenAi, "http://x");
-    let told = |body: &str| {
+    let told = |body: &str, has_begun| {
         let value = serde_json::from_str(body).unwrap();
-        after_begin(&profile, from_value(&profile, None, &value))
+        in_answer(&profile, from_value(&profile, None, &value), has_begun)
     };
-    let error = told(r#"{"error":{"message":"Provider returned error"}}"#);
-    assert_eq!(error.kind, ErrorKind::ServerError);
-    assert!(error.hint.unwrap().contains("The error is on the side of `p`"));
-    let error = told(r#"{"error":{"message":"tool names must be unique","code":400}}"#);
-    assert_eq!(error.kind, ErrorKind::BadRequest);
+    for has_begun in [false, true] {
+        let error = told(r#"{"error":{"message":"Provider returned error"}}"#, has_begun);
+        assert_eq!(error.kind, ErrorKind::ServerError);
+        assert!(error.hint.unwrap().contains("The error is on the side of `p`"));
+        assert_eq!(told(r#"{"error":"upstream"}"#, has_begun).kind, ErrorKind::ServerError);
+        let refused = r#"{"error":{"message":"tool names must be unique","code":400}}"#;
+        assert_eq!(told(refused, has_begun).kind, ErrorKind::BadRequest);
+    }
+    assert_eq!(told(r#"{"error":"invalid argument"}"#, false).kind, ErrorKind::BadRequest);
 }
 
 #[test]
 fn a_conflict_is_worth_another_try() {
     assert_eq!(read(409, r#"{"error":{"message":"locked"}}"#).kind, ErrorKind::ServerError);
     assert_eq!(read(425, "").kind, ErrorKind::ServerError);
+}
+
+#[test]
+fn what_to_do_fits_what_the_server_said() {
+    for (status, message, advice) in [
+        (
+            500,
+            "model requires more system memory (12.1 GiB) than is available (7.5 GiB)",
+            "smaller one",
+        ),
+        (404, "model 'llama9' not found, try pulling it first", "ollama pull"),
+        (200, "Unexpected endpoint or method. (POST /chat/completions)", "often ends in /v1"),
+        (403, "Country, region, or territory not supported", "another provider"),
+        (400, "User location is not supported for the API use.", "another provider"),
+        (
+            400,
+            "Your organization must be verified to use the model `o3`.",
+            "Verify your organization",
+        ),
+        (400, "This model's maximum context length is 8192 tokens", "larger window"),
+        (
+            429,
+            "You exceeded your current quota, please check your plan and billing details.",
+            "Top up",
+        ),
+        (400, "Your credit balance is too low to access the Anthropic API.", "Top up"),
+    ] {
+        let body = serde_json::json!({"error": {"message": message}}).to_string();
+        let error = read(status, &body);
+        let hint = error.hint.unwrap_or_default();
+        assert!(hint.contains(advice), "{message}: {hint}");
+        assert!(!hint.contains("rejected the key"), "{message}: {hint}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use gnoma_core::{ProviderError, StopReason, StreamEvent, stream::Slot, usage::Usage};
+use gnoma_core::{ErrorKind, ProviderError, StopReason, StreamEvent, stream::Slot, usage::Usage};
 use serde_json::Value;
 
 use super::{
@@ -33,6 +33,8 @@ pub(super) struct GoogleDecoder {
     /// Records that were not part of an event stream.
     bodies: usize,
     stop: Option<StopReason>,
+    /// It was stopped for what it repeats.
+    recited: bool,
     ended: bool,
 }
 
@@ -77,6 +79,11 @@ impl Decode for GoogleDecoder {
         if self.ended {
             return Ok(());
         }
+        if self.recited {
+            let said =
+                "the provider stopped the answer because it repeats a known text (RECITATION)";
+            return Err(ProviderError::new(ErrorKind::Garbled, &self.profile.name, said));
+        }
         let Some(stop) = self.stop.or_else(|| self.unsaid_stop()) else {
             return Err(self.unfinished());
         };
@@ -103,6 +110,7 @@ impl GoogleDecoder {
             called: false,
             bodies: 0,
             stop: None,
+            recited: false,
             ended: false,
         }
     }
@@ -251,8 +259,12 @@ impl GoogleDecoder {
             "" => return,
             "STOP" => StopReason::EndTurn,
             "MAX_TOKENS" => StopReason::MaxTokens,
+            // What is written the next time is often something else.
+            "RECITATION" => {
+                self.recited = true;
+                return;
+            }
             "SAFETY"
-            | "RECITATION"
             | "BLOCKLIST"
             | "PROHIBITED_CONTENT"
             | "SPII"
@@ -295,9 +307,7 @@ fn complete(slot: Slot, fragment: String, out: &mut Events) {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{
-        CallId, Content, ErrorKind, RawJson, Response, Text as Words, Thinking, ToolCall,
-    };
+    use gnoma_core::{CallId, Content, RawJson, Response, Text as Words, Thinking, ToolCall};
 
     use super::*;
     use crate::{Protocol, testing::answer};

@@ -156,6 +156,7 @@ impl TextCalls {
                 out.push_back(StreamEvent::ToolCallStart { slot, id, name });
             }
             StreamEvent::RateLimits { .. }
+            | StreamEvent::Adapted { .. }
             | StreamEvent::Started { .. }
             | StreamEvent::Usage(_) => out.push_back(event),
             mut other => {
@@ -380,6 +381,7 @@ fn renumber(event: &mut StreamEvent, slots: &mut Slots) {
         | StreamEvent::ToolCallDelta { slot, .. }
         | StreamEvent::ToolCallDone { slot } => *slot = slots.ours(*slot),
         StreamEvent::RateLimits { .. }
+        | StreamEvent::Adapted { .. }
         | StreamEvent::Started { .. }
         | StreamEvent::Usage(_)
         | StreamEvent::Stop(_) => (),

@@ -8,6 +8,7 @@ mod corpus;
 mod endpoints;
 mod faults;
 mod histories;
+mod refusals;
 mod requests;
 mod rounds;
 mod streams;

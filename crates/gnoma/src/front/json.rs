@@ -11,7 +11,9 @@ use std::{
 
 use gnoma_core::{
     CallId, Content, Event, Message, ModelRef, RawJson, ResultPart, Role, StopReason, ToolCall,
-    ToolResult, Usage, info::ChildInfo, session::Outcome,
+    ToolResult, Usage,
+    info::ChildInfo,
+    session::{NoticeLevel, Outcome},
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_host::clock;
@@ -21,7 +23,7 @@ use super::{
     output::{Gone, Output},
     view::View,
 };
-use crate::report::Exit;
+use crate::report::{self, Exit};
 
 /// A turn as JSON.
 pub(super) struct Json {
@@ -304,6 +306,11 @@ impl Json {
 impl View for Json {
     fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         self.note(event);
+        if let Event::Notice { level: NoticeLevel::Warning, text } = event
+            && !self.stream
+        {
+            report::say(format_args!("warning: {text}"));
+        }
         match event {
             Event::Appended(message) => self.appended(message, out),
             Event::TurnEnded { .. } if self.elf.is_some() => Ok(()),

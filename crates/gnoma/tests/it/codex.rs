@@ -57,7 +57,7 @@ async fn calls_are_items_of_their_kind() {
     let world = World::new([
         calls("bash", r#"{"command":"echo hi"}"#),
         calls("fs_write", r#"{"path":"n.txt","content":"x\n"}"#),
-        calls("fs_ls", "{}"),
+        calls("fs_ls", r#"{"path":"."}"#),
         calls("plan", steps),
         says("done"),
     ])

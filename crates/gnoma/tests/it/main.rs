@@ -84,6 +84,8 @@ mod start;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod survives;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod terminal;
 #[cfg(test)]

@@ -54,7 +54,7 @@ async fn what_a_turn_did_is_shown_taken_back_and_brought_again() {
 
     let run = world.run(&["rewind"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(run.out.contains("back before “change it”"), "{run:?}");
+    assert!(run.out.contains("rewound to before “change it”"), "{run:?}");
     assert!(!run.out.contains("another program had changed"), "nothing was the person's: {run:?}");
     assert_eq!(world.read("a.txt"), "one\n");
     assert!(!exists(world.project.path(), "made.txt"));

@@ -204,7 +204,7 @@ async fn a_provider_that_does_not_answer_is_not_added() {
         (&["providers", "add"], 2, "Known providers: mistral"),
         (&["providers", "add", "mistral"], 2, "--key-command"),
         (&["providers", "add", "azure", "--key-env", "K"], 2, "--address https://"),
-        (&["providers", "add", "x", "--address", "http://127.0.0.1:9/v1"], 1, "--untested"),
+        (&["providers", "add", "x", "--address", "http://127.0.0.1:9/v1"], 7, "--untested"),
         (&["providers", "add", "mistral", "--key-command", "exit 3"], 1, "(exit status: 3);"),
     ];
     for (line, code, told) in cases {

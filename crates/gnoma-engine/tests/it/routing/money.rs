@@ -193,7 +193,7 @@ async fn a_call_that_breaks_again_and_again_ends_at_the_cap() {
     let events = team.turn("fix the parser").await;
     let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
     assert!(error.message.contains("the session's cap"), "{error}");
-    assert!((3..6).contains(&team.asked(0)), "{}", team.asked(0));
+    assert!((3..9).contains(&team.asked(0)), "{}", team.asked(0));
     let taken_back = |event: &&Event| matches!(event, Event::Retrying { retracted: true, .. });
     assert_eq!(events.iter().filter(taken_back).count(), team.asked(0), "each is taken back");
 }

@@ -45,7 +45,7 @@ async fn each_point_says_how_many_files_changed_and_the_texts_are_those_of_the_s
     person.waits_for("undo this with `/redo`");
     person.waits_for("› write two files");
     let seen = person.sees();
-    assert!(seen.contains("back before “write two files”"), "{seen}");
+    assert!(seen.contains("rewound to before “write two files”"), "{seen}");
     for other in ["`gnoma redo`", "gnoma --continue", "session 2"] {
         assert!(!seen.contains(other), "{other}: {seen}");
     }

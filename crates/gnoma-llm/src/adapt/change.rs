@@ -1,0 +1,101 @@
+//! What is changed in requests that a server has refused.
+
+use super::room::Room;
+
+/// One change of the requests of a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Adaptation {
+    /// A field is left out; one inside of another has that one's name and a dot before it.
+    Field(String),
+    /// The output limit goes by another name.
+    Renamed {
+        /// The name that was refused.
+        from: &'static str,
+        /// The name it goes by.
+        to: &'static str,
+    },
+    /// No tools are offered.
+    Tools,
+    /// Whether tools must be called is left to the model.
+    ToolChoice,
+    /// Pictures stay at home.
+    Pictures,
+    /// What was thought in the first messages stays at home: in how many.
+    EarlierThinking(usize),
+    /// How hard to think is left to the model.
+    Effort,
+    /// The system prompt stands before the first words of the user.
+    SystemRole,
+    /// A conversation that ends with the model's own words gets a word behind them.
+    AnswerLast,
+    /// Most tokens of an answer.
+    MostTokens(u32),
+    /// The room that prompt and answer share.
+    Room(Room),
+}
+
+impl Adaptation {
+    /// What people are told of it; follows the model's name.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Field(name) => format!("does not accept `{name}`; gnoma leaves it out"),
+            Self::Renamed { from, to } => format!("wants `{to}` instead of `{from}`"),
+            Self::Tools => {
+                "does not accept tools; gnoma goes on without them, so the model can only answer"
+                    .to_owned()
+            }
+            Self::ToolChoice => {
+                "cannot be made to call tools or not; gnoma leaves it to the model".to_owned()
+            }
+            Self::Pictures => "does not accept a picture; gnoma leaves pictures out".to_owned(),
+            Self::EarlierThinking(_) => {
+                "does not accept its earlier thinking; gnoma leaves it out".to_owned()
+            }
+            Self::Effort => {
+                "cannot be told how hard to think; gnoma leaves it to the model".to_owned()
+            }
+            Self::SystemRole => "does not accept a system prompt; gnoma sends it with your first \
+                                 message"
+                .to_owned(),
+            Self::AnswerLast => {
+                "does not continue its own words; gnoma asks it to go on".to_owned()
+            }
+            Self::MostTokens(most) => {
+                format!("writes at most {most} tokens; gnoma asks for no more")
+            }
+            Self::Room(room) => format!(
+                "has room for {} tokens, prompt and answer together; gnoma asks for shorter answers",
+                room.window
+            ),
+        }
+    }
+}
+
+/// `changes` with another one; `None` where it changes nothing any more.
+pub(crate) fn joined(changes: &[Adaptation], new: Adaptation) -> Option<Vec<Adaptation>> {
+    let mut all = changes.to_vec();
+    let place =
+        all.iter().position(|old| std::mem::discriminant(old) == std::mem::discriminant(&new));
+    let old = place.and_then(|at| changes.get(at));
+    match (&new, old) {
+        (Adaptation::Field(_), _) if !changes.contains(&new) => all.push(new),
+        (_, None) => all.push(new),
+        // ReadRefusal again: then it is all of it.
+        (Adaptation::EarlierThinking(_), Some(Adaptation::EarlierThinking(some)))
+            if *some < usize::MAX =>
+        {
+            all.retain(|old| !matches!(old, Adaptation::EarlierThinking(_)));
+            all.push(Adaptation::EarlierThinking(usize::MAX));
+        }
+        (Adaptation::MostTokens(now), Some(Adaptation::MostTokens(then))) if now < then => {
+            all.retain(|old| !matches!(old, Adaptation::MostTokens(_)));
+            all.push(new);
+        }
+        (Adaptation::Room(_), Some(_)) => {
+            all.retain(|old| !matches!(old, Adaptation::Room(_)));
+            all.push(new);
+        }
+        (_, Some(_)) => return None,
+    }
+    Some(all)
+}

@@ -1,0 +1,19 @@
+//! Requests that a server refused for something that can be left out or lowered.
+//!
+//! A server that says clearly what it does not take ([`read`]) is asked again without it ([`apply`]). What it
+//! said holds for the conversation ([`memory`]), so that it is not refused anew in each round. Never left
+//! out: that nothing is stored, the limit of an answer, all tools where only one of them was meant.
+
+mod apply;
+mod change;
+mod memory;
+mod read;
+mod room;
+mod words;
+
+pub(crate) use self::{
+    apply::{applied, bytes, fields, rewritten},
+    change::{Adaptation, joined},
+    memory::AdaptationMemory,
+    read::{RefusedRequest, change},
+};

@@ -1,0 +1,341 @@
+//! From a server's words to what is changed in its requests. Pure.
+//!
+//! Only what is said clearly counts: an answer of 400 or 422 that names what is not taken. Local servers
+//! and routers say some of it with other statuses, in words that are known.
+
+use gnoma_core::{ErrorKind, ModelRequest, ProviderError, Role};
+use serde_json::Value;
+
+use super::{
+    apply::{has_pictures, has_thinking},
+    change::Adaptation,
+    room::{self, Room},
+    words::{
+        ANSWER_LAST, CLEAR, EARLIER, EFFORT, HOLDERS, KEPT, NO_EFFORT, NO_PICTURES, NO_THINKING,
+        NO_TOOLS, PART_OF_TOOLS, PICTURES, SYSTEM, TOOL_CHOICE, UNKNOWN,
+    },
+};
+
+const SHORT: &str = "max_tokens";
+const LONG: &str = "max_completion_tokens";
+
+/// A request that was refused, and how.
+pub(crate) struct RefusedRequest<'a> {
+    pub(crate) error: &'a ProviderError,
+    /// The whole answer.
+    pub(crate) body: &'a [u8],
+    /// What was asked.
+    pub(crate) request: &'a ModelRequest,
+    /// Its fields, all but the conversation.
+    pub(crate) fields: &'a Value,
+    /// Bytes of the prompt.
+    pub(crate) bytes: u64,
+    /// The output limit has another name for some models.
+    pub(crate) has_names: bool,
+}
+
+/// A refusal, made ready to look into.
+struct ReadRefusal<'a> {
+    of: &'a RefusedRequest<'a>,
+    /// In small letters.
+    text: String,
+    /// The field that the server names beside its message.
+    param: Option<String>,
+}
+
+/// What would have to be changed for the request to be taken, where that can be told.
+pub(crate) fn change(of: &RefusedRequest<'_>) -> Option<Adaptation> {
+    let text = of.error.message.to_ascii_lowercase();
+    let is_clear = match of.error.status {
+        Some(400 | 422) => true,
+        Some(_) => CLEAR.iter().any(|words| text.contains(words)),
+        None => false,
+    };
+    let may_be = match of.error.kind {
+        ErrorKind::BadRequest | ErrorKind::ContextTooLong | ErrorKind::NotFound => true,
+        ErrorKind::Auth
+        | ErrorKind::Quota
+        | ErrorKind::RateLimited
+        | ErrorKind::Overloaded
+        | ErrorKind::ServerError
+        | ErrorKind::Unreachable
+        | ErrorKind::Network
+        | ErrorKind::Timeout
+        | ErrorKind::Garbled
+        | ErrorKind::Protocol
+        | ErrorKind::Agent
+        | ErrorKind::Cancelled => false,
+    };
+    if !is_clear || !may_be {
+        return None;
+    }
+    let said = ReadRefusal { of, param: param(of.body), text };
+    said.limit().or_else(|| said.conversation()).or_else(|| said.setting())
+}
+
+/// OpenAI's field beside the message of an error.
+fn param(body: &[u8]) -> Option<String> {
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let param = value.pointer("/error/param").or_else(|| value.get("param"))?.as_str()?;
+    Some(param.to_ascii_lowercase())
+}
+
+impl ReadRefusal<'_> {
+    fn has(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.text.contains(word))
+    }
+
+    fn refuses(&self, words: &[&str]) -> bool {
+        let is_param = || self.param.as_deref().is_some_and(|param| words.contains(&param));
+        self.has(UNKNOWN) && (self.has(words) || is_param())
+    }
+
+    /// About the length of the answer.
+    fn limit(&self) -> Option<Adaptation> {
+        let fields = self.of.fields;
+        let use_instead = |name| self.has(&[&format!("use '{name}'"), &format!("use `{name}`")]);
+        for (from, to) in [(SHORT, LONG), (LONG, SHORT)] {
+            let is_named = self.names(from) && self.has(UNKNOWN);
+            let is_meant = use_instead(to) || (is_named && !self.names(to));
+            if self.of.has_names && fields.get(from).is_some() && is_meant {
+                return Some(Adaptation::Renamed { from, to });
+            }
+        }
+        let most = ["/max_tokens", "/max_completion_tokens", "/max_output_tokens"];
+        let nested = ["/generationConfig/maxOutputTokens", "/options/num_predict"];
+        let most = most.iter().chain(&nested).find_map(|place| fields.pointer(place)?.as_u64())?;
+        let most = u32::try_from(most).ok()?;
+        Room::told(&self.text, most, self.of.bytes)
+            .map(Adaptation::Room)
+            .or_else(|| room::ceiling(&self.text, most).map(Adaptation::MostTokens))
+    }
+
+    /// About what is in the conversation.
+    fn conversation(&self) -> Option<Adaptation> {
+        let messages = &self.of.request.messages;
+        let is_last = messages.last().is_some_and(|last| last.role() == Role::Assistant);
+        if is_last && self.has(ANSWER_LAST) {
+            return Some(Adaptation::AnswerLast);
+        }
+        if self.has(NO_THINKING) {
+            return self.of.request.effort.map(|_| Adaptation::Effort);
+        }
+        let is_earlier = self.has(EARLIER)
+            || (self.has(&["messages.", "messages["]) && self.refuses(&["reasoning", "thinking"]));
+        if is_earlier && messages.iter().any(|message| has_thinking(message)) {
+            return Some(Adaptation::EarlierThinking(messages.len()));
+        }
+        if self.is_about_pictures() && messages.iter().any(|message| has_pictures(message)) {
+            return Some(Adaptation::Pictures);
+        }
+        let has_system = !self.of.request.system.is_empty();
+        (has_system && self.refuses(SYSTEM)).then_some(Adaptation::SystemRole)
+    }
+
+    fn is_about_pictures(&self) -> bool {
+        self.has(NO_PICTURES) || self.refuses(PICTURES)
+    }
+
+    /// About what is asked for beside it.
+    fn setting(&self) -> Option<Adaptation> {
+        let request = self.of.request;
+        if !request.tools.is_empty() {
+            if self.has(NO_TOOLS) {
+                return Some(Adaptation::Tools);
+            }
+            if self.refuses(TOOL_CHOICE) || self.has(&["invalid tool_choice"]) {
+                let fields = self.of.fields;
+                let is_sent =
+                    ["tool_choice", "toolConfig"].iter().any(|it| fields.get(it).is_some());
+                return is_sent.then_some(Adaptation::ToolChoice);
+            }
+            if self.has(UNKNOWN) && self.names("tools") && !self.has(PART_OF_TOOLS) {
+                return Some(Adaptation::Tools);
+            }
+        }
+        if request.effort.is_some() && (self.refuses(EFFORT) || self.has(NO_EFFORT)) {
+            return Some(Adaptation::Effort);
+        }
+        if self.has(UNKNOWN) && self.names("cache_control") {
+            return Some(Adaptation::Field("cache_control".to_owned()));
+        }
+        self.has(UNKNOWN).then(|| self.field())?.map(Adaptation::Field)
+    }
+
+    /// The field of the request that is named.
+    fn field(&self) -> Option<String> {
+        let fields = self.of.fields.as_object()?;
+        let inner = HOLDERS.iter().filter_map(|holder| Some((*holder, fields.get(*holder)?)));
+        let inner = inner.filter_map(|(holder, value)| Some((holder, value.as_object()?)));
+        let inner = inner.flat_map(|(holder, value)| {
+            value.keys().map(move |name| (format!("{holder}.{name}"), name.clone()))
+        });
+        let outer = fields.keys().map(|name| (name.clone(), name.clone()));
+        let mut named = outer.chain(inner).filter(|(path, name)| {
+            !KEPT.contains(&path.as_str()) && self.names(&name.to_ascii_lowercase())
+        });
+        named.next().map(|(path, _)| path)
+    }
+
+    /// Whether a field is named. Words that mean something else too must stand in quotes.
+    fn names(&self, field: &str) -> bool {
+        if let Some(param) = &self.param {
+            return param == field || param.starts_with(&format!("{field}."));
+        }
+        let is_word = !field.contains('_') && field.chars().all(|c| c.is_ascii_lowercase());
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        self.text.match_indices(field).any(|(at, _)| {
+            let before = self.text[..at].chars().next_back();
+            let after = self.text[at + field.len()..].chars().next();
+            let is_whole = !before.is_some_and(is_part) && !after.is_some_and(is_part);
+            let is_marked = before.is_some_and(|c| matches!(c, '\'' | '"' | '`' | '.'))
+                || ["parameter: ", "argument: ", "supplied: ", "field: ", "param: "]
+                    .iter()
+                    .any(|mark| self.text[..at].ends_with(mark));
+            is_whole && (!is_word || is_marked || LONG_WORDS.contains(&field))
+        })
+    }
+}
+
+/// Fields whose names are words that mean nothing else in a refusal.
+const LONG_WORDS: &[&str] = &["temperature"];
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::{
+        Content, Effort, Image, Message, ModelRef, RawJson, Thinking, ToolChoice, ToolSpec,
+        tool::{Access, Tier, ToolKind},
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    /// A request with all that can be refused.
+    fn request() -> ModelRequest {
+        let tool = ToolSpec {
+            name: "fs.read".to_owned(),
+            description: String::new(),
+            parameters: RawJson::empty_object(),
+            access: Access::Read,
+            touches: [].into(),
+            kind: ToolKind::Other,
+            tier: Tier::Lean,
+        };
+        let thought = Thinking { text: "hm".into(), signature: Some("s".into()), item: None };
+        let origin = ModelRef { provider: "p".into(), model: "m".into() };
+        let said = vec![Content::Thinking(thought), Content::text("so")];
+        let picture = Content::Image(Image::from_bytes("image/png", b"x"));
+        ModelRequest {
+            model: "m".into(),
+            system: "be brief".into(),
+            messages: vec![
+                Arc::new(Message::user(vec![picture]).unwrap()),
+                Arc::new(Message::assistant(said, Some(origin), None).unwrap()),
+            ],
+            tools: [Arc::new(tool)].into(),
+            tool_choice: ToolChoice::Required,
+            max_output_tokens: Some(32_000),
+            temperature: Some(0.5),
+            effort: Some(Effort::High),
+            context_window: None,
+            format: None,
+            thinking: None,
+        }
+    }
+
+    fn read(kind: ErrorKind, status: u16, message: &str) -> Option<Adaptation> {
+        let mut error = ProviderError::new(kind, "p", message);
+        error.status = Some(status);
+        let fields = json!({"model": "m", "stream": true, "store": false, "max_tokens": 32_000,
+            "temperature": 0.5, "tools": [], "tool_choice": "required", "include": [],
+            "stream_options": {}, "messages": []});
+        let refusal = RefusedRequest {
+            error: &error,
+            body: b"",
+            request: &request(),
+            fields: &fields,
+            bytes: 9_000,
+            has_names: false,
+        };
+        change(&refusal)
+    }
+
+    #[test]
+    fn what_servers_say_is_understood() {
+        let field = |name: &str| Some(Adaptation::Field(name.to_owned()));
+        let earlier = || Some(Adaptation::EarlierThinking(2));
+        for (message, change) in [
+            (
+                "litellm.UnsupportedParamsError: openai does not support parameters: ['temperature']",
+                field("temperature"),
+            ),
+            (
+                "litellm.UnsupportedParamsError: x does not support parameters: ['tools'], for model=y",
+                Some(Adaptation::Tools),
+            ),
+            (
+                "Extra inputs are not permitted, field: 'stream_options', value: {}",
+                field("stream_options"),
+            ),
+            ("Unsupported param: tools", Some(Adaptation::Tools)),
+            ("Function call is not supported for deepseek-reasoner", Some(Adaptation::Tools)),
+            ("deepseek-reasoner does not support this tool_choice", Some(Adaptation::ToolChoice)),
+            (
+                "Invalid tool_choice type: 'object'. Supported string values: none, auto",
+                Some(Adaptation::ToolChoice),
+            ),
+            (
+                "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+                Some(Adaptation::SystemRole),
+            ),
+            ("'messages.1' : property 'reasoning_content' is unsupported", earlier()),
+            ("messages.1: property 'reasoning' is unsupported", earlier()),
+            ("messages.1.content.0: Invalid `signature` in `thinking` block", earlier()),
+            (
+                "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`",
+                Some(Adaptation::Effort),
+            ),
+            ("Model grok-4 does not support parameter reasoningEffort.", Some(Adaptation::Effort)),
+            (
+                "Budget 0 is invalid. This model only works in thinking mode.",
+                Some(Adaptation::Effort),
+            ),
+            ("invalid think value: \"high\"", Some(Adaptation::Effort)),
+            ("Qwen/Qwen3-8B is not a multimodal model", Some(Adaptation::Pictures)),
+            ("unknown variant `image_url`, expected `text`", Some(Adaptation::Pictures)),
+            (
+                "image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
+                Some(Adaptation::Pictures),
+            ),
+            (
+                "The last message of deepseek-reasoner must be a user message",
+                Some(Adaptation::AnswerLast),
+            ),
+            (
+                "too many tokens: max tokens must be less than or equal to 4096",
+                Some(Adaptation::MostTokens(4096)),
+            ),
+            // Nothing that can be left out.
+            ("Invalid value for 'model'", None),
+            ("Unknown parameter: 'store'.", None),
+            ("Unknown parameter: 'max_output_tokens'.", None),
+            ("tools[0].function.parameters: unsupported keyword", None),
+            ("You must include at least one message; empty ones are not supported", None),
+        ] {
+            assert_eq!(read(ErrorKind::BadRequest, 400, message), change, "{message}");
+        }
+    }
+
+    #[test]
+    fn only_a_clear_refusal_counts() {
+        let message = "m does not support parameter temperature";
+        assert!(read(ErrorKind::BadRequest, 422, message).is_some());
+        assert_eq!(read(ErrorKind::ServerError, 500, message), None);
+        assert_eq!(read(ErrorKind::Auth, 400, message), None);
+        assert_eq!(read(ErrorKind::BadRequest, 403, message), None);
+        let router = "No endpoints found that support tool use.";
+        assert_eq!(read(ErrorKind::NotFound, 404, router), Some(Adaptation::Tools));
+    }
+}

@@ -1,0 +1,285 @@
+//! Servers that refuse a part of a request: it is left out or lowered, said, and remembered for the
+//! conversation alone.
+
+use futures_util::StreamExt as _;
+use gnoma_core::{Effort, ModelRequest, Provider, ProviderError, StreamEvent, ToolChoice};
+use gnoma_llm::connect;
+use gnoma_net::{Http, HttpOptions};
+use gnoma_testkit::{Reply, Script, Server};
+use serde_json::{Value, json};
+
+use crate::{
+    endpoints::{COMPATIBLE, Endpoint, PROTOCOLS},
+    histories::{all, ask, user},
+};
+
+/// A server that refuses a request for as long as it has something.
+struct Case {
+    /// Who is asked, and what.
+    asked: (&'static str, &'static str),
+    /// What it says, and beside which field.
+    says: (u16, &'static str, Option<&'static str>),
+    /// Where in the request it finds what it refuses.
+    place: &'static str,
+    /// Words of what people are told.
+    told: &'static str,
+}
+
+const fn case(
+    asked: (&'static str, &'static str),
+    says: (u16, &'static str, Option<&'static str>),
+    place: &'static str,
+    told: &'static str,
+) -> Case {
+    Case { asked, says, place, told }
+}
+
+const CASES: &[Case] = &[
+    case(
+        ("llamacpp", "text"),
+        (400, "Unrecognized request argument supplied: stream_options", None),
+        "/stream_options",
+        "does not accept `stream_options`",
+    ),
+    case(
+        ("llamacpp", "text"),
+        (422, "body.stream_options: Extra inputs are not permitted", None),
+        "/stream_options",
+        "does not accept `stream_options`",
+    ),
+    case(
+        ("openrouter", "limits"),
+        (400, "Unsupported parameter: it is not supported with this model", Some("temperature")),
+        "/temperature",
+        "does not accept `temperature`",
+    ),
+    case(
+        ("anthropic", "limits"),
+        (400, "`temperature` is deprecated for this model.", None),
+        "/temperature",
+        "does not accept `temperature`",
+    ),
+    case(
+        ("google", "limits"),
+        (400, "Unknown name \"temperature\" at 'generation_config': Cannot find field.", None),
+        "/generationConfig/temperature",
+        "does not accept `generationConfig.temperature`",
+    ),
+    case(
+        ("openai-responses", "effort_low"),
+        (
+            400,
+            "Unsupported parameter: 'reasoning.effort' is not supported",
+            Some("reasoning.effort"),
+        ),
+        "/reasoning",
+        "cannot be told how hard to think",
+    ),
+    case(
+        ("ollama", "effort_low"),
+        (400, "\"gpt-oss:20b\" does not support thinking", None),
+        "/think",
+        "cannot be told how hard to think",
+    ),
+    case(
+        ("ollama", "tools"),
+        (400, "registry.ollama.ai/library/x:latest does not support tools", None),
+        "/tools",
+        "does not accept tools",
+    ),
+    case(
+        ("openrouter", "tools"),
+        (404, "No endpoints found that support tool use.", None),
+        "/tools",
+        "does not accept tools",
+    ),
+    case(
+        ("llamacpp", "tools_required"),
+        (400, "tool_choice 'required' is not supported", None),
+        "/tool_choice",
+        "cannot be made to call tools",
+    ),
+    case(
+        ("llamacpp", "image"),
+        (
+            500,
+            "image input is not supported - hint: if this is unexpected, provide the mmproj",
+            None,
+        ),
+        "/messages/0/content/1/image_url",
+        "does not accept a picture",
+    ),
+    case(
+        ("google", "own_thinking"),
+        (400, "Thought signature is not valid", None),
+        "/contents/1/parts/0/thought",
+        "does not accept its earlier thinking",
+    ),
+    case(
+        ("mistral", "system"),
+        (400, "The system message is not supported", None),
+        "/messages/0/role/system",
+        "does not accept a system prompt",
+    ),
+    case(
+        ("azure", "limits"),
+        (
+            400,
+            "Unsupported parameter: 'max_completion_tokens' is not supported with this model. Use \
+             'max_tokens' instead.",
+            None,
+        ),
+        "/max_completion_tokens",
+        "wants `max_tokens` instead of `max_completion_tokens`",
+    ),
+    case(
+        ("anthropic", "system"),
+        (400, "system.0.cache_control: Extra inputs are not permitted", None),
+        "/system/0/cache_control",
+        "does not accept `cache_control`",
+    ),
+];
+
+fn endpoint(label: &str) -> &'static Endpoint {
+    PROTOCOLS.iter().chain(&COMPATIBLE).find(|endpoint| endpoint.label == label).unwrap()
+}
+
+fn refusal(status: u16, message: &str, param: Option<&str>) -> Reply {
+    let body =
+        json!({"error": {"message": message, "type": "invalid_request_error", "param": param}});
+    Reply::json(status, body.to_string())
+}
+
+/// Whether a request holds something at a place, whose last step may be the word that stands there.
+fn holds(body: &Value, place: &str) -> bool {
+    let (front, last) = place.rsplit_once('/').unwrap();
+    body.pointer(place).is_some_and(|it| !it.is_null())
+        || body.pointer(front).is_some_and(|it| it == last)
+}
+
+/// A question of a kind.
+fn question(endpoint: &Endpoint, kind: &str) -> ModelRequest {
+    if kind == "system" {
+        return ModelRequest { system: "Be brief.".into(), ..ask(endpoint, [user("hi")]) };
+    }
+    let request = all(endpoint).into_iter().find(|(name, _)| *name == kind).unwrap().1;
+    // Who thinks may have no temperature.
+    let effort = request.effort.filter(|_| kind != "limits");
+    ModelRequest { effort, ..request }
+}
+
+/// What people were told, and how it ended.
+async fn asked(
+    provider: &dyn Provider,
+    request: ModelRequest,
+) -> (Vec<String>, Option<ProviderError>) {
+    let (mut notes, mut stream) = (Vec::new(), provider.stream(request));
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(StreamEvent::Adapted { note }) => notes.push(note),
+            Ok(_) => (),
+            Err(error) => return (notes, Some(error)),
+        }
+    }
+    (notes, None)
+}
+
+/// A provider that refuses what `refuses` finds in a request.
+fn strict(
+    endpoint: &'static Endpoint,
+    refuses: impl Fn(&Value) -> Option<Reply> + Send + Sync + 'static,
+) -> (Server, std::sync::Arc<dyn Provider>) {
+    let good = endpoint.wire.stream(&Script::text(["good"]));
+    let server =
+        Server::start(move |request| refuses(&request.json()).unwrap_or_else(|| good.clone()));
+    let server = server.unwrap();
+    let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+    (server, provider)
+}
+
+#[tokio::test]
+async fn what_a_server_refuses_is_left_out_for_the_conversation() {
+    for Case { asked: (label, history), says: (status, message, param), place, told } in CASES {
+        let endpoint = endpoint(label);
+        let refuses = |body: &Value| holds(body, place).then(|| refusal(*status, message, *param));
+        let (server, provider) = strict(endpoint, refuses);
+        let first = question(endpoint, history);
+        let (notes, error) = asked(&*provider, first.clone()).await;
+        assert_eq!(error, None, "{label}: {place}");
+        assert!(notes.len() == 1 && notes[0].contains(told), "{label}: {notes:?}");
+        let (sent, again) = (server.requests()[0].json(), server.requests()[1].json());
+        assert!(holds(&sent, place) && !holds(&again, place), "{label}: {sent} {again}");
+        let (notes, error) = asked(&*provider, first).await;
+        assert_eq!((notes, error), (vec![], None), "{label}: it is remembered");
+        let (notes, _) = asked(&*provider, question(endpoint, history)).await;
+        assert_eq!(notes.len(), 1, "{label}: another conversation knows nothing of it");
+    }
+}
+
+#[tokio::test]
+async fn too_many_answer_tokens_are_lowered() {
+    let (window, input) = (8_192, 3_000);
+    let endpoint = endpoint("llamacpp");
+    let (server, provider) = strict(endpoint, move |body| {
+        let most = body["max_tokens"].as_u64()?;
+        let message = format!(
+            "'max_tokens' or 'max_completion_tokens' is too large: {most}. This model's maximum context \
+             length is {window} tokens and your request has {input} input tokens ({most} > {window} - \
+             {input})."
+        );
+        (most + input > window).then(|| refusal(400, &message, None))
+    });
+    let mut request = ask(endpoint, [user(&"words ".repeat(2_000))]);
+    request.max_output_tokens = Some(8_192);
+    let (notes, error) = asked(&*provider, request.clone()).await;
+    assert!(
+        error.is_none() && notes[0].contains("has room for 8192 tokens"),
+        "{notes:?} {error:?}"
+    );
+    // The next round has more to read, and is not refused.
+    request.messages.push(user(&"more ".repeat(400)).into());
+    assert_eq!(asked(&*provider, request).await, (vec![], None));
+    let most: Vec<_> =
+        server.requests().iter().map(|it| it.json()["max_tokens"].as_u64().unwrap()).collect();
+    assert!(most[0] == 8_192 && most[1] > 5_000 && most[2] < most[1], "{most:?}");
+}
+
+/// A server that wants these gone does not get it.
+#[tokio::test]
+async fn what_must_stay_stays() {
+    let table = [
+        ("openai-responses", "text", "Unknown parameter: 'store'.", "/store"),
+        (
+            "openai-responses",
+            "tools",
+            "Invalid schema: tools[0].parameters is not supported",
+            "/tools",
+        ),
+        ("anthropic", "limits", "Unknown parameter: 'max_tokens'.", "/max_tokens"),
+        ("llamacpp", "limits", "temperature 0.5 is too hot", "/temperature"),
+    ];
+    for (label, history, message, place) in table {
+        let refuses = move |body: &Value| holds(body, place).then(|| refusal(400, message, None));
+        let (server, provider) = strict(endpoint(label), refuses);
+        let (notes, error) = asked(&*provider, question(endpoint(label), history)).await;
+        assert!(notes.is_empty() && error.is_some(), "{label}: {notes:?}");
+        assert_eq!(server.requests().len(), 1, "{label}");
+    }
+}
+
+/// A server that finds something new each time is not asked for ever.
+#[tokio::test]
+async fn a_server_that_refuses_everything_is_given_up() {
+    let endpoint = endpoint("openrouter");
+    let (server, provider) = strict(endpoint, |body| {
+        let fields = ["tools", "tool_choice", "temperature", "reasoning", "stream_options"];
+        let field = fields.iter().find(|field| body.get(**field).is_some()).unwrap_or(&"model");
+        Some(refusal(400, &format!("Unknown parameter: '{field}'."), Some(field)))
+    });
+    let mut request = question(endpoint, "tools_required");
+    (request.temperature, request.effort) = (Some(0.5), Some(Effort::High));
+    assert_ne!(request.tool_choice, ToolChoice::Auto);
+    let (notes, error) = asked(&*provider, request).await;
+    assert!(error.is_some() && notes.len() == 4, "{notes:?}");
+    assert_eq!(server.requests().len(), 5);
+}

@@ -27,8 +27,9 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
     let (limits, trials) = (limits(project), trials(project));
     let shape = spec.answer_schema.as_ref().map(Shape::read).transpose();
     let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
-    let hooks = extensions::hooks(project, &id);
-    let extensions = Extensions::read(extensions::places(project), hooks);
+    let first = routes.arms().first().map(|arm| arm.name().model).unwrap_or_default();
+    let hooks = extensions::hooks(project, &id, &first);
+    let extensions = Extensions::read(extensions::places(project), hooks).in_session(&id);
     let extensions = Arc::new(extensions.with_servers(Arc::clone(&project.servers)));
     let mut all_tools = offered(project, &id, trials.clone());
     all_tools.extend(extensions.tools());
@@ -64,6 +65,7 @@ pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<ses
         gauge: Arc::default(),
         spawner: None,
         held_to: None,
+        forbidden: Arc::default(),
     })
 }
 

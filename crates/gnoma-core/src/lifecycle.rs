@@ -9,7 +9,7 @@ use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 use crate::{
     json::RawJson,
     message::{Message, ToolCall},
-    session::PermissionMode,
+    session::{Event, PermissionMode},
     tool::{BoxFuture, ToolOutcome},
 };
 
@@ -87,14 +87,18 @@ pub enum Point {
     },
     /// A tool is about to start a session; a block keeps it from that.
     ChildStart {
-        /// What it is called; may be empty.
+        /// Its id; empty where it is not known yet.
+        id: String,
+        /// The agent that it works as, else what it is called; may be empty.
         name: String,
         /// What it is to do.
         task: String,
     },
     /// A session that a tool started has ended. Nothing is done with the answer.
     ChildStop {
-        /// What it is called; may be empty.
+        /// Its id; empty where it never had one.
+        id: String,
+        /// The agent that it works as, else what it is called; may be empty.
         name: String,
         /// Its last words, or why there are none.
         last_words: String,
@@ -294,6 +298,9 @@ pub trait Lifecycle: Send + Sync + fmt::Debug {
 
     /// The session goes on with what was said before, as models get it. Said once, before any point.
     fn resumed(&self, _history: &[Arc<Message>]) {}
+
+    /// Hears what happens in the session, as front ends do. Must not wait.
+    fn heard(&self, _event: &Event) {}
 
     /// The session lends its models. Said once, before any point.
     fn lend(&self, _model: Arc<dyn SideModel>) {}

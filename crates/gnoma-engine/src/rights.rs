@@ -8,8 +8,14 @@ use std::{
 use gnoma_core::{lifecycle::Lifecycle, session::PermissionMode};
 use gnoma_guard::permission::{Limit, Permissions, Rule};
 
-/// Tools that calls are held to, by name or rule, and the words that refuse the others.
-pub(crate) type ToolLimit = (Arc<[String]>, &'static str);
+/// What holds calls to some tools.
+#[derive(Clone, Debug)]
+pub(crate) enum ToolLimit {
+    /// To these, by name or rule; the words that refuse the others.
+    Only(Arc<[String]>, &'static str),
+    /// To all but these, by name or by a glob of names.
+    Never(Arc<[String]>),
+}
 
 /// The mode, the rules and the tools of a session, as they are at each moment. Clones are the same.
 ///
@@ -25,6 +31,8 @@ struct RightsNow {
     permissions: Arc<Permissions>,
     /// What the calls of the session are held to, from its beginning to its end.
     given: Option<Arc<[String]>>,
+    /// What they never use.
+    forbidden: Arc<[String]>,
     /// Knows what a command or skill in use holds them to.
     lifecycle: Option<Arc<dyn Lifecycle>>,
     above: Option<Rights>,
@@ -36,19 +44,21 @@ impl Rights {
     #[must_use]
     pub fn new(mode: PermissionMode, permissions: Permissions, above: Option<Self>) -> Self {
         let permissions = Arc::new(permissions);
-        let now = RightsNow { mode, permissions, given: None, lifecycle: None, above };
+        let (given, forbidden, lifecycle) = (None, Arc::default(), None);
+        let now = RightsNow { mode, permissions, given, forbidden, lifecycle, above };
         Self(Arc::new(Mutex::new(now)))
     }
 
-    /// Holds the calls of the session, and of those that it starts, to `given`, and to what `lifecycle`
-    /// says at each moment.
+    /// Holds the calls of the session, and of those that it starts, to `given`, to what is not `forbidden`,
+    /// and to what `lifecycle` says at each moment.
     pub(crate) fn limit_tools(
         &self,
         given: Option<Arc<[String]>>,
+        forbidden: Arc<[String]>,
         lifecycle: Option<Arc<dyn Lifecycle>>,
     ) {
         let mut held = self.held();
-        (held.given, held.lifecycle) = (given, lifecycle);
+        (held.given, held.forbidden, held.lifecycle) = (given, forbidden, lifecycle);
     }
 
     /// All lists that a call must be on now: those of the session and of each that stands above it.
@@ -60,7 +70,10 @@ impl Rights {
             (held.given.clone(), "this session was given only these tools"),
         ];
         let mut all: Vec<_> =
-            own.into_iter().filter_map(|(tools, why)| Some((tools?, why))).collect();
+            own.into_iter().filter_map(|(tools, why)| Some(ToolLimit::Only(tools?, why))).collect();
+        if !held.forbidden.is_empty() {
+            all.push(ToolLimit::Never(Arc::clone(&held.forbidden)));
+        }
         all.extend(held.above.iter().flat_map(Self::tool_limits));
         all
     }

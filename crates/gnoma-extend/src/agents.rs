@@ -4,13 +4,16 @@
 use std::path::PathBuf;
 
 use crate::{
-    claude::tool_list,
+    claude::{forbidden_tools, tool_list},
     front_matter::FrontMatter,
     places::{BroughtBy, ExtendPlaces, read_text},
 };
 
 /// Most definitions of one folder.
 const MAX_AGENTS: usize = 500;
+
+/// The fields that are read; a colour is for eyes alone.
+const FIELDS: [&str; 6] = ["color", "description", "disallowedTools", "model", "name", "tools"];
 
 /// A sub-agent that somebody has defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +28,12 @@ pub struct AgentFile {
     pub description: String,
     /// The tools that it may use.
     pub tools: Option<Vec<String>>,
+    /// The tools that it may not use, whatever else it may.
+    pub forbidden: Vec<String>,
     /// The model that it wants.
     pub model: Option<String>,
+    /// Fields of its file that change nothing here.
+    pub unsupported: Vec<String>,
     /// What it is told before its task.
     pub prompt: String,
 }
@@ -88,7 +95,9 @@ pub fn bundled() -> Vec<AgentFile> {
         path: PathBuf::new(),
         description: "plans, gives the parts to elfs, and puts their results together".to_owned(),
         tools: None,
+        forbidden: Vec::new(),
         model: None,
+        unsupported: Vec::new(),
         prompt: COORDINATOR.to_owned(),
     }]
 }
@@ -98,14 +107,46 @@ fn agent(by: BroughtBy, path: PathBuf, text: &str) -> Result<AgentFile, String> 
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = fields.text("name").or(stem).unwrap_or_default();
     let description = fields.text("description").ok_or("it has no description")?;
+    let forbidden = fields.list("disallowedTools")?.unwrap_or_default();
     Ok(AgentFile {
         name,
         by,
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
-        tools: fields.text("tools").map(|tools| tool_list(&tools)),
+        tools: fields.list("tools")?.map(|tools| tool_list(&tools)),
+        forbidden: forbidden_tools(&forbidden)
+            .map_err(|why| format!("`disallowedTools`: {why}"))?,
         // `inherit` leaves the choice to whoever starts it.
         model: fields.text("model").filter(|model| model != "inherit"),
+        unsupported: fields.others(&FIELDS),
         prompt: prompt.trim().to_owned(),
         path,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(more: &str) -> Result<AgentFile, String> {
+        let text = format!("---\nname: a\ndescription: d\n{more}---\nbody");
+        agent(BroughtBy::User, PathBuf::from("a.md"), &text)
+    }
+
+    #[test]
+    fn what_an_agent_may_not_use_is_read_or_the_agent_is_refused() {
+        let forbidden = |more: &str| read(more).unwrap().forbidden.join(" ");
+        assert_eq!(forbidden("disallowedTools: Edit, Bash(*)\n"), "fs.edit fs.write bash");
+        assert_eq!(forbidden("disallowedTools:\n  - fs.*\n  - mcp__git\n"), "fs.* mcp__git__*");
+        assert_eq!(forbidden("disallowedTools: [Task Read]\n"), "elf.spawn agent fs.read");
+        assert_eq!(forbidden(""), "");
+        for refused in [
+            "disallowedTools:\n  Bash: true\n",
+            "disallowedTools: Bash(git push:*)\n",
+            "tools:\n  Bash: true\n",
+        ] {
+            assert!(read(refused).is_err(), "{refused}");
+        }
+        let other = read("permissionMode: plan\ncolor: red\nmaxTurns: 3\n").unwrap();
+        assert_eq!(other.unsupported, ["permissionMode", "maxTurns"]);
+    }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gnoma_core::{
-    Message, Tool,
+    Event, Message, Tool,
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, PromptPart, SideModel},
     places::secret,
     session::PermissionMode,
@@ -39,6 +39,8 @@ pub struct Extensions {
     kept: Arc<KeptSkills>,
     /// Instructions of deeper folders that were told.
     told: Announced,
+    /// The session's id.
+    session: Arc<str>,
 }
 
 impl fmt::Debug for Extensions {
@@ -78,7 +80,14 @@ impl Extensions {
             servers: Arc::default(),
             kept: Arc::default(),
             told: Announced::default(),
+            session: Arc::default(),
         }
+    }
+
+    /// The same in the session of that id.
+    #[must_use]
+    pub fn in_session(self, session: &str) -> Self {
+        Self { session: session.into(), ..self }
     }
 
     /// The same with the prompts of servers.
@@ -100,7 +109,8 @@ impl Extensions {
             return Vec::new();
         }
         let (held_to, kept) = (Arc::clone(&self.held_to), Arc::clone(&self.kept));
-        vec![Arc::new(SkillTool::new(Arc::clone(&self.skills), held_to, kept))]
+        let (skills, session) = (Arc::clone(&self.skills), Arc::clone(&self.session));
+        vec![Arc::new(SkillTool::new(skills, held_to, kept, session))]
     }
 
     /// What they add to the system prompt; may be empty.
@@ -137,6 +147,8 @@ pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
 struct Meaning {
     by: BroughtBy,
     is_skill: bool,
+    /// Names of its arguments.
+    arguments: Vec<String>,
     body: String,
     tools: Option<Vec<String>>,
     model: Option<String>,
@@ -144,26 +156,26 @@ struct Meaning {
 
 impl From<CustomCommand> for Meaning {
     fn from(command: CustomCommand) -> Self {
-        let CustomCommand { by, body, tools, model, .. } = command;
-        Self { by, is_skill: false, body, tools, model }
+        let CustomCommand { by, arguments, body, tools, model, .. } = command;
+        Self { by, is_skill: false, arguments, body, tools, model }
     }
 }
 
-impl From<Skill> for Meaning {
-    fn from(skill: Skill) -> Self {
-        let body = skills::tool::text(&skill, "");
-        let Skill { by, tools, model, .. } = skill;
-        Self { by, is_skill: true, body, tools, model }
+impl Meaning {
+    fn of_skill(skill: Skill, session: &str) -> Self {
+        let body = skills::tool::text(&skill, "", session);
+        let Skill { by, arguments, tools, model, .. } = skill;
+        Self { by, is_skill: true, arguments, body, tools, model }
     }
 }
 
 /// What the name means that stands behind a slash.
-fn meaning(places: &ExtendPlaces, name: &str) -> Option<Meaning> {
+fn meaning(places: &ExtendPlaces, name: &str, session: &str) -> Option<Meaning> {
     let skill = skills::skills(places).0.into_iter().find(|skill| skill.name == name);
     let command = commands::commands(places).0.into_iter().find(|command| command.name == name);
     match (skill, command) {
         (Some(skill), Some(command)) if command.by > skill.by => Some(command.into()),
-        (Some(skill), _) => Some(skill.into()),
+        (Some(skill), _) => Some(Meaning::of_skill(skill, session)),
         (None, command) => command.map(Meaning::from),
     }
 }
@@ -173,11 +185,17 @@ type UsedSkill = (String, String);
 
 /// What is said in place of a text that names a command or a skill, and the skill; `None` where it names
 /// none.
-fn expanded(places: &ExtendPlaces, text: &str) -> Option<(Prepared, Option<UsedSkill>)> {
+fn expanded(
+    places: &ExtendPlaces,
+    session: &str,
+    text: &str,
+) -> Option<(Prepared, Option<UsedSkill>)> {
     let (name, arguments) = commands::named(text)?;
-    let meaning = meaning(places, name)?;
+    let meaning = meaning(places, name, session)?;
     let mut include = |path: &str| included(places, path);
-    let (mut parts, mut notices) = commands::expand(&meaning.body, arguments, &mut include);
+    let variables = skills::tool::variables(None, session);
+    let with = commands::ExpandWith { arguments, names: &meaning.arguments, variables: &variables };
+    let (mut parts, mut notices) = commands::expand(&meaning.body, with, &mut include);
     if meaning.by == BroughtBy::Project && !places.is_trusted {
         let is_held = hold_back(&mut parts);
         if is_held {
@@ -261,6 +279,7 @@ impl Lifecycle for Extensions {
         let (places, held_to) = (Arc::clone(&self.places), Arc::clone(&self.held_to));
         let hooks = Arc::clone(&self.hooks);
         let (kept, servers) = (Arc::clone(&self.kept), Arc::clone(&self.servers));
+        let session = Arc::clone(&self.session);
         hooks.prompted(&text);
         Box::pin(async move {
             let said = if hooks.listens(PointKind::Prompt) {
@@ -276,7 +295,7 @@ impl Lifecycle for Extensions {
                 Some(prepared) => (prepared, None),
                 None => {
                     let line = text.clone();
-                    let expanded = spawn_blocking(move || expanded(&places, &line)).await;
+                    let expanded = spawn_blocking(move || expanded(&places, &session, &line)).await;
                     expanded.ok().flatten().unwrap_or_default()
                 }
             };
@@ -303,7 +322,11 @@ impl Lifecycle for Extensions {
 
     fn resumed(&self, history: &[Arc<Message>]) {
         let all = self.skills.iter().chain(&self.for_people);
-        skills::resumed(&self.kept, history, &all);
+        skills::resumed(&self.kept, history, &all, &self.session);
+    }
+
+    fn heard(&self, event: &Event) {
+        self.hooks.heard(event);
     }
 
     fn lend(&self, model: Arc<dyn SideModel>) {

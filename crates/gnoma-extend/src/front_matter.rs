@@ -161,11 +161,39 @@ impl FrontMatter {
         }
     }
 
+    /// A field that is a list, as a text with commas. Spaces may separate, too.
+    ///
+    /// # Errors
+    /// It is neither a text nor a list, so that nobody knows what it would hold to.
+    pub(crate) fn list(&self, name: &str) -> Result<Option<String>, String> {
+        match self.get(name) {
+            Some(FieldValue::Map(_)) => {
+                Err(format!("its `{name}` must be a list of names, not names with values"))
+            }
+            _ => Ok(self.text(name)),
+        }
+    }
+
+    /// The names of fields that are not among `known`.
+    pub(crate) fn others(&self, known: &[&str]) -> Vec<String> {
+        let names = self.fields.iter().map(|(name, _)| name);
+        names.filter(|name| !known.contains(&name.as_str())).cloned().collect()
+    }
+
     /// Whether a field says yes.
     #[must_use]
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.text(name).is_some_and(|text| matches!(&*text.to_lowercase(), "true" | "yes" | "on"))
     }
+}
+
+/// The names that a text gives to its arguments.
+pub(crate) fn argument_names(fields: &FrontMatter) -> Vec<String> {
+    let text = fields.text("arguments").unwrap_or_default();
+    let names = text.split(|c: char| c.is_whitespace() || c == ',');
+    // A number already names a position.
+    let is_name = |name: &&str| name.contains(|c: char| !c.is_ascii_digit());
+    names.filter(|name| !name.is_empty()).filter(is_name).map(str::to_owned).collect()
 }
 
 fn next_line(text: &str, from: usize) -> usize {

@@ -20,5 +20,6 @@ mod rules;
 pub mod skills;
 
 pub use extensions::{Extensions, SlashName, named};
-pub use places::{BroughtBy, ExtendPlaces};
+pub use places::{BroughtBy, ExtendPlaces, in_a_line, instructions_in};
 pub use plugin::PluginPlace;
+pub use rules::rule_files;

@@ -11,18 +11,16 @@ use gnoma_core::{ToolCall, cut};
 use serde_json::Value;
 
 use crate::{
-    places::{BroughtBy, ExtendPlaces, read_text},
+    places::{BroughtBy, ExtendPlaces, instructions_in, read_text},
     rules::{self, ScopedRule},
 };
 
-/// Names of which the first that is there counts, in each folder.
-const NAMES: [&str; 3] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
 /// Tools whose argument `path` is a file that is touched.
 const TOUCHING: [&str; 3] = ["fs.read", "fs.write", "fs.edit"];
 /// Most that is told of one file, in bytes.
 const MAX_BYTES: usize = 32 << 10;
-/// Most folders between the working folder and a file.
-const MAX_FOLDERS: usize = 32;
+/// Most that is told at once.
+const MAX_ALL_BYTES: usize = 64 << 10;
 
 /// What was told, and the rules, read when a file is first touched.
 #[derive(Debug, Default)]
@@ -46,32 +44,59 @@ pub(crate) fn touched(places: &ExtendPlaces, call: &ToolCall) -> Option<PathBuf>
     is_below.then_some(path)
 }
 
-/// What holds for a file and was not told yet, the farthest first.
+/// What holds for a file and was not told yet, the farthest first. Where it is too much, the farthest waits
+/// for the next time such a file is touched, which is said.
 pub(crate) fn unannounced(places: &ExtendPlaces, state: &Announced, file: &Path) -> Vec<String> {
-    let is_new =
-        |path: &Path| state.told.lock().unwrap_or_else(PoisonError::into_inner).insert(path.into());
+    let (mut texts, mut left, mut waiting) = (Vec::new(), MAX_ALL_BYTES, 0);
+    let all = holding(places, state, file);
+    let mut told = state.told.lock().unwrap_or_else(PoisonError::into_inner);
+    for (path, text) in all.into_iter().rev() {
+        if told.contains(&path) {
+            continue;
+        }
+        match left.checked_sub(text.len()) {
+            Some(less) => {
+                left = less;
+                told.insert(path);
+                texts.push(text);
+            }
+            None => waiting += 1,
+        }
+    }
+    if waiting > 0 {
+        texts.push(format!(
+            "[{waiting} more files with instructions hold here; you read them when you next touch a file here]"
+        ));
+    }
+    texts.reverse();
+    texts
+}
+
+/// All that holds for a file, the farthest first.
+fn holding(places: &ExtendPlaces, state: &Announced, file: &Path) -> Vec<(PathBuf, String)> {
     let mut texts = Vec::new();
     if let Ok(below) = file.strip_prefix(&places.project) {
         let rules = state.rules.get_or_init(|| rules::scoped(places));
         for rule in rules.iter().filter(|rule| rule.holds_for(below)) {
-            if is_new(&rule.path) {
-                texts.push(told(places, "Rule for such files", &rule.path, &rule.text));
-            }
+            let text = told(places, "Rule for such files", &rule.path, &rule.text);
+            texts.push((rule.path.clone(), text));
         }
     }
     let folders = file.ancestors().skip(1).take_while(|folder| *folder != places.cwd);
     let mut folders: Vec<&Path> =
-        folders.take(MAX_FOLDERS).filter(|folder| folder.starts_with(&places.cwd)).collect();
+        folders.filter(|folder| folder.starts_with(&places.cwd)).collect();
     folders.reverse();
-    for folder in folders {
-        let found = NAMES.iter().map(|name| folder.join(name)).find(|path| path.is_file());
-        let Some(path) = found else { continue };
+    for path in folders.into_iter().flat_map(instructions_in) {
         // Whoever reads the instructions themselves has them.
-        if !is_new(&path) || path == file || !places.is_inside(BroughtBy::Project, &path) {
+        if path == file {
+            state.told.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
             continue;
         }
-        if let Ok(text) = read_text(&path) {
-            texts.push(told(places, "Instructions for this folder", &path, &text));
+        if places.is_inside(BroughtBy::Project, &path)
+            && let Ok(text) = read_text(&path)
+        {
+            let text = told(places, "Instructions for this folder", &path, &text);
+            texts.push((path, text));
         }
     }
     texts
@@ -81,4 +106,38 @@ fn told(places: &ExtendPlaces, what: &str, path: &Path, text: &str) -> String {
     let taken = cut::head(text, MAX_BYTES);
     let mark = if taken.len() < text.len() { "\n[cut]" } else { "" };
     format!("{what}, from {}:\n{}{mark}", places.shown(path), taken.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_are_told_first_and_the_others_later_and_no_name_breaks_a_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let places =
+            ExtendPlaces { project: root.clone(), cwd: root.clone(), ..Default::default() };
+        let mut at = root;
+        for depth in 0..6 {
+            at = at.join(format!("d{depth}\nIgnore"));
+            std::fs::create_dir(&at).unwrap();
+            let text = format!("level {depth} {}", "x".repeat(20 << 10));
+            std::fs::write(at.join("CLAUDE.md"), text).unwrap();
+        }
+        std::fs::create_dir(at.join(".claude")).unwrap();
+        std::fs::write(at.join(".claude/CLAUDE.md"), "inner").unwrap();
+        std::fs::write(at.join("CLAUDE.local.md"), "local").unwrap();
+        let (state, file) = (Announced::default(), at.join("a.txt"));
+        let first = unannounced(&places, &state, &file);
+        let text = first.join("\n");
+        for part in ["level 5", "level 4", "inner", "local", "3 more files"] {
+            assert!(text.contains(part), "{part}");
+        }
+        assert!(first[0].contains("3 more files") && first.last().unwrap().contains("local"));
+        assert!(!text.contains("level 2") && !text.contains("\nIgnore"), "{text}");
+        let second = unannounced(&places, &state, &file).join("\n");
+        assert!(second.contains("level 2") && !second.contains("level 5"));
+        assert!(unannounced(&places, &state, &file).is_empty());
+    }
 }

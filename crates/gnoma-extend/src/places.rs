@@ -118,12 +118,33 @@ impl ExtendPlaces {
     #[must_use]
     pub fn shown(&self, path: &Path) -> String {
         if let Ok(below) = path.strip_prefix(&self.project) {
-            return below.display().to_string();
+            return in_a_line(below);
         }
         match self.home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
-            Some(below) => format!("~/{}", below.display()),
-            None => path.display().to_string(),
+            Some(below) => format!("~/{}", in_a_line(below)),
+            None => in_a_line(path),
         }
+    }
+}
+
+/// A path in one line: names may hold anything, and what stands behind a line break is no name to who reads it.
+#[must_use]
+pub fn in_a_line(path: &Path) -> String {
+    let fits = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    path.display().to_string().chars().map(fits).collect()
+}
+
+/// Names of which the first that is there counts, in each folder, and those that count where none is.
+const INSTRUCTIONS: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
+const THEIR_INSTRUCTIONS: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
+
+/// The files of instructions that hold in a folder, the weightiest last.
+#[must_use]
+pub fn instructions_in(folder: &Path) -> Vec<PathBuf> {
+    let there = |name: &&str| Some(folder.join(name)).filter(|path| path.is_file());
+    match INSTRUCTIONS.iter().find_map(|name| there(name)) {
+        Some(first) => vec![first],
+        None => THEIR_INSTRUCTIONS.iter().filter_map(|name| there(name)).collect(),
     }
 }
 

@@ -12,9 +12,10 @@ use crate::{
 
 /// The folder of rules, in the home and in the project.
 const FOLDER: &str = ".claude/rules";
-/// Most files that are looked at, and how deep they may lie.
+/// Most files, how deep they may lie, and most entries that are looked at: a link may lead around.
 const MAX_FILES: usize = 200;
 const MAX_DEPTH: usize = 4;
+const MAX_ENTRIES: usize = 2_000;
 /// Most patterns of a rule.
 const MAX_PATTERNS: usize = 50;
 
@@ -43,10 +44,7 @@ pub(crate) fn scoped(places: &ExtendPlaces) -> Vec<ScopedRule> {
         folders.insert(0, (BroughtBy::User, home.join(FOLDER)));
     }
     for (by, folder) in folders {
-        let mut files = Vec::new();
-        below(&folder, 0, &mut files);
-        gnoma_core::sort::sort(&mut files);
-        let inside = files.into_iter().filter(|path| places.is_inside(by, path));
+        let inside = rule_files(&folder).into_iter().filter(|path| places.is_inside(by, path));
         all.extend(inside.filter_map(rule));
     }
     all
@@ -69,13 +67,44 @@ fn rule(path: PathBuf) -> Option<ScopedRule> {
     (!text.is_empty()).then_some(ScopedRule { path, files: files.build().ok()?, text })
 }
 
-fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().take(MAX_FILES).flatten() {
+/// The files of rules in a folder and below it, sorted.
+#[must_use]
+pub fn rule_files(folder: &Path) -> Vec<PathBuf> {
+    let (mut files, mut left) = (Vec::new(), MAX_ENTRIES);
+    below(folder, 0, &mut files, &mut left);
+    gnoma_core::sort::sort(&mut files);
+    files
+}
+
+fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, left: &mut usize) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Some(fewer) = left.checked_sub(1) else { return };
+        *left = fewer;
         let path = entry.path();
-        if path.is_dir() && depth < MAX_DEPTH {
-            below(&path, depth + 1, files);
+        if path.is_dir() {
+            if depth < MAX_DEPTH {
+                below(&path, depth + 1, files, left);
+            }
         } else if files.len() < MAX_FILES && path.extension().is_some_and(|it| it == "md") {
             files.push(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_links_that_lead_around_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.md"), "a").unwrap();
+        for name in 0..60 {
+            std::os::unix::fs::symlink(".", folder.path().join(format!("l{name}"))).unwrap();
+        }
+        std::fs::create_dir(folder.path().join("sub")).unwrap();
+        std::fs::write(folder.path().join("sub/b.md"), "b").unwrap();
+        let found = rule_files(folder.path());
+        assert!(!found.is_empty() && found.len() <= MAX_FILES, "{}", found.len());
     }
 }

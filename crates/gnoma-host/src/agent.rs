@@ -33,12 +33,20 @@ pub(crate) fn apply(agent: Agent, options: &mut Options) -> Result<()> {
         options.tools = given(std::mem::take(&mut options.tools), &listed)?;
         options.held_to = Some(listed.into());
     }
+    forbid(options, agent.forbidden);
     if !agent.prompt.is_empty() {
         let nothing: Box<dyn Fn(Tier) -> String + Send + Sync> = Box::new(|_| String::new());
         let own = std::mem::replace(&mut options.system, nothing);
         options.system = Box::new(move |tier| format!("{}\n\n{}", own(tier), agent.prompt));
     }
     Ok(())
+}
+
+/// Takes tools from a session: they are not offered, and no call of them runs, also of those that come later.
+pub(crate) fn forbid(options: &mut Options, forbidden: Vec<String>) {
+    let is_forbidden = |name: &str| forbidden.iter().any(|rule| is_about(rule, name));
+    options.tools.retain(|tool| !is_forbidden(&tool.spec().name));
+    options.forbidden = forbidden.into();
 }
 
 /// The first arm whose name has what is preferred in it.

@@ -7,7 +7,9 @@ use gnoma_core::{
     Command, Message, ModelRef, Tool,
     protocol::{Detach, Overrides, SessionSpec, Start},
 };
+
 use gnoma_engine::{Arm, Gauge, Handle, Keeping, Routes, Session as Engine, resume};
+use gnoma_extend::hooks::HookAgent;
 use gnoma_guard::permission::Permissions;
 
 use crate::{
@@ -147,6 +149,7 @@ pub(crate) fn engine(
         options.tools = agent::given(options.tools, &listed)?;
         options.held_to = Some(listed.into());
     }
+    agent::forbid(&mut options, task.forbidden);
     if !task.prompt.is_empty() {
         let (own, more) = (options.system, task.prompt);
         options.system = Box::new(move |tier| format!("{}\n\n{more}", own(tier)));
@@ -161,6 +164,14 @@ pub(crate) fn engine(
         engine.tell(Command::Pin { arm: arm.clone() });
     }
     Ok((engine, arm))
+}
+
+/// What the session is to hooks: a part of the one at the top.
+pub(crate) fn hook_agent(wanted: &ChildOpening) -> HookAgent {
+    let ChildOpening { id, task, scope, .. } = wanted;
+    let top = scope.chain().last().map_or_else(String::new, |top| top.session().to_owned());
+    let kind = task.agent.as_ref().unwrap_or(&task.name).clone();
+    HookAgent { session: top, id: id.to_string(), kind }
 }
 
 /// The arm that was asked for by name.

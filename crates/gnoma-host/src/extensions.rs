@@ -8,10 +8,15 @@ use gnoma_core::{
     places::{WriteProtection, held},
     protocol::SessionSpec,
 };
+use gnoma_extend::skills::Skill;
 use gnoma_extend::{
     BroughtBy, ExtendPlaces, Extensions, SlashName,
     agents::AgentFile,
-    hooks::{self, Found, Hook, HookKind, HookReach, HookRunner, HookWalls, Hooks, OwnHook},
+    commands::CustomCommand,
+    hooks::{
+        self, Found, Hook, HookKind, HookReach, HookRunner, HookSession, HookWalls, Hooks, OwnHook,
+        effort,
+    },
 };
 use gnoma_guard::privacy::Privacy;
 use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls, is_scrubbed};
@@ -45,13 +50,20 @@ pub fn places(project: &Project) -> ExtendPlaces {
 }
 
 /// The hooks that run in a session of the project.
-pub(crate) fn hooks(project: &Project, session: &str) -> Hooks {
+pub(crate) fn hooks(project: &Project, session: &str, model: &str) -> Hooks {
     let (all, _) = all_hooks(project, &places(project));
     if all.is_empty() {
         return Hooks::default();
     }
-    let cwd = project.spec.folder.display().to_string();
-    Hooks::new(all, runner(project), reach(project), session.to_owned(), cwd)
+    let session = HookSession {
+        id: session.to_owned(),
+        cwd: project.spec.folder.display().to_string(),
+        agent: project.elf.clone(),
+        model: model.to_owned(),
+        effort: effort(project.spec.overrides.thinking.or(project.routing.provider.thinking)),
+        ..HookSession::default()
+    };
+    Hooks::new(all, runner(project), reach(project), session, project.shared.hook_runs())
 }
 
 /// What hooks reach that are no programs.
@@ -85,12 +97,22 @@ pub(crate) fn idle_hooks(project: &Project) -> Vec<String> {
 /// The hooks that run in sessions of the project, and what is configured and does not, a sentence each.
 #[must_use]
 pub fn found_hooks(project: &Project) -> (Vec<Hook>, Vec<String>) {
-    all_hooks(project, &places(project))
+    let places = places(project);
+    let (hooks, mut faults) = all_hooks(project, &places);
+    faults.extend(hooks::read(&places).notes);
+    (hooks, faults)
 }
 
 /// The hooks that run, and what does not run of what is configured, a sentence each.
 fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String>) {
-    let Found { hooks: mut all, mut faults } = hooks::read(places);
+    let Found { hooks: mut all, mut faults, notes: _, rules } = hooks::read(places);
+    // Where there are rules here, they were taken over, or meant to be all.
+    if !rules.is_empty() && project.guard.permission.rules.is_empty() {
+        faults.push(format!(
+            "{} denies or asks by rules that do not hold here: `gnoma import claude` takes them over",
+            rules.join(" and ")
+        ));
+    }
     let waiting = all.iter().filter(|hook| hook.by == BroughtBy::Project).count();
     if waiting > 0 && !places.is_trusted {
         all.retain(|hook| hook.by != BroughtBy::Project);
@@ -214,18 +236,61 @@ fn usable(places: &ExtendPlaces, found: AgentFile) -> gnoma_tools::Agent {
     let waits = found.by == BroughtBy::Project && !places.is_trusted;
     gnoma_tools::Agent {
         refusal: waits.then(|| {
-            let name = &found.name;
+            let (name, file) = (&found.name, places.shown(&found.path));
             format!(
-                "the project brings the agent `{name}` along, and nobody trusts the project yet: \
+                "the project brings the agent `{name}` along ({file}), and nobody trusts the project yet: \
                      `gnoma trust` shows what it would let act"
             )
         }),
         name: found.name,
         description: found.description,
         tools: found.tools,
+        forbidden: found.forbidden,
         model: found.model,
         prompt: found.prompt,
     }
+}
+
+/// Fields that would hold something back, or have something run, if gnoma acted on them: these are said at each
+/// start.
+const TELLING: [&str; 7] = [
+    "context",
+    "disallowed-tools",
+    "disallowedTools",
+    "hooks",
+    "isolation",
+    "mcpServers",
+    "permissionMode",
+];
+
+/// What has fields that change nothing here, with them.
+fn unsupported(
+    places: &ExtendPlaces,
+    skills: &[Skill],
+    commands: &[CustomCommand],
+    agents: &[AgentFile],
+) -> Vec<(String, Vec<String>)> {
+    let named = |kind: &str, path: &Path| format!("the {kind} {}", places.shown(path));
+    let skills = skills.iter().map(|it| (named("skill", &it.path), it.unsupported.clone()));
+    let commands = commands.iter().map(|it| (named("command", &it.path), it.unsupported.clone()));
+    let agents = agents.iter().map(|it| (named("agent", &it.path), it.unsupported.clone()));
+    let all = skills.chain(commands).chain(agents);
+    all.filter(|(_, fields)| !fields.is_empty()).collect()
+}
+
+fn unsupported_told(what: &str, fields: &[String]) -> String {
+    let fields: Vec<_> = fields.iter().map(|field| format!("`{}`", field.escape_debug())).collect();
+    format!("{what}: gnoma does not act on {}", fields.join(", "))
+}
+
+/// Fields of skills, commands and agents that change nothing here, a sentence each.
+#[must_use]
+pub fn unsupported_fields(places: &ExtendPlaces) -> Vec<String> {
+    let (skills, _) = gnoma_extend::skills::skills(places);
+    let (commands, _) = gnoma_extend::commands::commands(places);
+    let (agents, _) = gnoma_extend::agents::agents(places);
+    let all = unsupported(places, &skills, &commands, &agents);
+    all.iter().map(|(what, fields)| unsupported_told(what, fields)).collect()
 }
 
 /// What can be written behind a slash.
@@ -243,12 +308,18 @@ pub(crate) fn commands(project: &Project) -> Vec<CommandInfo> {
 pub(crate) fn tell(project: &Project) {
     let places = places(project);
     let (skills, skill_faults) = gnoma_extend::skills::skills(&places);
-    let (_, command_faults) = gnoma_extend::commands::commands(&places);
-    for fault in skill_faults.into_iter().chain(command_faults) {
+    let (commands, command_faults) = gnoma_extend::commands::commands(&places);
+    let (agents, agent_faults) = gnoma_extend::agents::agents(&places);
+    for fault in skill_faults.into_iter().chain(command_faults).chain(agent_faults) {
         project.notices.warning(format!("left out: {fault}"));
     }
     for fault in all_hooks(project, &places).1.into_iter().chain(plugins::told(project)) {
         project.notices.warning(fault);
+    }
+    for (what, fields) in unsupported(&places, &skills, &commands, &agents) {
+        if fields.iter().any(|field| TELLING.contains(&field.as_str())) {
+            project.notices.warning(unsupported_told(&what, &fields));
+        }
     }
     let waits = |by: &BroughtBy| *by == BroughtBy::Project && !places.is_trusted;
     let count = skills.iter().filter(|skill| waits(&skill.by) && !skill.is_for_people).count();

@@ -7,7 +7,7 @@ use gnoma_config::{
     settings::{HookSetting, McpServer, Sandbox, Tools},
 };
 use gnoma_core::protocol::{Environment, SessionSpec};
-use gnoma_extend::mcp::Glance;
+use gnoma_extend::{hooks::HookAgent, mcp::Glance};
 use gnoma_guard::firewall::Firewall;
 use gnoma_tools::FileHolder;
 
@@ -49,6 +49,8 @@ pub struct Project {
     pub places: Places,
     /// Who its session is among those that change the same files.
     pub(crate) holder: FileHolder,
+    /// What its session is to hooks, where another one started it.
+    pub(crate) elf: Option<HookAgent>,
     /// What the session works in a copy of: what people added is taken from there, where it is trusted.
     pub(crate) copy_of: Option<Arc<SessionSpec>>,
     /// Where what is said by the way goes.
@@ -98,6 +100,7 @@ impl Project {
             firewall,
             places,
             holder: FileHolder::default(),
+            elf: None,
             copy_of: None,
             notices,
             shared,

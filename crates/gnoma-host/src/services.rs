@@ -187,6 +187,7 @@ async fn prepared_child(
     let (spec, notices) = (&wanted.task.spec, wanted.notices.clone());
     let mut project = child::project(parent, spec, notices, copy.as_ref())?;
     project.holder = parent.holder.elf(&wanted.task.name);
+    project.elf = Some(child::hook_agent(&wanted));
     let project = Arc::new(project);
     let continued = match &wanted.task.resume {
         Some(id) => Some(resuming::take_child(&project, stored.as_ref(), id).await?),

@@ -40,8 +40,9 @@ pub fn options_with(
     let limits = limits(project);
     let shape = spec.answer_schema.as_ref().map(Shape::read).transpose();
     let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
-    let hooks = extensions::hooks(project, &id);
-    let extensions = Extensions::read(extensions::places(project), hooks);
+    let first = routes.arms().first().map(|arm| arm.name().model).unwrap_or_default();
+    let hooks = extensions::hooks(project, &id, &first);
+    let extensions = Extensions::read(extensions::places(project), hooks).in_session(&id);
     let extensions = Arc::new(extensions.with_servers(Arc::clone(&project.servers)));
     let mut all_tools = offered(project, &id, trials.clone());
     all_tools.extend(extensions.tools());
@@ -77,6 +78,7 @@ pub fn options_with(
         gauge: Arc::default(),
         spawner: None,
         held_to: None,
+        forbidden: Arc::default(),
     })
 }
 

@@ -10,6 +10,7 @@ use std::{
 
 use gnoma_config::settings::Network;
 use gnoma_core::{Provider, store::StoreError, tool::OpenFiles};
+use gnoma_extend::hooks::HookRuns;
 use gnoma_guard::firewall::Connection;
 use gnoma_llm::Profile;
 use gnoma_net::Http;
@@ -43,6 +44,8 @@ struct Resources {
     ledgers: Mutex<HashMap<PathBuf, Weak<LateLedger>>>,
     /// The databases of sessions, by file.
     stores: Slots<PathBuf, OpenDatabase>,
+    /// How hooks ran last.
+    hook_runs: HookRuns,
     /// Who keeps the files of workspaces.
     checkpointers: Slots<Workplace, Weak<Checkpointer>>,
 }
@@ -104,6 +107,11 @@ impl Shared {
     #[must_use]
     pub fn in_editor(editor: Arc<dyn OpenFiles>) -> Self {
         Self(Arc::new(Resources { editor: Some(editor), ..Resources::default() }))
+    }
+
+    /// How hooks ran last, in whichever session: one that goes on with another model is a new one here.
+    pub(crate) fn hook_runs(&self) -> HookRuns {
+        self.0.hook_runs.clone()
     }
 
     /// The editor that all sessions of the process are seen in.

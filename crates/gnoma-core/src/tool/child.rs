@@ -24,6 +24,8 @@ pub enum Isolation {
 /// What a session that a tool starts is to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChildTask {
+    /// The id that it gets; empty where whoever starts it chooses one.
+    pub id: String,
     /// What people and the model call it; may be empty.
     pub name: String,
     /// What it is opened with. An empty folder is the parent's; others lie in the folders that the
@@ -40,6 +42,10 @@ pub struct ChildTask {
     /// The tools that it gets, by name or by a rule such as `bash(git *)`; `None`: those that its parent
     /// gets at its beginning.
     pub tools: Option<Vec<String>>,
+    /// The tools that it may not use, by name or by a glob of names, whatever else it may.
+    pub forbidden: Vec<String>,
+    /// The definition that it works as, where it works as one.
+    pub agent: Option<String>,
     /// It may start sessions itself.
     pub may_spawn: bool,
     /// A part of the name of the model that it would rather have; where none has it, one is chosen for

@@ -91,6 +91,11 @@ pub struct Parent {
 
 /// Starts sessions for the tools of others. A host may give one to a session.
 pub trait Spawner: Send + Sync {
+    /// An id for a session that is about to be started; empty where none is given before.
+    fn new_id(&self) -> String {
+        String::new()
+    }
+
     /// Starts a session and waits for its end. Dropping the future stops the session.
     fn spawn(
         &self,

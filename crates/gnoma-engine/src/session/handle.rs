@@ -62,6 +62,8 @@ pub struct Options {
     pub lifecycle: Option<Arc<dyn Lifecycle>>,
     /// The tools, by name or by rule, that its calls are held to; `None`: all that it has.
     pub held_to: Option<Arc<[String]>>,
+    /// The tools, by name or by a glob of names, that its calls never use.
+    pub forbidden: Arc<[String]>,
 }
 
 impl fmt::Debug for Options {

@@ -111,9 +111,14 @@ impl Deciding {
     /// Decides about a call; `ask`: a person has to be asked in any case, and why.
     fn decide(self, call: &ToolCall, ask: Option<String>) -> Decision {
         let Self { judge, tool, cx, limits } = self;
-        let outside = limits.iter().find(|(tools, _)| !judge.is_within(tools, tool.spec(), call));
-        if let Some((tools, why)) = outside {
-            return denied(format!("{why}: {}", tools.join(", ")));
+        let refused = |limit: &ToolLimit| match limit {
+            ToolLimit::Only(tools, why) => (!judge.is_within(tools, tool.spec(), call))
+                .then(|| format!("{why}: {}", tools.join(", "))),
+            ToolLimit::Never(tools) => names_tool(tools, &tool.spec().name)
+                .then(|| format!("this session may not use these tools: {}", tools.join(", "))),
+        };
+        if let Some(why) = limits.iter().find_map(refused) {
+            return denied(why);
         }
         let preview = |call: &ToolCall, grant: &Grant| {
             tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
@@ -132,6 +137,14 @@ impl Deciding {
             denied("whoever judged it crashed; this is a bug in gnoma".to_owned())
         })
     }
+}
+
+/// Whether a tool is one of those that names or globs of names say.
+fn names_tool(names: &[String], tool: &str) -> bool {
+    names.iter().any(|name| match name.strip_suffix('*') {
+        Some(begin) => tool.starts_with(begin),
+        None => name == tool,
+    })
 }
 
 fn denied(reason: String) -> Decision {

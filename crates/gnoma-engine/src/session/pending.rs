@@ -101,18 +101,21 @@ impl Starts {
     async fn start(
         self,
         parent: Parent,
-        child: ChildTask,
+        mut child: ChildTask,
         link: ChildLink,
     ) -> Result<ChildResult, SpawnError> {
         let Some(spawner) = &self.spawner else { return Err(SpawnError::Unavailable) };
-        let name = child.name.clone();
+        if child.id.is_empty() {
+            child.id = child.resume.clone().unwrap_or_else(|| spawner.new_id());
+        }
+        let (id, name) = (child.id.clone(), child.agent.as_ref().unwrap_or(&child.name).clone());
         if let Some(lifecycle) = self.listening(PointKind::ChildStart) {
             let texts = child.content.iter().filter_map(|content| match content {
                 Content::Text(text) => Some(&*text.text),
                 _ => None,
             });
             let task = texts.collect::<Vec<_>>().join("\n");
-            let point = Point::ChildStart { name: name.clone(), task };
+            let point = Point::ChildStart { id: id.clone(), name: name.clone(), task };
             let answer = lifecycle.at(point, self.rights.mode()).await;
             tell(&*parent.port, answer.notices);
             if let Some(why) = answer.block {
@@ -122,7 +125,9 @@ impl Starts {
         let port = Arc::clone(&parent.port);
         let lifecycle = self.listening(PointKind::ChildStop);
         let (rights, telling) = (self.rights.clone(), Arc::clone(&self.telling));
-        let mut end = ChildEnding { heard: lifecycle.map(|it| (it, rights)), name, port, telling };
+        let child_of = (id, name);
+        let mut end =
+            ChildEnding { heard: lifecycle.map(|it| (it, rights)), child: child_of, port, telling };
         let ended = spawner.spawn(parent, child, link).await;
         let last_words = match &ended {
             Ok(result) => result.text.clone(),
@@ -139,7 +144,8 @@ impl Starts {
 struct ChildEnding {
     /// Who is to hear of it; `None` once they have.
     heard: Option<(Arc<dyn Lifecycle>, Rights)>,
-    name: String,
+    /// Its id, and what it is called.
+    child: (String, String),
     port: Arc<dyn ToolSession>,
     telling: Arc<Mutex<JoinSet<()>>>,
 }
@@ -147,9 +153,9 @@ struct ChildEnding {
 impl ChildEnding {
     fn told(&mut self, last_words: String) -> Option<BoxFuture<'static, ()>> {
         let (lifecycle, rights) = self.heard.take()?;
-        let (name, port) = (std::mem::take(&mut self.name), Arc::clone(&self.port));
+        let ((id, name), port) = (std::mem::take(&mut self.child), Arc::clone(&self.port));
         Some(Box::pin(async move {
-            let point = Point::ChildStop { name, last_words };
+            let point = Point::ChildStop { id, name, last_words };
             tell(&*port, lifecycle.at(point, rights.mode()).await.notices);
         }))
     }

@@ -188,12 +188,12 @@ impl Session {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
         let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
-        let Options { shape, thinking, .. } = options;
+        let Options { shape, thinking, forbidden, .. } = options;
         let is_child = above.is_some();
         let mut prompts =
             Prompts { make: system, made: HashMap::new(), example: None, told: None, gauge };
         let rights = Rights::new(mode, permissions, above);
-        rights.limit_tools(held_to, lifecycle.clone());
+        rights.limit_tools(held_to, forbidden, lifecycle.clone());
         let scope = scope.unwrap_or_else(|| Scope::new(id));
         let tools = Toolset::new(tools);
         let specs = Arc::clone(tools.specs(Tier::Full));

@@ -35,6 +35,9 @@ impl Session {
 
     /// Tells an event that means nothing for the session.
     pub(super) async fn tell(&mut self, event: Event) -> Result<(), Gone> {
+        if let Some(lifecycle) = &self.added.lifecycle {
+            lifecycle.heard(&event);
+        }
         self.persistence.before(&event, self.turn.history(), self.turn_ends).await;
         self.events.send(event).await.map_err(|_| Gone)
     }

@@ -34,6 +34,7 @@ impl Turn {
         self.stuck = None;
         self.added.stop_after = None;
         self.added.is_kept_going = false;
+        self.added.kept_going = 0;
         self.enter(SessionState::Active, fx);
         self.prepare(Vec::new(), [message].into(), true, fx)
     }

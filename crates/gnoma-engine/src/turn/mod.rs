@@ -133,6 +133,8 @@ struct Added {
     stop_after: Option<String>,
     /// The model was told to go on when it wanted to stop.
     is_kept_going: bool,
+    /// How often in a row, without a call in between.
+    kept_going: u32,
     /// What came up beside the conversation and the model was not told yet.
     news: Vec<String>,
 }

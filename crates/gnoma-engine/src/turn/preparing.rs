@@ -19,6 +19,9 @@ use super::{
 };
 use crate::{context::earlier, prompt};
 
+/// How often in a row, without a call in between, a model is told to go on that wants to stop.
+const MAX_KEPT_GOING: u32 = 8;
+
 impl Turn {
     pub(super) fn is_prepared_first(&self, message: &Message) -> bool {
         let begins_with_slash = || message.text_content().starts_with('/');
@@ -191,15 +194,24 @@ impl Turn {
         for text in answer.notices {
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
         }
-        match answer.block {
-            Some(why) if answer.stop.is_none() => {
-                self.added.is_kept_going = true;
-                self.notes.push(why);
-                self.call_model(fx)
-            }
-            Some(_) | None if !self.queued.is_empty() => self.call_model(fx),
-            Some(_) | None => self.end(outcome, fx),
+        let mut notes: Vec<String> = answer.block.into_iter().chain(answer.context).collect();
+        if answer.stop.is_some() {
+            notes.clear();
         }
+        if !notes.is_empty() && self.added.kept_going == MAX_KEPT_GOING {
+            notes.clear();
+            let text = format!(
+                "a hook has kept the model going {MAX_KEPT_GOING} times and nothing came of it; the turn ends"
+            );
+            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+        }
+        if !notes.is_empty() {
+            self.added.is_kept_going = true;
+            self.added.kept_going += 1;
+            self.notes.append(&mut notes);
+            return self.call_model(fx);
+        }
+        if self.queued.is_empty() { self.end(outcome, fx) } else { self.call_model(fx) }
     }
 
     /// Ends the turn where a hook wants it ended after these calls.

@@ -92,6 +92,9 @@ impl Turn {
     }
 
     pub(super) fn append_results(&mut self, batch: Batch, fx: &mut Effects) {
+        if !batch.is_check {
+            self.added.kept_going = 0;
+        }
         if !batch.is_check
             && let Ok(message) = Message::results(batch.into_results())
         {

@@ -160,6 +160,7 @@ fn options(
         spawner: None,
         lifecycle: None,
         held_to: None,
+        forbidden: Arc::default(),
     }
 }
 

@@ -219,6 +219,7 @@ fn spawn_arms<const N: usize>(
         spawner: None,
         lifecycle: None,
         held_to: None,
+        forbidden: Arc::default(),
     })
 }
 

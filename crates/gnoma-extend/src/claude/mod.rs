@@ -12,6 +12,6 @@ mod shape;
 pub use self::{
     provider::Renamed,
     renamer::{Renamer, Way},
-    rules::{RuleFault, our_rules, tool_list},
+    rules::{RuleFault, forbidden_tools, our_rules, tool_list},
     shape::{our_input, our_name, their_input, their_name, their_spec},
 };

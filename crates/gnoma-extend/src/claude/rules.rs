@@ -126,6 +126,28 @@ pub fn tool_list(text: &str) -> Vec<String> {
     parts.iter().filter(|part| !part.is_empty()).filter_map(|part| listed_tool(part)).collect()
 }
 
+/// The tools that a list such as `Edit, mcp__git` forbids, by names and globs of names.
+///
+/// # Errors
+/// It forbids a part of what a tool does, which no name says.
+pub fn forbidden_tools(text: &str) -> Result<Vec<String>, String> {
+    let mut all = Vec::new();
+    for part in listed(text).iter().flat_map(|part| spaced(part)).filter(|part| !part.is_empty()) {
+        if parts(&part).map_err(|fault| fault.to_string())?.1.is_some() {
+            return Err(format!(
+                "`{part}` forbids only a part of a tool; name the whole tool, or deny that part by \
+                 `[[permission.rules]]`"
+            ));
+        }
+        match our_rules(&part) {
+            Ok(rules) if !part.starts_with(SERVER) => all.extend(rules),
+            Ok(_) => all.extend(listed_tool(&part)),
+            Err(_) => all.push(part),
+        }
+    }
+    Ok(all)
+}
+
 fn listed_tool(part: &str) -> Option<String> {
     if let Some(rest) = part.strip_prefix(SERVER) {
         let is_whole = !rest.contains(BETWEEN) && !rest.contains('*');

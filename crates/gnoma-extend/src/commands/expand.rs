@@ -30,13 +30,25 @@ pub fn words(arguments: &str) -> Vec<String> {
     words
 }
 
+/// What is put into a text besides the words of its arguments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExpandWith<'a> {
+    /// What is written behind the name.
+    pub arguments: &'a str,
+    /// Names of the words of it, in their order: `$name` stands for one.
+    pub names: &'a [String],
+    /// Variables by name: `${NAME}` stands for one.
+    pub variables: &'a [(&'static str, String)],
+}
+
 /// What is said in place of the command. Faults are for people.
 pub fn expand(
     body: &str,
-    arguments: &str,
+    with: ExpandWith<'_>,
     include: &mut Include<'_>,
 ) -> (Vec<PromptPart>, Vec<String>) {
-    let mut filling = Filling { arguments, words: words(arguments), is_used: false };
+    let arguments = with.arguments;
+    let mut filling = Filling { with, words: words(arguments), is_used: false };
     let (mut parts, mut faults, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let mut text = String::new();
     let mut rest = body;
@@ -88,6 +100,11 @@ fn next_piece(text: &str) -> Option<(&str, BodyPiece<'_>, &str)> {
         if !before.chars().next_back().is_none_or(char::is_whitespace) {
             continue;
         }
+        if c == '`'
+            && let Some((command, after)) = block(before, here)
+        {
+            return Some((before, BodyPiece::Command(command), after));
+        }
         if c == '!'
             && let Some(command) = here.strip_prefix("!`")
             && let Some(end) = command.find('`').filter(|end| *end > 0)
@@ -104,6 +121,21 @@ fn next_piece(text: &str) -> Option<(&str, BodyPiece<'_>, &str)> {
     None
 }
 
+/// The commands of a block that opens with three backticks and `!` at the start of a line, and what stands
+/// behind the line that closes it.
+fn block<'t>(before: &str, here: &'t str) -> Option<(&'t str, &'t str)> {
+    let begins_line = before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
+    let (opening, inside) = here.split_once('\n')?;
+    let is_block = begins_line && opening.trim_end() == "```!";
+    let end = inside.match_indices("```").map(|(at, _)| at).find(|at| {
+        let line = inside.get(..*at).unwrap_or_default().rsplit('\n').next();
+        line.is_none_or(|line| line.trim().is_empty())
+    });
+    let (commands, after) = inside.split_at(end.filter(|_| is_block)?);
+    let commands = Some(commands.trim()).filter(|commands| !commands.is_empty())?;
+    Some((commands, after.get("```".len()..).unwrap_or_default()))
+}
+
 /// The path of a mention, without the sign that ends a sentence.
 fn mention(here: &str) -> Option<&str> {
     let rest = here.strip_prefix('@')?;
@@ -115,7 +147,7 @@ fn mention(here: &str) -> Option<&str> {
 }
 
 struct Filling<'a> {
-    arguments: &'a str,
+    with: ExpandWith<'a>,
     words: Vec<String>,
     is_used: bool,
 }
@@ -151,12 +183,29 @@ impl Filling<'_> {
                 }
             }
             self.is_used = true;
-            return (Some(self.arguments.to_owned()), length);
+            return (Some(self.with.arguments.to_owned()), length);
+        }
+        if let Some((name, _)) = after.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+            let value = self.with.variables.iter().find(|(known, _)| *known == name);
+            return (value.map(|(_, value)| value.clone()), name.len() + "${}".len());
         }
         match digits(after) {
-            0 => (None, 1),
+            0 => self.named(after),
             count => (self.word(after.get(..count).unwrap_or_default()), 1 + count),
         }
+    }
+
+    /// The word of the argument that the text behind `$` names.
+    fn named(&mut self, after: &str) -> (Option<String>, usize) {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let is_meant = |name: &String| {
+            let rest = after.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| !rest.starts_with(|c| is_part(c) || c == '['))
+        };
+        let named = self.with.names.iter().enumerate().filter(|(_, name)| is_meant(name));
+        let Some((at, name)) = named.max_by_key(|(_, name)| name.len()) else { return (None, 1) };
+        self.is_used = true;
+        (self.words.get(at).cloned(), 1 + name.len())
     }
 
     fn word(&mut self, number: &str) -> Option<String> {
@@ -170,11 +219,15 @@ mod tests {
     use super::*;
 
     fn said(body: &str, arguments: &str) -> Vec<PromptPart> {
+        said_with(body, ExpandWith { arguments, ..ExpandWith::default() })
+    }
+
+    fn said_with(body: &str, with: ExpandWith<'_>) -> Vec<PromptPart> {
         let mut include = |path: &str| match path {
             "a.txt" => Ok("inside\n".to_owned()),
             _ => Err("no".to_owned()),
         };
-        expand(body, arguments, &mut include).0
+        expand(body, with, &mut include).0
     }
 
     fn text(body: &str, arguments: &str) -> String {
@@ -197,6 +250,35 @@ mod tests {
     }
 
     #[test]
+    fn arguments_and_variables_have_names() {
+        let names = ["issue".to_owned(), "by".to_owned()];
+        let variables = [("CLAUDE_SESSION_ID", "s-1".to_owned())];
+        let filled = |body: &str, arguments: &str| {
+            let with = ExpandWith { arguments, names: &names, variables: &variables };
+            match &*said_with(body, with) {
+                [PromptPart::Text(text)] => text.clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(filled("fix $issue for $by.", "42 'a b'"), "fix 42 for a b.");
+        assert_eq!(filled("$issue $by $issues $bye $by_", "42"), "42 $by $issues $bye $by_");
+        assert_eq!(filled("$0 is $issue", "42"), "42 is 42");
+        assert_eq!(filled("in ${CLAUDE_SESSION_ID} ${OTHER} $", ""), "in s-1 ${OTHER} $");
+        assert_eq!(filled("${CLAUDE_SESSION_ID}", "x"), "s-1\n\nARGUMENTS: x");
+    }
+
+    #[test]
+    fn blocks_of_commands_run_as_one() {
+        let command = |text: &str| PromptPart::Command(text.to_owned());
+        let words = |text: &str| PromptPart::Text(text.to_owned());
+        let wanted = [words("now:\n"), command("date\nls x"), words("\nthen")];
+        assert_eq!(said("now:\n```!\ndate\nls $0\n```\nthen", "x"), wanted);
+        for plain in ["```\n!ls\n```", "```!\nno end", "text ```!\nls\n```", "```!\n```"] {
+            assert_eq!(text(plain, ""), plain);
+        }
+    }
+
+    #[test]
     fn commands_run_only_where_they_stand_apart() {
         let command = |text: &str| PromptPart::Command(text.to_owned());
         let words = |text: &str| PromptPart::Text(text.to_owned());
@@ -213,7 +295,8 @@ mod tests {
             said,
             "look at @a.txt, me@a.txt and @nobody.\n\n<file path=\"a.txt\">\ninside\n</file>"
         );
-        let (_, faults) = expand("@b.txt", "", &mut |_| Err("it is not there".to_owned()));
+        let (_, faults) =
+            expand("@b.txt", ExpandWith::default(), &mut |_| Err("it is not there".to_owned()));
         assert_eq!(faults, ["`@b.txt` is not put in: it is not there"]);
     }
 

@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use self::expand::{expand, words};
+pub use self::expand::{ExpandWith, expand, words};
 use crate::{
     claude::tool_list,
-    front_matter::FrontMatter,
+    front_matter::{FrontMatter, argument_names},
     places::{BroughtBy, ExtendPlaces, read_text},
 };
 
@@ -38,9 +38,16 @@ pub struct CustomCommand {
     pub tools: Option<Vec<String>>,
     /// The model that it wants.
     pub model: Option<String>,
+    /// Names of its arguments, in their order.
+    pub arguments: Vec<String>,
     /// What is said.
     pub body: String,
+    /// Fields before it that change nothing here.
+    pub unsupported: Vec<String>,
 }
+
+/// The fields that are read.
+const FIELDS: [&str; 5] = ["allowed-tools", "argument-hint", "arguments", "description", "model"];
 
 /// All commands, the weightiest of each name, sorted by name; and what could not be read.
 #[must_use]
@@ -61,11 +68,10 @@ pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
                 ));
                 continue;
             }
-            match read_text(&path) {
-                Ok(text) => {
-                    let name = folder.named(name);
-                    found.push(command(name, folder.by, path, &folder.filled(&text)));
-                }
+            let name = folder.named(name);
+            let text = read_text(&path);
+            match text.and_then(|text| command(name, folder.by, &path, &folder.filled(&text))) {
+                Ok(command) => found.push(command),
                 Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
             }
         }
@@ -81,21 +87,23 @@ pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
     (found, faults)
 }
 
-fn command(name: String, by: BroughtBy, path: PathBuf, text: &str) -> CustomCommand {
+fn command(name: String, by: BroughtBy, path: &Path, text: &str) -> Result<CustomCommand, String> {
     let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
     let first = || body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let description = fields.text("description");
     let description = description.unwrap_or_else(|| first().trim_start_matches('#').trim().into());
-    CustomCommand {
+    Ok(CustomCommand {
         name,
         by,
-        path,
+        path: path.to_owned(),
         description: one_line(&description),
         hint: one_line(&fields.text("argument-hint").unwrap_or_default()),
-        tools: fields.text("allowed-tools").map(|tools| tool_list(&tools)),
+        tools: fields.list("allowed-tools")?.map(|tools| tool_list(&tools)),
         model: fields.text("model"),
+        arguments: argument_names(&fields),
         body: body.trim_start_matches(['\n', '\r']).to_owned(),
-    }
+        unsupported: fields.others(&FIELDS),
+    })
 }
 
 /// Longest description that is shown.

@@ -1,9 +1,14 @@
 //! Hooks of a program that drives the session: it is called back over its own wire, with the facts that a
 //! hook's program would read, and answers with the JSON that one would print.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use gnoma_core::{
+    Event,
     lifecycle::{Point, PointAnswer, PointKind},
     session::PermissionMode,
     tool::BoxFuture,
@@ -68,7 +73,7 @@ pub struct CalledBack {
 #[derive(Clone)]
 pub struct Callbacks {
     hooks: Arc<[Arc<Hook>]>,
-    session: Arc<HookSession>,
+    session: Arc<Mutex<HookSession>>,
     caller: Arc<dyn HookCaller>,
 }
 
@@ -82,8 +87,8 @@ impl Callbacks {
         caller: Arc<dyn HookCaller>,
     ) -> Self {
         let hooks = callbacks.iter().take(MAX_CALLBACKS).filter_map(hook).map(Arc::new).collect();
-        let transcript = String::new();
-        Self { hooks, session: Arc::new(HookSession { id: session, cwd, transcript }), caller }
+        let session = HookSession { id: session, cwd, ..HookSession::default() };
+        Self { hooks, session: Arc::new(Mutex::new(session)), caller }
     }
 
     /// Whether gnoma has such an event, so that a callback for it can ever be called.
@@ -96,6 +101,11 @@ impl Callbacks {
     #[must_use]
     pub fn reads(matcher: &str) -> bool {
         !matches!(Matcher::read(matcher), Matcher::Broken)
+    }
+
+    /// What happens in the session: which model is asked, and how much it thinks.
+    pub fn heard(&self, event: &Event) {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).heard(event);
     }
 
     /// Whether any is called at such a point.
@@ -117,9 +127,10 @@ impl Callbacks {
         };
         let point = Arc::new(point);
         let mut calling = JoinSet::new();
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (at, hook) in self.hooks.iter().enumerate().filter(|(_, hook)| fits(hook)) {
             let (hook, point) = (Arc::clone(hook), Arc::clone(&point));
-            let facts = input::input(&hook, &point, mode, &self.session, NO_PROMPT);
+            let facts = input::input(&hook, &point, mode, &session, NO_PROMPT);
             let call = self.caller.call(&hook.command, facts);
             calling.spawn(async move { (at, called(&hook, &point, call).await) });
         }

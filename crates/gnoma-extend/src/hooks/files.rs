@@ -9,6 +9,7 @@ use gnoma_core::lifecycle::PointKind;
 use serde_json::Value;
 
 use super::{
+    codex::{self, CodexChoices},
     hook::{Hook, HookContract, HookKind, MAX_TIMEOUT, MODEL_TIMEOUT, OwnHook, USUAL_TIMEOUT},
     matcher::Matcher,
 };
@@ -19,6 +20,27 @@ use crate::{
 
 /// Most hooks of all files together.
 const MAX_HOOKS: usize = 200;
+
+/// The fields of a hook that are read, and one that is for eyes alone.
+const FIELDS: [&str; 14] = [
+    "allowedEnvVars",
+    "args",
+    "async",
+    "asyncTimeout",
+    "command",
+    "fail",
+    "headers",
+    "model",
+    "prompt",
+    "shell",
+    "statusMessage",
+    "timeout",
+    "type",
+    "url",
+];
+/// The settings that are read or told of.
+const SETTINGS: [&str; 5] =
+    ["$schema", "disableAllHooks", "enabledPlugins", "extraKnownMarketplaces", "hooks"];
 
 /// The events of other programs that gnoma has.
 pub(super) const EVENTS: [(&str, PointKind); 15] = [
@@ -46,6 +68,10 @@ pub struct Found {
     pub hooks: Vec<Hook>,
     /// What is there and does nothing, or cannot be read, a sentence each.
     pub faults: Vec<String>,
+    /// What is there and changes nothing here, a sentence each.
+    pub notes: Vec<String>,
+    /// Files with rules about what may run, which are not read there.
+    pub rules: Vec<String>,
 }
 
 /// Reads the hooks of other programs' files: the person's, then the project's.
@@ -54,55 +80,67 @@ pub fn read(places: &ExtendPlaces) -> Found {
     let mut found = Found::default();
     let mut files = Vec::new();
     if let Some(home) = &places.home {
-        files.push((BroughtBy::User, home.join(".claude/settings.json")));
-        files.push((BroughtBy::User, home.join(".codex/hooks.json")));
+        for name in [".claude/settings.json", ".codex/hooks.json", ".codex/config.toml"] {
+            files.push((BroughtBy::User, home.join(name)));
+        }
     }
     if places.home.as_deref() != Some(&*places.project) {
-        for name in [".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json"] {
+        for name in [
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".codex/hooks.json",
+            ".codex/config.toml",
+        ] {
             files.push((BroughtBy::Project, places.project.join(name)));
         }
     }
-    codex_settings(places, &mut found);
+    let choices = CodexChoices::read(places.home.as_deref());
     for plugin in &places.plugins {
-        let Found { hooks, faults } = of_plugin(plugin);
+        let Found { hooks, faults, notes, rules: _ } = of_plugin(plugin);
         found.hooks.extend(hooks);
         found.faults.extend(faults);
+        found.notes.extend(notes);
     }
     for (by, path) in files {
         if path.is_file() {
-            file(places, by, &path, &mut found);
+            file(places, (by, &choices), &path, &mut found);
         }
     }
     found
 }
 
-/// Hooks in Codex's other file are not read; that is said.
-fn codex_settings(places: &ExtendPlaces, found: &mut Found) {
-    let home = places.home.iter().map(|home| home.join(".codex/config.toml"));
-    for path in home.chain([places.project.join(".codex/config.toml")]) {
-        let text = read_text(&path).unwrap_or_default();
-        if text.lines().any(|line| line.starts_with("[hooks") || line.starts_with("[[hooks")) {
-            let shown = places.shown(&path);
-            found.faults.push(format!(
-                "the hooks in {shown} do not run: gnoma reads those in `hooks.json` beside it"
-            ));
-        }
-    }
-}
-
-fn file(places: &ExtendPlaces, by: BroughtBy, path: &Path, found: &mut Found) {
+fn file(
+    places: &ExtendPlaces,
+    (by, choices): (BroughtBy, &CodexChoices),
+    path: &Path,
+    found: &mut Found,
+) {
     let shown = places.shown(path);
     if !places.is_inside(by, path) {
         return found.faults.push(format!("{shown} leads out of the project or to secrets"));
     }
-    let value = read_text(path).and_then(|text| {
-        serde_json::from_str::<Value>(&text).map_err(|error| format!("it is no JSON: {error}"))
-    });
-    if let Ok(value) = &value {
+    let is_codex = path.parent().is_some_and(|folder| folder.ends_with(codex::FOLDER));
+    let value = if path.ends_with(codex::SETTINGS) {
+        codex::read(path)
+    } else {
+        read_text(path).and_then(|text| {
+            serde_json::from_str::<Value>(&text).map_err(|error| format!("it is no JSON: {error}"))
+        })
+    };
+    if let Some(value) = value.as_ref().ok().filter(|_| !is_codex) {
         other_plugins(&shown, value, found);
+        other_settings(&shown, value, found);
     }
+    let choices = Some(choices).filter(|_| is_codex);
     match value {
-        Ok(value) => document(&HookFile { by, path, shown, root: None }, &value, found),
+        Ok(value) if choices.is_some_and(|choices| choices.all_off) => {
+            if value.get("hooks").is_some() {
+                found
+                    .faults
+                    .push(format!("the hooks of {shown} are switched off by Codex's settings"));
+            }
+        }
+        Ok(value) => document(&HookFile { by, path, shown, root: None, choices }, &value, found),
         Err(why) => found.faults.push(format!("the hooks of {shown} are not read: {why}")),
     }
 }
@@ -121,6 +159,29 @@ fn other_plugins(shown: &str, value: &Value, found: &mut Found) {
     }
 }
 
+/// Settings of another program that mean something else than hooks.
+fn other_settings(shown: &str, value: &Value, found: &mut Found) {
+    let Some(fields) = value.as_object() else { return };
+    let others: Vec<String> = fields
+        .keys()
+        .filter(|name| !SETTINGS.contains(&name.as_str()))
+        .map(|name| format!("`{}`", name.escape_debug()))
+        .collect();
+    if !others.is_empty() {
+        found.notes.push(format!(
+            "{shown}: gnoma does not act on {}; `gnoma import claude` takes over what it can",
+            others.join(", ")
+        ));
+    }
+    let has = |name: &str| {
+        let rules = value.pointer(&format!("/permissions/{name}")).and_then(Value::as_array);
+        rules.is_some_and(|rules| !rules.is_empty())
+    };
+    if has("deny") || has("ask") {
+        found.rules.push(shown.to_owned());
+    }
+}
+
 /// The hooks of a plugin.
 #[must_use]
 pub fn of_plugin(plugin: &PluginPlace) -> Found {
@@ -128,7 +189,8 @@ pub fn of_plugin(plugin: &PluginPlace) -> Found {
     let root = Some(&*plugin.root);
     for (path, value) in &plugin.hooks {
         let shown = format!("the plugin `{}`", plugin.name);
-        document(&HookFile { by: plugin.by, path, shown, root }, value, &mut found);
+        let file = HookFile { by: plugin.by, path, shown, root, choices: None };
+        document(&file, value, &mut found);
     }
     for value in &plugin.own_hooks {
         match own(plugin, value) {
@@ -166,6 +228,8 @@ struct HookFile<'a> {
     path: &'a Path,
     shown: String,
     root: Option<&'a Path>,
+    /// What the person chose about the hooks of such a file.
+    choices: Option<&'a CodexChoices>,
 }
 
 fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
@@ -175,18 +239,27 @@ fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
     }
     let Some(events) = value.get("hooks").and_then(Value::as_object) else { return };
     for (event, groups) in events {
+        if file.choices.is_some() && event == codex::STATE {
+            continue;
+        }
         let Some((_, point)) = EVENTS.iter().find(|(name, _)| name == event) else {
             found
                 .faults
                 .push(format!("{shown}: gnoma has no event `{event}`, so its hooks never run"));
             continue;
         };
-        for group in groups.as_array().into_iter().flatten() {
+        for (at, group) in groups.as_array().into_iter().flatten().enumerate() {
             let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or_default();
-            for entry in group.get("hooks").and_then(Value::as_array).into_iter().flatten() {
+            let entries = group.get("hooks").and_then(Value::as_array).into_iter().flatten();
+            for (number, entry) in entries.enumerate() {
                 if found.hooks.len() == MAX_HOOKS {
                     return found.faults.push(format!("{shown}: more than {MAX_HOOKS} hooks"));
                 }
+                if file.choices.is_some_and(|it| it.is_off(file.path, event, (at, number))) {
+                    found.notes.push(format!("{shown}: a hook for {event} is switched off"));
+                    continue;
+                }
+                fields(file, event, entry, found);
                 match hook(event, *point, matcher, entry) {
                     Ok(hook) => found.hooks.push(Hook {
                         by: file.by,
@@ -198,6 +271,27 @@ fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
                 }
             }
         }
+    }
+}
+
+/// Names the fields of a hook that change nothing here. Without its condition it runs more often than it was
+/// meant to.
+fn fields(file: &HookFile<'_>, event: &str, entry: &Value, found: &mut Found) {
+    let shown = &file.shown;
+    if entry.get("if").is_some() {
+        found.faults.push(format!(
+            "{shown}: a hook for {event} has `if`, which gnoma does not act on: it runs for all that its `matcher` \
+             fits"
+        ));
+    }
+    let names = entry.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let others: Vec<String> = names
+        .filter(|name| *name != "if" && !FIELDS.contains(name))
+        .map(|name| format!("`{}`", name.escape_debug()))
+        .collect();
+    if !others.is_empty() {
+        let others = others.join(", ");
+        found.notes.push(format!("{shown}: gnoma does not act on {others} of a hook for {event}"));
     }
 }
 
@@ -224,6 +318,22 @@ fn kind(entry: &Value) -> Result<HookKind, String> {
     })
 }
 
+/// The shell line of a program. With `args` it is the program alone, and no shell reads the words.
+fn line(entry: &Value, command: String) -> Result<String, String> {
+    let shell = entry.get("shell").and_then(Value::as_str).unwrap_or("bash");
+    if !matches!(shell, "bash" | "sh") {
+        return Err(format!(
+            "wants the shell `{}`, which gnoma does not use",
+            shell.escape_debug()
+        ));
+    }
+    let Some(args) = entry.get("args").and_then(Value::as_array) else { return Ok(command) };
+    let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
+    let args = args.iter().map(|arg| arg.as_str().map(quoted)).collect::<Option<Vec<_>>>();
+    let args = args.ok_or("has `args` that are no texts")?;
+    Ok([quoted(&command)].into_iter().chain(args).collect::<Vec<_>>().join(" "))
+}
+
 fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<Hook, String> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str);
     let kind = kind(entry)?;
@@ -235,6 +345,7 @@ fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<H
     };
     let command = text(field).filter(|text| !text.trim().is_empty());
     let command = command.ok_or_else(|| format!("has no `{field}`"))?.to_owned();
+    let command = if kind == HookKind::Command { line(entry, command)? } else { command };
     kind.check(point, &command)?;
     let read = Matcher::read(matcher);
     if matches!(read, Matcher::Broken) {

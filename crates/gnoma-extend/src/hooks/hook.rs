@@ -127,6 +127,11 @@ impl Hook {
         }
     }
 
+    /// Whether it was written for Codex, which tells hooks a little more.
+    pub(crate) fn is_codex(&self) -> bool {
+        self.origin.parent().is_some_and(|folder| folder.ends_with(".codex"))
+    }
+
     /// The shell line as it is run.
     pub(crate) fn line(&self) -> String {
         match &self.root {

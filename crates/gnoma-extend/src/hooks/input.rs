@@ -1,7 +1,10 @@
 //! What a hook reads on its standard input.
 
 use gnoma_core::{
-    ToolCall, ToolOutcome, lifecycle::Point, message::ResultPart, session::PermissionMode,
+    Event, ThinkingMode, ToolCall, ToolOutcome,
+    lifecycle::{Point, PointKind},
+    message::ResultPart,
+    session::PermissionMode,
 };
 use serde_json::{Map, Value, json};
 
@@ -13,11 +16,56 @@ use crate::{
 
 /// What holds for all points of a session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct HookSession {
-    pub(crate) id: String,
-    pub(crate) cwd: String,
+pub struct HookSession {
+    /// Its id.
+    pub id: String,
+    /// The folder that it works in.
+    pub cwd: String,
     /// Where the conversation can be read; may be empty.
-    pub(crate) transcript: String,
+    pub transcript: String,
+    /// Where another session started it: what it is to that one.
+    pub agent: Option<HookAgent>,
+    /// The model that is asked; empty until it is known.
+    pub model: String,
+    /// How much models think.
+    pub effort: &'static str,
+}
+
+impl HookSession {
+    /// Takes in what happens: which model is asked, and how much it thinks.
+    pub(crate) fn heard(&mut self, event: &Event) {
+        match event {
+            Event::RoundStarted { arm, .. } | Event::ArmChanged { to: arm, .. } => {
+                self.model.clone_from(&arm.model);
+            }
+            Event::ThinkingChanged { thinking } => self.effort = effort(*thinking),
+            _ => (),
+        }
+    }
+}
+
+/// A session that another one started, as hooks know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HookAgent {
+    /// The session at the top.
+    pub session: String,
+    /// Its own id.
+    pub id: String,
+    /// The agent that it works as, or its name.
+    pub kind: String,
+}
+
+/// How much models think, in the other program's words; where nobody said it, as much as they like.
+#[must_use]
+pub fn effort(thinking: Option<ThinkingMode>) -> &'static str {
+    /// Up to how many tokens an effort is low, and up to how many medium.
+    const LOW: u32 = 4_096;
+    const MEDIUM: u32 = 16_384;
+    match thinking {
+        Some(ThinkingMode::Off | ThinkingMode::Tokens(..=LOW)) => "low",
+        Some(ThinkingMode::Tokens(..=MEDIUM)) => "medium",
+        Some(ThinkingMode::Tokens(_) | ThinkingMode::Adaptive) | None => "high",
+    }
 }
 
 /// The facts of a point, as the hook's contract has them.
@@ -33,7 +81,11 @@ pub(crate) fn input(
             let mut value = claude(hook, point, mode, session);
             // Which of the person's messages it belongs to.
             if let Some(fields) = value.as_object_mut().filter(|_| prompt > 0) {
-                fields.insert("prompt_id".to_owned(), format!("{}-{prompt}", session.id).into());
+                let id = format!("{}-{prompt}", session.id);
+                if hook.is_codex() {
+                    fields.insert("turn_id".to_owned(), id.clone().into());
+                }
+                fields.insert("prompt_id".to_owned(), id.into());
             }
             value
         }
@@ -46,11 +98,24 @@ fn claude(hook: &Hook, point: &Point, mode: PermissionMode, session: &HookSessio
     let mut put = |name: &str, value: Value| {
         fields.insert(name.to_owned(), value);
     };
-    put("session_id", json!(session.id));
+    match &session.agent {
+        None => put("session_id", json!(session.id)),
+        Some(HookAgent { session: top, id, kind }) => {
+            put("session_id", json!(top));
+            put("agent_id", json!(id));
+            put("agent_type", json!(kind));
+        }
+    }
     put("transcript_path", json!(session.transcript));
     put("cwd", json!(session.cwd));
     put("permission_mode", json!(mode_name(mode)));
     put("hook_event_name", json!(hook.event));
+    if !session.model.is_empty() {
+        put("model", json!(session.model));
+    }
+    if has_effort(point.kind()) && !session.effort.is_empty() {
+        put("effort", json!({ "level": session.effort }));
+    }
     if let Some(call) = point.call() {
         put("tool_name", json!(theirs(&call.name)));
         put("tool_input", tool_input(call));
@@ -86,12 +151,15 @@ fn claude(hook: &Hook, point: &Point, mode: PermissionMode, session: &HookSessio
             put("notification_type", json!("permission_prompt"));
         }
         Point::ModelSwitched { to } => put("model", json!(to)),
-        Point::ChildStart { name, task } => {
+        Point::ChildStart { id, name, task } => {
+            put("agent_id", json!(id));
             put("agent_type", json!(name));
             put("prompt", json!(task));
         }
-        Point::ChildStop { name, last_words } => {
+        Point::ChildStop { id, name, last_words } => {
+            put("agent_id", json!(id));
             put("agent_type", json!(name));
+            put("stop_hook_active", json!(false));
             put("last_assistant_message", json!(last_words));
         }
         Point::PermissionAsked { reason, .. } | Point::PermissionDenied { reason, .. } => {
@@ -121,13 +189,34 @@ fn own(hook: &Hook, point: &Point, session: &HookSession) -> Value {
             })
         }
         Point::ModelSwitched { to } => json!({"event": hook.event, "model": to}),
-        Point::ChildStart { name, task } => {
+        Point::ChildStart { id: _, name, task } => {
             json!({"event": hook.event, "agent": name, "prompt": task})
         }
-        Point::ChildStop { name, last_words } => {
+        Point::ChildStop { id: _, name, last_words } => {
             json!({"event": hook.event, "agent": name, "output": last_words})
         }
         _ => json!({"event": hook.event, "session_id": session.id}),
+    }
+}
+
+/// Whether a model is at work at such a point.
+fn has_effort(kind: PointKind) -> bool {
+    match kind {
+        PointKind::BeforeTool
+        | PointKind::AfterTool
+        | PointKind::ToolFailed
+        | PointKind::PermissionAsked
+        | PointKind::PermissionDenied
+        | PointKind::BeforeStop
+        | PointKind::Prompt
+        | PointKind::ChildStart
+        | PointKind::ChildStop => true,
+        PointKind::SessionStart
+        | PointKind::SessionEnd
+        | PointKind::BeforeCompaction
+        | PointKind::AfterCompaction
+        | PointKind::Notification
+        | PointKind::ModelSwitched => false,
     }
 }
 

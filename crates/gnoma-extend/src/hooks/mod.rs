@@ -8,6 +8,7 @@
 
 mod answer;
 mod callbacks;
+mod codex;
 mod files;
 mod hook;
 mod input;
@@ -22,7 +23,8 @@ pub use self::{
     callbacks::{Callback, Callbacks, CalledBack, HookCaller, MAX_CALLBACKS},
     files::{Found, of_plugin, read},
     hook::{Hook, HookContract, HookKind, OWN_TIMEOUT, OwnHook},
+    input::{HookAgent, HookSession, effort},
     reach::HookReach,
     run::{HookRunner, HookWalls},
-    set::{HookLook, Hooks},
+    set::{HookLook, HookRuns, Hooks},
 };

@@ -1,7 +1,7 @@
 //! The hooks of one session: which run at a point, side by side, and what they say together.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -10,6 +10,7 @@ use std::{
 };
 
 use gnoma_core::{
+    Event,
     lifecycle::{Point, PointAnswer, PointKind, SideModel},
     session::PermissionMode,
 };
@@ -31,8 +32,32 @@ use crate::places::BroughtBy;
 /// Most hooks that run beside the session at once.
 const MAX_BESIDE: usize = 16;
 
-/// How each hook ran last: its milliseconds, and its end in words.
-type LastRuns = Arc<Mutex<Vec<Option<(u64, String)>>>>;
+/// Most hooks of which it is known how they ran last.
+const MAX_RUNS: usize = 1_000;
+
+/// How hooks ran last: the milliseconds, and the end in words. Clones are the same, so that it outlives a session.
+#[derive(Clone, Debug, Default)]
+pub struct HookRuns(Arc<Mutex<HashMap<RunKey, (u64, String)>>>);
+
+/// The event, what is done, and where that was written.
+type RunKey = (String, String, PathBuf);
+
+impl HookRuns {
+    fn key(hook: &Hook) -> RunKey {
+        (hook.event.clone(), hook.shown(), hook.origin.clone())
+    }
+
+    fn put(&self, hook: &Hook, ran: (u64, String)) {
+        let (mut runs, key) = (locked(&self.0), Self::key(hook));
+        if runs.len() < MAX_RUNS || runs.contains_key(&key) {
+            runs.insert(key, ran);
+        }
+    }
+
+    fn of(&self, hook: &Hook) -> Option<(u64, String)> {
+        locked(&self.0).get(&Self::key(hook)).cloned()
+    }
+}
 
 /// The hooks of one session.
 #[derive(Debug, Default)]
@@ -41,11 +66,11 @@ pub struct Hooks {
     points: HashSet<PointKind>,
     runner: Option<Arc<HookRunner>>,
     reach: HookReach,
-    session: Arc<HookSession>,
+    session: Mutex<HookSession>,
     transcript: Option<Arc<Transcript>>,
     /// How many messages of the person there were.
     prompts: AtomicU64,
-    last: LastRuns,
+    last: HookRuns,
     /// Those that nobody waits for.
     beside: Beside,
 }
@@ -74,10 +99,9 @@ impl Hooks {
         hooks: Vec<Hook>,
         runner: HookRunner,
         reach: HookReach,
-        session: String,
-        cwd: String,
+        session: HookSession,
+        last: HookRuns,
     ) -> Self {
-        let last = Arc::new(Mutex::new(vec![None; hooks.len()]));
         let transcript = runner.folder().and_then(Transcript::begin).map(Arc::new);
         let path = transcript.as_ref().map(|it| it.path().display().to_string());
         Self {
@@ -85,11 +109,7 @@ impl Hooks {
             hooks: hooks.into_iter().map(Arc::new).collect(),
             runner: Some(Arc::new(runner)),
             reach,
-            session: Arc::new(HookSession {
-                id: session,
-                cwd,
-                transcript: path.unwrap_or_default(),
-            }),
+            session: Mutex::new(HookSession { transcript: path.unwrap_or_default(), ..session }),
             transcript,
             prompts: AtomicU64::new(0),
             last,
@@ -122,22 +142,26 @@ impl Hooks {
 
     fn note(&self, point: &Point) {
         if let Some(transcript) = &self.transcript {
-            transcript.note(&self.session.id, point);
+            transcript.note(&locked(&self.session).id, point);
         }
+    }
+
+    /// What happens in the session: which model is asked, and how much it thinks.
+    pub(crate) fn heard(&self, event: &Event) {
+        locked(&self.session).heard(event);
     }
 
     /// All of them, with what came of their last run.
     #[must_use]
     pub fn looks(&self) -> Vec<HookLook> {
-        let last = locked(&self.last);
-        let look = |(at, hook): (usize, &Arc<Hook>)| HookLook {
+        let look = |hook: &Arc<Hook>| HookLook {
             event: hook.event.clone(),
             command: hook.shown(),
             by: hook.by,
             origin: hook.origin.clone(),
-            last: last.get(at).cloned().flatten(),
+            last: self.last.of(hook),
         };
-        self.hooks.iter().enumerate().map(look).collect()
+        self.hooks.iter().map(look).collect()
     }
 
     /// Runs the hooks of a point, and puts their answers together.
@@ -151,7 +175,7 @@ impl Hooks {
         }
         let fitting: Vec<(usize, Arc<Hook>)> =
             self.fitting(&point).map(|(at, hook)| (at, Arc::clone(hook))).collect();
-        let (runner, last) = (&self.runner, Arc::clone(&self.last));
+        let (runner, last) = (&self.runner, self.last.clone());
         let is_end = matches!(point, Point::SessionEnd);
         let mut running = JoinSet::new();
         if let Some(runner) = runner.as_ref().filter(|_| !fitting.is_empty()) {
@@ -162,7 +186,7 @@ impl Hooks {
                 let beside = (!is_async).then(|| Arc::clone(&self.beside));
                 let reach = self.reach.clone();
                 let means = Means { runner: Arc::clone(runner), reach, beside };
-                let run = one(at, hook, given, means, Arc::clone(&last));
+                let run = one(at, hook, given, means, last.clone());
                 if is_async {
                     put_beside(&self.beside, async move { drop(run.await) });
                 } else {
@@ -189,7 +213,7 @@ impl Hooks {
         let prompt = self.prompts.load(Ordering::Relaxed);
         HookGiven {
             point: Arc::clone(point),
-            input: input::input(hook, point, mode, &self.session, prompt).to_string(),
+            input: input::input(hook, point, mode, &locked(&self.session), prompt).to_string(),
             transcript: self.transcript.clone(),
         }
     }
@@ -242,7 +266,7 @@ async fn one(
     hook: Arc<Hook>,
     given: HookGiven,
     means: Means,
-    last: LastRuns,
+    last: HookRuns,
 ) -> Answered {
     let HookGiven { point, input, transcript } = given;
     if let Some(transcript) = transcript {
@@ -264,9 +288,7 @@ async fn one(
         HookEnd::TimedOut => "timed out".to_owned(),
         HookEnd::Failed(why) => why.clone(),
     };
-    if let Some(place) = locked(&last).get_mut(at) {
-        *place = Some((took, how));
-    }
+    last.put(&hook, (took, how));
     (at, answer::read(&hook, &point, &run))
 }
 

@@ -67,7 +67,9 @@ pub(super) fn skills() -> Vec<Skill> {
         tools: None,
         model: None,
         is_for_people: true,
+        arguments: Vec::new(),
         body: body.to_owned(),
+        unsupported: Vec::new(),
         warnings: Vec::new(),
     };
     vec![

@@ -28,7 +28,7 @@ impl KeptSkills {
         for (name, text) in all.iter().rev() {
             let text = cut::head(text.trim(), MAX_KEPT_BYTES);
             if text.len() > left {
-                break;
+                continue;
             }
             left -= text.len();
             texts.push(format!("<skill name=\"{name}\">\n{text}\n</skill>"));

@@ -23,7 +23,7 @@ pub use self::{
 };
 use crate::{
     claude::tool_list,
-    front_matter::FrontMatter,
+    front_matter::{FrontMatter, argument_names},
     places::{BroughtBy, ExtendPlaces, read_text},
 };
 
@@ -35,8 +35,29 @@ const MAX_ENTRIES: usize = 2_000;
 const MAX_DEPTH: usize = 4;
 /// Most bytes of the list in the system prompt.
 const MAX_LIST_BYTES: usize = 6_000;
-/// Longest description in that list, in characters.
+/// Longest name and description in that list, in characters.
+const MAX_LISTED_NAME: usize = 64;
 const MAX_LISTED_CHARS: usize = 400;
+/// The fields that are read, and those that only say something about the skill.
+const FIELDS: [&str; 17] = [
+    "allowed-tools",
+    "allowedTools",
+    "argument-hint",
+    "arguments",
+    "author",
+    "compatibility",
+    "description",
+    "disable-model-invocation",
+    "homepage",
+    "license",
+    "metadata",
+    "model",
+    "name",
+    "tags",
+    "version",
+    "whenToUse",
+    "when_to_use",
+];
 
 /// All skills, the weightiest of each name, sorted by name; and what could not be read.
 #[must_use]
@@ -111,7 +132,10 @@ fn skill(by: BroughtBy, path: &Path, text: &str) -> Result<Skill, String> {
     if let Some(when) = fields.text("whenToUse").or_else(|| fields.text("when_to_use")) {
         description = format!("{description} {when}");
     }
-    let tools = fields.text("allowed-tools").or_else(|| fields.text("allowedTools"));
+    let tools = match fields.list("allowed-tools")? {
+        Some(tools) => Some(tools),
+        None => fields.list("allowedTools")?,
+    };
     Ok(Skill {
         name: if has_folder { called } else { name },
         by,
@@ -122,7 +146,9 @@ fn skill(by: BroughtBy, path: &Path, text: &str) -> Result<Skill, String> {
         tools: tools.map(|tools| tool_list(&tools)),
         model: fields.text("model"),
         is_for_people: fields.is_true("disable-model-invocation"),
+        arguments: argument_names(&fields),
         body: body.trim_start_matches(['\n', '\r']).to_owned(),
+        unsupported: fields.others(&FIELDS),
         warnings,
     })
 }
@@ -134,7 +160,8 @@ pub fn listed<'s>(skills: impl IntoIterator<Item = &'s Skill>) -> String {
     let mut left_out = 0;
     for skill in skills {
         let description: String = skill.description.chars().take(MAX_LISTED_CHARS).collect();
-        let line = format!("- {}: {description}\n", skill.name);
+        let name: String = skill.name.chars().take(MAX_LISTED_NAME).collect();
+        let line = format!("- {name}: {description}\n");
         if text.len() + line.len() > MAX_LIST_BYTES {
             left_out += 1;
         } else {
@@ -152,4 +179,36 @@ pub fn listed<'s>(skills: impl IntoIterator<Item = &'s Skill>) -> String {
          before you begin:\n{}",
         text.trim_end()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str, description: &str) -> Skill {
+        let text = format!("---\nname: x\ndescription: {description}\n---\nbody");
+        let read = skill(BroughtBy::User, Path::new("x/SKILL.md"), &text).unwrap();
+        Skill { name: name.to_owned(), ..read }
+    }
+
+    #[test]
+    fn a_large_skill_hides_no_other() {
+        let (large, name) = ("x".repeat(100_000), "n".repeat(100_000));
+        let all = [named("a", &large), named(&name, &large), named("z", "small one")];
+        let text = listed(&all);
+        assert!(text.contains("- a: x") && text.contains("- z: small one"), "{text}");
+        assert!(text.len() < MAX_LIST_BYTES + 500, "{}", text.len());
+    }
+
+    #[test]
+    fn tools_that_are_no_list_are_refused_and_other_fields_named() {
+        let read = |more: &str| {
+            let text = format!("---\ndescription: d\n{more}---\nbody");
+            skill(BroughtBy::User, Path::new("x/SKILL.md"), &text)
+        };
+        assert!(read("allowed-tools:\n  Bash: true\n").unwrap_err().contains("allowed-tools"));
+        let read = read("context: fork\nhooks:\n  Stop: x\narguments: [a, b]\n").unwrap();
+        assert_eq!(read.unsupported, ["context", "hooks"]);
+        assert_eq!(read.arguments, ["a", "b"]);
+    }
 }

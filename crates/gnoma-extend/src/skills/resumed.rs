@@ -18,6 +18,7 @@ pub(crate) fn resumed<'s>(
     kept: &KeptSkills,
     history: &[Arc<Message>],
     all: &(impl Iterator<Item = &'s Skill> + Clone),
+    session: &str,
 ) {
     let before = std::iter::once(None).chain(history.iter().map(Some));
     for (before, message) in before.zip(history) {
@@ -30,9 +31,9 @@ pub(crate) fn resumed<'s>(
                 }
                 Content::Text(said) if message.role() == Role::User => {
                     for skill in all.clone() {
-                        let body = skill.body.trim();
-                        if !body.is_empty() && said.text.contains(body) {
-                            kept.add(&skill.name, tool::text(skill, ""));
+                        let body = tool::filled(skill, "", session);
+                        if !body.trim().is_empty() && said.text.contains(body.trim()) {
+                            kept.add(&skill.name, tool::text(skill, "", session));
                         }
                     }
                 }
@@ -70,7 +71,9 @@ mod tests {
             tools: None,
             model: None,
             is_for_people: true,
+            arguments: Vec::new(),
             body: body.to_owned(),
+            unsupported: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -95,7 +98,7 @@ mod tests {
             .collect();
         let (kept, all) =
             (KeptSkills::default(), [skill("well", "Do it w3ll."), skill("no", "No.")]);
-        resumed(&kept, &history, &all.iter());
+        resumed(&kept, &history, &all.iter(), "s");
         let texts = kept.texts();
         assert_eq!(texts.len(), 2, "{texts:?}");
         assert!(texts[0].contains("\"well\"") && texts[1].contains("How to d0 it"), "{texts:?}");

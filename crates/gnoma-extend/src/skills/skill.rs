@@ -25,8 +25,12 @@ pub struct Skill {
     pub model: Option<String>,
     /// Only a person uses it.
     pub is_for_people: bool,
+    /// Names of what is written behind its name, in their order.
+    pub arguments: Vec<String>,
     /// How it is done.
     pub body: String,
+    /// Fields before it that change nothing here.
+    pub unsupported: Vec<String>,
     /// What is wrong with it and does not stop it.
     pub warnings: Vec<String>,
 }

@@ -15,7 +15,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{kept::KeptSkills, skill::Skill};
-use crate::{commands::expand, places::read_text};
+use crate::{
+    commands::{ExpandWith, expand},
+    places::read_text,
+};
 
 /// What it is called.
 pub(super) const TOOL: &str = "skill";
@@ -31,6 +34,7 @@ pub struct SkillTool {
     skills: Arc<[Skill]>,
     held_to: HeldTo,
     kept: Arc<KeptSkills>,
+    session: Arc<str>,
 }
 
 impl fmt::Debug for SkillTool {
@@ -49,7 +53,12 @@ struct Arguments {
 }
 
 impl SkillTool {
-    pub(crate) fn new(skills: Arc<[Skill]>, held_to: HeldTo, kept: Arc<KeptSkills>) -> Self {
+    pub(crate) fn new(
+        skills: Arc<[Skill]>,
+        held_to: HeldTo,
+        kept: Arc<KeptSkills>,
+        session: Arc<str>,
+    ) -> Self {
         let parameters = RawJson::of(&json!({
             "type": "object",
             "properties": {
@@ -70,7 +79,7 @@ impl SkillTool {
             kind: ToolKind::Other,
             tier: Tier::Full,
         };
-        Self { spec, skills, held_to, kept }
+        Self { spec, skills, held_to, kept, session }
     }
 }
 
@@ -93,11 +102,11 @@ impl Tool for SkillTool {
         if arguments.file.is_none() {
             hold(&self.held_to, skill.tools.as_deref());
         }
-        let kept = Arc::clone(&self.kept);
+        let (kept, session) = (Arc::clone(&self.kept), Arc::clone(&self.session));
         Box::pin(async move {
             let work = move || match &arguments.file {
                 None => {
-                    let text = text(&skill, &arguments.arguments);
+                    let text = text(&skill, &arguments.arguments, &session);
                     kept.add(&skill.name, text.clone());
                     Ok(text)
                 }
@@ -126,8 +135,8 @@ pub(crate) fn hold(held_to: &HeldTo, tools: Option<&[String]>) {
 }
 
 /// What a model reads when it loads a skill.
-pub(crate) fn text(skill: &Skill, arguments: &str) -> String {
-    let mut text = filled(&skill.body, arguments);
+pub(crate) fn text(skill: &Skill, arguments: &str, session: &str) -> String {
+    let mut text = filled(skill, arguments, session);
     let files = skill.folder().map(files).unwrap_or_default();
     if !files.is_empty() {
         text = format!(
@@ -139,14 +148,26 @@ pub(crate) fn text(skill: &Skill, arguments: &str) -> String {
     text
 }
 
+/// The variables that stand for something in texts of commands and skills.
+pub(crate) fn variables(folder: Option<&Path>, session: &str) -> Vec<(&'static str, String)> {
+    let folder = folder.map(|folder| ("CLAUDE_SKILL_DIR", folder.display().to_string()));
+    [("CLAUDE_SESSION_ID", session.to_owned())].into_iter().chain(folder).collect()
+}
+
 /// A skill's text with what it is used for. What it would have run for a person stays as it is.
-fn filled(body: &str, arguments: &str) -> String {
+pub(super) fn filled(skill: &Skill, arguments: &str, session: &str) -> String {
+    let variables = variables(skill.folder(), session);
     if arguments.is_empty() {
-        return body.to_owned();
+        let put = |text: String, (name, value): &(&str, String)| {
+            text.replace(&format!("${{{name}}}"), value)
+        };
+        return variables.iter().fold(skill.body.clone(), put);
     }
-    let (parts, _) = expand(body, arguments, &mut |_| Err(String::new()));
+    let with = ExpandWith { arguments, names: &skill.arguments, variables: &variables };
+    let (parts, _) = expand(&skill.body, with, &mut |_| Err(String::new()));
     let text = |part: PromptPart| match part {
         PromptPart::Text(text) => text,
+        PromptPart::Command(command) if command.contains('\n') => format!("```!\n{command}\n```"),
         PromptPart::Command(command) => format!("!`{command}`"),
     };
     parts.into_iter().map(text).collect()

@@ -9,6 +9,7 @@ use std::{
 };
 
 use gnoma_core::{cut, places::secret};
+use gnoma_extend::in_a_line;
 
 /// Most that is taken of one file.
 pub(super) const MAX_FILE_BYTES: usize = 32 << 10;
@@ -73,11 +74,21 @@ pub(super) struct InstructionReader<'h> {
     home: Option<&'h Path>,
     found: Instructions,
     seen: HashSet<PathBuf>,
+    /// What was read before that is nearer, the nearest first.
+    nearer: Vec<Vec<InstructionPart>>,
+    /// There were more files than are read.
+    is_full: bool,
 }
 
 impl<'h> InstructionReader<'h> {
     pub(super) fn new(home: Option<&'h Path>) -> Self {
-        Self { home, found: Instructions::default(), seen: HashSet::new() }
+        let found = Instructions::default();
+        Self { home, found, seen: HashSet::new(), nearer: Vec::new(), is_full: false }
+    }
+
+    /// What is read from now on lies farther away, and comes before what was read.
+    pub(super) fn begin_farther(&mut self) {
+        self.nearer.push(std::mem::take(&mut self.found.parts));
     }
 
     /// Reads a file and what it imports. `project`: the file is that project's; else the person's.
@@ -88,9 +99,19 @@ impl<'h> InstructionReader<'h> {
     fn read_at(&mut self, path: &Path, project: Option<Project<'_>>, depth: usize) {
         let place = self.place(path, project);
         let Ok(real) = path.canonicalize() else { return };
-        if !real.is_file() || self.seen.len() == MAX_FILES || !self.seen.insert(real.clone()) {
+        if !real.is_file() || self.seen.contains(&real) {
             return;
         }
+        if self.seen.len() == MAX_FILES {
+            if !std::mem::replace(&mut self.is_full, true) {
+                self.warn(format!(
+                    "there are more than {MAX_FILES} files of instructions; the farthest are left out, such as \
+                     `{place}`"
+                ));
+            }
+            return;
+        }
+        self.seen.insert(real.clone());
         if project.is_some_and(|(_, root)| !real.starts_with(root)) {
             return self.warn(format!("`{place}` is left out: it leads out of the project"));
         }
@@ -150,7 +171,7 @@ impl<'h> InstructionReader<'h> {
             let below = project.and_then(|(root, real)| {
                 path.strip_prefix(root).or_else(|_| path.strip_prefix(real)).ok()
             });
-            below.map(|below| below.display().to_string())
+            below.map(in_a_line)
         };
         let named =
             if path.components().any(|part| part.as_os_str() == "..") { None } else { seen(path) };
@@ -159,8 +180,8 @@ impl<'h> InstructionReader<'h> {
             return shown;
         }
         match self.home.and_then(|home| path.strip_prefix(home).ok()) {
-            Some(below) => format!("~/{}", below.display()),
-            None => path.display().to_string(),
+            Some(below) => format!("~/{}", in_a_line(below)),
+            None => in_a_line(path),
         }
     }
 
@@ -170,6 +191,8 @@ impl<'h> InstructionReader<'h> {
 
     /// All that was found, as far as it fits: what is farthest goes first.
     pub(super) fn done(mut self) -> Instructions {
+        self.begin_farther();
+        self.found.parts = self.nearer.drain(..).rev().flatten().collect();
         let mut left = MAX_BYTES;
         for part in self.found.parts.iter_mut().rev() {
             if part.text.len() > left {

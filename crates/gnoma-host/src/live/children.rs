@@ -49,6 +49,11 @@ const MAX_LOOKED_AT: usize = 8;
 pub(super) struct Children(pub(super) Weak<Shared>);
 
 impl Spawner for Children {
+    fn new_id(&self) -> String {
+        let shared = self.0.upgrade();
+        shared.map(|shared| shared.opener.new_id().to_string()).unwrap_or_default()
+    }
+
     fn spawn(
         &self,
         parent: Parent,
@@ -123,7 +128,8 @@ async fn start(
                 "elf `{id}` is at work, so it cannot be resumed"
             )));
         }
-        let id = resumed.unwrap_or_else(|| shared.opener.new_id());
+        let given = Some(SessionId::new(task.id.as_str())).filter(|_| !task.id.is_empty());
+        let id = resumed.or(given).unwrap_or_else(|| shared.opener.new_id());
         let kept = above.kept();
         let rights = kept.rights.clone().ok_or(SpawnError::Unavailable)?;
         let scope = Arc::new(kept.scope.in_turn(parent.turn.as_str()));

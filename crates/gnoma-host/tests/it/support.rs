@@ -190,6 +190,7 @@ impl World {
             spawner: Some(parts.spawner),
             lifecycle: None,
             held_to: None,
+            forbidden: Arc::default(),
         })
     }
 

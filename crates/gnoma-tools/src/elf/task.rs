@@ -43,6 +43,8 @@ pub struct Agent {
     pub description: String,
     /// The tools that it is held to, by name or by rule; `None`: all.
     pub tools: Option<Vec<String>>,
+    /// The tools that it may not use, by name or by a glob of names.
+    pub forbidden: Vec<String>,
     /// A part of the name of the model that it wants.
     pub model: Option<String>,
     /// What it is told before its task.
@@ -141,7 +143,10 @@ fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, 
     };
     let own = agent.map(|agent| agent.prompt.as_str()).filter(|prompt| !prompt.is_empty());
     let child = ChildTask {
+        id: String::new(),
         name: String::new(),
+        agent: agent.map(|agent| agent.name.clone()),
+        forbidden: agent.map(|agent| agent.forbidden.clone()).unwrap_or_default(),
         spec: SessionSpec {
             folder: wanted.folder.map(|folder| cwd.join(folder)).unwrap_or_default(),
             overrides,

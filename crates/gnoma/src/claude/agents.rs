@@ -83,11 +83,12 @@ fn held_to(listed: &[&str]) -> Option<Vec<String>> {
 /// An agent that somebody wrote into a file.
 impl From<gnoma_tools::Agent> for Agent {
     fn from(file: gnoma_tools::Agent) -> Self {
-        let gnoma_tools::Agent { name, description, tools, model, prompt, refusal: _ } = file;
+        let gnoma_tools::Agent { name, description, tools, forbidden, model, prompt, .. } = file;
         let listed: Vec<&str> = tools.iter().flatten().map(|tool| &**tool).collect();
         let held_to = held_to(&listed);
         let tools = tools.as_ref().map(|tools| tools.iter().map(|rule| bare(rule)).collect());
-        Self { name, description, tools, held_to, model, prompt, ..Self::default() }
+        let withheld = forbidden;
+        Self { name, description, tools, held_to, withheld, model, prompt, ..Self::default() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    CallId, Message,
+    CallId, Event, Message,
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, SideModel},
     session::PermissionMode,
     tool::BoxFuture,
@@ -153,6 +153,11 @@ impl Lifecycle for Points {
 
     fn resumed(&self, history: &[Arc<Message>]) {
         self.added.resumed(history);
+    }
+
+    fn heard(&self, event: &Event) {
+        self.added.heard(event);
+        self.callbacks.heard(event);
     }
 
     fn lend(&self, model: Arc<dyn SideModel>) {

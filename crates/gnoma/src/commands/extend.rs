@@ -149,7 +149,9 @@ pub(super) fn summary(project: &Project) -> (String, Vec<String>) {
         text.push_str(&format!("; {waiting} skills wait for `gnoma trust`"));
     }
     let plugin_faults = plugins::told(project);
-    let faults = [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults];
+    let fields = extensions::unsupported_fields(&places);
+    let faults =
+        [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults, fields];
     (text, faults.into_iter().flatten().collect())
 }
 
@@ -204,7 +206,9 @@ pub(super) fn overview(project: &Project) -> String {
     }
     let mut text = table::lines(["kind", "name", "used", "from"], rows);
     let plugin_faults = plugins::told(project);
-    let faults = [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults];
+    let fields = extensions::unsupported_fields(&places);
+    let faults =
+        [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults, fields];
     text.extend(faults.iter().flatten().map(|fault| format!("✗ {fault}\n")));
     text
 }

@@ -125,7 +125,18 @@ async fn hooks_run_where_they_match_with_their_facts_and_are_heard_where_they_sh
 fn facts(world: &World) {
     let common = ["session_id", "transcript_path", "cwd", "hook_event_name"];
     let all: [(&str, &[&str]); 7] = [
-        ("PreToolUse", &["permission_mode", "prompt_id", "tool_name", "tool_input", "tool_use_id"]),
+        (
+            "PreToolUse",
+            &[
+                "permission_mode",
+                "prompt_id",
+                "tool_name",
+                "tool_input",
+                "tool_use_id",
+                "effort",
+                "model",
+            ],
+        ),
         ("PostToolUse", &["tool_name", "tool_input", "tool_response", "duration_ms"]),
         ("PostToolUseFailure", &["tool_name", "error", "duration_ms"]),
         ("UserPromptSubmit", &["prompt"]),
@@ -156,9 +167,16 @@ async fn texts_are_said_as_their_files_say_and_bodies_wait_until_they_are_used()
         ("sub/x.md", "---\ndescription: d\nargument-hint: \"[n]\"\n---\nT $0", "/sub:x 7", "T 7"),
         ("shows.md", "!`echo f0und`\nout=!`date` !`echo tw0`", "/shows", "f0und\\nout=!`date` tw0"),
         ("file.md", "See @notes.txt.", "/file", "remember the milk"),
+        (
+            "named.md",
+            "---\narguments: [issue, by]\n---\nT $issue|$by|$issues|$1.",
+            "/named 7 'a a'",
+            "T 7|a a|$issues|a a.",
+        ),
+        ("block.md", "T\n```!\necho f0r\necho b0th\n```\nend", "/block", "T\\nf0r\\nb0th\\nend"),
     ];
     for (wire, protocol) in WIRES {
-        let replies = (0..texts.len() + 2).map(|_| says(wire, "ok")).collect();
+        let replies = (0..texts.len() + 3).map(|_| says(wire, "ok")).collect();
         let world = world_of(protocol, replies);
         for (file, text, _, _) in texts {
             world.put(&format!(".claude/commands/{file}"), text);
@@ -169,6 +187,7 @@ async fn texts_are_said_as_their_files_say_and_bodies_wait_until_they_are_used()
             world.put(&format!(".claude/skills/{name}/SKILL.md"), &text);
         };
         skill("open", "", "b0dy of it");
+        skill("where", "", "in ${CLAUDE_SKILL_DIR} of ${CLAUDE_SESSION_ID}, $ARGUMENTS");
         skill("shut", "disable-model-invocation: true\n", "sh0ut $ARGUMENTS");
         world.put(".claude/skills/broken/SKILL.md", "---\nname: [\nbr0ken");
         world.put(
@@ -190,9 +209,204 @@ async fn texts_are_said_as_their_files_say_and_bodies_wait_until_they_are_used()
         }
         run(&world, &["/shut up now"]).await;
         assert!(last(&world).contains("sh0ut up now"), "{}", last(&world));
+        run(&world, &["/where n0w"]).await;
+        let folder = world.project.path().canonicalize().unwrap();
+        let folder = format!("in {} of ", folder.join(".claude/skills/where").display());
+        let sent = last(&world);
+        let rest = sent.split_once(&folder).unwrap_or_else(|| panic!("{folder}: {sent}")).1;
+        assert!(!rest.starts_with('$') && rest.contains(", n0w"), "{rest}");
         for (_, _, line, wanted) in texts {
             run(&world, &["--permission", "bypass", line]).await;
             assert!(last(&world).contains(wanted), "{protocol} {line}: {}", last(&world));
+        }
+    }
+}
+
+/// Claude's settings with hooks of these events, each of which writes its facts to a file of its name.
+fn noted(events: &[&str]) -> String {
+    let note = |event: &&str| {
+        let line = format!("cat > {event}.json");
+        ((*event).to_owned(), json!([{"hooks": [command(&line)]}]))
+    };
+    let hooks: serde_json::Map<String, Value> = events.iter().map(note).collect();
+    json!({ "hooks": hooks }).to_string()
+}
+
+fn facts_of(world: &World, event: &str) -> Value {
+    serde_json::from_str(&world.read(&format!("{event}.json"))).unwrap()
+}
+
+#[tokio::test]
+async fn hooks_know_the_sub_agent_that_they_run_in() {
+    for (wire, protocol) in WIRES {
+        let spawn = json!({"tasks": [{"task": "look", "name": "one", "agent": "helper"}]});
+        let replies = vec![
+            calls(wire, "elf_spawn", &spawn),
+            calls(wire, "bash", &json!({"command": "true"})),
+            says(wire, "looked"),
+            says(wire, "done"),
+        ];
+        let world = world_of(protocol, replies);
+        let text = "---\nname: helper\ndescription: helps\ntools: Bash\n---\nag3nt body";
+        world.put_home(".claude/agents/helper.md", text);
+        let events = ["SubagentStart", "SubagentStop", "PreToolUse", "SessionEnd"];
+        let mut settings: Value = serde_json::from_str(&noted(&events)).unwrap();
+        settings["hooks"]["PreToolUse"][0]["matcher"] = json!("Bash");
+        settings["hooks"]["SubagentStart"][0]["matcher"] = json!("helper");
+        world.put_home(".claude/settings.json", &settings.to_string());
+        run(&world, &["--permission", "bypass", "go"]).await;
+        let inside = facts_of(&world, "PreToolUse");
+        let (begin, end) = (facts_of(&world, "SubagentStart"), facts_of(&world, "SubagentStop"));
+        let id = inside["agent_id"].as_str().unwrap();
+        assert!(!id.is_empty());
+        for seen in [&inside, &begin, &end] {
+            assert_eq!((&seen["agent_id"], &seen["agent_type"]), (&json!(id), &json!("helper")));
+            assert_eq!(seen["session_id"], begin["session_id"], "{protocol}");
+            assert_ne!(seen["session_id"], id);
+        }
+        assert_eq!(inside["effort"], json!({"level": "high"}));
+        assert!(inside["model"].as_str().is_some_and(|model| !model.is_empty()), "{inside}");
+        assert_eq!(end["last_assistant_message"], "looked");
+    }
+}
+
+#[tokio::test]
+async fn hooks_of_codex_run_from_its_settings_unless_they_are_switched_off() {
+    let hook = |file: &str| {
+        format!(
+            "[[hooks.PreToolUse]]\nmatcher = \"^Bash$\"\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = \"cat > {file}\"\n"
+        )
+    };
+    for (wire, protocol) in WIRES {
+        let turn = || [calls(wire, "bash", &json!({"command": "true"})), says(wire, "done")];
+        let world = world_of(protocol, [turn(), turn(), turn()].into_iter().flatten().collect());
+        let home = |more: &str| {
+            let text = format!("model = \"x\"\n{}{}{more}", hook("one.json"), hook("two.json"));
+            world.put_home(".codex/config.toml", &text);
+        };
+        // A project switches off nothing of the person's.
+        let own = world.home.path().join(".codex/config.toml");
+        let state = |at: &str| {
+            format!("[hooks.state.\"{}:pre_tool_use:{at}\"]\nenabled = false\n", own.display())
+        };
+        world.put(".codex/config.toml", &(hook("project.json") + &state("0:0")));
+        home(&state("1:0"));
+        let said = run(&world, &["--permission", "bypass", "go"]).await;
+        assert!(said.err.contains("do not run before you trust it"), "{said:?}");
+        let there = |name: &str| exists(world.project.path(), name);
+        assert!(there("one.json") && !there("two.json") && !there("project.json"), "{said:?}");
+        let seen: Value = serde_json::from_str(&world.read("one.json")).unwrap();
+        assert_eq!((&seen["tool_name"], &seen["turn_id"]), (&json!("Bash"), &seen["prompt_id"]));
+        run(&world, &["trust"]).await;
+        run(&world, &["--permission", "bypass", "go"]).await;
+        assert!(there("project.json"));
+        let listed = run(&world, &["extensions"]).await.out;
+        assert!(listed.contains("a hook for PreToolUse is switched off"), "{listed}");
+        for name in ["one.json", "project.json"] {
+            std::fs::remove_file(world.project.path().join(name)).unwrap();
+        }
+        home("[features]\nhooks = false\n");
+        let said = run(&world, &["--permission", "bypass", "go"]).await;
+        assert!(!there("one.json") && !there("project.json"), "{said:?}");
+        assert!(said.err.contains("switched off by Codex's settings"), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn memory_is_read_where_it_lies() {
+    for (wire, protocol) in WIRES {
+        let world = world_of(protocol, (0..3).map(|_| says(wire, "ok")).collect());
+        world.put("CLAUDE.local.md", "l0cal words");
+        world.put(".claude/rules/front/deep/a.md", "d33p rule");
+        run(&world, &["hello"]).await;
+        let sent = last(&world);
+        assert!(sent.contains("l0cal words") && sent.contains("d33p rule"), "{sent}");
+        world.put(".claude/CLAUDE.md", "inn3r words");
+        run(&world, &["hello"]).await;
+        let sent = last(&world);
+        assert!(sent.contains("l0cal words") && sent.contains("inn3r words"), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn agents_never_use_what_they_forbid_and_one_that_cannot_be_held_to_it_is_refused() {
+    for (wire, protocol) in WIRES {
+        let spawn = json!({"tasks": [{"task": "write it", "agent": "reader"}]});
+        let write = json!({"path": "a.txt", "content": "x"});
+        let replies = vec![
+            calls(wire, "elf_spawn", &spawn),
+            calls(wire, "fs_write", &write),
+            says(wire, "no"),
+            says(wire, "done"),
+            calls(wire, "fs_write", &write),
+            says(wire, "done"),
+        ];
+        let world = world_of(protocol, replies);
+        let agent = |name: &str, more: &str| {
+            let text = format!("---\nname: {name}\ndescription: about-{name}\n{more}---\nbody");
+            world.put_home(&format!(".claude/agents/{name}.md"), &text);
+        };
+        agent("reader", "disallowedTools: fs.*, Bash\npermissionMode: plan\n");
+        agent("mapped", "disallowedTools:\n  Write: true\n");
+        agent("part", "disallowedTools: Bash(rm:*)\n");
+        let said = run(&world, &["--permission", "bypass", "go"]).await;
+        assert!(!exists(world.project.path(), "a.txt"), "{said:?}");
+        for part in
+            ["mapped.md: its `disallowedTools` must be a list", "part.md: `disallowedTools`"]
+        {
+            assert!(said.err.contains(part), "{said:?}");
+        }
+        assert!(said.err.contains("reader.md: gnoma does not act on `permissionMode`"), "{said:?}");
+        let elf = world.server.requests()[1].json().to_string();
+        assert!(!elf.contains("\"fs_write\"") && !elf.contains("\"bash\""), "{elf}");
+        assert!(!elf.contains("about-mapped"), "{elf}");
+        // The same where the person's session works as it.
+        let said = run(&world, &["--permission", "bypass", "--agent", "reader", "go"]).await;
+        assert!(!exists(world.project.path(), "a.txt"), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn words_at_the_end_keep_the_model_going_for_a_while_and_not_for_ever() {
+    let line =
+        r#"echo '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"g0-on"}}'"#;
+    for (wire, protocol) in WIRES {
+        let world = world_of(protocol, (0..20).map(|_| says(wire, "done")).collect());
+        let hooks = json!({"hooks": {"Stop": [{"hooks": [command(line)]}]}});
+        world.put_home(".claude/settings.json", &hooks.to_string());
+        let said = run(&world, &["go"]).await;
+        assert!(last(&world).contains("g0-on"));
+        assert_eq!(world.server.requests().len(), 9, "{said:?}");
+        assert!(said.err.contains("kept the model going 8 times"), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_gnoma_does_not_act_on_is_named() {
+    let world = world_of("responses", vec![says(Wire::Responses, "ok")]);
+    let hook = json!({"type": "command", "command": "true", "if": "Bash(git:*)", "once": true});
+    let settings = json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}, "outputStyle": "x",
+        "permissions": {"deny": ["Read(./secret)"]}});
+    world.put_home(".claude/settings.json", &settings.to_string());
+    world.put_home(
+        ".claude/skills/s/SKILL.md",
+        "---\nname: s\ndescription: d\ncontext: fork\neffort: high\n---\nbody",
+    );
+    world.put_home(".claude/commands/c.md", "---\nshell: x\n---\nbody");
+    let said = run(&world, &["go"]).await;
+    for part in [
+        "has `if`, which gnoma does not act on",
+        "denies or asks by rules that do not hold here",
+        "skills/s/SKILL.md: gnoma does not act on `context`, `effort`",
+    ] {
+        assert!(said.err.contains(part), "{part}: {said:?}");
+    }
+    assert!(!said.err.contains("outputStyle") && !said.err.contains("c.md"), "{said:?}");
+    for command in ["extensions", "doctor"] {
+        let out = world.run(&[command]).await.out;
+        for part in ["`outputStyle`, `permissions`", "`once`", "commands/c.md: gnoma does not act"]
+        {
+            assert!(out.contains(part), "{command}: {part}: {out}");
         }
     }
 }

@@ -278,9 +278,14 @@ async fn hooks_hear_of_the_end_of_an_elf_that_is_stopped_with_its_parent() {
     world.configure(
         "[[hooks]]\nname = \"mine\"\nevent = \"subagent_stop\"\nexec = \"cat > stopped.json\"\n",
     );
+    let hook = r#"{"hooks":{"SubagentStop":[{"hooks":[{"type":"command","command":"cat > theirs.json"}]}]}}"#;
+    world.put_home(".claude/settings.json", hook);
     is_done(&world.run(&["look at it"]).await);
     let seen: Value = serde_json::from_str(&world.read("stopped.json")).unwrap();
     assert_eq!((&seen["agent"], &seen["output"]), (&"slow".into(), &"it was stopped".into()));
+    let seen: Value = serde_json::from_str(&world.read("theirs.json")).unwrap();
+    assert!(seen["agent_id"].as_str().is_some_and(|id| !id.is_empty()), "{seen}");
+    assert_eq!(seen["agent_type"], "slow");
 }
 
 #[tokio::test]

@@ -124,6 +124,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         spawner: None,
         lifecycle: None,
         held_to: None,
+        forbidden: Arc::default(),
     })
 }
 

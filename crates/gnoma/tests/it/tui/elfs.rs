@@ -71,3 +71,44 @@ async fn who_looks_at_an_elf_can_go_back_while_it_works() {
     person.waits_for("Well.");
     person.leaves();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_hear_what_a_person_writes_to_an_elf_and_can_hold_it_back() {
+    let world = World::with(Server::start(model).unwrap());
+    let line = "tee -a heard.txt | grep -q 'be quick' || exit 0; echo n0t-this >&2; exit 2";
+    let hook = serde_json::json!({"type": "command", "command": line});
+    let hooks = serde_json::json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}});
+    world.put_home(".claude/settings.json", &hooks.to_string());
+    let person = Person::ready(&world, &["--permission", "accept_edits"]);
+    person.types("start it\r");
+    person.waits_for("It has begun.");
+    person.types("/elfs maker\r");
+    person.waits_for("You watch the elf `maker`");
+    person.types("be quick\r");
+    person.types("be slow\r");
+    person.waits_for("You said: be slow.");
+    person.waits_until("the end", |_| world.read("heard.txt").contains("be slow"));
+    assert!(world.read("heard.txt").contains("be quick"));
+    assert!(!world.sent().contains("be quick"), "{}", world.sent());
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_hooks_ran_last_is_known_after_another_model_was_chosen() {
+    let answer = |request: &Request| match request.method.as_str() {
+        "GET" => Reply::json(200, r#"{"data":[{"id":"m1"},{"id":"m2"}]}"#),
+        _ => says("Well."),
+    };
+    let world = World::with(Server::start(answer).unwrap());
+    let hook = serde_json::json!({"type": "command", "command": "true"});
+    let hooks = serde_json::json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}});
+    world.put_home(".claude/settings.json", &hooks.to_string());
+    let person = Person::ready(&world, &[]);
+    person.types("hello\r");
+    person.waits_for("Well.");
+    person.types("/model m2\r");
+    person.waits_for("m2 ·");
+    person.types("/hooks\r");
+    person.waits_for("last run: exit code 0");
+    person.leaves();
+}

@@ -138,3 +138,92 @@ async fn what_was_planted_to_break_the_beginning_is_named() {
     person.waits_for("tools: +mcp__fake__breaker");
     person.leaves();
 }
+
+/// Servers, and the tools of each.
+const SERVERS: usize = 10;
+const TOOLS: usize = 30;
+/// In this turn a tool of a server is looked for and called.
+const SEARCHED: usize = 3;
+
+fn searching_model(request: &Request) -> Reply {
+    if request.method == "GET" {
+        return Reply::json(200, r#"{"data":[{"id":"m1"}]}"#);
+    }
+    let json = request.json();
+    let last = json["messages"].as_array().unwrap().last().unwrap().clone();
+    let text = last["content"].as_str().unwrap_or_default();
+    let number = || text.split_once(' ').map(|(_, number)| number.to_owned()).unwrap_or_default();
+    match last["role"].as_str() {
+        Some("tool") if text.contains("tool_17") && !text.contains("said") => {
+            calls("mcp__s7__tool_17", "{}")
+        }
+        Some("tool") => says(&format!("Answer {SEARCHED}.")),
+        _ if text == format!("turn {SEARCHED}") => calls("mcp_search", r#"{"query":"s7 tool_17"}"#),
+        _ => says(&format!("Answer {}.", number())),
+    }
+}
+
+/// Ten servers with three hundred tools, in the person's settings; the folders that they lie in.
+fn many_servers(world: &World) -> Vec<tempfile::TempDir> {
+    let text = serde_json::json!({"type": "string", "description": "A text that says what to do."});
+    let schema = serde_json::json!({"type": "object", "properties": {"text": text}});
+    let mut settings = String::new();
+    let folders = (0..SERVERS).map(|server| {
+        let folder = crate::mcp::served_folder();
+        let tool = |at: usize| serde_json::json!({"name": format!("tool_{at}"), "inputSchema": schema});
+        let tools: serde_json::Value = (0..TOOLS).map(tool).collect();
+        std::fs::write(folder.path().join("tools.json"), tools.to_string()).unwrap();
+        settings.push_str(&format!(
+            "[[mcp_servers]]\nname = \"s{server}\"\ncommand = \"sh\"\nargs = [{:?}]\nwritable = [{:?}]\n",
+            folder.path().join("server.sh"),
+            folder.path()
+        ));
+        folder
+    });
+    let folders = folders.collect();
+    world.configure(&settings);
+    folders
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_servers_change_the_beginning_of_requests_only_where_a_tool_is_found() {
+    let world = World::with(Server::start(searching_model).unwrap());
+    let _folders = many_servers(&world);
+    // Who speaks of servers that nobody has seen waits for their tools.
+    let run = world.run(&["mcp 0"]).await;
+    assert!(run.out.contains("Answer 0."), "{run:?}");
+    let before = world.server.requests().len();
+    let person = Person::ready(&world, &["--permission", "bypass"]);
+    for turn in 1..=TURNS {
+        if turn % 7 == 5 {
+            let mode = if turn % 2 == 0 { "plan" } else { "accept_edits" };
+            person.types(&format!("/permission {mode}\r"));
+            person.waits_for(&format!("{mode} ·"));
+        }
+        person.waits_until("rest", Person::is_at_rest);
+        person.types(&format!("turn {turn}\r"));
+        person.waits_for(&format!("Answer {turn}."));
+    }
+    person.waits_until("rest", Person::is_at_rest);
+    let requests = world.server.requests();
+    let posts = requests.iter().skip(before).filter(|request| request.method == "POST");
+    let sent: Vec<(String, Vec<serde_json::Value>)> = posts
+        .map(|request| {
+            let tools = request.json()["tools"].as_array().cloned().unwrap_or_default();
+            (String::from_utf8_lossy(&request.body).into_owned(), tools)
+        })
+        .collect();
+    assert!(sent.len() >= TURNS + 2, "{}", sent.len());
+    let mut changed = Vec::new();
+    for pair in sent.windows(2) {
+        let [(one, tools), (next, more)] = pair else { continue };
+        let begin = &one[..one.rfind(']').unwrap()];
+        if !next.starts_with(begin) {
+            assert_eq!(more[..tools.len()], tools[..], "what was on offer stays where it was");
+            changed.push(more.len() - tools.len());
+        }
+    }
+    assert_eq!(changed.len(), 1, "only where tools were found: {changed:?}");
+    assert!((1..=5).contains(&changed[0]), "{changed:?}");
+    person.leaves();
+}

@@ -113,7 +113,7 @@ impl PromptPart {
             return Err(RpcError::params(text));
         }
         if data.is_empty() || !is_base64(&data) {
-            return Err(RpcError::params("the picture's data is no base64"));
+            return Err(RpcError::params("the picture's data is not base64"));
         }
         self.pictures.push(Content::Image(Image { mime, base64: Arc::from(data) }));
         Ok(())

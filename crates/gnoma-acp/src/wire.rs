@@ -128,7 +128,7 @@ pub fn decode(line: &Line) -> Result<Option<Incoming>, Unreadable> {
     if text.starts_with('[') {
         return Err(match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => invalid("batches are not supported; send one message a line".to_owned()),
-            Err(why) => unparsed(format!("the message is no JSON: {why}")),
+            Err(why) => unparsed(format!("the message is not JSON: {why}")),
         });
     }
     match serde_json::from_str::<RpcFrame<'_>>(text) {
@@ -136,7 +136,7 @@ pub fn decode(line: &Line) -> Result<Option<Incoming>, Unreadable> {
         Err(why) if why.classify() == Category::Data => {
             Err(invalid(format!("the message is no request: {why}")))
         }
-        Err(why) => Err(unparsed(format!("the message is no JSON: {why}"))),
+        Err(why) => Err(unparsed(format!("the message is not JSON: {why}"))),
     }
 }
 

@@ -45,8 +45,9 @@ impl Files {
         unkept: Unkept,
         ink: Option<Ink>,
         asides: Asides,
+        is_told: bool,
     ) -> Self {
-        let (order, has_told) = (Mutex::default(), AtomicBool::new(false));
+        let (order, has_told) = (Mutex::default(), AtomicBool::new(is_told));
         Self { checkpoints, unkept, ink, asides, order, has_told }
     }
 

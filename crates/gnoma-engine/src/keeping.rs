@@ -48,6 +48,8 @@ pub struct Keeping {
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// What happens to a call when that fails.
     pub unkept: Unkept,
+    /// The person knows already that nothing can be saved here: that is not said again.
+    pub is_told: bool,
     /// The time, in milliseconds since 1970, for what is stored.
     pub now_ms: Box<dyn Fn() -> i64 + Send + Sync>,
 }
@@ -60,6 +62,7 @@ impl Default for Keeping {
             result_store: None,
             checkpoints: None,
             unkept: Unkept::default(),
+            is_told: false,
             now_ms: Box::new(|| 0),
         }
     }

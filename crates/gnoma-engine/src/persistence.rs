@@ -42,16 +42,22 @@ impl Persistence {
         history_len: usize,
     ) -> Self {
         let (tell, asides) = Asides::channel();
-        let Keeping { store, begun, result_store, checkpoints, unkept, now_ms } = keeping;
+        let Keeping { store, begun, result_store, checkpoints, unkept, is_told, now_ms } = keeping;
         let recorder = store.map(|(store, session)| {
             let asides = tell.clone();
-            let options =
-                record::RecorderOptions { store, session, history_len, begun, now_ms, asides };
-            Recorder::new(options)
+            Recorder::new(record::RecorderOptions {
+                store,
+                session,
+                history_len,
+                begun,
+                now_ms,
+                asides,
+                is_told,
+            })
         });
         let files = checkpoints.map(|checkpoints| {
             let ink = recorder.as_ref().map(Recorder::ink);
-            Arc::new(Files::new(checkpoints, unkept, ink, tell.clone()))
+            Arc::new(Files::new(checkpoints, unkept, ink, tell.clone(), is_told))
         });
         let large_results = result_store.map(|result_store| {
             let firewall = Arc::clone(firewall);

@@ -52,6 +52,8 @@ pub(crate) struct RecorderOptions {
     pub(crate) begun: Begun,
     pub(crate) now_ms: Clock,
     pub(crate) asides: Asides,
+    /// That nothing can be written was said.
+    pub(crate) is_told: bool,
 }
 
 /// The session's end of the queue. Dropping it stops the writing.
@@ -345,10 +347,11 @@ struct Writer {
 
 impl Writer {
     fn new(options: RecorderOptions) -> Self {
-        let RecorderOptions { store, session, begun, now_ms, asides, .. } = options;
+        let RecorderOptions { store, session, begun, now_ms, asides, is_told, .. } = options;
         let first = if session.is_some() { Parent::Tip } else { Parent::Start };
         let (last, before) = (None, VecDeque::new());
-        Self { store, session, last, before, first, begun, now_ms, asides, down: None, told: None }
+        let told = is_told.then_some(StoreErrorKind::ReadOnly);
+        Self { store, session, last, before, first, begun, now_ms, asides, down: None, told }
     }
 
     async fn work(mut self, mut jobs: mpsc::Receiver<RecordJob>) {

@@ -22,6 +22,9 @@ pub trait Folders {
     /// Why nothing can be kept in the home, in a sentence that says what to do; `None` where it can, or
     /// where nothing is to be kept there.
     fn home_trouble(&self) -> Option<String>;
+
+    /// Whether nothing can be saved in the home, as [`home_trouble`](Self::home_trouble) says.
+    fn cannot_save(&self) -> bool;
     /// A folder with `~` for the home.
     fn shortened(&self, folder: &Path) -> String;
 }
@@ -53,8 +56,7 @@ impl Folders for Environment {
     }
 
     fn home_trouble(&self) -> Option<String> {
-        let is_set = |name| self.get(name).is_some_and(|folder| Path::new(folder).is_absolute());
-        if is_set("XDG_CONFIG_HOME") && is_set("XDG_STATE_HOME") {
+        if has_own_folders(self) {
             return None;
         }
         let remedy = "Set HOME to a folder of yours, or XDG_CONFIG_HOME and XDG_STATE_HOME to two.";
@@ -71,9 +73,15 @@ impl Folders for Environment {
             Some(_) | None => unusable(&home, &self.state_dir())?,
         };
         Some(format!(
-            "the home folder {} {why}, so settings, sessions and spending are not saved. {remedy}",
+            "the home folder {} {why}, so settings, sessions, checkpoints and spending are not saved. \
+             {remedy}",
             home.display()
         ))
+    }
+
+    fn cannot_save(&self) -> bool {
+        let is_unusable = |home: PathBuf| unusable(&home, &self.state_dir()).is_some();
+        !has_own_folders(self) && self.home().is_none_or(is_unusable)
     }
 
     fn shortened(&self, folder: &Path) -> String {
@@ -83,6 +91,12 @@ impl Folders for Environment {
             None => folder.display().to_string(),
         }
     }
+}
+
+/// Whether settings and sessions have folders that the home does not matter for.
+fn has_own_folders(environment: &Environment) -> bool {
+    let is_set = |name| environment.get(name).is_some_and(|folder| Path::new(folder).is_absolute());
+    is_set("XDG_CONFIG_HOME") && is_set("XDG_STATE_HOME")
 }
 
 fn xdg(environment: &Environment, variable: &str, under_home: &str) -> PathBuf {

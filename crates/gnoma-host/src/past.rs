@@ -57,7 +57,8 @@ impl Past {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn make(Project { places, firewall, notices, shared, .. }: &Project) -> Result<Self> {
+    pub fn make(project: &Project) -> Result<Self> {
+        let Project { places, firewall, notices, shared, .. } = project;
         let options = places.store(firewall, notices);
         let store = match shared.store(options.clone()) {
             Ok(Opened { store, rescued }) => {
@@ -68,7 +69,9 @@ impl Past {
             }
             Err(error) if cannot_write(&error.kind) => {
                 let Ok(store) = Store::open_to_read(options) else { return Err(error.into()) };
-                notices.warning(format_args!("saved sessions are opened read-only: {error}"));
+                if !project.knows_nothing_is_saved() {
+                    notices.warning(format_args!("saved sessions are opened read-only: {error}"));
+                }
                 store
             }
             Err(error) => return Err(error.into()),

@@ -12,7 +12,7 @@ use gnoma_guard::firewall::Firewall;
 use gnoma_tools::FileHolder;
 
 use crate::{
-    HostError, Notices, Result, guarding, key_command,
+    Folders as _, HostError, Notices, Result, guarding, key_command,
     lowering::{GuardSettings, KeepingSettings, Lowered, RoutingSettings},
     places::Places,
     plugin_choice::ProjectPlugins,
@@ -134,6 +134,12 @@ impl Project {
     #[must_use]
     pub fn is_incognito(&self) -> bool {
         self.keeping.privacy.incognito
+    }
+
+    /// Whether people were told that nothing can be saved in the home, which is where it would be.
+    #[must_use]
+    pub(crate) fn knows_nothing_is_saved(&self) -> bool {
+        self.keeping.session.folder.is_none() && self.spec.environment.cannot_save()
     }
 
     /// Refuses to work in the whole system, unless there are no walls that would be void there.

@@ -56,10 +56,10 @@ pub(crate) fn turns(path: &[Entry]) -> Vec<Turn> {
             let (said, before, words) = (entry.id, entry.parent, message.text_content());
             turns.push(Turn { said, before, words, files: TimelineFiles::Unchanged });
         }
-        if let Some(kept) = kept.next_if(|kept| kept.entry == entry.id)
-            && let Some(turn) = turns.last_mut()
-        {
-            turn.files.add(&kept);
+        while let Some(kept) = kept.next_if(|kept| kept.entry == entry.id) {
+            if let Some(turn) = turns.last_mut() {
+                turn.files.add(&kept);
+            }
         }
     }
     turns
@@ -89,18 +89,27 @@ struct Kept {
 }
 
 /// The checkpoints of a path without those that belong to a going back. Those from before calls stand
-/// between the calls and their results.
+/// between the calls and their results. Nobody waits for the one after a turn: it may be written when the
+/// next turn has begun, and belongs to the end of the one before as long as that turn has called nothing.
 fn kept(path: &[Entry]) -> impl Iterator<Item = Kept> {
     let mut open_calls = 0_usize;
+    // The end of the turn before, until this one calls something.
+    let mut turn_before: Option<EntryId> = None;
     of_work(path).filter_map(move |entry| {
         if let Record::Message(message) = &entry.record {
             open_calls = match message.role() {
                 Role::Assistant => message.tool_calls().count(),
                 _ => open_calls.saturating_sub(message.tool_results().count()),
             };
+            if is_said(message) {
+                turn_before = entry.parent;
+            } else if open_calls > 0 {
+                turn_before = None;
+            }
         }
         let id = checkpoint(entry)?;
-        Some(Kept { entry: entry.id, id, is_before: open_calls > 0 })
+        let is_before = open_calls > 0;
+        Some(Kept { entry: turn_before.unwrap_or(entry.id), id, is_before })
     })
 }
 
@@ -304,6 +313,27 @@ mod tests {
         assert_eq!(files, [TimelineFiles::Unknown, TimelineFiles::Kept(snapshot(2))]);
         assert_eq!(files_at(&path, EntryId(said)), TimelineFiles::Unknown);
         assert_eq!(starts(&path), [snapshot(1), snapshot(2)]);
+    }
+
+    #[test]
+    fn the_checkpoint_after_a_turn_may_come_when_the_next_has_begun() {
+        let say = |words: &str| Record::Message(Arc::new(Message::user_text(words)));
+        let answer = || {
+            let content = vec![Content::text("done")];
+            Record::Message(Arc::new(Message::assistant(content, None, None).unwrap()))
+        };
+        let mut tree = Tree::default();
+        let first = tree.turn(None, "one", 1);
+        let second = tree.add(Some(first), say("two"));
+        let late = tree.add(Some(second), kept(2));
+        let end = tree.add(Some(late), answer());
+        let third = tree.add(Some(end), say("three"));
+        let path = tree.path(third);
+        let files: Vec<_> = turns(&path).into_iter().map(|turn| turn.files).collect();
+        let unchanged = TimelineFiles::Unchanged;
+        assert_eq!(files, [TimelineFiles::Kept(snapshot(1)), unchanged.clone(), unchanged.clone()]);
+        assert_eq!(files_at(&path, EntryId(second)), unchanged);
+        assert_eq!(starts(&path), [snapshot(1)]);
     }
 
     #[test]

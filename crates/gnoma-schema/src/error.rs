@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// The text is no JSON.
-    #[error("the schema is no JSON: {0}")]
+    #[error("the schema is not JSON: {0}")]
     NoJson(String),
     /// It is too long, or has too many parts.
     #[error("the schema is too large: {0}")]

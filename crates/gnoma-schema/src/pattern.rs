@@ -20,7 +20,7 @@ pub(crate) fn pattern(words: &str) -> Result<Pattern, String> {
     match regex {
         Ok(regex) => Ok(Pattern { words: words.to_owned(), regex }),
         Err(_) => Err(format!(
-            "`{words}` is no regular expression that can be used here: it is broken, too large, or has \
+            "`{words}` is not a regular expression that can be used here: it is broken, too large, or has \
              look-around or back references"
         )),
     }

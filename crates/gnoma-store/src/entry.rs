@@ -8,8 +8,9 @@ use crate::{error::Result, letters};
 /// Largest entry; the database itself ends at a gigabyte.
 const MAX_ENTRY_BYTES: usize = 256 * 1024 * 1024;
 
-/// Bytes that are read in trying to make sense of an entry: what a newer version wrote costs that each time.
-const MAX_BYTES_TRIED: usize = 2 << 20;
+/// Bytes that are read in trying to make sense of an entry that is sound JSON: what a newer version wrote
+/// costs that each time.
+const MAX_BYTES_TRIED: usize = 24 << 20;
 
 /// A record ready to be written.
 pub(crate) struct Prepared {
@@ -36,7 +37,7 @@ impl Prepared {
     /// A body as another database held it: `None` when it is no JSON at all.
     pub(crate) fn of_body(body: &str) -> Option<Self> {
         let record = serde_json::from_str(body).ok();
-        let is_sound = record.is_some() || serde_json::from_str::<IgnoredAny>(body).is_ok();
+        let is_sound = record.is_some() || is_json(body);
         is_sound.then(|| Self { record, body: body.to_owned() })
     }
 
@@ -49,7 +50,15 @@ impl Prepared {
 /// Reads a stored record, also where one wrong letter is in the way; `None` for what a newer version wrote
 /// or what cannot be read. It stays where it is and is passed over: the file is no less sound for it.
 pub(crate) fn parse(body: &str) -> Option<Record> {
-    serde_json::from_str(body).ok().or_else(|| letters::mend(body, MAX_BYTES_TRIED))
+    serde_json::from_str(body).ok().or_else(|| {
+        // No version writes what is no JSON: that is damage alone.
+        let most = if is_json(body) { MAX_BYTES_TRIED } else { letters::MAX_BYTES_TRIED };
+        letters::mend(body, most)
+    })
+}
+
+fn is_json(body: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(body).is_ok()
 }
 
 /// Whether a body is a record of this version, to the letter.
@@ -60,4 +69,30 @@ pub(crate) fn is_as_written(body: &str) -> bool {
 /// Whether a body that cannot be read would be a message.
 pub(crate) fn may_be_message(body: &str) -> bool {
     body.starts_with("{\"message\":")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::{CallId, Message, RawJson, ToolCall, ToolResult};
+
+    use super::*;
+
+    #[test]
+    fn a_long_result_with_a_wrong_letter_is_read() {
+        let call = ToolCall::new(CallId::new("call_0"), "bash", RawJson::empty_object());
+        let results = vec![ToolResult::text(&call, "output of 5\n".repeat(150), false)];
+        let record = Record::Message(Arc::new(Message::results(results).unwrap()));
+        let body = Prepared::new(record.clone()).unwrap().into_body();
+        let harms =
+            [("role", "r le"), ("text", "teXt"), ("name", "Jame"), ("[{\"text", "[I\"text")];
+        for (was, is) in harms {
+            let harmed = body.replacen(was, is, 1);
+            assert!(harmed != body && parse(&harmed).as_ref() == Some(&record), "{is}");
+        }
+        let harmed = body.replacen("5\\noutput", "5\\Coutput", 1);
+        let Some(Record::Message(found)) = parse(&harmed) else { panic!("{harmed}") };
+        assert_eq!(found.tool_results().count(), 1);
+    }
 }

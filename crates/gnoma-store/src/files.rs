@@ -27,6 +27,18 @@ pub(crate) fn doubt(path: &Path) {
     drop(private_file(&beside(path, DOUBT)));
 }
 
+/// Whether a file is there that ends within its first page: SQLite takes it for a new one. Not where its
+/// log or journal may hold the rest.
+pub(crate) fn is_cut_short(path: &Path) -> bool {
+    /// All our databases have pages of this size.
+    const PAGE_BYTES: u64 = 4096;
+    let length = |path: &Path| fs::metadata(path).map(|facts| facts.len());
+    let has_rest = ["-wal", "-journal"]
+        .iter()
+        .any(|ending| length(&part(path, ending)).is_ok_and(|length| length > 0));
+    !has_rest && length(path).is_ok_and(|length| length < PAGE_BYTES)
+}
+
 /// Tells one file from another that has taken its name.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))

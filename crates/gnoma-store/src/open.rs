@@ -29,6 +29,9 @@ use crate::{
 /// Where the schema's text stands at the latest.
 const MARK_WITHIN_BYTES: u64 = 64 * 1024;
 
+/// How much of a file is read at a time.
+const MAX_READ_BYTES: usize = 64 * 1024;
+
 /// A file without tables is no longer than this.
 const NEW_FILE_BYTES: usize = 8 * 1024;
 
@@ -75,7 +78,8 @@ fn open_or_rescue(
         rescue::adopt(path)?;
     }
     make_file(options, path)?;
-    if beside(path, DOUBT).exists() {
+    // SQLite takes a file that ends within its first page for a new one.
+    if beside(path, DOUBT).exists() || files::is_cut_short(path) {
         return rescue(options, path, user);
     }
     match open_sound(options, path) {
@@ -126,7 +130,25 @@ fn is_ours(path: &Path) -> Result<bool> {
     file.take(MARK_WITHIN_BYTES)
         .read_to_end(&mut head)
         .map_err(|error| from_io("cannot read", path, &error))?;
-    Ok(bears_our_marks(&head) || rescue::holds_ours(path))
+    Ok(bears_our_marks(&head) || is_blank(path, &head)? || rescue::holds_ours(path))
+}
+
+/// Whether the file is nothing but zeros: power failed before what was written was on the disk.
+fn is_blank(path: &Path, head: &[u8]) -> Result<bool> {
+    let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    if !is_zero(head) {
+        return Ok(false);
+    }
+    let failed = |error| from_io("cannot read", path, &error);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut bytes = vec![0; MAX_READ_BYTES];
+    loop {
+        match file.read(&mut bytes).map_err(failed)? {
+            0 => return Ok(true),
+            read if bytes.get(..read).is_some_and(is_zero) => {}
+            _ => return Ok(false),
+        }
+    }
 }
 
 fn bears_our_marks(head: &[u8]) -> bool {

@@ -33,6 +33,8 @@ const MAX_PAGES: u32 = 1 << 22;
 pub(crate) struct TreePage {
     /// Its rows; none on inner pages of tables.
     pub(crate) rows: Vec<FoundRow>,
+    /// Its first and its last row where their numbers are out of order, with those that they may have.
+    pub(crate) edges: Vec<FoundRow>,
     /// The pages below it.
     pub(crate) children: Vec<u32>,
     /// All of it could be read, and nothing of it is unaccounted for.
@@ -133,7 +135,9 @@ impl Pages {
         node.whole &= is_accounted_for(&bytes, start, used) == Some(true);
         node.whole &= node.children.iter().all(|child| (2..=self.count).contains(child));
         if kind == Kind::TableLeaf {
-            node.whole &= cell::put_in_order(&mut node.rows);
+            let (is_in_order, edges) = cell::put_in_order(&mut node.rows);
+            node.whole &= is_in_order;
+            node.edges = edges;
         }
         Some(node)
     }
@@ -148,7 +152,10 @@ impl Pages {
             None => vec![Kind::TableLeaf, Kind::IndexLeaf],
         };
         for kind in kinds {
+            // Of a page that names another kind the pointers have led nowhere.
+            let is_named = bytes.get(start).copied().and_then(Kind::of) == Some(kind);
             let known: HashSet<usize> = pointers(&bytes, start, kind)
+                .filter(|_| is_named)
                 .filter(|at| self.cell(&bytes, kind, *at).is_some_and(|cell| cell.row.is_some()))
                 .collect();
             let mut at = start + kind.header_bytes();

@@ -309,17 +309,27 @@ impl Picker {
 fn row_line(row: &Row, chosen: bool, column: usize, width: usize) -> Line {
     let paper = if chosen { Paper::Chosen } else { Paper::None };
     let mark = if row.current { "• " } else { "  " };
-    let gap = " ".repeat(column.saturating_sub(text::width(&row.label)) + 2);
+    let label = short_label(row, column, width.saturating_sub(4));
+    let gap = " ".repeat(column.saturating_sub(text::width(&label)) + 2);
     let ink = if chosen { Ink::Accent } else { Ink::Text };
     let line = Line::from([
         Span::new(if chosen { "› " } else { "  " }, Style::of(Ink::Accent).on(paper)),
         Span::new(mark, Style::of(Ink::Good).on(paper)),
-        Span::new(row.label.clone(), Style::of(ink).on(paper)),
+        Span::new(label, Style::of(ink).on(paper)),
         Span::new(format!("{gap}{}", row.detail), dim().on(paper)),
     ]);
     let mut line = cut(line, width);
     line.trim_end();
     line
+}
+
+/// The label in `room` columns beside its detail: a long one gives way, down to its column.
+fn short_label(row: &Row, column: usize, room: usize) -> String {
+    if row.detail.is_empty() || text::width(&row.label) <= column {
+        return row.label.clone();
+    }
+    let beside = room.saturating_sub(text::width(&row.detail) + 2);
+    cut(Line::new(row.label.clone(), Style::default()), beside.max(column)).plain()
 }
 
 /// What can be done with a list that is read out.
@@ -388,6 +398,16 @@ mod tests {
     fn what_is_in_use_is_chosen_first() {
         let rows = vec![Row::new("a", ""), Row::new("b", "").current(true)];
         assert_eq!(Picker::new("x", rows).act(Action::Accept), Picked::Row(1));
+    }
+
+    #[test]
+    fn a_long_name_leaves_its_detail_in_sight() {
+        let long = "a prompt that goes on and on and on about what it wants to have";
+        let rows = vec![Row::new(long, "3 files changed since"), Row::new("short", "none")];
+        let (lines, _) = Picker::new("Go back", rows).lines(60, 5);
+        let shown = lines[1].plain();
+        assert!(shown.ends_with("  3 files changed since") && shown.contains('…'), "{shown}");
+        assert!(shown.contains("a prompt that goes on and on"), "{shown}");
     }
 
     #[test]

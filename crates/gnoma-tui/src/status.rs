@@ -42,6 +42,8 @@ pub struct Facts {
     pub incognito: bool,
     /// The model that will be called first, as far as that is known.
     pub model: Option<String>,
+    /// Several models can be called first: one is chosen for each turn.
+    pub chooses: bool,
     /// Tokens of its window; 0 when unknown.
     pub window: u64,
     /// How much is asked.
@@ -107,12 +109,16 @@ impl Facts {
     #[must_use]
     pub fn of(view: &SessionView) -> Self {
         let info = view.info.clone();
+        // What has told no version has told nothing yet.
+        let is_told = !info.version.is_empty();
+        let chooses = is_told && info.model.is_none() && info.found.is_none();
         Self {
             version: info.version,
             folder: info.folder,
             branch: info.branch,
             profile: info.profile,
             incognito: info.incognito,
+            chooses,
             model: info.model,
             window: info.window.unwrap_or(0),
             mode: view.mode,
@@ -255,7 +261,8 @@ fn parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
     add(2, facts.mode.name().to_owned(), caution(facts.mode));
     add(3, if facts.incognito { "incognito".to_owned() } else { String::new() }, warning);
     add(4, queued(now.queued), warning);
-    add(5, facts.model.clone().unwrap_or_default(), dim());
+    let chosen = if facts.chooses { "model: auto" } else { "" };
+    add(5, facts.model.clone().unwrap_or_else(|| chosen.to_owned()), dim());
     add(14, why(&now.why), dim());
     let prompt = counts.round.prompt();
     let used = counts.filled();
@@ -480,6 +487,13 @@ mod tests {
     fn counts() -> Counts {
         let round = Usage { input: 4_000, cache_read: 16_000, output: 500, ..Usage::default() };
         Counts { round, turn: round, turns: 1, ..Counts::default() }
+    }
+
+    #[test]
+    fn who_has_several_models_sees_that_one_is_chosen() {
+        let facts = Facts { model: None, chooses: true, ..facts() };
+        let shown = line(&facts, &Counts::default(), &Now::default(), 60).plain();
+        assert!(shown.starts_with("auto · incognito · model: auto"), "{shown}");
     }
 
     #[test]

@@ -40,21 +40,21 @@ pub(crate) use self::{
     disable_help_subcommand = true,
     after_help = "\
 Examples:
-  gnoma                 open a conversation at the terminal
+  gnoma                 start a session at the terminal
   gnoma \"why does the build fail?\"
   git diff | gnoma \"review this\"
   gnoma --permission accept_edits \"rename Foo to Bar\"
   gnoma --continue \"and now the tests\"
   gnoma --json-schema schema.json \"which files name a port, and which?\"
-  gnoma demo            see a whole turn without key, server or network
+  gnoma demo            watch a complete turn without a key, server or network
 
-Words that are no command are the prompt; after `--`, all words are.
+Words that are not a command are the prompt; after `--`, all words are.
 
 Exit codes: 0 done, 1 error, 2 usage or configuration, 3 the provider rejected the key,
-4 something needed approval and nobody could be asked, 5 a cap on money is reached,
+4 something needed approval and nobody was there to ask, 5 a spending cap is reached,
 6 the limit of model calls is reached, 7 no model could answer,
-8 no answer fit the schema of --json-schema, 9 `gnoma ci review` found what --fail-on names,
-130 stopped by Ctrl+C, 143 by SIGTERM, 129 by SIGHUP or a closed terminal."
+8 no answer fit the schema of --json-schema, 9 `gnoma ci review` found problems as severe as
+--fail-on, 130 stopped by Ctrl+C, 143 by SIGTERM, 129 by SIGHUP or a closed terminal."
 )]
 pub(crate) struct Args {
     /// Command to run instead of a prompt.
@@ -81,7 +81,7 @@ pub(crate) struct TurnArgs {
     pub provider: Option<String>,
 
     /// Model to use.
-    #[arg(long, value_name = "ID", global = true)]
+    #[arg(short, long, value_name = "ID", global = true)]
     pub model: Option<String>,
 
     /// Use the alternate screen, with its own scrolling.
@@ -92,12 +92,12 @@ pub(crate) struct TurnArgs {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub output_format: OutputFormat,
 
-    /// Answer in JSON that fits this JSON Schema: a file, or the schema itself. Exit code 8 when the
+    /// Answer in JSON that fits this JSON Schema: a file, or the schema itself. Exits with 8 if the
     /// model gives no such answer.
     #[arg(long, value_name = "FILE|TEXT")]
     pub json_schema: Option<String>,
 
-    /// How much the model thinks: off, adaptive (as the task needs it), or a number of tokens.
+    /// How much the model thinks: off, adaptive (as much as the task needs), or a number of tokens.
     #[arg(long, value_name = "off|adaptive|N")]
     pub thinking: Option<ThinkingMode>,
 
@@ -109,7 +109,7 @@ pub(crate) struct TurnArgs {
     #[arg(long, value_name = "TEXT")]
     pub system: Option<String>,
 
-    /// Work as one of your agents, or as the bundled `coordinator`, which gives the work to elfs.
+    /// Use one of your agents, or the bundled `coordinator`, which delegates the work to elfs.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
 
@@ -208,11 +208,11 @@ pub(crate) enum Sub {
         #[command(subcommand)]
         what: Option<ProvidersSub>,
     },
-    /// Run a scripted turn with the real engine and tools; needs no key, server or network.
+    /// Run a scripted turn with the real engine and tools; it needs no key, server or network.
     Demo,
-    /// List the models to choose from: prices, windows, and whether they can be asked now.
+    /// List the models to choose from: prices, context windows, and whether they are available now.
     Models {
-        /// Only those with this in their name.
+        /// Only models with this in their name.
         name: Option<String>,
         /// Print JSON.
         #[arg(long)]
@@ -241,22 +241,22 @@ pub(crate) enum Sub {
         #[command(subcommand)]
         what: SkillsSub,
     },
-    /// List the agents that elfs (sub-agents) and, with `--agent NAME`, sessions can work as.
+    /// List agents, for elfs (sub-agents) and for `--agent NAME`.
     Agents {
         /// What to do.
         #[command(subcommand)]
         what: AgentsSub,
     },
-    /// List all extensions found: where they are from, and whether they are used.
+    /// List all extensions: where they come from, and whether they are used.
     Extensions,
-    /// Take over permissions, MCP servers, commands and instructions from another assistant.
+    /// Import permissions, MCP servers, commands and instructions from another assistant.
     ///
-    /// Shows what would be done and what cannot be; nothing is written without --write, and nothing that is
-    /// there is changed.
+    /// Shows what can be imported and what cannot. Nothing is written without --write, and nothing that you
+    /// already have is changed.
     Import {
         /// The assistant.
         from: ImportFrom,
-        /// Write it.
+        /// Write what can be imported.
         #[arg(long)]
         write: bool,
     },
@@ -266,7 +266,7 @@ pub(crate) enum Sub {
         #[command(subcommand)]
         what: PluginSub,
     },
-    /// List, test, approve, add and remove MCP servers, which offer tools; or be one.
+    /// List, test, approve, add and remove MCP servers, or run gnoma as one.
     Mcp {
         /// What to do.
         #[command(subcommand)]
@@ -290,7 +290,7 @@ pub(crate) enum Sub {
     Redo(WhichSession),
     /// Show which files changed since a checkpoint.
     Changes(ChangesArgs),
-    /// Show which model would get a task, and why. Calls no model.
+    /// Show which model would do a task, and why. Calls no model.
     Route(RouteArgs),
     /// Inspect model routing: scores, spending, models and limits.
     Router {
@@ -302,8 +302,7 @@ pub(crate) enum Sub {
     ///
     /// While it runs, `gnoma` opens its sessions there, and they keep running without a window.
     Serve {
-        /// Stop after being idle for this long, such as 30m: no window, no turn, no
-        /// open question.
+        /// Exit after this much time without a window, a turn or an open question, such as 30m.
         #[arg(long, value_name = "TIME", value_parser = duration)]
         idle_exit: Option<Duration>,
         /// Replace a running server. Its sessions are saved and continue.
@@ -315,22 +314,22 @@ pub(crate) enum Sub {
     },
     /// Show the sessions in a browser: watch, answer, steer, stop.
     ///
-    /// Prints a link that opens the page, and one that only lets people watch. For the server where one
-    /// runs (see `gnoma serve`), else as that server. Listens for this machine alone.
+    /// Prints a link to the page, and a link for people who only watch. Shows the sessions of `gnoma serve`
+    /// if it is running, and otherwise runs them itself. Listens on this machine only.
     Web {
         /// Port to listen at.
         #[arg(long, value_name = "PORT", default_value_t = 4666)]
         port: u16,
-        /// Explain how other machines reach the page.
+        /// Explain how to reach the page from other machines.
         #[arg(long)]
         lan: bool,
-        /// Replace the links: those that people have, and pages that are open, stop working.
+        /// Replace the links: existing links and open pages stop working.
         #[arg(long)]
         new_links: bool,
     },
     /// Serve an editor on standard input and output (Agent Client Protocol).
     ///
-    /// An editor starts it. Its sessions live in the server where one runs, else in this process.
+    /// Your editor starts it. Its sessions run in the server, if there is one, and otherwise in this process.
     Acp {
         /// Set up a provider at a terminal, and exit.
         #[arg(long)]
@@ -362,18 +361,18 @@ pub(crate) enum Sub {
         #[arg(long, conflicts_with = "schema")]
         openapi: bool,
     },
-    /// Serve programs that drive `claude`, such as those built on the Claude Agent SDKs.
+    /// Act as `claude`, for programs that drive it, such as those built on the Claude Agent SDKs.
     ///
-    /// `gnoma claude --help` lists its options. A link to gnoma with the name `claude` does the same.
+    /// `gnoma claude --help` lists the options. A link to gnoma named `claude` does the same.
     #[command(disable_help_flag = true)]
     Claude {
         /// Options and prompt, as `claude` takes them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Speak the events of `codex exec --json`, for programs that drive it, such as the Codex SDK.
+    /// Act as `codex exec --json`, for programs that drive it, such as the Codex SDK.
     ///
-    /// `gnoma codex --help` lists its options. A link to gnoma with the name `codex` does the same.
+    /// `gnoma codex --help` lists the options. A link to gnoma named `codex` does the same.
     #[command(disable_help_flag = true)]
     Codex {
         /// Options and prompt, as `codex` takes them.
@@ -382,7 +381,7 @@ pub(crate) enum Sub {
     },
     /// Check this machine: sandbox, folders, programs.
     Doctor,
-    /// Say how this installation of gnoma is updated and removed. Nothing is downloaded.
+    /// Say how to update and remove this installation of gnoma. Downloads nothing.
     Update,
     /// Print the manual page, or write one for each command.
     Man {
@@ -406,17 +405,17 @@ pub(crate) enum GuardSub {
     Clean(GuardInput),
     /// Show what mode accept_edits would do with shell commands, one per line. Exits with 1 unless all run.
     Shell(GuardInput),
-    /// Run shell commands, one a line, as for a model with nobody there to ask, and say what became of each
-    /// and what the model would be told. No model is asked. Exit code 1 unless all ran.
+    /// Run shell commands, one per line, as if a model had called them with nobody there to ask. Prints what
+    /// happened to each and what the model would be told. Calls no model. Exits with 1 unless all ran.
     Run {
-        /// How much would be asked.
+        /// The permission mode to use.
         #[arg(long, value_name = "MODE", value_parser = permission_mode())]
         mode: PermissionMode,
         /// The commands.
         #[command(flatten)]
         input: GuardInput,
     },
-    /// Explain what a command does and how it would be decided.
+    /// Explain what a command does, and whether it would run, need approval or be denied.
     Explain {
         /// The command.
         command: String,
@@ -428,7 +427,7 @@ pub(crate) enum GuardSub {
 pub(crate) struct GuardInput {
     /// The file; `-` or none reads standard input.
     pub file: Option<PathBuf>,
-    /// Read JSON lines with `id` and `text_b64` (or `command`), and answer each with one.
+    /// Read JSON lines with `id` and `text_b64` (or `command`), and print one for each.
     #[arg(long)]
     pub jsonl: bool,
 }

@@ -117,6 +117,6 @@ pub(crate) async fn ask(client: &mut Client, request: Request) -> Result<Reply, 
 pub(crate) async fn sessions(client: &mut Client) -> Result<Vec<LiveSession>> {
     match ask(client, Request::List).await.map_err(HostError::from)? {
         Reply::Live(sessions) => Ok(sessions),
-        _ => Err(HostError::failure("the server does not say which sessions it has").into()),
+        _ => Err(HostError::failure("the server did not list its sessions").into()),
     }
 }

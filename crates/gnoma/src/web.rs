@@ -46,7 +46,7 @@ impl Listening {
         if !address.ip().is_loopback() {
             return Err(beyond(
                 address.port(),
-                &format!("{address} is no address of this machine alone"),
+                &format!("{address} is not an address of this machine only"),
             )
             .into());
         }
@@ -78,7 +78,7 @@ pub(crate) fn beyond(port: u16, cause: &str) -> HostError {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = if name.trim().is_empty() { "this-machine" } else { name.trim() };
     let remedy = format!(
-        "gnoma has no encryption of its own, so it listens for this machine alone. From the other one, run \
+        "gnoma has no encryption of its own, so it listens on this machine only. On the other machine, run \
          `ssh -N -L {port}:127.0.0.1:{port} {name}` and open the link that `gnoma web` shows there"
     );
     HostError { remedy: Some(remedy), ..HostError::usage(cause) }

@@ -7,12 +7,12 @@ use super::{Guard, ROWS};
 const HEAD: &str = "\
 # Configuration
 
-TOML, in layers; later ones win: built-in → `~/.config/gnoma/config.toml` → `profiles/NAME.toml` next to it →
-`.gnoma/config.toml` of the project → environment → flags. `gnoma config show --origin` says which layer set each value.
+Settings are TOML and come in layers, of which later ones win: built-in → `~/.config/gnoma/config.toml` → `profiles/NAME.toml` next to
+it → `.gnoma/config.toml` of the project → environment → flags. `gnoma config show --origin` shows which layer set each value.
 
-`${VAR}` and `${VAR:-default}` in values are taken from the environment. `*` stands for a name of your choice. Keys marked ⚿ could
-run programs, redirect traffic, spend money or weaken a protection: in a project's file they count only after `gnoma trust`.
-Keys marked ↓ can only be lowered there, trusted or not. Keys marked \"not used yet\" are checked and have no effect.
+`${VAR}` and `${VAR:-default}` in values are replaced from the environment. `*` stands for a name of your choice. Keys marked ⚿ can run
+programs, redirect traffic, spend money or weaken a protection: in a project's file they have no effect until you run `gnoma trust`.
+Keys marked ↓ can only be lowered there, trusted or not. Keys marked \"not used yet\" are checked but have no effect.
 
 | key | built in | | meaning |
 |---|---|---|---|

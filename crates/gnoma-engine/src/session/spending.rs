@@ -75,7 +75,7 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    pub(super) fn new(tracker: Tracker) -> Self {
+    pub(super) fn new(tracker: Tracker, is_told: bool) -> Self {
         Self {
             call: None,
             round: 0,
@@ -87,7 +87,7 @@ impl Spending {
             settling: JoinSet::new(),
             unsettled: Vec::new(),
             dropped: Dropped::default(),
-            has_complained: false,
+            has_complained: is_told,
         }
     }
 

@@ -209,8 +209,9 @@ impl Session {
         let pending = PendingRequests::new(starts, Arc::clone(&router.scope));
         let added = Additions::new(lifecycle);
         added.lend(ModelPort::of(&pending, is_child));
+        let is_told = keeping.is_told;
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
-        let spending = Spending::new(tracker(&history, measured, &router));
+        let spending = Spending::new(tracker(&history, measured, &router), is_told);
         let turn = Turn::new(history, tools.callable(), limits).stopping_at(added.stops());
         prompts.gauge.set_summary(turn.conversation().0.cloned());
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());

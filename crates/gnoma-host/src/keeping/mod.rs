@@ -35,6 +35,8 @@ pub struct Kept {
     begun: Begun,
     clock: Clock,
     tidying: Option<tidy::Tidying>,
+    /// The person knows already that nothing can be saved.
+    is_told: bool,
     /// The session that starts this one, and what that one calls it, where another one does.
     parent: Option<(SessionId, String)>,
 }
@@ -87,7 +89,7 @@ impl Kept {
             Some(store) => Some(Late::ready(store)),
             None => keeping.session.keep.then(open),
         };
-        Self { store, clock, ..Self::default() }
+        Self { store, clock, is_told: project.knows_nothing_is_saved(), ..Self::default() }
     }
 
     /// The session's id in its store.
@@ -111,6 +113,7 @@ impl Kept {
             begun: Box::new(move |id| drop(begun.set(id.clone()))),
             result_store: self.result_store(),
             checkpoints: files.map(|files| -> Arc<dyn Checkpoints> { files }),
+            is_told: self.is_told,
             now_ms: Box::new(move || clock.now_ms()),
             ..Keeping::default()
         }

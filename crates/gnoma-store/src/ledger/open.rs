@@ -161,7 +161,7 @@ fn remove_doubt(path: &Path) -> Result<()> {
 }
 
 fn sound(path: &Path, patience: Duration) -> std::result::Result<Connection, Trouble> {
-    if files::beside(path, files::DOUBT).exists() {
+    if files::beside(path, files::DOUBT).exists() || files::is_cut_short(path) {
         return Err(Trouble::Damaged);
     }
     usable(path, patience)

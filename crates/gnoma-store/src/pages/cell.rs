@@ -232,16 +232,18 @@ fn value(kind: i64, bytes: &[u8]) -> Option<(FoundValue, usize)> {
 }
 
 /// Numbers of a page's rows rise. Those that do not fit the longest rising row of numbers get the ones
-/// that their neighbours leave, where there are just as many; else the rows go. Says whether all fitted.
-pub(super) fn put_in_order(rows: &mut Vec<FoundRow>) -> bool {
+/// that their neighbours leave, where there are just as many; else the rows go. Says whether all fitted;
+/// if not, with the first and the last row where they went, each with the number next to its neighbour's.
+pub(super) fn put_in_order(rows: &mut Vec<FoundRow>) -> (bool, Vec<FoundRow>) {
     let numbers: Vec<i64> = rows.iter().filter_map(|row| row.rowid).collect();
     if numbers.len() != rows.len() {
-        return false;
+        return (false, Vec::new());
     }
     if numbers.is_sorted_by(|one, next| one < next) {
-        return true;
+        return (true, Vec::new());
     }
     let fits = longest_rise(&numbers);
+    let edges = edges(rows, &fits);
     let mut given: Vec<Option<i64>> =
         numbers.iter().zip(&fits).map(|(number, fits)| fits.then_some(*number)).collect();
     let fitting: Vec<usize> = (0..fits.len()).filter(|at| fits.get(*at) == Some(&true)).collect();
@@ -261,7 +263,19 @@ pub(super) fn put_in_order(rows: &mut Vec<FoundRow>) -> bool {
         row.rowid = given.next().flatten();
         row.rowid.is_some()
     });
-    false
+    (false, edges)
+}
+
+/// The first and the last row where only their neighbour's number fits.
+fn edges(rows: &[FoundRow], fits: &[bool]) -> Vec<FoundRow> {
+    let edge = |row: Option<&FoundRow>, beside: Option<&FoundRow>, step| {
+        let rowid = beside?.rowid?.checked_add(step).filter(|rowid| *rowid > 0);
+        Some(FoundRow { rowid: Some(rowid?), ..row?.clone() })
+    };
+    let first = matches!(fits, [false, true, ..]).then(|| edge(rows.first(), rows.get(1), -1));
+    let last =
+        matches!(fits, [.., true, false]).then(|| edge(rows.last(), rows.iter().nth_back(1), 1));
+    [first, last].into_iter().flatten().flatten().collect()
 }
 
 /// Which of the numbers are part of a longest row of them that rises.
@@ -321,7 +335,7 @@ mod tests {
     fn ordered(numbers: &[i64]) -> (Vec<i64>, bool) {
         let row = |rowid: &i64| FoundRow { rowid: Some(*rowid), values: Vec::new() };
         let mut rows: Vec<_> = numbers.iter().map(row).collect();
-        let fitted = put_in_order(&mut rows);
+        let (fitted, _) = put_in_order(&mut rows);
         (rows.iter().filter_map(|row| row.rowid).collect(), fitted)
     }
 
@@ -334,5 +348,19 @@ mod tests {
         assert_eq!(ordered(&[4, 90, 80, 7, 8]), (vec![4, 5, 6, 7, 8], false));
         assert_eq!(ordered(&[4, 90, 8, 9]), (vec![4, 8, 9], false), "5, 6 or 7");
         assert_eq!(ordered(&[90, 4, 5]), (vec![4, 5], false));
+    }
+
+    #[test]
+    fn the_first_and_the_last_row_may_have_the_number_beside_their_neighbours() {
+        let edges = |numbers: &[i64]| {
+            let row = |rowid: &i64| FoundRow { rowid: Some(*rowid), values: Vec::new() };
+            let mut rows: Vec<_> = numbers.iter().map(row).collect();
+            let (_, edges) = put_in_order(&mut rows);
+            edges.iter().filter_map(|row| row.rowid).collect::<Vec<_>>()
+        };
+        assert_eq!(edges(&[90, 4, 5]), [3]);
+        assert_eq!(edges(&[4, 5, 6, 1]), [7]);
+        assert_eq!(edges(&[4, 5, 6]), [0; 0]);
+        assert_eq!(edges(&[90, 1, 2]), [0; 0], "there is none before 1");
     }
 }

@@ -127,16 +127,18 @@ pub(super) fn collect(damaged: &Path, to: &Path) -> Result<NotFound> {
     for number in (1..=pages.count()).filter(|number| !is_given_up(*number)) {
         let mut node = pages.node(number).unwrap_or_default();
         if !node.whole {
-            broken.push((number, node.rows.len()));
+            broken.push((number, node.rows.len() + node.edges.len()));
         }
-        if !take_loose(&mut node.rows).is_empty() {
+        if !take_loose(&mut node.rows).is_empty() || !node.edges.is_empty() {
             with_loose.push(number);
         }
         insert_all(&transaction, &node.rows)?;
     }
     // Read once more: rows may be long, and pages are many.
     for number in with_loose {
-        insert_loose(&transaction, take_loose(&mut pages.node(number).unwrap_or_default().rows))?;
+        let mut node = pages.node(number).unwrap_or_default();
+        insert_loose(&transaction, take_loose(&mut node.rows))?;
+        insert_all(&transaction, &node.edges)?;
     }
     let mut unknown = pages.is_cut();
     // What is found without its page's pointers never takes the place of what they lead to.

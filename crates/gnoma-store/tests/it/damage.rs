@@ -85,6 +85,24 @@ fn no_damage_panics_overwrites_or_stays() {
     }
 }
 
+/// What an unclean end of the machine leaves: nothing can be read of it, and a new one begins.
+#[test]
+fn a_database_of_zeros_or_cut_in_its_first_page_is_put_aside_and_said() {
+    let whole = sound(1, 1);
+    for bytes in [vec![0; whole.len()], vec![0; 10], whole[..3000].to_vec(), whole[..20].to_vec()] {
+        let home = tempfile::tempdir().unwrap();
+        place(home.path(), &bytes);
+        let opened = try_open(home.path()).unwrap_or_else(|error| panic!("{error}"));
+        let rescued = opened.rescued.clone().expect("it is said");
+        assert!(rescued.unknown && rescued.entries == 0, "{rescued}");
+        assert!(fs::read(&rescued.aside).unwrap() == bytes, "{rescued}");
+        let session = begin(&opened.store, 0);
+        append(&opened.store, &session, says("on"));
+        drop(opened);
+        assert_eq!(try_open(home.path()).unwrap().rescued, None);
+    }
+}
+
 #[test]
 fn a_replaced_database_is_no_longer_written() {
     let home = tempfile::tempdir().unwrap();

@@ -380,7 +380,13 @@ fn what_was_spent_is_known_or_nothing_more_is_spent() {
     let tables: Harm = |path| fill(path, 4096.., 0x5a);
     let short: Harm = |path| fs::write(path, &fs::read(path).unwrap()[..8192]).unwrap();
     let doubted: Harm = |path| fs::write(format!("{}.doubt", path.display()), "").unwrap();
+    let zeros: Harm = |path| fill(path, .., 0);
+    let first_page: Harm = |path| fs::write(path, &fs::read(path).unwrap()[..2000]).unwrap();
+    let nothing: Harm = |path| fs::write(path, "").unwrap();
     let cases = [
+        (zeros, false),
+        (first_page, false),
+        (nothing, false),
         (garbage, false),
         (header, true),
         (schema, true),

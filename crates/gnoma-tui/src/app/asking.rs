@@ -323,7 +323,8 @@ impl State {
     fn name_part(&mut self, call: CallId) {
         let parts = self.questions.open.front().map(PermissionQuestion::parts).unwrap_or_default();
         let names = if parts.len() <= MAX_NAMED { parts.join(", ") } else { String::new() };
-        let title = "Keep only these files (names, folders or patterns with *, between commas)";
+        let title =
+            "Keep only these files (names, folders or patterns with *, separated by commas)";
         self.layer = Some(Layer::field(title, &names, Goal::Part(call)));
     }
 
@@ -334,7 +335,7 @@ impl State {
 
     fn unfit_answer(&mut self, action: Action) {
         match action {
-            Action::AllowPart => self.hint("There is no part of this that could be kept"),
+            Action::AllowPart => self.hint("This has no parts to keep"),
             Action::AllowAlways | Action::EditRule | Action::NextScope => {
                 self.hint("“Always allow” is not available for this call");
             }

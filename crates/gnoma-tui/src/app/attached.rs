@@ -215,7 +215,7 @@ impl State {
         }
         if let Some(name) = self.session.view.info.child.as_ref().map(|child| child.name.clone()) {
             self.note(&format!(
-                "You watch the elf `{name}`: what you write goes to it, Esc stops it, `/elfs back` returns"
+                "Watching the elf `{name}`. What you type goes to it, Esc stops it, and `/elfs back` returns to your session"
             ));
         }
         let is_broken_off = messages.last().is_some_and(|last| match last.role() {

@@ -132,7 +132,7 @@ impl State {
     /// Changes how much models think, from the next call on.
     pub(crate) fn think(&mut self, thinking: Option<ThinkingMode>) {
         self.hint(match thinking {
-            None => "Thinking as the settings have it".to_owned(),
+            None => "Thinking as much as your settings say".to_owned(),
             Some(ThinkingMode::Off) => "Thinking off".to_owned(),
             Some(ThinkingMode::Adaptive) => "Thinking as much as each task needs".to_owned(),
             Some(ThinkingMode::Tokens(tokens)) => format!("Thinking with about {tokens} tokens"),

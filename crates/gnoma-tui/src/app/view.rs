@@ -35,6 +35,10 @@ const TOO_SMALL: &str = "Window too small";
 const MIN_ROWS_FOR_AIR: usize = 10;
 /// A rule that is wider would only be in the way of a window that becomes narrower.
 const MAX_RULE_COLUMNS: usize = 60;
+/// Rows of what is not finished, however small the window is.
+const MIN_LIVE_ROWS: usize = 3;
+/// Rows that the editor and the line at the bottom take more in a narrower window.
+const ROWS_FOLDED_BELOW: usize = 3;
 /// What stands before what is written.
 const PROMPT: &str = "› ";
 /// What stands before what is written while vim's keys do not write.
@@ -89,6 +93,7 @@ impl State {
         let rest = room.saturating_sub(above.len() + panel.lines.len() + below);
         let mut live = self.transcript.live(width, rest);
         live.truncate(rest);
+        live.drain(..live.len() - rows_that_stay(&live, width, rest));
         live.extend(above);
         let first = live.len();
         live.extend(panel.lines);
@@ -350,6 +355,22 @@ fn spoken_layer(layer: &Layer) -> String {
     }
 }
 
+/// How many of the last rows stay on the screen if the window is made half as wide or half as high. What
+/// the terminal pushes up then stays in its scrollback, and would stand there again once it is finished.
+fn rows_that_stay(live: &[Line], width: usize, room: usize) -> usize {
+    let narrow = (width / 2).max(MIN_WIDTH);
+    let most = (room / 2).max(MIN_LIVE_ROWS);
+    let mut left = room.saturating_sub(ROWS_FOLDED_BELOW);
+    let fits = |line: &&Line| {
+        let rows = line.width().div_ceil(narrow).max(1);
+        let fits = rows <= left;
+        left = left.saturating_sub(rows);
+        fits
+    };
+    let fitting = live.iter().rev().take_while(fits).count();
+    fitting.clamp(MIN_LIVE_ROWS.min(most), most).min(live.len())
+}
+
 /// What parts the editor from the conversation.
 fn rule(width: usize) -> Line {
     Line::new("─".repeat(width.min(MAX_RULE_COLUMNS)), Style::of(Ink::Dim))
@@ -408,9 +429,9 @@ fn spinner(elapsed: Duration) -> &'static str {
 /// A time for people.
 fn span(seconds: u64) -> String {
     match seconds {
-        0..=59 => format!("{seconds} s"),
-        60..=3_599 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+        0..=59 => format!("{seconds}s"),
+        60..=3_599 => format!("{}m {}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {}m", seconds / 3_600, seconds % 3_600 / 60),
     }
 }
 
@@ -422,7 +443,7 @@ fn waiting(wait: &Wait, now: Instant) -> String {
     };
     match wait {
         Wait::Again { at, attempt } if *at > now => {
-            format!("trying again in {} (attempt {attempt})", span(seconds(*at)))
+            format!("retrying in {} (attempt {attempt})", span(seconds(*at)))
         }
         Wait::Again { .. } => "waiting for the model".to_owned(),
         Wait::Silent { since, until } => {
@@ -437,14 +458,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_not_finished_fits_a_window_of_half_the_size() {
+        for (width, height) in [(80, 24), (120, 40), (200, 60), (40, 16)] {
+            for columns in [width, width / 2, 10] {
+                let rows = vec![Line::new("x".repeat(columns), Style::default()); height];
+                let room = height - 4;
+                let stay = rows_that_stay(&rows, width, room);
+                let folded = stay * columns.div_ceil(width / 2);
+                assert!(folded + 4 + ROWS_FOLDED_BELOW <= height, "{width} {height} {columns}");
+                assert!(stay <= (height / 2).max(MIN_LIVE_ROWS) && stay >= MIN_LIVE_ROWS);
+            }
+        }
+        assert_eq!(rows_that_stay(&[], 80, 20), 0);
+    }
+
+    #[test]
     fn waits_are_counted_down() {
         let now = Instant::now();
         let after = |ms| now + Duration::from_millis(ms);
         let again = |ms| waiting(&Wait::Again { at: after(3_200), attempt: 2 }, after(ms));
-        assert_eq!(again(0), "trying again in 4 s (attempt 2)");
-        assert_eq!(again(3_000), "trying again in 1 s (attempt 2)");
+        assert_eq!(again(0), "retrying in 4s (attempt 2)");
+        assert_eq!(again(3_000), "retrying in 1s (attempt 2)");
         assert_eq!(again(3_200), "waiting for the model");
         let silent = Wait::Silent { since: now, until: after(120_000) };
-        assert_eq!(waiting(&silent, after(61_000)), "no answer for 1 min 1 s, gives up in 59 s");
+        assert_eq!(waiting(&silent, after(61_000)), "no answer for 1m 1s, gives up in 59s");
     }
 }

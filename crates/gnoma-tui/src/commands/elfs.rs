@@ -9,7 +9,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "elfs",
     aliases: &[],
     arguments: "[NAME|back|cancel NAME]",
-    about: "show the elfs at work: model, what they do, tokens, cost, time; watch one; or stop one",
+    about: "show the elfs at work, watch one, or stop one",
     run,
 };
 

@@ -9,7 +9,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "hooks",
     aliases: &[],
     arguments: "",
-    about: "list hooks and how they ran last",
+    about: "list hooks and their last runs",
     run: |state: &mut State, _| {
         state.look_up(Sought::Explanation, Request::Explain(Topic::Hooks), "");
     },

@@ -18,7 +18,7 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, _argument: &str) {
     if state.session.view.plan.is_empty() {
-        return state.hint("The model has made no plan");
+        return state.hint("The model has not made a plan");
     }
     let line = |step: &gnoma_core::plan::PlanStep| {
         let (mark, style) = match step.status {

@@ -258,7 +258,7 @@ impl Call {
                     now.zip(*since).map(|(now, since)| now.saturating_duration_since(since));
                 let seconds = elapsed.map_or(0, |elapsed| elapsed.as_secs());
                 if seconds > 0 {
-                    facts.push(duration(seconds * 1_000).replace(".0 s", " s"));
+                    facts.push(duration(seconds * 1_000).replace(".0s", "s"));
                 }
             }
             CallState::Ended(ended) if !ended.refused => {

@@ -50,14 +50,14 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
-/// A time, such as `3.2 s` or `2 min 5 s`.
+/// A time, such as `3.2s` or `2m 5s`.
 pub(super) fn duration(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {
-        0..MAX_EXACT_SECONDS => format!("{seconds}.{} s", ms % 1_000 / 100),
-        MAX_EXACT_SECONDS..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+        0..MAX_EXACT_SECONDS => format!("{seconds}.{}s", ms % 1_000 / 100),
+        MAX_EXACT_SECONDS..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m {}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {}m", seconds / 3_600, seconds % 3_600 / 60),
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([duration(3_240), duration(65_000)], ["3.2 s", "1 min 5 s"]);
+        assert_eq!([duration(3_240), duration(65_000)], ["3.2s", "1m 5s"]);
         assert_eq!([size(812), size(14_500), size(1_500_000)], ["812 B", "14 KB", "1.4 MB"]);
         assert_eq!([count(999), count(12_345), count(1_200_000)], ["999", "12.3k", "1.2M"]);
     }

@@ -20,7 +20,7 @@ pub(super) fn words(outcome: &Outcome, rounds: u32, usage: &Usage) -> Vec<(Strin
         )),
         Outcome::Stuck { what } => warning(format!("stopped: no progress ({what})")),
         Outcome::Unfit { why, .. } => {
-            warning(format!("stopped: no answer has the form that it must have ({why})"))
+            warning(format!("stopped: no answer fits the schema ({why})"))
         }
         Outcome::Failed { error, kept_partial } => {
             let mut lines = vec![(format!("error: {error}"), Style::of(Ink::Bad))];

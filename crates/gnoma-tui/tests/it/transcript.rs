@@ -112,7 +112,7 @@ fn a_turn() {
 
     I run the tests.
 
-    ✗ bash cargo test … · 3.2 s
+    ✗ bash cargo test … · 3.2s
       test failed
           at sum
       exit status 101
@@ -147,7 +147,7 @@ fn a_turn_in_few_columns() {
 
     I run the tests.
 
-    ✗ bash cargo te… · 3.2 s
+    ✗ bash cargo tes… · 3.2s
       test failed
           at sum
       exit status 101
@@ -190,7 +190,7 @@ fn a_turn_in_words_for_screen_readers() {
     running: bash cargo test …
     running: fs.read src/sum.rs
     done: fs.read src/sum.rs · 14 KB
-    failed: bash cargo test … · 3.2 s
+    failed: bash cargo test … · 3.2s
       test failed
           at sum
       exit status 101
@@ -229,7 +229,7 @@ fn a_turn_unfolded() {
 
     I run the tests.
 
-    ✗ bash cargo test … · 3.2 s
+    ✗ bash cargo test … · 3.2s
       test failed
           at sum
       exit status 101
@@ -277,17 +277,17 @@ fn while_it_goes_on() {
     · fs.read src/sum.rs
     -- 0 finished
 
-    ● bash cargo test … · 1 s
+    ● bash cargo test … · 1s
     ● fs.read src/sum.rs
     -- 0 finished
 
-    ● bash cargo test … · 2 s
+    ● bash cargo test … · 2s
       │ one
       │ two
-    ● fs.read src/sum.rs · 1 s
+    ● fs.read src/sum.rs · 1s
     -- 0 finished
 
-    ● bash cargo test … · 3 s
+    ● bash cargo test … · 3s
       │ one
       │ two
     ✓ fs.read src/sum.rs · 14 KB

@@ -9,10 +9,10 @@ use clap::{Subcommand, ValueEnum};
 pub(crate) enum CiSub {
     /// Review the change between a base and HEAD: comments on its lines, and a summary.
     ///
-    /// The model may read the repository and changes nothing. Comments on lines that are not in the change are
-    /// dropped and counted. Where GITHUB_STEP_SUMMARY is set, the report is added to that file, too.
+    /// The model can read the repository but changes nothing. Comments on lines outside the change are dropped
+    /// and counted. If GITHUB_STEP_SUMMARY is set, the report is added to that file as well.
     ///
-    /// Exit code 9 when a comment has the level of --fail-on or a higher one.
+    /// Exits with 9 if a comment has the level of --fail-on or a higher one.
     Review(ReviewArgs),
     /// Write a template that reviews pull or merge requests.
     Init(InitArgs),
@@ -21,16 +21,16 @@ pub(crate) enum CiSub {
 /// A review.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReviewArgs {
-    /// What the change is compared with: a branch, tag or commit [default: what the CI says, else origin/HEAD].
+    /// What to compare with: a branch, tag or commit [default: what the CI says, else origin/HEAD].
     #[arg(long, value_name = "REF")]
     pub base: Option<String>,
-    /// Form of the report.
+    /// Report format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub format: ReportFormat,
     /// Write the report to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Exit with code 9 when a comment has this level or a higher one.
+    /// Exit with 9 if a comment has this level or a higher one.
     #[arg(long, value_name = "LEVEL", value_enum)]
     pub fail_on: Option<CommentLevel>,
 }
@@ -38,10 +38,10 @@ pub(crate) struct ReviewArgs {
 /// Forms of the report on a review.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// For people, without HTML, links and mentions of the model's.
+    /// For people; the model's HTML, links and mentions are shown as text.
     #[default]
     Markdown,
-    /// All that there is.
+    /// Everything.
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
@@ -58,7 +58,7 @@ pub(crate) enum CommentLevel {
     Note,
     /// Probably wrong.
     Warning,
-    /// Must not be merged like this.
+    /// Must be fixed before merging.
     Error,
 }
 
@@ -73,10 +73,10 @@ pub(crate) struct InitArgs {
     /// Replace the file if there is one.
     #[arg(long)]
     pub force: bool,
-    /// GitHub: also post the comments to the pull request, from a job of its own that may write there.
+    /// GitHub: also post the comments to the pull request, from a separate job that can write there.
     #[arg(long)]
     pub comments: bool,
-    /// The variable of the provider's key, in the secrets of the CI and in the environment of gnoma.
+    /// The variable with the provider's key, in the CI's secrets and in gnoma's environment.
     #[arg(long, value_name = "NAME", default_value = "MISTRAL_API_KEY", value_parser = variable)]
     pub key_env: String,
 }

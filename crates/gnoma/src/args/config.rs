@@ -5,20 +5,20 @@ use clap::{Args, Subcommand};
 /// Views of the configuration, and changes of it.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigSub {
-    /// Every value in force.
+    /// Print every value in effect.
     Show {
         /// Say which layer set each value.
         #[arg(long)]
         origin: bool,
     },
-    /// The files that are read.
+    /// Print where the configuration files are.
     Path,
-    /// Print the value of a setting. Exit code 1 when it has none.
+    /// Print the value of a setting. Exits with 1 if it has none.
     Get {
-        /// The setting, such as `tui.theme`; a section prints all that is set in it.
+        /// The setting, such as `tui.theme`, or a section.
         key: String,
     },
-    /// Change a setting in your own configuration file. All else in the file stays as it is.
+    /// Change a setting in your own configuration file. The rest of the file stays as it is.
     Set {
         /// The setting, such as `tui.theme`.
         key: String,
@@ -26,14 +26,14 @@ pub(crate) enum ConfigSub {
         #[arg(allow_hyphen_values = true)]
         value: String,
     },
-    /// Say what a setting does, its value, which layer set it, and what would override it.
+    /// Explain a setting: what it does, its value, which layer set it, and what would override it.
     Explain {
         /// The setting, such as `tui.theme`; a section lists its settings.
         key: String,
     },
-    /// Print the JSON Schema of the configuration file, by which editors complete and check it.
+    /// Print the JSON Schema of the configuration file, for editors.
     Schema,
-    /// Write a configuration file with every setting as a comment, and its schema beside it.
+    /// Write a configuration file with every setting as a comment, and its schema next to it.
     Init,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum ConfigSub {
 pub(crate) enum ProvidersSub {
     /// List providers: which are configured, which respond, and their models.
     List,
-    /// Set a provider up: try it, and write it into your configuration file.
+    /// Test a provider and add it to your configuration file.
     Add(NewProviderArgs),
 }
 
@@ -54,22 +54,22 @@ pub(crate) struct NewProviderArgs {
     /// Its address, such as http://localhost:8080/v1.
     #[arg(long, value_name = "URL")]
     pub address: Option<String>,
-    /// What it speaks; `compatible` (OpenAI Chat Completions) for a server of yours.
+    /// Its protocol; `compatible` (OpenAI Chat Completions) for a server of your own.
     #[arg(long, value_name = "WIRE")]
     pub protocol: Option<String>,
-    /// The variable of the environment that holds the key.
+    /// The environment variable with the key.
     #[arg(long, value_name = "VARIABLE", conflicts_with_all = ["key_command", "key_stdin"])]
     pub key_env: Option<String>,
     /// The command that prints the key, such as `pass show mistral`; it runs when gnoma starts.
     #[arg(long, value_name = "COMMAND", conflicts_with = "key_stdin")]
     pub key_command: Option<String>,
-    /// Read the key from standard input, and keep it in the configuration file.
+    /// Read the key from standard input, and save it in the configuration file.
     #[arg(long)]
     pub key_stdin: bool,
-    /// Ask it by default from now on; the first provider is so anyway.
+    /// Make it the default provider. The first one always is.
     #[arg(long)]
     pub default: bool,
-    /// Write it without trying whether it answers.
+    /// Add it without testing it.
     #[arg(long)]
     pub untested: bool,
 }

@@ -7,17 +7,16 @@ use clap::Subcommand;
 /// What can be done with skills.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum SkillsSub {
-    /// List the skills that are found here.
+    /// List skills.
     List,
-    /// Print what a skill says.
+    /// Print a skill's text.
     Show {
         /// The skill.
         name: String,
     },
-    /// Check folders by the letter of the specification (agentskills.io). Exit code 1 when one is no
-    /// valid skill.
+    /// Check skills strictly against the specification (agentskills.io). Exits with 1 if one is not valid.
     Validate {
-        /// The folders; without one, those of the skills found here.
+        /// Folders of skills [default: those of all skills].
         folders: Vec<PathBuf>,
     },
 }
@@ -25,6 +24,6 @@ pub(crate) enum SkillsSub {
 /// What can be done with definitions of sub-agents.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum AgentsSub {
-    /// List those that are found here.
+    /// List agents.
     List,
 }

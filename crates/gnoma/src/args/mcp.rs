@@ -15,7 +15,7 @@ pub(crate) enum McpSub {
         #[arg(long)]
         json: bool,
     },
-    /// Start a server, list its tools, and show what it wrote to its standard error.
+    /// Start a server, list its tools, and show what it wrote to standard error.
     Test {
         /// The server.
         name: String,
@@ -40,12 +40,12 @@ pub(crate) enum McpSub {
         #[arg(long)]
         forget: bool,
     },
-    /// Be an MCP server on standard input and output: sessions and file tools, for other programs.
+    /// Run gnoma as an MCP server on standard input and output: sessions and file tools, for other programs.
     ///
-    /// Nobody can be asked for approval: what needs it is refused. `gnoma --permission MODE mcp serve` says
-    /// how much runs.
+    /// Nobody is there to approve calls, so what needs approval is denied. `gnoma --permission MODE mcp serve`
+    /// sets what runs.
     Serve,
-    /// Exercise a server for the conformance suite of the protocol.
+    /// Run the protocol's conformance suite against a server.
     #[command(hide = true)]
     Conformance {
         /// The server's address.

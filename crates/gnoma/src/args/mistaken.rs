@@ -60,11 +60,11 @@ const RESERVED: &[(&[&str], &str)] = &[
     ),
     (
         &["chat", "start", "tui", "repl", "interactive", "code"],
-        "`gnoma` without words opens a conversation at the terminal",
+        "`gnoma` without words starts a session at the terminal",
     ),
     (
         &["exec", "run", "ask", "prompt"],
-        "You do not need one: `gnoma \"what you want\"` answers and exits",
+        "`gnoma \"what you want\"` answers and exits, and so does `gnoma exec \"what you want\"`",
     ),
     (&["undo", "revert", "restore"], "`gnoma rewind` undoes the last turn"),
     (&["diff"], "`gnoma changes --diff` shows what the last turn changed"),
@@ -151,13 +151,16 @@ pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<Str
     Some(format!("{why}\n{AS_A_PROMPT}: `gnoma -- {}`", shown(&args.words)))
 }
 
-/// `gnoma help`, `gnoma help COMMAND…` and `gnoma version`, which other programs have as commands, as the
-/// options that gnoma has for them. `None` for all else, such as `gnoma help me`.
+/// `gnoma help`, `gnoma help COMMAND…`, `gnoma version` and `gnoma exec PROMPT`, which other programs have
+/// as commands, as the options that gnoma has for them. `None` for all else, such as `gnoma help me`.
 pub(crate) fn as_option(line: &[OsString]) -> Option<Vec<OsString>> {
     let (program, words) = line.split_first()?;
     let (first, rest) = words.split_first()?;
     if first == "version" && rest.is_empty() {
         return Some(vec![program.clone(), "--version".into()]);
+    }
+    if (first == "exec" || first == "run") && is_one_shot(rest) {
+        return Some([&[program.clone(), "--print".into()], rest].concat());
     }
     if first != "help" {
         return None;
@@ -170,6 +173,16 @@ pub(crate) fn as_option(line: &[OsString]) -> Option<Vec<OsString>> {
     all.extend_from_slice(rest);
     all.push("--help".into());
     Some(all)
+}
+
+/// Whether what follows `exec` or `run` is options or one prompt, and not the rest of a sentence.
+fn is_one_shot(rest: &[OsString]) -> bool {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    match rest {
+        [] => false,
+        [prompt] if text(prompt).contains(char::is_whitespace) => true,
+        [first, ..] => text(first).starts_with('-') && first != "--experimental-json",
+    }
 }
 
 /// The words as a shell takes them.
@@ -393,6 +406,29 @@ mod tests {
             let words = |line: &str| line.split('|').map(OsString::from).collect::<Vec<_>>();
             assert_eq!(as_option(&words(line)), becomes.map(words), "{line}");
         }
+    }
+
+    #[test]
+    fn exec_with_a_prompt_is_one_question_and_one_answer() {
+        let words = |line: &str| line.split('|').map(OsString::from).collect::<Vec<_>>();
+        for (line, becomes) in [
+            ("gnoma|exec|fix the build", "gnoma|--print|fix the build"),
+            ("gnoma|run|-m|x/y|fix it", "gnoma|--print|-m|x/y|fix it"),
+            ("gnoma|exec|--help", "gnoma|--print|--help"),
+        ] {
+            let line = as_option(&words(line)).unwrap();
+            assert_eq!(line, words(becomes));
+        }
+        for line in [
+            "gnoma|exec",
+            "gnoma|run|the|tests",
+            "gnoma|exec|--experimental-json|x",
+            "gnoma|-p|run it",
+        ] {
+            assert_eq!(as_option(&words(line)), None, "{line}");
+        }
+        let said = Args::try_parse_from(words("gnoma|--print|-m|x/y|fix it")).unwrap();
+        assert_eq!(said.turn.model.as_deref(), Some("x/y"));
     }
 
     #[test]

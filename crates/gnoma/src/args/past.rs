@@ -33,7 +33,7 @@ pub(crate) enum SessionsSub {
     },
     /// Search all conversations.
     Search {
-        /// The words to find; all must occur.
+        /// The words to find; a message must contain all of them.
         #[arg(required = true)]
         words: Vec<String>,
         /// Maximum number of matches.
@@ -96,13 +96,13 @@ pub(crate) enum SessionsSub {
         #[arg(short, long)]
         yes: bool,
     },
-    /// Check the stored sessions, and repair damage from a crash or a bad disk.
+    /// Check the saved sessions, and repair damage from a crash or a bad disk.
     Repair {
         /// Print a JSON object.
         #[arg(long)]
         json: bool,
     },
-    /// Show how much is stored.
+    /// Show how much is saved.
     Stats {
         /// Print a JSON object.
         #[arg(long)]

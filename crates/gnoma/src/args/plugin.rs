@@ -8,39 +8,38 @@ pub(crate) enum PluginSub {
     /// Install a plugin for yourself, and approve its content as it is.
     ///
     /// A source is a folder, an archive (.tar, .tar.gz, .tgz, .zip) or a git repository (https://, ssh://,
-    /// git@, file://; `#TAG` behind it chooses a branch or tag). `NAME@SOURCE` installs a plugin of a
+    /// git@, file://; add `#TAG` for a branch or tag). `NAME@SOURCE` installs a plugin of a
     /// marketplace.
     Install {
         /// Where it comes from.
         source: String,
     },
-    /// List the plugins found: where they are from, and whether they are loaded.
+    /// List plugins: where they come from, and whether they are loaded.
     #[command(alias = "ls")]
     List {
         /// Print a JSON array.
         #[arg(long)]
         json: bool,
     },
-    /// Fetch plugins again from where they came from, and show what changed. One that changed is not loaded
-    /// until you trust it.
+    /// Download plugins again and show what changed. A plugin that changed is not loaded until you trust it.
     Update {
-        /// The plugin; without one, all that you installed.
+        /// The plugin [default: all that you installed].
         name: Option<String>,
     },
-    /// Show what a plugin would let act and what changed, and approve its content.
+    /// Show what a plugin can do and what changed, and approve its content.
     Trust {
         /// The plugin.
         name: String,
-        /// Take approval back.
+        /// Revoke approval.
         #[arg(long)]
         revoke: bool,
     },
-    /// Remove a plugin of yours.
+    /// Remove a plugin that you installed.
     Remove {
         /// The plugin.
         name: String,
     },
-    /// Check a plugin or a marketplace. Exit code 1 when something is wrong with it.
+    /// Check a plugin or a marketplace. Exits with 1 if something is wrong.
     Validate {
         /// Its folder.
         folder: std::path::PathBuf,

@@ -33,19 +33,19 @@ pub(crate) enum RouterSub {
         #[arg(long)]
         json: bool,
     },
-    /// Show limits, how much of them is used, and which models rest.
+    /// Show limits, how much of each is used, and which models rest after an error.
     Pools {
-        /// Count usage dated in the future as now: use it after the clock was wrongly ahead.
+        /// Count spending dated in the future as spent now. For after a clock was wrongly ahead.
         #[arg(long)]
         redate: bool,
-        /// Go on with what is counted here after a damaged ledger could not be read whole.
+        /// Accept the totals shown here after a damaged ledger could not be recovered completely.
         #[arg(long)]
         accept_loss: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Delete scores, rests, speeds and limits reported by providers. Spending is kept.
+    /// Delete scores, rests, speeds and limits that providers reported. Spending stays.
     Reset {
         /// Do not ask.
         #[arg(long)]

@@ -121,9 +121,9 @@ const LISTS: [&str; 4] =
 const UNHEARD: [(&str, &str); 17] = [
     ("--fallback-model", "gnoma's router chooses who takes over"),
     ("--betas", "they are features of one vendor's API"),
-    ("--task-budget", "there is no budget of tokens; `--max-budget-usd` is one of money"),
-    ("--settings", "gnoma's own settings hold"),
-    ("--managed-settings", "gnoma's own settings hold"),
+    ("--task-budget", "gnoma has no token budget; use `--max-budget-usd`"),
+    ("--settings", "gnoma uses its own settings"),
+    ("--managed-settings", "gnoma uses its own settings"),
     ("--setting-sources", "gnoma's own settings and what you trust decide what is loaded"),
     ("--plugin-dir", "add the plugin to gnoma instead"),
     ("--plugin-dir-no-mcp", "add the plugin to gnoma instead"),
@@ -134,17 +134,17 @@ const UNHEARD: [(&str, &str); 17] = [
     ("--resume-session-at", "a session is resumed at its end"),
     ("--resume-drops-turn", "a session is resumed at its end"),
     ("--channels", "there are no channels"),
-    ("--agent", "the main session is no sub-agent"),
-    ("--permission-prompts", "questions are put as always"),
+    ("--agent", "the main session is not a sub-agent"),
+    ("--permission-prompts", "gnoma asks as usual"),
 ];
 /// The same, without a value.
 const UNHEARD_SWITCHES: [(&str, &str); 6] = [
     ("--include-hook-events", "hook events are not reported"),
     ("--session-mirror", "sessions are saved in gnoma's own store"),
-    ("--managed-settings-in-initialize", "gnoma's own settings hold"),
+    ("--managed-settings-in-initialize", "gnoma uses its own settings"),
     ("--debug", "set GNOMA_LOG instead"),
     ("--chrome", "there is no browser"),
-    ("--ide", "there is no link to an editor here"),
+    ("--ide", "there is no connection to an editor"),
 ];
 
 impl Flags {
@@ -271,7 +271,7 @@ fn form(value: &str) -> Result<OutputForm, String> {
         "text" => Ok(OutputForm::Text),
         "json" => Ok(OutputForm::Json),
         "stream-json" => Ok(OutputForm::Stream),
-        _ => Err(format!("`{value}` is no format; known are text, json and stream-json")),
+        _ => Err(format!("`{value}` is not a format; use text, json or stream-json")),
     }
 }
 

@@ -106,7 +106,7 @@ async fn sent(
 fn result(response: &Value) -> Result<Value, String> {
     if let Some(error) = response.get("error") {
         let why = error.get("message").and_then(Value::as_str);
-        return Err(why.unwrap_or("it failed without a reason").to_owned());
+        return Err(why.unwrap_or("it failed and gave no reason").to_owned());
     }
     response.get("result").cloned().ok_or_else(|| "it gave no answer".to_owned())
 }

@@ -109,7 +109,7 @@ fn agents_of(flags: &Flags, project: &Project) -> Result<Agents> {
     }
     let agents = Agents::of_files(files.into_iter().map(Into::into).collect());
     if let Some(text) = &flags.session.agents {
-        let defined: Value = serde_json::from_str(text).context("`--agents` is no JSON")?;
+        let defined: Value = serde_json::from_str(text).context("`--agents` is not JSON")?;
         agents.define(&defined.as_object().cloned().unwrap_or_default());
     }
     Ok(agents)

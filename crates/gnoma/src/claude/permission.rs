@@ -284,7 +284,7 @@ fn changed(name: &str, input: &Value, answer: &Value) -> Result<Option<RawJson>,
     let Some(wanted) = updated(answer).filter(|it| *it != input) else { return Ok(None) };
     let ours = wanted.is_object().then(|| our_input(name, wanted.clone()));
     let arguments = ours.and_then(|ours| RawJson::of(&ours).ok());
-    arguments.map(Some).ok_or_else(|| "its changed input is no object".to_owned())
+    arguments.map(Some).ok_or_else(|| "its changed input is not an object".to_owned())
 }
 
 /// What the program may offer to answer for good: never more than calls like this one.

@@ -35,7 +35,7 @@ impl Drive {
         let message: Value = match serde_json::from_str(&line) {
             Ok(message) => message,
             Err(error) => {
-                report::say(format_args!("gnoma: a line of standard input is no JSON: {error}"));
+                report::say(format_args!("gnoma: a line of standard input is not JSON: {error}"));
                 return Ok(());
             }
         };

@@ -58,7 +58,7 @@ pub(super) fn spec(flags: &Flags, around: &ProcessEnvironment) -> Result<Session
 /// The form that answers must have.
 fn schema(flags: &Flags) -> Result<Option<RawJson>, String> {
     let schema = flags.session.schema.as_ref().map(|schema| RawJson::parse(schema.as_str()));
-    schema.transpose().map_err(|error| format!("`--json-schema` is no JSON: {error}"))
+    schema.transpose().map_err(|error| format!("`--json-schema` is not JSON: {error}"))
 }
 
 /// MCP servers as they are passed.
@@ -85,7 +85,7 @@ pub(super) fn servers(configured: &[String]) -> Result<Servers, String> {
                 .map_err(|error| format!("`--mcp-config`: cannot read {written}: {error}"))?
         };
         let value: Value = serde_json::from_str(&text)
-            .map_err(|error| format!("`--mcp-config` is no JSON: {error}"))?;
+            .map_err(|error| format!("`--mcp-config` is not JSON: {error}"))?;
         let all = value.get("mcpServers").and_then(Value::as_object);
         for (name, server) in all.into_iter().flatten() {
             servers.add(name, server);
@@ -154,7 +154,9 @@ pub(super) fn callbacks(hooks: Option<&Value>) -> Result<(Vec<Callback>, Vec<Str
             let failure = group.get("onFailure").and_then(Value::as_str);
             let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or_default();
             if !Callbacks::reads(matcher) {
-                return Err(format!("the matcher `{matcher}` of {event} is no regular expression"));
+                return Err(format!(
+                    "the matcher `{matcher}` of {event} is not a regular expression"
+                ));
             }
             for id in ids.into_iter().flatten().filter_map(Value::as_str) {
                 callbacks.push(Callback {

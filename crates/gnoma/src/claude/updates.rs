@@ -49,7 +49,7 @@ impl Updates {
         }
         if let Some(other) = text("destination").filter(|it| *it != "session") {
             self.faults.push(format!(
-                "`{kind}` for `{other}` holds for this session; gnoma's settings are not changed"
+                "`{kind}` for `{other}` applies to this session; gnoma's settings are not changed"
             ));
         }
         match (kind, text("behavior").and_then(action)) {

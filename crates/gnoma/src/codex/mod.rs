@@ -31,7 +31,7 @@ const EXEC: &str = "exec";
 const OF_OPENAI: [&str; 3] = ["openai", "azure", "openrouter"];
 
 const HELP: &str = "\
-Speak the events of `codex exec --json`, for programs that drive it
+Act as `codex exec --json`, for programs that drive it
 
 Usage: gnoma codex exec [OPTIONS] [PROMPT]
        gnoma codex exec [OPTIONS] resume ID [PROMPT]
@@ -84,7 +84,7 @@ pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Resu
         return print(&format!("gnoma {}\n", env!("CARGO_PKG_VERSION")));
     }
     if !is_exec {
-        let text = "of `codex`, gnoma has `exec` alone; `gnoma codex --help` shows how";
+        let text = "only `exec` of `codex` is supported; see `gnoma codex --help`";
         return Err(HostError::usage(text).into());
     }
     for said in &flags.unheard {

@@ -56,7 +56,7 @@ fn remedy(new: &NewProvider, known: Option<String>) -> String {
         _ => "",
     };
     let known = known.map_or_else(String::new, |known| format!("{known} "));
-    format!("{start}{known}--untested writes it all the same")
+    format!("{start}{known}--untested adds it anyway")
 }
 
 /// The provider, with what is not said asked for.

@@ -94,7 +94,7 @@ fn set(key: &str, value: &str, args: &TurnArgs, around: &ProcessEnvironment) -> 
     {
         let (value, layer, place) = (&over.value, over.origin, &over.place);
         report::say(format_args!(
-            "note: here `{key}` is {value}: {layer} ({place}) goes over your file"
+            "note: here `{key}` is {value}: {layer} ({place}) overrides your file"
         ));
     }
     print(&format!("{done}\n"))
@@ -105,7 +105,7 @@ fn init(around: &ProcessEnvironment) -> Result<Exit> {
     let file = paths::user_file(&folder);
     if file.exists() {
         let text = format!(
-            "{} is there already, and was left as it is; `gnoma config set KEY VALUE` changes it",
+            "{} already exists and was not changed; `gnoma config set KEY VALUE` changes it",
             file.display()
         );
         return Err(HostError::usage(text).into());

@@ -23,7 +23,7 @@ use crate::{
 
 /// Programs that tools use when they are there, and what for.
 const PROGRAMS: [(&str, &str); 2] =
-    [("bash", "runs commands; `sh` takes its place"), ("git", "most projects live in it")];
+    [("bash", "runs commands; `sh` is used instead"), ("git", "most projects use it")];
 
 pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let (spec, loaded) = settings(args, around)?;
@@ -119,7 +119,7 @@ fn idle(unbuilt: &[String], text: &mut String) {
     if unbuilt.is_empty() {
         return;
     }
-    text.push_str("\nconfigured, and without any effect\n");
+    text.push_str("\nconfigured, but without effect\n");
     for said in unbuilt {
         let _infallible = writeln!(text, "  ✗ {said}");
     }

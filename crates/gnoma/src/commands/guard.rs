@@ -126,7 +126,7 @@ struct TextLine {
 impl TextLine {
     fn text(&self) -> Result<Vec<u8>> {
         let decoded = BASE64_STANDARD.decode(&self.text_b64);
-        decoded.with_context(|| format!("`text_b64` of `{}` is no base64", self.id))
+        decoded.with_context(|| format!("`text_b64` of `{}` is not base64", self.id))
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn run(
             text.push_str(&format!("wrote {shown}\n"));
         }
     } else if !plan.steps.is_empty() {
-        text.push_str("Nothing was written; add --write to do it.\n");
+        text.push_str("Nothing was written. Add --write to import.\n");
     }
     // Rules and the messages of readers quote what was written there.
     print(&firewall.text(&text))

@@ -31,7 +31,7 @@ pub(super) fn run(what: &PluginSub, args: &TurnArgs, around: &ProcessEnvironment
             let news = installer.install(source).map_err(HostError::usage)?;
             let name = &news.manifest.name;
             print(&format!(
-                "installed {}; it is loaded from the next session on, as long as its content stays as it is\n{}\
+                "installed {}; it is loaded from the next session on, as long as its content does not change\n{}\
                  Undo with `gnoma plugin remove {name}`.\n",
                 titled(&news),
                 acts(&news)
@@ -56,7 +56,7 @@ pub(super) fn run(what: &PluginSub, args: &TurnArgs, around: &ProcessEnvironment
             let changed = changes(&news.change);
             let note = if changed.is_empty() { "" } else { "since it was approved last:\n" };
             print(&format!(
-                "approved {}, as long as its content stays as it is\n{note}{changed}{}",
+                "approved {}, as long as its content does not change\n{note}{changed}{}",
                 titled(&news),
                 acts(&news)
             ))

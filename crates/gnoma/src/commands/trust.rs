@@ -53,7 +53,7 @@ pub(crate) fn run(
     }
     if !acting.is_empty() {
         told.push_str(if content.is_some() { "and " } else { "" });
-        told.push_str("these files stay as they are:\n");
+        told.push_str("these files do not change:\n");
         let name = |file: &PathBuf| format!("  {}\n", screen::clean(&file.display().to_string()));
         told.extend(acting.iter().take(MAX_NAMED).map(name));
         told.push_str(&more(acting.len()));

@@ -41,7 +41,7 @@ pub(super) async fn run(
     let running = server::find(around).await?;
     if new_links {
         web::renew(around)?;
-        report::say("the links were replaced; a server that runs shows the new ones");
+        report::say("the links were replaced; a running server shows the new ones");
     }
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listening = Listening::open(address, around).await?;
@@ -52,7 +52,7 @@ pub(super) async fn run(
         return serve::host(None, false, Some(http), around).await;
     }
     drop(running);
-    report::say("the sessions are those of the gnoma server that runs; Ctrl+C ends the page alone");
+    report::say("showing the sessions of the running gnoma server; Ctrl+C ends only the page");
     let mut signals = Signals::new(around.ignores_hangup)?;
     let site = Arc::new(OwnSite { sessions: Sessions::Elsewhere(around.clone()), spec });
     tokio::select! {

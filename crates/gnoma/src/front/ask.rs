@@ -33,6 +33,9 @@ const MAX_TAIL_ROWS: usize = 5;
 /// Rows of both together, however low the terminal is.
 const MIN_DIGEST_ROWS: usize = 3;
 
+/// Lines that are no answer, after which the next one counts whatever it says.
+const MAX_SLIPS: usize = 5;
+
 /// Asks for permission, one call at a time.
 pub(crate) struct Asker {
     who: Who,
@@ -130,7 +133,7 @@ impl Asker {
             Who::Terminal(terminal) => {
                 let terminal = Arc::clone(terminal);
                 spawn_blocking(move || {
-                    let line = terminal::ask(&terminal, &text);
+                    let line = ask(&terminal, text, &wanted);
                     let answer = answer(line.as_deref(), &wanted);
                     Request::Answer { call, answer }
                 })
@@ -141,6 +144,38 @@ impl Asker {
             }
         });
     }
+}
+
+/// A line from the terminal. A key that is none here is no reason to deny: the keys are told instead.
+fn ask(terminal: &File, mut text: String, wanted: &Wanted) -> Option<String> {
+    for _ in 0..MAX_SLIPS {
+        let line = terminal::ask(terminal, &text);
+        match line.as_deref().and_then(|line| no_key(line, wanted)) {
+            Some(told) => text = told,
+            None => return line,
+        }
+    }
+    terminal::ask(terminal, &text)
+}
+
+/// What to say to a line that was meant as a key and is none.
+fn no_key(line: &str, wanted: &Wanted) -> Option<String> {
+    let Wanted::Permission(offers) = wanted else { return None };
+    let line = line.trim();
+    let word = line.to_lowercase();
+    let is_known = match word.as_str() {
+        "y" | "yes" | "n" | "no" => true,
+        "a" | "always" => offers.always,
+        "p" | "part" => false,
+        other => other.chars().count() != 1,
+    };
+    let always = if offers.always { "[a]lways, " } else { "" };
+    let keys = format!("[y]es, {}{always}[n]o, or a reason to deny:  ", part_key(offers.part));
+    (!is_known).then(|| format!("`{}` is not one of the answers. {keys}", clean(line)))
+}
+
+fn part_key(is_offered: bool) -> &'static str {
+    if is_offered { "[p]art (p FILE, FILE or p FOLDER), " } else { "" }
 }
 
 /// The answer to the question that is open; never, if none is.
@@ -173,8 +208,9 @@ fn question(
     if has_parts {
         return format!(
             "\nKeep what {name} changed?\n{}\n{body}\n({reason})\n\
-             [y]es, [p]art (p FILE, FILE or p FOLDER), {always}[n]o, or a reason to deny:  ",
-            with_digest(&clean(&arguments(call)), size)
+             [y]es, {}{always}[n]o, or a reason to deny:  ",
+            with_digest(&clean(&arguments(call)), size),
+            part_key(true)
         );
     }
     format!(
@@ -351,6 +387,22 @@ mod tests {
         assert_eq!(denied(Some("use make")), PermissionAnswer::Deny { reason: "use make".into() });
         assert_eq!(denied(None), PermissionAnswer::Deny { reason: String::new() });
         assert_eq!(denied(Some("a")), PermissionAnswer::Deny { reason: "a".into() });
+    }
+
+    #[test]
+    fn a_key_that_is_none_here_is_no_denial() {
+        let offers = |always, part| Wanted::Permission(Offers { always, part });
+        for line in ["a", "A", "always", "x", "?", "p", "part"] {
+            let told = no_key(line, &offers(false, false)).unwrap_or_else(|| panic!("{line}"));
+            assert!(told.contains("[y]es, [n]o"), "{told}");
+        }
+        let told = no_key("p", &offers(false, true)).unwrap();
+        assert!(told.contains("p FILE"), "{told}");
+        for line in ["", "y", "n", "No", "use make", "p src/a", "naïve"] {
+            assert_eq!(no_key(line, &offers(false, true)), None, "{line}");
+        }
+        assert_eq!(no_key("a", &offers(true, false)), None);
+        assert_eq!(no_key("x", &Wanted::Words(Vec::new())), None);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) struct Attached {
     reading: Option<RequestId>,
     /// The request to say something, until it is answered.
     said: Option<RequestId>,
-    /// Why the session takes nothing.
+    /// Why the session does not accept messages.
     refusal: Option<RequestError>,
     /// Requests whose replies are wanted.
     wanted: HashSet<RequestId>,
@@ -127,7 +127,7 @@ impl Attached {
         }
     }
 
-    /// Why the session takes nothing, where it does not.
+    /// Why the session does not accept messages, where it does not.
     pub(super) fn refusal(&mut self) -> Option<Error> {
         self.refusal.take().map(|error| HostError::from(error).into())
     }

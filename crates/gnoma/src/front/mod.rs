@@ -226,6 +226,7 @@ impl Front {
                 Ok(Step::Broken) => return Err(broken()),
                 Ok(Step::Over(outcome)) => {
                     over = Some(exit(outcome.as_ref(), &self.unasked, stopped));
+                    self.view.last_words();
                 }
                 Err(Gone(error)) => return report::unwritten(error),
             }
@@ -327,7 +328,7 @@ fn exit(outcome: Option<&Outcome>, unasked: &[String], stopped_by: Option<i32>) 
         Some(Outcome::Complete { .. }) => {
             // The line about the call was short; what helps is said whole.
             for reason in unasked {
-                report::say(format_args!("gnoma: refused: {reason}"));
+                report::say(format_args!("gnoma: denied: {reason}"));
             }
             Exit::NotApproved
         }

@@ -44,6 +44,8 @@ pub(super) struct Text {
     on_terminal: bool,
     /// The session can be continued.
     is_kept: bool,
+    /// What is said after the error.
+    last_words: Vec<&'static str>,
     /// What comes next goes on where the answer was cut off.
     joins: bool,
     /// Only the answer in its form goes to standard output.
@@ -72,6 +74,7 @@ impl Text {
             equal_asides: 0,
             on_terminal: around.stdout_is_terminal,
             is_kept: false,
+            last_words: Vec::new(),
             joins: false,
             is_shaped,
         }
@@ -102,12 +105,12 @@ impl Text {
     }
 
     /// What a failed turn leaves, and how it goes on.
-    fn remains(&self, kept_partial: bool, is_transient: bool) {
+    fn remains(&mut self, kept_partial: bool, is_transient: bool) {
         if kept_partial && !self.is_shaped {
-            report::say("The partial answer is above and stays in the session.");
+            self.last_words.push("The partial answer is above and stays in the session.");
         }
         if self.is_kept && (kept_partial || is_transient) {
-            report::say("To continue: gnoma --continue \"go on\"");
+            self.last_words.push("To continue: gnoma --continue \"go on\"");
         }
     }
 
@@ -337,6 +340,10 @@ impl View for Text {
             | Event::Cost { .. }
             | Event::Usage { .. } => Ok(()),
         }
+    }
+
+    fn last_words(&mut self) {
+        self.last_words.drain(..).for_each(report::say);
     }
 
     fn tick(&mut self) {

@@ -20,6 +20,9 @@ pub(super) trait View {
         Ok(())
     }
 
+    /// The end, once the error has been said: what is left, and how to go on.
+    fn last_words(&mut self) {}
+
     /// Some time has passed; called a few times a second while nothing else happens.
     fn tick(&mut self) {}
 }

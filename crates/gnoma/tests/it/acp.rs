@@ -262,7 +262,7 @@ async fn what_is_no_request_gets_an_error_and_leaves_sessions_alone() {
     too_deep.insert_str(0, r#"{"jsonrpc":"2.0","id":901,"method":"session/new","params":{"cwd":"#);
     let batch = r#"[{"jsonrpc":"2.0","id":900,"method":"initialize"}]"#;
     for (line, code) in [
-        ("{this is no JSON", -32_700),
+        ("{this is not JSON", -32_700),
         (too_deep.as_str(), -32_700),
         (batch, -32_600),
         ("5", -32_600),

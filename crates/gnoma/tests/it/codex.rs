@@ -131,7 +131,7 @@ async fn a_turn_that_fails_says_so_and_so_does_one_that_cannot_begin() {
     let (run, events) = turn(&world, &["resume", "nope"], "hi").await;
     assert_eq!((run.code, &events[0]["type"]), (Some(2), &json!("error")), "{run:?}");
     let run = world.run(&["codex", "login"]).await;
-    assert!(run.code == Some(2) && run.err.contains("`exec` alone"), "{run:?}");
+    assert!(run.code == Some(2) && run.err.contains("only `exec`"), "{run:?}");
     let run = world.run(&["codex", "--help"]).await;
     assert!(run.code == Some(0) && run.out.contains("codexPathOverride"), "{run:?}");
 }

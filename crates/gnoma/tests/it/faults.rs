@@ -90,6 +90,12 @@ async fn nobody_listening_names_the_address() {
     let run = world.run(&["hi"]).await;
     assert_eq!(run.code, Some(7));
     assert!(run.err.contains("cannot connect (http://127.0.0.1:9"), "{}", run.err);
+    // What happened, what to do about it, how to go on.
+    let lines: Vec<&str> = run.err.lines().collect();
+    let [.., error, hint, next] = lines.as_slice() else { panic!("{}", run.err) };
+    assert!(error.starts_with("gnoma: test: cannot connect"), "{}", run.err);
+    assert!(hint.starts_with("Check the network"), "{}", run.err);
+    assert_eq!(*next, "To continue: gnoma --continue \"go on\"", "{}", run.err);
 }
 
 #[tokio::test]

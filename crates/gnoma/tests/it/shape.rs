@@ -207,7 +207,7 @@ async fn a_wrong_schema_is_refused_before_anything_is_sent() {
     for (given, why) in [
         ("wrong.json", "/properties/a/type"),
         ("none.json", "cannot read"),
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         (r#"{"$ref":"https://example.com/s"}"#, "none is fetched"),
         (r#"{"pattern":"(?=a)"}"#, "look-around"),
     ] {

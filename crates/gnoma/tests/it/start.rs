@@ -174,7 +174,7 @@ async fn the_exit_code_says_how_it_ended() {
 async fn a_refusal_where_nobody_can_be_asked_shows_the_whole_remedy() {
     let world = World::new([calls("bash", r#"{"command":"touch x"}"#), says("I could not.")]);
     let run = world.run(&["hi"]).await;
-    assert!(run.err.contains("gnoma: refused: "), "{run:?}");
+    assert!(run.err.contains("gnoma: denied: "), "{run:?}");
     assert!(run.err.contains("or --permission bypass (everything; "), "{run:?}");
 }
 

@@ -44,7 +44,7 @@ impl Page {
         let (mut address, mut tokens) = (String::new(), Vec::new());
         let mut line = String::new();
         // The last line says that it serves, or whose sessions it shows.
-        while !line.contains("its page") && !line.contains("the sessions are") {
+        while !line.contains("its page") && !line.contains("showing the sessions") {
             line.clear();
             assert!(lines.read_line(&mut line).unwrap() > 0, "it ended: {address} {tokens:?}");
             if let Some((_, rest)) = line.split_once("http://") {

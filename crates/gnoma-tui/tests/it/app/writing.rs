@@ -31,7 +31,7 @@ fn a_prompt_begins_a_turn_that_is_shown_until_it_ends() {
     insta::assert_snapshot!(scene.live(), @r"
     ────────────────────────────────────────────────────────────
     › ▏
-    ◒ waiting for the model 1 s · Esc stops · auto · anthropic/opus · main
+    ◒ waiting for the model 1s · Esc stops · auto · anthropic/opus · main
     ");
     assert_eq!(scene.said().matches("what is this?").count(), 1, "it is shown once");
     scene.ends(complete(), &[]);
@@ -48,7 +48,7 @@ fn what_is_sent_while_a_turn_runs_is_seen_until_it_is_read() {
     ↳ and no macros  (at the next step)
     ────────────────────────────────────────────────────────────
     › ▏
-    ◐ working 0 s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+    ◐ working 0s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
     ");
     scene.appended("use tabs");
     assert!(!scene.live().contains("↳ use tabs"));
@@ -68,7 +68,7 @@ fn what_is_queued_waits_for_the_end_and_can_be_changed() {
     ⋯ third  (queued)
     ────────────────────────────────────────────────────────────
     › ▏
-    ◐ working 0 s · Esc stops · auto · 2 queued · anthropic/haiku · main
+    ◐ working 0s · Esc stops · auto · 2 queued · anthropic/haiku · main
     ");
     scene.keys("up").write(", changed").keys("tab");
     scene.ends(complete(), &[]);
@@ -277,7 +277,7 @@ fn a_shell_line_is_seen_while_it_runs_and_can_be_stopped() {
     scene.send("!sleep 100");
     scene.took();
     scene.wait(61_000);
-    assert!(scene.live().contains("! sleep 100 1 min 1 s"), "{}", scene.live());
+    assert!(scene.live().contains("! sleep 100 1m 1s"), "{}", scene.live());
     assert!(scene.state.next_tick().is_some());
     scene.keys("esc");
     assert_eq!(scene.took(), [Effect::StopShell]);

@@ -81,7 +81,7 @@ pub(super) async fn of(
     })?;
     let words: Vec<&str> = FORM.into_iter().chain([fork.as_str(), commit.as_str(), "--"]).collect();
     let diff = git(folder, &words, around).await?;
-    let diff = diff.ok_or_else(|| HostError::failure("git cannot tell what has changed"))?;
+    let diff = diff.ok_or_else(|| HostError::failure("git cannot show what has changed"))?;
     Ok(ReviewedChange { base, commit, diff })
 }
 
@@ -142,7 +142,7 @@ async fn git(
     let status = ended.context("cannot hear git")?.ok_or_else(|| {
         let most = MAX_DIFF_BYTES >> 20;
         HostError::usage(format!(
-            "the change has more than {most} MiB; review it in parts, by --base"
+            "the change has more than {most} MiB; review it in parts with --base"
         ))
     })?;
     Ok(status.success().then_some(said))

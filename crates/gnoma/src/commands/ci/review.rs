@@ -120,7 +120,9 @@ impl Review {
         let dropped = match self.dropped {
             0 => String::new(),
             some => {
-                format!("; dropped, because they are on no line of the change or too many: {some}")
+                format!(
+                    "; dropped, because they are not on a changed line or there are too many: {some}"
+                )
             }
         };
         format!("errors: {errors}, warnings: {warnings}, notes: {notes}{dropped}")

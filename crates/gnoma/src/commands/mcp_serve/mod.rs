@@ -117,19 +117,19 @@ fn own_tools() -> Vec<Value> {
         ),
         tool(
             "continue",
-            "Says more in a session of `ask`, or in a saved one.",
+            "Sends another message to a session of `ask`, or to a saved one.",
             json!({"session": session, "prompt": prompt, "wait_s": wait}),
             &["session", "prompt"],
         ),
         tool(
             "status",
-            "Waits for the end of the work in a session, and tells how it is and its last answer.",
+            "Waits until the work in a session ends; returns its state and last answer.",
             json!({"session": session, "wait_s": wait}),
             &["session"],
         ),
         tool(
             "cancel",
-            "Stops the work in a session. What it has done stays.",
+            "Stops the work in a session. Changes that it has made stay.",
             json!({"session": session}),
             &["session"],
         ),

@@ -206,10 +206,14 @@ impl Talks {
         let mut state = self.state();
         let talk = state.talks.get_mut(session).ok_or_else(|| unknown(session))?;
         if talk.is_working() {
-            return Err("a turn runs in this session; wait for its end, or `cancel` it".to_owned());
+            return Err(
+                "a turn is running in this session; wait for its end, or `cancel` it".to_owned()
+            );
         }
         let request = Request::Send { content: vec![Content::text(prompt)] };
-        talk.requests.try_send(request).map_err(|_| "the session takes nothing".to_owned())?;
+        talk.requests
+            .try_send(request)
+            .map_err(|_| "the session does not accept messages".to_owned())?;
         talk.said = talk.seen.borrow().turns + 1;
         Ok(talk.said)
     }
@@ -217,7 +221,9 @@ impl Talks {
     /// Stops the turn that runs in a session.
     pub(super) fn cancel(&self, session: &SessionId) -> Result<(), String> {
         let talk = self.talk(session).ok_or_else(|| unknown(session))?;
-        talk.requests.try_send(Request::Cancel).map_err(|_| "the session takes nothing".to_owned())
+        talk.requests
+            .try_send(Request::Cancel)
+            .map_err(|_| "the session does not accept messages".to_owned())
     }
 
     /// How a session is once its turn of that number has ended, or after that time.

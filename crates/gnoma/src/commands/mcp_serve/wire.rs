@@ -66,7 +66,7 @@ pub(super) fn read(line: &str, tools: &Value, is_greeted: &mut bool) -> Incoming
                 .map_or(Incoming::Nothing, |id| Incoming::Cancelled(id.clone())),
             Some(_) => Incoming::Nothing,
             None => {
-                let text = "it is no request of JSON-RPC 2.0; batches are not taken";
+                let text = "it is not a JSON-RPC 2.0 request; batches are not supported";
                 Incoming::Answered(failure(&Value::Null, INVALID_REQUEST, text))
             }
         };
@@ -79,7 +79,7 @@ pub(super) fn read(line: &str, tools: &Value, is_greeted: &mut bool) -> Incoming
     let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
     let version = meta(VERSION_KEY).and_then(Value::as_str);
     if let Some(version) = version.filter(|version| *version != STATELESS) {
-        let mut refused = failure(id, UNSUPPORTED_VERSION, "that version is not spoken here");
+        let mut refused = failure(id, UNSUPPORTED_VERSION, "that version is not supported");
         let data = json!({ "supported": [STATELESS], "requested": version });
         if let Some(error) = refused.get_mut("error").and_then(Value::as_object_mut) {
             error.insert("data".to_owned(), data);
@@ -145,7 +145,7 @@ fn called(params: &Value, tools: &Value) -> Result<(String, Map<String, Value>),
     let arguments = match params.get("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
-        Some(_) => return Err("`arguments` is no object".to_owned()),
+        Some(_) => return Err("`arguments` is not an object".to_owned()),
     };
     Ok((tool.to_owned(), arguments))
 }

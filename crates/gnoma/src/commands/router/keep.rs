@@ -101,7 +101,7 @@ fn scores(
         return Err(HostError::usage(text).into());
     };
     if here.imported && here.state.is_some() && !replace {
-        let text = "such scores were imported already; --replace starts over with them";
+        let text = "these scores were imported before; --replace starts over with them";
         return Err(HostError::usage(text).into());
     }
     if replace {

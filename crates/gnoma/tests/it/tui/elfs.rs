@@ -38,7 +38,7 @@ async fn an_elf_is_watched_answered_spoken_to_and_left_and_its_parent_goes_on() 
     person.types("start it\r");
     person.waits_for("It has begun.");
     person.types("/elfs maker\r");
-    person.waits_for("You watch the elf `maker`");
+    person.waits_for("Watching the elf `maker`");
     person.waits_for("make it");
     person.waits_for("mode auto: edits need");
     person.types("y");
@@ -59,11 +59,11 @@ async fn who_looks_at_an_elf_can_go_back_while_it_works() {
     person.types("start it\r");
     person.waits_for("It has begun.");
     person.types("/elfs maker\r");
-    person.waits_for("You watch the elf `maker`");
+    person.waits_for("Watching the elf `maker`");
     person.types("/elfs back\r");
     person.waits_until("the parent's conversation", |person| {
         let seen = person.sees();
-        seen.rfind("It has begun.") > seen.find("You watch the elf")
+        seen.rfind("It has begun.") > seen.find("Watching the elf")
     });
     person.types("/elfs nobody\r");
     person.waits_for("no elf `nobody` is at work");

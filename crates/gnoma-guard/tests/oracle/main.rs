@@ -10,7 +10,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    clippy::print_stderr,
     clippy::disallowed_methods,
     clippy::indexing_slicing,
     clippy::panic,

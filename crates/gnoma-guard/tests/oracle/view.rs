@@ -199,8 +199,8 @@ impl View {
     }
 
     fn is_fresh(&self, name: &str) -> bool {
-        let entries = fs::read_dir(self.root().join(name)).into_iter().flatten().flatten();
-        entries.into_iter().all(|entry| entry.file_name() == "observe")
+        let mut entries = fs::read_dir(self.root().join(name)).into_iter().flatten().flatten();
+        entries.all(|entry| entry.file_name() == "observe")
             && !(name == "run" && has_entries(&self.root().join(NOTES)))
     }
 

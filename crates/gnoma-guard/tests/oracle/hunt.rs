@@ -37,10 +37,15 @@ const SEARCHING: [&str; 21] = [
 ];
 
 /// What some programs do by themselves, whatever they are told: it comes to nothing behind reading walls, which
-/// have no network and own temporary folders. npm asks for its newest version, ss for the addresses of names in
-/// its filter, a viewer's script unpacks with a shell of its own.
-const EXCEPTED: [(&str, &str); 7] = [
+/// have no network and own temporary folders. npm asks for its newest version, others for the addresses of
+/// names, a viewer's script unpacks with a shell of its own.
+const EXCEPTED: [(&str, &str); 12] = [
     ("ss", "connect"),
+    ("netstat", "connect"),
+    ("hostname", "connect"),
+    ("who", "connect"),
+    ("lsof", "connect"),
+    ("jps", "connect"),
     ("xzless", "ran_shell"),
     ("bzless", "ran_shell"),
     ("less", "ran_shell"),

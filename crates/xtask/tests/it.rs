@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "it/promises.rs"]
+mod promises;
 #[path = "it/structure.rs"]
 mod structure;
 

@@ -8,7 +8,7 @@ put() { mkdir -p "$(dirname "$proj/$1")"; cat > "$proj/$1"; }
 mark() { printf '#!/bin/bash\necho "%s" >> %s\n' "$1" "$ran" | put "$1"; chmod 755 "$proj/$1"; }
 
 printf 'nameserver 10.9.9.9\noptions timeout:1 attempts:1\n' > "$ROOT/etc/resolv.conf"
-printf '127.0.0.1 localhost\n' > "$ROOT/etc/hosts"
+printf '127.0.0.1 localhost\n127.0.1.1 box\n' > "$ROOT/etc/hosts"
 printf 'root:x:0:0:dev:/home/dev:/bin/bash\n' > "$ROOT/etc/passwd"
 printf '[user]\n\tname = dev\n\temail = dev@example.com\n[init]\n\tdefaultBranch = main\n' > "$home/.gitconfig"
 : > "$home/.bashrc"
@@ -18,7 +18,10 @@ real=$(readlink -f /bin/sh)
 [ -L /bin ] && sh=$ROOT/usr/bin/sh || { mkdir -p "$ROOT/bin"; sh=$ROOT/bin/sh; }
 cat > "$sh" <<END
 #!/bin/bash
-case \${1-} in -*c*) printf '%s\n' "\${2-}" >> /run/observe/sh;; esac
+case \${1-} in -*c*)
+  read -r by < /proc/\$PPID/comm
+  printf '%s: %s\n' "\$by" "\${2//\$'\n'/ }" >> /run/observe/sh ;;
+esac
 exec -a sh $real "\$@"
 END
 chmod 755 "$sh"

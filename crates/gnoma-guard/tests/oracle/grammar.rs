@@ -15,8 +15,13 @@ const TABLES: [&str; 6] = [
 /// Programs that wait, or fill the disk.
 const LASTING: [&str; 10] =
     ["sleep", "yes", "top", "vmstat", "iostat", "sar", "pidstat", "mpstat", "usleep", "journalctl"];
-/// Programs that take a tenth of a second and more to start.
-const SLOW: [&str; 22] = [
+/// Programs that take a tenth of a second and more to start; they come less often.
+const SLOW: [&str; 27] = [
+    "apt",
+    "apt-cache",
+    "apropos",
+    "pip3",
+    "yq",
     "npm",
     "npx",
     "pnpm",
@@ -40,6 +45,8 @@ const SLOW: [&str; 22] = [
     "rustup",
     "pip",
 ];
+/// How often a program that is slow is taken where it comes up: once in so many times.
+const SLOWLY: usize = 40;
 /// Options that wait for more.
 const WAITING: [&str; 8] = ["f", "F", "follow", "retry", "s", "pid", "c", "follow-new"];
 
@@ -206,6 +213,7 @@ struct Tool {
     title: &'static str,
     options: Vec<(&'static str, &'static str)>,
     operands: Vec<&'static str>,
+    is_slow: bool,
 }
 
 /// Numbers that look random, the same for the same seed.
@@ -263,15 +271,14 @@ impl Grammar {
             let titles =
                 block.split(']').take(1).chain(lines("also:").flat_map(|line| line.split('|')));
             for title in titles.map(str::trim) {
-                let is_meant =
-                    |program: &&str| !SLOW.contains(program) && !LASTING.contains(program);
-                let known = title.split(' ').next().filter(is_meant).is_some_and(has);
-                if known {
+                let program = title.split(' ').next().unwrap_or_default();
+                if has(program) && !LASTING.contains(&program) {
                     let operands = lines("operands:").flat_map(str::split_whitespace).collect();
                     tools.push(Tool {
                         title,
                         options: words.iter().flat_map(|word| options(word)).collect(),
                         operands,
+                        is_slow: SLOW.contains(&program),
                     });
                 }
             }
@@ -282,6 +289,13 @@ impl Grammar {
     /// How many programs and commands there are.
     pub(crate) fn len(&self) -> usize {
         self.tools.len()
+    }
+
+    /// Every option of every program and command, each with every kind of argument.
+    pub(crate) fn sweep(&self) -> Vec<String> {
+        let mut seen = Seen::default();
+        let all = self.tools.iter().flat_map(swept);
+        all.filter(|command| seen.add(command)).collect()
     }
 
     /// A command.
@@ -344,7 +358,10 @@ impl Grammar {
     }
 
     fn of_table(&self, dice: &mut Dice) -> String {
-        let tool = &self.tools[dice.below(self.tools.len())];
+        let mut tool = &self.tools[dice.below(self.tools.len())];
+        while tool.is_slow && !dice.one_in(SLOWLY) {
+            tool = &self.tools[dice.below(self.tools.len())];
+        }
         let mut words = vec![tool.title.to_owned()];
         for _ in 0..dice.below(4) {
             if !tool.options.is_empty() {
@@ -358,6 +375,36 @@ impl Grammar {
         }
         words.join(" ")
     }
+}
+
+/// The options of one program or command, one at a time.
+fn swept(tool: &Tool) -> Vec<String> {
+    let operand = |role: &&str| match role.trim_end_matches('*') {
+        "revision" => "HEAD",
+        "archive" => "a.tar",
+        "folder" => "src",
+        "read" | "list" | "path" | "names" | "write" => "a",
+        _ => "foo",
+    };
+    let operands = tool.operands.iter().map(operand).collect::<Vec<_>>().join(" ");
+    let mut commands = vec![tool.title.to_owned(), format!("{} {operands}", tool.title)];
+    for (name, _) in &tool.options {
+        let name = name.trim_start_matches('-');
+        let is_short = name.chars().count() == 1;
+        let (dashes, joint) = if is_short { ("-", "") } else { ("--", "=") };
+        let option = format!("{} {dashes}{name}", tool.title);
+        commands.push(option.clone());
+        commands.push(format!("{option} {operands}"));
+        for value in ["a", "pwn", "./x", "1"] {
+            commands.push(format!("{option}{joint}{value} {operands}"));
+            commands.push(format!("{option} {value} {operands}"));
+        }
+        if !is_short {
+            commands.push(format!("{} -{name} {operands}", tool.title));
+            commands.push(format!("{} -{name} pwn {operands}", tool.title));
+        }
+    }
+    commands.iter().map(|command| command.trim().to_owned()).collect()
 }
 
 /// The options of one word of a table, each with what its value is.

@@ -37,25 +37,19 @@ const SEARCHING: [&str; 21] = [
 ];
 
 /// What some programs do by themselves, whatever they are told: it comes to nothing behind reading walls, which
-/// have no network and own temporary folders. npm asks for its newest version, programs that show addresses
-/// look up their names, a viewer's script unpacks with a shell of its own, Java notes that it runs.
-const EXCEPTED: [(&str, &str); 18] = [
-    ("hostid", "connect"),
+/// have no network and own temporary folders. npm asks for its newest version, others for the addresses of
+/// names, a viewer's script unpacks with a shell of its own.
+const EXCEPTED: [(&str, &str); 12] = [
+    ("ss", "connect"),
+    ("netstat", "connect"),
+    ("hostname", "connect"),
+    ("who", "connect"),
+    ("lsof", "connect"),
+    ("jps", "connect"),
     ("xzless", "ran_shell"),
     ("bzless", "ran_shell"),
     ("less", "ran_shell"),
     ("npm", "connect"),
-    ("netstat", "connect"),
-    ("ss", "connect"),
-    ("hostname", "connect"),
-    ("domainname", "connect"),
-    ("dnsdomainname", "connect"),
-    ("who", "connect"),
-    ("lsof", "connect"),
-    ("ipcs", "connect"),
-    ("jps", "wrote"),
-    ("java", "wrote"),
-    ("javac", "wrote"),
     ("zless", "ran_shell"),
     ("zmore", "ran_shell"),
 ];
@@ -101,32 +95,58 @@ fn observe(mut observer: Observer, file: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Where commands come from.
+enum Source {
+    Dice(Dice, Seen),
+    List(std::vec::IntoIter<String>),
+}
+
+impl Source {
+    fn next(&mut self, grammar: &Grammar) -> Option<String> {
+        match self {
+            Self::Dice(dice, seen) => {
+                let mut new = (0..MOST_TRIES).map(|_| grammar.command(dice));
+                new.find(|command| seen.add(command))
+            }
+            Self::List(list) => list.next(),
+        }
+    }
+}
+
 /// What all that hunt share.
 struct Hunt {
     grammar: Grammar,
     wanted: usize,
     made: AtomicUsize,
     run: AtomicUsize,
-    state: Mutex<(Dice, Seen)>,
+    source: Mutex<Source>,
     failures: Mutex<Vec<(String, Vec<Found>)>>,
 }
 
 fn hunt(first: Observer) -> ExitCode {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let wanted =
-        number("GNOMA_ORACLE").and_then(|many| usize::try_from(many).ok()).unwrap_or(COMMANDS);
+    let wanted = number("GNOMA_ORACLE").and_then(|many| usize::try_from(many).ok());
     let tools = std::env::var_os("GNOMA_ORACLE_TOOLS")
         .map(PathBuf::from)
         .unwrap_or_default()
         .join("usr/bin");
     let folders = [Path::new("/usr/bin"), Path::new("/bin"), Path::new("/usr/local/bin"), &tools];
-    let dice = Dice::new(number("GNOMA_ORACLE_SEED").unwrap_or(20_261_122));
+    let grammar = Grammar::new(&folders);
+    let sweeps = std::env::var("GNOMA_ORACLE").is_ok_and(|what| what == "sweep");
+    let (wanted, source) = if sweeps {
+        let list: Vec<_> =
+            grammar.sweep().into_iter().filter(|command| is_read_only(command)).collect();
+        (list.len(), Source::List(list.into_iter()))
+    } else {
+        let dice = Dice::new(number("GNOMA_ORACLE_SEED").unwrap_or(20_261_122));
+        (wanted.unwrap_or(COMMANDS), Source::Dice(dice, Seen::default()))
+    };
     let hunt = Hunt {
-        grammar: Grammar::new(&folders),
+        grammar,
         wanted,
         made: AtomicUsize::new(0),
         run: AtomicUsize::new(0),
-        state: Mutex::new((dice, Seen::default())),
+        source: Mutex::new(source),
         failures: Mutex::default(),
     };
     let started = Instant::now();
@@ -179,13 +199,9 @@ impl Hunt {
             return None;
         }
         for _ in 0..MOST_TRIES {
-            let mut state = self.state.lock().unwrap();
-            let (dice, seen) = &mut *state;
-            let command = self.grammar.command(dice);
-            let is_new = seen.add(&command);
-            drop(state);
+            let command = self.source.lock().unwrap().next(&self.grammar)?;
             self.made.fetch_add(1, Ordering::SeqCst);
-            if is_new && is_read_only(&command) {
+            if is_read_only(&command) {
                 return Some(command);
             }
         }

@@ -1,14 +1,15 @@
 //! An oracle for the judging of commands: whatever is judged to only read is run where nothing can come of
 //! it, and what it really did is looked at. An effect is a failure, told with the shortest such command.
 //!
-//! `GNOMA_ORACLE=100000` runs that many commands, `GNOMA_ORACLE_SEED` other ones, `GNOMA_ORACLE_TOOLS` is a
-//! folder with more programs (below `usr/bin`), and `GNOMA_OBSERVE=FILE` observes the commands of a file of
-//! JSON lines and prints what each did. Without name spaces and overlays there is nothing to run them in.
+//! `GNOMA_ORACLE=100000` runs that many commands, `GNOMA_ORACLE=sweep` every option of every program once with each
+//! kind of argument, `GNOMA_ORACLE_SEED` other commands, `GNOMA_ORACLE_TOOLS` is a folder with more programs (below
+//! `usr/bin`). `GNOMA_OBSERVE=FILE` observes the commands of a file of JSON lines and prints what each did; `bench/oracle`
+//! does that with the files of another observer (`GNOMA_ORACLE_MACHINE`, `GNOMA_ORACLE_PATH`). Without name spaces and
+//! overlays there is nothing to run commands in.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    clippy::print_stderr,
     clippy::disallowed_methods,
     clippy::indexing_slicing,
     clippy::panic,
@@ -24,6 +25,8 @@ mod hunt;
 #[cfg(target_os = "linux")]
 mod observer;
 #[cfg(target_os = "linux")]
+mod runner;
+#[cfg(target_os = "linux")]
 mod view;
 
 use std::process::ExitCode;
@@ -36,9 +39,9 @@ fn main() -> ExitCode {
             observer::keep();
             ExitCode::SUCCESS
         }
-        [observer::STARTER, root, command] => {
-            observer::become_command(root, command);
-            ExitCode::FAILURE
+        [observer::RUNNER, root, seconds] => {
+            runner::serve(root, seconds);
+            ExitCode::SUCCESS
         }
         words => hunt::test(words),
     }

@@ -1,51 +1,43 @@
 //! Runs commands in views of the machine and says what each really did: files, code of the project, shells
 //! that a program started, secrets shown, connections tried, processes killed.
 //!
-//! One observer is a process of its own in fresh name spaces. A view is used until something is left in it.
+//! One observer is a process of its own in fresh name spaces, with a view that is renewed when something is left in it.
 
 use std::{
-    fs::{self, File},
-    io::{BufRead, BufReader, Write},
-    os::unix::process::{CommandExt, ExitStatusExt},
+    fs::{self, File, OpenOptions},
+    io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    process::{
-        Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, kill_process, pidfd_open,
-        setrlimit, wait,
-    },
-    thread::{
-        CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities,
-        set_no_new_privs,
-    },
-};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use serde::{Deserialize, Serialize};
 
-use crate::{canary, view::View};
+use crate::{canary, runner::Runner, view::View};
 
 /// Where commands start.
 pub(crate) const PROJECT: &str = "/home/dev/proj";
 /// Word that makes this program an observer.
 pub(crate) const KEEPER: &str = "--observer";
-/// Word that makes it start a command in a view.
-pub(crate) const STARTER: &str = "--observed";
+/// Word that makes it start the commands of a view.
+pub(crate) const RUNNER: &str = "--runner";
 /// An extra layer with programs, below the fixture.
 const TOOLS: &str = "GNOMA_ORACLE_TOOLS";
-/// Longest a command may run.
-const MOST_TIME: Duration = Duration::from_secs(1);
+/// A folder with other files than those of the fixture.
+pub(crate) const MACHINE: &str = "GNOMA_ORACLE_MACHINE";
+/// Programs that wait to be ended, by the names that commands look for.
+const DECOYS: [&str; 2] = ["x", "node"];
+/// How long what a command leaves behind may take to end by itself.
+const GRACE: Duration = Duration::from_millis(100);
 /// Most of an output that is looked at.
-const MOST_OUTPUT: usize = 1 << 20;
+const MOST_OUTPUT: u64 = 1 << 20;
 /// Most of an output that is told.
 const MOST_SHOWN: usize = 600;
-/// Largest file a command may write, and most bytes of a core dump.
-const MOST_FILE_BYTES: u64 = 16 << 20;
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Where the observer keeps its own; a file system in memory that only it sees.
 const STAGE: &str = "/run";
+/// Name of the file there that takes what commands print.
+const OUTPUT: &str = "output";
 
 /// One effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,17 +127,16 @@ pub(crate) fn keep() {
 }
 
 struct Keeper {
-    own: PathBuf,
-    lower: Vec<PathBuf>,
-    view: Option<View>,
-    views: usize,
-    decoy: Child,
+    view: View,
+    runner: Runner,
+    /// What the command prints.
+    output: File,
+    decoys: Vec<Child>,
     sent: u64,
 }
 
 impl Keeper {
     fn new() -> std::io::Result<Self> {
-        let own = std::env::current_exe()?;
         rustix::mount::mount(
             "stage",
             STAGE,
@@ -164,9 +155,15 @@ impl Keeper {
         if !built.status.success() {
             return Err(std::io::Error::other(String::from_utf8_lossy(&built.stderr).into_owned()));
         }
-        let mut lower = vec![fixture];
+        let mut lower = Vec::new();
+        if let Some(machine) = std::env::var_os(MACHINE) {
+            fs::remove_dir_all(fixture.join("home"))?;
+            lower.push(PathBuf::from(machine));
+        }
+        lower.push(fixture);
         lower.extend(std::env::var_os(TOOLS).map(PathBuf::from));
         lower.push(PathBuf::from("/"));
+        fs::write("/proc/sys/kernel/hostname", "box")?;
         // Every address is this machine: what is sent is counted and goes nowhere.
         for words in [
             "link set lo up",
@@ -175,48 +172,32 @@ impl Keeper {
         ] {
             let _done = Command::new("ip").args(words.split(' ')).stderr(Stdio::null()).status();
         }
-        let decoy = decoy()?;
-        let mut keeper = Self { own, lower, view: None, views: 0, decoy, sent: sent() };
-        keeper.view()?;
-        Ok(keeper)
-    }
-
-    fn view(&mut self) -> std::io::Result<&View> {
-        if self.view.is_none() {
-            self.views += 1;
-            let base = Path::new(STAGE).join(format!("view-{}", self.views));
-            self.view = Some(View::new(base, self.lower.clone())?);
-        }
-        Ok(self.view.as_ref().unwrap())
+        let view = View::new(Path::new(STAGE).join("view"), lower)?;
+        let output = Path::new(STAGE).join(OUTPUT);
+        let output = OpenOptions::new().create(true).append(true).open(output)?;
+        let runner = Runner::start(&view.root(), &output)?;
+        Ok(Self { view, runner, output, decoys: decoys()?, sent: sent() })
     }
 
     fn observe(&mut self, command: &str) -> std::io::Result<Observation> {
-        let own = self.own.clone();
-        let view = self.view()?;
-        let printed = Path::new(STAGE).join("output");
-        let output = File::create(&printed)?;
-        let mut child = Command::new(own)
-            .arg(STARTER)
-            .arg(view.root())
-            .arg(command)
-            .env_clear()
-            .envs([("HOME", "/home/dev"), ("USER", "dev"), ("LANG", "C.UTF-8"), ("TERM", "dumb")])
-            .envs([("PATH", PATH), ("PWD", PROJECT), ("SHELL", "/bin/bash")])
-            .envs(canary::VARIABLES.map(|name| (name, canary::token(name))))
-            .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .stderr(output)
-            .process_group(0)
-            .spawn()?;
-        let exit = within(&mut child)?;
+        self.output.set_len(0)?;
+        let exit = self.runner.run(command);
         let mut effects = Vec::new();
-        if self.decoy.try_wait()?.is_some() {
+        let has_ended = |decoy: &mut Child| !matches!(decoy.try_wait(), Ok(None));
+        if exit.is_none() || self.decoys.iter_mut().any(has_ended) {
             effects.push(Found::new("signalled", "a process"));
-            self.decoy = decoy()?;
+            for mut decoy in std::mem::replace(&mut self.decoys, decoys()?) {
+                let _gone = decoy.kill();
+                let _waited = decoy.wait();
+            }
         }
-        end_all(self.decoy.id());
-        let mut text = fs::read(&printed)?;
-        text.truncate(MOST_OUTPUT);
+        if exit.is_none() {
+            self.runner = Runner::start(&self.view.root(), &self.output)?;
+        }
+        let spared: Vec<_> = self.decoys.iter().map(Child::id).chain([self.runner.id()]).collect();
+        end_all(&spared);
+        let mut text = Vec::new();
+        File::open(Path::new(STAGE).join(OUTPUT))?.take(MOST_OUTPUT).read_to_end(&mut text)?;
         effects
             .extend(canary::shown(&text).into_iter().map(|name| Found::new("showed_secret", name)));
         let sent = sent();
@@ -224,52 +205,48 @@ impl Keeper {
             effects.push(Found::new("connect", "an address"));
             self.sent = sent;
         }
-        if let Some(view) = self.view.take_if(|view| view.is_used()) {
-            effects.extend(view.shells().lines().map(|text| Found::new("ran_shell", text)));
-            effects.extend(view.changes());
+        if self.view.is_used() {
+            effects.extend(self.view.shells());
+            effects.extend(self.view.changes());
+            self.view.renew()?;
         }
         text.truncate(MOST_SHOWN);
         let output = String::from_utf8_lossy(&text).into_owned();
-        Ok(Observation { effects, exit, output })
+        Ok(Observation { effects, exit: exit.flatten(), output })
     }
 }
 
-fn decoy() -> std::io::Result<Child> {
-    Command::new("sleep").arg("100000").stdin(Stdio::null()).stdout(Stdio::null()).spawn()
+fn decoys() -> std::io::Result<Vec<Child>> {
+    let start = |name: &&str| {
+        let at = Path::new(STAGE).join(name);
+        if !at.exists() {
+            fs::copy("/bin/sleep", &at)?;
+        }
+        Command::new(at).arg("100000").stdin(Stdio::null()).stdout(Stdio::null()).spawn()
+    };
+    DECOYS.iter().map(start).collect()
 }
 
-/// Waits for the end of a command, or ends it. Its exit code, or that of the signal.
-fn within(child: &mut Child) -> std::io::Result<Option<i32>> {
-    let started = Instant::now();
-    let pid = Pid::from_child(child);
-    let handle = pidfd_open(pid, PidfdFlags::empty())?;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status.code().or(status.signal().map(|signal| 128 + signal)));
-        }
-        let left = MOST_TIME.saturating_sub(started.elapsed());
-        if left.is_zero() {
-            let _ended = child.kill();
-            child.wait()?;
-            return Ok(None);
-        }
-        let left =
-            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-        let _woken = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&left));
-    }
-}
-
-/// Ends every process of the name space but this one and the decoy.
-fn end_all(decoy: u32) {
+/// Ends every process of the name space but this one and these.
+fn end_all(spared: &[u32]) {
     let others = || {
         let names = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = names.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        pids.filter(|pid| *pid > 1 && u32::try_from(*pid).ok() != Some(decoy)).collect::<Vec<_>>()
+        let is_other = |pid: &i32| u32::try_from(*pid).is_ok_and(|pid| !spared.contains(&pid));
+        pids.filter(|pid| *pid > 1 && is_other(pid)).collect::<Vec<_>>()
     };
-    for _ in 0..100 {
+    let began = Instant::now();
+    for _ in 0..1_000 {
         let others = others();
         if others.is_empty() {
             return;
+        }
+        if began.elapsed() < GRACE {
+            for pid in others.into_iter().filter_map(Pid::from_raw) {
+                let _waited = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+            std::thread::sleep(Duration::from_micros(500));
+            continue;
         }
         for pid in others.into_iter().filter_map(Pid::from_raw) {
             let _ended = kill_process(pid, Signal::KILL);
@@ -301,22 +278,4 @@ fn counted(file: &str, wanted: &[&str]) -> u64 {
         found.filter_map(|(_, figure)| figure.parse::<u64>().ok()).sum::<u64>()
     };
     lines.chunks(2).map(of_pair).sum()
-}
-
-/// Becomes the command, in the view and without the rights of this process.
-pub(crate) fn become_command(root: &str, command: &str) {
-    std::os::unix::fs::chroot(root).unwrap();
-    std::env::set_current_dir(PROJECT).unwrap();
-    let limit = |most| Rlimit { current: Some(most), maximum: Some(most) };
-    setrlimit(Resource::Fsize, limit(MOST_FILE_BYTES)).unwrap();
-    setrlimit(Resource::Core, limit(0)).unwrap();
-    set_no_new_privs(true).unwrap();
-    for (_, capability) in CapabilitySet::all().iter_names() {
-        let _dropped = remove_capability_from_bounding_set(capability);
-    }
-    let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
-        .unwrap();
-    let error = Command::new("bash").arg("-c").arg(command).exec();
-    eprintln!("bash: {error}");
 }

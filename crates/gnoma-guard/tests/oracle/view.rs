@@ -17,7 +17,10 @@ const TAKEN: [&str; 8] = ["usr", "etc", "opt", "var", "root", "home", "bin", "sb
 /// Devices of a view.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// What every program may leave behind: caches, histories, and git's notes about what it has looked at.
-const NOISE: [&str; 14] = [
+const NOISE: [&str; 17] = [
+    "/home/dev/.config/procps",
+    "/home/dev/.terraform.d",
+    "/tmp/hsperfdata_root",
     "/home/dev/.cache",
     "/home/dev/.npm",
     "/home/dev/.lesshst",
@@ -35,6 +38,17 @@ const NOISE: [&str; 14] = [
 ];
 /// Folders of a view that are empty at first and not part of the overlay.
 const FRESH: [&str; 3] = ["tmp", "run", "dev/shm"];
+/// How folders in memory are mounted.
+const IN_MEMORY: &str = "size=64m,mode=1777";
+/// Where programs of the fixture note something, below the root.
+const NOTES: &str = "run/observe";
+/// Where code of the project says that it ran, in the fixture and in other observers' files.
+const RAN: [&str; 2] = ["RAN", "PWNED"];
+/// Programs that run the shell that they are told to run, which the reader of commands sees by itself.
+const TOLD_TO: [&str; 21] = [
+    "bash", "sh", "dash", "zsh", "ksh", "xargs", "env", "find", "timeout", "nice", "nohup",
+    "setsid", "stdbuf", "time", "ionice", "chrt", "taskset", "watch", "fd", "fdfind", "flock",
+];
 /// Most effects of one command that are told.
 const MOST_FOUND: usize = 40;
 
@@ -42,15 +56,23 @@ const MOST_FOUND: usize = 40;
 pub(crate) struct View {
     base: PathBuf,
     lower: Vec<PathBuf>,
-    /// Folders of the root that are overlays.
-    folders: Vec<PathBuf>,
+    folders: Vec<Folder>,
     mounted: Vec<PathBuf>,
+    /// Upper layers that were made.
+    uppers: usize,
+}
+
+/// A folder of the root that is an overlay.
+struct Folder {
+    /// As commands see it.
+    path: PathBuf,
+    upper: PathBuf,
 }
 
 impl View {
     /// Mounts a view at `base` over these layers, the upmost first.
     pub(crate) fn new(base: PathBuf, lower: Vec<PathBuf>) -> std::io::Result<Self> {
-        let mut view = Self { base, lower, folders: Vec::new(), mounted: Vec::new() };
+        let mut view = Self { base, lower, folders: Vec::new(), mounted: Vec::new(), uppers: 0 };
         fs::create_dir_all(view.root())?;
         view.mount("", "tmpfs", "size=1m,mode=755")?;
         for entry in fs::read_dir("/")?.flatten() {
@@ -61,7 +83,8 @@ impl View {
             } else if TAKEN.iter().any(|taken| name == Path::new(taken)) || name.starts_with("lib")
             {
                 fs::create_dir(&at)?;
-                view.lay(&name)?;
+                let upper = view.lay(&name)?;
+                view.folders.push(Folder { path: Path::new("/").join(name), upper });
             }
         }
         for folder in ["proc", "tmp", "run", "dev"] {
@@ -69,7 +92,7 @@ impl View {
         }
         view.mount("proc", "proc", "")?;
         for folder in ["tmp", "run", "dev"] {
-            view.mount(folder, "tmpfs", "size=64m,mode=1777")?;
+            view.mount(folder, "tmpfs", IN_MEMORY)?;
         }
         for name in DEVICES {
             let at = view.root().join("dev").join(name);
@@ -78,25 +101,62 @@ impl View {
             view.mounted.push(at);
         }
         fs::create_dir(view.root().join("dev/shm"))?;
+        fs::create_dir(view.root().join("dev/pts"))?;
+        view.mount("dev/pts", "devpts", "newinstance,ptmxmode=0666,mode=620")?;
+        std::os::unix::fs::symlink("pts/ptmx", view.root().join("dev/ptmx"))?;
         std::os::unix::fs::symlink("/proc/self/fd", view.root().join("dev/fd"))?;
         for (number, name) in ["stdin", "stdout", "stderr"].into_iter().enumerate() {
             let target = format!("/proc/self/fd/{number}");
             std::os::unix::fs::symlink(target, view.root().join("dev").join(name))?;
         }
-        fs::create_dir(view.root().join("run/observe"))?;
+        fs::create_dir(view.root().join(NOTES))?;
         Ok(view)
     }
 
-    /// Mounts the layers of one folder of the root. An overlay cannot take one in which something else is
-    /// mounted, such as `/etc` of a container: that is shown as it is.
-    fn lay(&mut self, name: &Path) -> std::io::Result<()> {
+    /// Makes it as it was at first: only what is used is mounted anew.
+    pub(crate) fn renew(&mut self) -> std::io::Result<()> {
+        for at in 0..self.folders.len() {
+            let (path, upper) = (&self.folders[at].path, self.folders[at].upper.clone());
+            if has_entries(&upper) {
+                let name = path.strip_prefix("/").unwrap_or(path).to_owned();
+                self.unmount(&name)?;
+                self.folders[at].upper = self.lay(&name)?;
+                fs::remove_dir_all(upper)?;
+            }
+        }
+        for folder in ["tmp", "run"] {
+            if !self.is_fresh(folder) {
+                self.unmount(Path::new(folder))?;
+                self.mount(folder, "tmpfs", IN_MEMORY)?;
+            }
+        }
+        fs::create_dir_all(self.root().join(NOTES))?;
+        if !self.is_fresh("dev/shm") {
+            fs::remove_dir_all(self.root().join("dev/shm"))?;
+            fs::create_dir(self.root().join("dev/shm"))?;
+        }
+        Ok(())
+    }
+
+    fn unmount(&mut self, name: &Path) -> std::io::Result<()> {
+        let at = self.root().join(name);
+        unmount(&at, UnmountFlags::DETACH)?;
+        self.mounted.retain(|mounted| *mounted != at);
+        Ok(())
+    }
+
+    /// Mounts the layers of one folder of the root, and says where the upper one lies. An overlay cannot take a
+    /// folder in which something else is mounted, such as `/etc` of a container: that is shown as it is.
+    fn lay(&mut self, name: &Path) -> std::io::Result<PathBuf> {
         let is_home = name == Path::new("home");
         let layers = self.lower.iter().filter(|layer| !(is_home && *layer == Path::new("/")));
         let layers = layers.map(|layer| layer.join(name)).filter(|layer| layer.is_dir());
         let layers: Vec<_> = layers.map(|layer| layer.display().to_string()).collect();
-        let (upper, work) = (self.upper().join(name), self.base.join("work").join(name));
-        fs::create_dir_all(&upper)?;
-        fs::create_dir_all(&work)?;
+        self.uppers += 1;
+        let [upper, work] =
+            ["up", "work"].map(|kind| self.base.join(format!("{kind}-{}", self.uppers)));
+        fs::create_dir(&upper)?;
+        fs::create_dir(&work)?;
         let paths = (layers.join(":"), upper.display(), work.display());
         let options =
             format!("userxattr,lowerdir={},upperdir={},workdir={}", paths.0, paths.1, paths.2);
@@ -107,8 +167,7 @@ impl View {
             mount_remount(&at, MountFlags::BIND | MountFlags::RDONLY, c"")?;
             self.mounted.push(at);
         }
-        self.folders.push(Path::new("/").join(name));
-        Ok(())
+        Ok(upper)
     }
 
     fn mount(&mut self, at: &str, kind: &str, options: &str) -> std::io::Result<()> {
@@ -125,32 +184,31 @@ impl View {
         self.base.join("root")
     }
 
-    fn upper(&self) -> PathBuf {
-        self.base.join("up")
-    }
-
-    /// Texts that a program had `sh` run.
-    pub(crate) fn shells(&self) -> String {
-        fs::read_to_string(self.root().join("run/observe/sh")).unwrap_or_default()
+    /// Programs that had `sh` run a text without having been told to, and the text.
+    pub(crate) fn shells(&self) -> Vec<Found> {
+        let notes = fs::read_to_string(self.root().join(NOTES).join("sh")).unwrap_or_default();
+        let told_to = |line: &&str| line.split(':').next().is_some_and(|by| TOLD_TO.contains(&by));
+        let lines = notes.lines().filter(|line| !told_to(line));
+        lines.map(|line| Found::new("ran_shell", line)).collect()
     }
 
     /// Whether anything was left in it, be it only noise.
     pub(crate) fn is_used(&self) -> bool {
-        let has_entries =
-            |path: PathBuf| fs::read_dir(path).is_ok_and(|mut list| list.next().is_some());
-        self.folders.iter().any(|folder| has_entries(below(&self.upper(), folder)))
-            || has_entries(self.root().join("run/observe"))
-            || FRESH.into_iter().any(|name| {
-                let names = fs::read_dir(self.root().join(name)).into_iter().flatten().flatten();
-                names.into_iter().any(|entry| entry.file_name() != "observe")
-            })
+        self.folders.iter().any(|folder| has_entries(&folder.upper))
+            || FRESH.into_iter().any(|name| !self.is_fresh(name))
+    }
+
+    fn is_fresh(&self, name: &str) -> bool {
+        let mut entries = fs::read_dir(self.root().join(name)).into_iter().flatten().flatten();
+        entries.all(|entry| entry.file_name() == "observe")
+            && !(name == "run" && has_entries(&self.root().join(NOTES)))
     }
 
     /// What was written, changed and deleted, and which code of the project said that it ran.
     pub(crate) fn changes(&self) -> Vec<Found> {
         let mut found = Vec::new();
         for folder in &self.folders {
-            self.walk(folder, &mut found);
+            self.walk(&folder.upper, &folder.path, &mut found);
         }
         for folder in FRESH {
             left(&self.root(), &Path::new("/").join(folder), &mut found);
@@ -158,8 +216,7 @@ impl View {
         found
     }
 
-    fn walk(&self, folder: &Path, found: &mut Vec<Found>) {
-        let here = below(&self.upper(), folder);
+    fn walk(&self, here: &Path, folder: &Path, found: &mut Vec<Found>) {
         for entry in fs::read_dir(here).into_iter().flatten().flatten() {
             let path = folder.join(entry.file_name());
             let Ok(above) = entry.path().symlink_metadata() else { continue };
@@ -175,7 +232,7 @@ impl View {
                 Some(_) => None,
             };
             match kind {
-                Some(_) if path == Path::new(PROJECT).join("RAN") => {
+                Some(_) if RAN.iter().any(|name| path == Path::new(PROJECT).join(name)) => {
                     let names = fs::read_to_string(entry.path()).unwrap_or_default();
                     found.extend(names.lines().map(|name| Found::new("ran_project_code", name)));
                 }
@@ -183,7 +240,7 @@ impl View {
                 None => {}
             }
             if above.is_dir() {
-                self.walk(&path, found);
+                self.walk(&entry.path(), &path, found);
             }
         }
     }
@@ -196,6 +253,10 @@ impl Drop for View {
         }
         let _gone = fs::remove_dir_all(&self.base);
     }
+}
+
+fn has_entries(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 fn below(layer: &Path, path: &Path) -> PathBuf {

@@ -6,7 +6,7 @@ use std::{
     fs,
     io::ErrorKind,
     os::unix::{
-        fs::{MetadataExt, PermissionsExt, chown},
+        fs::{MetadataExt, PermissionsExt, chown, lchown},
         process::CommandExt,
     },
     path::{Path, PathBuf},
@@ -171,6 +171,13 @@ impl Cell {
     pub(crate) fn give(&self, path: &Path) {
         if is_root() {
             chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    /// The same for a link itself.
+    pub(crate) fn give_link(&self, path: &Path) {
+        if is_root() {
+            lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
         }
     }
 

@@ -21,7 +21,10 @@ use proptest::{
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
 
-use crate::cell::{Cell, Outcome, eventually, is_root, is_walled, processes_with};
+use crate::{
+    cell::{Cell, Outcome, eventually, is_walled, processes_with},
+    trials::Trials,
+};
 
 /// Type, mode, content or target, and the time where a program has set one.
 type Tree = BTreeMap<PathBuf, (u32, String)>;
@@ -56,19 +59,6 @@ fn on_trial(cell: &Cell, words: &[&str], command: &[&str]) -> Outcome {
     let mut trial = cell.command();
     trial.args(["trial", &at, &site]).args(words).arg("--").args(command);
     trial.output().unwrap().into()
-}
-
-fn bare(cell: &Cell, command: &[&str]) -> Outcome {
-    let (program, args) = command.split_first().unwrap();
-    let program =
-        if *program == "$P" { cell.command().get_program().to_owned() } else { program.into() };
-    let mut run = std::process::Command::new(program);
-    run.args(args).current_dir(&cell.workspace).stdin(Stdio::null());
-    if is_root() {
-        use std::os::unix::process::CommandExt;
-        run.uid(65_534).gid(65_534);
-    }
-    run.output().unwrap().into()
 }
 
 /// A workspace with something of everything.
@@ -211,6 +201,14 @@ fn cases() -> u32 {
     wanted.unwrap_or(24)
 }
 
+/// What makes programs; `GNOMA_LAYER_SEED` has it make other ones.
+fn runner(seed: u8) -> TestRunner {
+    #[expect(clippy::disallowed_methods, reason = "what a test makes up is no setting")]
+    let wanted = std::env::var("GNOMA_LAYER_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[wanted.unwrap_or(seed); 32]);
+    TestRunner::new_with_rng(Config::default(), seed)
+}
+
 /// Times that a keep is killed; `GNOMA_KILLS` names another number.
 fn kills() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "how long a test runs is no setting")]
@@ -223,30 +221,28 @@ fn programs_on_trial_do_what_they_do_in_place_or_it_is_told() {
     if !is_walled() {
         return;
     }
-    let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[13; 32]);
-    let mut runner = TestRunner::new_with_rng(Config::default(), seed);
+    let mut runner = runner(13);
+    let [mut dropped, mut kept] = [false, true].map(Trials::on_trial);
+    let mut place = Trials::bare();
+    dropped.furnish();
+    let before = read(&dropped.cell.workspace);
     let mut compared = 0;
     for _ in 0..cases() {
-        let program = vec(operations(), 1..12).new_tree(&mut runner).unwrap().current();
-        let mut command = vec!["/proc/self/exe", "ops"];
-        command.extend(program.iter().map(String::as_str));
-        let (dropped, kept, place) = (furnished(), furnished(), furnished());
-        let before = read(&dropped.workspace);
-        let probe = kept.command().get_program().to_string_lossy().into_owned();
-        command[0] = &probe;
-        let outcome = on_trial(&dropped, &[], &command);
-        assert_eq!(read(&dropped.workspace), before, "{program:?}");
-        if outcome.stdout.contains("difference") {
+        let mut program = vec(operations(), 1..12).new_tree(&mut runner).unwrap().current();
+        let told = dropped.run(&program);
+        assert_eq!(read(&dropped.cell.workspace), before, "{program:?}");
+        if told.iter().any(|line| line.starts_with("difference")) {
             continue;
         }
-        let outcome = on_trial(&kept, &["keep"], &command);
-        assert!(outcome.succeeded(), "{program:?} {outcome:?}");
-        command[0] = "$P";
+        kept.furnish();
+        let told = kept.run(&program);
+        assert!(told.iter().all(|line| !line.starts_with("error")), "{program:?} {told:?}");
         // Rights cannot be lent behind walls; who tries is refused.
-        command.retain(|operation| !operation.ends_with(" 4755"));
-        bare(&place, &command);
-        let expected = read(&place.workspace);
-        assert_eq!(read(&kept.workspace), expected, "{program:?} {outcome:?}");
+        program.retain(|operation| !operation.ends_with(" 4755"));
+        place.furnish();
+        place.run(&program);
+        let expected = read(&place.cell.workspace);
+        assert_eq!(read(&kept.cell.workspace), expected, "{program:?} {told:?}");
         compared += 1;
     }
     assert!(compared * 3 > cases(), "only {compared} programs were compared");
@@ -264,8 +260,7 @@ fn programs_on_trial_leave_workspace_home_and_temporary_files_as_they_were() {
     if !is_walled() {
         return;
     }
-    let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[17; 32]);
-    let mut runner = TestRunner::new_with_rng(Config::default(), seed);
+    let mut runner = runner(17);
     let theirs = tempfile::Builder::new().prefix("gnoma-theirs").tempdir_in("/tmp").unwrap();
     fs::set_permissions(theirs.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let script = "mkdir -p a/b d; echo 1 > a/f; echo 22 > a/b/g; echo 333 > h; ln -s a/f l; \

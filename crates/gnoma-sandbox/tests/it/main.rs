@@ -25,6 +25,8 @@ mod protected;
 mod reading;
 #[cfg(test)]
 mod spare;
+#[cfg(test)]
+mod trials;
 
 /// A test for each script: it must work without walls and fail inside, or (`refused`) only the
 /// latter.

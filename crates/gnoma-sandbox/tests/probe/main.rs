@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Some("inside") => inside::main(&mut args),
         Some("trial") => trial::main(&mut args),
         Some("view") => trial::view(&mut args),
+        Some("ops-lines") => trial::ops_lines(),
         Some("ops") => trial::ops(&mut args),
         Some("act") => act::main(&mut args),
         _ => ExitCode::FAILURE,

@@ -22,6 +22,8 @@ struct Wishes {
     site: PathBuf,
     keep: bool,
     recover: bool,
+    /// Programs of file operations come on standard input.
+    lines: bool,
     bare: bool,
     times: u32,
 }
@@ -35,6 +37,7 @@ pub(crate) fn main(args: &mut impl Iterator<Item = String>) -> ExitCode {
             "site" => wishes.site = value.into(),
             "keep" => wishes.keep = true,
             "recover" => wishes.recover = true,
+            "lines" => wishes.lines = true,
             "bare" => wishes.bare = true,
             "times" => wishes.times = value.parse().unwrap_or(1),
             _ => {}
@@ -65,6 +68,18 @@ impl Wishes {
         if self.recover {
             for recovered in site.recover().map_err(|error| error.to_string())? {
                 say(&format!("recovered {recovered:?}"));
+            }
+            return Ok(());
+        }
+        if self.lines {
+            let own = std::env::current_exe().map_err(|error| error.to_string())?;
+            for program in programs() {
+                let mut command = vec![own.display().to_string(), "ops".to_owned()];
+                command.extend(program);
+                if let Err(why) = self.once(&site, &walls, &command) {
+                    say(&format!("error {why}"));
+                }
+                say("done");
             }
             return Ok(());
         }
@@ -154,6 +169,21 @@ pub(crate) fn ops(args: &mut impl Iterator<Item = String>) -> ExitCode {
         }
     }
     code
+}
+
+/// Programs on standard input, a line each, their operations apart by tabs.
+fn programs() -> impl Iterator<Item = Vec<String>> {
+    let lines = io::stdin().lines().map_while(Result::ok);
+    lines.map(|line| line.split('\t').map(str::to_owned).collect())
+}
+
+/// Runs all that come, where it stands.
+pub(crate) fn ops_lines() -> ExitCode {
+    for program in programs() {
+        ops(&mut program.into_iter());
+        say("done");
+    }
+    ExitCode::SUCCESS
 }
 
 fn op(words: &[&str]) -> io::Result<()> {

@@ -142,9 +142,9 @@ const THEIR_INSTRUCTIONS: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE
 #[must_use]
 pub fn instructions_in(folder: &Path) -> Vec<PathBuf> {
     let there = |name: &&str| Some(folder.join(name)).filter(|path| path.is_file());
-    match INSTRUCTIONS.iter().find_map(|name| there(name)) {
+    match INSTRUCTIONS.iter().find_map(there) {
         Some(first) => vec![first],
-        None => THEIR_INSTRUCTIONS.iter().filter_map(|name| there(name)).collect(),
+        None => THEIR_INSTRUCTIONS.iter().filter_map(there).collect(),
     }
 }
 

@@ -135,7 +135,7 @@ fn styled(value: &str) -> Vec<(String, String)> {
     vec![
         ("full width".into(), moved(0xff21, 0xff41, 0xff10)),
         ("in circles".into(), circled),
-        ("bold".into(), bold.clone()),
+        ("bold".into(), bold),
         ("bold, separated".into(), spaced.join(" ")),
         ("bold, one to a line".into(), spaced.join("\n")),
         ("without serifs".into(), moved(0x1_d5a0, 0x1_d5ba, 0x1_d7e2)),

@@ -62,7 +62,6 @@ impl Said {
                 self.commands.extend(whole);
             }
             serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {
-                ()
             }
         }
     }

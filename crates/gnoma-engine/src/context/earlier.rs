@@ -40,7 +40,7 @@ pub(crate) fn with_earlier(
     spec: impl Fn(&str) -> Option<Arc<ToolSpec>>,
 ) -> Option<Message> {
     let said = now.text_content();
-    let is_task = wants_change(&said) && named_files(&said).first().is_some();
+    let is_task = wants_change(&said) && !named_files(&said).is_empty();
     let told = told(earlier, is_task, spec);
     let words = prompt::earlier(&told, &said);
     // In one text: not every server's template takes several.

@@ -1,7 +1,7 @@
 //! One key, one provider, one model: faults that end, refusals that can be met, limits that come near.
 
 use futures_util::future::join_all;
-use gnoma_testkit::{Reply, Server};
+use gnoma_testkit::{Reply, Request, Server};
 use serde_json::json;
 
 use crate::support::{Run, World, calls, says};
@@ -60,7 +60,7 @@ async fn what_is_left_out_is_said_beside_a_json_result_too() {
         let run = world.run(&["--output-format", format, "hi"]).await;
         assert_eq!(run.code, Some(0), "{run:?}");
         assert!(run.err.contains("test/m1 does not accept `stream_options`"), "{run:?}");
-        let fields: Vec<_> = world.server.requests().iter().map(|it| it.json()).collect();
+        let fields: Vec<_> = world.server.requests().iter().map(Request::json).collect();
         assert!(fields[0].get("stream_options").is_some(), "{}", fields[0]);
         assert!(fields[1].get("stream_options").is_none(), "{}", fields[1]);
         // Another session knows nothing of it.

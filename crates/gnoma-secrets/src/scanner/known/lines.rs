@@ -102,7 +102,7 @@ fn cells(line: &[u8]) -> [Option<(usize, usize)>; COLUMNS] {
     let mut found = [None; COLUMNS];
     let mut at = 0;
     for field in 0..=COLUMNS {
-        at += count(line, at, |byte| byte.is_ascii_whitespace());
+        at += count(line, at, u8::is_ascii_whitespace);
         let length = count(line, at, |byte| !byte.is_ascii_whitespace());
         if length == 0 || length > MAX_CELL_BYTES && field > 0 {
             break;

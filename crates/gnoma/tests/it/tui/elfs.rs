@@ -83,7 +83,7 @@ async fn hooks_hear_what_a_person_writes_to_an_elf_and_can_hold_it_back() {
     person.types("start it\r");
     person.waits_for("It has begun.");
     person.types("/elfs maker\r");
-    person.waits_for("You watch the elf `maker`");
+    person.waits_for("Watching the elf `maker`");
     person.types("be quick\r");
     person.types("be slow\r");
     person.waits_for("You said: be slow.");

@@ -112,6 +112,8 @@ fn files(folder: &Path) -> Vec<String> {
     });
     let here = here.iter().filter(|(_, is_folder)| !is_folder).map(|(name, _)| name.clone());
     let all = here.chain(below).take(MAX_FILES);
+    // Nobody is to be asked about a file that nobody asked for.
+    let all = all.filter(|path| gnoma_core::places::secret(Path::new(path)).is_none());
     all.filter(|path| is_small_file(&folder.join(path))).collect()
 }
 
@@ -146,6 +148,7 @@ mod tests {
             ("src/list.py", "def first(words):\n    return words[0]\n"),
             ("long.txt", &*long),
             (".env", "bell rings\n"),
+            ("terraform.tfvars", "bell_rings = \"often\"\n"),
         ] {
             fs::write(root.join(path), text).unwrap();
         }

@@ -65,7 +65,7 @@ pub(crate) fn unannounced(places: &ExtendPlaces, state: &Announced, file: &Path)
     }
     if waiting > 0 {
         texts.push(format!(
-            "[{waiting} more files with instructions hold here; you read them when you next touch a file here]"
+            "[{waiting} more files with instructions apply here; you get them when you next touch a file here]"
         ));
     }
     texts.reverse();

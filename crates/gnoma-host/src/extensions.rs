@@ -109,7 +109,7 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
     // Where there are rules here, they were taken over, or meant to be all.
     if !rules.is_empty() && project.guard.permission.rules.is_empty() {
         faults.push(format!(
-            "{} denies or asks by rules that do not hold here: `gnoma import claude` takes them over",
+            "{} denies or asks by rules that gnoma does not apply: `gnoma import claude` takes them over",
             rules.join(" and ")
         ));
     }

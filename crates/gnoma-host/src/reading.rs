@@ -29,6 +29,7 @@ const MAX_ENTRIES: usize = 4096;
 /// Where a person's skills lie: among gnoma's settings, and below the home those of Claude Code.
 const SKILLS: &str = "skills";
 const CLAUDE_SKILLS: &str = ".claude/skills";
+const SHARED_SKILLS: &str = ".agents/skills";
 /// How deep folders of skills are looked into.
 const MAX_SKILL_DEPTH: usize = 8;
 
@@ -61,12 +62,10 @@ pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlac
 /// Secrets among the skills of a person, whose folders commands may be shown.
 fn of_skills(environment: &Environment) -> Vec<PathBuf> {
     let home = environment.home().filter(|home| home.is_absolute());
-    let at_home = home.map(|home| home.join(CLAUDE_SKILLS));
-    let mut waiting: VecDeque<_> = at_home
-        .into_iter()
-        .chain([environment.config_dir().join(SKILLS)])
-        .map(|it| (it, 0))
-        .collect();
+    let at_home = [CLAUDE_SKILLS, SHARED_SKILLS];
+    let at_home = home.into_iter().flat_map(|home| at_home.map(|name| home.join(name)));
+    let mut waiting: VecDeque<_> =
+        at_home.chain([environment.config_dir().join(SKILLS)]).map(|it| (it, 0)).collect();
     let (mut secrets, mut entries_left) = (Vec::new(), MAX_ENTRIES);
     while let Some((folder, depth)) = waiting.pop_front() {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten().take(entries_left);
@@ -78,9 +77,16 @@ fn of_skills(environment: &Environment) -> Vec<PathBuf> {
                 folder.file_name().map_or(name.clone(), |folder| Path::new(folder).join(&name));
             if [&name, &near].into_iter().any(|below| places::secret(below).is_some()) {
                 secrets.push(path);
-            } else if depth < MAX_SKILL_DEPTH && path.is_dir() {
+            } else if path.is_dir() && depth < MAX_SKILL_DEPTH {
                 waiting.push_back((path, depth + 1));
+            } else if path.is_dir() {
+                secrets.push(path);
             }
+        }
+        if entries_left == 0 {
+            // What was not looked through is not shown.
+            secrets.push(folder);
+            secrets.extend(waiting.drain(..).map(|(folder, _)| folder));
         }
     }
     secrets

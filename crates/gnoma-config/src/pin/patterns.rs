@@ -133,12 +133,12 @@ fn fits(pattern: &str, name: &str) -> bool {
     let (mut step, mut letter, mut star) = (0, 0, None);
     while letter < letters.len() {
         match steps.get(step) {
-            Some(Step::Star) => {
+            Some(PatternStep::Star) => {
                 star = Some((step, letter));
                 step += 1;
             }
-            Some(Step::Any) => (step, letter) = (step + 1, letter + 1),
-            Some(Step::Letter(wanted)) if Some(wanted) == letters.get(letter) => {
+            Some(PatternStep::Any) => (step, letter) = (step + 1, letter + 1),
+            Some(PatternStep::Letter(wanted)) if Some(wanted) == letters.get(letter) => {
                 (step, letter) = (step + 1, letter + 1);
             }
             _ => match star {
@@ -151,25 +151,25 @@ fn fits(pattern: &str, name: &str) -> bool {
             },
         }
     }
-    steps.get(step..).unwrap_or_default().iter().all(|step| *step == Step::Star)
+    steps.get(step..).unwrap_or_default().iter().all(|step| *step == PatternStep::Star)
 }
 
 /// A step of a pattern.
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
+enum PatternStep {
     Star,
     Any,
     Letter(char),
 }
 
-fn steps(pattern: &str) -> Vec<Step> {
+fn steps(pattern: &str) -> Vec<PatternStep> {
     let mut steps = Vec::new();
     let mut rest = pattern.chars();
     while let Some(letter) = rest.next() {
         steps.push(match letter {
-            '*' if steps.last() == Some(&Step::Star) => continue,
-            '*' => Step::Star,
-            '?' => Step::Any,
+            '*' if steps.last() == Some(&PatternStep::Star) => continue,
+            '*' => PatternStep::Star,
+            '?' => PatternStep::Any,
             '[' => {
                 // A bracket that begins the list does not end it.
                 let inside = rest.as_str();
@@ -178,12 +178,12 @@ fn steps(pattern: &str) -> Vec<Step> {
                 match inside.get(from..).and_then(|list| list.find(']')) {
                     Some(end) => {
                         rest = inside.get(from + end + 1..).unwrap_or_default().chars();
-                        Step::Any
+                        PatternStep::Any
                     }
-                    None => Step::Letter('['),
+                    None => PatternStep::Letter('['),
                 }
             }
-            other => Step::Letter(other),
+            other => PatternStep::Letter(other),
         });
     }
     steps

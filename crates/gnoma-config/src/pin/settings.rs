@@ -13,7 +13,7 @@ const ARGUMENTS: &str = "args";
 
 /// What settings say.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct SettingsWords {
     /// Every text.
     pub(super) texts: Vec<String>,
     /// Those that are run.
@@ -22,7 +22,7 @@ pub(super) struct Said {
     pub(super) variables: BTreeSet<String>,
 }
 
-impl Said {
+impl SettingsWords {
     /// Reads TOML or JSON; what is neither is one text.
     pub(super) fn read(&mut self, content: &[u8]) {
         if let Ok(json) = gnoma_core::json::from_bytes(content) {

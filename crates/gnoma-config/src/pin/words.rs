@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::settings::Said;
+use super::settings::SettingsWords;
 
 /// Programs that run what a file of the project says, which nobody names, and those files.
 const RUNNERS: [(&[&str], &[&str]); 4] = [
@@ -24,7 +24,7 @@ const ENDINGS: [&str; 6] = [".js", ".mjs", ".cjs", ".ts", ".py", ".rb"];
 const COMPLETING: [&str; 6] = ["node", "bun", "deno", "tsx", "ts-node", "ruby"];
 
 /// All texts, whole and cut into words, with what the commands among them name in other ways.
-pub(super) fn of(said: &Said) -> BTreeSet<String> {
+pub(super) fn of(said: &SettingsWords) -> BTreeSet<String> {
     let is_between = |c: char| c.is_whitespace() || SEPARATORS.contains(&c);
     let mut words: BTreeSet<String> = said
         .texts

@@ -201,7 +201,7 @@ impl Turn {
         if !notes.is_empty() && self.added.kept_going == MAX_KEPT_GOING {
             notes.clear();
             let text = format!(
-                "a hook has kept the model going {MAX_KEPT_GOING} times and nothing came of it; the turn ends"
+                "a hook has kept the model going {MAX_KEPT_GOING} times without progress; the turn ends"
             );
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
         }

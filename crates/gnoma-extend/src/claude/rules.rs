@@ -139,10 +139,15 @@ pub fn forbidden_tools(text: &str) -> Result<Vec<String>, String> {
                  `[[permission.rules]]`"
             ));
         }
-        match our_rules(&part) {
-            Ok(rules) if !part.starts_with(SERVER) => all.extend(rules),
-            Ok(_) => all.extend(listed_tool(&part)),
-            Err(_) => all.push(part),
+        // "All of it" in brackets forbids the tool.
+        let name = part.split_once('(').map_or(&*part, |(name, _)| name.trim());
+        if name.trim_end_matches('*').contains('*') {
+            return Err(format!("in `{part}` a `*` can only stand at the end"));
+        }
+        match our_rules(name) {
+            Ok(rules) if !name.starts_with(SERVER) => all.extend(rules),
+            Ok(_) => all.extend(listed_tool(name)),
+            Err(_) => all.push(name.to_owned()),
         }
     }
     Ok(all)
@@ -182,6 +187,17 @@ fn spaced(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_forbidden_is_named_without_brackets() {
+        let forbidden = |text: &str| forbidden_tools(text);
+        assert_eq!(forbidden("Bash(*)").unwrap(), ["bash"]);
+        assert_eq!(forbidden("mcp__git(*)").unwrap(), ["mcp__git__*"]);
+        assert_eq!(forbidden("fs.*, mcp__git__push").unwrap(), ["fs.*", "mcp__git__push"]);
+        for text in ["Bash(rm:*)", "mcp__git__*_write"] {
+            assert!(forbidden(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn rules_become_ours() {

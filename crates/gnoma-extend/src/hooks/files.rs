@@ -21,6 +21,9 @@ use crate::{
 /// Most hooks of all files together.
 const MAX_HOOKS: usize = 200;
 
+/// The folders that the words of a hook may name.
+const FOLDERS: [&str; 4] =
+    ["CLAUDE_PLUGIN_ROOT", "GNOMA_PLUGIN_ROOT", "CLAUDE_PROJECT_DIR", "GNOMA_PROJECT_DIR"];
 /// The fields of a hook that are read, and one that is for eyes alone.
 const FIELDS: [&str; 14] = [
     "allowedEnvVars",
@@ -328,10 +331,17 @@ fn line(entry: &Value, command: String) -> Result<String, String> {
         ));
     }
     let Some(args) = entry.get("args").and_then(Value::as_array) else { return Ok(command) };
-    let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
     let args = args.iter().map(|arg| arg.as_str().map(quoted)).collect::<Option<Vec<_>>>();
-    let args = args.ok_or("has `args` that are no texts")?;
+    let args = args.ok_or("has `args` that are not strings")?;
     Ok([quoted(&command)].into_iter().chain(args).collect::<Vec<_>>().join(" "))
+}
+
+/// A word that the shell takes as it is, but for the folders that hooks may name.
+fn quoted(word: &str) -> String {
+    let whole = format!("'{}'", word.replace('\'', "'\\''"));
+    FOLDERS.iter().fold(whole, |word, name| {
+        word.replace(&format!("${{{name}}}"), &format!("'\"${{{name}}}\"'"))
+    })
 }
 
 fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<Hook, String> {
@@ -370,4 +380,16 @@ fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<H
         origin: PathBuf::new(),
         root: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_taken_as_they_are_but_for_folders() {
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        let script = "${CLAUDE_PLUGIN_ROOT}/a b.sh";
+        assert_eq!(quoted(script), r#"''"${CLAUDE_PLUGIN_ROOT}"'/a b.sh'"#);
+    }
 }

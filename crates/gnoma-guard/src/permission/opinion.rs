@@ -72,8 +72,11 @@ impl Opinion {
             std::cmp::Ordering::Equal => {
                 let louder = other.is_loud() && !self.is_loud();
                 let both = self.always.zip(other.always).map(|(mut rules, more)| {
-                    rules.extend(more);
-                    rules.dedup();
+                    for rule in more {
+                        if !rules.contains(&rule) {
+                            rules.push(rule);
+                        }
+                    }
                     rules
                 });
                 let reason = if louder { other.reason } else { self.reason };

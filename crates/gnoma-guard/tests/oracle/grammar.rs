@@ -45,7 +45,8 @@ const SLOW: [&str; 27] = [
     "rustup",
     "pip",
 ];
-/// How often a program that is slow is taken where it comes up: once in so many times.
+/// How often a program that is slow is taken where it comes up: once in so many times, in the long form alone:
+/// what such programs do is the machine's business as well.
 const SLOWLY: usize = 40;
 /// Options that wait for more.
 const WAITING: [&str; 8] = ["f", "F", "follow", "retry", "s", "pid", "c", "follow-new"];
@@ -247,11 +248,12 @@ impl Dice {
 /// Makes commands of the programs that this machine has.
 pub(crate) struct Grammar {
     tools: Vec<Tool>,
+    is_long: bool,
 }
 
 impl Grammar {
-    /// Of the programs in these folders.
-    pub(crate) fn new(folders: &[&Path]) -> Self {
+    /// Of the programs in these folders; those that are slow come only where it `is_long`.
+    pub(crate) fn new(folders: &[&Path], is_long: bool) -> Self {
         let has = |program: &str| folders.iter().any(|folder| folder.join(program).exists());
         let blocks = || TABLES.into_iter().flat_map(|table| table.split("\n[").skip(1));
         let shared = |wanted: &str| blocks().find(|block| block.split(']').next() == Some(wanted));
@@ -283,7 +285,7 @@ impl Grammar {
                 }
             }
         }
-        Self { tools }
+        Self { tools, is_long }
     }
 
     /// How many programs and commands there are.
@@ -359,7 +361,7 @@ impl Grammar {
 
     fn of_table(&self, dice: &mut Dice) -> String {
         let mut tool = &self.tools[dice.below(self.tools.len())];
-        while tool.is_slow && !dice.one_in(SLOWLY) {
+        while tool.is_slow && !(self.is_long && dice.one_in(SLOWLY)) {
             tool = &self.tools[dice.below(self.tools.len())];
         }
         let mut words = vec![tool.title.to_owned()];

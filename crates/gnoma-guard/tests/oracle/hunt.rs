@@ -39,10 +39,13 @@ const SEARCHING: [&str; 21] = [
 /// What some programs do by themselves, whatever they are told: it comes to nothing behind reading walls, which
 /// have no network and own temporary folders. npm asks for its newest version, others for the addresses of
 /// names, a viewer's script unpacks with a shell of its own.
-const EXCEPTED: [(&str, &str); 12] = [
+const EXCEPTED: [(&str, &str); 15] = [
     ("ss", "connect"),
     ("netstat", "connect"),
     ("hostname", "connect"),
+    ("hostid", "connect"),
+    ("domainname", "connect"),
+    ("dnsdomainname", "connect"),
     ("who", "connect"),
     ("lsof", "connect"),
     ("jps", "connect"),
@@ -131,7 +134,7 @@ fn hunt(first: Observer) -> ExitCode {
         .unwrap_or_default()
         .join("usr/bin");
     let folders = [Path::new("/usr/bin"), Path::new("/bin"), Path::new("/usr/local/bin"), &tools];
-    let grammar = Grammar::new(&folders);
+    let grammar = Grammar::new(&folders, wanted.is_some());
     let sweeps = std::env::var("GNOMA_ORACLE").is_ok_and(|what| what == "sweep");
     let (wanted, source) = if sweeps {
         let list: Vec<_> =

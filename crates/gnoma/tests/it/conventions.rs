@@ -396,7 +396,7 @@ async fn what_gnoma_does_not_act_on_is_named() {
     let said = run(&world, &["go"]).await;
     for part in [
         "has `if`, which gnoma does not act on",
-        "denies or asks by rules that do not hold here",
+        "denies or asks by rules that gnoma does not apply",
         "skills/s/SKILL.md: gnoma does not act on `context`, `effort`",
     ] {
         assert!(said.err.contains(part), "{part}: {said:?}");

@@ -36,7 +36,7 @@ fn described(Connection { provider, by }: Connection) -> NewProvider {
         ConnectBy::Key(key) => (None, typed(key)),
         ConnectBy::AddressAndKey { address, key } => (Some(address), typed(key)),
     };
-    NewProvider { name: provider, address, protocol: None, key, is_default: true }
+    NewProvider { name: provider, address, protocol: None, key, model: None, is_default: true }
 }
 
 /// What a provider that is tried has. One that runs without a model answers and can do nothing.

@@ -27,6 +27,8 @@ pub struct NewProvider {
     pub protocol: Option<String>,
     /// Where its key comes from.
     pub key: KeySource,
+    /// The model to use there, under the provider's own name for it; any of them where there is none.
+    pub model: Option<String>,
     /// It is to be asked by default.
     pub is_default: bool,
 }
@@ -217,6 +219,13 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
         KeySource::Command(command) => Some(set("key_commands", command.clone())),
         KeySource::Entered(key) => Some(set("api_keys", key.expose().clone())),
     });
+    changes.extend(new.model.clone().map(|model| {
+        if new.is_default {
+            Change::set(&["provider", "model"], model)
+        } else {
+            Change::set(&["provider", "models", name], vec![model])
+        }
+    }));
     if new.is_default {
         changes.push(Change::set(&["provider", "default"], name));
     }

@@ -32,7 +32,7 @@ pub(crate) async fn run(
 ) -> Result<Exit> {
     let terminal = terminal::open(around).filter(|_| around.stdin_is_terminal);
     let project = project(turn, around)?;
-    let new = described(args, &project, terminal.as_ref())?;
+    let new = described(args, turn.model.as_deref(), &project, terminal.as_ref())?;
     let mut said = String::new();
     if !args.untested {
         let models = providers::try_new(&project, &new).await.map_err(|error| HostError {
@@ -42,11 +42,27 @@ pub(crate) async fn run(
         })?;
         let named = models.get(..MAX_NAMED).unwrap_or(&models).join(", ");
         let more = if models.len() > MAX_NAMED { ", …" } else { "" };
+        known_model(&new, &models)?;
         let count = super::providers::counted(models.len());
         said = format!("`{}` answers and has {count}: {named}{more}\n", new.name);
     }
     said.push_str(&format!("{}\n", providers::add_new(&project, &new)?));
     print(&screen::clean(&said))
+}
+
+/// The model that is to be used is one that the provider lists, if it lists any.
+fn known_model(new: &NewProvider, models: &[String]) -> Result<()> {
+    let Some(model) = new.model.as_ref().filter(|model| !models.contains(model)) else {
+        return Ok(());
+    };
+    let near = gnoma_config::nearest(model, models.iter().map(String::as_str));
+    let Some(first) = near.or(models.first().map(String::as_str)) else {
+        return Ok(());
+    };
+    let error =
+        HostError::usage(format!("`{}` was not added: it has no model `{model}`", new.name));
+    let remedy = format!("use `--model {first}`, or --untested to add it anyway");
+    Err(HostError { remedy: Some(remedy), ..error }.into())
 }
 
 fn remedy(new: &NewProvider, known: Option<String>) -> String {
@@ -62,6 +78,7 @@ fn remedy(new: &NewProvider, known: Option<String>) -> String {
 /// The provider, with what is not said asked for.
 fn described(
     args: &NewProviderArgs,
+    model: Option<&str>,
     project: &Project,
     terminal: Option<&File>,
 ) -> Result<NewProvider> {
@@ -95,7 +112,10 @@ fn described(
     };
     let key = key(args, &name, known, project, terminal)?;
     let is_default = args.default || provider.default.is_none();
-    Ok(NewProvider { name, address, protocol: args.protocol.clone(), key, is_default })
+    // `--model provider/model`, as other commands take it, means the same.
+    let own = |model: &str| model.strip_prefix(&format!("{name}/")).unwrap_or(model).to_owned();
+    let (model, protocol) = (model.map(own), args.protocol.clone());
+    Ok(NewProvider { name, address, protocol, key, model, is_default })
 }
 
 fn names() -> String {

@@ -197,6 +197,31 @@ async fn a_provider_is_added_without_a_terminal_with_a_key_from_a_command() {
 }
 
 #[tokio::test]
+async fn a_provider_is_added_with_the_model_to_use_there() {
+    let models = r#"{"object":"list","data":[{"id":"alpha"},{"id":"beta"}]}"#;
+    let world = World::new([models, models, models].map(|models| Reply::json(200, models)));
+    let url = world.server.url();
+    let line = |more: &[&'static str]| {
+        let line = ["providers", "add", "work", "--address"].into_iter().chain([url.as_str()]);
+        line.chain(more.iter().copied()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let run = async |more: &[&'static str]| {
+        world.run(&line(more).iter().map(String::as_str).collect::<Vec<_>>()).await
+    };
+    let wrong = run(&["--model", "bata"]).await;
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.err.contains("it has no model `bata`"), "{wrong:?}");
+    assert!(wrong.err.contains("--model beta"), "{wrong:?}");
+    let own = run(&["--model", "work/beta"]).await;
+    assert_eq!(own.code, Some(0), "{own:?}");
+    let get = world.run(&["config", "get", "provider"]).await.out;
+    assert!(get.contains("provider.models.work = [\"beta\"]"), "{get}");
+    assert_eq!(run(&["--model", "beta", "--default"]).await.code, Some(0));
+    let get = world.run(&["config", "get", "provider"]).await.out;
+    assert!(get.contains("provider.model = \"beta\""), "{get}");
+}
+
+#[tokio::test]
 async fn a_provider_that_does_not_answer_is_not_added() {
     let world = World::new([]);
     let before = std::fs::read(world.home.path().join(".config/gnoma/config.toml")).unwrap();

@@ -54,7 +54,7 @@ mod words;
 
 pub use environment::{SCRUBBED, is_scrubbed};
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable};
-pub use scratch::Scratch;
+pub use scratch::{Scratch, TEMPORARY, scratch_place};
 pub use support::{Strength, Support, WallPart};
 pub use umask::set_umask;
 pub use walled::walled;

@@ -343,7 +343,6 @@ impl Shell {
             && let Some(launcher) = walls.spare(policy)
         {
             let mut launcher = Command::from(launcher);
-            launcher.stdin(Stdio::piped());
             let output = self.connect(&mut launcher).ok();
             *spare = output.and_then(|output| Spare::start(launcher, output));
         }

@@ -376,6 +376,17 @@ pub trait SessionStore: Send + Sync {
     /// session.
     fn append(&self, new: NewEntry) -> Stored<'_, EntryId>;
 
+    /// Adds entries of one session at once: the first where it says, each other one after the one before it.
+    /// A store may take only the first ones; answers with the ids of those that it took, at least one of them.
+    fn append_all(&self, new: Vec<NewEntry>) -> Stored<'_, Vec<EntryId>> {
+        Box::pin(async move {
+            match new.into_iter().next() {
+                Some(new) => Ok(vec![self.append(new).await?]),
+                None => Ok(Vec::new()),
+            }
+        })
+    }
+
     /// Reads the end of the path from the start to a tip, up to the limits of `page`. The pages before
     /// it are read by asking for [`Page::earlier`] as the tip.
     fn load(&self, session: SessionId, page: PageRequest) -> Stored<'_, Page>;

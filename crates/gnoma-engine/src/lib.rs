@@ -18,6 +18,7 @@ pub mod gate;
 mod gauge;
 pub mod keeping;
 mod large_results;
+mod noted;
 mod past;
 mod persistence;
 mod planned;

@@ -14,6 +14,7 @@ use crate::{
     checkpoint::Files,
     keeping::Keeping,
     large_results::LargeResults,
+    noted,
     record::{self, Recorder},
     turn::Limits,
 };
@@ -90,7 +91,7 @@ impl Persistence {
             }
             Event::Uncompacted { summary: None, .. } => recorder.lengthen().await,
             other => {
-                if let Some(record) = record::note_of(other) {
+                if let Some(record) = noted::note_of(other) {
                     recorder.note(record).await;
                 }
             }

@@ -11,8 +11,8 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Event, Message, ModelRef, Usage,
-    session::{NoticeLevel, Routing},
+    Message, Usage,
+    session::NoticeLevel,
     store::{
         Durability, EntryId, NewEntry, NewSession, PageRequest, Parent, Record, SessionId,
         SessionStore, StoreError, StoreErrorKind,
@@ -181,71 +181,6 @@ impl Recorder {
     }
 }
 
-/// What an event says to those who look into what happened.
-pub(crate) fn note_of(event: &Event) -> Option<Record> {
-    let routed = |arm: &ModelRef, why: String| Some(Record::Routed { arm: arm.clone(), why });
-    match event {
-        Event::RoundStarted { arm, why, .. } | Event::ArmChanged { to: arm, why, .. } => {
-            routed(arm, why.clone())
-        }
-        Event::PermissionAsked { call, .. } => Some(Record::Asked { call: call.id.clone() }),
-        Event::PermissionDecided { call, allowed, reason } => {
-            Some(Record::Judged { call: call.clone(), allowed: *allowed, reason: reason.clone() })
-        }
-        Event::Usage { round, .. } => Some(Record::Used(*round)),
-        Event::Cost { arm, call_micro_usd, .. } => {
-            call_micro_usd.map(|micro_usd| Record::Paid { arm: arm.clone(), micro_usd })
-        }
-        Event::Checked { arm, by, passed, evidence } => Some(Record::Checked {
-            arm: arm.clone(),
-            by: by.clone(),
-            passed: *passed,
-            evidence: evidence.clone(),
-        }),
-        Event::Routed(routing) => {
-            let Routing { arms, kind, strategy, decided_by, why, .. } = routing.as_ref();
-            let why = format!("{kind} ({decided_by}), {strategy}: {why}");
-            routed(arms.first()?, why)
-        }
-        Event::Conferred { members, chair, author } => {
-            routed(author, conferred(members, chair.as_ref()))
-        }
-        Event::Started { .. }
-        | Event::State(_)
-        | Event::ModeChanged { .. }
-        | Event::ThinkingChanged { .. }
-        | Event::PlanChanged { .. }
-        | Event::Info(_)
-        | Event::Models { .. }
-        | Event::Queued { .. }
-        | Event::ToolCallDelta { .. }
-        | Event::Unknown
-        | Event::Checking { .. }
-        | Event::Compacted { .. }
-        | Event::Uncompacted { .. }
-        | Event::Context(_)
-        | Event::Text { .. }
-        | Event::Thinking { .. }
-        | Event::ToolCallDrafted { .. }
-        | Event::Appended(_)
-        | Event::ToolStarted { .. }
-        | Event::ToolProgress { .. }
-        | Event::ToolEnded { .. }
-        | Event::Retrying { .. }
-        | Event::Waiting { .. }
-        | Event::Continuing { .. }
-        | Event::Notice { .. }
-        | Event::TurnEnded { .. } => None,
-    }
-}
-
-/// Why the words of one of several arms stand.
-fn conferred(members: &[ModelRef], chair: Option<&ModelRef>) -> String {
-    let members: Vec<String> = members.iter().map(ToString::to_string).collect();
-    let by = chair.map_or_else(|| "nobody".to_owned(), ToString::to_string);
-    format!("{} answered, {by} decided", members.join(", "))
-}
-
 /// What an entry says.
 enum StoredWords {
     Record(Record),
@@ -265,6 +200,16 @@ struct RecordJob {
     retry: bool,
     /// Told whether it is stored.
     done: Option<oneshot::Sender<bool>>,
+}
+
+impl RecordJob {
+    /// What it says, where that needs nothing of what is stored before it, and what it must survive.
+    fn record(&self) -> Option<(Record, Durability)> {
+        match &self.words {
+            StoredWords::Record(record) => Some((record.clone(), self.durability)),
+            StoredWords::Summary { .. } => None,
+        }
+    }
 }
 
 /// The way into the queue.
@@ -355,11 +300,14 @@ impl Writer {
     }
 
     async fn work(mut self, mut jobs: mpsc::Receiver<RecordJob>) {
-        while let Some(RecordJob { words, durability, retry, done }) = jobs.recv().await {
-            let stored = self.write(words, durability, retry).await;
-            if let Some(done) = done {
-                // Whoever waited may be gone.
-                let _gone = done.send(stored);
+        let mut waiting = Vec::new();
+        while jobs.recv_many(&mut waiting, MAX_QUEUED).await > 0 {
+            while !waiting.is_empty() {
+                let (count, are_stored) = self.write(&waiting).await;
+                for done in waiting.drain(..count).filter_map(|job| job.done) {
+                    // Whoever waited may be gone.
+                    let _gone = done.send(are_stored);
+                }
             }
         }
         if let (Some(session), None | Some(Down::ForNow)) = (self.session, self.down) {
@@ -368,58 +316,70 @@ impl Writer {
         }
     }
 
-    /// Writes an entry, unless the store is given up; says whether it is stored.
-    async fn write(&mut self, words: StoredWords, durability: Durability, retry: bool) -> bool {
+    /// Writes the first of these entries, and those after it that the store takes with it, unless the store
+    /// is given up. Says how many entries these are and whether they are stored.
+    async fn write(&mut self, jobs: &[RecordJob]) -> (usize, bool) {
         match self.down {
-            Some(Down::ForGood) => return false,
-            Some(Down::ForNow) if !retry => return false,
+            Some(Down::ForGood) => return (1, false),
+            Some(Down::ForNow) if jobs.first().is_none_or(|job| !job.retry) => return (1, false),
             Some(Down::ForNow) | None => (),
         }
-        match timeout(PATIENCE, self.append(words, durability)).await {
-            Ok(Ok(())) => self.is_up(),
+        let mut count = 1;
+        match timeout(PATIENCE, self.append(jobs)).await {
+            Ok(Ok(stored)) => {
+                count = stored;
+                self.is_up();
+            }
             Ok(Err(error)) => self.is_down(Down::because_of(&error.kind), error),
             // Nobody shall wait as long as that again.
             Err(_late) => self.is_down(Down::ForGood, no_answer()),
         }
-        self.down.is_none()
+        (count, self.down.is_none())
     }
 
-    async fn append(
-        &mut self,
-        words: StoredWords,
-        durability: Durability,
-    ) -> Result<(), StoreError> {
-        let record = match words {
-            StoredWords::Record(record) => record,
-            StoredWords::Summary { text, tail } => match self.before_last(tail).await? {
-                Some(up_to) => Record::Summary { text, up_to },
+    async fn append(&mut self, jobs: &[RecordJob]) -> Result<usize, StoreError> {
+        let mut records: Vec<_> = jobs.iter().map_while(RecordJob::record).collect();
+        if let Some(StoredWords::Summary { text, tail }) = jobs.first().map(|job| &job.words) {
+            match self.before_last(*tail).await? {
+                Some(up_to) => {
+                    let text = text.clone();
+                    records = vec![(Record::Summary { text, up_to }, Durability::Process)];
+                }
                 // Nobody can say what it stands for; without it nothing is lost.
-                None => return Ok(()),
-            },
-        };
+                None => return Ok(1),
+            }
+        }
         let at_ms = (self.now_ms)();
         let session = match &self.session {
             Some(session) => session.clone(),
             None => self.begin(at_ms).await?,
         };
         let parent = self.last.map_or(self.first, Parent::After);
-        let is_message = matches!(record, Record::Message(_));
-        let new = NewEntry { session, parent, at_ms, record, durability };
-        let entry = match self.store.append(new.clone()).await {
+        let are_messages: Vec<_> =
+            records.iter().map(|(record, _)| matches!(record, Record::Message(_))).collect();
+        let entry = |(record, durability)| {
+            let session = session.clone();
+            NewEntry { session, parent, at_ms, record, durability }
+        };
+        let new: Vec<_> = records.into_iter().map(entry).collect();
+        let entries = match self.store.append_all(new.clone()).await {
             // The last entry was lost to damage and the rest recovered: it goes on from there.
             Err(error) if error.kind == StoreErrorKind::NotFound && self.last.is_some() => {
-                self.store.append(NewEntry { parent: Parent::Tip, ..new }).await?
+                let at_tip = |new| NewEntry { parent: Parent::Tip, ..new };
+                self.store.append_all(new.into_iter().map(at_tip).collect()).await?
             }
             appended => appended?,
         };
-        let before = self.last.replace(entry);
-        if is_message {
-            self.before.push_back(before);
-            if self.before.len() > MAX_TAIL_MESSAGES {
-                self.before.pop_front();
+        for (entry, is_message) in entries.iter().zip(are_messages) {
+            let before = self.last.replace(*entry);
+            if is_message {
+                self.before.push_back(before);
+                if self.before.len() > MAX_TAIL_MESSAGES {
+                    self.before.pop_front();
+                }
             }
         }
-        Ok(())
+        Ok(entries.len().max(1))
     }
 
     /// The entry right before the last `tail` messages.

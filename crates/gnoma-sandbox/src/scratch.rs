@@ -12,7 +12,9 @@ use std::{
 };
 
 /// Where commands see the folders, and what they are called here.
-pub(crate) const PLACES: [(&str, &str); 2] = [("/tmp", "tmp"), ("/var/tmp", "var-tmp")];
+pub(crate) const PLACES: [(&str, &str); 2] = [(TEMPORARY[0], "tmp"), (TEMPORARY[1], "var-tmp")];
+/// The machine's folders for temporary files, in whose place commands find those of their session.
+pub const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 /// Held by the session while it lives.
 const LOCK: &str = "lock";
 /// For the owner alone; inside, anybody may make files.
@@ -23,6 +25,14 @@ const MAX_LEFT: usize = 256;
 const MAX_OPENED: usize = 100_000;
 /// How often a name that is taken is replaced.
 const MAX_TRIES: u32 = 64;
+
+/// Where that lies which commands find at `path`, where `folder` is that of their session's
+/// [`Scratch`]; `None` where the path is not among temporary files.
+#[must_use]
+pub fn scratch_place(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let below = |(place, name)| Some(folder.join(name).join(path.strip_prefix(place).ok()?));
+    PLACES.into_iter().find_map(below)
+}
 
 /// The folders of one session. Removed when dropped.
 #[derive(Debug)]

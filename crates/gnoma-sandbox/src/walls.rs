@@ -66,6 +66,8 @@ impl Walls {
     /// A command that gets ready for one like those under `policy` and waits to be told which by
     /// [`order`](Self::order) on its standard input; from then on it is that command. It ends when its
     /// input does. Its streams, variables and process group are set on the result as on any command.
+    /// Where its input is a socket, and nothing of the command is left but mounts, it writes there how the
+    /// command ended ([`ending`](crate::ending)) before it ends itself.
     /// A guess that proves wrong costs time and nothing else. `None` where there is nothing to get
     /// ready.
     #[must_use]

@@ -3,8 +3,8 @@
 use gnoma_core::{
     Role, Usage,
     store::{
-        ChildFacts, EntryId, NewSession, Parent, Record, SessionFacts, SessionId, StoreError,
-        StoreErrorKind,
+        ChildFacts, EntryId, NewEntry, NewSession, Parent, Record, SessionFacts, SessionId,
+        StoreError, StoreErrorKind,
     },
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -86,6 +86,22 @@ pub(crate) fn append(
         hide(connection, within(connection, &known, session, of)?)?;
     }
     insert(connection, &known, parent, at_ms, new)
+}
+
+/// The same for several of one session, each after the one before it.
+pub(crate) fn append_all(
+    connection: &Connection,
+    me: &Identity,
+    new: &[NewEntry],
+    prepared: &[Prepared],
+) -> Result<Vec<EntryId>> {
+    let mut entries: Vec<EntryId> = Vec::with_capacity(new.len());
+    for (new, prepared) in new.iter().zip(prepared) {
+        let parent = entries.last().map_or(new.parent, |last| Parent::After(*last));
+        let entry = append(connection, me, &new.session, parent, new.at_ms, prepared)?;
+        entries.push(entry);
+    }
+    Ok(entries)
 }
 
 /// Adds an entry whose parent is known to be right.

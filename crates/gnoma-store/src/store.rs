@@ -260,12 +260,25 @@ impl SessionStore for Store {
 
     fn append(&self, new: NewEntry) -> Stored<'_, EntryId> {
         Box::pin(async move {
+            let entries = self.append_all(vec![new]).await?;
+            entries.first().copied().ok_or_else(crate::job::closed)
+        })
+    }
+
+    fn append_all(&self, new: Vec<NewEntry>) -> Stored<'_, Vec<EntryId>> {
+        Box::pin(async move {
             let options = Arc::clone(&self.options);
             let me = Arc::clone(&self.identity);
-            let NewEntry { session, parent, at_ms, record, durability } = new;
-            let prepare = move || Prepared::new(redact::record(&*options.redact, &record)?);
-            let work = move |connection: &Connection, prepared: Prepared| {
-                session::append(connection, &me, &session, parent, at_ms, &prepared)
+            let to_disk = new.iter().any(|new| new.durability == Durability::Disk);
+            let durability = if to_disk { Durability::Disk } else { Durability::Process };
+            let new = Arc::new(new);
+            let same = Arc::clone(&new);
+            let prepare = move || {
+                let hidden = |new: &NewEntry| redact::record(&*options.redact, &new.record);
+                new.iter().map(|new| Prepared::new(hidden(new)?)).collect::<Result<Vec<_>>>()
+            };
+            let work = move |connection: &Connection, prepared: Vec<Prepared>| {
+                session::append_all(connection, &me, &same, &prepared)
             };
             self.change_prepared(durability, prepare, work).await
         })

@@ -17,8 +17,9 @@ use std::{
 
 use gnoma_core::places::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
-    Overlay, Strength, Support, Walls,
+    Overlay, Strength, Support, TEMPORARY, Walls,
     layer::{ChangeKind, Layer, LayerChange, Recovered, Site},
+    scratch_place,
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -70,6 +71,8 @@ pub struct Trials {
     updated: Vec<PathBuf>,
     site: OnceLock<Result<Site, String>>,
     layers: Mutex<Layers>,
+    /// The folder of the session's temporary files, once there is one.
+    scratch: OnceLock<PathBuf>,
 }
 
 /// The layers of a session, while no command is in them.
@@ -110,8 +113,8 @@ impl Trials {
     /// for layers; `launcher` builds walls, see [`gnoma_sandbox::launcher`].
     #[must_use]
     pub fn new(launcher: PathBuf, roots: Vec<PathBuf>, folders: Vec<PathBuf>) -> Self {
-        let (site, layers) = (OnceLock::new(), Mutex::default());
-        Self { launcher, roots, folders, updated: Vec::new(), site, layers }
+        let (site, layers, scratch) = (OnceLock::new(), Mutex::default(), OnceLock::new());
+        Self { launcher, roots, folders, updated: Vec::new(), site, layers, scratch }
     }
 
     /// The same where commands update these folders in the workspace without a question, as far as version
@@ -249,10 +252,31 @@ impl Trials {
         layers.is_seen && layers.workspace.is_some()
     }
 
-    /// Where that lies which such commands find at a path, if an earlier one on trial has left it there; also the
-    /// sign that it was deleted.
+    /// Commands find their temporary files in this folder.
+    pub(crate) fn use_scratch(&self, folder: &Path) {
+        self.scratch.get_or_init(|| folder.to_owned());
+    }
+
+    /// Whether earlier commands have left something that those which begin now find in place of what lies
+    /// there, in the workspace or among temporary files.
+    #[must_use]
+    pub fn have_left(&self) -> bool {
+        let has_entries = |place: &str| {
+            let place = self.scratch.get().and_then(|folder| scratch_place(folder, place.as_ref()));
+            place.and_then(|place| fs::read_dir(place).ok()).is_some_and(|all| all.count() > 0)
+        };
+        self.is_seen() || TEMPORARY.into_iter().any(has_entries)
+    }
+
+    /// Where that lies which such commands find at a path, if an earlier one has left it there; also the sign that it
+    /// was deleted.
     #[must_use]
     pub fn left_at(&self, path: &Path) -> Option<PathBuf> {
+        let leads_to_workspace = |root: &PathBuf| root.starts_with(path) || path.starts_with(root);
+        let temporary = self.scratch.get().and_then(|folder| scratch_place(folder, path));
+        if let Some(place) = temporary.filter(|_| !self.roots.iter().any(leads_to_workspace)) {
+            return place.symlink_metadata().is_ok().then_some(place);
+        }
         let layers = self.layers();
         let layer = layers.workspace.as_ref().filter(|_| layers.is_seen)?;
         layer.place_of(path).filter(|place| place.symlink_metadata().is_ok())

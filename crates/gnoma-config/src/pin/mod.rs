@@ -4,7 +4,8 @@
 //! in the folders of `.gnoma`, `.claude`, `.agents` and `.codex` that hold hooks, skills, plugins, agents
 //! and commands, and every file of the project that one of these settings names, in a command or an
 //! argument, that fits a pattern in a command, or that a program named there is known to run (`Makefile`,
-//! `package.json`, the file of `python3 -m`). One changed byte, one more or one less file is another pin.
+//! `package.json`, the file of `python3 -m`). Hooks and servers of the project's plugins count as settings.
+//! One changed byte, one more or one less file is another pin.
 //!
 //! Not covered: what those programs read or start themselves, and what a command names only when it runs
 //! ([`unpinned`]).
@@ -38,8 +39,13 @@ const SETTINGS: [&str; 5] = [
 const HOLDING: [&str; 4] = [".agents", ".claude", ".codex", ".gnoma"];
 /// Most bytes of settings that are searched for names of files.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+/// The one of these that holds plugins, and how deep in the project the folder of a plugin lies.
+const PLUGINS: &str = "plugins";
+const PLUGIN_DEPTH: usize = 3;
+/// Most bytes of what plugins say, together.
+const MAX_PLUGIN_BYTES: u64 = 16 << 20;
 /// Folders in those whose files act.
-const ACTING: [&str; 5] = ["agents", "commands", "hooks", "plugins", "skills"];
+const ACTING: [&str; 5] = ["agents", "commands", "hooks", PLUGINS, "skills"];
 /// Most files that are looked at; a folder with more has no pin.
 const MAX_FILES: usize = 2000;
 /// Most bytes of all files together.
@@ -93,9 +99,6 @@ fn too_much() -> io::Error {
 /// The files that act, seen from `folder`, sorted.
 fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> {
     let mut files = BTreeSet::new();
-    for (holding, name) in HOLDING.iter().flat_map(|holding| ACTING.map(|name| (holding, name))) {
-        below(folder, &Path::new(holding).join(name), 0, &mut files)?;
-    }
     let said = said(folder, content, &mut files)?;
     let mut words = words::of(&said);
     // A variable may stand for the folder.
@@ -121,10 +124,26 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
     Ok(files)
 }
 
-/// What the configuration and the settings of other programs say; the files of these are added.
+/// What the configuration, the settings of other programs and plugins say; the files of all that acts without
+/// being named are added.
 fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Result<SettingsWords> {
+    for (holding, name) in HOLDING.iter().flat_map(|holding| ACTING.map(|name| (holding, name))) {
+        below(folder, &Path::new(holding).join(name), 0, files)?;
+    }
     let mut said = SettingsWords::default();
     said.read(content);
+    let mut left = MAX_PLUGIN_BYTES;
+    for file in &*files {
+        let mut parts = file.iter();
+        if parts.nth(1).is_some_and(|kind| kind == PLUGINS) {
+            let mut content = Vec::new();
+            let opened = File::open(folder.join(file))?;
+            let length = opened.take(MAX_SETTINGS_BYTES).read_to_end(&mut content)?;
+            left = left.checked_sub(length as u64).ok_or_else(too_much)?;
+            let plugin: PathBuf = file.iter().take(PLUGIN_DEPTH).collect();
+            said.read_plugin(&content, &plugin);
+        }
+    }
     for name in SETTINGS {
         let file = folder.join(name);
         if file.is_file() {
@@ -291,6 +310,40 @@ args = ["--data=tools/data.json"]
         let before = pin();
         fs::write(&script, "two").unwrap();
         assert_ne!(pin(), before);
+    }
+
+    #[test]
+    fn what_hooks_and_servers_of_a_plugin_name_is_pinned_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let pin = || super::pin(folder.path(), b"").unwrap();
+        let hook = |command: &str| {
+            let hook = serde_json::json!({"type": "command", "command": command});
+            serde_json::json!({"hooks": {"Stop": [{"hooks": [hook]}]}}).to_string()
+        };
+        let server = r#"{"mcpServers": {"a": {"command": "sh", "args": ["./tools/serve.sh"]}}}"#;
+        for (file, text, script) in [
+            ("hooks/hooks.json", hook("sh ./scripts/a.sh"), "scripts/a.sh"),
+            ("other.txt", hook("sh $CLAUDE_PROJECT_DIR/scripts/b.sh"), "scripts/b.sh"),
+            ("hooks/more.json", hook("${CLAUDE_PLUGIN_ROOT}/../../../c.sh"), "c.sh"),
+            ("hooks/python.json", hook("python3 -m tools.check"), "tools/check.py"),
+            (".mcp.json", server.to_owned(), "tools/serve.sh"),
+        ] {
+            put(&format!(".gnoma/plugins/p/{file}"), &text);
+            put(script, "one");
+            let before = pin();
+            put(script, "two");
+            assert_ne!(pin(), before, "{file}");
+        }
+        let before = pin();
+        put("scripts/unnamed.sh", "one");
+        assert_eq!(pin(), before);
+        put(".gnoma/plugins/p/hooks/open.json", &hook("sh $SCRIPT"));
+        assert_eq!(unpinned(folder.path(), b"").unwrap(), ["sh $SCRIPT"]);
     }
 
     /// Whether a change of `name` is another pin where `command` is a hook.

@@ -1,6 +1,6 @@
 //! The texts in settings, and which of them are commands.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 /// Settings whose texts are commands or arguments of one.
 const COMMANDS: [&str; 8] =
@@ -10,6 +10,10 @@ const HELPER: &str = "Helper";
 /// The program of a command whose arguments stand apart.
 const PROGRAM: &str = "command";
 const ARGUMENTS: &str = "args";
+
+/// The variables by which what a plugin runs names the plugin's folder.
+const PLUGIN_ROOT: [&str; 4] =
+    ["${CLAUDE_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT", "${GNOMA_PLUGIN_ROOT}", "$GNOMA_PLUGIN_ROOT"];
 
 /// What settings say.
 #[derive(Debug, Default)]
@@ -36,6 +40,24 @@ impl SettingsWords {
                 Err(_) => self.texts.push(text.into_owned()),
             },
         }
+    }
+
+    /// Reads the commands of a plugin's file, in whatever file its manifest keeps them; `root` is the plugin's
+    /// folder, seen from the project.
+    pub(super) fn read_plugin(&mut self, content: &[u8], root: &Path) {
+        let Ok(json) = gnoma_core::json::from_bytes(content) else { return };
+        let mut own = Self::default();
+        own.take(&json, false);
+        if own.commands.is_empty() {
+            return;
+        }
+        let root = root.to_string_lossy();
+        for command in own.commands {
+            let there = PLUGIN_ROOT.iter().fold(command, |text, name| text.replace(name, &root));
+            self.texts.push(there.clone());
+            self.commands.push(there);
+        }
+        self.variables.extend(own.variables);
     }
 
     fn take(&mut self, value: &serde_json::Value, is_run: bool) {

@@ -1,11 +1,14 @@
 //! Running calls, each in a task of its own.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use gnoma_core::{Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, tool::ToolKind};
+use gnoma_core::{
+    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, lifecycle::PointKind, tool::ToolKind,
+};
 use gnoma_guard::firewall::Firewall;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     added::After,
@@ -67,8 +70,15 @@ impl Session {
             self.may_write(tool.spec(), written);
         }
         let files = may_write.then(|| self.persistence.writes()).flatten();
-        let keep_before =
-            files.map(|files| (files, checkpoint::label(tool.spec(), written, &self.firewall)));
+        // What a session changes that this one starts, it changes in calls of its own, before which the files
+        // are kept as well, but after this. Hooks that hear of it first may change them at once.
+        let is_beside = tool.spec().kind == ToolKind::StartsSessions
+            && self.added.listening(PointKind::ChildStart).is_none();
+        let keep_before = files.map(|files| KeepBefore {
+            files,
+            label: checkpoint::label(tool.spec(), written, &self.firewall),
+            is_beside,
+        });
         // No model reads a check's output back.
         let reader = self.reads_results.clone().filter(|_| !is_check);
         let large_results = self.persistence.large_results.clone().zip(reader);
@@ -91,13 +101,20 @@ impl Session {
     }
 }
 
+/// How files are kept before a call.
+struct KeepBefore {
+    files: Arc<Files>,
+    label: String,
+    /// The call begins meanwhile.
+    is_beside: bool,
+}
+
 /// One call, on its way through its own task.
 struct Run {
     tool: Arc<dyn Tool>,
     call: ToolCall,
     cx: ToolCx,
-    /// Who keeps the files before it, and under which label.
-    keep_before: Option<(Arc<Files>, String)>,
+    keep_before: Option<KeepBefore>,
     /// Where a large result goes, and the tool that reads it back.
     large_results: Option<(Arc<LargeResults>, Arc<ToolSpec>)>,
     /// Hides what its tool says of the secrets that it was handed.
@@ -113,17 +130,20 @@ impl Run {
         let (id, name, stopped) = (call.id.clone(), call.name.clone(), cx.stop.clone());
         let (mut started, mut duration_ms, mut stop) = (Instant::now(), 0, None);
         let work = async {
-            if let Some((files, label)) = keep_before {
-                tokio::select! {
-                    biased;
-                    () = cx.stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
-                    kept = files.keep_before(label) => if let Err(why) = kept {
-                        return ToolOutcome::failed(why);
-                    },
+            let mut outcome = match keep_before {
+                Some(KeepBefore { files, label, is_beside: true }) => {
+                    beside(&cx.stop.clone(), files.keep_before(label), tool.run(call, cx)).await
                 }
-                started = Instant::now();
-            }
-            let mut outcome = tool.run(call, cx).await;
+                Some(KeepBefore { files, label, is_beside: false }) => {
+                    match cx.stop.run_until_cancelled(files.keep_before(label)).await {
+                        None => return ToolOutcome::Interrupted(String::new()),
+                        Some(Err(why)) => return ToolOutcome::failed(why),
+                        Some(Ok(())) => started = Instant::now(),
+                    }
+                    tool.run(call, cx).await
+                }
+                None => tool.run(call, cx).await,
+            };
             if let Some(firewall) = hides {
                 outcome = firewall.outcome(outcome);
             }
@@ -145,6 +165,26 @@ impl Run {
             ToolOutcome::failed(format!("`{name}` broke down inside; its work may be half done"))
         });
         Ended { call: id, outcome, duration_ms, is_check, stop }
+    }
+}
+
+/// Runs a call while the files are still being kept; it is given up where it must not run without that.
+async fn beside(
+    stop: &CancellationToken,
+    kept: impl Future<Output = Result<(), String>>,
+    run: impl Future<Output = ToolOutcome>,
+) -> ToolOutcome {
+    let (mut kept, mut run) = (pin!(kept), pin!(run));
+    tokio::select! {
+        biased;
+        kept = &mut kept => match kept {
+            Ok(()) => run.await,
+            Err(why) => ToolOutcome::failed(why),
+        },
+        outcome = &mut run => {
+            stop.run_until_cancelled(kept).await;
+            outcome
+        }
     }
 }
 

@@ -479,6 +479,37 @@ async fn reading_never_waits_for_files() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn sessions_are_started_while_files_are_being_kept() {
+    let files = FakeCheckpoints::default().after(Duration::from_secs(2));
+    let at_call = files.clone();
+    let kept = Arc::new(AtomicUsize::new(usize::MAX));
+    let seen = Arc::clone(&kept);
+    let start = FakeTool::new("start", Access::Execute, move |_| {
+        seen.store(at_call.labels().len(), Ordering::SeqCst);
+        ToolOutcome::done("started")
+    });
+    let start = start.of_kind(ToolKind::StartsSessions);
+    let answers = || {
+        let calls = Answer::calls(&[("a", "start", "{}"), ("b", "write", "{}")]);
+        vec![calls, Answer::text("ok")]
+    };
+    let tools = vec![start, tool("write", Access::Edit)];
+    let mut run = begin(answers(), tools.clone(), checkpointing(&files));
+    run.turn("go").await;
+    assert_eq!(kept.load(Ordering::SeqCst), 0);
+    run.close().await;
+    assert_eq!(files.labels(), ["start", "write", "after the turn"]);
+
+    // Where nothing may run without, what was started is given up.
+    let files = FakeCheckpoints::fated(|_| Fate::Fails(StoreErrorKind::Full));
+    let keeping = Keeping { unkept: Unkept::Refuse, ..checkpointing(&files) };
+    let waiting = FakeTool::waiting("start", Access::Execute).of_kind(ToolKind::StartsSessions);
+    let mut run = begin(answers(), vec![waiting, tools[1].clone()], keeping);
+    let events = run.turn("go").await;
+    assert!(matches!(outcome(&events), Outcome::Complete { .. }), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn when_files_cannot_be_kept_calls_run_unless_they_must_not() {
     let writes = || {
         let one = Answer::calls(&[("a", "write", "{}"), ("b", "write", r#"{"n":2}"#)]);

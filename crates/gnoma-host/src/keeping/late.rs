@@ -166,6 +166,10 @@ impl SessionStore for LateStore {
         Box::pin(async move { self.store.get().await?.append(new).await })
     }
 
+    fn append_all(&self, new: Vec<NewEntry>) -> Stored<'_, Vec<EntryId>> {
+        Box::pin(async move { self.store.get().await?.append_all(new).await })
+    }
+
     fn load(&self, session: SessionId, page: PageRequest) -> Stored<'_, Page> {
         Box::pin(async move { self.store.get().await?.load(session, page).await })
     }

@@ -145,7 +145,7 @@ impl Repositories for RepositoriesOnDisk {
     }
 
     fn seen_by_commands(&self, path: &Path) -> Option<PathBuf> {
-        let trials = self.trials.as_ref().filter(|trials| trials.is_seen())?;
+        let trials = self.trials.as_ref().filter(|trials| trials.have_left())?;
         Some(left::resolve(path, &|path| trials.left_at(path)))
     }
 }

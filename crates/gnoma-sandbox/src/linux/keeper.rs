@@ -56,6 +56,11 @@ impl<'a> StandInKeeper<'a> {
         Ok(Self { stand_ins, other: writer.map(|writer| (process, writer)) })
     }
 
+    /// Whether there is nothing to remove.
+    pub(super) fn has_nothing(&self) -> bool {
+        self.stand_ins.is_empty()
+    }
+
     /// Does the work while the other one sleeps, which saves waiting for it to wake.
     pub(super) fn forestall(&self) {
         protect::remove(self.stand_ins);

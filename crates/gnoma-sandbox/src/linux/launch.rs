@@ -45,7 +45,7 @@ use super::{
     raw::{self, Forked, next_signal},
     real::RealPaths,
     session, sockets,
-    watch::{CommandEnd, Guard, ProcessWatch, Report},
+    watch::{CommandEnd, Guard, ProcessWatch, Report, let_go_of_streams},
 };
 use crate::{environment, exit::NOT_BUILT, plan::LaunchPlan, policy::Policy};
 
@@ -231,7 +231,7 @@ impl Launch {
             }
             Forked::Parent(watch) => {
                 drop(reporter);
-                Ok(self.wait(watch, keeper, &report, &signals))
+                Ok(self.wait(watch, keeper, &report, &signals, None))
             }
         }
     }
@@ -352,13 +352,15 @@ impl Launch {
     }
 
     /// Waits for the report and ends like the command. What goes wrong here has been told by the
-    /// process that it went wrong in.
+    /// process that it went wrong in. `asker`: who is told the end before the mounts are gone, where nothing
+    /// else is left.
     pub(super) fn wait(
         &self,
         watch: Pid,
         keeper: &StandInKeeper<'_>,
         report: &OwnedFd,
         signals: &OwnedFd,
+        asker: Option<&OwnedFd>,
     ) -> ExitCode {
         while !self.is_reported(watch, report, signals) {}
         let report = Report::receive(report);
@@ -368,6 +370,15 @@ impl Launch {
             kill_process(watch, Signal::KILL).ok();
             // While it ends.
             overlay::unmark(&self.policy.overlays);
+        }
+        if let (Some(asker), Some(report)) = (asker, report)
+            && report.is_all
+            && !has_layer
+            && keeper.has_nothing()
+        {
+            // The output ends with its last writer.
+            let_go_of_streams(false).ok();
+            report.send(asker);
         }
         if has_layer || report.is_none_or(|report| report.is_all) {
             waitpid(Some(watch), WaitOptions::empty()).ok();

@@ -76,7 +76,7 @@ pub(super) fn serve(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCod
     }
     // What was found out stays true as long as no mount changes what paths mean.
     let real = if ready.is_some() { real.still_true() } else { RealPaths::default() };
-    run(words, real, ready, &signals)
+    run(words, real, ready, &signals, &orders)
 }
 
 /// The standard input as a file of its own; what is started from here has none.
@@ -133,6 +133,7 @@ fn run(
     mut real: RealPaths,
     ready: Option<Ready>,
     signals: &OwnedFd,
+    asker: &OwnedFd,
 ) -> Result<ExitCode, Fault> {
     let mut words = words.into_iter();
     let plan = read_plan(&mut words)?;
@@ -142,7 +143,7 @@ fn run(
     let session = plan.session();
     let session = session.ok_or_else(|| Fault::new("run a command", "it has no namespaces"))?;
     match ready {
-        Some(ready) if ready.fits(&plan, &launch) => ready.run(&launch, signals),
+        Some(ready) if ready.fits(&plan, &launch) => ready.run(&launch, signals, asker),
         Some(ready) => {
             ready.take_down();
             launch.with_namespaces(session)
@@ -207,7 +208,7 @@ impl Ready {
     }
 
     /// Adds what could not be done before, and lets the command run.
-    fn run(self, launch: &Launch, signals: &OwnedFd) -> Result<ExitCode, Fault> {
+    fn run(self, launch: &Launch, signals: &OwnedFd, asker: &OwnedFd) -> Result<ExitCode, Fault> {
         let protection = Protection::prepare(&launch.paths.writable, &launch.paths.protected)?;
         let keeper = StandInKeeper::start(&protection, self.lifeline)?;
         let sockets = launch.sockets_of_host();
@@ -221,7 +222,7 @@ impl Ready {
             args: launch.args.clone(),
         };
         channel::send(&self.orders, &last.packed()?)?;
-        Ok(launch.wait(self.watch, &keeper, &self.report, signals))
+        Ok(launch.wait(self.watch, &keeper, &self.report, signals, Some(asker)))
     }
 
     fn take_down(self) {

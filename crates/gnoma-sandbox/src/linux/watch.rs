@@ -52,7 +52,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    fn send(self, to: &OwnedFd) {
+    pub(super) fn send(self, to: &OwnedFd) {
         let (by_signal, number) = match self.ending {
             CommandEnd::Code(code) => (false, code),
             CommandEnd::Signal(signal) => (true, signal),
@@ -287,7 +287,8 @@ fn children() -> Vec<Pid> {
     list.split_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
 }
 
-fn let_go_of_streams(but_errors: bool) -> io::Result<()> {
+/// Reads nothing and writes nothing from now on.
+pub(super) fn let_go_of_streams(but_errors: bool) -> io::Result<()> {
     let nothing = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     dup2_stdin(nothing.as_fd())?;
     dup2_stdout(nothing.as_fd())?;

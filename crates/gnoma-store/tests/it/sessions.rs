@@ -342,3 +342,26 @@ fn pruning_goes_by_age_number_and_size_and_spares_what_is_used() {
     assert_eq!(wait(store.list(10)).unwrap().len(), 2);
     assert_eq!(prune(Retention::default()), gnoma_store::Pruned::default());
 }
+
+#[test]
+fn entries_that_come_together_follow_each_other_or_are_none() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let session = begin(&store, 0);
+    let first = append(&store, &session, says("first"));
+    append(&store, &session, says("left behind"));
+    let mut together: Vec<_> = turn(1).into_iter().map(|record| entry(&session, record)).collect();
+    together[0].parent = Parent::After(first);
+    let ids = wait(store.append_all(together.clone())).unwrap();
+    let path = load(&store, &session).entries;
+    assert_eq!(path.iter().skip(1).map(|entry| entry.id).collect::<Vec<_>>(), ids);
+    let records: Vec<_> = path.into_iter().skip(1).map(|entry| entry.record).collect();
+    assert_eq!(records, turn(1));
+
+    // One of them is no entry: none of them is kept.
+    together[0].parent = Parent::Tip;
+    let nowhere = Record::Tombstone { of: EntryId(9_999) };
+    together.push(entry(&session, nowhere));
+    wait(store.append_all(together)).unwrap_err();
+    assert_eq!(load(&store, &session).entries.last().map(|entry| entry.id), ids.last().copied());
+}

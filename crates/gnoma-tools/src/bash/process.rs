@@ -5,7 +5,7 @@
 
 use std::{
     fmt, io,
-    os::unix::process::ExitStatusExt,
+    os::unix::{net, process::ExitStatusExt},
     process::ExitStatus,
     sync::{
         Arc,
@@ -15,8 +15,14 @@ use std::{
 };
 
 use gnoma_core::tool::CommandReport;
+use gnoma_sandbox::ENDING_BYTES;
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::{io::AsyncReadExt, net::unix::pipe, process::Child, time::timeout};
+use tokio::{
+    io::AsyncReadExt,
+    net::{UnixStream, unix::pipe},
+    process::Child,
+    time::timeout,
+};
 
 use super::decode::Utf8Decoder;
 
@@ -152,6 +158,8 @@ pub(super) struct Process {
     // Before `child`: the group is killed while its leader still holds the number.
     group: Arc<Group>,
     child: Child,
+    /// Where the launcher may tell the end before its own.
+    told: Option<UnixStream>,
     output: pipe::Receiver,
     open: bool,
     decoder: Utf8Decoder,
@@ -163,10 +171,16 @@ impl Process {
         Self {
             group: Arc::new(Group::led_by(&child)),
             child,
+            told: None,
             output,
             open: true,
             decoder: Utf8Decoder::new(),
         }
+    }
+
+    /// The same, with where its launcher may tell the end.
+    pub(super) fn told_by(self, launcher: net::UnixStream) -> Self {
+        Self { told: UnixStream::from_std(launcher).ok(), ..self }
     }
 
     /// The group, for those who must end it from outside.
@@ -184,6 +198,7 @@ impl Process {
         tokio::select! {
             // The end first: a child in the background that never stops writing must not hide it.
             biased;
+            Some(ending) = told(&mut self.told) => ProcessEvent::Ended(ending),
             status = self.child.wait() => ProcessEvent::Ended(ShellEnd::of(&status)),
             read = self.output.read_buf(self.decoder.buffer()), if self.open => {
                 ProcessEvent::Wrote(self.decoded(&read))
@@ -231,5 +246,24 @@ impl Process {
     fn decoded(&mut self, read: &io::Result<usize>) -> &str {
         self.open = matches!(read, Ok(1..));
         self.decoder.text(!self.open)
+    }
+}
+
+/// What a launcher tells of the end, once; `None` where it tells nothing. Nothing is lost when the future is
+/// dropped.
+async fn told(launcher: &mut Option<UnixStream>) -> Option<ShellEnd> {
+    let socket = launcher.as_ref()?;
+    let mut bytes = [0; ENDING_BYTES];
+    loop {
+        socket.readable().await.ok()?;
+        match socket.try_read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // So few bytes come all at once.
+            read => {
+                *launcher = None;
+                let is_whole = matches!(read, Ok(ENDING_BYTES));
+                return is_whole.then(|| ShellEnd::of(&Ok(gnoma_sandbox::ending(bytes))));
+            }
+        }
     }
 }

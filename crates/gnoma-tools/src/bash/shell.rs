@@ -12,7 +12,7 @@ use std::{
 };
 
 use gnoma_core::ToolCx;
-use gnoma_sandbox::{Overlay, Policy, Readable, Scratch, Strength, Support, Walls};
+use gnoma_sandbox::{Overlay, Policy, Readable, Scratch, Strength, Support, TEMPORARY, Walls};
 use tokio::{
     net::unix::pipe,
     process::{ChildStdin, Command},
@@ -27,9 +27,6 @@ use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials};
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
-
-/// The machine's folders for temporary files, in whose place a session's commands find its own.
-const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// What commands find in their environment besides what gnoma inherited: who runs them, and that
 /// nobody is there to page or to answer.
@@ -243,8 +240,14 @@ impl Shell {
     }
 
     fn scratch(&self, reading: &ReadingPlaces) -> Option<&Path> {
-        let scratch = self.scratch.get_or_init(|| Scratch::below(&reading.scratch).ok());
-        scratch.as_ref().map(Scratch::folder)
+        let made = || {
+            let scratch = Scratch::below(&reading.scratch).ok()?;
+            if let Some(trials) = self.trials() {
+                trials.use_scratch(scratch.folder());
+            }
+            Some(scratch)
+        };
+        self.scratch.get_or_init(made).as_ref().map(Scratch::folder)
     }
 
     fn launch(
@@ -340,7 +343,6 @@ impl Shell {
             && let Some(launcher) = walls.spare(policy)
         {
             let mut launcher = Command::from(launcher);
-            launcher.stdin(Stdio::piped());
             let output = self.connect(&mut launcher).ok();
             *spare = output.and_then(|output| Spare::start(launcher, output));
         }

@@ -2,7 +2,11 @@
 //!
 //! At most one is kept. It waits on its input and ends when that is closed, by whoever drops it.
 
-use std::{fs::File, io::Write, os::fd::OwnedFd};
+use std::{
+    io::Write,
+    net::Shutdown,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+};
 
 use tokio::{
     net::unix::pipe,
@@ -11,22 +15,23 @@ use tokio::{
 
 use super::process::Process;
 
-/// Most bytes of an order: a pipe takes so many at once.
+/// Most bytes of an order: a socket takes so many at once.
 const MAX_ORDER_BYTES: usize = 48 * 1024;
 
 /// A launcher that waits for its command.
 #[derive(Debug)]
 pub(super) struct Spare {
     child: Child,
-    input: OwnedFd,
+    input: UnixStream,
     output: pipe::Receiver,
 }
 
 impl Spare {
-    /// Starts a launcher whose input is a pipe. `None` when it cannot be started.
+    /// Starts a launcher. `None` when it cannot be started.
     pub(super) fn start(mut launcher: Command, output: pipe::Receiver) -> Option<Self> {
-        let mut child = launcher.spawn().ok()?;
-        let input = child.stdin.take()?.into_owned_fd().ok()?;
+        let (input, theirs) = UnixStream::pair().ok()?;
+        input.set_nonblocking(true).ok()?;
+        let child = launcher.stdin(OwnedFd::from(theirs)).spawn().ok()?;
         Some(Self { child, input, output })
     }
 
@@ -37,23 +42,27 @@ impl Spare {
             return None;
         }
         // A part of an order is none.
-        let written = File::from(self.input).write(order).ok()?;
-        (written == order.len()).then(|| Process::new(self.child, self.output))
+        let written = self.input.write(order).ok()?;
+        if written != order.len() {
+            return None;
+        }
+        self.input.shutdown(Shutdown::Write).ok();
+        Some(Process::new(self.child, self.output).told_by(self.input))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{io, process::Stdio};
+    use std::io;
 
     use super::*;
-    use crate::bash::process::ShellEnd;
+    use crate::bash::process::{ProcessEvent, ShellEnd};
 
     fn spare(script: &str) -> Spare {
         let (reader, writer) = io::pipe().unwrap();
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).unwrap();
         let mut launcher = Command::new("sh");
-        launcher.args(["-c", script]).stdin(Stdio::piped()).stdout(writer).process_group(0);
+        launcher.args(["-c", script]).stdout(writer).process_group(0);
         Spare::start(launcher, output).unwrap()
     }
 
@@ -63,6 +72,19 @@ mod tests {
         let mut text = String::new();
         let ending = process.finish(|piece| text.push_str(piece)).await;
         assert_eq!((ending, text.as_str()), (ShellEnd::Code(3), "order"));
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_command_is_known_before_that_of_its_launcher() {
+        // It never ends by itself, and lets go of its output.
+        let script = r"exec >&2; cat >/dev/null; printf '\0\3\1' >&0; exec sleep 600";
+        let mut process = spare(script).run(b"order").unwrap();
+        let ending = loop {
+            if let ProcessEvent::Ended(ending) = process.next().await {
+                break ending;
+            }
+        };
+        assert_eq!(ending, ShellEnd::Code(3));
     }
 
     #[tokio::test]

@@ -3,6 +3,8 @@
 use std::{fs, os::unix::fs::symlink, process::Command};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gnoma_core::StopReason;
+use gnoma_testkit::{Script, Wire};
 use serde_json::{Value, json};
 
 use crate::support::{Run, World, calls, exists, says};
@@ -187,6 +189,31 @@ async fn links_out_of_the_workspace_are_seen() {
     }
 }
 
+#[tokio::test]
+async fn each_call_of_an_answer_is_judged_by_what_those_before_it_left() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("notes"), "private words\n").unwrap();
+    let link = format!("ln -s {} way", outside.path().display());
+    let script = Script::text([""; 0])
+        .call("call_a", "bash", json!({"command": link}).to_string())
+        .call("call_b", "fs_read", r#"{"path": "way/notes"}"#)
+        .call("call_c", "bash", r#"{"command": "cat way/notes"}"#)
+        .call("call_d", "fs_write", r#"{"path": "way/new", "content": "x"}"#)
+        .stop(StopReason::ToolUse);
+    let world = World::new([Wire::OpenAi.stream(&script), says("ok")]);
+    let rule = "[[permission.rules]]\nrule = \"bash(ln *)\"\naction = \"allow\"\n";
+    world.configure(rule);
+    let run = world.run(&["--permission", "accept_edits", "go"]).await;
+    let sent = world.server.requests()[1].json();
+    let results: Vec<_> = sent["messages"].as_array().unwrap().iter().skip(3).collect();
+    assert!(fs::read_link(world.project.path().join("way")).is_ok(), "{run:?} {results:?}");
+    for result in &results[1..4] {
+        let text = result["content"].as_str().unwrap();
+        assert!(text.starts_with("permission denied: "), "{text}");
+    }
+    assert!(!exists(outside.path(), "new"));
+}
+
 fn token() -> String {
     ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat()
 }
@@ -339,6 +366,25 @@ async fn a_command_is_judged_by_what_an_earlier_one_left_on_trial() {
         ["ask", "trial", "trial", "allow"],
         "{run:?}"
     );
+}
+
+#[tokio::test]
+async fn links_among_temporary_files_of_the_session_are_followed_when_a_command_is_judged() {
+    let world = World::new([]).among_files();
+    let way = format!("/tmp/gnoma-test-way-{}", std::process::id());
+    world.write("prepare.sh", &format!("ln -s ~/.ssh {way}\n"));
+    let reads = format!("cat {way}/hosts");
+    let lines: String = [reads.as_str(), "sh ./prepare.sh", reads.as_str()]
+        .map(|command| format!("{}\n", json!({"id": command, "command": command})))
+        .concat();
+    let run = world.pipe(&["guard", "run", "--mode", "plan", "--jsonl"], &lines).await;
+    let rows = answers(&run);
+    let verdicts: Vec<_> = rows.iter().map(|row| row["verdict"].as_str().unwrap()).collect();
+    if verdicts[1] != "trial" {
+        println!("skipped, since nothing can be tried here: {verdicts:?}");
+        return;
+    }
+    assert_eq!(verdicts, ["allow", "trial", "ask"], "{run:?}");
 }
 
 #[tokio::test]

@@ -194,3 +194,28 @@ async fn usual_repositories_are_looked_at_unasked() {
         }
     }
 }
+
+#[tokio::test]
+async fn sources_that_debug_information_names_are_not_shown_where_they_are_secret() {
+    let world = World::new([]).among_files();
+    world.write(".env", &format!("{SECRET}\n").repeat(20));
+    let named = world.project.path().join(".env");
+    let source = format!("#line 1 \"{}\"\nint main(void) {{ return 0; }}\n", named.display());
+    world.write("a.c", &source);
+    let mut compiler = Command::new("cc");
+    compiler.args(["-g", "a.c", "-o", "a.out"]).current_dir(world.project.path());
+    let built = compiler.status().is_ok_and(|status| status.success());
+    if !built || Command::new("objdump").arg("--version").output().is_err() {
+        println!("skipped, since there is no compiler or no objdump");
+        return;
+    }
+    fs::remove_file(world.project.path().join("a.c")).unwrap();
+    for mode in ["plan", "auto"] {
+        for (verdict, output) in
+            runs(&world, mode, &["objdump -S a.out", "objdump -dl --source a.out"]).await
+        {
+            assert_ne!(verdict, "allow", "{mode}");
+            assert!(!output.contains(SECRET), "{mode}: {output}");
+        }
+    }
+}

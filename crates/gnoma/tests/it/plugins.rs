@@ -196,6 +196,24 @@ async fn a_plugin_of_an_untrusted_project_starts_nothing_and_says_so() {
 }
 
 #[tokio::test]
+async fn a_script_that_a_projects_plugin_names_is_trusted_as_it_was() {
+    let world = World::new(turn().into_iter().chain(turn())).among_files();
+    demo(&world.project.path().join(".gnoma/plugins/demo"));
+    let hook = json!({"type": "command", "command": "sh ./scripts/hook.sh"});
+    let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]}});
+    world.put(".gnoma/plugins/demo/hooks/hooks.json", &hooks.to_string());
+    world.put("scripts/hook.sh", "echo ran >> ran.txt");
+    let trusted = world.run(&["trust"]).await;
+    assert!(trusted.out.contains("  scripts/hook.sh\n"), "{trusted:?}");
+    let run = world.writes().await;
+    assert_eq!(world.read("ran.txt"), "ran\n", "{run:?}");
+    world.put("scripts/hook.sh", "echo other >> ran.txt");
+    let run = world.writes().await;
+    assert_eq!(world.read("ran.txt"), "ran\n", "{run:?}");
+    assert!(run.err.contains("gnoma trust"), "{run:?}");
+}
+
+#[tokio::test]
 async fn a_commit_is_installed_as_it_was_and_no_password_is_kept_or_shown() {
     let world = World::new([]);
     let folder = tempfile::tempdir().unwrap();

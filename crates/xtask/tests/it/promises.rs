@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Parts of the page that promise nothing; neither does what stands before the first part.
-const FREE: [&str; 2] = ["What is not promised", "What is known to happen elsewhere"];
+/// Parts of the page that promise nothing; neither does the text before the first part.
+const FREE: [&str; 2] = ["What is not promised", "Known attacks on other agents"];
 
 /// A paragraph, an entry of a list or a table, with the comment behind it.
 struct Block {

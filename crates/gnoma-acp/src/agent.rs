@@ -119,7 +119,7 @@ impl Agent {
             return state.complain(&RpcId::none(), error);
         }
         if state.in_flight.len() >= MAX_IN_FLIGHT {
-            let text = format!("{MAX_IN_FLIGHT} requests are open already");
+            let text = format!("{MAX_IN_FLIGHT} requests are already open");
             return state.complain(id, RpcError::new(RpcError::INTERNAL, text));
         }
         state.in_flight.insert(id.clone());

@@ -97,7 +97,7 @@ fn thinking(current: Option<ThinkingMode>) -> Value {
         json!({ "value": way.to_string(), "name": name })
     };
     let mut ways = vec![json!({
-        "value": BY_SETTINGS, "name": "Default", "description": "As the settings of each model have it",
+        "value": BY_SETTINGS, "name": "Default", "description": "As the settings of each model say",
     })];
     ways.extend(WAYS_TO_THINK.map(way));
     ways.extend(current.filter(|current| !WAYS_TO_THINK.contains(current)).map(way));
@@ -139,7 +139,7 @@ pub(crate) fn chosen(view: &SessionView, option: &str, value: &str) -> Result<Ch
         MODEL if value == AUTO => Ok(Chosen::Model(Pinned::Router, None)),
         MODEL => match pinnable(view).find(|(name, _)| *name == value) {
             Some((name, arm)) => Ok(Chosen::Model(Pinned::Model(name.clone()), Some(arm.clone()))),
-            None => Err(RpcError::params(format!("no model `{value}` can be chosen"))),
+            None => Err(RpcError::params(format!("there is no model `{value}` to choose"))),
         },
         THINKING if value == BY_SETTINGS => Ok(Chosen::Thinking(None)),
         THINKING => {

@@ -1,5 +1,5 @@
 //! gnoma as an agent of the Agent Client Protocol (version 1): an editor starts `gnoma acp` and speaks
-//! JSON-RPC to it, one message a line.
+//! JSON-RPC to it, one message per line.
 //!
 //! The agent is a front end like any other: it holds a [`Client`](gnoma_core::protocol::Client) and cannot tell where
 //! its sessions live. [`wire`] reads and writes messages, [`Agent`] translates between the two protocols

@@ -227,7 +227,7 @@ fn absolute(name: &str, path: &str) -> Result<PathBuf, RpcError> {
     if path.starts_with('/') && !path.contains('\0') {
         return Ok(PathBuf::from(path));
     }
-    Err(RpcError::params(format!("`{name}` is no absolute path: `{path}`")))
+    Err(RpcError::params(format!("`{name}` is not an absolute path: `{path}`")))
 }
 
 fn server(server: EditorServer) -> Result<ClientServer, RpcError> {

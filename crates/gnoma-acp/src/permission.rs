@@ -125,7 +125,7 @@ fn form(session: &str, call: &str, question: &Question) -> Value {
         json!({ "type": "object", "properties": { WORDS: words("Answer") }, "required": [WORDS] })
     } else {
         let choice = json!({ "type": "string", "title": "Answer", "enum": choices });
-        let properties = json!({ CHOICE: choice, WORDS: words("Or in other words") });
+        let properties = json!({ CHOICE: choice, WORDS: words("Or another answer") });
         json!({ "type": "object", "properties": properties })
     };
     json!({

@@ -221,7 +221,7 @@ impl ClientSession {
             (Stage::Open, How::Load) => self.read_past(request, fx),
             (Stage::Open, How::New | How::Resume) => self.begin(request, how, fx),
             (Stage::Starting { .. } | Stage::Reading { .. } | Stage::Ended, _) => {
-                let text = "the session is being opened already";
+                let text = "the session is already being opened";
                 fx.push(SessionEffect::Answer(
                     request,
                     Err(RpcError::new(RpcError::INTERNAL, text)),
@@ -406,7 +406,7 @@ impl ClientSession {
         let own = json!({
             "name": COMPACT,
             "description": "Replace the conversation so far with a summary",
-            "input": { "hint": "what to dwell on" },
+            "input": { "hint": "what to focus on" },
         });
         let mut commands = vec![own];
         let names = self.commands.iter().filter(|command| command.name != COMPACT);

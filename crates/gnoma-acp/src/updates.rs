@@ -1,9 +1,11 @@
 //! What happens in a session, as updates of the protocol. A fold: events in, updates out.
 
+use std::time::Duration;
+
 use std::hash::{BuildHasher as _, RandomState};
 
 use gnoma_core::{
-    Content, Event, Message, ModelRef, Role,
+    Content, Event, Message, ModelRef, Role, duration,
     plan::{PlanStep, StepStatus},
     session::{NoticeLevel, Routing},
 };
@@ -77,9 +79,9 @@ impl Translator {
             }
             Event::Retrying { error, wait_ms, retracted, .. } => {
                 self.next_message(out);
-                let again = if *retracted { " The answer begins anew." } else { "" };
-                let seconds = wait_ms.div_ceil(1_000);
-                self.aside(&format!("{error}; retrying in {seconds} s.{again}"), out);
+                let again = if *retracted { " The answer starts over." } else { "" };
+                let wait = duration::words(Duration::from_secs(wait_ms.div_ceil(1_000)));
+                self.aside(&format!("{error}; retrying in {wait}.{again}"), out);
             }
             Event::Conferred { members, author, .. } => {
                 let members: Vec<_> = members.iter().map(ToString::to_string).collect();
@@ -418,6 +420,6 @@ mod tests {
         let event = Event::Retrying { error, attempt: 2, wait_ms: 1_500, retracted: false };
         let mut out = Vec::new();
         Translator::default().event(&event, 1, &mut out);
-        assert!(out[0]["content"]["text"].as_str().unwrap().contains("retrying in 2 s"));
+        assert!(out[0]["content"]["text"].as_str().unwrap().contains("retrying in 2s"));
     }
 }

@@ -134,7 +134,7 @@ pub fn decode(line: &Line) -> Result<Option<Incoming>, Unreadable> {
     match serde_json::from_str::<RpcFrame<'_>>(text) {
         Ok(frame) => message(&frame).map(Some),
         Err(why) if why.classify() == Category::Data => {
-            Err(invalid(format!("the message is no request: {why}")))
+            Err(invalid(format!("the message is not a request: {why}")))
         }
         Err(why) => Err(unparsed(format!("the message is not JSON: {why}"))),
     }
@@ -153,7 +153,7 @@ fn message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
         None => None,
         Some(Some(id)) => Some(id),
         Some(None) => {
-            return Err(invalid("`id` is no text, whole number or null".to_owned()));
+            return Err(invalid("`id` is not a string, whole number or null".to_owned()));
         }
     };
     let wrong = |why: &str| {
@@ -170,11 +170,11 @@ fn message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
         return Ok(response(frame));
     };
     let Ok(method) = serde_json::from_str::<String>(method.get()) else {
-        return Err(wrong("`method` is no text"));
+        return Err(wrong("`method` is not a string"));
     };
     let params = frame.params.map(RawValue::to_owned);
     if params.as_ref().is_some_and(|params| !params.get().starts_with(['{', '['])) {
-        return Err(wrong("`params` is no object"));
+        return Err(wrong("`params` is not an object"));
     }
     Ok(match id {
         Some(id) => Incoming::Request { id, method, params },

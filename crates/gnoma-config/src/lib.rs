@@ -2,10 +2,10 @@
 //!
 //! Layers, later ones win: built-in values, the user's `config.toml`, the chosen profile, the
 //! project's `.gnoma/config.toml`, environment, flags. [`load()`] reads the files; the rest is pure
-//! and driven by one table of keys, [`schema::ROWS`]. What a project file sets is believed only as
-//! far as it is harmless, until its folder is [trusted](trust).
+//! and driven by one table of keys, [`schema::ROWS`]. Until a project's folder is [trusted](trust),
+//! only the harmless settings of its file apply.
 //!
-//! [`edit`] changes a file's text and [`save`] puts it in its place, so that what a person wrote stays.
+//! [`edit`] changes a file's text and [`save`] writes it, so that what a person wrote stays.
 //!
 //! Not here: reading the process environment, finding the user's folders, asking people, or giving
 //! types to sections that nothing uses yet.

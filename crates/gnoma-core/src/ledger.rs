@@ -16,7 +16,7 @@ pub enum Unit {
     Requests,
     /// Prompt tokens that no cache had.
     Input,
-    /// Written tokens.
+    /// Output tokens.
     Output,
     /// Prompt tokens that no cache had, and written tokens.
     Tokens,
@@ -119,7 +119,7 @@ pub struct HoldId(pub i64);
 /// Whether there was room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reserved {
-    /// There was; it is held until it is settled or let go.
+    /// There was; it stays reserved until it is settled or released.
     Held(HoldId),
     /// There was not.
     Full(Full),
@@ -132,13 +132,13 @@ pub struct Full {
     pub pool: String,
     /// Its limit.
     pub limit: Limit,
-    /// What is used and held.
+    /// What is used and reserved.
     pub used: u64,
     /// When there may be room again, in milliseconds since 1970; `None`: not by waiting.
     pub free_at_ms: Option<i64>,
 }
 
-/// Where a limit stands.
+/// The state of a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
     /// The pool.
@@ -147,9 +147,9 @@ pub struct Level {
     pub limit: Limit,
     /// Settled amounts within the window.
     pub used: u64,
-    /// Amounts held by calls in flight.
+    /// Amounts reserved by running calls.
     pub held: u64,
-    /// When the window begins anew, in milliseconds since 1970; `None` for [`Window::Ever`].
+    /// When the window starts over, in milliseconds since 1970; `None` for [`Window::Ever`].
     pub resets_at_ms: Option<i64>,
 }
 
@@ -166,10 +166,11 @@ pub struct Total {
 
 /// Counts what calls take, over all sessions and processes that share it.
 ///
-/// A reservation whose process has died counts no more. Calls that pass each other never pass a
-/// limit by more than what one of them took beyond its expectation.
+/// A reservation whose process has died no longer counts. Concurrent calls never exceed a limit by
+/// more than what one of them took beyond its expectation.
 pub trait Ledger: Send + Sync {
-    /// Reserves room for a call in all its pools, or in none. Used and held amounts together must leave
+    /// Reserves room for a call in all its pools, or in none. Used and reserved amounts together
+    /// must leave
     /// room for the expected amount in every limit; else the answer is [`Reserved::Full`] with the first
     /// limit that has none.
     ///
@@ -177,17 +178,18 @@ pub trait Ledger: Send + Sync {
     /// When the store cannot be read or written; nothing is reserved then.
     fn reserve(&self, ask: Ask) -> Stored<'_, Reserved>;
 
-    /// Settles a reservation with what the call really took; at most once. It is settled even where
-    /// nobody waits for the answer. `at_ms` is the time in milliseconds since 1970 that it is counted at.
+    /// Settles a reservation with what the call really took; at most once. It is settled even if
+    /// nobody waits for the answer. `at_ms` is the time in milliseconds since 1970 that it is
+    /// counted at.
     ///
     /// # Errors
     /// When the store cannot be written; the reservation then stays until the process ends.
     fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) -> Stored<'_, ()>;
 
-    /// Lets a reservation go: nothing was taken. Does not wait; what is settled already stays.
+    /// Releases a reservation: nothing was taken. Does not wait; what is already settled stays.
     fn rollback(&self, hold: HoldId);
 
-    /// Where each limit of `draws` stands at `at_ms`, in milliseconds since 1970, in their order.
+    /// The state of each limit of `draws` at `at_ms`, in milliseconds since 1970, in their order.
     ///
     /// # Errors
     /// When the store cannot be read.

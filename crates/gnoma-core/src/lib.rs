@@ -1,13 +1,16 @@
-//! The words every other gnoma crate speaks.
+//! The vocabulary of all gnoma crates.
 //!
 //! Messages, the events a model streams, what a request asks for, what a tool is and answers, the
-//! commands and events between a session and its front ends, the errors of a provider, which places
-//! of a file system matter, and how two texts differ. Plain data and a few ports ([`Provider`], [`Tool`]); no IO, no
+//! commands and events between a session and its front ends, the errors of a provider, which files
+//! are sensitive, how two texts differ, and how times are written. Plain data and a few ports
+//! ([`Provider`], [`Tool`]); no IO, no
 //! clock, no runtime.
 
 pub mod cut;
 pub mod diff;
+pub mod duration;
 pub mod error;
+pub mod glob;
 pub mod info;
 pub mod json;
 pub mod ledger;

@@ -16,9 +16,9 @@ use crate::{
 /// A point in a session's life.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Point {
-    /// The session begins. The answer's words go along with the first message.
+    /// The session begins. The answer's text is sent with the first message.
     SessionStart {
-        /// It goes on with what was said before.
+        /// It continues an earlier conversation.
         is_resumed: bool,
     },
     /// The session has ended.
@@ -37,7 +37,7 @@ pub enum Point {
     AfterTool {
         /// The call.
         call: ToolCall,
-        /// What came of it.
+        /// Its outcome.
         outcome: Arc<ToolOutcome>,
         /// How long it ran.
         duration_ms: u64,
@@ -58,7 +58,7 @@ pub enum Point {
     },
     /// The conversation is about to be compacted; a block leaves it as it is.
     BeforeCompaction {
-        /// A person asked for it; else the window is full.
+        /// A person asked for it; otherwise the window is full.
         is_asked: bool,
         /// What the summary should dwell on.
         focus: String,
@@ -68,9 +68,9 @@ pub enum Point {
         /// The summary.
         summary: String,
     },
-    /// The model is done; a block tells it to go on.
+    /// The model is done; a block tells it to continue.
     BeforeStop {
-        /// It was told to go on before, in this turn.
+        /// It was already told to continue in this turn.
         is_again: bool,
         /// Its last words.
         last_words: String,
@@ -82,21 +82,21 @@ pub enum Point {
     },
     /// Another model was chosen. Nothing is done with the answer.
     ModelSwitched {
-        /// The model; empty where gnoma chooses.
+        /// The model; empty if gnoma chooses.
         to: String,
     },
-    /// A tool is about to start a session; a block keeps it from that.
+    /// A tool is about to start a session; a block prevents that.
     ChildStart {
-        /// Its id; empty where it is not known yet.
+        /// Its id; empty if it is not known yet.
         id: String,
-        /// The agent that it works as, else what it is called; may be empty.
+        /// The agent that it works as, or else its name; may be empty.
         name: String,
         /// What it is to do.
         task: String,
     },
     /// A session that a tool started has ended. Nothing is done with the answer.
     ChildStop {
-        /// Its id; empty where it never had one.
+        /// Its id; empty if it never had one.
         id: String,
         /// The agent that it works as, else what it is called; may be empty.
         name: String,
@@ -130,9 +130,9 @@ pub enum PointKind {
     AfterCompaction,
     /// The model is done: [`Point::BeforeStop`].
     BeforeStop,
-    /// Something is told to a person: [`Point::Notification`].
+    /// A person is notified: [`Point::Notification`].
     Notification,
-    /// Another model is asked: [`Point::ModelSwitched`].
+    /// Another model was chosen: [`Point::ModelSwitched`].
     ModelSwitched,
     /// A tool is about to start a session: [`Point::ChildStart`].
     ChildStart,
@@ -192,25 +192,25 @@ impl Point {
 /// What was said at a point. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PointAnswer {
-    /// What was about to happen does not; why. After a tool it has run all the same, and the model is
-    /// told.
+    /// Why what was about to happen does not. After a tool it has already happened, and the model
+    /// is told.
     pub block: Option<String>,
-    /// Before a tool: a person is asked also where none would be; why.
+    /// Before a tool: why a person is asked even if nobody would be.
     pub ask: Option<String>,
     /// Before a tool, or before a person is asked about it: it runs with these arguments, if that is
     /// allowed.
     pub arguments: Option<RawJson>,
-    /// After a tool: the model reads this in place of what the tool said.
+    /// After a tool: the model reads this instead of the tool's output.
     pub output: Option<String>,
     /// For the model.
     pub context: Vec<String>,
-    /// The turn ends after the calls of this answer; why.
+    /// Why the turn ends after the calls of this answer.
     pub stop: Option<String>,
     /// For people.
     pub notices: Vec<String>,
 }
 
-/// A piece of what a person said, as it is made ready for the model.
+/// A part of a person's message, while it is prepared for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptPart {
     /// Words.
@@ -219,17 +219,17 @@ pub enum PromptPart {
     Command(String),
 }
 
-/// What becomes of something that a person said.
+/// What happens to a person's message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
-    /// It does not reach the model; why.
+    /// Why it does not reach the model.
     pub block: Option<String>,
-    /// What takes the place of its words; `None` where they stay.
+    /// What replaces its text; `None` if that stays.
     pub parts: Option<Vec<PromptPart>>,
     /// For the model, besides.
     pub context: Vec<String>,
-    /// The turn is held to these tools, besides all that holds anyway: names or globs of tools, or rules
-    /// such as `bash(git *)`.
+    /// The turn may use only these tools, in addition to all other limits: names or globs of tools,
+    /// or rules such as `bash(git *)`.
     pub tools: Option<Vec<String>>,
     /// The model that is wanted for it.
     pub model: Option<String>,
@@ -238,7 +238,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The words that the model gets: those that take the place of `text`, else `text`.
+    /// The text that the model gets: the replacement of `text`, or else `text`.
     #[must_use]
     pub fn said<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let Some(parts) = &self.parts else { return Cow::Borrowed(text) };
@@ -252,43 +252,43 @@ impl Prepared {
 /// A question to a model beside the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideQuestion {
-    /// What it is told of its task.
+    /// Its instructions.
     pub system: String,
-    /// What it is asked.
+    /// The question.
     pub text: String,
     /// The model that is wanted: `provider/model`, the model, or a word of its name; else the one for
     /// small things, or the one that answered last.
     pub model: Option<String>,
-    /// It may look at the project's files before it answers.
+    /// It may read the project's files before it answers.
     pub may_look: bool,
-    /// The answer is not waited for any longer.
+    /// How long to wait for the answer.
     pub patience: Duration,
 }
 
-/// Asks models on behalf of what was added to a session: paid, guarded and limited as all its calls are.
+/// Calls models on behalf of a session's extensions: paid, guarded and limited like all its calls.
 pub trait SideModel: Send + Sync + fmt::Debug {
     /// Whether it can ask one that looks at files first. One that was itself started by a session
     /// cannot.
     fn can_look(&self) -> bool;
 
-    /// Asks, and gives the whole answer, or a sentence why there is none. Dropping the future ends it.
+    /// Asks, and returns the whole answer, or a sentence that says why there is none. Dropping the
+    /// future ends it.
     fn ask(&self, question: SideQuestion) -> BoxFuture<'static, Result<String, String>>;
 }
 
-/// What was added to a session, as the session sees it.
+/// A session's extensions, as the session sees them.
 pub trait Lifecycle: Send + Sync + fmt::Debug {
-    /// Whether anybody has something to say at such a point. Where not, nobody is asked and nothing
-    /// is spent.
+    /// Whether anybody listens at such a point. If not, nobody is asked and nothing is spent.
     fn listens(&self, kind: PointKind) -> bool;
 
-    /// Has everybody say what they have to say. Dropping the future ends what it has started.
+    /// Asks everybody who listens. Dropping the future ends what it has started.
     fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer>;
 
     /// Prepares what a person said. Dropping the future ends what it has started.
     fn prepare(&self, text: String, mode: PermissionMode) -> BoxFuture<'static, Prepared>;
 
-    /// What the tools of the running turn are held to besides, where something that was used in it
-    /// says so; see [`Prepared::tools`].
+    /// Further limits on the tools of the running turn, from what was used in it; see
+    /// [`Prepared::tools`].
     fn held_to(&self) -> Option<Arc<[String]>>;
 
     /// Texts that stay in the conversation when it is compacted, besides the summary.
@@ -296,18 +296,19 @@ pub trait Lifecycle: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
-    /// The session goes on with what was said before, as models get it. Said once, before any point.
+    /// The session continues with the earlier conversation, as models get it. Called once, before
+    /// any point.
     fn resumed(&self, _history: &[Arc<Message>]) {}
 
     /// Hears what happens in the session, as front ends do. Must not wait.
     fn heard(&self, _event: &Event) {}
 
-    /// The session lends its models. Said once, before any point.
+    /// The session lends its models. Called once, before any point.
     fn lend(&self, _model: Arc<dyn SideModel>) {}
 
     /// The hooks with where they come from and how they ran last, a line each, for people.
     fn hooks_told(&self) -> Vec<String>;
 
-    /// A turn has ended, and with it what held for it.
+    /// A turn has ended, and with it the limits for it.
     fn turn_ended(&self);
 }

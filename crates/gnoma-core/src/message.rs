@@ -24,9 +24,9 @@ pub enum Role {
     Tool,
 }
 
-/// Names a call within its assistant message; its result carries the same id.
+/// Identifies a call within its assistant message; its result has the same id.
 ///
-/// The provider's own id where it sent a usable one, else one of ours. Unique within one message,
+/// The provider's own id if it sent a usable one, otherwise one of ours. Unique within one message,
 /// not across a session: some servers start at `call_0` every round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -72,7 +72,7 @@ impl fmt::Display for ModelRef {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Text {
-    /// The text; empty only where a signature hangs on it.
+    /// The text; empty only if it has a signature.
     pub text: String,
     /// Opaque token the provider wants back with this text (Gemini thought signatures).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub struct Thinking {
     pub item: Option<String>,
 }
 
-/// Reasoning the provider keeps to itself; only its token travels.
+/// Reasoning that the provider hides; only its token is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Redacted {
@@ -120,7 +120,7 @@ pub struct Redacted {
     pub data: String,
 }
 
-/// The model's wish to run a tool.
+/// A model's request to run a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCall {
@@ -131,7 +131,7 @@ pub struct ToolCall {
     /// The arguments as the model wrote them. Valid JSON, or a JSON string holding the text that
     /// was not (see [`broken`](Self::broken)).
     pub arguments: RawJson,
-    /// The model's arguments were no JSON: `arguments` is that text as a JSON string, and the
+    /// The model's arguments were not JSON: `arguments` is that text as a JSON string, and the
     /// engine repairs it or refuses the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broken: bool,
@@ -144,7 +144,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// A call with sound arguments and nothing else.
+    /// A call with valid arguments and nothing else.
     #[must_use]
     pub fn new(id: CallId, name: impl Into<String>, arguments: RawJson) -> Self {
         Self { id, name: name.into(), arguments, broken: false, signature: None, item: None }
@@ -165,7 +165,7 @@ pub enum ResultPart {
     Image(Image),
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult {
@@ -233,7 +233,7 @@ impl ToolResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// A text, by anybody.
+    /// Text, from anybody.
     Text(Text),
     /// A picture, from the user.
     Image(Image),
@@ -241,7 +241,7 @@ pub enum Content {
     Thinking(Thinking),
     /// Hidden reasoning, from the model.
     RedactedThinking(Redacted),
-    /// A wish to run a tool, from the model.
+    /// A request to run a tool, from the model.
     ToolCall(ToolCall),
     /// The answer to a call.
     ToolResult(ToolResult),
@@ -268,7 +268,7 @@ pub struct Message {
     stop: Option<StopReason>,
 }
 
-/// Why content does not make a message.
+/// Why content is not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// No content at all.

@@ -14,7 +14,7 @@ use crate::{
     tool::{BoxFuture, ToolSpec},
 };
 
-/// How hard a model should think, where it can be told.
+/// How hard a model should think, if it can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
@@ -22,9 +22,9 @@ pub enum Effort {
     None,
     /// A little.
     Low,
-    /// A medium effort: a few thousand tokens of reasoning, as the vendor has it.
+    /// A medium effort: a few thousand tokens of reasoning, as the vendor defines it.
     Medium,
-    /// A high effort: as much reasoning as the vendor gives for it.
+    /// A high effort: as much reasoning as the vendor allows for it.
     High,
 }
 
@@ -43,12 +43,12 @@ pub enum ToolChoice {
     Tool(String),
 }
 
-/// When the answer in its form is wanted.
+/// When the answer must have its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FormatStage {
-    /// Tools may be called first. The schema goes along where the wire lets both stand together.
+    /// Tools may be called first. The schema is sent as well, if the wire allows both.
     WithTools,
-    /// Now, in the wire's own way; where it has none, as the arguments of a tool.
+    /// Now, in the wire's own way; if it has none, as the arguments of a tool.
     AnswerNow,
     /// Now, as the arguments of a tool that is called for it.
     AsCall,
@@ -57,7 +57,7 @@ pub enum FormatStage {
 /// The form that an answer must have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerFormat {
-    /// The JSON schema that it fits.
+    /// The JSON Schema that it matches.
     pub schema: Arc<RawJson>,
     /// When it is wanted.
     pub stage: FormatStage,
@@ -66,7 +66,7 @@ pub struct AnswerFormat {
 /// One question to a model.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
-    /// Model id as the wire wants it.
+    /// Model id as the wire expects it.
     pub model: Arc<str>,
     /// System prompt; may be empty.
     pub system: Arc<str>,
@@ -83,11 +83,11 @@ pub struct ModelRequest {
     pub temperature: Option<f32>,
     /// How hard to think; `None` leaves it to the provider.
     pub effort: Option<Effort>,
-    /// What a person has said of it, for wires that can be told more than an effort.
+    /// What a person chose, for wires that accept more than an effort.
     pub thinking: Option<ThinkingMode>,
     /// Window in tokens that a local server should allot (Ollama's `num_ctx`); `None` asks for none.
     pub context_window: Option<u32>,
-    /// The form that the answer must have; `None` for words.
+    /// The form that the answer must have; `None` for text.
     pub format: Option<AnswerFormat>,
 }
 
@@ -96,9 +96,9 @@ pub struct ModelRequest {
 pub struct ModelInfo {
     /// Model id as the wire wants it.
     pub id: String,
-    /// Window in tokens, where the provider tells.
+    /// Window in tokens, if the provider reports it.
     pub context_window: Option<u32>,
-    /// How many parameters it has, where the provider tells.
+    /// How many parameters it has, if the provider reports it.
     pub parameters: Option<u64>,
 }
 

@@ -35,11 +35,11 @@ pub enum SessionState {
     Active,
     /// A turn is being stopped.
     Cancelling,
-    /// Over; takes no more commands.
+    /// Ended; accepts no more commands.
     Closed,
 }
 
-/// How much is asked before tools run.
+/// Which tools need approval before they run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -99,7 +99,7 @@ impl FromStr for PermissionMode {
     }
 }
 
-/// What a front end may tell a session.
+/// What a front end may send to a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -109,12 +109,12 @@ pub enum Command {
         /// Text and images; not empty.
         content: Vec<Content>,
     },
-    /// Put other messages in the place of those that were sent while a turn runs and are not delivered
-    /// yet. Nothing changes where those are not `was` any more.
+    /// Replace the messages that were sent while a turn runs and are not delivered yet. Nothing
+    /// changes if those are no longer `was`.
     EditQueue {
-        /// The contents of those that are replaced, as [`Event::Queued`] told them last.
+        /// The contents of those that are replaced, as [`Event::Queued`] last reported them.
         was: Vec<Vec<Content>>,
-        /// Their contents, the next first; empty to take all back.
+        /// Their contents, the next first; empty to remove all.
         queue: Vec<Vec<Content>>,
     },
     /// Answer a permission question.
@@ -124,7 +124,7 @@ pub enum Command {
         /// The answer.
         answer: PermissionAnswer,
     },
-    /// Change how much is asked, from the next call on.
+    /// Change the permission mode, from the next call on.
     SetMode {
         /// The new mode.
         mode: PermissionMode,
@@ -134,7 +134,7 @@ pub enum Command {
         /// How much.
         thinking: Option<ThinkingMode>,
     },
-    /// Ask only this arm from the next turn on; `None` lets the router choose again.
+    /// Use only this arm from the next turn on; `None` lets the router choose again.
     Pin {
         /// The arm.
         arm: Option<ModelRef>,
@@ -144,17 +144,17 @@ pub enum Command {
         /// The work was right.
         good: bool,
     },
-    /// Tell what was said so far in fewer words, and go on from those. Only between turns.
+    /// Replace the conversation so far with a summary. Only between turns.
     Compact {
-        /// What the summary should dwell on; may be empty.
+        /// What the summary should focus on; may be empty.
         focus: String,
     },
-    /// Put other words in the place of the summary. Only between turns.
+    /// Replace the summary with another text. Only between turns.
     EditSummary {
         /// The words.
         summary: String,
     },
-    /// Take the last compaction back. Only between turns.
+    /// Undo the last compaction. Only between turns.
     UndoCompaction,
     /// Stop the running turn and keep its work.
     Cancel,
@@ -169,7 +169,7 @@ pub enum Command {
 pub enum NoticeLevel {
     /// Good to know.
     Info,
-    /// Something is not as it should be.
+    /// Something is wrong.
     Warning,
 }
 
@@ -179,9 +179,9 @@ pub enum NoticeLevel {
 pub struct Routing {
     /// Type of the task, such as `debug`.
     pub kind: String,
-    /// How hard it seems, in percent.
+    /// How difficult it seems, in percent.
     pub complexity: u8,
-    /// What said so: `heuristic`, `slm`, `slm_fallback`, `user`.
+    /// What decided that: `heuristic`, `slm`, `slm_fallback`, `user`.
     pub decided_by: String,
     /// How the arms are used: `single`, `cascade`, `ensemble` or `synthesis`.
     pub strategy: String,
@@ -191,11 +191,11 @@ pub struct Routing {
     pub why: String,
     /// Every candidate with its numbers, and what excluded the others, a line each.
     pub candidates: Vec<String>,
-    /// The seed that parted equals.
+    /// The seed that broke ties.
     pub seed: u64,
 }
 
-/// What a session tells its front ends.
+/// What a session sends to its front ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -210,32 +210,32 @@ pub enum Event {
         tools: Vec<String>,
         /// Permission mode.
         mode: PermissionMode,
-        /// Messages of the conversation that goes on; 0 for a new one.
+        /// Messages of the conversation that continues; 0 for a new one.
         #[serde(default)]
         messages: u64,
     },
-    /// Facts about the session that front ends show; again where they have changed.
+    /// Facts about the session that front ends show; sent again when they change.
     Info(Box<SessionInfo>),
-    /// The models that can be chosen, as far as they are known; again where more were found.
+    /// The models that can be chosen, as far as they are known; sent again when more are found.
     Models {
         /// The models.
         models: Vec<Choice>,
     },
     /// The session moved to another state.
     State(SessionState),
-    /// How much is asked before tools run has changed.
+    /// The permission mode has changed.
     ModeChanged {
         /// The new mode.
         mode: PermissionMode,
     },
-    /// How much models think has changed; told at the beginning, too, where it was said.
+    /// How much models think has changed; also sent at the beginning if it was set.
     ThinkingChanged {
         /// How much; `None`: as the settings of each have it.
         thinking: Option<ThinkingMode>,
     },
-    /// The plan of the work has changed; told at the beginning, too, where the conversation has one.
+    /// The plan of the work has changed; also sent at the beginning if the conversation has one.
     PlanChanged {
-        /// Its steps; empty where there is none any more.
+        /// Its steps; empty if there is no plan any more.
         steps: Vec<PlanStep>,
     },
     /// The messages that were sent while a turn runs and are not delivered yet have changed.
@@ -254,41 +254,41 @@ pub enum Event {
     },
     /// A turn was routed: once per turn, before its first round.
     Routed(Box<Routing>),
-    /// The arm that was called is given up and another goes on with the same history.
+    /// The arm that was called failed, and another continues with the same history.
     ArmChanged {
-        /// Who is given up.
+        /// The arm that failed.
         from: ModelRef,
-        /// Who goes on.
+        /// The arm that continues.
         to: ModelRef,
         /// Why, in one line.
         why: String,
-        /// Text and thinking of the broken answer were shown and count no more.
+        /// Text and thinking of the broken answer were shown and no longer count.
         retracted: bool,
     },
-    /// Several arms were asked the same, and one answer stands.
+    /// Several arms were asked the same, and one answer was chosen.
     Conferred {
         /// Who answered.
         members: Vec<ModelRef>,
-        /// Who judged the answers or wrote one out of them; `None` where nobody did, so that the
-        /// first stands.
+        /// Who judged the answers or combined them into one; `None` if nobody did, so the first was
+        /// chosen.
         chair: Option<ModelRef>,
-        /// Whose words stand.
+        /// Whose answer was chosen.
         author: ModelRef,
     },
-    /// Somebody begins to look at the work of the turn, which may take long.
+    /// A check of the turn's work begins, which may take long.
     Checking {
         /// Whose work.
         arm: ModelRef,
-        /// Who or what looks: commands, or an arm.
+        /// Who or what checks: commands, or an arm.
         by: String,
     },
     /// The work of the turn was checked before it is delivered.
     Checked {
         /// Whose work.
         arm: ModelRef,
-        /// Who or what looked: a command, or an arm.
+        /// Who or what checked: a command, or an arm.
         by: String,
-        /// It held.
+        /// It passed.
         passed: bool,
         /// What was found, in a few lines.
         evidence: String,
@@ -297,26 +297,26 @@ pub enum Event {
     Cost {
         /// Who was called.
         arm: ModelRef,
-        /// The call, in micro-dollars; `None` where its price is not known.
+        /// The call, in micro-dollars; `None` if its price is not known.
         call_micro_usd: Option<u64>,
         /// All calls of the turn whose price is known.
         turn_micro_usd: u64,
         /// All calls of the session whose price is known, since it was opened.
         session_micro_usd: u64,
-        /// The provider told no tokens: these are gnoma's own count, roughly. In the sums all the same.
+        /// The provider reported no tokens: these are gnoma's own estimate. The sums include them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// The conversation before here is told in fewer words to models from now on.
+    /// From now on, models get a summary instead of the conversation before this point.
     Compacted {
         /// The words.
         summary: String,
-        /// Messages they stand for.
+        /// Messages it stands for.
         messages: usize,
     },
-    /// A compaction was taken back.
+    /// A compaction was undone.
     Uncompacted {
-        /// The summary before it, which counts again; `None` where models are told everything again.
+        /// The summary before it, which counts again; `None` if models get everything again.
         summary: Option<String>,
         /// Messages that it stands for.
         messages: usize,
@@ -353,24 +353,25 @@ pub enum Event {
     PermissionAsked {
         /// What would run.
         call: ToolCall,
-        /// Why it must be asked, in one line.
+        /// Why it needs approval, in one line.
         reason: String,
         /// What it would change, as a unified diff.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         preview: Option<String>,
-        /// The rule that [`PermissionAnswer::Always`] would add, as people write it; `None` where a single
-        /// answer must not cover later calls.
+        /// The rule that [`PermissionAnswer::Always`] would add, as people write it; `None` if a
+        /// single answer must not cover later calls.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         always: Option<String>,
         /// The reason is a question of the model's, to be answered with
         /// [`PermissionAnswer::Text`]; nothing would run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         inquiry: Option<Inquiry>,
-        /// The running call that asks, where the question comes up in the middle of one. Then `call`
+        /// The running call that asks, if the question comes up in the middle of one. Then `call`
         /// has an id of its own, under which it is answered and nothing runs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         during: Option<CallId>,
-        /// What the call has changed on trial, where [`PermissionAnswer::Part`] may name some of it; empty for
+        /// What the call has changed on trial, if [`PermissionAnswer::Part`] may name some of it;
+        /// empty for
         /// every other question.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<String>,
@@ -427,25 +428,25 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         retracted: bool,
     },
-    /// Nothing has come of an answer for some time.
+    /// No part of an answer has arrived for some time.
     Waiting {
         /// Who is waited for.
         arm: ModelRef,
         /// Since when, in milliseconds before this event.
         waited_ms: u64,
-        /// When the call is given up if nothing comes, in milliseconds after its start or its last
+        /// When the call times out if nothing arrives, in milliseconds after its start or its last
         /// sign of life.
         limit_ms: u64,
     },
-    /// The output limit cut an answer off, and the model is asked to go on. Comes before the message
-    /// that was cut.
+    /// The output limit cut an answer off, and the model is asked to continue. Comes before the
+    /// message that was cut off.
     Continuing {
         /// How often that has happened in the turn, from 1.
         time: u32,
         /// How often at most.
         most: u32,
-        /// The next message goes on in mid-sentence: the texts belong together. Otherwise a call was
-        /// cut, which is begun anew.
+        /// The next message continues in mid-sentence: the texts belong together. Otherwise a call
+        /// was cut off, and it starts over.
         joins: bool,
     },
     /// Something people should know.
@@ -467,7 +468,8 @@ pub enum Event {
         /// person.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         undelivered: Vec<Arc<Message>>,
-        /// The answer, where the session has a form for it ([`SessionSpec::answer_schema`]) and one had it.
+        /// The answer, if the session has a form for it ([`SessionSpec::answer_schema`]) and one
+        /// matched.
         ///
         /// [`SessionSpec::answer_schema`]: crate::protocol::SessionSpec::answer_schema
         #[serde(default, skip_serializing_if = "Option::is_none")]

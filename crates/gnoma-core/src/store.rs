@@ -15,8 +15,8 @@ use crate::{
     usage::Usage,
 };
 
-/// Names a session, for people too: `YYYYMMDD-HHMMSS-` and six hexadecimal digits, or a UUID where a program
-/// drives it. Unique within a store.
+/// Names a session, for people too: `YYYYMMDD-HHMMSS-` and six hexadecimal digits, or a UUID if a
+/// program drives it. Unique within a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -94,23 +94,23 @@ pub enum Record {
     Checked {
         /// Whose work.
         arm: ModelRef,
-        /// Who or what looked.
+        /// Who or what checked.
         by: String,
-        /// It held.
+        /// It passed.
         passed: bool,
         /// What was found.
         evidence: String,
     },
-    /// What was said up to an entry, in fewer words; a request starts with it instead.
+    /// A summary of the conversation up to an entry; requests start with it instead.
     Summary {
         /// The words.
         text: String,
         /// The last entry it stands for.
         up_to: EntryId,
     },
-    /// The state of the workspace was kept.
+    /// The state of the workspace was saved.
     Checkpoint {
-        /// Name of the kept state.
+        /// Name of the saved state.
         id: String,
     },
     /// The session was given a title.
@@ -118,14 +118,15 @@ pub enum Record {
         /// The title.
         text: String,
     },
-    /// The program had ended while calls were running; the results before this entry stand in.
+    /// The program had ended while calls were running; the results before this entry replace
+    /// theirs.
     Interrupted {
         /// The calls without a result.
         calls: Vec<CallId>,
     },
-    /// The conversation was taken back to the entry this one follows.
+    /// The conversation was rewound to the entry that this one follows.
     Rewound {
-        /// Where it had been.
+        /// Where it was before.
         from: EntryId,
     },
     /// An entry is no longer shown, found or sent; a call and its results go together.
@@ -178,21 +179,21 @@ pub struct NewSession {
     pub id: Option<SessionId>,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Title, where there is one already.
+    /// Title, if there is one already.
     pub title: Option<String>,
-    /// The session that starts it, and what that one calls it, where another one does.
+    /// The session that starts it, and its name there, if another session does.
     pub parent: Option<(SessionId, String)>,
 }
 
-/// Whose a session is that another one has started.
+/// The owner of a session that another one has started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChildFacts {
     /// The session that started it.
     pub parent: SessionId,
-    /// What that one calls it; may be empty.
+    /// Its name there; may be empty.
     pub name: String,
-    /// It has not ended: it is at work, or its process died before it had.
+    /// It has not ended: it is at work, or its process died first.
     pub is_open: bool,
 }
 
@@ -269,30 +270,30 @@ pub struct SessionFacts {
     pub bytes: u64,
     /// Tokens it has used.
     pub usage: Usage,
-    /// Where it branched off another session.
+    /// Where it branched off another session, if it did.
     pub forked_from: Option<(SessionId, EntryId)>,
     /// Who writes it now.
     pub held_by: Option<Holder>,
-    /// Whose it is, where another session has started it.
+    /// Its owner, if another session has started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<ChildFacts>,
 }
 
-/// What taking a session in hand brought to light.
+/// What opening a session for writing found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HoldReport {
     /// Calls that had no result and got one that says they were interrupted: they may have run.
     pub interrupted: Vec<CallId>,
     /// Calls that waited for a person's approval and got a result that says they did not run.
     pub unapproved: Vec<CallId>,
-    /// The dead process that had not let go.
+    /// The dead process that had not released it.
     pub left_by: Option<Holder>,
     /// Sessions that this one had started, and whose process died before they had ended. The conversation
     /// says so.
     pub cut_off: Vec<SessionFacts>,
 }
 
-/// One place where a search found its words.
+/// One match of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hit {
@@ -304,7 +305,7 @@ pub struct Hit {
     pub entry: EntryId,
     /// When it was made, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The words around the find, on one line.
+    /// The words around the match, on one line.
     pub snippet: String,
 }
 
@@ -319,7 +320,7 @@ pub enum StoreErrorKind {
     ReadOnly,
     /// Another process writes this session.
     Held {
-        /// The process that holds it.
+        /// The process that writes it.
         by: Holder,
     },
     /// What is stored cannot be read.
@@ -328,13 +329,13 @@ pub enum StoreErrorKind {
     NotFound,
     /// A session with this id was begun before.
     Exists,
-    /// The text is no id of a session.
+    /// The text is not a session id.
     InvalidId,
     /// A newer gnoma wrote it.
     TooNew,
     /// The file is not gnoma's.
     Foreign,
-    /// Other processes kept it locked for longer than one waits.
+    /// Other processes kept it locked for too long.
     Busy,
     /// Anything else between the store and its disk.
     Io,
@@ -347,7 +348,7 @@ pub enum StoreErrorKind {
 pub struct StoreError {
     /// For branching.
     pub kind: StoreErrorKind,
-    /// For people: what happened, and what to do where there is something.
+    /// For people: what happened, and what to do about it.
     pub sentence: String,
 }
 
@@ -361,10 +362,11 @@ impl StoreError {
 /// What a port to stored things answers with: a future of the value, or of a [`StoreError`].
 pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// A place where sessions are kept. Answers come when the work is as durable as was asked.
+/// A place where sessions are stored. Answers come once the work is as durable as requested.
 ///
-/// Every method fails with a [`StoreError`] whose kind says why: [`StoreErrorKind::NotFound`] where the
-/// session or entry does not exist, [`StoreErrorKind::Held`] where another process writes the session,
+/// Every method fails with a [`StoreError`] whose kind says why: [`StoreErrorKind::NotFound`] if
+/// the session or entry does not exist, [`StoreErrorKind::Held`] if another process writes the
+/// session,
 /// and the kinds of a disk's failures. A method that fails has changed nothing.
 pub trait SessionStore: Send + Sync {
     /// Begins a session and answers with its id: the one in `new`, or one that the store chooses.
@@ -402,8 +404,8 @@ pub trait SessionStore: Send + Sync {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    /// At most `max` places where all words of `query` occur, the latest first. Where nothing has
-    /// the last word whole it is taken as a beginning, if it is not too short; there is no syntax.
+    /// At most `max` places where all words of `query` occur, the latest first. If the last word
+    /// occurs nowhere as a whole and is not too short, it counts as a prefix; there is no syntax.
     fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>>;
 
     /// Begins a session that shares the past of `session` up to and with the entry `at`. `at_ms` is the
@@ -413,13 +415,13 @@ pub trait SessionStore: Send + Sync {
     /// Gives a session a title, which replaces an earlier one.
     fn rename(&self, session: SessionId, title: String, at_ms: i64) -> Stored<'_, ()>;
 
-    /// Forgets a session and those below it. What forks share of its past stays. Refused while a process
-    /// holds one of them.
+    /// Deletes a session and those below it. What forks share of its past stays. Refused while a
+    /// process writes one of them.
     fn delete(&self, session: SessionId) -> Stored<'_, ()>;
 
-    /// Takes a session in hand to write it, and closes calls that a dead process left open: one that
-    /// waited for approval is refused, any other may have run. Sessions that it had started and that died
-    /// with that process are told in the conversation, once.
+    /// Opens a session for writing, and closes calls that a dead process left open: one that waited
+    /// for approval is refused, any other may have run. The conversation mentions, once, the
+    /// sessions that it had started and that died with that process.
     fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport>;
 
     /// Ends what [`hold`](Self::hold) began: others may write the session again. One that another session
@@ -452,7 +454,7 @@ impl fmt::Display for ResultId {
     }
 }
 
-/// A stretch of a kept result.
+/// A part of a stored result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResultSlice {
     /// Whole lines, or part of one line longer than what was asked for.
@@ -463,32 +465,32 @@ pub struct ResultSlice {
     pub total_bytes: u64,
 }
 
-/// Where one session's tool results go that are too large to be sent with every request. What is
-/// kept goes when the session goes; nothing outside can be named. Whoever puts a text there has taken
-/// the secrets out of it: positions count in the text as it was given.
+/// Where a session stores tool results that are too large to be sent with every request. They are
+/// deleted with the session; nothing outside it can be named. Callers remove secrets from a text
+/// before they store it: positions count in the text as it was given.
 pub trait ResultStore: Send + Sync {
-    /// Keeps a result and gives the id by which it is read back.
+    /// Stores a result and returns the id by which it is read back.
     ///
     /// # Errors
     /// When the store is full or cannot be written.
     fn put(&self, text: String) -> Stored<'_, ResultId>;
 
-    /// Reads a kept result from byte `from`, at most `max_bytes` of it.
+    /// Reads a stored result from byte `from`, at most `max_bytes` of it.
     ///
     /// # Errors
-    /// [`StoreErrorKind::NotFound`] where the session has no such result, and failures of the disk.
+    /// [`StoreErrorKind::NotFound`] if the session has no such result, and failures of the disk.
     fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice>;
 }
 
-/// Keeps the files of a workspace, so that what a turn does to them can be taken back. Whoever gives
-/// a label has taken the secrets out of it.
+/// Saves the files of a workspace, so that what a turn does to them can be undone. Callers remove
+/// secrets from a label before they pass it.
 pub trait Checkpoints: Send + Sync {
-    /// Begins to read the workspace in the background, so that the first [`keep`](Self::keep)
-    /// need not. Returns at once; again does nothing.
+    /// Begins to read the workspace in the background, so that the first [`keep`](Self::keep) need
+    /// not. Returns at once; a second call does nothing.
     fn prepare(&self);
 
-    /// Keeps the files as they are now and gives the state's name. A state that equals the one
-    /// kept before may get that one's name.
+    /// Saves the files as they are now and returns the state's name. A state that equals the one
+    /// saved before may get that one's name.
     ///
     /// # Errors
     /// When the workspace cannot be read or the store cannot be written.

@@ -27,27 +27,28 @@ pub use crate::stop::StopReason;
 /// Number of a block within one answer.
 pub type Slot = u32;
 
-/// Bytes one answer may hold; what comes after is dropped and the answer counts as cut by length.
+/// Most bytes of one answer; the rest is dropped, and the answer counts as cut off by length.
 pub const MAX_RESPONSE_BYTES: usize = 64 << 20;
 
 /// One increment of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// The answer's HTTP headers have come, and what they told of rate limits. Comes before everything
-    /// else, at most once, and also when the call was refused (429); it is no part of the answer.
+    /// The answer's HTTP headers arrived, with what they say about rate limits. Comes before
+    /// everything else, at most once, and also when the call was refused (429); it is not part of
+    /// the answer.
     RateLimits {
-        /// Names in lower case and values, as they were sent; empty where they told nothing.
+        /// Names in lower case and values, as they were sent; empty if they say nothing.
         headers: Vec<(String, String)>,
     },
-    /// The server refused something in the question and was asked again without it. Comes before the answer
-    /// and is no part of it.
+    /// The server refused part of the request and was asked again without it. Comes before the
+    /// answer and is not part of it.
     Adapted {
         /// What it was and what was done, for people.
         note: String,
     },
     /// The provider has begun to answer.
     Started {
-        /// The model that answers, which may be more exact than the one asked for.
+        /// The model that answers; may be more specific than the one requested.
         model: Option<String>,
         /// The provider's id of the answer.
         id: Option<String>,
@@ -122,9 +123,9 @@ pub struct Response {
     pub content: Vec<Content>,
     /// Why it ended; `None` when it was cut off.
     pub stop: Option<StopReason>,
-    /// Tokens, when the provider told.
+    /// Tokens, if the provider reported them.
     pub usage: Option<Usage>,
-    /// The model that answered, when the provider told.
+    /// The model that answered, if the provider named it.
     pub model: Option<String>,
     /// The provider's id of the answer.
     pub id: Option<String>,
@@ -213,7 +214,7 @@ impl Accumulator {
         !self.drafts.is_empty()
     }
 
-    /// Whether there are words of an answer, thinking left out, or has a call begun.
+    /// Whether any text of the answer, apart from thinking, or any call has begun.
     #[must_use]
     pub fn has_words(&self) -> bool {
         self.drafts.iter().any(|draft| match draft {
@@ -238,9 +239,9 @@ impl Accumulator {
         }
     }
 
-    /// The stop reason in the light of what has come: an answer that ended for a reason nobody knows is
-    /// one that waits for its calls, where there are any and all of them are whole. They would be lost
-    /// with a vendor's new word.
+    /// The stop reason, given what has arrived: an answer that ended for an unknown reason waits
+    /// for its calls if it has any and all of them are complete. Otherwise a vendor's new word for
+    /// a reason would lose them.
     #[must_use]
     pub fn settled(&self, stop: StopReason) -> StopReason {
         let is_whole = |draft: &Draft| match draft {
@@ -253,7 +254,7 @@ impl Accumulator {
         stop
     }
 
-    /// Whether more has come than an answer may hold: nothing that follows is taken.
+    /// Whether more has arrived than an answer may contain; nothing that follows is accepted.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.overflow
@@ -423,7 +424,7 @@ fn thinking() -> Draft {
     Draft::Thinking(Thinking::default())
 }
 
-/// The provider's id if it is usable and new, else one of ours.
+/// The provider's id if it is usable and new, otherwise one of ours.
 fn unique_id(id: &str, nth: usize, taken: &mut HashSet<CallId>) -> CallId {
     let wanted = if id.is_empty() { CallId::new(format!("call_{nth}")) } else { CallId::new(id) };
     if taken.insert(wanted.clone()) {
@@ -440,7 +441,7 @@ fn unique_id(id: &str, nth: usize, taken: &mut HashSet<CallId>) -> CallId {
     }
 }
 
-/// Arguments as JSON; nothing and `null` mean no arguments, text that is no JSON is kept as a string.
+/// Arguments as JSON; nothing and `null` mean no arguments; text that is not JSON becomes a string.
 fn sound_arguments(text: &str) -> (RawJson, bool) {
     let trimmed = text.trim();
     if trimmed.is_empty() || trimmed == "null" {

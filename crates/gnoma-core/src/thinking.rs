@@ -37,7 +37,8 @@ impl FromStr for ThinkingMode {
             number => match number.parse() {
                 Ok(tokens) if tokens > 0 => Ok(Self::Tokens(tokens)),
                 _ => Err(format!(
-                    "`{text}` is no way to think; write off, adaptive or a number of tokens such as 8000"
+                    "`{text}` is not a way to think; write off, adaptive or a number of tokens \
+                     such as 8000"
                 )),
             },
         }

@@ -24,7 +24,7 @@ use crate::{
     session::PermissionAnswer,
 };
 
-/// What a tool does to the world; decides what must be asked before it runs.
+/// What a tool can change; decides whether it needs approval before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -48,7 +48,7 @@ pub enum Touches {
     /// The named argument is a URL.
     Url(Arc<str>),
     /// The named argument says what is done with something of gnoma's own; with these values the
-    /// call only looks.
+    /// call only reads.
     Action(Arc<str>, Arc<[Arc<str>]>),
 }
 
@@ -88,7 +88,7 @@ impl Touches {
     }
 }
 
-/// What a tool is, for whoever must know. Nothing is told from its name.
+/// What a tool is, for those who need to know. Its name says nothing about that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -99,15 +99,15 @@ pub enum ToolKind {
     WritesFiles,
     /// Reads stored results back by handle (argument `id`), from an offset (`from`) or by `pattern`.
     ReadsResults,
-    /// Asks the person a question and does nothing else, so that nothing of it needs approval.
+    /// Asks the person a question and does nothing else, so it needs no approval.
     AsksPerson,
-    /// Starts sessions and speaks with those that it started. Each call of such a session is judged by
-    /// itself, with no more rights than its parent has, so that starting one needs no approval.
+    /// Starts sessions and exchanges messages with them. Each call of such a session is judged
+    /// separately, with no more rights than its parent has, so starting one needs no approval.
     StartsSessions,
     /// Sets the plan of the work that people see (argument `steps`) and does nothing else.
     Plans,
-    /// A step of another program's agent, which it takes by itself within its sandbox: that it begins a
-    /// turn, or what it has done. There is nothing to approve in it, and no model is offered it.
+    /// A step that another program's agent takes on its own within its sandbox: it begins a turn,
+    /// or reports what it has done. There is nothing to approve, and no model is offered it.
     AgentStep,
     /// Something that another program's agent asks for. It is judged as the tool that does the same
     /// ([`Tool::judged_as`]), and no model is offered it.
@@ -118,7 +118,7 @@ pub enum ToolKind {
 }
 
 impl ToolKind {
-    /// Whether it is there for another program's agent alone.
+    /// Whether it exists only for another program's agent.
     #[must_use]
     pub fn is_of_agent(self) -> bool {
         matches!(self, Self::AgentStep | Self::AgentRequest)
@@ -132,7 +132,7 @@ impl ToolKind {
 pub enum Tier {
     /// Also offered to models with a small window.
     Lean,
-    /// Offered where there is room.
+    /// Offered if the window is large enough.
     Full,
 }
 
@@ -143,11 +143,11 @@ pub struct ToolSpec {
     pub name: String,
     /// For the model.
     pub description: String,
-    /// JSON schema of the arguments, sent as it stands.
+    /// JSON Schema of the arguments, sent unchanged.
     pub parameters: RawJson,
-    /// What it does to the world.
+    /// What it can change.
     pub access: Access,
-    /// What it touches; empty where it does not say, or touches nothing outside gnoma.
+    /// What it touches; empty if it does not say, or touches nothing outside gnoma.
     pub touches: Arc<[Touches]>,
     /// What it is.
     pub kind: ToolKind,
@@ -155,7 +155,17 @@ pub struct ToolSpec {
     pub tier: Tier,
 }
 
-/// How a command that a tool ran ended; the engine remembers red checks.
+/// Whether a rule such as `bash(git *)`, `fs.*` or `fs.read` is about the tool of that name.
+#[must_use]
+pub fn is_about(rule: &str, tool: &str) -> bool {
+    let named = rule.split_once('(').map_or(rule, |(name, _)| name).trim();
+    match named.strip_suffix('*') {
+        Some(begin) => tool.starts_with(begin),
+        None => tool == named,
+    }
+}
+
+/// How a command that a tool ran ended; the engine remembers failed checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandReport {
@@ -163,27 +173,27 @@ pub struct CommandReport {
     pub command: String,
     /// Exit code; `None` when a signal or a time-out ended it.
     pub exit_code: Option<i32>,
-    /// What the sandbox seems to have stopped, in one sentence; a person may run it outside.
+    /// What the sandbox seems to have blocked, in one sentence; a person may run it outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub walled: Option<String>,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// It worked.
     Done(ToolOutput),
-    /// It did not; the text tells the model why and what to try.
+    /// It failed; the text tells the model why and what to try.
     Failed(ToolOutput),
     /// It was not allowed to run.
     Denied(String),
-    /// It was cancelled before it ended; what it had written until then.
+    /// It was cancelled before it ended; its output until then.
     Interrupted(String),
 }
 
-/// What a tool gives back.
+/// What a tool returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolOutput {
@@ -192,7 +202,7 @@ pub struct ToolOutput {
     /// For people: a unified diff of what changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// How the command ended, where there was one.
+    /// How the command ended, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<CommandReport>,
 }
@@ -204,7 +214,7 @@ impl ToolOutput {
     }
 }
 
-/// How the result of a call ends that was stopped.
+/// The end of the result of a call that was stopped.
 pub const INTERRUPTED: &str = "[interrupted before it ended]";
 
 impl ToolOutcome {
@@ -253,42 +263,44 @@ pub struct Progress {
     pub text: String,
 }
 
-/// What one call may reach beyond the workspace, as it was judged. The default is nothing.
+/// What one call may reach beyond the workspace, as decided. The default is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
-    /// Paths outside the workspace that the verdict was about, links resolved. A tool that finds
-    /// itself led elsewhere refuses.
+    /// Paths outside the workspace that the verdict was about, links resolved. A tool that is led
+    /// elsewhere refuses.
     pub paths: Vec<PathBuf>,
     /// Paths outside the workspace that may be changed too.
     pub writable: Vec<PathBuf>,
     /// A command may use the network.
     pub network: bool,
-    /// A command was taken to change nothing, so it is held to that: it writes nowhere but in
+    /// A command is believed to change nothing, and the sandbox enforces that: it writes only to
     /// temporary folders.
     pub reads_only: bool,
-    /// A command runs outside the sandbox. Only a person gives this, never an argument of the call.
+    /// A command runs outside the sandbox. Only a person grants this, never an argument of the
+    /// call.
     pub outside: bool,
-    /// A command runs on trial first: in a view of the workspace in which nothing comes of what it does.
+    /// A command runs on trial first: in a view of the workspace that discards its changes.
     pub trial: Option<Trial>,
 }
 
-/// How the reason begins for which a call runs on trial. Stored sessions know such a call by it.
+/// The beginning of the reason why a call runs on trial. Stored sessions recognise such a call by
+/// it.
 pub const ON_TRIAL: &str = "it runs on trial first";
 
-/// What becomes of the changes of a command that ran on trial.
+/// What happens to the changes of a command that ran on trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trial {
-    /// They are dropped; later commands on trial see them as long as the session lasts.
+    /// They are discarded; later commands on trial see them as long as the session lasts.
     Discard,
     /// A person decides.
     Ask,
-    /// What an edit could have done unasked is kept, and a person decides about the rest.
+    /// What an edit could have done without approval is kept, and a person decides about the rest.
     KeepEdits,
 }
 
 impl Grant {
-    /// Both together: all that either allows to reach; a command that one of them holds to reading
-    /// stays held to it.
+    /// Both together: everything that either allows; a command that one of them limits to reading
+    /// stays limited.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.paths.extend(other.paths);
@@ -301,7 +313,7 @@ impl Grant {
     }
 }
 
-/// What a running tool is given.
+/// What a running tool receives.
 #[derive(Clone, Debug)]
 pub struct ToolCx {
     /// Folder that relative paths start from.

@@ -54,6 +54,25 @@ pub struct GatePlace {
     pub repositories: Box<dyn Repositories + Send + Sync>,
 }
 
+impl GatePlace {
+    /// A trusted folder without a sandbox, a home or links.
+    #[must_use]
+    pub fn bare(folder: &Path) -> Self {
+        Self {
+            cwd: folder.to_owned(),
+            roots: vec![folder.to_owned()],
+            home: None,
+            config_dirs: Vec::new(),
+            trusted: true,
+            sandboxed: false,
+            network_is_walled: Box::new(|| true),
+            can_try: Box::new(|| false),
+            resolve: Box::new(Path::to_path_buf),
+            repositories: Box::new(gnoma_guard::git::NoRepositories),
+        }
+    }
+}
+
 impl fmt::Debug for GatePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Place").field("roots", &self.roots).finish_non_exhaustive()
@@ -277,7 +296,7 @@ impl Judge {
     /// To whom the call could show the secret that it holds, if to anybody.
     fn shows(&self, spec: &ToolSpec, grant: &Grant) -> Option<&'static str> {
         const SENT: &str = "it could send one of your secrets over the network";
-        const SHOWN: &str = "it is handed a secret of yours, and the model reads what it prints";
+        const SHOWN: &str = "it gets one of your secrets, and the model reads its output";
         let shows = |touches: &Touches| match touches {
             Touches::Path(_) => None,
             Touches::Command(_) if grant.network || !(self.place.network_is_walled)() => Some(SENT),

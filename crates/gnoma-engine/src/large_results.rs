@@ -15,7 +15,7 @@ use std::{
 };
 
 use gnoma_core::{
-    ResultPart, ToolOutcome, cut,
+    ResultPart, ToolOutcome, cut, duration,
     store::{ResultId, ResultStore},
     tool::ToolOutput,
 };
@@ -105,7 +105,7 @@ impl LargeResults {
                 return Some(id);
             }
             Ok(Err(error)) => error.sentence,
-            Err(_late) => format!("no answer for {} s", PATIENCE.as_secs()),
+            Err(_late) => format!("no answer for {}", duration::words(PATIENCE)),
         };
         if !self.has_told.swap(true, Ordering::Relaxed) {
             self.asides.warn(format!(

@@ -1,11 +1,11 @@
-//! Decides what happens next.
+//! Decides what happens next in a session.
 //!
-//! [`turn`] is the machine: facts in, wishes out, no await, clock, disk or network. [`session`] is the
-//! driver that performs the wishes. The rest are decisions the machine needs: [`detect`] loops,
+//! [`turn`] is the machine: inputs in, effects out, without await, clock, disk or network. [`session`] is
+//! the driver that performs the effects. The rest are decisions that the machine needs: [`detect`] loops,
 //! [`repair`] arguments, pass calls through the [`gate`], write the [`prompt`], choose the arm
 //! ([`routing`]).
 //!
-//! The engine does not know providers, tools or stores: they come in as ports from the vocabulary.
+//! The engine does not know providers, tools or stores: it gets them as ports of `gnoma-core`.
 
 pub mod arm;
 pub mod around;

@@ -11,7 +11,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Message, Usage,
+    Message, Usage, duration,
     session::NoticeLevel,
     store::{
         Durability, EntryId, NewEntry, NewSession, PageRequest, Parent, Record, SessionId,
@@ -451,7 +451,6 @@ impl Writer {
 }
 
 fn no_answer() -> StoreError {
-    let seconds = PATIENCE.as_secs();
-    let sentence = format!("the session store did not respond for {seconds} s");
+    let sentence = format!("the session store did not respond for {}", duration::words(PATIENCE));
     StoreError::new(StoreErrorKind::Busy, sentence)
 }

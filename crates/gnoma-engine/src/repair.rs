@@ -312,7 +312,7 @@ impl<'de> Visitor<'de> for Distinct {
         let mut keys = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if keys.contains(&key) {
-                return Err(A::Error::custom(format_args!("key `{key}` is there twice")));
+                return Err(A::Error::custom(format_args!("key `{key}` occurs twice")));
             }
             keys.insert(key);
             map.next_value_seed(Self)?;

@@ -66,7 +66,7 @@ impl Rights {
         let held = self.held();
         let in_use = held.lifecycle.as_ref().and_then(|lifecycle| lifecycle.held_to());
         let own = [
-            (in_use, "what is being used (a command or skill) allows only these tools"),
+            (in_use, "the command or skill in use allows only these tools"),
             (held.given.clone(), "this session was given only these tools"),
         ];
         let mut all: Vec<_> =

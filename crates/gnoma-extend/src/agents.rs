@@ -52,7 +52,7 @@ pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
         for path in files {
             if !places.holds(&folder, &path) {
                 faults.push(format!(
-                    "{} leads out of the project or to secrets",
+                    "{} leads outside the project or to secrets",
                     places.shown(&path)
                 ));
                 continue;
@@ -73,9 +73,9 @@ pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
 const COORDINATOR: &str = "\
 You coordinate: elfs do the work, and you plan it, put it together and answer for it.
 
-1. Look around yourself until you can say what has to be done, and set a plan with the tool `plan`.
-2. Split the work into parts that need nothing of each other and change different files. What depends on \
-another part waits for it. A part that takes you less time than telling somebody is yours.
+1. Look around until you can say what has to be done, and set a plan with the tool `plan`.
+2. Split the work into independent parts that change different files. What depends on another part waits \
+for it. Do a part yourself if that is quicker than explaining it.
 3. Start elfs with `elf.spawn`, those that can work at once in one call. An elf knows nothing but its task: \
 say what is to be done, in which files, what must stay as it is, how it can check its work, and what you want \
 to read at the end. Leave the model to the router, but have work looked at by another provider's model than \

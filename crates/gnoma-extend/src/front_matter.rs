@@ -60,7 +60,8 @@ impl FrontMatter {
                 continue;
             }
             let Some((name, value)) = named(line).filter(|_| !line.starts_with([' ', '\t'])) else {
-                all.faults.push(format!("`{}` is no field: it needs `name: value`", line.trim()));
+                all.faults
+                    .push(format!("`{}` is not a field: it needs `name: value`", line.trim()));
                 continue;
             };
             let below = lines.get(at..).unwrap_or_default();
@@ -69,8 +70,8 @@ impl FrontMatter {
             at += count;
             let value = all.value(&name, value, below);
             if all.get(&name).is_some() {
-                all.lenient.push(format!("`{name}` is there twice"));
-                all.faults.push(format!("`{name}` is there twice; the first one counts"));
+                all.lenient.push(format!("`{name}` occurs twice"));
+                all.faults.push(format!("`{name}` occurs twice; the first one counts"));
             } else {
                 all.fields.push((name, value));
             }
@@ -112,7 +113,7 @@ impl FrontMatter {
     fn begins_plainly(&mut self, name: &str, value: &str) {
         if value.starts_with(['[', '{', '&', '*', '!', '%', '@', '`']) {
             self.lenient
-                .push(format!("the value of `{name}` begins with a sign that needs quotes"));
+                .push(format!("the value of `{name}` begins with a character that needs quotes"));
         }
     }
 
@@ -124,7 +125,7 @@ impl FrontMatter {
                     self.begins_plainly(name, value.trim());
                     fields.push((key, self.scalar(name, value.trim())));
                 }
-                None => self.faults.push(format!("`{}` of `{name}` is no field", line.trim())),
+                None => self.faults.push(format!("`{}` in `{name}` is not a field", line.trim())),
             }
         }
         FieldValue::Map(fields)
@@ -140,7 +141,7 @@ impl FrontMatter {
             return unquoted(inside.get(..end).unwrap_or_default(), quote);
         }
         if text.contains(": ") || text.ends_with(':') {
-            self.lenient.push(format!("the value of `{name}` holds a colon and needs quotes"));
+            self.lenient.push(format!("the value of `{name}` contains a colon and needs quotes"));
         }
         text.find(" #").and_then(|at| text.get(..at)).unwrap_or(text).trim_end().to_owned()
     }

@@ -1,7 +1,7 @@
 //! What people add to gnoma: hooks, skills, commands, agents, plugins and MCP servers.
 //!
-//! The engine knows points in a session's life at which something may be said; what is said there, and
-//! which tools are on offer, comes from here. Nothing in this crate decides what is allowed.
+//! The engine knows the points in a session's life at which extensions may act. What they do there, and
+//! which tools they offer, comes from here. Nothing in this crate decides what is allowed.
 
 pub mod agents;
 mod brought_by;

@@ -159,7 +159,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     let file = opened.map_err(|error| error.to_string())?;
     let facts = file.metadata().map_err(|error| error.to_string())?;
     if !facts.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     if facts.len() > MAX_FILE_BYTES {
         return Err(format!("it is larger than {} KiB", MAX_FILE_BYTES >> 10));

@@ -1,4 +1,4 @@
-//! Says yes, no or ask, and what must not leave.
+//! Decides what may run, and what must not leave the machine.
 //!
 //! Pure: no IO, no clock.
 

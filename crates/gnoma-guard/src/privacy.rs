@@ -62,8 +62,8 @@ impl Privacy {
     pub fn admits(self, provider: &ProviderFacts) -> Result<(), String> {
         match self {
             Self::Incognito { local_only: true } if !provider.local => Err(format!(
-                "`{}` is not on this machine and the session is incognito with local models \
-                 only; choose a local model or leave incognito",
+                "`{}` is not on this machine, and this incognito session uses local models only; \
+                 choose a local model or leave incognito",
                 provider.name
             )),
             Self::Normal | Self::Incognito { .. } => Ok(()),

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{ModelRef, Tool, tool::Tier};
+use gnoma_core::{
+    ModelRef, Tool,
+    tool::{Tier, is_about},
+};
 use gnoma_engine::{Arm, Routes, session::Options};
 use gnoma_tools::Agent;
 
@@ -17,7 +20,7 @@ pub(crate) fn of(project: &Project) -> Result<Option<Agent>> {
     let mut all = extensions::all_agents(project);
     let Some(at) = all.iter().position(|agent| agent.name == *name) else {
         let names: Vec<_> = all.iter().map(|agent| agent.name.as_str()).collect();
-        let text = format!("there is no agent `{name}`; there are: {}", names.join(", "));
+        let text = format!("there is no agent `{name}`; choose one of: {}", names.join(", "));
         return Err(HostError::usage(text));
     };
     let agent = all.swap_remove(at);
@@ -64,17 +67,8 @@ pub(crate) fn given(tools: Vec<Arc<dyn Tool>>, listed: &[String]) -> Result<Vec<
     let given: Vec<_> = tools.into_iter().filter(is_meant).collect();
     if given.is_empty() && !listed.is_empty() {
         let (listed, names) = (listed.join(", "), names.join(", "));
-        let text = format!("none of the tools `{listed}` is here; there are: {names}");
+        let text = format!("this session has none of the tools `{listed}`; choose one of: {names}");
         return Err(HostError::usage(text));
     }
     Ok(given)
-}
-
-/// Whether a rule such as `bash(git *)`, `fs.*` or `fs.read` is about the tool.
-pub(crate) fn is_about(rule: &str, tool: &str) -> bool {
-    let named = rule.split_once('(').map_or(rule, |(name, _)| name).trim();
-    match named.strip_suffix('*') {
-        Some(begin) => tool.starts_with(begin),
-        None => tool == named,
-    }
 }

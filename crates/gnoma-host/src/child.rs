@@ -6,6 +6,7 @@ use std::{path::PathBuf, sync::Arc};
 use gnoma_core::{
     Command, Message, ModelRef, Tool,
     protocol::{Detach, Overrides, SessionSpec, Start},
+    tool::is_about,
 };
 
 use gnoma_engine::{Arm, Gauge, Handle, Keeping, Routes, Session as Engine, resume};
@@ -13,11 +14,7 @@ use gnoma_extend::hooks::HookAgent;
 use gnoma_guard::permission::Permissions;
 
 use crate::{
-    HostError, Notices, Project, Result,
-    agent::{self, is_about},
-    guarding,
-    isolation::Isolated,
-    live::ChildOpening,
+    HostError, Notices, Project, Result, agent, guarding, isolation::Isolated, live::ChildOpening,
     session, wire,
 };
 
@@ -194,7 +191,7 @@ fn arm(routes: &Routes, Overrides { provider, model, .. }: &Overrides) -> Result
             known.push("…".to_owned());
         }
         let (named, known) = (named.join("/"), known.join(", "));
-        HostError::usage(format!("`{named}` is not among the models of the session: {known}"))
+        HostError::usage(format!("`{named}` is not one of this session's models: {known}"))
     })
 }
 

@@ -6,6 +6,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use gnoma_core::duration;
+
 use jiff::{Timestamp, tz::TimeZone};
 
 /// Where a process has its time, its random bits and the ids of its sessions from. One that repeats makes
@@ -86,18 +88,11 @@ pub fn ago(then_ms: i64, now_ms: i64) -> String {
 }
 
 fn ago_in(zone: fn() -> TimeZone, then_ms: i64, now_ms: i64) -> String {
-    const MINUTE: i64 = 60;
-    const HOUR: i64 = 60 * MINUTE;
-    const DAY: i64 = 24 * HOUR;
     /// After so many days a date says more.
-    const DATED: i64 = 14 * DAY;
-    match now_ms.saturating_sub(then_ms) / 1000 {
-        ..MINUTE => "just now".to_owned(),
-        seconds @ MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
-        seconds @ HOUR..DAY => format!("{} h ago", seconds / HOUR),
-        seconds if seconds < 2 * DAY => "1 day ago".to_owned(),
-        seconds @ DAY..DATED => format!("{} days ago", seconds / DAY),
-        DATED.. => date(&zone(), then_ms),
+    const DATED_MS: i64 = 14 * 86_400_000;
+    match now_ms.saturating_sub(then_ms) {
+        since @ ..DATED_MS => duration::ago(since),
+        DATED_MS.. => date(&zone(), then_ms),
     }
 }
 
@@ -126,8 +121,8 @@ mod tests {
         let ago = |seconds: i64| ago_in(|| TimeZone::UTC, NOW_MS - seconds * 1000, NOW_MS);
         assert_eq!(ago(-5), "just now");
         assert_eq!(ago(59), "just now");
-        assert_eq!(ago(119), "1 min ago");
-        assert_eq!(ago(7_200), "2 h ago");
+        assert_eq!(ago(119), "1m ago");
+        assert_eq!(ago(7_200), "2h ago");
         assert_eq!(ago(13 * 86_400), "13 days ago");
         assert_eq!(ago(21 * 86_400), "2026-11-01");
     }

@@ -29,7 +29,8 @@ pub(crate) fn idle(root: &Path) -> Vec<String> {
         let found = configured(&root.join(name), sections);
         if !found.is_empty() {
             said.push(format!(
-                "`{name}` has {}: gnoma does not act on it, so nothing of it is blocked or run",
+                "`{name}` has {}: gnoma does not support it, so it neither blocks nor runs \
+                 anything",
                 found.join(", ")
             ));
         }
@@ -41,7 +42,7 @@ pub(crate) fn idle(root: &Path) -> Vec<String> {
             Err(_) => place.metadata().is_ok_and(|file| file.is_file() && file.len() > 0),
         };
         if holds_any {
-            said.push(format!("`{name}` has {what}: gnoma does not act on them yet"));
+            said.push(format!("`{name}` has {what}: gnoma does not support them yet"));
         }
     }
     said

@@ -59,7 +59,8 @@ impl Folders for Environment {
         if has_own_folders(self) {
             return None;
         }
-        let remedy = "Set HOME to a folder of yours, or XDG_CONFIG_HOME and XDG_STATE_HOME to two.";
+        let remedy = "Set HOME to your home folder, or set both XDG_CONFIG_HOME and \
+                      XDG_STATE_HOME.";
         let Some(home) = self.home() else {
             return Some(format!("HOME is not set, so nothing can be saved. {remedy}"));
         };
@@ -67,7 +68,8 @@ impl Folders for Environment {
             Some(named) if !Path::new(named).is_absolute() => {
                 let used = home.display();
                 return Some(format!(
-                    "HOME is `{named}`, which is not an absolute path: {used} is used. {remedy}"
+                    "HOME is `{named}`, which is not an absolute path, so gnoma uses {used}. \
+                     {remedy}"
                 ));
             }
             Some(_) | None => unusable(&home, &self.state_dir())?,
@@ -120,7 +122,7 @@ fn unusable(home: &Path, state: &Path) -> Option<String> {
     let is_missing = home.strip_prefix(there).is_ok_and(|rest| !rest.as_os_str().is_empty());
     match access {
         Ok(()) => None,
-        Err(_) if is_missing => Some("does not exist and cannot be made".to_owned()),
+        Err(_) if is_missing => Some("does not exist and cannot be created".to_owned()),
         Err(error) => Some(format!("cannot be written ({}: {error})", there.display())),
     }
 }

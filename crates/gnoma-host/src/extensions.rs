@@ -109,7 +109,8 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
     // Where there are rules here, they were taken over, or meant to be all.
     if !rules.is_empty() && project.guard.permission.rules.is_empty() {
         faults.push(format!(
-            "{} denies or asks by rules that gnoma does not apply: `gnoma import claude` takes them over",
+            "{} has rules for deny and ask that gnoma does not apply: `gnoma import claude` \
+             imports them",
             rules.join(" and ")
         ));
     }
@@ -117,8 +118,8 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
     if waiting > 0 && !places.is_trusted {
         all.retain(|hook| hook.by != BroughtBy::Project);
         faults.push(format!(
-            "this project brings hooks along ({waiting}) that do not run before you trust it, so what they \
-             would block is not blocked: `gnoma trust` shows what it would let act"
+            "this project has hooks ({waiting}) that do not run until you trust it, so they \
+             block nothing yet: `gnoma trust` shows what that would allow"
         ));
     }
     for setting in project.hooks.iter() {
@@ -238,8 +239,8 @@ fn usable(places: &ExtendPlaces, found: AgentFile) -> gnoma_tools::Agent {
         refusal: waits.then(|| {
             let (name, file) = (&found.name, places.shown(&found.path));
             format!(
-                "the project brings the agent `{name}` along ({file}), and nobody trusts the project yet: \
-                     `gnoma trust` shows what it would let act"
+                "the project defines the agent `{name}` ({file}), but you have not trusted the \
+                     project yet: `gnoma trust` shows what that would allow"
             )
         }),
         name: found.name,
@@ -280,7 +281,7 @@ fn unsupported(
 
 fn unsupported_told(what: &str, fields: &[String]) -> String {
     let fields: Vec<_> = fields.iter().map(|field| format!("`{}`", field.escape_debug())).collect();
-    format!("{what}: gnoma does not act on {}", fields.join(", "))
+    format!("{what}: gnoma does not support {}", fields.join(", "))
 }
 
 /// Fields of skills, commands and agents that change nothing here, a sentence each.
@@ -326,8 +327,8 @@ pub(crate) fn tell(project: &Project) {
     if count > 0 {
         let plural = if count == 1 { "a skill" } else { "skills" };
         project.notices.warning(format!(
-            "this project brings {plural} along ({count}) that models do not see before you trust \
-             it: `gnoma trust` shows what it would let act"
+            "this project has {plural} ({count}) that models do not see until you trust it: \
+             `gnoma trust` shows what that would allow"
         ));
     }
 }
@@ -350,7 +351,10 @@ pub(crate) fn context(project: &Project) -> String {
         text.push_str("no instructions (AGENTS.md, CLAUDE.md, .claude/rules)\n");
     }
     for (place, files) in &found.scoped {
-        text.push_str(&format!("{place}: told when one of these files is touched: {files}\n"));
+        text.push_str(&format!(
+            "{place}: sent once one of these files is read or changed: \
+                                {files}\n"
+        ));
     }
     let prompt = Extensions::read(places(project), Hooks::default()).prompt();
     if !prompt.is_empty() {

@@ -44,7 +44,7 @@ fn works(name: &str, models: &[String]) -> Result<String> {
     match models.len() {
         0 if name == "ollama" => Err(HostError {
             remedy: Some("`ollama pull qwen3:8b` downloads one".to_owned()),
-            ..HostError::failure("Ollama runs, but has no model")
+            ..HostError::failure("Ollama is running, but has no model")
         }),
         0 => Err(HostError::failure(format!("`{name}` answers, but lists no model"))),
         1 => Ok("1 model".to_owned()),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use gnoma_config::settings::Provider;
-use gnoma_core::{Secret, protocol::Environment};
+use gnoma_core::{Secret, duration, protocol::Environment};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::Notices;
@@ -67,7 +67,7 @@ fn key_within(
     thread::spawn(move || said.send((printed(&mut child), child.wait())));
     let Ok(((out, complaint), status)) = hears.recv_timeout(patience) else {
         kill_process_group(pid, Signal::KILL).ok();
-        return Err(format!("took longer than {} s", patience.as_secs()));
+        return Err(format!("took longer than {}", duration::words(patience)));
     };
     let status = status.map_err(|error| format!("was lost: {error}"))?;
     if !status.success() {
@@ -118,7 +118,7 @@ mod tests {
         let environment =
             Environment::new([("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into());
         let late = key_within(Duration::from_secs(1), &command, &environment).unwrap_err();
-        assert_eq!(late, "took longer than 1 s");
+        assert_eq!(late, "took longer than 1s");
         let number = std::fs::read_to_string(&file).unwrap();
         let place = format!("/proc/{}/stat", number.trim());
         let runs = || std::fs::read_to_string(&place).is_ok_and(|stat| !stat.contains(") Z "));

@@ -1,7 +1,7 @@
 //! Builds and owns sessions: what the binary and every other front end share.
 //!
-//! A client says what it wants in a [`gnoma_core::protocol::SessionSpec`]; settings, stores, models and
-//! walls come of that here. Nothing here prints, knows a command line, or reads the environment, the
+//! A client says what it wants in a [`gnoma_core::protocol::SessionSpec`]; this crate turns that into settings,
+//! stores, models and a sandbox. Nothing here prints, knows a command line, or reads the environment, the
 //! working folder or the umask of the process.
 
 mod agent;

@@ -240,7 +240,7 @@ fn configured(project: &Project, server: &McpServer) -> Result<Definition, Strin
     check_server(&server.name)?;
     let reach = match (&server.command, &server.url) {
         (Some(_), Some(_)) => {
-            return Err("it has a `command` and a `url`; one is enough".to_owned());
+            return Err("it has both a `command` and a `url`; keep one of them".to_owned());
         }
         (Some(command), None) => ServerReach::Process {
             command: command.clone(),
@@ -307,8 +307,8 @@ fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
             FileTrust::Unknown | FileTrust::Trusted => "this folder is not trusted",
         };
         faults.push(format!(
-            "`{FILE}` names MCP servers; none is started, because {why}. Read the file; if you stand behind it, \
-             run `gnoma trust` in that folder"
+            "`{FILE}` defines MCP servers, but none was started because {why}. Read the file; if \
+             you trust it, run `gnoma trust` in that folder"
         ));
         return Vec::new();
     }

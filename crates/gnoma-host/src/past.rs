@@ -42,7 +42,8 @@ impl Past {
         if let Some(around) = &places.around {
             let (own, around) = (places.project.display(), around.display());
             notices.info(format_args!(
-                "sessions here belong to `{own}` alone, which is older than the project `{around}` around it"
+                "sessions here belong only to `{own}`, which is older than the project \
+                 `{around}` that contains it"
             ));
         }
         Self::make(project).map(Some)

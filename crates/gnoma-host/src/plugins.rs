@@ -43,7 +43,7 @@ pub fn found(project: &Project) -> &PluginsFound {
         let earlier = environment.config_dir().join(FOLDER);
         if earlier.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             found.faults.push(format!(
-                "the plugins in {} are not loaded; `gnoma plugin install FOLDER` takes one over",
+                "the plugins in {} are not loaded; `gnoma plugin install FOLDER` installs one",
                 earlier.display()
             ));
         }
@@ -57,13 +57,13 @@ pub fn described(plugin: &FoundPlugin) -> String {
     let FoundPlugin { name, state, .. } = plugin;
     match state {
         PluginState::Active => "yes".to_owned(),
-        PluginState::Disabled => "no: switched off in the settings".to_owned(),
+        PluginState::Disabled => "no: turned off in the settings".to_owned(),
         PluginState::New => format!("no: not approved; `gnoma plugin trust {name}`"),
         PluginState::Changed => {
             format!("no: changed since it was approved; `gnoma plugin trust {name}`")
         }
         PluginState::ProjectUntrusted => "needs `gnoma trust`".to_owned(),
-        PluginState::Replaced => "no: the project has one of this name".to_owned(),
+        PluginState::Replaced => "no: the project has one with this name".to_owned(),
         PluginState::Broken(why) => format!("no: {why}"),
     }
 }
@@ -80,16 +80,16 @@ pub fn told(project: &Project) -> Vec<String> {
         match &plugin.state {
             PluginState::Active | PluginState::Disabled | PluginState::Replaced => (),
             PluginState::New => said.push(format!(
-                "the plugin `{name}` is not loaded: nobody approved its content; `gnoma plugin trust {name}` shows \
-                 it and approves it"
+                "the plugin `{name}` is not loaded: you have not approved its content; `gnoma \
+                 plugin trust {name}` shows it and approves it"
             )),
             PluginState::Changed => said.push(format!(
                 "the plugin `{name}` is not loaded: its content changed since it was approved; `gnoma plugin \
                  trust {name}` shows what changed and approves it"
             )),
             PluginState::ProjectUntrusted => said.push(format!(
-                "this project brings the plugin `{name}` along, of which nothing is used before you trust the \
-                 project: `gnoma trust` shows what it would let act"
+                "this project has the plugin `{name}`, which is not used until you trust the \
+                 project: `gnoma trust` shows what that would allow"
             )),
             PluginState::Broken(why) => said.push(format!("the plugin `{name}` is not loaded: {why}")),
         }

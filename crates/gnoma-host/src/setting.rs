@@ -31,7 +31,7 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
     match key {
         "provider.default" => wire::profile(&project.routing.provider, name).map(drop),
         "tui.theme" if !THEMES.contains(&name) => Err(HostError::usage(format!(
-            "`tui.theme` was not set: there is no theme `{name}`; there are: {}",
+            "`tui.theme` was not set: there is no theme `{name}`; choose one of: {}",
             THEMES.join(", ")
         ))),
         "default_profile" => {
@@ -41,7 +41,8 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
             }
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             Err(HostError::usage(format!(
-                "`default_profile` was not set: there is no profile `{name}`; there are: {known}"
+                "`default_profile` was not set: there is no profile `{name}`; choose one of: \
+                 {known}"
             )))
         }
         _ => Ok(()),

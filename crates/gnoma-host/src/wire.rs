@@ -106,7 +106,7 @@ pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
         (None, None) => return Err(unknown_provider(provider, name)),
         (Some(known), None) if known.base_url.is_empty() => {
             return Err(HostError::usage(format!(
-                "`{name}` needs its address: set `provider.endpoints.{name}`"
+                "`{name}` needs an address: set `provider.endpoints.{name}`"
             )));
         }
         (Some(known), None) => (wire.unwrap_or(known.protocol), known.base_url.to_owned()),

@@ -1,13 +1,13 @@
-//! Speaks each vendor's dialect.
+//! Speaks each vendor's API: its dialect.
 //!
-//! A dialect is a folder: `wire` (their words), `encode` (ours to theirs), `decode` (theirs to ours, a
-//! pure state machine) and a thin `mod`. What dialects share stands beside them: framing ([`sse`],
+//! A dialect is a folder: `wire` (their types), `encode` (ours to theirs), `decode` (theirs to ours, a
+//! pure state machine) and a thin `mod`. What dialects share is beside them: framing ([`sse`],
 //! [`objects`]), the body with its memory of what was encoded ([`body`]), tool names ([`names`]),
 //! error classification ([`errors`]), the skeleton of chat completions ([`completions`]). [`client`] is
 //! the only part that awaits anything.
 //!
-//! Nothing here retries, chooses a model or reads the environment. Only a question that the server refused for
-//! something that can be left out or lowered is asked again without it ([`adapt`]).
+//! Nothing here retries, chooses a model or reads the environment, with one exception: a request that the server
+//! refused for something that can be left out or lowered is sent again without it ([`adapt`]).
 
 mod adapt;
 mod anthropic;

@@ -1,7 +1,7 @@
-//! The only door to the network.
+//! The only crate that opens network connections.
 //!
-//! Time-outs, proxies, certificate roots and redirects are decided here, once. What is *said* through
-//! the door is nobody's business here: no JSON, no retries, no provider names.
+//! Time-outs, proxies, certificate roots and redirects are decided here, once. What is sent is up to
+//! the caller: no JSON, no retries, no provider names.
 
 mod body;
 mod error;
@@ -182,7 +182,7 @@ impl Http {
                 .map_err(|_| NetError {
                     kind: NetErrorKind::Invalid,
                     message: format!(
-                        "the value for header `{name}` holds characters that cannot be sent"
+                        "the value for header `{name}` contains characters that cannot be sent"
                     ),
                 })?;
             value.set_sensitive(true);

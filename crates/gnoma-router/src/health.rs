@@ -395,7 +395,7 @@ fn words(
     if ailment.rests(now_ms) {
         format!("{name} rests until {until} ({kind}{times})")
     } else {
-        format!("{name} is just being tried again after it failed ({kind}{times})")
+        format!("{name} is being retried after it failed ({kind}{times})")
     }
 }
 
@@ -515,10 +515,7 @@ mod tests {
         let later = NOW_MS + 150_000;
         assert_eq!(health.state(target, later, UTC), None);
         health.begin(target, later);
-        assert_eq!(
-            why(&health, later),
-            "p0/m0 is just being tried again after it failed (rate limited)"
-        );
+        assert_eq!(why(&health, later), "p0/m0 is being retried after it failed (rate limited)");
         health.fail(target, &error(ErrorKind::Quota, None), later);
         assert_eq!(why(&health, later), "p0 rests until 12:17:30 (quota used up)");
     }

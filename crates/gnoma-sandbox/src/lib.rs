@@ -1,11 +1,11 @@
-//! Runs one command inside walls.
+//! Runs one command in a sandbox.
 //!
-//! On Linux four layers are stacked, and each holds for itself: namespaces with a read-only view of
-//! the file system, Landlock, a filter of system calls, and the loss of every right to gain rights.
-//! The walls are not built between `fork` and `exec` of a program with threads, where nearly nothing
-//! is safe to do, but by a *launcher*: the program starts itself again, and the fresh process, which
-//! has one thread, builds them around itself and becomes the command. The policy travels in the
-//! launcher's arguments, before the command and apart from it: nothing a model writes can reach it.
+//! On Linux there are four layers, and each works without the others: namespaces with a read-only view
+//! of the file system, Landlock, a filter of system calls, and no way to gain privileges. The sandbox
+//! is not built between `fork` and `exec` of a program with threads, where nearly nothing is safe to
+//! do, but by a *launcher*: the program starts itself again, and the new process, which has one thread,
+//! builds the sandbox around itself and becomes the command. The policy is in the launcher's arguments,
+//! before the command and separate from it: nothing a model writes can reach it.
 //!
 //! The parts:
 //!

@@ -37,7 +37,7 @@ impl fmt::Display for Strength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "no sandbox is available on this machine",
-            Self::Partial => "the sandbox works in part",
+            Self::Partial => "the sandbox works partly",
             Self::Full => "the sandbox works",
         })
     }

@@ -254,7 +254,7 @@ mod linux {
         pub(super) fn view(&self, overlay: &Overlay) -> Result<OwnedFd, String> {
             let policy = Policy { overlays: vec![overlay.clone()], ..Policy::default() };
             let plan = self.plan(&policy);
-            let failed = |error: io::Error| format!("no view could be opened: {error}");
+            let failed = |error: io::Error| format!("could not open a view: {error}");
             let (ours, theirs) = UnixStream::pair().map_err(failed)?;
             let launched = Command::new(&self.launcher)
                 .arg(OPEN_VIEW)
@@ -272,7 +272,7 @@ mod linux {
                 errors.read_to_string(&mut said).map_err(failed)?;
             }
             launched.wait().map_err(failed)?;
-            received.ok_or_else(|| format!("no view could be opened: {}", said.trim()))
+            received.ok_or_else(|| format!("could not open a view: {}", said.trim()))
         }
 
         fn plan(&self, policy: &Policy) -> LaunchPlan {
@@ -324,7 +324,7 @@ mod linux {
         if number > MAX_HOLDERS {
             return Err("the process that holds the namespaces is killed repeatedly".to_owned());
         }
-        let failed = |error: std::io::Error| format!("namespaces could not be made: {error}");
+        let failed = |error: std::io::Error| format!("could not make namespaces: {error}");
         let mut child = Command::new(launcher)
             .arg(HOLD_SESSION)
             .stdin(Stdio::piped())

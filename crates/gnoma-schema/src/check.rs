@@ -82,7 +82,7 @@ impl Check<'_> {
         let nodes = self.nodes;
         match nodes.get(id) {
             Some(SchemaNode::Always(true)) => (),
-            Some(SchemaNode::Always(false)) | None => faults.add(at, "nothing may stand here"),
+            Some(SchemaNode::Always(false)) | None => faults.add(at, "no value is allowed here"),
             Some(SchemaNode::Rules(rules)) => {
                 self.depth += 1;
                 for rule in rules {
@@ -196,7 +196,7 @@ impl Check<'_> {
             }
             Constraint::Not(part) => {
                 let fits = self.takes(*part, value, at, &mut Evaluated::default()).is_ok();
-                let found = fits.then(|| format!("{} is what the schema rules out", shown(value)));
+                let found = fits.then(|| format!("the schema rules out {}", shown(value)));
                 found.into_iter().for_each(|found| faults.add(at, found));
             }
             Constraint::If { test, then, otherwise } => {
@@ -271,7 +271,7 @@ impl Check<'_> {
                     let range = range(*least, *most);
                     faults.add(
                         at,
-                        format!("{found} items are of the kind of which there must be {range}"),
+                        format!("{found} items match `contains`, and there must be {range}"),
                     );
                 }
             }
@@ -367,7 +367,7 @@ impl Check<'_> {
     ) {
         let below = format!("{at}/{}", escaped(name));
         if matches!(self.nodes.get(part), Some(SchemaNode::Always(false))) {
-            return faults.add(&below, "there may be no such property");
+            return faults.add(&below, "this property is not allowed");
         }
         self.node(part, value, &below, &mut Evaluated::default(), faults);
     }

@@ -72,7 +72,7 @@ impl Compiler<'_> {
     ) -> Result<NodeId, SchemaError> {
         match self.names.resolve(reference, part.pointer) {
             Ok(pointer) if self.document.pointer(&pointer).is_some() => self.part(pointer),
-            Ok(_) => part.wrong("$ref", format!("`{reference}` leads nowhere")),
+            Ok(_) => part.wrong("$ref", format!("`{reference}` points nowhere")),
             Err(why) => part.wrong("$ref", why),
         }
     }

@@ -63,7 +63,7 @@ fn of_values(part: Subschema<'_>) -> Rules {
 }
 
 fn no_type(name: &str) -> String {
-    format!("`{name}` is no type; there are {}", Types::NAMES.join(", "))
+    format!("`{name}` is not a type; the types are {}", Types::NAMES.join(", "))
 }
 
 fn of_numbers(part: Subschema<'_>) -> Rules {
@@ -133,7 +133,7 @@ fn of_sizes(part: Subschema<'_>) -> Rules {
         Some(Value::String(words)) => {
             rules.push(Constraint::Pattern(built(part, "pattern", words)?));
         }
-        Some(_) => return part.wrong("pattern", "it must be a text"),
+        Some(_) => return part.wrong("pattern", "it must be a string"),
     }
     match part.get("uniqueItems") {
         None | Some(Value::Bool(false)) => (),
@@ -275,7 +275,7 @@ fn of_others(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
         Some(Value::String(reference)) => {
             rules.push(Constraint::Same(compiler.target(reference, part)?));
         }
-        Some(_) => return part.wrong("$ref", "it must be a text"),
+        Some(_) => return part.wrong("$ref", "it must be a string"),
     }
     rules.extend(listed(compiler, part, "allOf")?.map(Constraint::All));
     rules.extend(listed(compiler, part, "anyOf")?.map(Constraint::Any));

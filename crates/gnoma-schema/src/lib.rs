@@ -1,9 +1,10 @@
-//! JSON Schema: says whether a JSON value fits a schema, and what is wrong with it otherwise.
+//! JSON Schema: says whether a JSON value matches a schema, and if not, what is wrong with it.
 //!
 //! Draft 2020-12, and what older drafts wrote differently (`definitions`, a list in `items`,
 //! `dependencies`, `exclusiveMinimum: true`). A schema that this cannot check exactly is refused when it
-//! is read, never half obeyed: another document (`$ref` to one is not fetched), `$dynamicRef`, and regular
-//! expressions with look-around or back references. `format` and `content…` are notes, as the standard has it.
+//! is read, never partly checked: one with a `$ref` to another document (none is fetched), `$dynamicRef`, or
+//! regular expressions with look-around or back references. `format` and `content…` are annotations, as in the
+//! standard.
 //!
 //! Tests compare every verdict with the crate `boon`, which would cost the program 0.3 MB.
 

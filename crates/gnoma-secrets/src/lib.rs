@@ -1,9 +1,9 @@
 //! Finds secrets in text.
 //!
 //! Pure: bytes in, spans out. A [`Scanner`] holds rules for the tokens of known services ([`SecretRule`], data
-//! files), knows where text puts secrets that have no shape of their own (URLs, headers, command lines,
-//! credential files, key blocks), and looks through escapes and encodings to a bounded depth. What is
-//! done with a finding (redact, block, warn) is the caller's business, and so is the allow-list.
+//! files), knows where text has secrets without a recognisable form (URLs, headers, command lines,
+//! credential files, key blocks), and decodes escapes and encodings to a limited depth. The caller
+//! decides what to do with a finding (redact, block, warn), and has the allow-list.
 
 mod context;
 mod decode;

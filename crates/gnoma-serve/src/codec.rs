@@ -176,7 +176,7 @@ fn newer(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
             Some(ServerMessage::Snapshot(text(&view)?))
         }
         Newer::Reply { id } => {
-            let cause = "the server's answer is of a newer version and cannot be read";
+            let cause = "the server's answer comes from a newer version and cannot be read";
             let result = Err(RequestError::new(RequestErrorKind::Unknown, cause)
                 .with_remedy("Restart the window with the server's version of gnoma."));
             Some(ServerMessage::Reply { id, result })
@@ -217,7 +217,7 @@ fn shortened(message: ServerMessage, bytes: usize) -> ServerMessage {
             result: Err(RequestError::new(
                 RequestErrorKind::Failed,
                 format!(
-                    "the answer has {} MB, and a message can have {}",
+                    "the answer is {} MB, and a message can be at most {}",
                     bytes.div_ceil(1 << 20),
                     MAX_LINE_BYTES >> 20
                 ),

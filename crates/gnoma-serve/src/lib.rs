@@ -1,11 +1,10 @@
-//! Carries the session protocol over a Unix socket: one JSON object a line.
+//! Carries the session protocol over a Unix socket: one JSON object per line.
 //!
-//! Both ends speak first in the same way: the client sends [`Hello`](gnoma_core::protocol::Hello), the
+//! A connection begins with a handshake: the client sends [`Hello`](gnoma_core::protocol::Hello), the
 //! server answers with a [`Greeting`](gnoma_core::protocol::Greeting). After that the client sends
 //! [`ClientMessage`](gnoma_core::protocol::ClientMessage)s and gets
-//! [`ServerMessage`](gnoma_core::protocol::ServerMessage)s. What sessions are is the host's business; this crate
-//! knows where the socket lies, who may use it, and how lines are read from somebody who may send
-//! anything.
+//! [`ServerMessage`](gnoma_core::protocol::ServerMessage)s. The host knows what sessions are; this crate knows
+//! where the socket is, who may use it, and how to read lines from somebody who may send anything.
 
 pub mod codec;
 mod connect;

@@ -25,7 +25,7 @@ const MAX_PATH_BYTES: usize = 100;
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// Another server listens there.
-    #[error("a gnoma server is running already (process {pid})")]
+    #[error("a gnoma server is already running (process {pid})")]
     Taken {
         /// Its process id, as it said itself.
         pid: String,

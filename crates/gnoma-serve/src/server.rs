@@ -85,7 +85,7 @@ async fn attend(mut stream: UnixStream, server: &dyn Server) -> io::Result<()> {
 
 /// Says to one connection too many why it is closed. Nobody waits for it to listen.
 fn turn_away(stream: &UnixStream) {
-    let cause = format!("{MAX_CONNECTIONS} clients are connected already");
+    let cause = format!("{MAX_CONNECTIONS} clients are already connected");
     let mut out = Vec::new();
     let error = RequestError::new(RequestErrorKind::Busy, cause);
     codec::write(&Greeting::Refused(error), &mut out);
@@ -200,7 +200,7 @@ fn error(codec::Unreadable { id, error }: codec::Unreadable) -> ServerMessage {
 fn may_connect(stream: &UnixStream) -> Result<(), RequestError> {
     let refused = |cause: &str| Err(RequestError::new(RequestErrorKind::Refused, cause));
     let Ok(peer) = stream.peer_cred() else {
-        return refused("the system does not say who connects");
+        return refused("the system does not say who is connecting");
     };
     if peer.uid() != rustix::process::geteuid().as_raw() {
         return refused("the server belongs to another user");

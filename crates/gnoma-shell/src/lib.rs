@@ -1,6 +1,6 @@
-//! Reads a shell command without running it: text in, facts out.
+//! Analyses a shell command without running it: text in, facts out.
 //!
-//! Pure: no file, clock or environment is looked at.
+//! Pure: it reads no file, clock or environment.
 
 mod expand;
 pub mod facts;

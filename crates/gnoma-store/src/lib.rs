@@ -1,11 +1,11 @@
-//! What survives a restart: sessions in SQLite, and files that can be brought back.
+//! What survives a restart: sessions in SQLite, and files that can be restored.
 //!
 //! [`Store`] is the file backend of [`gnoma_core::store::SessionStore`]: one database per project,
 //! an append-only tree of entries, one writing thread with group commit, full-text search, and
-//! repair of whatever a crash left. [`checkpoint`] keeps the files of a workspace, [`ledger`]
-//! counts what all sessions spend. Nothing here reads settings or the environment, and nothing that
-//! people or models say is written that the caller's redaction has not seen. Incognito has no store
-//! at all: nothing of it is opened or made.
+//! repair after a crash. [`checkpoint`] saves the files of a workspace, [`ledger`] counts what all
+//! sessions spend. Nothing here reads settings or the environment, and everything that people or models
+//! say passes the caller's redaction before it is written. Incognito has no store at all: none is
+//! opened or created.
 //!
 //! A program opens one store for its project, once, and shares it:
 //!

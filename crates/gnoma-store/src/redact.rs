@@ -122,7 +122,10 @@ fn message(redact: &Redact, original: &Message) -> Result<Message> {
         ),
     };
     rebuilt.map_err(|error| {
-        let sentence = format!("a message is not stored: redaction made two call ids one: {error}");
+        let sentence = format!(
+            "a message is not stored: redaction made two call ids the same: \
+                                {error}"
+        );
         StoreError::new(StoreErrorKind::Io, sentence)
     })
 }

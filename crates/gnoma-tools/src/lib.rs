@@ -1,7 +1,7 @@
-//! The hands: a shell, files, and elfs.
+//! The built-in tools: a shell, files, and elfs.
 //!
 //! One file per tool, each with its spec, its `run` and its tests. Tools never ask for permission and
-//! never know who may call them; what they touch is declared in their [`ToolSpec`](gnoma_core::ToolSpec).
+//! do not know who may call them; their [`ToolSpec`](gnoma_core::ToolSpec) declares what they touch.
 
 mod args;
 mod ask;

@@ -190,7 +190,7 @@ impl Trials {
         }
         let free = layer.free_bytes().map_err(|error| error.to_string())?;
         if free < MIN_FREE_BYTES {
-            return Err(format!("only {} MB are free where layers lie", free >> 20));
+            return Err(format!("only {} MB are free for trial runs", free >> 20));
         }
         layer.begin().map_err(|error| error.to_string())?;
         Ok(layer)

@@ -1,7 +1,7 @@
 //! The terminal's view of gnoma's sessions: a client of the session protocol that knows only the types of `gnoma-core`.
 //!
-//! State and view are apart: `app` holds what there is to show and decides what a key or an event
-//! means, `view` turns it into a [`Frame`], `screen` brings a frame to the terminal with as few
+//! State and view are separate: `app` holds what there is to show and decides what a key or an event
+//! means, `view` turns it into a [`Frame`], `screen` writes a frame to the terminal with as few
 //! bytes as it can, and `terminal` is the only part that touches the real one. Finished parts of the
 //! conversation go into the terminal's own scrollback and are never drawn again.
 

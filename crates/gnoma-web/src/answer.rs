@@ -126,7 +126,7 @@ pub(crate) fn unread(why: Unread, max: usize) -> HttpResponse {
             (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {most}"))
         }
         Unread::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body takes too long".to_owned()),
-        Unread::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
+        Unread::Broken => (StatusCode::BAD_REQUEST, "the body ended early".to_owned()),
     };
     json(status, &RequestError::new(RequestErrorKind::Malformed, cause))
 }

@@ -113,12 +113,13 @@ fn is_carried(request: &Request) -> Result<(), RequestError> {
         Request::Export { path } if path.as_os_str().is_empty() => Ok(()),
         Request::SetSetting { key, value } => is_setting_carried(key, value),
         Request::Attach { .. } | Request::Detach | Request::Watch => {
-            let cause = "a request over HTTP has no connection that events could come over";
+            let cause = "a request over HTTP has no connection to send events over";
             let error = RequestError::new(RequestErrorKind::Invalid, cause);
             Err(error.with_remedy("`GET /api/v1/events` tells what happens."))
         }
         Request::Shutdown => {
-            let error = RequestError::new(RequestErrorKind::Refused, "it is not ended from here");
+            let error =
+                RequestError::new(RequestErrorKind::Refused, "it cannot be ended from here");
             Err(error.with_remedy("End the server where it was started."))
         }
         _ => Err(at_machine("this request")),

@@ -154,13 +154,11 @@ impl TokenSource for StoredToken {
             let token = stored(&self.path);
             match &token {
                 Some(token) if known.1.as_ref() != Some(token) => {
-                    report::say(
-                        "the links were replaced; pages that were open have to be opened anew",
-                    );
+                    report::say("the links were replaced; reopen pages that were open");
                     tell_links(self.address, token);
                 }
                 Some(_) => (),
-                None => report::say("the token's file is gone; nobody is let in any more"),
+                None => report::say("the token's file is gone; nobody can connect any more"),
             }
             *known = (mark, token);
         }

@@ -183,7 +183,9 @@ impl Conversation {
             Err(_) => {
                 self.stray += 1;
                 if self.stray > MAX_STRAY_LINES {
-                    return Err("writes to its standard output what is no message".to_owned());
+                    return Err(
+                        "writes something other than messages to its standard output".to_owned()
+                    );
                 }
                 Ok(None)
             }
@@ -243,10 +245,10 @@ impl Conversation {
             None if is_file => Some(RpcError::params("the path or the text is missing")),
             None => Some(RpcError::new(RpcError::NO_METHOD, "gnoma has no such method")),
             Some(_) if !self.is_in_turn() => {
-                Some(RpcError::new(RpcError::INVALID_REQUEST, "no turn is under way"))
+                Some(RpcError::new(RpcError::INVALID_REQUEST, "no turn is running"))
             }
             Some(_) if self.asked.len() >= MAX_ASKED => {
-                Some(RpcError::new(RpcError::INTERNAL, "too many requests wait already"))
+                Some(RpcError::new(RpcError::INTERNAL, "too many requests are already waiting"))
             }
             Some(_) => None,
         };

@@ -93,7 +93,7 @@ fn part(hash: &mut Sha256, name: &Path, length: u64) {
 }
 
 fn too_much() -> io::Error {
-    io::Error::other("its hooks, skills and scripts are too many or too large to be pinned")
+    io::Error::other("it has too many hooks, skills and scripts to pin, or they are too large")
 }
 
 /// The files that act, seen from `folder`, sorted.

@@ -9,6 +9,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use gnoma_core::glob::{self, Token};
+
 use super::words::as_a_shell_reads;
 
 /// Patterns of all settings that are looked at, and the longest.
@@ -125,51 +127,16 @@ fn next_level(
 
 /// Whether a name fits a pattern; what stands in brackets is any one letter. A hidden name needs its dot.
 fn fits(pattern: &str, name: &str) -> bool {
-    if name.starts_with('.') && !pattern.starts_with('.') {
-        return false;
-    }
-    let steps = steps(pattern);
-    let letters: Vec<char> = name.chars().collect();
-    let (mut step, mut letter, mut star) = (0, 0, None);
-    while letter < letters.len() {
-        match steps.get(step) {
-            Some(PatternStep::Star) => {
-                star = Some((step, letter));
-                step += 1;
-            }
-            Some(PatternStep::Any) => (step, letter) = (step + 1, letter + 1),
-            Some(PatternStep::Letter(wanted)) if Some(wanted) == letters.get(letter) => {
-                (step, letter) = (step + 1, letter + 1);
-            }
-            _ => match star {
-                // The last star takes one letter more.
-                Some((at, taken)) => {
-                    star = Some((at, taken + 1));
-                    (step, letter) = (at + 1, taken + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    steps.get(step..).unwrap_or_default().iter().all(|step| *step == PatternStep::Star)
+    (!name.starts_with('.') || pattern.starts_with('.')) && glob::fits(&tokens(pattern), name)
 }
 
-/// A step of a pattern.
-#[derive(Debug, PartialEq, Eq)]
-enum PatternStep {
-    Star,
-    Any,
-    Letter(char),
-}
-
-fn steps(pattern: &str) -> Vec<PatternStep> {
-    let mut steps = Vec::new();
+fn tokens(pattern: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
     let mut rest = pattern.chars();
     while let Some(letter) = rest.next() {
-        steps.push(match letter {
-            '*' if steps.last() == Some(&PatternStep::Star) => continue,
-            '*' => PatternStep::Star,
-            '?' => PatternStep::Any,
+        tokens.push(match letter {
+            '*' => Token::Any,
+            '?' => Token::One,
             '[' => {
                 // A bracket that begins the list does not end it.
                 let inside = rest.as_str();
@@ -178,15 +145,15 @@ fn steps(pattern: &str) -> Vec<PatternStep> {
                 match inside.get(from..).and_then(|list| list.find(']')) {
                     Some(end) => {
                         rest = inside.get(from + end + 1..).unwrap_or_default().chars();
-                        PatternStep::Any
+                        Token::One
                     }
-                    None => PatternStep::Letter('['),
+                    None => Token::Char('['),
                 }
             }
-            other => PatternStep::Letter(other),
+            other => Token::Char(other),
         });
     }
-    steps
+    tokens
 }
 
 #[cfg(test)]

@@ -441,8 +441,8 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted)
         .required(),
     Row::new("hooks.[].model", Text, "the model that is asked").guarded(Trusted),
-    Row::new("hooks.[].timeout", time(0), "longest run").guarded(Trusted),
-    Row::new("hooks.[].fail_open", Bool, "continue when it fails").guarded(Trusted),
+    Row::new("hooks.[].timeout", time(0), "time limit").guarded(Trusted),
+    Row::new("hooks.[].fail_open", Bool, "continue if it fails").guarded(Trusted),
     Row::new("hooks.[].fail", Word(&["open", "closed"]), "whether it blocks when it fails")
         .guarded(Trusted),
     Row::new("hooks.[].tool_pattern", Verbatim, "glob of tool names").guarded(Trusted),

@@ -164,7 +164,7 @@ impl Kind {
             }
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Form(form) => form.wanted(),
-            Self::List => "a list of texts".to_owned(),
+            Self::List => "a list of strings".to_owned(),
             Self::Words(words) => format!("a list, each entry one of {}", words.join(", ")),
             Self::Forms(form) => format!("a list, each entry {}", form.wanted()),
         }
@@ -182,7 +182,7 @@ impl Kind {
                 format!("`{}`", text.escape_debug())
             }
             (Self::List | Self::Words(_) | Self::Forms(_), Tree::List(_)) => {
-                "a list with something else in it".to_owned()
+                "a list with other values in it".to_owned()
             }
             (_, tree) => tree.type_name().to_owned(),
         }

@@ -336,7 +336,7 @@ mistral = [3]
     27 | id = "large"
        |      ^^^^^^^
 
-    error: `provider.models.mistral` must be a list, each entry a model such as "devstral-small", not a list with something else in it
+    error: `provider.models.mistral` must be a list, each entry a model such as "devstral-small", not a list with other values in it
       --> ~/config/config.toml:30:11
        |
     30 | mistral = [3]

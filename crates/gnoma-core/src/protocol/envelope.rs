@@ -31,7 +31,7 @@ pub struct Envelope {
     pub session: SessionId,
     /// The life of the session.
     pub epoch: Epoch,
-    /// The session that started this one, where it is a child.
+    /// The session that started this one, if it is a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
     /// Its number, from 1 and without gaps within an epoch.

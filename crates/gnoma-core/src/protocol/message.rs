@@ -16,7 +16,7 @@ pub enum ServerMessage {
     Reply {
         /// The request.
         id: RequestId,
-        /// What came of it.
+        /// Its outcome.
         result: Result<Reply, RequestError>,
     },
     /// Something happened in a session that the client is attached to.

@@ -14,8 +14,8 @@ use crate::{
     usage::Usage,
 };
 
-/// Names a request among those of its client. A request that comes again under the same id has no
-/// second effect: it gets its first reply again, or what it only reads is read again.
+/// Identifies a request among those of its client. A request repeated under the same id has no
+/// second effect: it gets its first reply again, or, if it only reads, reads again.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -65,17 +65,17 @@ pub enum Request {
     Watch,
     /// End the process once everything is stored. To the process.
     Shutdown,
-    /// Be told what happens in the session, after that position or from a snapshot on.
+    /// Receive what happens in the session, after that position or from a snapshot on.
     Attach {
         /// The last event that the client knows; `None` at first.
         from: Option<Position>,
     },
-    /// Leave the session: be told no more. Whoever leaves last ends it, unless it is to go on. A
-    /// connection that breaks is no leaving.
+    /// Leave the session and receive no more. The last client to leave ends it, unless it is set to
+    /// continue. A broken connection does not count as leaving.
     Detach,
-    /// Set what becomes of the session when its last subscriber has left.
+    /// Set what happens to the session when its last subscriber has left.
     KeepRunning {
-        /// It goes on; else it ends.
+        /// It continues; otherwise it ends.
         keep: bool,
     },
     /// How the session is. Reply: [`Reply::Status`].
@@ -85,12 +85,12 @@ pub enum Request {
         /// Text and images; not empty.
         content: Vec<Content>,
     },
-    /// Put other messages in the place of those that were sent and not delivered yet. Where some were
-    /// delivered or added meanwhile nothing changes, and a notice and the queue as it is are told.
+    /// Replace the messages that were sent and not delivered yet. If some were delivered or added
+    /// meanwhile, nothing changes, and a notice and the current queue are sent.
     EditQueue {
-        /// The messages as the event `Queued` told them last.
+        /// The messages as the event `Queued` last reported them.
         was: Vec<Vec<Content>>,
-        /// The messages, the next first; empty to take all back.
+        /// The messages, the next first; empty to remove all.
         queue: Vec<Vec<Content>>,
     },
     /// Answer a question. The second answer to a question is an error.
@@ -115,7 +115,7 @@ pub enum Request {
     },
     /// End the session; a running turn is cancelled first.
     Close,
-    /// Change how much is asked before tools run.
+    /// Change the permission mode.
     SetMode {
         /// The new mode.
         mode: PermissionMode,
@@ -125,18 +125,18 @@ pub enum Request {
         /// How much.
         thinking: Option<ThinkingMode>,
     },
-    /// Keep a rule that allows. Reply: [`Reply::Text`] says where.
+    /// Save a rule that allows. Reply: [`Reply::Text`] says where.
     KeepRule {
         /// The rule, such as `bash(cargo test *)`.
         rule: String,
-        /// How long and where it holds.
+        /// How long and where it applies.
         scope: Scope,
-        /// Only say where it would be kept, and whether it can be.
+        /// Only say where it would be saved, and whether it can be.
         dry_run: bool,
     },
-    /// Stand behind the settings that the project brings along.
+    /// Trust the project's settings.
     Trust,
-    /// Ask only this arm from the next turn on; `None` lets the router choose.
+    /// Use only this arm from the next turn on; `None` lets the router choose.
     Pin {
         /// The arm.
         arm: Option<ModelRef>,
@@ -146,36 +146,36 @@ pub enum Request {
         /// The work was right.
         good: bool,
     },
-    /// Put a summary in the place of the conversation so far. Only between turns.
+    /// Replace the conversation so far with a summary. Only between turns.
     Compact {
-        /// What the summary should dwell on; may be empty.
+        /// What the summary should focus on; may be empty.
         focus: String,
     },
-    /// Put other words in the place of the summary. Only between turns.
+    /// Replace the summary with another text. Only between turns.
     EditSummary {
         /// The words.
         summary: String,
     },
-    /// Take the last compaction back. Only between turns.
+    /// Undo the last compaction. Only between turns.
     UndoCompaction,
-    /// Take back what the last turns did. Only between turns. Reply: [`Reply::Text`].
+    /// Rewind the last turns. Only between turns. Reply: [`Reply::Text`].
     Rewind {
         /// How many turns.
         turns: usize,
-        /// Of the files.
+        /// Rewind the files.
         files: bool,
-        /// Of the conversation.
+        /// Rewind the conversation.
         conversation: bool,
     },
-    /// Take back what an elf changed in its copy of the project, alone. Only between turns. Reply:
+    /// Rewind only what an elf changed in its copy of the project. Only between turns. Reply:
     /// [`Reply::Text`].
     RewindElf {
         /// The elf.
         name: String,
     },
-    /// Bring back what was taken back last. Only between turns. Reply: [`Reply::Text`].
+    /// Undo the last rewind. Only between turns. Reply: [`Reply::Text`].
     Redo,
-    /// The places that can be gone back to. Reply: [`Reply::Points`].
+    /// The points that the session can be rewound to. Reply: [`Reply::Points`].
     Points,
     /// What the session changed in files. Reply: [`Reply::Text`], a unified diff.
     Changes,
@@ -192,7 +192,7 @@ pub enum Request {
         /// The title.
         title: String,
     },
-    /// Find words in everything that is stored of the project. Reply: [`Reply::Hits`].
+    /// Search everything that is stored for the project. Reply: [`Reply::Hits`].
     Search {
         /// The words; all of them must occur.
         words: String,
@@ -206,7 +206,7 @@ pub enum Request {
     },
     /// Messages of the conversation. Reply: [`Reply::History`].
     History {
-        /// Number of the first message that is not wanted any more; `None` for the end.
+        /// Number of the first message that is no longer wanted; `None` for the end.
         before: Option<u64>,
         /// Most messages.
         max: u32,
@@ -220,7 +220,7 @@ pub enum Request {
         /// Most bytes.
         max_bytes: u32,
     },
-    /// Models on offer. Reply: [`Reply::Choices`].
+    /// The models to choose from. Reply: [`Reply::Choices`].
     Models {
         /// Also ask the providers for theirs, which takes a moment.
         ask: bool,
@@ -229,7 +229,7 @@ pub enum Request {
     Providers,
     /// Profiles of the settings. Reply: [`Reply::Choices`].
     Profiles,
-    /// Go on with another model, provider or profile, or with nothing kept. Only between turns; a new
+    /// Continue with another model, provider or profile, or in incognito. Only between turns; a new
     /// epoch begins.
     Switch(Switch),
     /// Try a connection to a provider. Reply: [`Reply::Text`].
@@ -279,18 +279,18 @@ impl Request {
     }
 }
 
-/// What a session goes on with.
+/// What a session continues with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Switch {
-    /// Another model, after its provider and a slash where that is another one.
+    /// Another model, after its provider and a slash if the provider changes.
     Model(String),
     /// Another provider.
     Provider(String),
     /// The settings of another profile, in a new conversation.
     Profile(String),
-    /// Whether nothing is kept from here on.
+    /// Whether nothing is saved from here on.
     Incognito(bool),
     /// A new conversation.
     New,
@@ -301,7 +301,7 @@ pub enum Switch {
     Copy(Option<String>),
 }
 
-/// A connection to be tried and stored.
+/// A connection to try and store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Connection {
@@ -343,7 +343,7 @@ impl fmt::Debug for TypedKey {
     }
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -361,9 +361,9 @@ pub enum Reply {
     Status(Box<Status>),
     /// Words for people: a place, a diff, an explanation.
     Text(String),
-    /// Places that can be gone back to, the newest first.
+    /// Points that the session can be rewound to, the newest first.
     Points(Vec<RewindPoint>),
-    /// Places where words were found.
+    /// Matches of a search.
     Hits(Vec<Hit>),
     /// Stored sessions.
     Stored(Vec<SessionFacts>),
@@ -383,7 +383,7 @@ pub enum Reply {
         /// Size of the whole in bytes.
         total_bytes: u64,
     },
-    /// Things of which one can be chosen by its name.
+    /// Things to choose from by name.
     Choices(Vec<Choice>),
     /// All settings.
     Settings(Vec<Setting>),
@@ -394,7 +394,7 @@ pub enum Reply {
         /// Where the instructions come from, a line each.
         sources: String,
     },
-    /// What the session took.
+    /// What the session used.
     Usage {
         /// Tokens of all calls.
         usage: Usage,
@@ -409,7 +409,7 @@ pub enum Reply {
 pub struct LiveSession {
     /// How it is.
     pub status: Status,
-    /// The session that started this one, where it is a child.
+    /// The session that started this one, if it is a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
     /// Its working folder.
@@ -421,21 +421,21 @@ pub struct LiveSession {
     /// Commands that it runs in the background.
     #[serde(default)]
     pub jobs: usize,
-    /// When something happened last, in milliseconds since 1970.
+    /// When something last happened, in milliseconds since 1970.
     pub changed_ms: i64,
 }
 
-/// A place of the conversation that can be gone back to.
+/// A point that the conversation can be rewound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RewindPoint {
-    /// How many turns are taken back.
+    /// How many turns are rewound.
     pub turns: usize,
     /// The prompt that begins the first of them.
     pub prompt: String,
     /// When that was, in milliseconds since 1970.
     pub at_ms: i64,
-    /// How many files have changed since; `None` where that is not known.
+    /// How many files have changed since; `None` if that is not known.
     pub files: Option<usize>,
 }
 
@@ -465,6 +465,6 @@ pub struct Setting {
     pub value: String,
     /// Where the value comes from.
     pub origin: String,
-    /// The values that it can have, where there are few.
+    /// The values that it can have, if there are few.
     pub choices: Vec<String>,
 }

@@ -77,7 +77,7 @@ pub struct RunningCall {
 pub struct Question {
     /// What would run.
     pub call: ToolCall,
-    /// Why it must be asked, in one line.
+    /// Why it needs approval, in one line.
     pub reason: String,
     /// What it would change, as a unified diff.
     pub preview: Option<String>,

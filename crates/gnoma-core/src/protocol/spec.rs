@@ -9,7 +9,7 @@ use crate::{json::RawJson, session::PermissionMode, thinking::ThinkingMode};
 
 /// What a session is opened with.
 ///
-/// It comes from the client whole, because a server that the system started has neither the client's
+/// The client sends all of it, because a server that the system started has neither the client's
 /// keys nor its `PATH`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -26,19 +26,19 @@ pub struct SessionSpec {
     pub umask: Option<u32>,
     /// Profile of the settings.
     pub profile: Option<String>,
-    /// Settings that go before those of all files.
+    /// Settings that override those of all files.
     pub overrides: Overrides,
     /// System prompt in place of the built-in one.
     pub system: Option<String>,
-    /// JSON schema that final answers must fit.
+    /// JSON Schema that final answers must match.
     pub answer_schema: Option<RawJson>,
-    /// Which conversation goes on.
+    /// Which conversation to continue.
     pub start: Start,
     /// Somebody can answer questions.
     pub interactive: bool,
-    /// What becomes of the session when its last subscriber has left.
+    /// What happens to the session when its last subscriber has left.
     pub detach: Detach,
-    /// MCP servers that the client brings along, beside those of the settings.
+    /// MCP servers that the client adds to those of the settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<ClientServer>,
     /// The agent that the session works as: its prompt behind the system prompt, its tools and its model.
@@ -46,7 +46,7 @@ pub struct SessionSpec {
     pub agent: Option<String>,
 }
 
-/// An MCP server that a client brings along for a session.
+/// An MCP server that a client adds for a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientServer {
@@ -61,13 +61,13 @@ pub struct ClientServer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ServerAddress {
-    /// A program that is started, and spoken to by its standard input and output.
+    /// A program to start, which speaks over its standard input and output.
     Program {
         /// The program.
         command: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Its environment, besides what every server gets.
+        /// Its environment, in addition to what every server gets.
         environment: Environment,
     },
     /// Streamable HTTP.
@@ -88,11 +88,11 @@ pub struct Overrides {
     pub provider: Option<String>,
     /// Model to ask.
     pub model: Option<String>,
-    /// How much is asked before tools run.
+    /// Which tools need approval before they run.
     pub mode: Option<PermissionMode>,
-    /// Mode bypass also does what is asked for in every other mode.
+    /// Mode bypass also runs what needs approval in every other mode.
     pub confirm_bypass: bool,
-    /// Whether nothing is kept; `None` leaves it to the settings.
+    /// Whether nothing is saved; `None` leaves it to the settings.
     pub incognito: Option<bool>,
     /// Most model calls in one turn.
     pub max_rounds: Option<u32>,
@@ -100,7 +100,7 @@ pub struct Overrides {
     pub thinking: Option<ThinkingMode>,
 }
 
-/// Which conversation a session goes on with.
+/// Which conversation a session continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -108,22 +108,23 @@ pub enum Start {
     /// A new one.
     #[default]
     New,
-    /// The one of this project that was added to last.
+    /// The most recent one of this project.
     Newest {
         /// In a copy; the stored session stays as it is.
         fork: bool,
     },
-    /// The stored one whose id begins so.
+    /// The stored one whose id begins with this.
     Stored {
-        /// Its id, or the beginning of it that is like no other's.
+        /// Its id, or a unique beginning of it.
         id: String,
         /// In a copy; the stored session stays as it is.
         fork: bool,
     },
 }
 
-/// What becomes of a session when its last subscriber has left ([`Request::Detach`](super::Request)).
-/// One whose connection breaks has not: the session goes on, and ends only where nothing was said.
+/// What happens to a session when its last subscriber has left
+/// ([`Request::Detach`](super::Request)). A broken connection does not count: the session
+/// continues, and ends only if nothing was said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -131,11 +132,11 @@ pub enum Detach {
     /// It ends; what it runs is cancelled.
     #[default]
     Close,
-    /// It goes on.
+    /// It continues.
     Keep,
 }
 
-/// Environment variables. They hold keys, so that debugging output names them without their values.
+/// Environment variables. They contain keys, so debugging output names them without their values.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]

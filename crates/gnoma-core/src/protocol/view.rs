@@ -15,11 +15,12 @@ use crate::{
     usage::Usage,
 };
 
-/// A session as its events tell it. Its size does not grow with the conversation: what is older than
-/// its ends of lists and texts is read by [`Request::History`](super::Request::History).
+/// A session as its events describe it. Its size does not grow with the conversation: it has only
+/// the ends of lists and texts, and [`Request::History`](super::Request::History) reads what is
+/// older.
 ///
-/// A pure fold: whoever applies the same envelopes in the same order gets an equal view, also when
-/// starting from somebody else's view in place of the envelopes before it.
+/// A pure fold: applying the same envelopes in the same order always gives an equal view, even if
+/// it starts from another view instead of the envelopes before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
@@ -27,7 +28,7 @@ pub struct SessionView {
     pub session: SessionId,
     /// Which life of it.
     pub epoch: Epoch,
-    /// The session that started this one, where it is a child.
+    /// The session that started this one, if it is a child.
     pub parent: Option<SessionId>,
     /// Number of the last envelope that was applied; 0 before the first.
     pub seq: u64,
@@ -37,12 +38,12 @@ pub struct SessionView {
     pub folder: String,
     /// Names of the tools on offer.
     pub tools: Vec<String>,
-    /// How much is asked before tools run.
+    /// Which tools need approval before they run.
     pub mode: PermissionMode,
-    /// How much models think, where that was said.
+    /// How much models think, if that was set.
     #[serde(default)]
     pub thinking: Option<ThinkingMode>,
-    /// The plan of the work; empty where there is none.
+    /// The plan of the work; empty if there is none.
     #[serde(default)]
     pub plan: Vec<PlanStep>,
     /// Whether a turn runs.
@@ -66,10 +67,10 @@ pub struct SessionView {
     pub micro_usd: u64,
     /// The turn that runs.
     pub turn: Option<RunningTurn>,
-    /// Questions that wait for a person while no turn runs: those of children that go on.
+    /// Questions that wait for a person while no turn runs: those of children that continue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<Question>,
-    /// What happened last, but for the pieces of answers and outputs.
+    /// What happened last, except for the pieces of answers and outputs.
     pub recent: VecDeque<Recent>,
 }
 
@@ -87,32 +88,33 @@ pub struct Status {
     pub arm: Option<ModelRef>,
     /// Messages of the conversation.
     pub messages: u64,
-    /// Tokens of what fills the context window.
+    /// Tokens in the context window.
     pub context_tokens: u64,
     /// Micro-dollars of all calls of this epoch whose price is known.
     pub micro_usd: u64,
     /// Questions that wait for a person.
     pub questions: usize,
-    /// Messages that wait for the next safe boundary.
+    /// Messages queued until the next safe boundary.
     pub queued: usize,
     /// Calls that run.
     pub running: Vec<String>,
 }
 
 impl SessionView {
-    /// The view of a session of which nothing has happened yet.
+    /// The view of a session in which nothing has happened yet.
     #[must_use]
     pub fn new(session: SessionId, epoch: Epoch, parent: Option<SessionId>) -> Self {
         Self { session, epoch, parent, ..Self::default() }
     }
 
-    /// The place in the log that the view has come to.
+    /// The position in the log that the view has reached.
     #[must_use]
     pub fn position(&self) -> Position {
         Position { epoch: self.epoch, seq: self.seq }
     }
 
-    /// Takes in the next envelope. One that was applied before, or of another epoch, changes nothing.
+    /// Applies the next envelope. One that was already applied, or is of another epoch, changes
+    /// nothing.
     pub fn apply(&mut self, envelope: &Envelope) {
         if envelope.epoch != self.epoch || envelope.seq <= self.seq {
             return;
@@ -122,7 +124,7 @@ impl SessionView {
         recent::push(&mut self.recent, envelope);
     }
 
-    /// Takes in what happened, without a place in the log.
+    /// Applies an event without a position in the log.
     fn apply_event(&mut self, event: &Event, at_ms: i64) {
         match event {
             Event::Started { cwd, tools, mode, messages, .. } => {

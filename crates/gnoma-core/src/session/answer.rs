@@ -23,7 +23,7 @@ pub enum PermissionAnswer {
     Rule {
         /// The rule, as people write it, such as `bash(cargo test *)`.
         rule: String,
-        /// How long and where it holds.
+        /// How long and where it applies.
         scope: Scope,
     },
     /// It has run on trial: keep these of what it changed, this once, and nothing else.

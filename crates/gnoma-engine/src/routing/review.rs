@@ -96,8 +96,9 @@ pub(crate) fn read(answer: &str) -> Option<Review> {
 /// What the next arm is told when work did not hold.
 pub(crate) fn note(by: &str, evidence: &str) -> String {
     format!(
-        "The work so far was checked by {by} and does not hold:\n{evidence}\nThe changes are still in \
-         place. Find out what is wrong with them, fix or replace them, and verify the result."
+        "{by} checked the work so far, and it does not hold up:\n{evidence}\nThe changes are \
+         still in place. Find out what is wrong with them, fix or replace them, and verify the \
+         result."
     )
 }
 

@@ -47,15 +47,15 @@ const WRITER: &str = "Several engineers answered the same question. Write the on
     what all of them missed. Answer the question directly; do not speak of the other answers.";
 
 /// What an arm is told that looks first, and whose words the others' stand beside.
-pub(crate) const LOOK: &str = "Look first, with the tools that only read. Change nothing yet: others \
-    propose a way too, and the best one is taken. Then, as your answer, say how you would do what was \
-    asked (which files and places, in which order, what could go wrong, how to check it), or answer, \
-    where it is a question. Be exact and brief.";
+pub(crate) const LOOK: &str = "Look first, with the tools that only read. Change nothing yet: \
+    others propose an approach too, and the best one is chosen. Then, as your answer, say how \
+    you would do what was asked (which files and places, in which order, what could go wrong, \
+    how to check it), or answer, where it is a question. Be exact and brief.";
 /// What it is told where no way could be taken.
-pub(crate) const FREE: &str = "The ways could not be compared. Go yours: now do what was asked, with all \
-    tools.";
+pub(crate) const FREE: &str = "The proposals could not be compared. Follow your own: now do what \
+    was asked, with all tools.";
 /// Why a call that changes something is refused until then.
-pub(crate) const ONLY_LOOKS: &str = "this is the time to look: changes come once a way is chosen";
+pub(crate) const ONLY_LOOKS: &str = "only look for now: changes come once an approach is chosen";
 
 /// How they work together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,8 +258,8 @@ async fn second_thoughts(panel: &Panel, answers: Vec<(Arm, String)>) -> Vec<(Arm
         let others: Vec<_> =
             answers.iter().filter(|(other, _)| other.name() != arm.name()).cloned().collect();
         let text = format!(
-            "{}\n\nThese are answers of others. Answer the question again: keep what was right in \
-             yours, take over what they saw and you did not.",
+            "{}\n\nThese are the answers of others. Answer the question again: keep what was \
+             right in yours, and add what they saw and you missed.",
             material(panel, &others)
         );
         let mut request = review::plain(arm, &panel.request.system, text, u32::MAX);
@@ -304,7 +304,7 @@ async fn chaired<T>(
         let name = chair.name();
         match said.text.map(|text| read(&text)) {
             Ok(Some(read)) => return Some((name, read)),
-            Ok(None) => panel.shares.fail(format!("{name} gave no readable decision")),
+            Ok(None) => panel.shares.fail(format!("{name} gave a decision that cannot be read")),
             Err(error) => panel.shares.fail(format!("{name} could not decide: {error}")),
         }
     }
@@ -338,8 +338,8 @@ pub(crate) fn chosen(text: &str, by: Option<&ModelRef>) -> String {
         None => "the only one, or the first".to_owned(),
     };
     format!(
-        "Several ways were proposed; this one is taken ({chosen}):\n\n{text}\n\nNow do what was \
-         asked, with all tools: go this way, and leave it only where the files show that it is wrong. \
-         Where nothing is left to do but to answer, give the answer in full."
+        "Several approaches were proposed; this one was chosen ({chosen}):\n\n{text}\n\nNow do \
+         what was asked, with all tools: follow it, and depart from it only where the files show \
+         that it is wrong. If only the answer is left to give, give it in full."
     )
 }

@@ -114,14 +114,14 @@ pub(crate) fn proven(command: &str, ended: ToolOutcome) -> Proven {
             return Proven::Nothing(format!("`{command}` was not run: {why}"));
         }
         ToolOutcome::Interrupted(_) => {
-            return Proven::Nothing(format!("`{command}` was not run to its end"));
+            return Proven::Nothing(format!("`{command}` did not run to the end"));
         }
     };
     let code = output.report.as_ref().and_then(|report| report.exit_code);
     match code.filter(|code| !signals::CANNOT_RUN.contains(code)) {
         Some(0) => Proven::Right,
         Some(_) => Proven::Wrong(Finding::failed(command, &output)),
-        None => Proven::Nothing(format!("`{command}` could not be run to its end")),
+        None => Proven::Nothing(format!("`{command}` could not run to the end")),
     }
 }
 

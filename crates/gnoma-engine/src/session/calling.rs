@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
     ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError,
-    StreamEvent, ToolChoice, ToolSpec,
+    StreamEvent, ToolChoice, ToolSpec, duration,
     session::NoticeLevel,
     tool::{Tier, ToolKind},
 };
@@ -149,7 +149,7 @@ impl Session {
         let call = self.spending.call.as_ref().filter(|call| !call.is_over)?;
         let (since, pieces) = call.heard;
         (pieces > MAX_EMPTY_PIECES && since.elapsed() > EMPTY_PATIENCE).then(|| {
-            let said = "sent nothing of an answer for a long time, but did not end it";
+            let said = "sent no part of an answer for a long time, but did not end it";
             ProviderError::new(ErrorKind::Timeout, &call.arm.name().provider, said)
         })
     }
@@ -287,11 +287,11 @@ impl Session {
             return self.emit(Event::Waiting { arm: name, waited_ms, limit_ms }).await;
         }
         let (what, key) = match (has_begun, is_local) {
-            (true, _) => ("nothing of the answer came", "idle_timeout"),
+            (true, _) => ("no part of the answer came", "idle_timeout"),
             (false, true) => ("no answer", "local_first_byte_timeout"),
             (false, false) => ("no answer", "first_byte_timeout"),
         };
-        let text = format!("{what} for {} s", limit.as_secs());
+        let text = format!("{what} for {}", duration::words(limit));
         let hint =
             format!("Raise `network.{key}` if the model needs longer to load, think or read.");
         let error = ProviderError::new(ErrorKind::Timeout, name.provider, text).with_hint(hint);

@@ -190,7 +190,7 @@ async fn reviewed(reviewers: &[Arm], work: &Work, account: &Account, nonce: u64)
                 let finding = Finding::new(by.to_string(), Some(holds), evidence);
                 return Reviewed { finding, shares, failures };
             }
-            Ok(None) => failures.push(format!("{by} gave no readable verdict")),
+            Ok(None) => failures.push(format!("{by} gave a verdict that cannot be read")),
             Err(error) => failures.push(format!("{by} could not review the work: {error}")),
         }
     }

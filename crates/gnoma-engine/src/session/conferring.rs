@@ -63,7 +63,7 @@ impl Session {
         let beside: Vec<Arm> = plan.beside.iter().filter(may_see).cloned().collect();
         let arm = plan.arm.clone();
         if beside.is_empty() {
-            let text = "nobody else may see what was opened";
+            let text = "no other model may see the files that were opened";
             let nobody = Err(ProviderError::new(ErrorKind::NotFound, OWN, text));
             self.wait_for(async { Awaited::Conferred(nobody, Shares::default()) });
             return;
@@ -96,7 +96,7 @@ impl Session {
         let by = self.tell_conferred(shares).await?.and_then(|conferred| conferred.chair);
         if let Some(plan) = &mut self.router.plan {
             plan.is_looking = false;
-            plan.why = "goes the way that was taken".to_owned();
+            plan.why = "follows the chosen approach".to_owned();
         }
         let note = match way {
             Some(way) => several::chosen(&way, by.as_ref()),

@@ -8,7 +8,7 @@ use gnoma_core::{
     lifecycle::PointAnswer,
     message::CallId,
     session::NoticeLevel,
-    tool::{Access, Grant},
+    tool::{Access, Grant, is_about},
 };
 use tokio::task::spawn_blocking;
 
@@ -114,7 +114,9 @@ impl Deciding {
         let refused = |limit: &ToolLimit| match limit {
             ToolLimit::Only(tools, why) => (!judge.is_within(tools, tool.spec(), call))
                 .then(|| format!("{why}: {}", tools.join(", "))),
-            ToolLimit::Never(tools) => names_tool(tools, &tool.spec().name)
+            ToolLimit::Never(tools) => tools
+                .iter()
+                .any(|rule| is_about(rule, &tool.spec().name))
                 .then(|| format!("this session may not use these tools: {}", tools.join(", "))),
         };
         if let Some(why) = limits.iter().find_map(refused) {
@@ -134,17 +136,9 @@ impl Deciding {
     async fn off_loop(&self, call: &ToolCall, ask: Option<String>) -> Decision {
         let (deciding, judged) = (self.clone(), call.clone());
         spawn_blocking(move || deciding.decide(&judged, ask)).await.unwrap_or_else(|_panic| {
-            denied("whoever judged it crashed; this is a bug in gnoma".to_owned())
+            denied("the permission check crashed; this is a bug in gnoma".to_owned())
         })
     }
-}
-
-/// Whether a tool is one of those that names or globs of names say.
-fn names_tool(names: &[String], tool: &str) -> bool {
-    names.iter().any(|name| match name.strip_suffix('*') {
-        Some(begin) => tool.starts_with(begin),
-        None => name == tool,
-    })
 }
 
 fn denied(reason: String) -> Decision {

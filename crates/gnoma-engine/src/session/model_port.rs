@@ -3,6 +3,7 @@
 use std::fmt;
 
 use gnoma_core::{
+    duration,
     lifecycle::{SideModel, SideQuestion},
     tool::BoxFuture,
 };
@@ -53,7 +54,7 @@ impl SideModel for ModelPort {
                 requests.send(request).await.map_err(|_gone| over())?;
                 answered.await.unwrap_or_else(|_gone| Err(over()))
             };
-            let late = || Err(format!("no answer within {} s", patience.as_secs_f32()));
+            let late = || Err(format!("no answer within {}", duration::words(patience)));
             timeout(patience, asked).await.unwrap_or_else(|_| late())
         })
     }

@@ -116,7 +116,7 @@ impl Session {
             !is_free && self.draws(&plan.arm).iter().any(money)
         });
         if is_capped {
-            let text = format!("what was spent cannot be counted: {}", error.sentence);
+            let text = format!("cannot count what was spent: {}", error.sentence);
             let hint = "Fix the cause, or remove the caps (`router.caps`, `spend_cap`) for now.";
             // Not the arm's failure: another one could not be counted either.
             let error = ProviderError::new(ErrorKind::BadRequest, OWN, text).with_hint(hint);

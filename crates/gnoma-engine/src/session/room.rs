@@ -119,5 +119,5 @@ pub(super) fn refusal(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> Pr
 }
 
 fn silent() -> StoreError {
-    StoreError::new(StoreErrorKind::Busy, "the ledger does not answer")
+    StoreError::new(StoreErrorKind::Busy, "the spending ledger does not respond")
 }

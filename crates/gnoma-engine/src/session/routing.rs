@@ -188,17 +188,22 @@ impl Session {
         let (level, text) = match arm {
             None => {
                 self.router.pin = Pin::Nobody;
-                (NoticeLevel::Info, "each turn is routed from the next one on".to_owned())
+                (
+                    NoticeLevel::Info,
+                    "from the next turn on, the router chooses a model for each \
+                                     turn"
+                        .to_owned(),
+                )
             }
             Some(name) if self.router.routes.arm(&name).is_some() => {
                 let to = name.to_string();
                 self.tell_point(PointKind::ModelSwitched, || Point::ModelSwitched { to });
-                let text = format!("{name} is asked from the next turn on");
+                let text = format!("{name} answers from the next turn on");
                 self.router.pin = Pin::Arm(name);
                 (NoticeLevel::Info, text)
             }
             Some(name) => {
-                (NoticeLevel::Warning, format!("{name} is not among the models of this session"))
+                (NoticeLevel::Warning, format!("{name} is not one of this session's models"))
             }
         };
         self.notify(level, text).await

@@ -62,7 +62,7 @@ impl Session {
         let admitted = self.gate.admitted(&written.id);
         let tool = self.tools.by_name.get(&written.name).map(Arc::clone);
         let (Some((call, grant)), Some(tool)) = (admitted, tool) else {
-            let outcome = ToolOutcome::failed("not run: it was not judged");
+            let outcome = ToolOutcome::failed("not run: nothing decided whether it may");
             return self.inbox.push_back(Input::ToolDone(written.id.clone(), outcome, 0));
         };
         let may_write = !checkpoint::only_reads(tool.spec(), written, &grant);
@@ -162,7 +162,7 @@ impl Run {
             }
         };
         let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_panic| {
-            ToolOutcome::failed(format!("`{name}` broke down inside; its work may be half done"))
+            ToolOutcome::failed(format!("`{name}` crashed; its work may be half done"))
         });
         Ended { call: id, outcome, duration_ms, is_check, stop }
     }

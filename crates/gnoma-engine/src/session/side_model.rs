@@ -36,7 +36,7 @@ impl Session {
     ) {
         while self.added.beside.try_join_next().is_some() {}
         if self.added.beside.len() >= MAX_BESIDE {
-            let _gone = answer.send(Err("too much is under way already".to_owned()));
+            let _gone = answer.send(Err("too many are already running".to_owned()));
             return;
         }
         if question.may_look {

@@ -48,7 +48,7 @@ impl Judging {
         let decision = match self.under_way.join_next().await {
             Some(Ok(judged)) => judged,
             Some(Err(_)) | None => {
-                let reason = "whoever judged it crashed; this is a bug in gnoma".to_owned();
+                let reason = "the permission check crashed; this is a bug in gnoma".to_owned();
                 Decision {
                     verdict: Verdict::Deny { reason },
                     admitted: None,

@@ -101,7 +101,7 @@ impl Turn {
     ) -> Phase {
         if stop == StopReason::Other && !answer.has_words() {
             let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
-            let text = "the answer ended without words, for a reason that gnoma does not know";
+            let text = "the answer ended without text, for a reason that gnoma does not know";
             let error = ProviderError::new(ErrorKind::Garbled, provider, text);
             return self.fail_over(attempt, answer, error, true, fx);
         }
@@ -168,7 +168,7 @@ impl Turn {
         if self.answers.continuations == self.limits.continuations {
             let text = format!(
                 "The answer was cut off by the output limit {} times; a higher \
-                 `provider.max_tokens` would let it end.",
+                 `provider.max_tokens` would let it finish.",
                 self.answers.continuations + 1
             );
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));

@@ -3,7 +3,7 @@
 use std::{mem, time::Duration};
 
 use gnoma_core::{
-    Content, ErrorKind, Event, Message, ModelRef, ProviderError, Usage,
+    Content, ErrorKind, Event, Message, ModelRef, ProviderError, Usage, duration,
     session::{NoticeLevel, Outcome, SessionState},
 };
 
@@ -239,18 +239,9 @@ impl Turn {
         }
         if let Some(asked) = error.retry_after.filter(|_| error.kind.is_transient()) {
             error.message =
-                format!("{} (the provider asks to wait {})", error.message, in_words(asked));
+                format!("{} (the provider asks to wait {})", error.message, duration::words(asked));
         }
         let kept_partial = self.keep(answer, fx).is_some();
         self.finish(Outcome::Failed { error, kept_partial }, fx)
-    }
-}
-
-/// A wait in its largest unit, rounded up.
-fn in_words(wait: Duration) -> String {
-    match wait.as_secs() {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds @ 120..7_200 => format!("{} min", seconds.div_ceil(60)),
-        seconds => format!("{} h", seconds.div_ceil(3_600)),
     }
 }

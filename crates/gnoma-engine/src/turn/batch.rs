@@ -87,7 +87,7 @@ impl Batch {
             if at >= limit {
                 let all = self.entries.len();
                 return Some(format!(
-                    "not run: {all} calls in one answer, at most {limit} are run"
+                    "not run: the answer has {all} calls, and at most {limit} of them run"
                 ));
             }
             let Some(spec) = specs.get(&call.name) else {
@@ -96,7 +96,7 @@ impl Batch {
             if call.broken {
                 let name = &call.name;
                 return Some(format!(
-                    "the arguments of `{name}` are no JSON object; nothing was done"
+                    "the arguments of `{name}` are not a JSON object; nothing was done"
                 ));
             }
             fits::misfit(spec, call)

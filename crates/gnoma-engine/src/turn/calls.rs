@@ -24,7 +24,7 @@ impl Turn {
         let mut batch = Batch::new(calls, &self.specs);
         if !self.may_use_tools() {
             for call in batch.unfinished() {
-                let why = "not run: only an answer is wanted any more";
+                let why = "not run: only an answer is wanted now";
                 self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
             }
         }

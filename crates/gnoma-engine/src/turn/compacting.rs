@@ -206,7 +206,8 @@ impl Turn {
         } else if self.told.summary.is_none() {
             warn("there is no summary to edit; /compact makes one".to_owned(), fx);
         } else if words.is_empty() {
-            let text = "an empty summary would lose the conversation; /compact undo takes it back";
+            let text = "an empty summary would lose the conversation; /compact undo undoes the \
+                        compaction";
             warn(text.to_owned(), fx);
         } else {
             let (message, messages) = (Message::user_text(prompt::summary(words)), self.told.from);

@@ -13,7 +13,7 @@ pub(super) fn misfit(spec: &ToolSpec, call: &ToolCall) -> Option<String> {
     let arguments: Value = call.arguments.read().ok()?;
     let why = match &arguments {
         Value::Object(arguments) => missing(&schema, arguments).or_else(|| odd(&schema, arguments)),
-        _ => Some("they are no JSON object".to_owned()),
+        _ => Some("they are not a JSON object".to_owned()),
     }?;
     Some(format!("the arguments do not fit `{}`: {why}; nothing was done", spec.name))
 }

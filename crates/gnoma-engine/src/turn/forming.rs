@@ -71,7 +71,7 @@ impl Turn {
             return false;
         };
         shaping.refused.push(stage);
-        let text = format!("{error}; asking for the form of the answer in another way");
+        let text = format!("{error}; asking for the answer's format in another way");
         fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Info, text }));
         true
     }
@@ -83,7 +83,7 @@ impl Turn {
             Outcome::Complete { stop } if !is_refusal(stop) => match shaping.answer.take() {
                 Some(answer) => (Outcome::Complete { stop }, Some(answer)),
                 None => {
-                    let why = "the turn ended without an answer that fits".to_owned();
+                    let why = "the turn ended without an answer that fits the schema".to_owned();
                     (Outcome::Unfit { why, answers: shaping.misfits }, None)
                 }
             },

@@ -10,7 +10,7 @@ use gnoma_core::{
 };
 
 use super::{
-    tests::{assert_paired, turn},
+    tests::steps::{assert_paired, turn},
     *,
 };
 use crate::{

@@ -106,7 +106,7 @@ async fn a_placeholder_that_stands_for_nothing_runs_nothing() {
         let events = run.until_idle().await;
         let messages = history(&events);
         let result = messages[2].tool_results().next().unwrap().joined_text();
-        assert!(result.contains("stands for no secret of this session"), "{result}");
+        assert!(result.contains("does not stand for any secret of this session"), "{result}");
     }
     assert!(tool.calls().is_empty());
 }
@@ -220,7 +220,7 @@ async fn a_command_is_handed_a_secret_only_with_a_persons_yes() {
     for round in 1..3 {
         run.next_calls(&[("c", "write", &format!(r#"{{"command":"echo {placeholder}"}}"#))]);
         let (call, reason, always) = question(&run.until(asked).await);
-        assert!(reason.contains("the model reads what it prints") && always.is_none(), "{reason}");
+        assert!(reason.contains("the model reads its output") && always.is_none(), "{reason}");
         run.answer(&call, Reply::Always);
         run.until_idle().await;
         assert_eq!(tool.calls().len(), round);

@@ -16,11 +16,7 @@ mod spending;
 mod tools;
 mod tracking;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use gnoma_core::{
     CallId, Command, Content, ErrorKind, Event, Message, Role, StreamEvent, Tool, ToolOutcome,
@@ -129,18 +125,7 @@ fn options(
 ) -> Options {
     Options {
         id: "s".into(),
-        place: GatePlace {
-            cwd: PathBuf::from("/"),
-            roots: vec![PathBuf::from("/")],
-            home: None,
-            config_dirs: Vec::new(),
-            trusted: true,
-            sandboxed: false,
-            network_is_walled: Box::new(|| true),
-            can_try: Box::new(|| false),
-            resolve: Box::new(Path::to_path_buf),
-            repositories: Box::new(gnoma_guard::git::NoRepositories),
-        },
+        place: GatePlace::bare(Path::new("/")),
         tools,
         routes,
         system: Box::new(|_| "be good".into()),
@@ -254,7 +239,7 @@ async fn a_tool_that_panics_fails_its_call_and_the_session_goes_on() {
     let events = run.until_idle().await;
     let messages = history(&events);
     let result = messages[2].tool_results().next().unwrap();
-    assert!(result.is_error && result.joined_text().contains("broke down"), "{result:?}");
+    assert!(result.is_error && result.joined_text().contains("crashed"), "{result:?}");
     assert!(matches!(outcome(&events), Outcome::Complete { .. }));
 }
 

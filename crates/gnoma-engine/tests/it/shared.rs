@@ -109,7 +109,7 @@ async fn no_session_restores_another_ones_placeholder() {
         [(&mut left, &of_left, &of_right), (&mut right, &of_right, &of_left)]
     {
         let refused = side.write(foreign).await;
-        assert!(refused.contains("stands for no secret of this session"), "{refused}");
+        assert!(refused.contains("does not stand for any secret of this session"), "{refused}");
         assert!(side.writer.calls().is_empty());
         assert_eq!(side.write(own).await, "done");
         assert!(side.writer.calls()[0].arguments.get().contains(&side.secret));

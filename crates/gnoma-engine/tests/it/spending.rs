@@ -1,11 +1,7 @@
 //! What sessions spend that run at once and share a ledger: within the cap, counted to the
 //! micro-dollar, and nothing stays held.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use gnoma_core::{
     Command, Content, ErrorKind, Event, ModelRef, Price, ProviderError, StopReason, StreamEvent,
@@ -188,18 +184,7 @@ fn spawn_arms<const N: usize>(
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
     Session::spawn(Options {
         id: scope.session().to_owned(),
-        place: GatePlace {
-            cwd: PathBuf::from("/"),
-            roots: vec![PathBuf::from("/")],
-            home: None,
-            config_dirs: Vec::new(),
-            trusted: true,
-            sandboxed: false,
-            network_is_walled: Box::new(|| true),
-            can_try: Box::new(|| false),
-            resolve: Box::new(Path::to_path_buf),
-            repositories: Box::new(gnoma_guard::git::NoRepositories),
-        },
+        place: GatePlace::bare(Path::new("/")),
         tools: vec![Arc::new(look)],
         routes: Arc::new(routes),
         system: Box::new(|_| "be good".into()),

@@ -41,7 +41,7 @@ pub fn our_rules(theirs: &str) -> Result<Vec<String>, RuleFault> {
         return match inside {
             None => Ok(vec![of_server(name, rest)]),
             Some(_) => Err(RuleFault::Unsayable(
-                "a rule about tools of an MCP server takes nothing in brackets",
+                "a rule about the tools of an MCP server takes no pattern in brackets",
             )),
         };
     }
@@ -93,7 +93,7 @@ fn body(name: &str, inside: &str) -> Result<String, RuleFault> {
         "Skill" => Err(RuleFault::Unsayable("gnoma has no rules about single skills")),
         "Task" | "Agent" => Err(RuleFault::Unsayable("gnoma has no rules about single agents")),
         "Read" | "Write" | "Edit" | "MultiEdit" | "Grep" | "Glob" | "LS" => path(inside),
-        _ => Err(RuleFault::Unsayable("gnoma's rules about this tool take nothing in brackets")),
+        _ => Err(RuleFault::Unsayable("gnoma's rules about this tool take no pattern in brackets")),
     }
 }
 
@@ -101,7 +101,7 @@ fn body(name: &str, inside: &str) -> Result<String, RuleFault> {
 fn path(inside: &str) -> Result<String, RuleFault> {
     if inside.starts_with('!') || inside.contains(['[', ']', '\\']) {
         return Err(RuleFault::Unsayable(
-            "in paths only `*`, `**` and `?` stand for something else in gnoma's rules",
+            "in gnoma's rules only `*`, `**` and `?` are wildcards in paths",
         ));
     }
     Ok(match inside.strip_prefix("//") {

@@ -67,7 +67,7 @@ pub fn expand(
                     Ok(content) => files.push((path, content)),
                     // What is no file was not meant as one.
                     Err(why) if why.is_empty() => (),
-                    Err(why) => faults.push(format!("`@{path}` is not put in: {why}")),
+                    Err(why) => faults.push(format!("`@{path}` was not included: {why}")),
                 }
             }
         }
@@ -297,7 +297,7 @@ mod tests {
         );
         let (_, faults) =
             expand("@b.txt", ExpandWith::default(), &mut |_| Err("it is not there".to_owned()));
-        assert_eq!(faults, ["`@b.txt` is not put in: it is not there"]);
+        assert_eq!(faults, ["`@b.txt` was not included: it is not there"]);
     }
 
     proptest::proptest! {

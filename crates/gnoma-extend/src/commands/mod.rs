@@ -63,7 +63,7 @@ pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
         for (name, path) in files {
             if !places.holds(&folder, &path) {
                 faults.push(format!(
-                    "{} leads out of the project or to secrets",
+                    "{} leads outside the project or to secrets",
                     places.shown(&path)
                 ));
                 continue;

@@ -1,7 +1,7 @@
 //! What a hook's exit code and output mean. Pure.
 
 use gnoma_core::{
-    RawJson, ToolCall,
+    RawJson, ToolCall, duration,
     lifecycle::{Point, PointAnswer, PointKind},
 };
 use serde_json::Value;
@@ -76,7 +76,7 @@ fn judged(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
 fn failed(hook: &Hook, end: &HookEnd, run: &HookRun) -> PointAnswer {
     let how = match end {
         HookEnd::Code(code) => format!("ended with exit code {code}"),
-        HookEnd::TimedOut => format!("took longer than {} s", hook.timeout.as_secs_f32()),
+        HookEnd::TimedOut => format!("took longer than {}", duration::words(hook.timeout)),
         HookEnd::Failed(why) => why.clone(),
     };
     let said = words(&run.stderr).lines().next().unwrap_or_default().to_owned();

@@ -64,5 +64,5 @@ fn in_small_letters(event: &str) -> String {
 /// Settings as a document like those of other files.
 pub(super) fn read(path: &Path) -> Result<Value, String> {
     let text = read_text(path)?;
-    toml::from_str(&text).map_err(|error| format!("it is no TOML: {}", error.message()))
+    toml::from_str(&text).map_err(|error| format!("it is not valid TOML: {}", error.message()))
 }

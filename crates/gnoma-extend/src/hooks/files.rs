@@ -120,14 +120,19 @@ fn file(
 ) {
     let shown = places.shown(path);
     if !places.is_inside(by, path) {
-        return found.faults.push(format!("{shown} leads out of the project or to secrets"));
+        return found.faults.push(format!("{shown} leads outside the project or to secrets"));
     }
     let is_codex = path.parent().is_some_and(|folder| folder.ends_with(codex::FOLDER));
     let value = if path.ends_with(codex::SETTINGS) {
         codex::read(path)
     } else {
         read_text(path).and_then(|text| {
-            serde_json::from_str::<Value>(&text).map_err(|error| format!("it is no JSON: {error}"))
+            serde_json::from_str::<Value>(&text).map_err(|error| {
+                format!(
+                    "it is not valid JSON: \
+                 {error}"
+                )
+            })
         })
     };
     if let Some(value) = value.as_ref().ok().filter(|_| !is_codex) {
@@ -140,7 +145,7 @@ fn file(
             if value.get("hooks").is_some() {
                 found
                     .faults
-                    .push(format!("the hooks of {shown} are switched off by Codex's settings"));
+                    .push(format!("the hooks of {shown} are turned off in Codex's settings"));
             }
         }
         Ok(value) => document(&HookFile { by, path, shown, root: None, choices }, &value, found),
@@ -172,7 +177,7 @@ fn other_settings(shown: &str, value: &Value, found: &mut Found) {
         .collect();
     if !others.is_empty() {
         found.notes.push(format!(
-            "{shown}: gnoma does not act on {}; `gnoma import claude` takes over what it can",
+            "{shown}: gnoma does not support {}; `gnoma import claude` imports what it can",
             others.join(", ")
         ));
     }
@@ -238,7 +243,7 @@ struct HookFile<'a> {
 fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
     let shown = &file.shown;
     if value.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
-        return found.faults.push(format!("{shown} switches its hooks off"));
+        return found.faults.push(format!("{shown} turns its hooks off"));
     }
     let Some(events) = value.get("hooks").and_then(Value::as_object) else { return };
     for (event, groups) in events {
@@ -259,7 +264,7 @@ fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
                     return found.faults.push(format!("{shown}: more than {MAX_HOOKS} hooks"));
                 }
                 if file.choices.is_some_and(|it| it.is_off(file.path, event, (at, number))) {
-                    found.notes.push(format!("{shown}: a hook for {event} is switched off"));
+                    found.notes.push(format!("{shown}: a hook for {event} is turned off"));
                     continue;
                 }
                 fields(file, event, entry, found);
@@ -283,8 +288,8 @@ fn fields(file: &HookFile<'_>, event: &str, entry: &Value, found: &mut Found) {
     let shown = &file.shown;
     if entry.get("if").is_some() {
         found.faults.push(format!(
-            "{shown}: a hook for {event} has `if`, which gnoma does not act on: it runs for all that its `matcher` \
-             fits"
+            "{shown}: a hook for {event} has `if`, which gnoma does not support: the hook runs \
+             for everything that its `matcher` matches"
         ));
     }
     let names = entry.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
@@ -294,7 +299,7 @@ fn fields(file: &HookFile<'_>, event: &str, entry: &Value, found: &mut Found) {
         .collect();
     if !others.is_empty() {
         let others = others.join(", ");
-        found.notes.push(format!("{shown}: gnoma does not act on {others} of a hook for {event}"));
+        found.notes.push(format!("{shown}: gnoma does not support {others} in a hook for {event}"));
     }
 }
 
@@ -317,7 +322,7 @@ fn kind(entry: &Value) -> Result<HookKind, String> {
                 variables: listed.map(str::to_owned).collect(),
             }
         }
-        other => return Err(format!("is of the kind `{other}`, which gnoma does not run")),
+        other => return Err(format!("has the type `{other}`, which gnoma does not run")),
     })
 }
 

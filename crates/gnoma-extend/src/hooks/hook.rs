@@ -56,7 +56,7 @@ impl HookKind {
     pub(crate) fn check(&self, point: PointKind, about: &str) -> Result<(), String> {
         match self {
             Self::Prompt { .. } | Self::Agent { .. } if point == PointKind::SessionEnd => {
-                Err("asks a model, and no model is asked when the session has ended".to_owned())
+                Err("asks a model, but no model answers once the session has ended".to_owned())
             }
             Self::Command | Self::Prompt { .. } | Self::Agent { .. } => Ok(()),
             Self::Http { .. } => check_address(about),
@@ -186,7 +186,7 @@ impl OwnHook {
             "model_switch" => PointKind::ModelSwitched,
             "subagent_start" => PointKind::ChildStart,
             "subagent_stop" => PointKind::ChildStop,
-            other => return Err(format!("is for `{other}`, which gnoma does not have")),
+            other => return Err(format!("is for the event `{other}`, which gnoma does not have")),
         };
         self.kind.check(point, &self.exec)?;
         let name = if self.name.is_empty() { self.exec.clone() } else { self.name };

@@ -103,7 +103,7 @@ impl HookReach {
         let http = match (&self.http, self.closed) {
             (Some(http), None) => http,
             (_, why) => {
-                return failed(format!("was not asked: {}", why.unwrap_or("nobody can be")));
+                return failed(format!("was not sent: {}", why.unwrap_or("there is no network")));
             }
         };
         let header = |(name, value): &(String, String)| {
@@ -122,8 +122,8 @@ impl HookReach {
         };
         match timeout(hook.timeout, sent).await {
             Ok(Ok((200..=299, body))) => answered(String::from_utf8_lossy(&body).into_owned()),
-            Ok(Ok((status, _))) => failed(format!("was answered with HTTP status {status}")),
-            Ok(Err(error)) => failed(format!("could not be asked: {error}")),
+            Ok(Ok((status, _))) => failed(format!("got the HTTP status {status}")),
+            Ok(Err(error)) => failed(format!("could not be sent: {error}")),
             Err(_) => ended(HookEnd::TimedOut, String::new()),
         }
     }

@@ -123,7 +123,7 @@ pub fn read_file(path: PathBuf, text: &str, variable: &dyn Fn(&str) -> Option<St
     let document: Value = match serde_json::from_str(text) {
         Ok(document) => document,
         Err(error) => {
-            read.faults.push(format!("`{shown}` is no JSON: {error}"));
+            read.faults.push(format!("`{shown}` is not valid JSON: {error}"));
             return read;
         }
     };
@@ -188,7 +188,9 @@ impl FileEntry<'_> {
     fn reach(&self) -> Result<ServerReach, String> {
         let kind = self.entry.get("type").and_then(Value::as_str);
         if kind == Some("sse") {
-            return Err("its transport `sse` is an old one that gnoma does not speak".to_owned());
+            return Err(
+                "its transport, `sse`, is outdated, and gnoma does not support it".to_owned()
+            );
         }
         if let Some(url) = self.text("url")? {
             let headers = self.secrets("headers")?;
@@ -202,26 +204,26 @@ impl FileEntry<'_> {
         match self.entry.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => self.expanded(text).map(Some),
-            Some(_) => Err(format!("`{key}` is no text")),
+            Some(_) => Err(format!("`{key}` is not a string")),
         }
     }
 
     fn texts(&self, key: &str) -> Result<Vec<String>, String> {
         let Some(value) = self.entry.get(key) else { return Ok(Vec::new()) };
-        let items = value.as_array().ok_or_else(|| format!("`{key}` is no list"))?;
+        let items = value.as_array().ok_or_else(|| format!("`{key}` is not a list"))?;
         let text = |item: &Value| match item.as_str() {
             Some(text) => self.expanded(text),
-            None => Err(format!("`{key}` contains something other than text")),
+            None => Err(format!("`{key}` contains something other than strings")),
         };
         items.iter().map(text).collect()
     }
 
     fn secrets(&self, key: &str) -> Result<BTreeMap<String, Secret<String>>, String> {
         let Some(value) = self.entry.get(key) else { return Ok(BTreeMap::new()) };
-        let fields = value.as_object().ok_or_else(|| format!("`{key}` is no table"))?;
+        let fields = value.as_object().ok_or_else(|| format!("`{key}` is not a table"))?;
         let secret = |(name, value): (&String, &Value)| match value.as_str() {
             Some(text) => Ok((name.clone(), Secret::new(self.expanded(text)?))),
-            None => Err(format!("`{key}.{name}` is no text")),
+            None => Err(format!("`{key}.{name}` is not a string")),
         };
         fields.iter().map(secret).collect()
     }
@@ -282,7 +284,7 @@ mod tests {
             r#"{"mcpServers": {"a b": {"command": "x"}, "n": {}, "v": {"command": "${NO}"}, "s": {"type": "sse", "url": "u"}}}"#,
         );
         assert!(found.servers.is_empty());
-        for part in ["letters, digits", "neither", "`NO` is not set", "old one"] {
+        for part in ["letters, digits", "neither", "`NO` is not set", "outdated"] {
             assert!(found.faults.iter().any(|fault| fault.contains(part)), "{part}: {found:?}");
         }
         assert!(read("{").faults[0].contains("no JSON"));

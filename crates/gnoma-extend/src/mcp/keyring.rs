@@ -3,6 +3,8 @@
 
 use std::{ffi::OsString, path::PathBuf, process::Stdio, time::Duration};
 
+use gnoma_core::duration;
+
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     process::Command,
@@ -104,7 +106,7 @@ impl Keyring {
         };
         let done = timeout(PATIENCE, work).await;
         let (status, said) = done.map_err(|_late| {
-            format!("the keyring did not answer within {} s", PATIENCE.as_secs())
+            format!("the keyring did not answer within {}", duration::words(PATIENCE))
         })?;
         let is_done = status.is_ok_and(|status| status.success());
         is_done.then_some(said).ok_or_else(|| "the keyring is locked, or denied access".to_owned())

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{Secret, ToolOutcome, json::RawJson};
+use gnoma_core::{Secret, ToolOutcome, duration, json::RawJson};
 use gnoma_net::Http;
 use http::{HeaderName, HeaderValue};
 use rmcp::{
@@ -331,7 +331,7 @@ impl Live {
         let arguments: JsonObject = match arguments.read() {
             Ok(arguments) => arguments,
             Err(error) => {
-                return ToolOutcome::failed(format!("the arguments are no object: {error}"));
+                return ToolOutcome::failed(format!("the arguments are not an object: {error}"));
             }
         };
         let (stop, is_stored) = (running.cx.stop.clone(), running.cx.stores_large_results);
@@ -357,7 +357,8 @@ impl Live {
             () = stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
             called = call => called,
             () = silent => return ToolOutcome::failed(format!(
-                "the server did not answer within {} s; the call was cancelled", timeout.as_secs()
+                "the server did not answer within {}; the call was cancelled",
+                duration::words(timeout)
             )),
         };
         self.answered();
@@ -379,9 +380,9 @@ fn in_words(error: &ClientInitializeError) -> String {
         },
         ClientInitializeError::ConnectionClosed(_) => "it ended before it answered".to_owned(),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => in_words(fallback),
-        ClientInitializeError::JsonRpcError(error) => format!("it refuses: {}", error.message),
+        ClientInitializeError::JsonRpcError(error) => format!("it refused: {}", error.message),
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-            "it speaks no version of the protocol that gnoma speaks".to_owned()
+            "it does not speak a version of the protocol that gnoma supports".to_owned()
         }
         _ => "its first answer is not valid in the protocol".to_owned(),
     }
@@ -390,7 +391,7 @@ fn in_words(error: &ClientInitializeError) -> String {
 /// An error in a server's words or ours.
 pub(super) fn spoken(error: ServiceError) -> String {
     match error {
-        ServiceError::McpError(error) => format!("the server refuses: {}", error.message),
+        ServiceError::McpError(error) => format!("the server refused: {}", error.message),
         ServiceError::TransportClosed => "the server has ended".to_owned(),
         other => format!("the server could not be asked: {other}"),
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use gnoma_core::duration;
+
 use gnoma_net::Http;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -44,8 +46,9 @@ pub async fn login(
     let (waiting, page) = begun.await?;
     show(&page);
     let came_back = timeout(BROWSER_TIMEOUT, returned(&listener)).await;
-    let path = came_back
-        .map_err(|_late| format!("no browser returned within {} s", BROWSER_TIMEOUT.as_secs()))?;
+    let path = came_back.map_err(|_late| {
+        format!("no browser returned within {}", duration::words(BROWSER_TIMEOUT))
+    })?;
     waiting.finish(&format!("{origin}{path}")).await
 }
 

@@ -30,7 +30,7 @@ pub fn check_server(name: &str) -> Result<(), String> {
         ));
     }
     if name.contains(BETWEEN) || name.starts_with('_') || name.ends_with('_') {
-        return Err("its name must not begin or end with `_` or hold `__`".to_owned());
+        return Err("its name must not begin or end with `_` or contain `__`".to_owned());
     }
     Ok(())
 }

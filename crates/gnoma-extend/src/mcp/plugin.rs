@@ -19,7 +19,7 @@ pub fn of_plugin(plugin: &PluginPlace, variable: &dyn Fn(&str) -> Option<String>
         let servers = document.get("mcpServers").unwrap_or(document);
         let Some(servers) = servers.as_object() else {
             all.faults
-                .push(format!("the MCP servers of the plugin `{}` are no object", plugin.name));
+                .push(format!("the MCP servers of the plugin `{}` are not an object", plugin.name));
             continue;
         };
         let renamed = servers.iter().map(|(name, entry): (&String, &Value)| {

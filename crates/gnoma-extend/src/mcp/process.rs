@@ -160,7 +160,7 @@ impl AsyncRead for Metered {
         let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
         let came = (buffer.filled().len() - before) as u64;
         if self.unasked.fetch_add(came, Ordering::Relaxed) + came > MAX_UNASKED_BYTES {
-            return Poll::Ready(Err(io::Error::other("it sends without end")));
+            return Poll::Ready(Err(io::Error::other("it keeps sending without being asked")));
         }
         read
     }
@@ -176,7 +176,7 @@ pub fn start(
     stderr: &Stderr,
 ) -> Result<Started, String> {
     let ServerReach::Process { command, args, env } = &definition.reach else {
-        return Err("it is no program".to_owned());
+        return Err("it is not a program".to_owned());
     };
     let (mut program, walls) = walled(definition, around, command, args)?;
     let variables = around.environment.iter().map(|(name, value)| (name, value.as_str()));

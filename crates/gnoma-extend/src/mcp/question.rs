@@ -208,7 +208,7 @@ fn fields(fields: &Map<String, Value>, required: &[String]) -> String {
     if listed.is_empty() {
         return "yes or no".to_owned();
     }
-    format!("fields {}; answer with `field = value`, several parted by `;`", listed.join("; "))
+    format!("fields {}; answer with `field = value`, separate several with `;`", listed.join("; "))
 }
 
 #[cfg(test)]

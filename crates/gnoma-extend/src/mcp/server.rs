@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{ToolCall, ToolCx, ToolOutcome};
+use gnoma_core::{ToolCall, ToolCx, ToolOutcome, duration};
 use rmcp::service::Subscription;
 use tokio::{
     sync::{Mutex as Turn, watch},
@@ -187,7 +187,7 @@ impl ManagedServer {
         let connecting =
             live::connect(&self.definition, around, &self.stderr, handler, shakes_hands);
         let live = timeout(START_TIMEOUT, connecting).await.unwrap_or_else(|_late| {
-            Err(format!("it did not answer within {} s", START_TIMEOUT.as_secs()))
+            Err(format!("it did not answer within {}", duration::words(START_TIMEOUT)))
         })?;
         let live = Arc::new(live);
         {
@@ -248,8 +248,9 @@ impl ManagedServer {
             (self.common.tell)(
                 true,
                 format!(
-                    "the MCP server `{name}` describes its tool `{}` otherwise than when it was approved, so it is \
-                     withheld; `gnoma mcp approve {name}` shows the difference and approves it",
+                    "the MCP server `{name}` describes its tool `{}` differently than when it \
+                     was approved, so the tool is withheld; `gnoma mcp approve {name}` shows the \
+                     difference and approves it",
                     now.name
                 ),
             );

@@ -67,7 +67,7 @@ impl PluginInstaller {
         let target = self.folder(&manifest.name)?;
         if target.symlink_metadata().is_ok() {
             return Err(format!(
-                "there is a plugin `{name}` already; `gnoma plugin update {name}` updates it",
+                "the plugin `{name}` is already installed; `gnoma plugin update {name}` updates it",
                 name = manifest.name
             ));
         }
@@ -102,7 +102,7 @@ impl PluginInstaller {
         let (fetched, manifest) = self.fetch(&record.source)?;
         if manifest.name != name {
             return Err(format!(
-                "what is at `{}` now is called `{}` and not `{name}`",
+                "the plugin at `{}` is now called `{}`, not `{name}`",
                 record.source, manifest.name
             ));
         }
@@ -230,7 +230,7 @@ fn differences(before: &Path, now: &Path, change: &TreeChange) -> String {
         });
         text.push_str(&format!("--- {name}\n"));
         match (old, new) {
-            (Ok(old), Ok(new)) if old == new => text.push_str("(its rights to be run changed)\n"),
+            (Ok(old), Ok(new)) if old == new => text.push_str("(its permission to run changed)\n"),
             (Ok(old), Ok(new)) => text.push_str(&unified(&old, &new, CONTEXT, Some(deadline))),
             _ => text.push_str("(no text, or a long one)\n"),
         }

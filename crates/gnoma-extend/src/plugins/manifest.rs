@@ -39,10 +39,10 @@ const KNOWN: [&str; 17] = [
 /// Files and folders of plugins that gnoma does not act on, and what they are.
 const UNSUPPORTED: [(&str, &str); 5] = [
     (".lsp.json", "language servers"),
-    ("output-styles", "styles of output"),
+    ("output-styles", "output styles"),
     ("monitors", "monitors"),
     ("settings.json", "settings"),
-    ("bin", "programs for the path of commands"),
+    ("bin", "programs for the `PATH` of commands"),
 ];
 /// Longest name, in bytes.
 const MAX_NAME: usize = 64;
@@ -70,7 +70,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{}` is no name for a plugin: letters, digits, `-`, `_` and `.`, at most {MAX_NAME}",
+        "`{}` is not a valid plugin name: letters, digits, `-`, `_` and `.`, at most {MAX_NAME}",
         name.escape_debug()
     ))
 }
@@ -92,9 +92,9 @@ impl Manifest {
             Some(path) => {
                 let text = read_text(&path)?;
                 let document: Value = serde_json::from_str(&text)
-                    .map_err(|error| format!("its manifest is no JSON: {error}"))?;
+                    .map_err(|error| format!("its manifest is not valid JSON: {error}"))?;
                 if !document.is_object() {
-                    return Err("its manifest is no JSON object".to_owned());
+                    return Err("its manifest is not a JSON object".to_owned());
                 }
                 document
             }
@@ -121,11 +121,9 @@ impl Manifest {
         reading.all();
         let ManifestReading { place, faults, .. } = reading;
         if place.is_empty() && file_of(&root).is_none() {
-            return Err(
-                "it is no plugin: it has no `.claude-plugin/plugin.json`, no `plugin.json`, and \
-                        nothing that a plugin brings along"
-                    .to_owned(),
-            );
+            return Err("it is not a plugin: it has neither `.claude-plugin/plugin.json` nor \
+                        `plugin.json`, and nothing that belongs to a plugin"
+                .to_owned());
         }
         let shown = |name: &str| text(name).split_whitespace().collect::<Vec<_>>().join(" ");
         let (version, description) = (shown("version"), shown("description"));
@@ -164,11 +162,11 @@ impl ManifestReading<'_> {
             fields.map(|(name, _)| &**name).filter(|name| !KNOWN.contains(name)).collect();
         if !unknown.is_empty() {
             self.faults
-                .push(format!("gnoma does not act on `{}` of its manifest", unknown.join("`, `")));
+                .push(format!("gnoma does not support `{}` in its manifest", unknown.join("`, `")));
         }
         for (name, what) in UNSUPPORTED {
             if self.place.root.join(name).exists() {
-                self.faults.push(format!("gnoma does not act on its `{name}` ({what})"));
+                self.faults.push(format!("gnoma does not support its `{name}` ({what})"));
             }
         }
     }
@@ -257,7 +255,7 @@ impl ManifestReading<'_> {
             return Err(format!("there is no `{text}`"));
         }
         let is_inside = self.place.holds(&path);
-        if is_inside { Ok(path) } else { Err(format!("`{text}` leads out of the plugin")) }
+        if is_inside { Ok(path) } else { Err(format!("`{text}` leads outside the plugin")) }
     }
 }
 
@@ -276,5 +274,5 @@ pub(super) fn json(path: &Path) -> Result<Value, String> {
     let text = read_text(path).map_err(|why| format!("`{name}`: {why}"))?;
     serde_json::from_str(&text)
         .map_err(io::Error::other)
-        .map_err(|error| format!("`{name}` is no JSON: {error}"))
+        .map_err(|error| format!("`{name}` is not valid JSON: {error}"))
 }

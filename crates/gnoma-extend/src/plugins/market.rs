@@ -87,7 +87,7 @@ impl Market {
         }
         let base = document.pointer("/metadata/pluginRoot").and_then(Value::as_str);
         let Some(plugins) = document.get("plugins").and_then(Value::as_array) else {
-            market.faults.push("the marketplace has no list `plugins`".to_owned());
+            market.faults.push("the marketplace has no `plugins` list".to_owned());
             return Ok(Some(market));
         };
         for entry in plugins.iter().take(MAX_ENTRIES) {

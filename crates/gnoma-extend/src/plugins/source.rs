@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use gnoma_core::duration;
+
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{
@@ -172,7 +174,7 @@ impl Fetcher<'_> {
         let unused = &entry.unused;
         let fault = || {
             format!(
-                "gnoma does not act on `{}` of its entry in the marketplace",
+                "gnoma does not support `{}` in its entry in the marketplace",
                 unused.join("`, `")
             )
         };
@@ -204,7 +206,7 @@ impl Fetcher<'_> {
         }
         if !archive::is_archive(&path) {
             return Err(format!(
-                "`{}` is no folder and no archive (.tar, .tar.gz, .tgz, .zip)",
+                "`{}` is neither a folder nor an archive (.tar, .tar.gz, .tgz, .zip)",
                 path.display()
             ));
         }
@@ -225,7 +227,7 @@ impl Fetcher<'_> {
         let is_option = url.starts_with('-') || revision.is_some_and(|it| it.starts_with('-'));
         if is_option || url.contains("::") || !is_address(url) {
             let url = without_login(url);
-            return Err(format!("`{}` is no address of a repository", url.escape_debug()));
+            return Err(format!("`{}` is not the address of a repository", url.escape_debug()));
         }
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let root = folder.path().join(called(url).unwrap_or_else(|| "plugin".to_owned()));
@@ -338,7 +340,7 @@ fn run(mut git: Command, folder: &Path, most: Duration) -> Result<(), String> {
                 let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
                 group.map(|group| kill_process_group(group, Signal::KILL).ok());
                 child.wait().ok();
-                return Err(format!("git took longer than {} s", most.as_secs()));
+                return Err(format!("git took longer than {}", duration::words(most)));
             }
             None => sleep(GIT_LOOK),
         }
@@ -359,7 +361,7 @@ fn inside(root: &Path, path: &str) -> Result<PathBuf, String> {
     if real.starts_with(base) && real.is_dir() {
         return Ok(real);
     }
-    Err(format!("`{path}` leads out, or is no folder"))
+    Err(format!("`{path}` leads outside, or is not a folder"))
 }
 
 /// The only folder in a folder, as archives often have it.

@@ -49,7 +49,7 @@ pub(super) fn checked(path: &str) -> Result<PathBuf, String> {
     } else if path.contains('\\') || path.chars().any(char::is_control) {
         "it has a backslash or a control character"
     } else if path.split('/').any(|part| part == "..") {
-        "it leads out by `..`"
+        "it leads outside with `..`"
     } else if path.split('/').any(|part| part.ends_with(['.', ' ']) && part != ".") {
         "a part of it ends with a dot or a space"
     } else {
@@ -134,7 +134,7 @@ pub(super) fn listed(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
             } else if kind.is_symlink() {
                 files.push((name.clone(), linked(&real, &entry.path(), &name)?));
             } else {
-                return Err(format!("`{name}` is no plain file"));
+                return Err(format!("`{name}` is not a regular file"));
             }
             if files.len() > MAX_FILES || folders.len() > MAX_FILES {
                 return Err(format!("it has more than {MAX_FILES} files"));
@@ -149,7 +149,7 @@ pub(super) fn listed(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
 fn linked(root: &Path, link: &Path, name: &str) -> Result<PathBuf, String> {
     let target = link.canonicalize().map_err(|_| format!("the link `{name}` leads nowhere"))?;
     if !target.starts_with(root) || target.starts_with(root.join(".git")) {
-        return Err(format!("the link `{name}` leads out of the plugin"));
+        return Err(format!("the link `{name}` leads outside the plugin"));
     }
     if !target.is_file() {
         return Err(format!("the link `{name}` leads to a folder; only files may be linked"));
@@ -164,7 +164,7 @@ fn hashed(path: &Path, most: u64) -> io::Result<(String, u64)> {
     let (mut hash, mut reader) = (Sha256::new(), file.take(most + 1));
     let length = io::copy(&mut reader, &mut hash)?;
     if length > most {
-        let text = format!("its files have more than {} MiB", MAX_BYTES >> 20);
+        let text = format!("its files are larger than {} MiB in total", MAX_BYTES >> 20);
         return Err(io::Error::other(text));
     }
     Ok((format!("{mark}{}", hex(&hash.finalize())), length))

@@ -53,7 +53,7 @@ fn of_market(root: &Path, market: &Market) -> Vec<String> {
         }
         if !entry.unused.is_empty() {
             let unused = entry.unused.join("`, `");
-            problems.push(format!("`{name}`: gnoma does not act on `{unused}` of its entry"));
+            problems.push(format!("`{name}`: gnoma does not support `{unused}` in its entry"));
         }
     }
     problems

@@ -7,22 +7,22 @@ use super::skill::Skill;
 use crate::places::BroughtBy;
 
 const INIT: &str = "\
-Write AGENTS.md at the root of this project: what an assistant who has never seen it has to know to \
+Write AGENTS.md at the root of this project: what an assistant that has never seen it needs to know to \
 work in it. Look before you write: the README, the build files, the settings of checks and of CI, how \
-the folders are laid out and how the tests are made. If AGENTS.md, CLAUDE.md or notes for other \
-assistants are there already, keep what is true of them and fix what is not.
+the folders are laid out and how the tests are written. If there are already an AGENTS.md, a CLAUDE.md or \
+notes for other assistants, keep what is true in them and fix what is not.
 
-It holds, and no more than 100 lines:
+It contains, in no more than 100 lines:
 - what the project is, in a sentence or two
 - the commands that build it, check it, run it, run all tests and run one test
 - where things are: the folders and files that matter, and what depends on what
 - conventions that cannot be guessed from a single file, and traps
 
-Only what you have seen in this project: no general advice, no lists of every file. A command that \
-you have not seen written down or run is left out.";
+Write only what you have seen in this project: no general advice, no lists of every file. Leave out \
+commands that you have not seen written down or run.";
 
 const REVIEW: &str = "\
-Review the changes named below; where nothing is named, those that are not committed yet, and where \
+Review the changes named below; if none are named, those that are not committed yet, and if \
 there are none, the last commit. Change nothing.
 
 Read the whole diff first, then what surrounds each change: callers, tests, the types it relies on. \
@@ -35,23 +35,22 @@ a sentence. Leave out what you are not sure of, or say that you are not. If ther
 const COMMIT: &str = "\
 Commit the work that is in this working tree.
 
-Look at `git status`, the diff, and the last ten messages of the log. Leave out what does not belong \
-together, what holds secrets, and files that were built. Where the changes are several, make several \
-commits. Write messages as this project's log does: what the change does, and why where that cannot be \
-seen. Commit no other files, do not push, do not amend, and do not skip hooks. Then show the log of \
+Look at `git status`, the diff, and the last ten messages of the log. Leave out what does not belong to \
+the work, what contains secrets, and build output. If there are several separate changes, make several \
+commits. Write messages in the style of this project's log: what the change does, and why if that cannot \
+be seen. Commit no other files, do not push, do not amend, and do not skip hooks. Then show the log of \
 what you committed.";
 
 const BATCH: &str = "\
 Do the work named below in parts, with elfs that work side by side (`elf.spawn`).
 
-Look first at all that it touches, and split it into 2 to 30 parts that need nothing of each other and change \
-different files; say in a line each what they are. Give each part to an elf, up to ten in a call: its task \
-says what to change and in which files, what must stay as it is, by which example in this project, and how to \
-check it. An elf knows nothing but that.
+Look first at everything that it touches, and split it into 2 to 30 independent parts that change different \
+files; describe each in one line. Give each part to an elf, up to ten in a call: its task says what to change \
+and in which files, what must stay as it is, which example in this project to follow, and how to check it. An \
+elf knows nothing but that.
 
-Look at what came of each part. Let those that failed go on, or do them yourself. Then run the project's \
-checks over the whole, fix what does not fit together, and report what was changed, part by part, and what \
-is left.
+Check the result of each part. Let those that failed continue, or do them yourself. Then run all of the \
+project's checks, fix what does not fit together, and report what was changed, part by part, and what is left.
 
 If the work does not fall into such parts, say why and do it yourself.";
 

@@ -73,7 +73,7 @@ pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
         for path in files {
             if !places.holds(&folder, &path) {
                 faults.push(format!(
-                    "{} leads out of the project or to secrets",
+                    "{} leads outside the project or to secrets",
                     places.shown(&path)
                 ));
                 continue;
@@ -126,7 +126,10 @@ fn skill(by: BroughtBy, path: &Path, text: &str) -> Result<Skill, String> {
     warnings.extend(fields.lenient.iter().cloned());
     let name = fields.text("name").unwrap_or_else(|| called.clone());
     if has_folder && name != called {
-        warnings.push(format!("it is called `{name}`, but its folder `{called}`, which counts"));
+        warnings.push(format!(
+            "its name is `{name}`, but its folder is `{called}`; the folder's \
+                               name counts"
+        ));
     }
     let mut description = fields.text("description").ok_or("it has no description")?;
     if let Some(when) = fields.text("whenToUse").or_else(|| fields.text("when_to_use")) {

@@ -40,7 +40,7 @@ fn problems(folder: &Path) -> Result<Vec<String>, String> {
         return Err("there is no such folder".to_owned());
     }
     if !folder.is_dir() {
-        return Err("it is no folder".to_owned());
+        return Err("it is not a folder".to_owned());
     }
     let file = file_in(folder).ok_or("it has no `SKILL.md`")?;
     let text = read_text(&file)?;
@@ -69,7 +69,7 @@ fn problems(folder: &Path) -> Result<Vec<String>, String> {
         Some(FieldValue::Text(text)) => {
             longest("compatibility", text, MAX_COMPATIBILITY, &mut problems);
         }
-        Some(_) => problems.push("`compatibility` is no text".to_owned()),
+        Some(_) => problems.push("`compatibility` is not a string".to_owned()),
     }
     Ok(problems)
 }
@@ -80,7 +80,7 @@ fn required<'f>(fields: &'f FrontMatter, name: &str) -> Result<&'f str, String> 
         FieldValue::Text(text) => Some(text.as_str()).filter(|text| !text.trim().is_empty()),
         FieldValue::List(_) | FieldValue::Map(_) => None,
     };
-    text.ok_or_else(|| format!("its `{name}` is no text"))
+    text.ok_or_else(|| format!("its `{name}` is not a string"))
 }
 
 fn longest(name: &str, text: &str, most: usize, problems: &mut Vec<String>) {
@@ -109,7 +109,7 @@ fn name(fields: &FrontMatter, folder: &Path, problems: &mut Vec<String>) {
     let folder = resolved.as_deref().unwrap_or(folder).file_name().unwrap_or_default();
     let called: String = folder.to_string_lossy().nfkc().collect();
     if called != name {
-        problems.push(format!("its folder is called `{called}` and not `{name}`"));
+        problems.push(format!("its folder is called `{called}`, not `{name}`"));
     }
 }
 

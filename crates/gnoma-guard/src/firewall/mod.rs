@@ -274,8 +274,9 @@ impl Firewall {
         let is_lost = |written: &&String| !goes_to_file || !Vault::is_example(written);
         if let Some(placeholder) = unknown.iter().find(is_lost) {
             return Err(format!(
-                "the arguments of `{}` hold `{placeholder}`, which stands for no secret of this \
-                 session; copy placeholders exactly, or read the value's source again",
+                "the arguments of `{}` contain `{placeholder}`, which does not stand for any \
+                 secret of this session; copy placeholders exactly, or read the value's source \
+                 again",
                 call.name
             ));
         }
@@ -351,7 +352,7 @@ fn settle<T: ?Sized>(
         let rules: BTreeSet<_> = blocking.map(|(secret, ..)| Arc::clone(&secret.rule)).collect();
         return Err(Blocked {
             sentence: format!(
-                "nothing was sent, because {place} holds a secret that rule `{rule}` blocks"
+                "nothing was sent, because {place} contains a secret that rule `{rule}` blocks"
             ),
             rules: rules.into_iter().collect(),
         });

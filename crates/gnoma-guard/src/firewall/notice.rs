@@ -76,12 +76,12 @@ impl fmt::Display for Notice {
         match self {
             Self::Redacted { rule, count, place, provider } => {
                 let secrets = secrets(*count);
-                write!(f, "kept {secrets} ({rule}) in {place} from `{provider}`")
+                write!(f, "hid {secrets} ({rule}) in {place} from `{provider}`")
             }
             Self::Sent { rule, count, place, provider } => {
                 write!(f, "sent {} ({rule}) in {place} to `{provider}`", secrets(*count))
             }
-            Self::Disguised { what, place } => write!(f, "{place} disguises text: {what}"),
+            Self::Disguised { what, place } => write!(f, "{place} contains disguised text: {what}"),
         }
     }
 }

@@ -150,12 +150,12 @@ impl Allowed {
             *byte = u8::from_str_radix(text, 16)
                 .ok()
                 .filter(|_| is_whole && !text.starts_with('+'))
-                .ok_or_else(|| format!("the hash of an allowed secret is not whole; {USAGE}"))?;
+                .ok_or_else(|| format!("the hash of an allowed secret is incomplete; {USAGE}"))?;
         }
         if is_whole {
             Ok(Self(digest))
         } else {
-            Err(format!("the hash of an allowed secret is not whole; {USAGE}"))
+            Err(format!("the hash of an allowed secret is incomplete; {USAGE}"))
         }
     }
 

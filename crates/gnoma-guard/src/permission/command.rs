@@ -132,7 +132,7 @@ impl<'a> Judgement<'a> {
         if let Some(path) = self.led_through_new_link(analysis) {
             let path = one_line(&path.display().to_string(), MAX_SHOWN_CHARS);
             questions.push(
-                self.undecidable(&format!("it uses `{path}`, which it makes lead elsewhere first")),
+                self.undecidable(&format!("it uses `{path}` after making it lead elsewhere")),
             );
         }
         if let Some(oddity) = analysis.oddities.first() {

@@ -80,8 +80,10 @@ impl CommandEffect {
 pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> {
     let mut effects: Vec<_> = command.effects.iter().map(|effect| weigh(effect, world)).collect();
     if let Some(place) = crooked_path(command, world) {
-        effects
-            .push(unclear(format!("goes through a link and back by `{place}`"), Severity::Guarded));
+        effects.push(unclear(
+            format!("goes through a link and back up in `{place}`"),
+            Severity::Guarded,
+        ));
     }
     if let Some(what) = runs_more_than_it_says(command, &effects) {
         effects.push(unclear(what.to_owned(), Severity::Plain));
@@ -192,7 +194,7 @@ fn runs_more_than_it_says(command: &Invocation, effects: &[CommandEffect]) -> Op
     } else if program == "find" && hands_over(command) {
         Some("runs a program for what it finds")
     } else if DESTROYING.contains(&program) && effects.iter().all(CommandEffect::is_harmless) {
-        Some("deletes what is not seen here")
+        Some("deletes files that cannot be known beforehand")
     } else {
         None
     }

@@ -29,7 +29,7 @@ impl<'a> Judgement<'a> {
             None | Some(Value::Null) => ".",
             Some(Value::String(path)) => path,
             Some(_) => {
-                return (Opinion::deny(format!("`{name}` must be a text")), Grant::default());
+                return (Opinion::deny(format!("`{name}` must be a string")), Grant::default());
             }
         };
         if path.len() > MAX_PATH_BYTES {

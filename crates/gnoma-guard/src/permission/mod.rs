@@ -193,7 +193,7 @@ impl Permissions {
             return self.judge_or_try(mode, world, tool, restored.expose());
         }
         let said = self.judge(mode, world, tool, written);
-        let other = || "a secret of yours in it makes the call another one".to_owned();
+        let other = || "one of your secrets in it makes it a different call".to_owned();
         let verdict = match self.judge(mode, world, tool, restored.expose()) {
             Verdict::Allow { grant, .. } => {
                 let reason =
@@ -224,7 +224,7 @@ impl Permissions {
         for limit in &self.limits {
             let is_listed = |tools: &Vec<String>| tools.iter().any(|glob| fits(glob, &call.name));
             if !limit.tools.as_ref().is_none_or(is_listed) {
-                let reason = format!("`{}` is not among the tools it was given", call.name);
+                let reason = format!("`{}` is not one of the tools it was given", call.name);
                 return (Opinion::deny(reason), Grant::default());
             }
             if let Some(narrower) = limit.mode {
@@ -349,7 +349,7 @@ impl<'a> Judgement<'a> {
         self.ruled(tool, rule).unwrap_or_else(|| {
             // What the session that it starts does is judged call by call, by the same rules.
             if tool.kind == ToolKind::StartsSessions && self.mode != PermissionMode::Deny {
-                return Opinion::allow("each call of what it starts is judged by itself");
+                return Opinion::allow("each call of what it starts is checked separately");
             }
             self.by_mode(access).with_always(suggest::for_tool(tool))
         })

@@ -38,7 +38,7 @@ impl PathPattern {
             return Err(format!("it is longer than {MAX_PATH_BYTES} bytes"));
         }
         if text.chars().any(char::is_control) {
-            return Err("it holds a control character".to_owned());
+            return Err("it contains a control character".to_owned());
         }
         if text.starts_with('~') && text != "~" && !text.starts_with("~/") {
             return Err("`~` only stands for your own home".to_owned());

@@ -102,7 +102,7 @@ pub struct RuleError {
 
 impl fmt::Display for RuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no rule: {}", self.text.escape_debug(), self.why)
+        write!(f, "`{}` is not a rule: {}", self.text.escape_debug(), self.why)
     }
 }
 
@@ -157,11 +157,13 @@ impl Rule {
                 Ok(Self { action, subject: Subject::Text { tool, text }, origin })
             }
             (Subject::Tool(tool), RuleAction::Allow | RuleAction::Ask) => refuse(format!(
-                "text in the arguments only serves to deny; write what may run, such as \
-                 `tool = \"{}\"` without a pattern",
+                "a `pattern` over the arguments can only deny; write what may run, such as `tool \
+                 = \"{}\"` without a pattern",
                 example(&tool)
             )),
-            _ => refuse("it has both a pattern in brackets and one of its own".to_owned()),
+            _ => refuse(
+                "it has a pattern in brackets and a `pattern` as well; keep one of them".to_owned(),
+            ),
         }
     }
 }
@@ -184,7 +186,7 @@ impl Subject {
             tool if tool.starts_with("fs.") => {
                 Ok(Self::Path { path: PathPattern::parse(body)?, tool: name })
             }
-            _ => Err("only `bash`, `web`, `mcp` and `fs.…` take something in brackets".to_owned()),
+            _ => Err("only `bash`, `web`, `mcp` and `fs.…` take a pattern in brackets".to_owned()),
         }
     }
 
@@ -229,10 +231,10 @@ fn mcp(body: &str) -> Result<Subject, String> {
             && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
     };
     if !is_name(server) {
-        return Err(format!("`{}` is no name of a server", server.escape_debug()));
+        return Err(format!("`{}` is not a valid server name", server.escape_debug()));
     }
     if tool != "*" && !is_name(tool) {
-        return Err(format!("`{}` is no name of a tool; `*` means all", tool.escape_debug()));
+        return Err(format!("`{}` is not a valid tool name; `*` means all", tool.escape_debug()));
     }
     let tool = (tool != "*").then(|| tool.to_owned());
     Ok(Subject::Mcp { server: server.to_owned(), tool })

@@ -173,7 +173,7 @@ fn next_word(text: &str) -> Result<(Written, &str), String> {
             Some('\\') => {
                 let letter = rest.next().ok_or("it ends after a backslash")?;
                 if letter.is_control() {
-                    return Err(format!("it holds the character `{}`", letter.escape_debug()));
+                    return Err(format!("it contains the character `{}`", letter.escape_debug()));
                 }
                 word.push(letter);
             }
@@ -192,7 +192,7 @@ fn next_word(text: &str) -> Result<(Written, &str), String> {
                 ));
             }
             Some(letter) if letter.is_control() => {
-                return Err(format!("it holds the character `{}`", letter.escape_debug()));
+                return Err(format!("it contains the character `{}`", letter.escape_debug()));
             }
             Some(letter) => word.push(letter),
         }
@@ -203,7 +203,7 @@ fn until(rest: &mut std::str::Chars<'_>, quote: char) -> Result<String, String> 
     let text = rest.as_str();
     let (inside, after) = text.split_once(quote).ok_or("a quote is not closed")?;
     if inside.chars().any(char::is_control) {
-        return Err("it holds a control character".to_owned());
+        return Err("it contains a control character".to_owned());
     }
     *rest = after.chars();
     Ok(inside.to_owned())

@@ -12,8 +12,8 @@ const MAX_PAST_BYTES: usize = 48 << 10;
 /// Most text of one call or result of the past, in bytes.
 const MAX_PIECE_BYTES: usize = 2 << 10;
 
-const PAST: &str =
-    "This is the conversation so far. Others may have answered in it; what they did is done.";
+const PAST: &str = "This is the conversation so far. Other models may have written parts of it; what they did \
+     is done.";
 const NOW: &str = "Now continue with this:";
 
 /// The part of a conversation that an agent has seen.

@@ -3,7 +3,10 @@
 use std::{collections::VecDeque, time::Duration};
 
 use gnoma_acp::client::{AgentCall, AgentSaid, Conversation, MAX_AGENT_LINE_BYTES, clean};
-use gnoma_core::lines::{Line, LineReader};
+use gnoma_core::{
+    duration,
+    lines::{Line, LineReader},
+};
 use gnoma_extend::mcp::{Definition, Metered, Process, Started, Stderr, Surroundings, start};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -96,7 +99,7 @@ impl LiveAgent {
         let opened = timeout(START_PATIENCE, live.open(&cwd)).await;
         opened.unwrap_or_else(|_| {
             let told = live.told();
-            Err(format!("did not answer within {} s{told}", START_PATIENCE.as_secs()))
+            Err(format!("did not answer within {}{told}", duration::words(START_PATIENCE)))
         })?;
         Ok(live)
     }
@@ -109,7 +112,8 @@ impl LiveAgent {
                 AgentSaid::Failed(words) => {
                     let words = cut(&words);
                     return Err(format!(
-                        "opened no session: {words}. If it wants a login, run it once by itself"
+                        "did not open a session: {words}. If it needs you to log in, run it once \
+                         on its own"
                     ));
                 }
                 _ => (),
@@ -140,7 +144,7 @@ impl LiveAgent {
         select! {
             written = self.stdin.write(&self.out), if !self.out.is_empty() => match written {
                 Ok(count @ 1..) => drop(self.out.drain(..count)),
-                Ok(0) | Err(_) => return Err(format!("takes no more messages{}", self.told())),
+                Ok(0) | Err(_) => return Err(format!("no longer accepts messages{}", self.told())),
             },
             read = self.stdout.read(&mut self.buffer) => match read {
                 Ok(count @ 1..) => {
@@ -157,7 +161,7 @@ impl LiveAgent {
     /// What it wrote last to its standard error.
     fn told(&self) -> String {
         let lines = clean(&self.stderr.last_lines(TOLD_LINES));
-        if lines.is_empty() { String::new() } else { format!("; its last words: {}", cut(&lines)) }
+        if lines.is_empty() { String::new() } else { format!("; its last output: {}", cut(&lines)) }
     }
 
     pub(super) fn is_in_turn(&self) -> bool {

@@ -33,8 +33,8 @@ impl AgentProgram {
         let found = std::env::split_paths(paths).map(|folder| folder.join(command));
         found.into_iter().find(|path| path.is_file()).ok_or_else(|| {
             format!(
-                "the program `{command}` is not installed, or not in a folder of `PATH`; install it, or name \
-                 another as `command` under `[[cli_agents]]`"
+                "the program `{command}` is not installed, or not on `PATH`; install it, or set \
+                 another `command` under `[[cli_agents]]`"
             )
         })
     }

@@ -126,7 +126,7 @@ impl Talk {
             self.out.push_back(StreamEvent::Started { model, id: None });
             return self.begin(&request).await;
         }
-        let Some(live) = &mut self.live else { return Err(self.failure("is not there")) };
+        let Some(live) = &mut self.live else { return Err(self.failure("is not running")) };
         match timeout(SILENCE, live.said()).await {
             Ok(Ok(said)) => self.heard(said),
             Ok(Err(why)) => Err(self.failure(&why)),

@@ -141,7 +141,7 @@ impl Tool for StepTool {
 
 /// Models may have seen the names of these tools, and call them.
 fn nobody() -> ToolOutcome {
-    ToolOutcome::failed("only the agent itself takes this step; nothing was done")
+    ToolOutcome::failed("only the agent itself can take this step; nothing was done")
 }
 
 fn outcome(call: &AgentCall) -> ToolOutcome {
@@ -167,7 +167,7 @@ async fn begin(
         None => ToolOutcome::Interrupted(String::new()),
         Some(Ok(live)) => {
             agent.desk.wait(call, Some(live));
-            let held = if reads_only { "; it can change nothing there" } else { "" };
+            let held = if reads_only { "; it cannot change anything there" } else { "" };
             ToolOutcome::done(format!("works in {}{held}", cx.cwd.display()))
         }
         Some(Err(why)) => {

@@ -55,12 +55,12 @@ fn of_settings(home: &Path, place: &str, settings: &Value, plan: &mut ImportPlan
     mode(permissions, plan);
     let folders = permissions.and_then(|all| all.get("additionalDirectories"));
     if folders.and_then(Value::as_array).is_some_and(|all| !all.is_empty()) {
-        plan.left.push("more folders are given at the start: `gnoma --add-dir FOLDER`".to_owned());
+        plan.left.push("add folders when you start gnoma: `gnoma --add-dir FOLDER`".to_owned());
     }
     if let Some(model) = settings.get("model").and_then(Value::as_str) {
         plan.left.push(format!(
-            "the model `{model}` is yours to set: `gnoma models` lists them, `gnoma config set provider.model NAME` \
-             chooses one"
+            "set the model `{model}` yourself: `gnoma models` lists them, `gnoma config set \
+             provider.model NAME` chooses one"
         ));
     }
     if let Some(names) = settings.get("env").and_then(Value::as_object) {
@@ -87,9 +87,9 @@ fn mode(permissions: Option<&Value>, plan: &mut ImportPlan) {
     };
     match (mode, own) {
         (Some(mode), Some(own)) => plan.left.push(format!(
-            "the mode `{mode}` is yours to set: `gnoma config set permission.mode {own}`"
+            "set the mode `{mode}` yourself: `gnoma config set permission.mode {own}`"
         )),
-        (Some(mode), None) => plan.left.push(format!("the mode `{mode}` is not taken over")),
+        (Some(mode), None) => plan.left.push(format!("the mode `{mode}` was not imported")),
         (None, _) => (),
     }
 }
@@ -105,7 +105,8 @@ fn plugins(home: &Path, settings: &Value, plan: &mut ImportPlan) {
         let path = entry.and_then(|entry| entry.get("installPath")).and_then(Value::as_str);
         let path = path.unwrap_or("FOLDER");
         plan.left.push(format!(
-            "the plugin `{name}` is yours to install: `gnoma plugin install {path}` shows what it lets act"
+            "install the plugin `{name}` yourself: `gnoma plugin install {path}` shows what that \
+             allows"
         ));
     }
 }

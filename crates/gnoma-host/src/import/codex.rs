@@ -20,7 +20,9 @@ pub(super) fn plan(home: &Path, named: Option<&str>, plan: &mut ImportPlan) {
     match read_small(&root.join("config.toml")) {
         Ok(Some(text)) => match text.parse::<toml::Table>() {
             Ok(table) => of_settings(&table, plan),
-            Err(error) => plan.left.push(format!("~/.codex/config.toml is no TOML: {error}")),
+            Err(error) => {
+                plan.left.push(format!("~/.codex/config.toml is not valid TOML: {error}"))
+            }
         },
         Ok(None) => (),
         Err(why) => plan.left.push(format!("~/.codex/config.toml cannot be read: {why}")),
@@ -69,8 +71,8 @@ fn of_settings(table: &toml::Table, plan: &mut ImportPlan) {
             _ => "auto",
         };
         plan.left.push(format!(
-            "`approval_policy = \"{policy}\"` is yours to set: the mode next to it is `gnoma config set \
-             permission.mode {own}`"
+            "set `approval_policy = \"{policy}\"` yourself: the closest mode is `gnoma config \
+             set permission.mode {own}`"
         ));
     }
     if let Some(mode) = text("sandbox_mode") {
@@ -80,8 +82,8 @@ fn of_settings(table: &toml::Table, plan: &mut ImportPlan) {
     }
     if let Some(model) = text("model") {
         plan.left.push(format!(
-            "the model `{model}` is yours to set: `gnoma models` lists them, `gnoma config set provider.model NAME` \
-             chooses one"
+            "set the model `{model}` yourself: `gnoma models` lists them, `gnoma config set \
+             provider.model NAME` chooses one"
         ));
     }
     if table.contains_key("hooks") {

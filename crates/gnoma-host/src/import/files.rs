@@ -39,7 +39,7 @@ fn read(path: &Path, most: u64) -> Result<Option<String>, String> {
 fn opened(path: &Path, most: u64) -> io::Result<Result<File, String>> {
     let fault = |facts: &Metadata| {
         if !facts.is_file() {
-            return Some("it is no regular file".to_owned());
+            return Some("it is not a regular file".to_owned());
         }
         (facts.len() > most).then(|| format!("it is larger than {} KiB", most >> 10))
     };
@@ -58,7 +58,7 @@ fn opened(path: &Path, most: u64) -> io::Result<Result<File, String>> {
 pub(super) fn read_json(path: &Path) -> Result<Option<Value>, String> {
     let Some(text) = read(path, MAX_FILE_BYTES)? else { return Ok(None) };
     let read = serde_json::from_str(&text).or_else(|_| serde_json::from_str(&plain(&text)));
-    read.map(Some).map_err(|error| format!("it is no JSON: {error}"))
+    read.map(Some).map_err(|error| format!("it is not valid JSON: {error}"))
 }
 
 /// JSON without comments and without commas at the end of lists.

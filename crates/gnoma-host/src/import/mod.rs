@@ -39,7 +39,7 @@ pub enum Assistant {
 pub fn plan(project: &Project, from: Assistant) -> Result<ImportPlan> {
     let environment = project.environment();
     let Some(home) = environment.home() else {
-        return Err(HostError::usage("HOME is not set, so there is nothing to take over"));
+        return Err(HostError::usage("HOME is not set, so there is nothing to import"));
     };
     let mut plan = ImportPlan::default();
     match from {
@@ -109,7 +109,7 @@ pub fn apply(project: &Project, plan: &ImportPlan) -> Result<Vec<PathBuf>> {
         let path = config_dir.join(to);
         written.put(&path, text).map_err(|error| {
             let path = path.display();
-            HostError::usage(format!("cannot write `{path}`: {error}; nothing was taken over"))
+            HostError::usage(format!("cannot write `{path}`: {error}; nothing was imported"))
         })?;
     }
     // What can be taken back goes first.

@@ -32,7 +32,8 @@ pub(super) fn plan(home: &Path, config_home: Option<&str>, plan: &mut ImportPlan
     for folder in ["agent", "agents", "plugin", "plugins"] {
         if root.join(folder).is_dir() {
             plan.left.push(format!(
-                "~/.config/opencode/{folder}: gnoma runs no JavaScript; write definitions of sub-agents anew, in ~/.config/gnoma/agents"
+                "~/.config/opencode/{folder}: gnoma does not run JavaScript; write the \
+                 sub-agents again as files in ~/.config/gnoma/agents"
             ));
         }
     }
@@ -57,7 +58,7 @@ fn of_settings(place: &str, settings: &Value, plan: &mut ImportPlan) {
             if about.is_empty() { about } else { format!("---\ndescription: \"{about}\"\n---\n") };
         let is_plain = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
         if !is_plain {
-            plan.left.push(format!("the command `{name}` has a name that none can have"));
+            plan.left.push(format!("the command `{name}` has a name that gnoma does not allow"));
             continue;
         }
         plan.steps.push(ImportStep::File {
@@ -68,12 +69,16 @@ fn of_settings(place: &str, settings: &Value, plan: &mut ImportPlan) {
     }
     if let Some(model) = settings.get("model").and_then(Value::as_str) {
         plan.left.push(format!(
-            "the model `{model}` is yours to set: `gnoma models` lists them, `gnoma --model {model}` asks one"
+            "set the model `{model}` yourself: `gnoma models` lists them, `gnoma --model \
+             {model}` uses one"
         ));
     }
     for name in ["agent", "plugin"] {
         if settings.get(name).is_some() {
-            plan.left.push(format!("`{name}` of {place}: no JavaScript is run, and sub-agents are files in ~/.config/gnoma/agents"));
+            plan.left.push(format!(
+                "`{name}` in {place}: gnoma does not run JavaScript, and its \
+                                    sub-agents are files in ~/.config/gnoma/agents"
+            ));
         }
     }
     let keys = settings.as_object().into_iter().flatten().map(|(key, _)| key);
@@ -102,7 +107,7 @@ fn permission(name: &str, value: &Value, plan: &mut ImportPlan) {
     };
     for (pattern, value) in each {
         let Some(action) = action(value) else {
-            plan.left.push(format!("the permission `{name}` says something unknown"));
+            plan.left.push(format!("the permission `{name}` has a value that gnoma does not know"));
             continue;
         };
         for tool in tools {

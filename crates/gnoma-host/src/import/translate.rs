@@ -84,9 +84,9 @@ pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
     let url = text(entry, "url").map(str::to_owned);
     let is = |name: &str, value: bool| entry.get(name).and_then(Value::as_bool) == Some(value);
     let why = if is("disabled", true) || is("enabled", false) {
-        Err("it is switched off".to_owned())
+        Err("it is turned off".to_owned())
     } else if text(entry, "type") == Some("sse") {
-        Err("its transport `sse` is an old one that gnoma does not speak".to_owned())
+        Err("its transport, `sse`, is outdated, and gnoma does not support it".to_owned())
     } else if url.is_none() && command.is_empty() {
         Err("it has neither `command` nor `url`".to_owned())
     } else if url.as_deref().is_some_and(names_user) {
@@ -102,7 +102,8 @@ pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
     let is_program = url.is_none();
     if is_program {
         plan.left.push(format!(
-            "the MCP server `{name}` gets no network; if it needs that, set `network = true` in its entry"
+            "the MCP server `{name}` has no network access; if it needs the network, set \
+             `network = true` in its entry"
         ));
     }
     let command = if is_program { command } else { Vec::new() };
@@ -137,7 +138,8 @@ pub(super) fn left_keys<'k>(
     let left: Vec<&str> = keys.map(String::as_str).filter(|key| !taken.contains(key)).collect();
     if !left.is_empty() {
         plan.left.push(format!(
-            "`{}` of {place} have no counterpart, or are yours to choose: `gnoma config show` lists what there is",
+            "`{}` in {place} have no equivalent, or are for you to choose: `gnoma config show` \
+             lists the settings",
             left.join("`, `")
         ));
     }

@@ -105,20 +105,20 @@ impl<'h> InstructionReader<'h> {
         if self.seen.len() == MAX_FILES {
             if !std::mem::replace(&mut self.is_full, true) {
                 self.warn(format!(
-                    "there are more than {MAX_FILES} files of instructions; the farthest are left out, such as \
-                     `{place}`"
+                    "there are more than {MAX_FILES} instruction files; those farthest away were \
+                     left out, such as `{place}`"
                 ));
             }
             return;
         }
         self.seen.insert(real.clone());
         if project.is_some_and(|(_, root)| !real.starts_with(root)) {
-            return self.warn(format!("`{place}` is left out: it leads out of the project"));
+            return self.warn(format!("`{place}` was left out: it leads outside the project"));
         }
         // An import and a link name any file; the others are named like instructions themselves.
         let is_link = project.is_some_and(|(_, root)| leads_to_secret(path, &real, root));
         if is_link || depth > 0 && secret(&real).is_some() {
-            return self.warn(format!("`{place}` is left out: it may hold secrets"));
+            return self.warn(format!("`{place}` was left out: it may contain secrets"));
         }
         let Some((text, is_cut)) = taken(&real) else { return };
         if is_cut {
@@ -198,7 +198,7 @@ impl<'h> InstructionReader<'h> {
             if part.text.len() > left {
                 part.text.truncate(cut::head(&part.text, left).len());
                 self.found.warnings.push(format!(
-                    "instructions are longer than {} KiB together; the end of `{}` was cut off",
+                    "the instructions are longer than {} KiB in total; the end of `{}` was cut off",
                     MAX_BYTES >> 10,
                     part.place
                 ));

@@ -70,7 +70,7 @@ impl Isolated {
         session: Option<String>,
     ) -> Result<Self> {
         if parent.is_incognito() {
-            return Err(refusal("incognito keeps no files that it could be made of"));
+            return Err(refusal("incognito saves no files to make one from"));
         }
         if !parent.keeping.checkpoints.enabled {
             return Err(refusal("`checkpoints.enabled` is off"));
@@ -81,7 +81,7 @@ impl Isolated {
         let environment = parent.environment().clone();
         let all = tidy::folder(&environment);
         if all.starts_with(&of.root) {
-            return Err(refusal("the folder contains the one that copies lie in"));
+            return Err(refusal("the folder contains the folder that copies are made in"));
         }
         let (shared, label, id) = (parent.shared.clone(), label(name), id.to_owned());
         off_loop(move || async move {
@@ -90,8 +90,12 @@ impl Isolated {
             let keeper = shared.checkpointer(&of).map_err(unkept)?;
             let base = keeper.keep_for(session.clone(), format!("before {label}")).await;
             let base = base.map_err(unkept)?;
-            let base: SnapshotId =
-                base.parse().map_err(|_| HostError::failure("a checkpoint has no usable name"))?;
+            let base: SnapshotId = base.parse().map_err(|_| {
+                HostError::failure(
+                    "a checkpoint has a name that cannot \
+                     be used",
+                )
+            })?;
             let place = CopyPlace::make(&all, &id).map_err(|error| {
                 refusal(&format!("the folder `{}` cannot be written: {error}", all.display()))
             })?;
@@ -135,9 +139,7 @@ impl Isolated {
         let folder = self.moved(&spec.folder).filter(|folder| folder.is_dir());
         let Some(folder) = folder else {
             let shown = spec.folder.display();
-            return Err(refusal(&format!(
-                "`{shown}` is not among what a checkpoint keeps of the project"
-            )));
+            return Err(refusal(&format!("`{shown}` is not part of the project's checkpoint")));
         };
         Ok(SessionSpec { folder, more_folders: Vec::new(), ..spec })
     }
@@ -160,13 +162,13 @@ impl Isolated {
     /// What the elf is told of where it works.
     pub(crate) fn prompt(&self) -> String {
         let git = match self.objects {
-            Some(_) => " Commits and branches that you make there are dropped.",
+            Some(_) => " Commits and branches that you make there are discarded.",
             None => "",
         };
         format!(
-            "You work in a private copy of the project: `{}` stands for `{}`. Use paths below it; what lies \
-             outside is not yours to change. When you are done, your changes to files are merged into the \
-             project.{git}",
+            "You work in a private copy of the project: `{}` is your copy of `{}`. Use paths \
+             below it, and change nothing outside it. When you are done, your changes to files \
+             are merged into the project.{git}",
             self.root.display(),
             self.of.display()
         )
@@ -265,6 +267,6 @@ impl Drop for Isolated {
 
 fn refusal(why: &str) -> HostError {
     HostError::usage(format!(
-        "no copy of the project can be made for an elf: {why}. Use `isolation` `shared`"
+        "cannot make a copy of the project for an elf: {why}. Use `isolation` `shared`"
     ))
 }

@@ -45,7 +45,7 @@ pub(super) fn unmerged(why: &str, diff: &str) -> ChildMerge {
 fn left_out(ignored: &[PathBuf]) -> String {
     match ignored {
         [] => String::new(),
-        ignored => format!("; left out, since version control ignores them: {}", named(ignored)),
+        ignored => format!("; left out because version control ignores them: {}", named(ignored)),
     }
 }
 

@@ -6,9 +6,12 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::store::{
-    EntryId, Hit, HoldReport, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId,
-    SessionStore, StoreError, StoreErrorKind, Stored,
+use gnoma_core::{
+    duration,
+    store::{
+        EntryId, Hit, HoldReport, NewEntry, NewSession, Page, PageRequest, SessionFacts, SessionId,
+        SessionStore, StoreError, StoreErrorKind, Stored,
+    },
 };
 use gnoma_store::Store;
 use tokio::{sync::watch, time::timeout};
@@ -70,7 +73,7 @@ impl<T: Send + Sync + 'static> Late<T> {
         };
         let started = thread::Builder::new().name("gnoma-opening".to_owned()).spawn(work);
         if started.is_err() {
-            let text = "it could not be opened: the system gives no thread for that";
+            let text = "it could not be opened: the system could not start a thread";
             let error = StoreError::new(StoreErrorKind::Io, text);
             self.0.state.send_replace(LateState::Failed(error));
         }
@@ -128,8 +131,7 @@ fn may_pass(kind: &StoreErrorKind) -> bool {
 }
 
 fn still_opening(patience: Duration) -> StoreError {
-    let seconds = patience.as_secs();
-    let text = format!("the session store did not open within {seconds} s");
+    let text = format!("the session store did not open within {}", duration::words(patience));
     StoreError::new(StoreErrorKind::Busy, text)
 }
 

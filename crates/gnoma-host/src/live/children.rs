@@ -37,7 +37,7 @@ use super::{
 };
 
 /// Why nothing is merged.
-const UNPROVED: &str = "the project's checks could not be run on what the merge would make of it";
+const UNPROVED: &str = "the project's checks could not run on the merged files";
 /// How long an answer waits before it is given again to a session that has too much to do.
 const BUSY_WAIT: Duration = Duration::from_millis(50);
 /// How often the project's checks run on what a merge would make of it.
@@ -301,7 +301,7 @@ impl Child {
     async fn prove(&mut self, prover: &Prover) -> Then {
         self.proofs += 1;
         if self.proofs > MAX_PROOFS {
-            let why = "the project changed again and again while its checks ran";
+            let why = "the project kept changing while its checks ran";
             return Then::Ends(Some(why.to_owned()));
         }
         self.live.kept().following.iter_mut().for_each(Following::forget_verdict);
@@ -314,8 +314,8 @@ impl Child {
         let kept = self.live.kept();
         let (by, evidence) = kept.following.as_ref().map(Following::found).unwrap_or_default();
         format!(
-            "the project's checks fail on what the merge would make of it: {by}\n\
-             The check {by} says:\n{evidence}\n"
+            "the project's checks fail on the merged files: {by}\nThe check {by} \
+             says:\n{evidence}\n"
         )
     }
 

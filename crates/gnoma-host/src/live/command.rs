@@ -41,7 +41,7 @@ pub(super) fn refuse(
     match command {
         Command::Send { content } if !is_sendable(content) => Err(RequestError::new(
             RequestErrorKind::Invalid,
-            "a message has text or images and nothing else",
+            "a message can contain text and images only",
         )),
         Command::Send { content } => log.with_view(|view| has_room(view.turn.as_ref(), content)),
         Command::Compact { .. } | Command::EditSummary { .. } | Command::UndoCompaction
@@ -50,7 +50,7 @@ pub(super) fn refuse(
             Err(between_turns())
         }
         Command::Pin { arm: Some(arm) } if !is_known(&models(), arm) => {
-            let cause = format!("no model `{arm}` can be chosen");
+            let cause = format!("there is no model `{arm}` to choose");
             Err(RequestError::new(RequestErrorKind::NotFound, cause))
         }
         _ => Ok(()),
@@ -110,12 +110,12 @@ fn has_room(turn: Option<&RunningTurn>, content: &[Content]) -> Result<(), Reque
         return Ok(());
     }
     let cause = format!(
-        "{} messages wait already; at most {MAX_QUEUED} of {} MB in all can",
+        "{} messages are queued already; at most {MAX_QUEUED}, of {} MB in total, can be",
         queue.len(),
         MAX_QUEUED_BYTES >> 20
     );
     Err(RequestError::new(RequestErrorKind::Busy, cause)
-        .with_remedy("Wait until they are read, or take some back."))
+        .with_remedy("Wait until they are read, or remove some from the queue."))
 }
 
 fn bytes(content: &Content) -> usize {

@@ -1,9 +1,10 @@
 //! The elfs of a session as a person sees them: who works below it, on what, since when and for how much;
 //! and how one of them is stopped.
 
-use std::sync::Weak;
+use std::{sync::Weak, time::Duration};
 
 use gnoma_core::{
+    duration,
     protocol::{Reply, Request, RequestError, RequestErrorKind},
     store::SessionId,
     tool::{ChildState, ChildStatus},
@@ -46,7 +47,7 @@ fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mu
         .filter(|live| live.is_child_of(above))
         .filter_map(|live| {
             let begun = live.log().with_view(|view| view.turn.as_ref().map(|turn| turn.started_ms));
-            let age_s = begun.map_or(0, |begun| (now_ms - begun) / 1_000);
+            let age_s = begun.map_or(0, |begun| (now_ms - begun).max(0) / 1_000);
             let kept = live.kept();
             let following = kept.following.as_ref()?;
             let (name, status) = (following.name().to_owned(), following.now().clone());
@@ -92,7 +93,7 @@ impl Elf {
         } else if *micro_usd > 0 {
             parts.push(usd(*micro_usd));
         }
-        parts.push(format!("{} s", self.age_s));
+        parts.push(duration::words(Duration::from_secs(self.age_s.unsigned_abs())));
         format!("{}{}", "  ".repeat(self.level), parts.join(" · "))
     }
 }

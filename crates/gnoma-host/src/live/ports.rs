@@ -25,9 +25,10 @@ pub trait Opener: Send + Sync + 'static {
     fn goes_on(&self, spec: SessionSpec) -> BoxFuture<'static, Result<SessionId, RequestError>> {
         let id = match spec.start {
             Start::Stored { id, .. } => Ok(SessionId::new(id)),
-            Start::New | Start::Newest { .. } => {
-                Err(RequestError::new(RequestErrorKind::NotFound, "no session continues"))
-            }
+            Start::New | Start::Newest { .. } => Err(RequestError::new(
+                RequestErrorKind::NotFound,
+                "there is no session to continue",
+            )),
         };
         Box::pin(std::future::ready(id))
     }

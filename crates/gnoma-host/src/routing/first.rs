@@ -176,7 +176,8 @@ fn nobody(provider: &Provider) -> HostError {
     let set_up: Vec<&str> = provider.endpoints.keys().map(String::as_str).collect();
     match &provider.model {
         Some(model) if !set_up.is_empty() => HostError::usage(format!(
-            "which provider has the model `{model}`? Name both, as in --model PROVIDER/MODEL; set up are {}",
+            "which provider has the model `{model}`? Name both, as in --model PROVIDER/MODEL; \
+             these providers are set up: {}",
             set_up.join(", ")
         )),
         Some(_) | None => HostError::usage(HOW_TO_START),

@@ -181,7 +181,7 @@ fn catalogue(project: &Project) -> Overlay {
     let told = |why: &dyn std::fmt::Display| {
         let path = path.display();
         let notices = &project.notices;
-        notices.warning(format_args!("`router.catalogue` is left out: `{path}`: {why}"));
+        notices.warning(format_args!("`router.catalogue` is ignored: `{path}`: {why}"));
         Overlay::default()
     };
     let size = fs::metadata(&path).map_or(0, |facts| facts.len());

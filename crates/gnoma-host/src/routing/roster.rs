@@ -49,7 +49,7 @@ pub fn of(settings: &RoutingSettings, catalogue: &Overlay, today: i32) -> Roster
             Reach::Here | Reach::Elsewhere => {
                 let models = models(settings, &name, catalogue, today);
                 if models.is_empty() {
-                    let why = format!("has no model named; set `provider.models.{name}`");
+                    let why = format!("names no model; set `provider.models.{name}`");
                     roster.left.push(Left { name: name.clone(), why });
                 }
                 roster.arms.extend(models.into_iter().flat_map(|model| arm(&name, Some(model))));
@@ -76,7 +76,7 @@ impl Roster {
             }
             let is_on = settings.arms.get(&name).is_none_or(|arm| arm.enabled);
             if !is_on {
-                left.push(Left { name, why: "is switched off (`enabled = false`)".to_owned() });
+                left.push(Left { name, why: "is turned off (`enabled = false`)".to_owned() });
             }
             is_on
         });

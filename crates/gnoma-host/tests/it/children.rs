@@ -341,7 +341,7 @@ async fn sessions_are_started_neither_too_deep_nor_too_many() {
     let mut family = Family::new(Start::new(), Caps::default());
     let parent = family.open(PermissionMode::Bypass).await;
     let told = family.turn(&parent, &format!("{}hello", "start ".repeat(12))).await;
-    assert!(told.contains("8 deep at most"), "{told}");
+    assert!(told.contains("8 levels deep"), "{told}");
     assert_eq!(family.living(), [parent]);
 }
 

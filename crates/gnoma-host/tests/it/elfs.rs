@@ -316,7 +316,7 @@ async fn limits_of_an_elf_hold_and_what_cannot_be_started_is_said() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     let late = json!({"tasks": [{"task": "hang", "max_seconds": 3}]});
     let told = family.turn(&format!("spawn {late}")).await;
-    assert!(told.starts_with("elf `elf-1`: cancelled (its time of 3 s is over)"), "{told}");
+    assert!(told.starts_with("elf `elf-1`: cancelled (its time limit of 3s is over)"), "{told}");
     let poor = json!({"tasks": [{"task": "hello", "max_usd": 0.0}]});
     let told = family.turn(&format!("spawn {poor}")).await;
     assert!(told.contains("failed") && told.contains("session"), "{told}");

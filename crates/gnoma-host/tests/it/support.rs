@@ -154,18 +154,7 @@ impl World {
         }
         Session::spawn(Options {
             id: id.as_str().into(),
-            place: GatePlace {
-                cwd: PathBuf::from("/"),
-                roots: vec![PathBuf::from("/")],
-                home: None,
-                config_dirs: Vec::new(),
-                trusted: true,
-                sandboxed: false,
-                network_is_walled: Box::new(|| true),
-                can_try: Box::new(|| false),
-                resolve: Box::new(Path::to_path_buf),
-                repositories: Box::new(gnoma_guard::git::NoRepositories),
-            },
+            place: GatePlace::bare(Path::new("/")),
             tools,
             routes: self.routes(id),
             system: Box::new(move |_| system.as_str().into()),

@@ -23,7 +23,7 @@ pub struct TooDeep;
 
 impl fmt::Display for TooDeep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sessions start sessions {MAX_DEPTH} deep at most")
+        write!(f, "sessions can start sessions at most {MAX_DEPTH} levels deep")
     }
 }
 

@@ -76,11 +76,12 @@ fn say(full: &Full, need: u64, (now_ms, zone): (i64, Zone)) -> String {
             let cap = cap_for(used.saturating_add(need));
             match Pool::parse(pool) {
                 Some(Pool::Turn(_)) => {
-                    format!("raise `router.caps.turn` to {cap} or more, or go on in a new turn")
+                    format!("raise `router.caps.turn` to {cap} or more, or continue in a new turn")
                 }
                 Some(Pool::Session(_)) => {
                     format!(
-                        "raise `router.caps.session` to {cap} or more, or go on in a new session"
+                        "raise `router.caps.session` to {cap} or more, or continue in a new \
+                         session"
                     )
                 }
                 Some(_) | None => "it does not reset".to_owned(),
@@ -164,7 +165,7 @@ pub(super) fn noun(unit: Unit) -> &'static str {
     match unit {
         Unit::Requests => "requests",
         Unit::Input | Unit::AllInput => "prompt tokens",
-        Unit::Output => "written tokens",
+        Unit::Output => "output tokens",
         Unit::Tokens | Unit::AllTokens => "tokens",
         Unit::MicroUsd => "dollars",
     }
@@ -303,8 +304,9 @@ mod tests {
         session.resets_at_ms = None;
         assert_eq!(
             refusal(&[session], &need, NOW_MS, UTC).unwrap(),
-            "the session's cap of $0.05 has no room for this call, which needs about $0.04 ($0.02 \
-             used or held); raise `router.caps.session` to $0.06 or more, or go on in a new session"
+            "the session's cap of $0.05 has no room for this call, which needs about $0.04 \
+             ($0.02 used or held); raise `router.caps.session` to $0.06 or more, or continue in \
+             a new session"
         );
         let free = Amount { requests: 1, ..Amount::default() };
         let over = level(&Pool::All, Unit::MicroUsd, Window::Day, 1, 2);

@@ -67,7 +67,7 @@ pub fn apply(
     if let Some(first) = rules.get(MOST_RULES) {
         let label = first.label();
         applied.conflicts.push(format!(
-            "{label} and those after it are left out: at most {MOST_RULES} rules are looked at"
+            "{label} and those after it are left out: at most {MOST_RULES} rules are read"
         ));
     }
     let looked_at = || rules.iter().take(MOST_RULES);
@@ -117,15 +117,16 @@ impl Pin<'_> {
             .find_map(|(fits, ban)| fits.then_some(*ban).flatten());
         Some(match ban {
             Some(ban) => {
-                format!("{by} pins `{arms}`, which {} forbids; the ban is followed", ban.label())
+                format!("{by} pins `{arms}`, which {} forbids; the ban wins", ban.label())
             }
             None if *is_about_paths => {
                 format!(
-                    "{by} pins `{arms}`, and no arm that is there is called so; nobody else may see it"
+                    "{by} pins `{arms}`, but no arm with that name is available, and no other \
+                     may see it"
                 )
             }
             None => {
-                format!("{by} pins `{arms}`, but no configured arm is called so; it is left out")
+                format!("{by} pins `{arms}`, but no configured arm has that name; it is ignored")
             }
         })
     }
@@ -209,7 +210,7 @@ impl Applied {
         }
         if earlier.narrowness == later.narrowness && earlier.leaves() != later.leaves() {
             self.conflicts.push(format!(
-                "{} pins `{}` and {} pins `{}` for the same task; the later one is followed",
+                "{} pins `{}` and {} pins `{}` for the same task; the later one wins",
                 earlier.by, earlier.arms, later.by, later.arms
             ));
         }
@@ -220,7 +221,7 @@ impl Applied {
         let Pin { arms, by, fits, .. } = pin;
         for (barred, fits) in self.barred.iter_mut().zip(fits) {
             if barred.is_none() && !fits {
-                *barred = Some(format!("is left out, since {by} pins `{arms}`").into());
+                *barred = Some(format!("is excluded because {by} pins `{arms}`").into());
             }
         }
     }
@@ -237,10 +238,11 @@ impl Applied {
         let ban = place.and_then(|place| forbidden.get(place).copied().flatten());
         match (place, ban) {
             (None, _) => self.conflicts.push(format!(
-                "the role `{by}` is `{name}`'s, but no configured arm is called so; it is left out"
+                "the role `{by}` belongs to `{name}`, but no configured arm has that name; it is \
+                 ignored"
             )),
             (Some(_), Some(ban)) => self.conflicts.push(format!(
-                "the role `{by}` is `{name}`'s, which {} forbids; the ban is followed",
+                "the role `{by}` belongs to `{name}`, which {} forbids; the ban wins",
                 ban.label()
             )),
             (Some(_), None) => self.role = Some(arm.clone()),

@@ -35,19 +35,26 @@ fn faults(rule: &Rule) -> Vec<String> {
     if let (Some(least), Some(most)) = (when.min_complexity, when.max_complexity)
         && least > most
     {
-        faults.push(format!("never holds: its least complexity {least} is over its most, {most}"));
+        faults.push(format!(
+            "never applies: its minimum complexity, {least}, is above its \
+                             maximum, {most}"
+        ));
     }
     if when.hours.as_ref().is_some_and(|hours| hours.from.max(hours.to) > MINUTES_PER_DAY) {
         faults.push("has hours beyond the end of the day".to_owned());
     }
     let unknown = when.tasks.iter().filter(|task| task.parse::<TaskType>().is_err());
-    faults
-        .extend(unknown.map(|task| format!("speaks of tasks `{task}`, which gnoma does not know")));
+    faults.extend(unknown.map(|task| {
+        format!(
+            "names the task type `{task}`, which gnoma does not \
+                                            know"
+        )
+    }));
     let arms = rule.then.iter().flat_map(RuleEffect::globs);
     let too_long = arms.chain(&when.paths).any(|glob| glob.chars().count() > MOST_GLOB_CHARS);
     if too_long {
         faults.push(format!(
-            "has a pattern of over {MOST_GLOB_CHARS} characters, which fits nothing"
+            "has a pattern of over {MOST_GLOB_CHARS} characters, which matches nothing"
         ));
     }
     faults.extend(rule.then.iter().filter_map(odd_number));
@@ -60,10 +67,10 @@ fn odd_number(action: &RuleEffect) -> Option<String> {
             format!("prefers by {percent} %, which counts as {MOST_PREFERENCE_PERCENT} %")
         }),
         RuleEffect::MaxCostMicroUsd(0) => {
-            Some("bounds costs at nothing, which leaves only free arms".to_owned())
+            Some("limits the cost to nothing, which leaves only free arms".to_owned())
         }
         RuleEffect::MaxSeconds(0) => {
-            Some("bounds time at nothing, which leaves only arms never measured".to_owned())
+            Some("limits the time to nothing, which leaves only arms never measured".to_owned())
         }
         RuleEffect::Pin(_)
         | RuleEffect::Forbid(_)
@@ -79,7 +86,7 @@ fn banned_pins(rules: &[Rule]) -> impl Iterator<Item = String> {
         let meets = |ban: &&Rule| ban.when == pinning.when || ban.when == When::default();
         let ban = rules.iter().filter(meets).find(|ban| ban.forbids(pin))?;
         let (by, ban) = (pinning.label(), ban.label());
-        Some(format!("{by} pins `{pin}`, which {ban} forbids; the ban is followed"))
+        Some(format!("{by} pins `{pin}`, which {ban} forbids; the ban wins"))
     })
 }
 
@@ -93,7 +100,10 @@ fn rival_pins(rules: &[Rule]) -> impl Iterator<Item = String> {
         let (rival, other) = same.find_map(|later| Some((later, pinned(later)?)))?;
         let (by, rival) = (rule.label(), rival.label());
         (pin != other).then(|| {
-            format!("{by} pins `{pin}` and {rival} pins `{other}` under the same conditions; the later one is followed")
+            format!(
+                "{by} pins `{pin}` and {rival} pins `{other}` under the same conditions; the \
+                     later one wins"
+            )
         })
     })
 }

@@ -1,16 +1,16 @@
 //! Patterns over names of arms and over paths. No character classes and no alternatives: a rule takes lists.
 
+use gnoma_core::glob::{Token, fits};
+
 /// Characters of a pattern that count; a longer one fits nothing.
 pub const MOST_GLOB_CHARS: usize = 256;
-/// Characters of a name that a pattern may fit.
-pub const MOST_NAME_CHARS: usize = 1024;
 
 /// Whether a glob fits an arm's name. `*` stands for any characters, `?` for one; case does not matter.
 #[must_use]
 pub fn fits_arm(glob: &str, arm: &str) -> bool {
     let tokens =
         tokens(&glob.to_lowercase(), |stars| if stars > 0 { Some(Token::Any) } else { None });
-    fits(&tokens, &arm.to_lowercase())
+    tokens.is_some_and(|tokens| fits(&tokens, &arm.to_lowercase()))
 }
 
 /// Whether a glob fits a path with `/` between its parts. `*` stays within a part, `**` goes through several, and
@@ -28,18 +28,7 @@ pub fn fits_path(glob: &str, path: &str) -> bool {
         1 => Some(Token::AnyInPart),
         _ => Some(Token::Any),
     });
-    fits(&tokens, subject)
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
-    Char(char),
-    One,
-    Any,
-    AnyInPart,
-    /// Any folders or none: the way past both of the pair, or in.
-    Folders,
-    InFolders,
+    tokens.is_some_and(|tokens| fits(&tokens, subject))
 }
 
 /// A pattern's parts; none where it is too long to count. `star` tells what so many stars in a row mean.
@@ -69,64 +58,6 @@ fn tokens(glob: &str, star: impl Fn(usize) -> Option<Token>) -> Option<Vec<Token
 
 fn begins_part(tokens: &[Token]) -> bool {
     matches!(tokens.last(), None | Some(Token::Char('/') | Token::InFolders))
-}
-
-/// Walks all ways through the pattern at once: time grows with pattern times name, never faster.
-fn fits(tokens: &Option<Vec<Token>>, name: &str) -> bool {
-    let Some(tokens) = tokens else { return false };
-    if name.chars().count() > MOST_NAME_CHARS {
-        return false;
-    }
-    let mut at = vec![false; tokens.len() + 1];
-    enter(tokens, &mut at, 0);
-    for char in name.chars() {
-        let mut next = vec![false; tokens.len() + 1];
-        let here = tokens.iter().enumerate().filter(|(place, _)| at.get(*place) == Some(&true));
-        for (place, token) in here {
-            let (stays, goes) = step(*token, char);
-            if stays {
-                enter(tokens, &mut next, place);
-            }
-            if goes {
-                enter(tokens, &mut next, place + 1);
-            }
-        }
-        if !next.contains(&true) {
-            return false;
-        }
-        at = next;
-    }
-    at.last() == Some(&true)
-}
-
-/// Whether a character leaves the walker where it is, and whether it takes it on.
-fn step(token: Token, char: char) -> (bool, bool) {
-    match token {
-        Token::Char(own) => (false, own == char),
-        Token::One => (false, char != '/'),
-        Token::Any => (true, false),
-        Token::AnyInPart => (char != '/', false),
-        Token::Folders => (false, false),
-        Token::InFolders => (true, char == '/'),
-    }
-}
-
-/// Comes to a place, and to all that are reached from it without a character.
-fn enter(tokens: &[Token], at: &mut [bool], place: usize) {
-    let mut place = place;
-    while let Some(seen) = at.get_mut(place) {
-        *seen = true;
-        place = match tokens.get(place) {
-            Some(Token::Any | Token::AnyInPart) => place + 1,
-            Some(Token::Folders) => {
-                if let Some(inside) = at.get_mut(place + 1) {
-                    *inside = true;
-                }
-                place + 2
-            }
-            Some(Token::Char(_) | Token::One | Token::InFolders) | None => return,
-        };
-    }
 }
 
 #[cfg(test)]

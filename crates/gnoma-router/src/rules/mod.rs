@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use apply::{Applied, Bounds, apply};
 pub use check::{check, misses};
-pub use glob::{MOST_GLOB_CHARS, MOST_NAME_CHARS, fits_arm, fits_path};
+pub use glob::{MOST_GLOB_CHARS, fits_arm, fits_path};
 pub use hours::{Day, Hours, LocalTime, MINUTES_PER_DAY};
 pub use paths::{Concern, PathBase};
 pub use roles::{Role, Roles, WorkStage};

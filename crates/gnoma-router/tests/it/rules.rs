@@ -87,7 +87,7 @@ fn refusals_name_the_rule_and_its_place() {
     let said = applied(&[always("only b", pin("*/b"))], &offers());
     assert_eq!(
         said.barred[0].as_deref(),
-        Some("is left out, since rule `only b` (gnoma.toml:6) pins `*/b`")
+        Some("is excluded because rule `only b` (gnoma.toml:6) pins `*/b`")
     );
     assert_eq!(usable(&said), [1]);
 }
@@ -99,8 +99,8 @@ fn a_ban_outweighs_a_pin_and_both_are_named() {
     assert_eq!(usable(&said), [1, 2]);
     assert_eq!(
         said.conflicts,
-        ["rule `pin` (gnoma.toml:3) pins `maker/a`, which rule `ban` (gnoma.toml:3) forbids; \
-          the ban is followed"]
+        ["rule `pin` (gnoma.toml:3) pins `maker/a`, which rule `ban` (gnoma.toml:3) forbids; the \
+          ban wins"]
     );
     assert_eq!(check(&rules), said.conflicts);
 }
@@ -117,10 +117,8 @@ fn of_two_pins_the_narrower_wins_else_the_later() {
     assert_eq!(usable(&said), [1]);
     assert_eq!(
         said.conflicts,
-        [
-            "rule `one` (gnoma.toml:3) pins `maker/a` and rule `other` (gnoma.toml:5) pins `maker/b` \
-          for the same task; the later one is followed"
-        ]
+        ["rule `one` (gnoma.toml:3) pins `maker/a` and rule `other` (gnoma.toml:5) pins \
+          `maker/b` for the same task; the later one wins"]
     );
 }
 
@@ -159,12 +157,12 @@ fn pins_and_bans_outweigh_a_role() {
     assert_eq!(role, None);
     assert_eq!(
         conflicts,
-        "the role `planner` is `maker/a`'s, which rule `ban` (gnoma.toml:3) forbids; the ban is \
-         followed"
+        "the role `planner` belongs to `maker/a`, which rule `ban` (gnoma.toml:3) forbids; the \
+         ban wins"
     );
     let (role, conflicts) = said(&[], &offers()[1..]);
     assert_eq!(role, None);
-    assert!(conflicts.ends_with("no configured arm is called so; it is left out"), "{conflicts}");
+    assert!(conflicts.ends_with("no configured arm has that name; it is ignored"), "{conflicts}");
 }
 
 #[test]
@@ -173,8 +171,8 @@ fn a_pin_of_an_unknown_arm_is_named_and_left_out() {
     assert_eq!(usable(&said), [0, 1, 2]);
     assert_eq!(
         said.conflicts,
-        ["rule `typo` (gnoma.toml:4) pins `maker/opsu`, but no configured arm is called so; \
-          it is left out"]
+        ["rule `typo` (gnoma.toml:4) pins `maker/opsu`, but no configured arm has that name; it \
+          is ignored"]
     );
 }
 
@@ -229,8 +227,9 @@ fn faults_are_named_with_their_place() {
     assert_eq!(
         check(&[rule("odd", when, prefer("*", 150))]),
         [
-            "rule `odd` (gnoma.toml:3) never holds: its least complexity 60 is over its most, 40",
-            "rule `odd` (gnoma.toml:3) speaks of tasks `debugging`, which gnoma does not know",
+            "rule `odd` (gnoma.toml:3) never applies: its minimum complexity, 60, is above its \
+             maximum, 40",
+            "rule `odd` (gnoma.toml:3) names the task type `debugging`, which gnoma does not know",
             "rule `odd` (gnoma.toml:3) prefers by 150 %, which counts as 100 %",
         ]
     );
@@ -421,5 +420,5 @@ fn what_is_about_files_holds_as_long_as_the_conversation_has_them() {
     assert_eq!(preferred.bonus_micro_usd, [0, 0, 0], "what is preferred is the task's own");
     let missing = apply(&about(RuleEffect::Pin("ollama/*".into())));
     assert_eq!(usable(&missing), [0; 0], "nobody sees it when who may is not there");
-    assert!(missing.conflicts[0].contains("nobody else may see it"), "{:?}", missing.conflicts);
+    assert!(missing.conflicts[0].contains("no other may see it"), "{:?}", missing.conflicts);
 }

@@ -256,7 +256,7 @@ pub(super) const MAX_DEPTH: usize = 256;
 fn open_up(folder: &OwnedFd, depth: usize) -> io::Result<()> {
     const OPEN: Mode = Mode::RWXU;
     if depth > MAX_DEPTH {
-        return Err(io::Error::other("folders lie too deep in each other"));
+        return Err(io::Error::other("folders are nested too deeply"));
     }
     rustix::fs::chmod(by_number(folder, OsStr::new(".")), OPEN).or_else(|_| {
         let here = format!("/proc/self/fd/{}", folder.as_raw_fd());

@@ -77,7 +77,7 @@ impl Layer {
         // By the clock that files get their times from, which is not everybody's clock.
         let noted = fs::write(self.folder.join("began"), "1")
             .and_then(|()| fs::metadata(self.folder.join("began")));
-        let noted = noted.doing(|| "note when the command begins".to_owned())?;
+        let noted = noted.doing(|| "record when the command starts".to_owned())?;
         self.began = (noted.ctime(), u64::try_from(noted.ctime_nsec()).unwrap_or(0));
         Ok(())
     }
@@ -127,7 +127,7 @@ impl Layer {
         for (root, at) in self.roots.iter().enumerate() {
             let Ok(below) = path.strip_prefix(at) else { continue };
             let place = upper(&self.folder, root).join(below);
-            reset::remove(&place).doing(|| format!("forget `{}`", path.display()))?;
+            reset::remove(&place).doing(|| format!("discard `{}`", path.display()))?;
         }
         Ok(())
     }

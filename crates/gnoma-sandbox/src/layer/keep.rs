@@ -126,7 +126,7 @@ fn taken_back(
         Hindrance::Failed(error) => KeepError::Torn { error, paths: torn },
         Hindrance::Conflict | Hindrance::Halted => {
             let step = format!("keep `{}`", path.display());
-            let error = io::Error::other("somebody else changed it");
+            let error = io::Error::other("another program changed it");
             KeepError::Torn { error: LayerError::Io { step, error }, paths: torn }
         }
     })

@@ -87,7 +87,7 @@ impl Site {
             // Where the kernel cannot note that nothing below a folder shows through, folders could not be replaced.
             setxattr(&overlay.upper, ATTRIBUTE, b"y", XattrFlags::empty())
                 .and_then(|()| removexattr(&overlay.upper, ATTRIBUTE))
-                .map_err(|error| format!("files there take no attributes: {error}"))?;
+                .map_err(|error| format!("files there cannot have attributes: {error}"))?;
         }
         let policy =
             Policy { writable: vec![root.to_owned()], overlays, alone: true, ..Policy::default() };
@@ -98,7 +98,7 @@ impl Site {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&ended.stderr);
-        Err(said.lines().next().unwrap_or("it failed without a word").trim().to_owned())
+        Err(said.lines().next().unwrap_or("it failed without a message").trim().to_owned())
     }
 
     /// Makes a layer over these folders, whose paths hold no links.

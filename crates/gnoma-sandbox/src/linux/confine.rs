@@ -40,7 +40,7 @@ pub(super) fn bound_processes(limit: u32, in_namespace: bool) -> Result<(), Faul
     let maximum = getrlimit(Resource::Nproc).maximum;
     let bound = Some(maximum.map_or(wanted, |maximum| maximum.min(wanted)));
     setrlimit(Resource::Nproc, Rlimit { current: bound, maximum: bound })
-        .step(|| "bound the number of processes".to_owned())
+        .step(|| "limit the number of processes".to_owned())
 }
 
 /// Threads of this user, over all processes that can be seen.
@@ -64,7 +64,7 @@ fn running_tasks() -> u64 {
 pub(super) fn drop_all_rights() -> Result<(), Fault> {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
-    set_capabilities(None, sets).step(|| "give up capabilities".to_owned())
+    set_capabilities(None, sets).step(|| "drop capabilities".to_owned())
 }
 
 /// Gives up every right that a command has no use for, for good.
@@ -84,6 +84,6 @@ pub(super) fn drop_rights() -> Result<(), Fault> {
     let kept = kept.intersection(held.permitted);
     let sets =
         CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
-    set_capabilities(None, sets).step(|| "give up capabilities".to_owned())?;
-    set_no_new_privs(true).step(|| "forbid gaining rights".to_owned())
+    set_capabilities(None, sets).step(|| "drop capabilities".to_owned())?;
+    set_no_new_privs(true).step(|| "forbid new privileges".to_owned())
 }

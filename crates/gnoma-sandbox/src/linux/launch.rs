@@ -297,7 +297,7 @@ impl Launch {
         confine::bound_processes(self.policy.limits.processes, has_namespaces)?;
         confine::drop_rights()?;
         set_parent_process_death_signal(Some(Signal::KILL))
-            .step(|| "tie itself to its watch".to_owned())
+            .step(|| "tie itself to its watcher".to_owned())
     }
 
     /// What Landlock's rules are made from.

@@ -46,7 +46,7 @@ impl Mounter {
         self.line.write_all(&[1]).step(|| "ask for layers".to_owned())?;
         let mounts: Vec<OwnedFd> = view::receive_all(&self.line);
         if mounts.len() != overlays.len() {
-            return Err(Fault::new("lay layers over the workspace", "they could not be mounted"));
+            return Err(Fault::new("mount layers over the workspace", "they could not be mounted"));
         }
         let mut copies: Vec<(PathBuf, OwnedFd)> =
             overlays.iter().map(|overlay| overlay.at.clone()).zip(mounts).collect();

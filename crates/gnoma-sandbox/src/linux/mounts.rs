@@ -101,7 +101,7 @@ pub(super) fn writable(view: &MountView<'_>) -> Result<Copies, Fault> {
 /// many. The process must have a mount namespace of its own and the right to change it.
 pub(super) fn build(view: &MountView<'_>, processes: u32) -> Result<(), Fault> {
     if !view.temporary.is_empty() || (view.overlays_come_later && !view.overlays.is_empty()) {
-        return Err(Fault::new("replace `/tmp`", "that takes a list of what can be read"));
+        return Err(Fault::new("replace `/tmp`", "that needs a list of what can be read"));
     }
     let writable = writable(view)?;
     let devices = Copies::of_devices(view)?;
@@ -118,7 +118,7 @@ pub(super) fn build(view: &MountView<'_>, processes: u32) -> Result<(), Fault> {
 pub(super) fn finish(view: &MountView<'_>, layers: &Copies, here: &Path) -> Result<(), Fault> {
     layers.attach()?;
     if let Some(path) = view.protection.holds.keys().find(|path| !exists(path)) {
-        return Err(Fault::new(format!("protect `{}`", path.display()), "it has just vanished"));
+        return Err(Fault::new(format!("protect `{}`", path.display()), "it just disappeared"));
     }
     protect(view.protection)?;
     for path in view.hidden.iter().chain(view.sockets) {

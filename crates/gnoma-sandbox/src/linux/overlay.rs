@@ -92,5 +92,5 @@ pub(super) fn mount(overlay: &Overlay) -> Result<OwnedFd, Fault> {
         sleep(TRY_AGAIN);
         made_at_last = made();
     }
-    made_at_last.step(|| format!("lay a layer over `{}`", overlay.at.display()))
+    made_at_last.step(|| format!("mount a layer over `{}`", overlay.at.display()))
 }

@@ -205,7 +205,7 @@ fn place(root: &OwnedFd, path: &Path, is_folder: bool) -> io::Result<OwnedFd> {
     let mut parts = path.components().filter(|part| *part != Component::RootDir).peekable();
     while let Some(part) = parts.next() {
         if !matches!(part, Component::Normal(_)) {
-            return Err(io::Error::other("it climbs"));
+            return Err(io::Error::other("it goes up with `..`"));
         }
         here = step_into(&here, part.as_os_str().as_ref(), is_folder || parts.peek().is_some())?;
     }
@@ -239,13 +239,13 @@ fn step_into(folder: &OwnedFd, name: &Path, wants_folder: bool) -> io::Result<Ow
             Err(error) => return Err(error.into()),
         }
     }
-    Err(io::Error::other("somebody else keeps removing it"))
+    Err(io::Error::other("another program keeps removing it"))
 }
 
 /// Makes it the root; nothing of the old one is left.
 fn change_to(root: &Path) -> Result<(), Fault> {
     enter(root)?;
     pivot_root(".", ".").step(|| "change the root".to_owned())?;
-    unmount(".", UnmountFlags::DETACH).step(|| "take the old root away".to_owned())?;
+    unmount(".", UnmountFlags::DETACH).step(|| "remove the old root".to_owned())?;
     enter("/".as_ref())
 }

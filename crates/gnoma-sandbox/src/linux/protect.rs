@@ -89,7 +89,10 @@ impl Protection {
     /// lies is returned.
     fn add(&mut self, roots: &[PathBuf], path: &Path) -> Result<Option<PathBuf>, Fault> {
         if path.components().any(|part| part == Component::ParentDir) {
-            return Err(Fault::new(format!("protect `{}`", path.display()), "it climbs with `..`"));
+            return Err(Fault::new(
+                format!("protect `{}`", path.display()),
+                "it goes up with `..`",
+            ));
         }
         let below = |root: &&PathBuf| path.strip_prefix(root).is_ok();
         let Some(root) = roots.iter().filter(below).max_by_key(|root| root.as_os_str().len())
@@ -190,7 +193,7 @@ impl StandIn {
                 return Ok(Some(Self { parent, name: name.to_owned(), itself }));
             }
         }
-        Err(io::Error::other("somebody else keeps removing it"))
+        Err(io::Error::other("another program keeps removing it"))
     }
 
     /// Removes it if this was the last to hold it and nobody put anything in.

@@ -60,7 +60,7 @@ fn open() -> Result<(), Fault> {
 pub(super) fn raise_loopback() -> Result<(), Fault> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
         .step(|| "open a socket".to_owned())?;
-    raw::raise_loopback(socket.as_fd()).step(|| "switch the loopback on".to_owned())
+    raw::raise_loopback(socket.as_fd()).step(|| "turn on the loopback".to_owned())
 }
 
 /// Which users and groups exist inside, each under its own number.

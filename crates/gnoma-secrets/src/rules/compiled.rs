@@ -144,7 +144,7 @@ fn check_fields(rule: &SecretRule) -> Result<(), RuleError> {
         return wrong("it has no id; give it a kebab-case name".to_owned());
     }
     if rule.reach > MAX_REACH {
-        return wrong(format!("`reach` is {}, the most is {MAX_REACH}", rule.reach));
+        return wrong(format!("`reach` is {}, the maximum is {MAX_REACH}", rule.reach));
     }
     if rule.keywords.iter().chain(&rule.near).any(String::is_empty) {
         return wrong("`keywords` and `near` must not hold empty words".to_owned());

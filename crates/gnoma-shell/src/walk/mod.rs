@@ -65,7 +65,10 @@ pub fn analyse(text: &str, start: &StartContext) -> Analysis {
     }
     if analysis.commands.len() > MAX_PLAIN_COMMANDS {
         let many = analysis.commands.len();
-        analysis.oddities.push(format!("{many} commands in one line are more than a person reads"));
+        analysis.oddities.push(format!(
+            "{many} commands in one line are more than a person can \
+                                        check"
+        ));
     }
     analysis.oddities.dedup();
     analysis

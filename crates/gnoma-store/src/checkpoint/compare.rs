@@ -15,7 +15,7 @@ type Visit<'a> = dyn FnMut(&[u8], Option<&Item>, Option<&Item>) + 'a;
 /// Reads a tree.
 pub(super) fn load(objects: &Objects, hash: &Hash) -> Result<Tree, Error> {
     Tree::decode(&objects.read(hash)?)
-        .ok_or_else(|| Error::Damaged(format!("object `{hash}` is no tree")))
+        .ok_or_else(|| Error::Damaged(format!("object `{hash}` is not a tree")))
 }
 
 /// Calls `visit` for each path that differs, folders before what is in them.

@@ -32,7 +32,8 @@ pub enum Error {
     Newer(PathBuf),
     /// A folder of the store is not the person's own.
     #[error(
-        "`{}` is a link, or belongs or is open to others: checkpoints are not saved there",
+        "`{}` is a link, belongs to somebody else, or is open to others, so checkpoints are not \
+         saved there",
         .0.display()
     )]
     Foreign(PathBuf),

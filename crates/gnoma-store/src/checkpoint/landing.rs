@@ -274,7 +274,7 @@ impl Workspace {
         Ok(Some(match left.is_empty() {
             true => goal.label,
             false => {
-                format!("{} (but for what was changed since: {})", goal.label, left.join(", "))
+                format!("{} (except what has changed since: {})", goal.label, left.join(", "))
             }
         }))
     }

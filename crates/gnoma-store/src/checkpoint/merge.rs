@@ -74,7 +74,7 @@ impl fmt::Display for MergeClash {
             Self::RenamedHere => "it was renamed in the project and changed in the copy",
             Self::RenamedThere => "it was changed in the project and renamed in the copy",
             Self::Kind => "on one side a file, a link or a folder took the place of something else",
-            Self::NotKept => "it is too large or no regular file, so it cannot be merged",
+            Self::NotKept => "it is too large or not a regular file, so it cannot be merged",
         })
     }
 }

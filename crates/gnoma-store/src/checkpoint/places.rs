@@ -77,7 +77,7 @@ impl Places {
 
 /// Makes a folder and its parents, readable by nobody else.
 pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).at("make folder", path)
+    DirBuilder::new().recursive(true).mode(0o700).create(path).at("create the folder", path)
 }
 
 /// Makes a folder of the vault, or sees to it that the one there is no link and nobody else's: files

@@ -226,7 +226,7 @@ impl Workspace {
     fn read_links(&self, hash: Option<Hash>) -> Result<Links, Error> {
         let Some(hash) = hash else { return Ok(Links::default()) };
         Links::decode(&self.vault.0.objects.read(&hash)?)
-            .ok_or_else(|| Error::Damaged(format!("object `{hash}` is no list of links")))
+            .ok_or_else(|| Error::Damaged(format!("object `{hash}` is not a list of links")))
     }
 
     /// Makes the paths of a group one file again, as far as they are equal.

@@ -38,7 +38,7 @@ impl Seal {
     }
 
     fn known(key: &[u8]) -> Result<Self, Error> {
-        key.try_into().map(Self).map_err(|_| Error::Damaged("its key is not whole".to_owned()))
+        key.try_into().map(Self).map_err(|_| Error::Damaged("its key is incomplete".to_owned()))
     }
 
     /// Of several processes that make a key at once, one makes it.

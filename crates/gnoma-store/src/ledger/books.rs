@@ -150,8 +150,8 @@ impl Books<'_> {
         settled.map(|_| ()).ok_or_else(|| {
             StoreError::new(
                 StoreErrorKind::NotFound,
-                "the reservation of a model call was let go before it was settled; what the call \
-                 took is not counted",
+                "the reservation of a model call was dropped before it was settled; what the \
+                 call cost is not counted",
             )
         })
     }

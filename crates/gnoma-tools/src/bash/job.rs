@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, duration,
     tool::{Access, BoxFuture, Tier, ToolOutput, Touches},
 };
 use serde::Deserialize;
@@ -137,7 +137,7 @@ fn news(id: JobId, news: JobPoll) -> ToolOutput {
     let JobPoll { command, state, age, output } = news;
     // The age makes each poll's answer a new one: waiting is no loop.
     let age = if state == JobState::Running {
-        format!(" for {}.{} s", age.as_secs(), age.subsec_millis() / 100)
+        format!(" for {}", duration::exact(age))
     } else {
         String::new()
     };

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::ToolCx;
+use gnoma_core::{ToolCx, duration};
 use tokio::{io::AsyncWriteExt, process::ChildStdin, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -174,8 +174,8 @@ impl Jobs {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(format!("job {id} does not read its input: {error}")),
             Err(_) => Err(format!(
-                "job {id} did not read the line within {} s; it may have got a part of it",
-                SEND_WAIT.as_secs()
+                "job {id} did not read the line within {}; it may have got a part of it",
+                duration::words(SEND_WAIT)
             )),
         }
     }

@@ -27,7 +27,7 @@ mod watch;
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    CallId, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    CallId, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, duration,
     tool::{Access, BoxFuture, CommandReport, Tier, ToolKind, ToolOutput, Touches},
 };
 use serde::Deserialize;
@@ -282,8 +282,8 @@ fn ended(command: String, ending: ShellEnd, output: String, is_walled: bool) -> 
 
 fn timed_out(command: String, limit: Duration, output: &str) -> ToolOutcome {
     let mut text = format!(
-        "Stopped after {} s, before it ended; give a longer `timeout`, or set `background`.",
-        limit.as_secs_f64()
+        "Stopped after {}, before it ended; give a longer `timeout`, or set `background`.",
+        duration::words(limit)
     );
     add_line(&mut text, output);
     ToolOutcome::Failed(reported(text, CommandReport { command, exit_code: None, walled: None }))

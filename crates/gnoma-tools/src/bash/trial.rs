@@ -60,7 +60,7 @@ impl ShellTools {
     ) -> ToolOutcome {
         let Some(trials) = self.shell.trials() else {
             return ToolOutcome::failed(
-                "the command was not run: it was to be tried, and cannot be",
+                "the command was not run: it needs a trial run, which is not possible",
             );
         };
         let tried = match self.tried(&trials, &command, limit, &call, &cx).await {
@@ -100,13 +100,15 @@ impl ShellTools {
     ) -> Result<Tried, Untried> {
         let over = |why: String| Untried::Over(ToolOutcome::failed(why));
         let Some(policy) = self.shell.trial_policy(cx) else {
-            return Err(over("the command was not run: it was to be tried, and cannot be".into()));
+            return Err(over(
+                "the command was not run: it needs a trial run, which is not possible".into(),
+            ));
         };
         let (begins, beside) = (Arc::clone(trials), policy.beside.clone());
         let begun = spawn_blocking(move || begun(&begins, &beside)).await;
         let (layer, overlays) =
             begun.map_err(|_| over("the trial could not begin".to_owned()))?.map_err(|why| {
-                over(format!("the command was not run, for it cannot be tried: {why}"))
+                over(format!("the command was not run, because it cannot run on trial: {why}"))
             })?;
         let mut process = self.shell.start_on_trial(command, cx, policy, overlays).map_err(over)?;
         let mut transcript = Transcript::of(call.clone(), cx);
@@ -197,7 +199,7 @@ async fn stopped(
     match halt {
         Some(FollowEnd::TimedOut) => timed_out(command.to_owned(), limit, &text),
         None => {
-            let mut why = "Stopped: it filled the place where trials lie.".to_owned();
+            let mut why = "Stopped: it filled the disk space for trial runs.".to_owned();
             add_line(&mut why, &text);
             ToolOutcome::failed(why)
         }

@@ -64,8 +64,9 @@ pub(super) fn fate(
         let git = git.map(|change| format!("it changes `{}`", shown(change.path(), roots)));
         let theirs = changes.conflicts.first();
         let theirs = || {
-            theirs
-                .map(|path| format!("somebody else changed `{}` while it ran", shown(path, roots)))
+            theirs.map(|path| {
+                format!("another program changed `{}` while it ran", shown(path, roots))
+            })
         };
         let open = || {
             let open = databases::in_use(changes).filter(|_| trial != Trial::Discard);
@@ -193,7 +194,7 @@ pub(super) fn question(
     let all = worst_first(changes, is_ignored);
     let mut deeds: Vec<(&str, Vec<String>)> = Vec::new();
     for (change, lost) in all.iter().take(MAX_NAMES) {
-        let note = if *lost { " (which git ignores and cannot bring back)" } else { "" };
+        let note = if *lost { " (which git ignores and cannot restore)" } else { "" };
         let name = format!("`{}`{note}", shown(change.path(), roots));
         match deeds.last_mut().filter(|(last, _)| *last == verb(change.kind())) {
             Some((_, names)) => names.push(name),

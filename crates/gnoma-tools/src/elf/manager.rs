@@ -236,7 +236,7 @@ impl ElfManager {
         match elf.handle.control.try_send(ChildControl::Say(text.to_owned())) {
             Ok(()) => Ok(()),
             Err(TrySendError::Full(_)) => {
-                Err(format!("too many messages wait for elf `{name}`; send it again later"))
+                Err(format!("too many messages are waiting for elf `{name}`; send it again later"))
             }
             Err(TrySendError::Closed(_)) => Err(format!("elf `{name}` is ending")),
         }
@@ -262,6 +262,6 @@ fn unknown(state: &Elfs, name: &str) -> String {
     let known: Vec<_> = state.elfs.iter().map(|elf| elf.name.as_str()).collect();
     match &*known {
         [] => format!("there is no elf `{name}`: none runs in the background"),
-        known => format!("there is no elf `{name}`; there are: {}", known.join(", ")),
+        known => format!("there is no elf `{name}`; choose one of: {}", known.join(", ")),
     }
 }

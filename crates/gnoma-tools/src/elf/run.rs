@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    CallId,
+    CallId, duration,
     tool::{ChildControl, ChildEnd, ChildHandle, ChildLink, ChildResult, SpawnError, ToolSession},
 };
 use tokio::{
@@ -47,7 +47,7 @@ impl ElfRun {
             () = stop.cancelled() => "its parent was stopped".to_owned(),
             ended = &mut work => return report(name, &handle, begun, ended, None),
             () = cancel.notified() => "as asked".to_owned(),
-            () = sleep(time) => format!("its time of {} s is over", time.as_secs()),
+            () = sleep(time) => format!("its time limit of {} is over", duration::words(time)),
         };
         // What it has done until then is told.
         let _ended = handle.control.try_send(ChildControl::Cancel);

@@ -184,7 +184,7 @@ fn find<'a>(agents: &'a [Agent], name: &str) -> Result<&'a Agent, String> {
         let known: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
         return Err(match &*known {
             [] => format!("there is no agent `{name}`: none is defined here; leave `agent` out"),
-            known => format!("there is no agent `{name}`; there are: {}", known.join(", ")),
+            known => format!("there is no agent `{name}`; choose one of: {}", known.join(", ")),
         });
     };
     agent.refusal.clone().map_or(Ok(agent), Err)
@@ -311,7 +311,7 @@ mod tests {
             (json!(eleven), "one call starts 1 to 10 elfs, not 11"),
             (json!([" "]), "task 1: `task` is empty"),
             (json!([{"task": "x"}, {"task": 3}]), "task 2: invalid type"),
-            (json!([{"task": "x", "agent": "nobody"}]), "there are: reviewer, waits"),
+            (json!([{"task": "x", "agent": "nobody"}]), "choose one of: reviewer, waits"),
             (json!([{"task": "x", "agent": "waits"}]), "nobody trusts it"),
             (json!([{"task": "x", "agent": "reviewer", "tools": ["bash"]}]), "no tool `bash`"),
             (json!([{"task": "x", "isolation": "vm"}]), "it is `shared` or `worktree`"),

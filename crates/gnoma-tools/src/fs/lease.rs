@@ -99,8 +99,9 @@ impl FileHolder {
             }
             if Instant::now() >= until {
                 return Err(Refusal::Failed(format!(
-                    "{holder} is changing `{name}` at the moment; nothing was written. Do something else \
-                     first and read the file again before you change it, or leave it to the other one"
+                    "{holder} is changing `{name}` right now; nothing was written. Do something \
+                     else first and read the file again before you change it, or leave it to the \
+                     other one"
                 )));
             }
             let freed = self.table.freed.wait_timeout(held, LOOK.min(self.patience));

@@ -102,7 +102,7 @@ impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
                 Err(outcome) => outcome,
             });
             work.await
-                .unwrap_or_else(|error| ToolOutcome::failed(format!("the tool broke: {error}")))
+                .unwrap_or_else(|error| ToolOutcome::failed(format!("the tool crashed: {error}")))
         })
     }
 

@@ -22,7 +22,7 @@ impl Pattern {
         let matcher = GlobBuilder::new(relative)
             .literal_separator(true)
             .build()
-            .map_err(|error| Refusal::Failed(format!("`{glob}` is no valid glob: {error}")))?
+            .map_err(|error| Refusal::Failed(format!("`{glob}` is not a valid glob: {error}")))?
             .compile_matcher();
         Ok(Self { matcher, is_for_names: !relative.contains('/') })
     }

@@ -34,7 +34,7 @@ pub(super) fn read(_: &FileTools, arguments: &PlainArguments, cx: &ToolCx) -> Fi
     }
     let name = &target.name;
     let text = String::from_utf8(target.content(MAX_TEXT_BYTES)?)
-        .map_err(|_| Refusal::Failed(format!("`{name}` is no text in UTF-8")))?;
+        .map_err(|_| Refusal::Failed(format!("`{name}` is not UTF-8 text")))?;
     let first = arguments.line.unwrap_or(1).saturating_sub(1);
     let lines = text.split_inclusive('\n').skip(first).take(arguments.limit.unwrap_or(usize::MAX));
     let shown: String = lines.collect();

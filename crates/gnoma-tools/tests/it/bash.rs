@@ -89,7 +89,7 @@ async fn a_time_out_ends_the_whole_family_and_keeps_the_output() {
     assert!(is_failed(&failed));
     assert_eq!(
         text(&failed),
-        "Stopped after 0.3 s, before it ended; give a longer `timeout`, or set `background`.\nbefore"
+        "Stopped after 300ms, before it ended; give a longer `timeout`, or set `background`.\nbefore"
     );
     assert_eq!(output(&failed).report, report(FAMILY, None));
     gone(bench.pid("child").await).await;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::{CallId, session::NoticeLevel, store::SessionId};
+use gnoma_core::{CallId, duration, session::NoticeLevel, store::SessionId};
 
 use super::{
     layer::Layer,
@@ -207,14 +207,7 @@ impl State {
         let (then, then_ms) = self.timers.clock.unwrap_or((self.now, 0));
         let since = self.now.saturating_duration_since(then).as_millis();
         let now_ms = then_ms.saturating_add(i64::try_from(since).unwrap_or(i64::MAX));
-        let minutes = now_ms.saturating_sub(at_ms) / 60_000;
-        match minutes {
-            ..1 => "just now".to_owned(),
-            1..60 => format!("{minutes} min ago"),
-            60..1_440 => format!("{} h ago", minutes / 60),
-            1_440..2_880 => "1 day ago".to_owned(),
-            _ => format!("{} days ago", minutes / 1_440),
-        }
+        duration::ago(now_ms.saturating_sub(at_ms))
     }
 
     pub(crate) fn is_closed(&self) -> bool {

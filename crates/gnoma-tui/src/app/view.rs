@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use gnoma_core::duration;
+
 use super::{
     State,
     layer::Layer,
@@ -426,13 +428,9 @@ fn spinner(elapsed: Duration) -> &'static str {
     SPINNER.get(place).copied().unwrap_or_default()
 }
 
-/// A time for people.
+/// So many seconds, for people.
 fn span(seconds: u64) -> String {
-    match seconds {
-        0..=59 => format!("{seconds}s"),
-        60..=3_599 => format!("{}m {}s", seconds / 60, seconds % 60),
-        _ => format!("{}h {}m", seconds / 3_600, seconds % 3_600 / 60),
-    }
+    duration::words(Duration::from_secs(seconds))
 }
 
 /// What is waited for, and how long still.

@@ -1,16 +1,16 @@
 //! A tool's call in one line: how it stands, what it does, how long and how much; below it the end of
 //! its output while it runs, and what it changed or why it failed afterwards.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use gnoma_core::{CallId, ToolCall, ToolResult};
+use gnoma_core::{CallId, ToolCall, ToolResult, duration};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     folded::{Body, Folded},
     image,
-    layout::{self, cut, duration, size},
+    layout::{self, cut, size},
     options::TranscriptOptions,
 };
 use crate::{
@@ -258,12 +258,12 @@ impl Call {
                     now.zip(*since).map(|(now, since)| now.saturating_duration_since(since));
                 let seconds = elapsed.map_or(0, |elapsed| elapsed.as_secs());
                 if seconds > 0 {
-                    facts.push(duration(seconds * 1_000).replace(".0s", "s"));
+                    facts.push(duration::words(Duration::from_secs(seconds)));
                 }
             }
             CallState::Ended(ended) if !ended.refused => {
                 let ms = ended.duration_ms.filter(|ms| *ms >= MIN_SHOWN_MS);
-                facts.extend(ms.map(duration));
+                facts.extend(ms.map(|ms| duration::exact(Duration::from_millis(ms))));
                 match &ended.diff {
                     Some(diff) => {
                         let (added, removed) = diff::counts(diff);

@@ -6,8 +6,6 @@ use crate::text::{Ink, Line, Span, Style, width};
 
 /// Narrower than this, nothing stands before the lines of a block.
 const MIN_MARKED_COLUMNS: usize = 12;
-/// What is longer than this is not worth a digit behind the point.
-const MAX_EXACT_SECONDS: u64 = 10;
 
 /// A line of text behind a mark, as lines of at most `columns`; all of them start below the text.
 pub(super) fn hanging(mark: &'static str, text: &str, style: Style, columns: usize) -> Vec<Line> {
@@ -50,17 +48,6 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
-/// A time, such as `3.2s` or `2m 5s`.
-pub(super) fn duration(ms: u64) -> String {
-    let seconds = ms / 1_000;
-    match seconds {
-        0..MAX_EXACT_SECONDS => format!("{seconds}.{}s", ms % 1_000 / 100),
-        MAX_EXACT_SECONDS..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m {}s", seconds / 60, seconds % 60),
-        _ => format!("{}h {}m", seconds / 3_600, seconds % 3_600 / 60),
-    }
-}
-
 /// A size, such as `14 KB`.
 pub(super) fn size(bytes: usize) -> String {
     match bytes {
@@ -85,7 +72,6 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([duration(3_240), duration(65_000)], ["3.2s", "1m 5s"]);
         assert_eq!([size(812), size(14_500), size(1_500_000)], ["812 B", "14 KB", "1.4 MB"]);
         assert_eq!([count(999), count(12_345), count(1_200_000)], ["999", "12.3k", "1.2M"]);
     }

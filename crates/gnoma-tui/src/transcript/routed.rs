@@ -1,8 +1,10 @@
 //! What becomes of an answer on its way: who is asked and in what way, who takes over, whether the
 //! work held, and a past that is told in fewer words.
 
+use std::time::Duration;
+
 use gnoma_core::{
-    Event, ProviderError,
+    Event, ProviderError, duration,
     message::ModelRef,
     session::{NoticeLevel, Routing},
 };
@@ -85,8 +87,8 @@ impl Transcript {
         wait_ms: u64,
         retracted: bool,
     ) {
-        let wait = wait_ms.div_ceil(1_000);
-        let next = format!("attempt {attempt} in {wait} s");
+        let wait = duration::words(Duration::from_secs(wait_ms.div_ceil(1_000)));
+        let next = format!("attempt {attempt} in {wait}");
         if retracted {
             let beginning = self.retract();
             let what = beginning.map_or_else(String::new, |beginning| format!(" (“{beginning}”)"));

@@ -228,8 +228,8 @@ impl AgentTool {
         let wanted = task.subagent_type.as_deref().unwrap_or(GENERAL);
         let known = || all.iter().map(|agent| agent.name.clone()).collect::<Vec<_>>().join(", ");
         let found = all.iter().find(|agent| agent.name == wanted).cloned();
-        let found =
-            found.ok_or_else(|| format!("there is no agent `{wanted}`; there are {}", known()))?;
+        let found = found
+            .ok_or_else(|| format!("there is no agent `{wanted}`; choose one of: {}", known()))?;
         // With its parent's mode it could do more than it was meant to.
         match found.mode.as_deref().filter(|mode| names::mode(mode).is_none()) {
             Some(mode) => Err(format!("the agent `{wanted}` has the unknown mode `{mode}`")),

@@ -167,7 +167,7 @@ fn mode(name: &str) -> Result<PermissionMode, String> {
         "workspace-write" => Ok(PermissionMode::AcceptEdits),
         "danger-full-access" => Ok(PermissionMode::Bypass),
         _ => Err(format!(
-            "`{name}` is no sandbox; use read-only, workspace-write or danger-full-access"
+            "`{name}` is not a sandbox; use read-only, workspace-write or danger-full-access"
         )),
     }
 }

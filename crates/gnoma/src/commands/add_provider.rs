@@ -106,7 +106,7 @@ fn described(
             Some(asked(terminal, &format!("Address of `{name}`, such as {}: ", example(&name)))?)
         }
         (false, None) => {
-            let text = format!("`{name}` needs its address: --address {}", example(&name));
+            let text = format!("`{name}` needs an address: --address {}", example(&name));
             return Err(HostError::usage(text).into());
         }
     };

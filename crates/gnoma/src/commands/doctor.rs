@@ -62,7 +62,7 @@ fn line(text: &mut String, holds: bool, name: &str, note: &str) {
 /// Says which walls there are; whether they are as strong as the settings want them.
 fn sandbox(mode: Sandbox, text: &mut String) -> bool {
     if mode == Sandbox::Off {
-        text.push_str("\nsandbox: switched off by `sandbox.mode`\n");
+        text.push_str("\nsandbox: turned off by `sandbox.mode`\n");
         return true;
     }
     let support = Support::detect();

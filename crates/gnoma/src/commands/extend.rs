@@ -63,7 +63,7 @@ pub(super) fn skills(
             };
             let mut head = format!("{}: {}\nfrom {from}\n", skill.name, skill.description);
             if let Some(tools) = &skill.tools {
-                head.push_str(&format!("held to the tools {}\n", tools.join(", ")));
+                head.push_str(&format!("limited to the tools {}\n", tools.join(", ")));
             }
             print(&format!("{head}\n{}\n", skill.body.trim_end()))
         }

@@ -26,12 +26,12 @@ pub(super) fn run(
     }
     let firewall = &project.firewall;
     let mut text = String::new();
-    let heads = if writes { "taken over" } else { "would be taken over" };
+    let heads = if writes { "imported" } else { "would be imported" };
     let steps = plan.steps.iter().map(ImportStep::told).collect::<Vec<_>>();
     section(heads, &steps, &mut text);
     section("there already", &plan.known, &mut text);
     section("read where it lies", &plan.as_is, &mut text);
-    section("not taken over", &plan.left, &mut text);
+    section("not imported", &plan.left, &mut text);
     if writes {
         let applied = import::apply(&project, &plan);
         let applied = applied.map_err(|error| HostError {

@@ -69,7 +69,7 @@ fn unpinned(folder: &Path, content: &[u8]) -> Result<String> {
     if commands.is_empty() {
         return Ok(String::new());
     }
-    let mut told = "NOT pinned is what these commands name only when they run:\n".to_owned();
+    let mut told = "Trust does not cover what these commands name only when they run:\n".to_owned();
     for command in commands.iter().take(MAX_NAMED) {
         let words = command.split_whitespace().collect::<Vec<_>>().join(" ");
         let kept = cut::head_chars(&words, MAX_COMMAND_CHARS);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use gnoma_core::{
-    Event, Role, ToolCall, ToolResult,
+    Event, Role, ToolCall, ToolResult, duration,
     message::CallId,
     session::{NoticeLevel, Outcome, SessionState},
 };
@@ -285,7 +285,8 @@ impl Text {
         let mark = if result.is_error { "✗" } else { "✓" };
         let mut line = format!("{mark} {what}");
         if duration_ms >= 1000 {
-            line.push_str(&format!(" ({}.{} s)", duration_ms / 1000, duration_ms % 1000 / 100));
+            let took = duration::exact(Duration::from_millis(duration_ms));
+            line.push_str(&format!(" ({took})"));
         }
         if result.is_error && self.stopping {
             line.push_str(": interrupted");
@@ -361,10 +362,11 @@ impl View for Text {
             Some(left) if since > now => (" in", left + 1),
             _ => ("", now.saturating_duration_since(since).as_secs()),
         };
+        let time = duration::words(Duration::from_secs(seconds));
         let frame = SPINNER[waiting.frame];
         let what = format!("{}{when}", shorten(&waiting.what));
         // Without line wrapping, so that a narrow terminal cuts the line and wiping it finds it.
-        let _closed = write!(stderr(), "\r\x1b[K\x1b[?7l{frame} {what} {seconds} s\x1b[?7h");
+        let _closed = write!(stderr(), "\r\x1b[K\x1b[?7l{frame} {what} {time}\x1b[?7h");
         self.drawn = true;
     }
 }
@@ -374,12 +376,13 @@ fn line(event: &Event) -> Option<String> {
     Some(match event {
         Event::Retrying { error, attempt, wait_ms, retracted } => {
             let rest = if *retracted { "; discarded what it wrote above" } else { "" };
-            let wait = wait_ms.div_ceil(1000);
-            format!("{error}{rest}; attempt {attempt} in {wait} s")
+            let wait = duration::words(Duration::from_secs(wait_ms.div_ceil(1000)));
+            format!("{error}{rest}; attempt {attempt} in {wait}")
         }
         Event::Waiting { arm, waited_ms, limit_ms } => {
-            let (waited, limit) = (waited_ms / 1000, limit_ms / 1000);
-            format!("{arm}: no answer for {waited} s; times out after {limit} s")
+            let [waited, limit] =
+                [waited_ms, limit_ms].map(|ms| duration::words(Duration::from_secs(ms / 1000)));
+            format!("{arm}: no answer for {waited}; times out after {limit}")
         }
         Event::Notice { level, text } => {
             let kind = match level {

@@ -231,7 +231,7 @@ const FIRST: &str =
 #[tokio::test]
 async fn another_model_goes_on_where_it_breaks_down() {
     for (order, why) in [
-        ("ORDER:crash", "ended unexpectedly; its last words: out of memory"),
+        ("ORDER:crash", "ended unexpectedly; its last output: out of memory"),
         ("ORDER:flood", "sent a message of more than 4 MB"),
     ] {
         let hired = Hired::with([says("I go on")], FIRST);

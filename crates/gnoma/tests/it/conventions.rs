@@ -292,7 +292,7 @@ async fn hooks_of_codex_run_from_its_settings_unless_they_are_switched_off() {
         world.put(".codex/config.toml", &(hook("project.json") + &state("0:0")));
         home(&state("1:0"));
         let said = run(&world, &["--permission", "bypass", "go"]).await;
-        assert!(said.err.contains("do not run before you trust it"), "{said:?}");
+        assert!(said.err.contains("do not run until you trust it"), "{said:?}");
         let there = |name: &str| exists(world.project.path(), name);
         assert!(there("one.json") && !there("two.json") && !there("project.json"), "{said:?}");
         let seen: Value = serde_json::from_str(&world.read("one.json")).unwrap();
@@ -301,14 +301,14 @@ async fn hooks_of_codex_run_from_its_settings_unless_they_are_switched_off() {
         run(&world, &["--permission", "bypass", "go"]).await;
         assert!(there("project.json"));
         let listed = run(&world, &["extensions"]).await.out;
-        assert!(listed.contains("a hook for PreToolUse is switched off"), "{listed}");
+        assert!(listed.contains("a hook for PreToolUse is turned off"), "{listed}");
         for name in ["one.json", "project.json"] {
             std::fs::remove_file(world.project.path().join(name)).unwrap();
         }
         home("[features]\nhooks = false\n");
         let said = run(&world, &["--permission", "bypass", "go"]).await;
         assert!(!there("one.json") && !there("project.json"), "{said:?}");
-        assert!(said.err.contains("switched off by Codex's settings"), "{said:?}");
+        assert!(said.err.contains("turned off in Codex's settings"), "{said:?}");
     }
 }
 
@@ -356,7 +356,10 @@ async fn agents_never_use_what_they_forbid_and_one_that_cannot_be_held_to_it_is_
         {
             assert!(said.err.contains(part), "{said:?}");
         }
-        assert!(said.err.contains("reader.md: gnoma does not act on `permissionMode`"), "{said:?}");
+        assert!(
+            said.err.contains("reader.md: gnoma does not support `permissionMode`"),
+            "{said:?}"
+        );
         let elf = world.server.requests()[1].json().to_string();
         assert!(!elf.contains("\"fs_write\"") && !elf.contains("\"bash\""), "{elf}");
         assert!(!elf.contains("about-mapped"), "{elf}");
@@ -395,17 +398,21 @@ async fn what_gnoma_does_not_act_on_is_named() {
     world.put_home(".claude/commands/c.md", "---\nshell: x\n---\nbody");
     let said = run(&world, &["go"]).await;
     for part in [
-        "has `if`, which gnoma does not act on",
-        "denies or asks by rules that gnoma does not apply",
-        "skills/s/SKILL.md: gnoma does not act on `context`, `effort`",
+        "has `if`, which gnoma does not support",
+        "has rules for deny and ask that gnoma does not apply",
+        "skills/s/SKILL.md: gnoma does not support `context`, `effort`",
     ] {
         assert!(said.err.contains(part), "{part}: {said:?}");
     }
     assert!(!said.err.contains("outputStyle") && !said.err.contains("c.md"), "{said:?}");
     for command in ["extensions", "doctor"] {
         let out = world.run(&[command]).await.out;
-        for part in ["`outputStyle`, `permissions`", "`once`", "commands/c.md: gnoma does not act"]
-        {
+        for part in [
+            "`outputStyle`, `permissions`",
+            "`once`",
+            "commands/c.md: gnoma does not \
+             support",
+        ] {
             assert!(out.contains(part), "{command}: {part}: {out}");
         }
     }

@@ -361,7 +361,7 @@ async fn the_project_s_checks_run_on_what_the_merge_makes_of_it_before_it_lands(
     let makes_b = |project: &Path| fs::write(project.join("b"), "b\n").unwrap();
     let world = checked(check, makes_b).await;
     let told_of = told(&world);
-    let why = "not merged, nothing was changed: the project's checks fail on what the merge would make of it";
+    let why = "not merged, nothing was changed: the project's checks fail on the merged files";
     assert!(told_of.contains(why), "{told_of}");
     assert!(told_of.contains("says:\nExit code 1\na and b do not go together"), "{told_of}");
     assert!(
@@ -386,7 +386,7 @@ async fn what_makes_no_copy_is_said_in_a_sentence_and_the_parent_goes_on() {
     is_done(&world.run(&["--incognito", BYPASS[0], BYPASS[1], "go"]).await);
     let told_of = told(&world);
     assert!(
-        told_of.contains("incognito keeps no files") && told_of.contains("`shared`"),
+        told_of.contains("incognito saves no files") && told_of.contains("`shared`"),
         "{told_of}"
     );
     let world = World::new([spawn("smith"), says("so")]);

@@ -196,7 +196,7 @@ async fn an_elf_of_a_vendor_that_is_gone_fails_in_a_sentence_and_the_others_go_o
     let told = told(&world);
     assert!(told.starts_with("1 of 4 elfs completed"), "{told}");
     assert!(told.contains("alpha has read it") && told.contains("- `gamma`: failed ("), "{told}");
-    assert!(told.contains("`nobody/none` is not among the models of the session: "), "{told}");
+    assert!(told.contains("`nobody/none` is not one of this session's models: "), "{told}");
     assert!(told.contains("is outside the folders of the calling session"), "{told}");
     assert_eq!(books.lock().unwrap().violations, Vec::<String>::new());
 }
@@ -332,7 +332,7 @@ async fn a_session_works_as_the_bundled_coordinator() {
     assert!(listed.contains("coordinator  bundled"), "{listed}");
     let unknown = world.run(&["--agent", "nobody", "look at it"]).await;
     assert!(
-        unknown.code != Some(0) && unknown.err.contains("there are: coordinator"),
+        unknown.code != Some(0) && unknown.err.contains("choose one of: coordinator"),
         "{unknown:?}"
     );
 }

@@ -114,7 +114,7 @@ async fn an_untrusted_project_runs_nothing_and_offers_no_skills() {
     let run = world.run(&["--permission", "bypass", "/x"]).await;
     assert!(world.said().contains("[not run, the project is not trusted"), "{}", world.said());
     assert!(!crate::support::exists(world.project.path(), "ran.txt"));
-    assert!(run.err.contains("gnoma trust") && run.err.contains("a skill along (1)"), "{run:?}");
+    assert!(run.err.contains("gnoma trust") && run.err.contains("has a skill (1)"), "{run:?}");
     assert!(!world.sent().contains("c4nary"));
     let trusted = world.run(&["trust"]).await;
     assert!(trusted.out.contains(".claude/skills/pdf/SKILL.md"), "{trusted:?}");
@@ -286,7 +286,7 @@ async fn settings_of_other_assistants_are_taken_over_as_a_whole_or_not_at_all() 
     // A file stands where the folder has to be.
     std::fs::write(&folder, "").unwrap();
     let failed = world.run(&["import", "opencode", "--write"]).await;
-    assert!(failed.code == Some(2) && failed.err.contains("nothing was taken over"), "{failed:?}");
+    assert!(failed.code == Some(2) && failed.err.contains("nothing was imported"), "{failed:?}");
     assert_eq!(config(), before);
     std::fs::remove_file(&folder).unwrap();
     let written = world.run(&["import", "opencode", "--write"]).await;

@@ -78,7 +78,7 @@ async fn a_secret_in_the_prompt_or_the_project_is_not_sent_and_that_is_told() {
     let world = World::new([says("fine"), says("fine"), says("fine")]);
     let run = world.run(&[&format!("my token is {token}, keep it")]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    let told = "kept a secret (github-";
+    let told = "hid a secret (github-";
     assert!(run.err.contains(told) && run.err.contains("in your message from `test`"), "{run:?}");
 
     let run = world.pipe(&["what is this?"], &format!("export GH_TOKEN={token}\n")).await;
@@ -173,7 +173,10 @@ async fn a_placeholder_of_another_session_destroys_no_file() {
     let run = world.run(&["--permission", "bypass", "go"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(world.read("a.env"), "KEY=real\n");
-    assert!(last_result(&world).contains("stands for no secret of this session"), "{run:?}");
+    assert!(
+        last_result(&world).contains("does not stand for any secret of this session"),
+        "{run:?}"
+    );
 }
 
 #[tokio::test]
@@ -204,7 +207,7 @@ async fn a_blocked_secret_ends_the_turn_before_anything_is_sent() {
     world.configure("[[security.actions]]\nrule = \"github-*\"\naction = \"block\"\n");
     let run = world.run(&[&format!("use {token}")]).await;
     assert_eq!(run.code, Some(1), "{run:?}");
-    let why = "nothing was sent, because your message holds a secret that rule `github-";
+    let why = "nothing was sent, because your message contains a secret that rule `github-";
     assert!(run.err.contains(why) && run.err.contains("Take it out"), "{}", run.err);
     assert!(!run.err.contains(&token), "{}", run.err);
     assert_eq!(world.server.requests().len(), 0);
@@ -286,5 +289,5 @@ async fn hidden_text_does_not_reach_the_model_or_the_screen() {
     assert_eq!(run.code, Some(0), "{run:?}");
     let result = last_result(&world);
     assert!(result.contains("A page.\n") && result.contains("می‌خواهم 👩‍👩‍👧"), "{result:?}");
-    assert!(run.err.contains("the result of `fs.read` disguises text"), "{}", run.err);
+    assert!(run.err.contains("the result of `fs.read` contains disguised text"), "{}", run.err);
 }

@@ -438,7 +438,7 @@ async fn doctor_says_what_holds() {
     world.configure("[sandbox]\nmode = \"off\"\n[privacy]\nincognito = true\n");
     let run = world.run(&["doctor"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(run.out.contains("switched off") && run.out.contains("nothing is saved"), "{run:?}");
+    assert!(run.out.contains("turned off") && run.out.contains("nothing is saved"), "{run:?}");
     assert_eq!(world.server.requests().len(), 0);
 }
 

@@ -199,7 +199,7 @@ async fn a_projects_hooks_wait_for_trust_and_one_changed_byte_takes_it_back() {
     world.put(".claude/settings.json", &settings(&[("SessionStart", "", hook)]));
     world.put("scripts/hook.sh", "echo ran >> ran.txt");
     let run = world.run(&["hi"]).await;
-    assert!(run.err.contains("hooks along (1)") && run.err.contains("gnoma trust"), "{run:?}");
+    assert!(run.err.contains("has hooks (1)") && run.err.contains("gnoma trust"), "{run:?}");
     assert!(!exists(world.project.path(), "ran.txt"));
     let trusted = world.run(&["trust"]).await;
     assert!(trusted.out.contains("scripts/hook.sh"), "{trusted:?}");
@@ -224,7 +224,8 @@ async fn trust_shows_what_it_is_pinned_to_and_what_it_is_not() {
         world.put(file, "true");
     }
     let trusted = world.run(&["trust"]).await;
-    let (pinned, open) = trusted.out.split_once("NOT pinned").expect("something is not pinned");
+    let (pinned, open) =
+        trusted.out.split_once("Trust does not cover").expect("something is not pinned");
     for file in ["hooks/a.sh", "tools/check.py", ".claude/settings.json"] {
         assert!(pinned.contains(&format!("  {file}\n")), "{file}: {trusted:?}");
     }
@@ -408,7 +409,7 @@ async fn facts_are_sent_to_an_address_without_secrets_and_its_answer_counts() {
     let world = asks("http", &more, vec![writes("a.txt"), says("done")]);
     world.configure("[sandbox]\nnetwork = \"never\"\n");
     let run = go(&world, "go").await;
-    assert!(run.err.contains("was not asked") && listener.requests().len() == 2, "{run:?}");
+    assert!(run.err.contains("was not sent") && listener.requests().len() == 2, "{run:?}");
 }
 
 #[tokio::test]
@@ -426,7 +427,7 @@ async fn own_hooks_ask_models_too_and_what_cannot_be_is_said() {
     world.configure(&hooks.concat());
     let run = go(&world, "go").await;
     assert!(!exists(world.project.path(), "a.txt"), "{run:?}");
-    for part in ["when the session has ended", "not an http address"] {
+    for part in ["once the session has ended", "not an http address"] {
         assert!(run.err.contains(part), "{part}: {run:?}");
     }
 }

@@ -56,11 +56,11 @@ async fn an_untrusted_repository_starts_nothing_sends_nothing_and_says_what_wait
     assert_eq!(requests.len(), 1, "nothing but the turn's own request was sent: {run:?}");
     assert!(!world.sent().contains("c4nary"), "{}", world.sent());
     for part in [
-        "this project brings hooks along",
-        "do not run before you trust it",
-        "names MCP servers; none is started",
-        "skills along (2)",
-        "the plugin `p` along",
+        "this project has hooks",
+        "do not run until you trust it",
+        "defines MCP servers, but none was started",
+        "has skills (2)",
+        "has the plugin `p`",
         "the shell commands of `/x` were not run",
         "gnoma trust",
     ] {

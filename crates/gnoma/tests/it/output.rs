@@ -129,7 +129,7 @@ async fn what_is_configured_and_does_nothing_is_said_at_every_start() {
     for (args, on_out) in [(&["talk"][..], false), (&["doctor"], true)] {
         let run = world.run(args).await;
         let text = if on_out { run.out } else { run.err };
-        for said in ["no model is asked when", "no event `Made`", "hooks along (1)"] {
+        for said in ["no model answers once", "no event `Made`", "has hooks (1)"] {
             assert!(text.contains(said), "{args:?}, {said}: {text}");
         }
     }

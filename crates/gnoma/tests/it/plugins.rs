@@ -183,7 +183,10 @@ async fn a_plugin_of_an_untrusted_project_starts_nothing_and_says_so() {
     let world = World::new(turn().into_iter().chain(turn())).among_files();
     demo(&world.project.path().join(".gnoma/plugins/demo"));
     let run = world.writes().await;
-    assert!(run.err.contains("plugin `demo` along") && run.err.contains("gnoma trust"), "{run:?}");
+    assert!(
+        run.err.contains("has the plugin `demo`") && run.err.contains("gnoma trust"),
+        "{run:?}"
+    );
     assert!(!exists(world.project.path(), "noted.txt") && !world.sent().contains("what1s"));
     let trusted = world.run(&["trust"]).await;
     assert!(trusted.out.contains(".gnoma/plugins/demo/scripts/note.sh"), "{trusted:?}");

@@ -269,7 +269,7 @@ async fn arms_are_listed_and_those_that_cannot_be_asked_with_the_reason() {
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.out.contains("one/m1") && run.out.contains("3.00, 15.00"), "{run:?}");
     assert!(run.out.contains("openai/gpt-x: has no key: export OPENAI_API_KEY"), "{run:?}");
-    assert!(run.out.contains("one/off: is switched off"), "{run:?}");
+    assert!(run.out.contains("one/off: is turned off"), "{run:?}");
     let json = world.json(&["router", "arms", "--json"]).await;
     assert!(json["arms"].as_array().unwrap().len() >= 2);
 }
@@ -287,7 +287,7 @@ async fn contradictory_rules_are_named_with_their_lines() {
     assert!(warning.contains("config.toml:22") && warning.contains("config.toml:25"), "{warning}");
     let route = world.run(&["route", "explain this"]).await;
     let both = format!("{}{}", route.err, route.out);
-    assert_eq!(both.matches("the ban is followed").count(), 1, "{both}");
+    assert_eq!(both.matches("the ban wins").count(), 1, "{both}");
 }
 
 #[tokio::test]

@@ -187,7 +187,7 @@ async fn sessions_from_before_a_repository_around_them_are_found() {
     fs::create_dir(world.project.path().join(".git")).unwrap();
     let list = world.run(&["--cwd", inside, "sessions", "list"]).await;
     assert!(list.out.contains("first"), "{list:?}");
-    assert!(list.err.contains("inside` alone, which is older than the project `"), "{list:?}");
+    assert!(list.err.contains("inside`, which is older than the project `"), "{list:?}");
     let run = world.run(&["--cwd", inside, "--continue", "second"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "two\n"), "{run:?}");
     let list = world.run(&["sessions", "list"]).await;

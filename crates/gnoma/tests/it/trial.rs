@@ -385,7 +385,7 @@ async fn where_nothing_can_be_tried_it_is_asked_and_doctor_says_why() {
     let no_spaces = |_: &World| "echo 0 > /proc/sys/user/max_user_namespaces".to_owned();
     let mounted = |_: &World| "mkdir sub && mount -t tmpfs tmpfs sub".to_owned();
     let cases: [(Unfitting<'_>, &str); 3] = [
-        (&no_spaces, "the sandbox works in part"),
+        (&no_spaces, "the sandbox works partly"),
         (&mounted, "another file system is mounted"),
         (&everywhere, "in `"),
     ];

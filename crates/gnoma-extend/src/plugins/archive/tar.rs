@@ -57,8 +57,8 @@ fn entry(
             Some(target) => into.link(name, target.as_bytes()),
             None => into.link(name, until_zero(field(header, 157, 100))),
         },
-        b'1' => Err(format!("`{name}` is a hard link, which no plugin may have")),
-        _ => Err(format!("`{name}` is no plain file")),
+        b'1' => Err(format!("`{name}` is a hard link, which plugins may not contain")),
+        _ => Err(format!("`{name}` is not a regular file")),
     }
 }
 
@@ -120,5 +120,5 @@ fn text(bytes: &[u8]) -> Result<String, String> {
 }
 
 fn damaged() -> String {
-    "the archive is damaged, or no archive that gnoma reads (tar, tar.gz, zip)".to_owned()
+    "the archive is damaged, or not an archive that gnoma reads (tar, tar.gz, zip)".to_owned()
 }

@@ -111,7 +111,7 @@ fn what_leads_out_or_grows_is_refused() {
         (one("a", b'2', "../out"), "leads"),
         (one("a", b'2', "/etc/passwd"), "leads out"),
         (one("a", b'1', "b"), "hard link"),
-        (one("a", b'3', ""), "no plain file"),
+        (one("a", b'3', ""), "not a regular file"),
         (tar(&[("A.md", b'0', "", b""), ("a.md", b'0', "", b"")]), "the same name"),
         (tar(&[("a", b'2', ".", b""), ("a/out", b'0', "", b"")]), "cannot be made"),
         (gzip(&zeros), "unpacks to more"),

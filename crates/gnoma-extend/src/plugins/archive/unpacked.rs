@@ -32,7 +32,7 @@ impl<'a> Unpacked<'a> {
     fn place(&mut self, name: &str) -> Result<PathBuf, String> {
         let path = checked(name)?;
         if path.as_os_str().is_empty() {
-            return Err(format!("`{name}` names no file"));
+            return Err(format!("`{name}` does not name a file"));
         }
         self.names.add(&path.to_string_lossy())?;
         self.count += 1;
@@ -46,7 +46,7 @@ impl<'a> Unpacked<'a> {
     pub(super) fn file(&mut self, name: &str, bytes: &[u8], runs: bool) -> Result<(), String> {
         self.bytes += bytes.len() as u64;
         if self.bytes > MAX_BYTES {
-            return Err(format!("its files have more than {} MiB", MAX_BYTES >> 20));
+            return Err(format!("its files are larger than {} MiB in total", MAX_BYTES >> 20));
         }
         let path = self.place(name)?;
         let write = || -> std::io::Result<()> {
@@ -63,7 +63,7 @@ impl<'a> Unpacked<'a> {
         let target = std::str::from_utf8(target).ok().filter(|it| it.len() <= MAX_LINK_BYTES);
         let target = target.ok_or_else(|| format!("the link `{name}` leads nowhere"))?;
         if Path::new(target).is_absolute() {
-            return Err(format!("the link `{name}` leads out of the plugin"));
+            return Err(format!("the link `{name}` leads outside the plugin"));
         }
         let place = self.place(name)?;
         self.links.push((place, target.to_owned()));

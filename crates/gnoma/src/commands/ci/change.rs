@@ -4,6 +4,8 @@
 
 use std::{path::Path, process::Stdio, time::Duration};
 
+use gnoma_core::duration;
+
 use anyhow::{Context as _, Result};
 use gnoma_host::HostError;
 use tokio::{io::AsyncReadExt as _, process::Command, time::timeout};
@@ -137,7 +139,7 @@ async fn git(
         if said.len() > MAX_DIFF_BYTES { Ok(None) } else { child.wait().await.map(Some) }
     };
     let ended: std::io::Result<_> = timeout(PATIENCE, ended).await.map_err(|_| {
-        HostError::failure(format!("git takes longer than {} seconds", PATIENCE.as_secs()))
+        HostError::failure(format!("git took longer than {}", duration::words(PATIENCE)))
     })?;
     let status = ended.context("cannot hear git")?.ok_or_else(|| {
         let most = MAX_DIFF_BYTES >> 20;

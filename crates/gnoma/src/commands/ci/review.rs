@@ -12,7 +12,7 @@ pub(super) const SCHEMA: &str = r#"{"type":"object","additionalProperties":false
 "summary":{"type":"string","description":"What the change does and whether it should be merged, in a few sentences."},
 "comments":{"type":"array","items":{"type":"object","additionalProperties":false,
 "required":["path","line","level","title","message"],"properties":{
-"path":{"type":"string","description":"The file, as it stands behind ===, without quotes."},
+"path":{"type":"string","description":"The file, as written after ===, without quotes."},
 "line":{"type":"integer","description":"The number in front of the line."},
 "level":{"type":"string","enum":["error","warning","note"]},
 "title":{"type":"string","description":"The fault in under ten words."},

@@ -110,8 +110,8 @@ fn own_tools() -> Vec<Value> {
     vec![
         tool(
             "ask",
-            "Gives a task to gnoma, a coding agent that works in this project by itself. Answers when it is \
-             done, or with the session's id when that takes longer.",
+            "Gives a task to gnoma, a coding agent that works in this project on its own. \
+             Answers when it is done, or with the session's id when that takes longer.",
             json!({"prompt": prompt, "wait_s": wait}),
             &["prompt"],
         ),

@@ -260,9 +260,7 @@ impl Drop for OpeningPlace<'_> {
 }
 
 fn unknown(session: &SessionId) -> String {
-    format!(
-        "there is no session `{session}` here; `ask` opens one, `continue` goes on with a saved one"
-    )
+    format!("there is no session `{session}` here; `ask` opens one, `continue` resumes a saved one")
 }
 
 /// Follows a session.

@@ -20,8 +20,9 @@ const INVALID_PARAMS: i64 = -32_602;
 const INTERNAL_ERROR: i64 = -32_603;
 const UNSUPPORTED_VERSION: i64 = -32_022;
 
-const INSTRUCTIONS: &str = "`ask` gives a task to gnoma, a coding agent that works in this project by itself; `continue` goes on \
-    in its session, `status` tells how it is, `cancel` stops it. The file tools work under gnoma's permissions.";
+const INSTRUCTIONS: &str = "`ask` gives a task to gnoma, a coding agent that works in this \
+    project on its own; `continue` resumes its session, `status` says how it is doing, `cancel` \
+    stops it. The file tools work under gnoma's permissions.";
 
 /// A line, read.
 #[derive(Debug, PartialEq)]

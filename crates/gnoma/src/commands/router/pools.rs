@@ -1,7 +1,12 @@
 //! `gnoma router pools`: limits, where they stand, and who rests.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use gnoma_core::ledger::{Level, Unit, Window};
+use gnoma_core::{
+    duration,
+    ledger::{Level, Unit, Window},
+};
 use gnoma_engine::Routes;
 use gnoma_router::{health::Resting, pool::Pool};
 use serde_json::{Value, json};
@@ -21,7 +26,6 @@ const MONEY_MISSING: &str = "\nnot all spending could be recovered from a damage
      model calls under a spending cap are denied; to accept the totals above: gnoma router pools \
      --accept-loss\n";
 const SECOND_MS: u64 = 1_000;
-const MINUTE_MS: i64 = 60_000;
 
 pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
     let ready = preview::ready(project, None).await?;
@@ -42,7 +46,7 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
         NONE.to_owned()
     } else {
         let rows = levels.iter().map(|level| row(level, now_ms));
-        table::lines(["pool", "limit", "used", "in flight", "begins anew", "said by"], rows)
+        table::lines(["pool", "limit", "used", "in flight", "starts over", "said by"], rows)
     };
     if !rests.is_empty() {
         let rows = rests.iter().map(|rest| resting(rest, now_ms));
@@ -106,7 +110,7 @@ fn row(level: &Level, now_ms: i64) -> [String; 6] {
     let anew = match (limit.window, resets_at_ms) {
         (Window::Rolling { .. }, _) => "as time goes by".to_owned(),
         (Window::Day | Window::Month | Window::Ever, Some(at_ms)) => {
-            wait(at_ms.saturating_sub(now_ms))
+            format!("in {}", left(at_ms.saturating_sub(now_ms)))
         }
         (Window::Day | Window::Month | Window::Ever, None) if is_each => "with the next".to_owned(),
         (Window::Day | Window::Month | Window::Ever, None) => "never".to_owned(),
@@ -141,19 +145,9 @@ fn told(routes: &Routes) -> Vec<Value> {
         .collect()
 }
 
-/// `9 min 58 s`.
+/// `9m 58s`; the past is `0s`.
 fn left(ms: i64) -> String {
-    const MINUTE_S: i64 = 60;
-    const HOUR_S: i64 = 60 * MINUTE_S;
-    match ms.max(0) / 1_000 {
-        seconds @ ..MINUTE_S => format!("{seconds} s"),
-        seconds @ MINUTE_S..HOUR_S => {
-            format!("{} min {} s", seconds / MINUTE_S, seconds % MINUTE_S)
-        }
-        seconds @ HOUR_S.. => {
-            format!("{} h {} min", seconds / HOUR_S, seconds % HOUR_S / MINUTE_S)
-        }
-    }
+    duration::words(Duration::from_secs(u64::try_from(ms / 1_000).unwrap_or_default()))
 }
 
 fn words(unit: Unit, window: Window) -> String {
@@ -167,24 +161,12 @@ fn words(unit: Unit, window: Window) -> String {
     let per = match window {
         Window::Rolling { ms: SECOND_MS } => "a second".to_owned(),
         Window::Rolling { ms: 60_000 } => "a minute".to_owned(),
-        Window::Rolling { ms } => format!("in {} s", ms / SECOND_MS),
+        Window::Rolling { ms } => format!("in {}", duration::words(Duration::from_millis(ms))),
         Window::Day => "a day".to_owned(),
         Window::Month => "a month".to_owned(),
         Window::Ever => String::new(),
     };
     format!("{what}{per}")
-}
-
-/// How long it is until then.
-fn wait(ms: i64) -> String {
-    const HOUR_MIN: i64 = 60;
-    const DAY_MIN: i64 = 24 * HOUR_MIN;
-    match ms.max(0) / MINUTE_MS {
-        minutes @ ..HOUR_MIN => format!("in {minutes} min"),
-        minutes @ HOUR_MIN..DAY_MIN => format!("in {} h", minutes / HOUR_MIN),
-        minutes if minutes / DAY_MIN == 1 => "in 1 day".to_owned(),
-        minutes @ DAY_MIN.. => format!("in {} days", minutes / DAY_MIN),
-    }
 }
 
 #[cfg(test)]
@@ -210,13 +192,13 @@ mod tests {
         );
         assert_eq!(
             row_of(&level(Unit::MicroUsd, Window::Day, 5_000_000)),
-            "mistral|$5.00 a day|$0.0000|$0.0000|in 2 h|you"
+            "mistral|$5.00 a day|$0.0000|$0.0000|in 2h|you"
         );
     }
 
     #[test]
     fn the_time_that_is_left_is_told_as_people_do() {
         let all = [-5, 59_999, 598_000, 7_380_000].map(left);
-        assert_eq!(all, ["0 s", "59 s", "9 min 58 s", "2 h 3 min"]);
+        assert_eq!(all, ["0s", "59s", "9m 58s", "2h 3m"]);
     }
 }

@@ -11,6 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use gnoma_core::duration;
+
 use gnoma_host::Project;
 use gnoma_tui::Input;
 use gnoma_tui::run::Job;
@@ -266,8 +268,8 @@ impl End {
                 (None, None) => "it failed".to_owned(),
             }),
             Self::CutOff => Some(format!(
-                "stopped: a command may run for at most {} s and print at most {} KB",
-                MAX_RUN.as_secs(),
+                "stopped: a command may run for at most {} and print at most {} KB",
+                duration::words(MAX_RUN),
                 MAX_OUTPUT_BYTES >> 10
             )),
         }

@@ -1,11 +1,6 @@
 //! Ten sessions in three processes over one ledger.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, process::Stdio, sync::Arc, time::Duration};
 
 use gnoma_core::{
     Command, Content, Event, Tool, ToolOutcome,
@@ -93,18 +88,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
     });
     Session::spawn(session::Options {
         id,
-        place: GatePlace {
-            cwd: PathBuf::from("/"),
-            roots: vec![PathBuf::from("/")],
-            home: None,
-            config_dirs: Vec::new(),
-            trusted: true,
-            sandboxed: false,
-            network_is_walled: Box::new(|| true),
-            can_try: Box::new(|| false),
-            resolve: Box::new(Path::to_path_buf),
-            repositories: Box::new(gnoma_guard::git::NoRepositories),
-        },
+        place: GatePlace::bare(Path::new("/")),
         tools: vec![Arc::new(read) as Arc<dyn Tool>],
         routes,
         system: Box::new(|_| "be good".into()),

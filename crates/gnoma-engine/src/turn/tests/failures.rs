@@ -1,0 +1,196 @@
+//! Calls that fail, answers that break, and waits between attempts.
+
+use gnoma_core::{ErrorKind, ProviderError, StopReason, StreamEvent, session::Outcome};
+
+use super::steps::*;
+use crate::turn::*;
+
+/// The call that is under way fails, and another arm takes over.
+fn moves(turn: &mut Turn) -> Effects {
+    let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
+    let mut fx = Vec::new();
+    turn.on(error(ErrorKind::Overloaded), &mut fx);
+    let moved = Input::Moved { from: arm("a"), to: arm("b"), why: "overloaded".into() };
+    fx.extend(feed(turn, [moved]));
+    fx
+}
+
+#[test]
+fn another_arm_answers_anew() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, [text("half an ans")]);
+    let fx = moves(&mut turn);
+    let changed = |fx: &Effects| {
+        fx.iter().find_map(|effect| match effect {
+            Effect::Emit(Event::ArmChanged { retracted, .. }) => Some(*retracted),
+            _ => None,
+        })
+    };
+    assert_eq!(changed(&fx), Some(true));
+    assert!(fx.contains(&Effect::DropStream));
+    assert!(fx.contains(&Effect::CallModel { round: 1, attempt: 1 }));
+    assert_eq!(changed(&moves(&mut turn)), Some(false), "nothing had been shown");
+    feed(&mut turn, [text("whole"), stop(StopReason::EndTurn)]);
+    let said: Vec<_> = turn.history().iter().map(|message| message.text_content()).collect();
+    assert_eq!(said, ["do it", "whole"]);
+}
+
+fn retrying(fx: &Effects) -> Option<(u32, u64, bool)> {
+    fx.iter().find_map(|effect| match effect {
+        Effect::Emit(Event::Retrying { attempt, wait_ms, retracted, .. }) => {
+            Some((*attempt, *wait_ms, *retracted))
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn a_broken_answer_is_taken_back_and_asked_for_again() {
+    let mut turn = started(Limits::default());
+    for (kind, attempt) in [(ErrorKind::Network, 2), (ErrorKind::Protocol, 3)] {
+        let fx = feed(&mut turn, [text("par"), error(kind)]);
+        let (next, _, retracted) = retrying(&fx).unwrap();
+        assert_eq!((next, retracted), (attempt, true), "{fx:?}");
+        let fx = feed(&mut turn, [Input::Woke]);
+        assert!(fx.contains(&Effect::CallModel { round: 1, attempt }));
+    }
+    let fx = feed(&mut turn, [text("whole"), stop(StopReason::EndTurn)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
+    assert_eq!(turn.history().len(), 2, "nothing of what broke is in the history");
+    assert_eq!(turn.history()[1].text_content(), "whole");
+}
+
+#[test]
+fn what_tools_have_done_stays_when_an_answer_breaks() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "c", "bash", "{}"));
+    feed(&mut turn, [stop(StopReason::ToolUse), allow("c"), done("c", "ran")]);
+    feed(&mut turn, [text("and"), error(ErrorKind::Network), Input::Woke]);
+    let fx = feed(&mut turn, [text("so"), stop(StopReason::EndTurn)]);
+    assert!(runs(&fx).is_empty() && turn.history().len() == 4, "{:?}", turn.history());
+    assert_eq!(turn.history()[3].text_content(), "so");
+}
+
+#[test]
+fn attempts_end_and_the_last_part_is_kept() {
+    let mut turn = started(Limits { attempts: 2, ..Limits::default() });
+    feed(&mut turn, [text("one"), error(ErrorKind::Network), Input::Woke]);
+    let fx = feed(&mut turn, [text("two"), error(ErrorKind::Network)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Failed { kept_partial: true, .. })));
+    assert_eq!(turn.history()[1].text_content(), "two");
+
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [error(ErrorKind::BadRequest)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Failed { kept_partial: false, .. })));
+}
+
+/// Waits between attempts until the turn ends, in milliseconds.
+fn waits(kind: ErrorKind) -> Vec<u64> {
+    waits_within(Limits::default(), &ProviderError::new(kind, "p", "no"))
+}
+
+fn waits_within(limits: Limits, error: &ProviderError) -> Vec<u64> {
+    let mut turn = started(limits);
+    let mut waits = Vec::new();
+    loop {
+        let fx = feed(&mut turn, [Input::Model(Err(error.clone()))]);
+        match retrying(&fx) {
+            Some((_, wait_ms, _)) => waits.push(wait_ms),
+            None => return waits,
+        }
+        feed(&mut turn, [Input::Woke]);
+    }
+}
+
+#[test]
+fn a_busy_provider_is_waited_for_for_minutes_and_others_are_not() {
+    let busy = waits(ErrorKind::Overloaded);
+    let all: u64 = busy.iter().sum();
+    assert!((240_000..=300_000).contains(&all), "{busy:?}");
+    assert!(busy.iter().all(|wait| *wait <= 37_500), "{busy:?}");
+    assert_eq!(waits(ErrorKind::Timeout).len(), 1, "each attempt took minutes");
+    assert_eq!(waits(ErrorKind::Protocol).len(), 2, "a wrong address stays one");
+    assert!(waits(ErrorKind::Unreachable).iter().sum::<u64>() < 10_000);
+    assert!(waits(ErrorKind::Quota).is_empty());
+}
+
+#[test]
+fn a_time_out_that_is_told_or_comes_soon_is_no_long_silence() {
+    let silent = ProviderError::new(ErrorKind::Timeout, "p", "no answer");
+    let told = ProviderError { status: Some(504), ..silent.clone() };
+    assert_eq!(waits_within(Limits::default(), &told).len(), 7);
+    let short = Duration::from_secs(30);
+    let limits = Limits { first_byte: short, silence: short, ..Limits::default() };
+    assert_eq!(waits_within(limits, &silent).len(), 2);
+}
+
+#[test]
+fn a_provider_that_asks_for_a_wait_gets_it_within_limits() {
+    let limited = |seconds| {
+        let mut error = ProviderError::new(ErrorKind::RateLimited, "p", "busy");
+        error.retry_after = Some(Duration::from_secs(seconds));
+        Input::Model(Err(error))
+    };
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [limited(90)]);
+    assert_eq!(retrying(&fx), Some((2, 90_000, false)));
+    feed(&mut turn, [Input::Woke]);
+    let fx = feed(&mut turn, [limited(0)]);
+    assert!(retrying(&fx).unwrap().1 >= 500, "no storm of requests");
+    feed(&mut turn, [Input::Woke]);
+    let fx = feed(&mut turn, [limited(3_600)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Failed { .. })), "{fx:?}");
+}
+
+#[test]
+fn whole_calls_are_run_though_the_stop_is_unknown() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "c", "bash", "{}"));
+    let done = Input::Model(Ok(StreamEvent::ToolCallDone { slot: 0 }));
+    let fx = feed(&mut turn, [done, stop(StopReason::Other)]);
+    assert_eq!(judges(&fx), 1, "{fx:?}");
+}
+
+#[test]
+fn an_answer_of_nothing_with_an_unknown_stop_is_asked_for_again() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [stop(StopReason::Other)]);
+    assert!(retrying(&fx).is_some(), "{fx:?}");
+}
+
+/// Gemini ends like this now and then. A third time it is taken as meant.
+#[test]
+fn an_answer_of_nothing_is_asked_for_twice_more() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [stop(StopReason::EndTurn)]);
+    assert!(retrying(&fx).is_some(), "{fx:?}");
+    let fx = feed(&mut turn, [Input::Woke, stop(StopReason::EndTurn)]);
+    assert!(retrying(&fx).is_some(), "{fx:?}");
+    let fx = feed(&mut turn, [Input::Woke, stop(StopReason::EndTurn)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
+    assert!(notices(&fx)[0].contains("gave no output"), "{fx:?}");
+}
+
+#[test]
+fn long_waits_are_said_in_hours() {
+    let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
+    limited.retry_after = Some(Duration::from_hours(24));
+    let fx = feed(&mut started(Limits::default()), [Input::Model(Err(limited))]);
+    let Some(Outcome::Failed { error, .. }) = outcome(&fx) else { panic!("{fx:?}") };
+    assert_eq!(error.message, "slow down (the provider asks to wait 24h)");
+}
+
+#[test]
+fn an_answer_that_is_cut_says_that_it_goes_on() {
+    let mut turn = started(Limits { continuations: 1, ..Limits::default() });
+    let continuing = |fx: &Effects| {
+        fx.iter().find_map(|effect| match effect {
+            Effect::Emit(Event::Continuing { time, most, joins }) => Some((*time, *most, *joins)),
+            _ => None,
+        })
+    };
+    let fx = feed(&mut turn, [text("half"), stop(StopReason::MaxTokens)]);
+    assert_eq!(continuing(&fx), Some((1, 1, true)));
+    let fx = feed(&mut turn, [text("more"), stop(StopReason::MaxTokens)]);
+    assert_eq!(continuing(&fx), None, "that was the last");
+}

@@ -1,0 +1,152 @@
+//! What goes on for ever is stopped.
+
+use gnoma_core::{
+    StopReason, StreamEvent, ToolOutcome,
+    session::Outcome,
+    tool::{CommandReport, ToolOutput},
+};
+
+use super::steps::*;
+use crate::turn::*;
+
+#[test]
+fn the_same_call_for_ever_ends_in_an_answer_or_in_nothing() {
+    for answers in [true, false] {
+        let mut turn = started(Limits::default());
+        let mut rounds = 0;
+        let mut fx = Vec::new();
+        while turn.may_use_tools() {
+            rounds += 1;
+            assert!(rounds < 10, "it never ended");
+            let id = format!("c{rounds}");
+            feed(&mut turn, call(0, &id, "read", "{\"path\":\"x\"}"));
+            feed(&mut turn, [stop(StopReason::ToolUse), allow(&id), done(&id, "same")]);
+        }
+        if answers {
+            fx.extend(feed(&mut turn, [text("It says same."), stop(StopReason::EndTurn)]));
+            assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
+        } else {
+            feed(&mut turn, call(0, "a", "read", "{\"path\":\"x\"}"));
+            fx.extend(feed(&mut turn, [stop(StopReason::ToolUse)]));
+            assert!(matches!(outcome(&fx), Some(Outcome::Stuck { .. })));
+        }
+        assert_paired(turn.history(), false);
+    }
+}
+
+#[test]
+fn calls_of_one_conversation_never_share_a_name() {
+    let mut turn = started(Limits::default());
+    let mut run = Vec::new();
+    for n in 0..3 {
+        feed(&mut turn, call(0, "call_0", "read", &format!("{{\"n\":{n}}}")));
+        let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
+        let judged = fx.iter().find_map(|effect| match effect {
+            Effect::Judge(call) => Some(call.id.to_string()),
+            _ => None,
+        });
+        let id = judged.unwrap();
+        feed(&mut turn, [allow(&id), done(&id, &n.to_string())]);
+        run.push(id);
+    }
+    assert_eq!(run, ["call_0", "call_0_2", "call_0_3"]);
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn an_answer_without_end_is_cut() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [text(&"x".repeat(gnoma_core::stream::MAX_RESPONSE_BYTES + 1))]);
+    assert!(fx.contains(&Effect::DropStream));
+    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }), "it is continued");
+    let mut turn = started(Limits::default());
+    let name = "n".repeat(1 << 20);
+    for slot in 0..100 {
+        let start = StreamEvent::ToolCallStart { slot, id: String::new(), name: name.clone() };
+        if feed(&mut turn, [Input::Model(Ok(start))]).contains(&Effect::DropStream) {
+            return;
+        }
+    }
+    panic!("calls without end are taken");
+}
+
+#[test]
+fn a_refused_call_is_not_made_for_ever() {
+    let mut turn = started(Limits::default());
+    let mut rounds = 0;
+    while turn.may_use_tools() {
+        rounds += 1;
+        assert!(rounds < 10, "it never ended");
+        let id = format!("c{rounds}");
+        feed(&mut turn, call(0, &id, "bash", "{\"command\":\"make\"}"));
+        let refused = Verdict::Deny { reason: "nobody to ask".into() };
+        feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new(id), refused)]);
+    }
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn thousands_of_calls_are_answered_and_few_are_run() {
+    let mut turn = started(Limits::default());
+    for n in 0..10_000 {
+        feed(&mut turn, call(n, &format!("c{n}"), "read", &format!("{{\"n\":{n}}}")));
+    }
+    let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
+    assert_eq!(judges(&fx), Limits::default().calls_per_round);
+    for n in 0..128 {
+        feed(&mut turn, [allow(&format!("c{n}")), done(&format!("c{n}"), "x")]);
+    }
+    assert_eq!(turn.history().last().unwrap().tool_results().count(), 10_000);
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn a_claim_against_a_red_check_is_held_against_the_model_once() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "bash", "{}"));
+    let report =
+        Some(CommandReport { command: "cargo test".into(), exit_code: Some(101), walled: None });
+    let red = ToolOutcome::Failed(ToolOutput { report, ..ToolOutput::text("FAILED") });
+    feed(
+        &mut turn,
+        [stop(StopReason::ToolUse), allow("a"), Input::ToolDone(CallId::new("a"), red, 1)],
+    );
+    let fx = feed(&mut turn, [text("Done, all tests pass."), stop(StopReason::EndTurn)]);
+    assert!(fx.contains(&Effect::CallModel { round: 3, attempt: 1 }), "{fx:?}");
+    let fx = feed(&mut turn, [text("Done, all tests pass."), stop(StopReason::EndTurn)]);
+    assert!(matches!(outcome(&fx), Some(Outcome::Complete { .. })));
+    let warned = |effect: &Effect| matches!(effect, Effect::Emit(Event::Notice { .. }));
+    assert!(fx.iter().any(warned));
+}
+
+#[test]
+fn rounds_are_limited() {
+    let mut turn = started(Limits { rounds: 2, ..Limits::default() });
+    for n in 0..2 {
+        let id = format!("c{n}");
+        feed(&mut turn, call(0, &id, "read", &format!("{{\"n\":{n}}}")));
+        let fx =
+            feed(&mut turn, [stop(StopReason::ToolUse), allow(&id), done(&id, &n.to_string())]);
+        if n == 1 {
+            assert_eq!(outcome(&fx), Some(&Outcome::RoundLimit { rounds: 2 }));
+        }
+    }
+}
+
+#[test]
+fn arguments_that_go_on_for_ever_are_cut_and_the_model_is_told() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "edit", "{\"path\":\"x\",\"content\":\""));
+    for _ in 0..2_000 {
+        let fragment = "A tiny calculator. Version 4.2.\\n\\n".to_owned();
+        let delta = StreamEvent::ToolCallDelta { slot: 0, fragment };
+        let fx = feed(&mut turn, [Input::Model(Ok(delta))]);
+        if fx.contains(&Effect::DropStream) {
+            assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+            let note = turn.history().last().unwrap().text_content();
+            assert!(note.starts_with("[system] You were repeating"), "{note}");
+            return;
+        }
+    }
+    panic!("it went on for ever");
+}

@@ -1,0 +1,254 @@
+//! Turns, step by step.
+
+mod failures;
+mod limits;
+mod small;
+pub(super) mod steps;
+
+use gnoma_core::{
+    ErrorKind, ProviderError, Role, StopReason, ToolOutcome,
+    session::{Outcome, PermissionAnswer as Reply},
+};
+
+use self::steps::*;
+use crate::compact::Cut;
+use crate::turn::*;
+
+#[test]
+fn a_turn_with_tools_ends_with_the_answer() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "read", "{}"));
+    let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
+    assert_eq!(judges(&fx), 1);
+    assert_eq!(runs(&feed(&mut turn, [allow("a")])), ["a"]);
+    let fx = feed(&mut turn, [done("a", "out")]);
+    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+    let fx = feed(&mut turn, [text("fine"), stop(StopReason::EndTurn)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn work_that_does_not_hold_goes_on() {
+    let mut turn = delivering(Limits { rounds: 2, ..Limits::default() }, Delivery::Checked);
+    let complete = Outcome::Complete { stop: StopReason::EndTurn };
+    let fx = feed(&mut turn, [text("done"), stop(StopReason::EndTurn)]);
+    assert!(fx.contains(&Effect::Check(complete.clone())) && outcome(&fx).is_none());
+    let again = Input::Checked(Checked::Again { note: "`cargo test` fails".into() });
+    assert!(turn.has_rounds());
+    let fx = feed(&mut turn, [again]);
+    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+    assert!(!turn.has_rounds(), "the limit is the turn's, not the attempt's");
+    assert!(turn.history().last().unwrap().text_content().contains("`cargo test` fails"));
+    feed(&mut turn, [text("really done"), stop(StopReason::EndTurn)]);
+    let fx = feed(&mut turn, [Input::Checked(Checked::Deliver)]);
+    assert_eq!(outcome(&fx), Some(&complete));
+
+    let mut turn = delivering(Limits::default(), Delivery::Checked);
+    feed(&mut turn, [text("done"), stop(StopReason::EndTurn)]);
+    let fx = feed(&mut turn, [Input::Cancel]);
+    assert!(fx.contains(&Effect::StopWaiting) && outcome(&fx) == Some(&Outcome::Cancelled));
+}
+
+#[test]
+fn reads_run_side_by_side_and_writes_in_order() {
+    let mut turn = started(Limits::default());
+    for (slot, (id, name)) in
+        [("r1", "read"), ("r2", "read"), ("w1", "edit"), ("r3", "read"), ("w2", "bash")]
+            .into_iter()
+            .enumerate()
+    {
+        feed(&mut turn, call(u32::try_from(slot).unwrap(), id, name, "{}"));
+    }
+    let judged = |fx: &Effects| -> Vec<String> {
+        let id = |effect: &Effect| match effect {
+            Effect::Judge(call) => Some(call.id.to_string()),
+            _ => None,
+        };
+        fx.iter().filter_map(id).collect()
+    };
+    assert_eq!(judged(&feed(&mut turn, [stop(StopReason::ToolUse)])), ["r1", "r2"]);
+    feed(&mut turn, [allow("r1"), allow("r2")]);
+    assert!(judged(&feed(&mut turn, [done("r2", "2")])).is_empty());
+    assert_eq!(judged(&feed(&mut turn, [done("r1", "1")])), ["w1"]);
+    assert_eq!(judged(&feed(&mut turn, [allow("w1"), done("w1", "w")])), ["r3"]);
+    assert_eq!(judged(&feed(&mut turn, [allow("r3"), done("r3", "3")])), ["w2"]);
+    feed(&mut turn, [allow("w2"), done("w2", "b")]);
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn calls_of_an_answer_that_was_cut_are_not_run() {
+    let mut turn = started(Limits { continuations: 1, ..Limits::default() });
+    feed(&mut turn, call(0, "a", "bash", "{\"command\":\"rm -rf /tmp/x"));
+    let fx = feed(&mut turn, [stop(StopReason::MaxTokens)]);
+    assert_eq!(judges(&fx), 0);
+    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+    let fx = feed(&mut turn, [text("more"), stop(StopReason::MaxTokens)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::MaxTokens }));
+}
+
+#[test]
+fn cancelling_waits_for_running_tools_and_keeps_what_they_wrote() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "bash", "{}"));
+    feed(&mut turn, call(1, "b", "bash", "{}"));
+    feed(&mut turn, [stop(StopReason::ToolUse), allow("a")]);
+    let fx = feed(&mut turn, [Input::Cancel]);
+    assert!(fx.contains(&Effect::StopTools) && !turn.is_idle());
+    let cut = ToolOutcome::Interrupted("so far".into());
+    let fx = feed(&mut turn, [Input::ToolDone(CallId::new("a"), cut, 5)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Cancelled));
+    let results = turn.history().last().unwrap().clone();
+    let texts: Vec<_> = results.tool_results().map(gnoma_core::ToolResult::joined_text).collect();
+    assert!(texts[0].starts_with("so far"), "{texts:?}");
+    assert_paired(turn.history(), false);
+}
+
+#[test]
+fn what_is_said_meanwhile_lands_between_results_and_the_next_call() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "read", "{}"));
+    feed(&mut turn, [stop(StopReason::ToolUse), allow("a")]);
+    feed(&mut turn, [Input::Say(Message::user_text("also this")), done("a", "out")]);
+    let roles: Vec<_> = turn.history().iter().map(|message| message.role()).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::User]);
+}
+
+#[test]
+fn broken_arguments_are_mended_before_anything_sees_them() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "read", "{\"path\": \"x\",}"));
+    feed(&mut turn, [stop(StopReason::ToolUse)]);
+    let message = turn.history().last().unwrap();
+    let call = message.tool_calls().next().unwrap();
+    let arguments: serde_json::Value = call.arguments.read().unwrap();
+    assert_eq!((arguments["path"].as_str(), call.broken), (Some("x"), false));
+}
+
+fn states(fx: &Effects) -> Vec<SessionState> {
+    let state = |effect: &Effect| match effect {
+        Effect::Emit(Event::State(state)) => Some(*state),
+        _ => None,
+    };
+    fx.iter().filter_map(state).collect()
+}
+
+#[test]
+fn checks_run_again_between_turns_and_who_speaks_meanwhile_is_answered() {
+    let checks = Checks { tool: "bash".into(), commands: vec!["x".into()], else_review: false };
+    let allow = || Verdict::Allow { reason: String::new() };
+    let mut turn = turn(Limits::default());
+    let mut fx = Vec::new();
+    turn.on(Input::ProveAgain(checks.clone()), &mut fx);
+    let Some(Effect::Judge(call)) = fx.iter().find(|it| matches!(it, Effect::Judge(_))) else {
+        panic!("{fx:?}")
+    };
+    let call = call.id.clone();
+    turn.on(Input::Judged(call.clone(), allow()), &mut fx);
+    turn.on(Input::ToolDone(call, ToolOutcome::Interrupted("why".into()), 1), &mut fx);
+    assert!(matches!(fx.last(), Some(Effect::Conclude(_))), "{fx:?}");
+    turn.on(Input::Checked(Checked::Deliver), &mut fx);
+    assert!(turn.is_idle() && turn.history().is_empty());
+    fx.clear();
+    turn.on(Input::ProveAgain(Checks { commands: Vec::new(), ..checks }), &mut fx);
+    turn.on(Input::Say(Message::user_text("and more")), &mut fx);
+    turn.on(Input::Checked(Checked::Deliver), &mut fx);
+    assert!(fx.contains(&Effect::Route), "{fx:?}");
+}
+
+#[test]
+fn every_cancel_is_seen_whatever_runs() {
+    use SessionState::{Cancelling, Idle};
+    let say = || Input::Say(Message::user_text("do it"));
+    let routed = || Input::Routed(Ok(Delivery::Checked));
+    let held = || Input::Reserved(Room::Held);
+    let ends = || vec![say(), routed(), held(), text("done"), stop(StopReason::EndTurn)];
+    let brief = Arc::default();
+    let cut = Cut { brief, messages: 1, past_tokens: 9, window_tokens: None };
+    let checks = Checks { tool: "bash".into(), commands: vec!["x".into()], else_review: false };
+    let mut proving = ends();
+    proving.push(Input::Prove(checks.clone()));
+    let paths = [
+        vec![say()],
+        vec![say(), routed()],
+        vec![say(), routed(), held()],
+        vec![say(), routed(), held(), error(ErrorKind::Overloaded)],
+        vec![
+            say(),
+            routed(),
+            held(),
+            error(ErrorKind::Overloaded),
+            Input::Stayed(ProviderError::new(ErrorKind::Overloaded, "p", "why")),
+        ],
+        vec![say(), routed(), Input::Reserved(Room::Filled), Input::CompactionBegun(cut.clone())],
+        vec![Input::Compact { focus: String::new() }, Input::CompactionBegun(cut)],
+        ends(),
+        vec![Input::ProveAgain(checks)],
+        proving,
+    ];
+    for path in paths {
+        let mut turn = turn(Limits::default());
+        let mut fx = Vec::new();
+        for input in path {
+            turn.on(input, &mut fx);
+        }
+        assert_eq!(states(&fx), [SessionState::Active]);
+        fx.clear();
+        turn.on(Input::Cancel, &mut fx);
+        assert_eq!(states(&fx), [Cancelling, Idle], "{turn:?}");
+        fx.clear();
+        turn.on(Input::Cancel, &mut fx);
+        assert_eq!(fx, [], "nothing runs any more");
+    }
+}
+
+#[test]
+fn a_session_that_closes_while_it_cancels_passes_through_idle() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "bash", "{}"));
+    feed(&mut turn, [stop(StopReason::ToolUse), allow("a")]);
+    assert_eq!(states(&feed(&mut turn, [Input::Cancel])), [SessionState::Cancelling]);
+    assert_eq!(states(&feed(&mut turn, [Input::Close])), []);
+    assert_eq!(states(&feed(&mut turn, [Input::Woke])), [SessionState::Idle]);
+    assert_eq!(states(&feed(&mut turn, [Input::Closed])), [SessionState::Closed]);
+}
+
+#[test]
+fn a_second_answer_is_told_and_does_nothing() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "bash", "{}"));
+    let ask = Verdict::Ask { reason: "r".into(), preview: None, always: None };
+    feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new("a"), ask)]);
+    let answer = |answer| Input::Answered(CallId::new("a"), answer);
+    assert_eq!(runs(&feed(&mut turn, [answer(Reply::Allow)])), ["a"]);
+    for late in [answer(Reply::Always), answer(Reply::Deny { reason: "no".into() })] {
+        let fx = feed(&mut turn, [late]);
+        assert!(fx.len() == 1 && notices(&fx)[0].contains("`a` is open"), "{fx:?}");
+    }
+}
+
+#[test]
+fn a_drafted_call_has_the_id_it_keeps_and_shows_its_arguments() {
+    let mut turn = started(Limits::default());
+    for round in 0..2 {
+        let mut fx = Vec::new();
+        for input in call(0, "call_0", "read", &format!("{{\"n\":{round}}}")) {
+            fx.extend(feed(&mut turn, [input]));
+        }
+        let [Effect::Emit(Event::ToolCallDrafted { call: id, .. }), Effect::Emit(delta)] = &*fx
+        else {
+            panic!("{fx:?}")
+        };
+        let fragment = format!("{{\"n\":{round}}}");
+        assert_eq!(*delta, Event::ToolCallDelta { call: id.clone(), fragment });
+        feed(&mut turn, [stop(StopReason::ToolUse), allow(id.as_str())]);
+        let kept = turn.history().last().unwrap().tool_calls().next().unwrap().clone();
+        assert_eq!(kept.id, *id);
+        let fx = feed(&mut turn, [done(id.as_str(), &round.to_string())]);
+        assert!(fx.iter().any(|effect| matches!(
+            effect,
+            Effect::Emit(Event::ToolEnded { call, .. }) if *call == kept
+        )));
+    }
+}

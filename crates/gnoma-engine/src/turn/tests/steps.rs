@@ -1,0 +1,140 @@
+//! What tests feed to a turn, and what they look for in its wishes.
+
+use gnoma_core::{
+    ErrorKind, ProviderError, RawJson, Role, StopReason, StreamEvent, ToolOutcome,
+    session::Outcome,
+    tool::{Access, Tier, ToolKind, Touches},
+};
+
+use crate::turn::*;
+
+pub(in crate::turn) fn spec(name: &str, access: Access) -> Arc<ToolSpec> {
+    Arc::new(ToolSpec {
+        name: name.into(),
+        description: String::new(),
+        parameters: RawJson::empty_object(),
+        access,
+        touches: (access == Access::Edit).then(|| Touches::path("path")).into_iter().collect(),
+        kind: ToolKind::Other,
+        tier: Tier::Full,
+    })
+}
+
+pub(in crate::turn) fn turn(limits: Limits) -> Turn {
+    let tools =
+        [spec("read", Access::Read), spec("edit", Access::Edit), spec("bash", Access::Execute)];
+    Turn::new(vec![], &tools, limits)
+}
+
+pub(in crate::turn) fn text(text: &str) -> Input {
+    Input::Model(Ok(StreamEvent::TextDelta { slot: 0, text: text.into() }))
+}
+
+pub(in crate::turn) fn stop(stop: StopReason) -> Input {
+    Input::Model(Ok(StreamEvent::Stop(stop)))
+}
+
+pub(in crate::turn) fn call(slot: u32, id: &str, name: &str, arguments: &str) -> Vec<Input> {
+    let start = StreamEvent::ToolCallStart { slot, id: id.into(), name: name.into() };
+    let delta = StreamEvent::ToolCallDelta { slot, fragment: arguments.into() };
+    vec![Input::Model(Ok(start)), Input::Model(Ok(delta))]
+}
+
+pub(in crate::turn) fn allow(id: &str) -> Input {
+    Input::Judged(CallId::new(id), Verdict::Allow { reason: "test".into() })
+}
+
+pub(in crate::turn) fn done(id: &str, output: &str) -> Input {
+    Input::ToolDone(CallId::new(id), ToolOutcome::done(output), 1)
+}
+
+pub(in crate::turn) fn error(kind: ErrorKind) -> Input {
+    Input::Model(Err(ProviderError::new(kind, "p", "why")))
+}
+
+/// Feeds `inputs` to a machine with one arm, which is always there and has room, and gives the wishes
+/// that follow from the last one.
+pub(in crate::turn) fn feed(turn: &mut Turn, inputs: impl IntoIterator<Item = Input>) -> Effects {
+    feed_delivering(turn, Delivery::Direct, inputs)
+}
+
+pub(in crate::turn) fn feed_delivering(
+    turn: &mut Turn,
+    delivery: Delivery,
+    inputs: impl IntoIterator<Item = Input>,
+) -> Effects {
+    let mut all = Vec::new();
+    for input in inputs {
+        all.clear();
+        let mut next = Some(input);
+        while let Some(input) = next.take() {
+            let mut fx = Vec::new();
+            turn.on(input, &mut fx);
+            for effect in &fx {
+                next = next.or(match effect {
+                    Effect::Route => Some(Input::Routed(Ok(delivery))),
+                    Effect::Reserve { .. } => Some(Input::Reserved(Room::Held)),
+                    Effect::FailOver { error, .. } => Some(Input::Stayed(error.clone())),
+                    _ => None,
+                });
+            }
+            all.append(&mut fx);
+        }
+    }
+    all
+}
+
+pub(in crate::turn) fn started(limits: Limits) -> Turn {
+    delivering(limits, Delivery::Direct)
+}
+
+pub(in crate::turn) fn delivering(limits: Limits, delivery: Delivery) -> Turn {
+    let mut turn = turn(limits);
+    feed_delivering(&mut turn, delivery, [Input::Say(Message::user_text("do it"))]);
+    turn
+}
+
+pub(in crate::turn) fn outcome(fx: &Effects) -> Option<&Outcome> {
+    fx.iter().find_map(|effect| match effect {
+        Effect::Emit(Event::TurnEnded { outcome, .. }) => Some(outcome),
+        _ => None,
+    })
+}
+
+pub(in crate::turn) fn runs(fx: &Effects) -> Vec<&str> {
+    let mut ids = Vec::new();
+    for effect in fx {
+        if let Effect::RunTool(call) = effect {
+            ids.push(call.id.as_str());
+        }
+    }
+    ids
+}
+
+pub(in crate::turn) fn judges(fx: &Effects) -> usize {
+    fx.iter().filter(|effect| matches!(effect, Effect::Judge(_))).count()
+}
+
+/// What providers demand: every call is answered once, in order, in the message right after.
+pub(in crate::turn) fn assert_paired(history: &[Arc<Message>], open_allowed: bool) {
+    for (at, message) in history.iter().enumerate() {
+        let calls: Vec<_> = message.tool_calls().map(|call| call.id.clone()).collect();
+        let answers = match history.get(at + 1) {
+            Some(next) => next.tool_results().map(|result| result.call_id.clone()).collect(),
+            None if open_allowed => continue,
+            None => Vec::new(),
+        };
+        assert_eq!(calls, answers, "message {at} of {history:#?}");
+    }
+    if let Some(first) = history.first() {
+        assert_ne!(first.role(), Role::Tool);
+    }
+}
+
+pub(in crate::turn) fn notices(fx: &Effects) -> Vec<String> {
+    let notice = |effect: &Effect| match effect {
+        Effect::Emit(Event::Notice { text, .. }) => Some(text.clone()),
+        _ => None,
+    };
+    fx.iter().filter_map(notice).collect()
+}

@@ -245,7 +245,7 @@ fn included(places: &ExtendPlaces, path: &str) -> Result<String, String> {
         return Err("it is outside the session's folders".to_owned());
     }
     if secret(Path::new(&real)).is_some() {
-        return Err("it may hold secrets".to_owned());
+        return Err("it may contain secrets".to_owned());
     }
     read_text(&real)
 }

@@ -325,9 +325,9 @@ pub(crate) fn tell(project: &Project) {
     let waits = |by: &BroughtBy| *by == BroughtBy::Project && !places.is_trusted;
     let count = skills.iter().filter(|skill| waits(&skill.by) && !skill.is_for_people).count();
     if count > 0 {
-        let plural = if count == 1 { "a skill" } else { "skills" };
+        let noun = if count == 1 { "skill" } else { "skills" };
         project.notices.warning(format!(
-            "this project has {plural} ({count}) that models do not see until you trust it: \
+            "this project has {count} {noun} that models do not see until you trust it: \
              `gnoma trust` shows what that would allow"
         ));
     }

@@ -158,7 +158,11 @@ mod tests {
         let many = found(&inner);
         assert!(many.text().ends_with("--- a/.claude/CLAUDE.md\nnearest\n"), "{}", many.text());
         assert!(many.text().contains("my own"));
-        assert!(many.warnings[0].contains("more than 100 files"), "{:?}", many.warnings);
+        assert!(
+            many.warnings[0].contains("more than 100 instruction files"),
+            "{:?}",
+            many.warnings
+        );
         assert_eq!(many.warnings.len(), 1);
     }
 
@@ -204,6 +208,6 @@ mod tests {
         let found = found(project.path());
         assert!(!found.text().contains("KEY"), "{}", found.text());
         assert!(found.text().contains("plain words") && found.text().contains("a rule"));
-        assert!(found.warnings[0].contains("it may hold secrets"), "{:?}", found.warnings);
+        assert!(found.warnings[0].contains("it may contain secrets"), "{:?}", found.warnings);
     }
 }

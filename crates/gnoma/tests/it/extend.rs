@@ -114,7 +114,7 @@ async fn an_untrusted_project_runs_nothing_and_offers_no_skills() {
     let run = world.run(&["--permission", "bypass", "/x"]).await;
     assert!(world.said().contains("[not run, the project is not trusted"), "{}", world.said());
     assert!(!crate::support::exists(world.project.path(), "ran.txt"));
-    assert!(run.err.contains("gnoma trust") && run.err.contains("has a skill (1)"), "{run:?}");
+    assert!(run.err.contains("gnoma trust") && run.err.contains("has 1 skill that"), "{run:?}");
     assert!(!world.sent().contains("c4nary"));
     let trusted = world.run(&["trust"]).await;
     assert!(trusted.out.contains(".claude/skills/pdf/SKILL.md"), "{trusted:?}");

@@ -59,7 +59,7 @@ async fn an_untrusted_repository_starts_nothing_sends_nothing_and_says_what_wait
         "this project has hooks",
         "do not run until you trust it",
         "defines MCP servers, but none was started",
-        "has skills (2)",
+        "has 2 skills that",
         "has the plugin `p`",
         "the shell commands of `/x` were not run",
         "gnoma trust",

@@ -5,13 +5,13 @@ use gnoma_schema::{MAX_SCHEMA_BYTES, Schema, SchemaError};
 #[test]
 fn a_schema_that_cannot_be_checked_is_refused_with_the_place() {
     for (text, at, what) in [
-        (r#"{"type":"strin"}"#, "/type", "`strin` is no type"),
+        (r#"{"type":"strin"}"#, "/type", "`strin` is not a type"),
         (r#"{"properties":{"a b":{"minimum":"3"}}}"#, "/properties/a b/minimum", "a number"),
         (r#"{"properties":{"a/b":7}}"#, "/properties/a~1b", "an object"),
         (r#"{"pattern":"(?=x)"}"#, "/pattern", "look-around"),
         (r#"{"$ref":"https://example.com/x"}"#, "/$ref", "none is fetched"),
         (r#"{"$ref":"other.json#/a"}"#, "/$ref", "none is fetched"),
-        (r##"{"$ref":"#/$defs/none"}"##, "/$ref", "leads nowhere"),
+        (r##"{"$ref":"#/$defs/none"}"##, "/$ref", "points nowhere"),
         (r##"{"$ref":"#anchor"}"##, "/$ref", "an anchor"),
         (r##"{"$ref":"#"}"##, "/", "in a circle"),
         (r##"{"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"}]}},"$ref":"#/$defs/a"}"##, "", "circle"),

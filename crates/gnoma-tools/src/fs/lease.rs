@@ -170,7 +170,7 @@ mod tests {
         try_take(&one).unwrap();
         for other in [&two, &parent] {
             let Err(Refusal::Failed(why)) = try_take(other) else { panic!() };
-            assert!(why.starts_with("elf `one` is changing `a` at the moment"), "{why}");
+            assert!(why.starts_with("elf `one` is changing `a` right now"), "{why}");
         }
         one.end();
         try_take(&two).unwrap();

@@ -85,7 +85,7 @@ mod tests {
             Err(Refusal::Failed(why)) => why,
             _ => String::new(),
         };
-        assert!(words("a[").contains("no valid glob"));
+        assert!(words("a[").contains("not a valid glob"));
         assert!(words("/elsewhere/*.rs").contains("give the folder"));
         assert!(words("").contains("empty"));
     }

@@ -20,11 +20,11 @@ pub enum ErrorKind {
     ContextTooLong,
     /// No such model or endpoint (404).
     NotFound,
-    /// Too many requests just now (429); waits and tries again.
+    /// Too many requests right now (429); wait and retry.
     RateLimited,
     /// A paid or fixed quota is used up; waiting seconds does not help.
     Quota,
-    /// The provider has too much to do just now (502, 503, 529).
+    /// The provider is overloaded right now (502, 503, 529).
     Overloaded,
     /// The provider failed inside (500).
     ServerError,
@@ -34,7 +34,7 @@ pub enum ErrorKind {
     Network,
     /// Nothing arrived for too long.
     Timeout,
-    /// The answer is damaged on its way: broken JSON, an empty body.
+    /// The answer was damaged on its way: broken JSON, an empty body.
     Garbled,
     /// The answer does not follow the protocol: HTML, another server's words.
     Protocol,

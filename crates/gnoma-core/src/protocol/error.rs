@@ -13,10 +13,10 @@ pub struct RequestError {
     pub kind: RequestErrorKind,
     /// What happened and why; a fragment without a full stop.
     pub cause: String,
-    /// What to do about it, where there is something; a sentence.
+    /// What to do about it, if anything; a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// How the provider failed, where it was one.
+    /// How the provider failed, if it was a provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<ErrorKind>,
 }
@@ -26,7 +26,7 @@ pub struct RequestError {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestErrorKind {
-    /// The message cannot be read: no JSON, no request, or too long.
+    /// The message cannot be read: not JSON, not a request, or too long.
     Malformed,
     /// The host does not speak the client's version.
     Version,
@@ -38,13 +38,13 @@ pub enum RequestErrorKind {
     Closed,
     /// It cannot be done while a turn runs, or too much waits already.
     Busy,
-    /// The stored session is open in another process; a copy of it could go on.
+    /// The stored session is open in another process; a copy of it could continue.
     Held,
     /// The question was answered before, or never asked.
     NotAsked,
     /// There is no such thing.
     NotFound,
-    /// A value is wrong; the person can mend it.
+    /// A value is wrong; the person can fix it.
     Invalid,
     /// It is not allowed.
     Refused,

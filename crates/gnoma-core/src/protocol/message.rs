@@ -66,7 +66,7 @@ pub fn common_version(ours: u32, theirs: u32) -> Option<u32> {
     (ours.abs_diff(theirs) <= 1).then_some(ours.min(theirs)).filter(|version| *version > 0)
 }
 
-/// What a process tells of its sessions.
+/// What a process reports about its sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -81,7 +81,7 @@ pub struct Question {
     pub reason: String,
     /// What it would change, as a unified diff.
     pub preview: Option<String>,
-    /// The rule that a lasting yes would add.
+    /// The rule that a permanent approval would add.
     pub always: Option<String>,
     /// The reason is a question that is answered with words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ pub struct Question {
     /// The running call that asks, where the question comes up in the middle of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<CallId>,
-    /// What a yes to a part may choose from.
+    /// What a partial approval may choose from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
 }

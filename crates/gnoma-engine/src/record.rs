@@ -8,10 +8,14 @@
 //! A failing store stops nothing. What is missing afterwards is the end of the history, which the
 //! session has anyway, so nothing piles up here while the store is down.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use gnoma_core::{
-    Message, Usage, duration,
+CallId, Message, Usage, duration,
     session::NoticeLevel,
     store::{
         Durability, EntryId, NewEntry, NewSession, PageRequest, Parent, Record, SessionId,
@@ -65,6 +69,8 @@ pub(crate) struct Recorder {
     may_retry: bool,
     /// Something is stored that a loss of power could take.
     is_unflushed: bool,
+    /// Calls of this turn about which a person was asked.
+    asked: HashSet<CallId>,
     writer: JoinSet<()>,
     asides: Asides,
     has_broken: bool,
@@ -86,6 +92,7 @@ impl Recorder {
             stored,
             may_retry: false,
             is_unflushed: false,
+            asked: HashSet::new(),
             writer,
             asides,
             has_broken: false,
@@ -100,6 +107,7 @@ impl Recorder {
     /// A turn begins.
     pub(crate) fn turn_begins(&mut self) {
         self.may_retry = true;
+        self.asked.clear();
     }
 
     /// Stores what of the history is not stored yet, and waits for it as far as the store works.
@@ -140,9 +148,17 @@ impl Recorder {
     }
 
     /// Notes what goes beside the conversation. Waits for what tells, after a crash, whether a call
-    /// can have run: the question about it and the answer.
-    pub(crate) async fn note(&self, record: Record) {
-        if matches!(record, Record::Asked { .. } | Record::Judged { .. }) {
+    /// can have run: the question about it and the answer. One that nobody was asked about may have.
+    pub(crate) async fn note(&mut self, record: Record) {
+        let tells = match &record {
+            Record::Asked { call } => {
+                self.asked.insert(call.clone());
+                true
+            }
+            Record::Judged { call, .. } => self.asked.contains(call),
+            _ => false,
+        };
+        if tells {
             self.ink.put(record, Durability::Process, false).await;
         } else {
             self.ink.note(record).await;

@@ -261,7 +261,11 @@ pub(crate) fn refusal(turn: &[Arc<Message>], specs: &Specs, call: &ToolCall) -> 
     let path = text("path")?;
     let direct = Direct::read(turn, specs)?;
     let seen = direct.seen.iter().find(|seen| seen.path == path && seen.is_whole)?;
-    lost(text("old_string").unwrap_or(&seen.text), new, &task_of(turn))
+    let new = match text("old_string") {
+        Some(old) if !old.is_empty() => seen.text.replacen(old, new, 1),
+        _ => new.to_owned(),
+    };
+    lost(&seen.text, &new, &task_of(turn))
 }
 
 /// What a person said in the turn.

@@ -71,19 +71,21 @@ impl Session {
                     hold.sent(now_ms, expected);
                 }
                 let stream = arm.guarded(&self.firewall).stream(request);
-                match &direct {
-                    Some(direct) => directing::as_call(stream, direct),
-                    None => stream,
-                }
+                directing::as_call(stream, direct.as_ref())
             }
         });
+        self.spending.call = Some(self.call_of(arm, context_tokens, shares));
+        self.tell_notices().await
+    }
+
+    fn call_of(&self, arm: Arm, context_tokens: u64, shares: Option<several::Shares>) -> Call {
         let limits = self.turn.limits();
         let first = if arm.local { limits.local_first_byte } else { limits.first_byte };
         // The members of a panel have their own patience.
         // So have agents, whose commands may take long.
         let is_waited_for = shares.is_none() && arm.wire != Wire::Agent;
         let silence = is_waited_for.then(|| Silence::new(first, limits.silence));
-        self.spending.call = Some(Call {
+        Call {
             arm,
             since: Instant::now(),
             first: None,
@@ -95,8 +97,7 @@ impl Session {
             is_over: false,
             is_dropped: false,
             silence,
-        });
-        self.tell_notices().await
+        }
     }
 
     /// Something of the answer has come, or the call has failed.

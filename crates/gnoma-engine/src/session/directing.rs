@@ -119,7 +119,8 @@ fn most_tokens(direct: &Direct) -> Option<u32> {
 }
 
 /// The stream of an answer that writes a file: as a call that makes the change, once it is there.
-pub(super) fn as_call(inner: EventStream, direct: &Direct) -> EventStream {
+pub(super) fn as_call(inner: EventStream, direct: Option<&Direct>) -> EventStream {
+    let Some(direct) = direct else { return inner };
     let Step::Write(paths) = &direct.step else { return inner };
     let (paths, seen) = (paths.clone(), direct.seen.clone());
     Box::pin(Written {

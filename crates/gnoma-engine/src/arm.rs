@@ -30,8 +30,8 @@ pub struct Arm {
     pub local: bool,
     /// Where nothing may leave this machine, it may be asked.
     pub stays_here: bool,
-    /// It gets the lean tools whatever its window.
-    pub lean: bool,
+    /// Whether it counts as a small model, which gets the lean tools; `None` where its window says.
+    pub lean: Option<bool>,
     /// Window in tokens, where it is known.
     pub context_window: Option<u32>,
     /// Most tokens per answer; `None` leaves it to the adapter.
@@ -80,7 +80,7 @@ impl Arm {
             model: model.into(),
             local,
             stays_here: local,
-            lean: false,
+            lean: None,
             context_window: None,
             max_output_tokens: None,
             temperature: None,
@@ -144,7 +144,7 @@ impl Arm {
     #[must_use]
     pub fn tier(&self) -> Tier {
         let small = self.context_window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS);
-        if self.lean || (self.local && small) { Tier::Lean } else { Tier::Full }
+        if self.lean.unwrap_or(self.local && small) { Tier::Lean } else { Tier::Full }
     }
 
     pub(crate) fn capabilities(&self) -> Capabilities {

@@ -30,6 +30,28 @@ const EMPTY: [&str; 48] = [
 /// So many words must be in a file, or all that there are.
 const MIN_FOUND: usize = 2;
 
+/// Words in front of a name that is defined.
+const DEFINING: [&str; 18] = [
+    "async",
+    "class",
+    "const",
+    "def",
+    "enum",
+    "export",
+    "fn",
+    "func",
+    "function",
+    "interface",
+    "let",
+    "local",
+    "pub",
+    "static",
+    "struct",
+    "trait",
+    "type",
+    "var",
+];
+
 /// Folders that nobody wrote.
 const MADE: [&str; 6] = ["__pycache__", "build", "dist", "node_modules", "target", "vendor"];
 
@@ -79,8 +101,8 @@ fn entries(folder: &Path, most: usize) -> (Vec<(String, bool)>, bool) {
     (all, has_more)
 }
 
-/// The small file that holds the most words of `text`, if that is one file: two of them at least, or the only
-/// one there is.
+/// The small file that `text` is about, if that is one file: the one that defines the most of its words, or
+/// else holds the most of them, two at least or the only one there is.
 pub(crate) fn about(folder: &Path, text: &str) -> Option<String> {
     let wanted = words(text);
     let least = MIN_FOUND.min(wanted.len()).max(1);
@@ -94,12 +116,35 @@ pub(crate) fn about(folder: &Path, text: &str) -> Option<String> {
             here.range(stem.to_owned()..).next().is_some_and(|it| it.starts_with(stem))
         };
         let count = wanted.iter().filter(is_here).count();
-        (count >= least).then_some((count, path))
+        let defined: BTreeSet<String> = text.lines().filter_map(defines).collect();
+        let defines = wanted.iter().filter(|word| defined.contains(*word)).count();
+        (defines > 0 || count >= least).then_some(((defines, count), path))
     });
     let mut found: Vec<_> = found.collect();
     let most = found.iter().map(|(count, _)| *count).max()?;
     found.retain(|(count, _)| *count == most);
     if let [(_, path)] = &*found { Some(path.clone()) } else { None }
+}
+
+/// The name that a line of code or of settings gives to something, in lower case.
+fn defines(line: &str) -> Option<String> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut rest = line.trim_start();
+    let mut is_marked = false;
+    loop {
+        let quoted = rest.trim_start_matches(['"', '\'']);
+        let end = quoted.find(|c| !is_name(c)).unwrap_or(quoted.len());
+        let (name, after) = quoted.split_at(end);
+        if DEFINING.contains(&name) {
+            is_marked |= name != "pub" && name != "export";
+            rest = after.trim_start();
+            continue;
+        }
+        let after = after.trim_start_matches(['"', '\'']).trim_start();
+        let is_set =
+            after.starts_with([':', '=']) && !after.starts_with("==") || after.starts_with("() {");
+        return (!name.is_empty() && (is_marked || is_set)).then(|| name.to_lowercase());
+    }
 }
 
 /// The small files of two levels.
@@ -115,6 +160,11 @@ fn files(folder: &Path) -> Vec<String> {
     // Nobody is to be asked about a file that nobody asked for.
     let all = all.filter(|path| gnoma_core::places::secret(Path::new(path)).is_none());
     all.filter(|path| is_small_file(&folder.join(path))).collect()
+}
+
+/// Whether it is a folder of the project, and no link.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|facts| facts.is_dir())
 }
 
 /// Whether it is a file, no link, and small enough to be read unasked.
@@ -157,11 +207,31 @@ mod tests {
             ("Who is the author of this package?", Some("package.json")),
             ("shout() returns lower case words", Some("src/text.py")),
             ("What does first return?", Some("src/list.py")),
+            ("In which file is the function shout defined?", Some("src/text.py")),
+            ("What version is it?", Some("package.json")),
             ("What do the words return?", None),
             ("What is a monad?", None),
             ("hi", None),
         ] {
             assert_eq!(about(root, text).as_deref(), path, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_definition_is_told_from_a_use() {
+        for (line, name) in [
+            ("    def parse_date(text):", Some("parse_date")),
+            ("export async function Load() {", Some("load")),
+            ("pub fn words(text: &str) -> usize {", Some("words")),
+            ("const maxUsers = 25", Some("maxusers")),
+            ("  \"author\": \"Ines\",", Some("author")),
+            ("port = 8471", Some("port")),
+            ("start() {", Some("start")),
+            ("print(parse_date('2020-01-02'))", None),
+            ("if a == b:", None),
+            ("", None),
+        ] {
+            assert_eq!(defines(line).as_deref(), name, "{line}");
         }
     }
 

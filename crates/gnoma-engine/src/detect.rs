@@ -18,7 +18,9 @@ pub use calls::{PatchSpiral, Repeat, SameCall};
 pub use check::RedCheck;
 pub use claim::claims_success;
 pub use denial::denies_change;
-pub use question::{asks_only, named_files, wants_change};
+pub use question::{
+    Wanted, alluded_files, asks_only, named_files, named_folders, order_files, wanted, wants_change,
+};
 pub use repetition::Repetition;
 
 /// Shorter answers say too little to be judged.

@@ -14,6 +14,7 @@ mod checkpoint;
 mod compact;
 pub mod context;
 pub mod detect;
+mod direct;
 pub mod gate;
 mod gauge;
 pub mod keeping;

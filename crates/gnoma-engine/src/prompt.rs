@@ -9,7 +9,7 @@ use gnoma_core::{
     CallId, Content, Message, RawJson, Role, StopReason, ToolCall, ToolResult, tool::Tier,
 };
 
-use crate::detect::asks_only;
+use crate::{detect::asks_only, direct};
 
 /// What the system prompt tells about the place.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,8 @@ You are gnoma, a coding assistant. You work on real files through tools, one cal
 - A question: read the file it is about, answer in plain words, change nothing.
 - A fix: read the file, edit the wrong lines (old_string copied exactly), check with bash, answer.
 - Never repeat a call. Never claim what you have not seen.";
+
+const INSTRUCTIONS: &str = "\n\nProject instructions:\n";
 
 /// One finished task of the example: what was said, the calls with their results, the answer.
 type Task = (&'static str, &'static [(&'static str, &'static str, &'static str)], &'static str);
@@ -118,7 +120,7 @@ pub fn system(tier: Tier, place: PromptPlace<'_>) -> String {
         text.push_str(place.files);
     }
     if !place.instructions.is_empty() {
-        text.push_str("\n\nProject instructions:\n");
+        text.push_str(INSTRUCTIONS);
         text.push_str(place.instructions);
     }
     if !place.skills.is_empty() && tier == Tier::Full {
@@ -126,6 +128,15 @@ pub fn system(tier: Tier, place: PromptPlace<'_>) -> String {
         text.push_str(place.skills);
     }
     text
+}
+
+/// A system prompt of lean arms with `direct::RULES` in place of the rules about tools; about the place only
+/// where somebody has a question about it.
+pub(crate) fn without_tools(system: &str, is_asked: bool) -> String {
+    let rest = system.strip_prefix(LEAN).unwrap_or_default();
+    let from = if is_asked { Some(0) } else { rest.find(INSTRUCTIONS) };
+    let rest = from.and_then(|from| rest.get(from..)).unwrap_or_default();
+    format!("{}{rest}", direct::RULES)
 }
 
 /// Words of requests that cannot be met without tools: deeds, and what they are done to.

@@ -409,6 +409,8 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new("arms.[id].context", count(1), "its window, in tokens").guarded(Trusted),
     Row::new("arms.[id].max_output", count(1), "maximum output tokens").guarded(Trusted),
+    Row::new("arms.[id].small", Bool, "it counts as a small model (docs/local-models.md), or does not")
+        .guarded(Trusted),
     Row::new("arms.[id].tools", Bool, "it calls tools").guarded(Trusted),
     Row::new("arms.[id].vision", Bool, "it sees pictures").guarded(Trusted),
     Row::new("arms.[id].thinking", Bool, "it can think before it answers").guarded(Trusted),

@@ -23,6 +23,8 @@ pub struct ArmSettings {
     pub context: Option<u32>,
     /// Most tokens of one answer.
     pub max_output: Option<u32>,
+    /// It counts as a small model, or does not.
+    pub small: Option<bool>,
     /// It calls tools.
     pub tools: Option<bool>,
     /// It sees pictures.
@@ -45,6 +47,7 @@ impl ArmSettings {
             cache_write_price: arm.micro_usd("cache_write_price"),
             context: arm.count("context"),
             max_output: arm.count("max_output"),
+            small: arm.switch("small"),
             tools: arm.switch("tools"),
             vision: arm.switch("vision"),
             thinking: arm.switch("thinking"),

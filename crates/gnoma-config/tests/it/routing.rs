@@ -79,6 +79,7 @@ cache_read_price = 0.04
 cache_write_price = 0
 context = 128000
 max_output = 8192
+small = true
 tools = true
 vision = false
 thinking = false
@@ -165,6 +166,7 @@ fn limits_arms_and_the_small_model_reach_the_settings() {
         cache_write_price: Some(0),
         context: Some(128_000),
         max_output: Some(8192),
+        small: Some(true),
         tools: Some(true),
         vision: Some(false),
         thinking: Some(false),

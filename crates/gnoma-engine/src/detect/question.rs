@@ -65,10 +65,82 @@ const REPORTED_WITHIN: usize = 4;
 /// Letters of a file name's ending.
 const MAX_EXTENSION_CHARS: usize = 5;
 
-/// A sentence: its words in lower case, and whether it ends in a question mark.
+/// Deeds for which a program has to be run, or that people want to be told of.
+const RUNNING: [&str; 25] = [
+    "build", "check", "commit", "compile", "copy", "count", "execute", "install", "list", "look",
+    "move", "open", "push", "read", "remember", "review", "run", "search", "show", "start", "stop",
+    "test", "try", "verify", "watch",
+];
+
+/// What only a program tells.
+const TESTED: [&str; 10] = [
+    "branch",
+    "commit",
+    "commits",
+    "git",
+    "installed",
+    "pass",
+    "passes",
+    "passing",
+    "running",
+    "uptime",
+];
+
+/// Words of somebody who says what is wrong, or how it has to be.
+const FAULTS: [&str; 22] = [
+    "broken",
+    "bug",
+    "crashes",
+    "error",
+    "fails",
+    "forgets",
+    "forgot",
+    "incorrect",
+    "instead",
+    "misspelled",
+    "misspelt",
+    "mistake",
+    "misses",
+    "missing",
+    "must",
+    "need",
+    "needs",
+    "raises",
+    "should",
+    "typo",
+    "want",
+    "wrong",
+];
+
+/// Orders to change something, beside those of [`CHANGING`], where they stand as one.
+const SETTING: [&str; 24] = [
+    "append", "bump", "call", "decrease", "disable", "double", "enable", "extend", "give",
+    "increase", "let", "lower", "prepend", "print", "put", "raise", "reduce", "return", "set",
+    "sort", "swap", "switch", "turn", "use",
+];
+
+/// Words in front of an order.
+const LEADING: [&str; 9] = ["also", "and", "can", "now", "please", "then", "to", "you", "should"];
+
+/// Files that have no ending, or are called without it.
+const KNOWN: [&str; 5] = ["changelog", "contributing", "licence", "license", "readme"];
+
+/// What is wanted of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// An answer that reading can give.
+    Answer,
+    /// That files are changed, and nothing beside.
+    Change,
+    /// Anything else, such as that a program is run.
+    Other,
+}
+
+/// A sentence: its words in lower case, the files that it names, and whether it ends in a question mark.
 #[derive(Default)]
 struct Sentence {
     words: Vec<String>,
+    files: Vec<String>,
     is_asked: bool,
 }
 
@@ -85,14 +157,53 @@ pub fn wants_change(text: &str) -> bool {
     sentences(text).iter().any(Sentence::wants)
 }
 
+/// What is wanted by `text`.
+#[must_use]
+pub fn wanted(text: &str) -> Wanted {
+    let sentences = sentences(text);
+    let any = |is: fn(&Sentence) -> bool| sentences.iter().any(is);
+    let is_run = |it: &Sentence| it.orders(|word| RUNNING.contains(&word));
+    if any(|it| it.wants() || !it.is_question() && it.orders(changes)) {
+        let tests = |it: &Sentence| is_run(it) && it.has(&["it", "run", "test", "tests"]);
+        return if sentences.iter().any(tests) { Wanted::Other } else { Wanted::Change };
+    }
+    if any(Sentence::is_question) {
+        return if any(|it| it.has(&TESTED)) { Wanted::Other } else { Wanted::Answer };
+    }
+    if sentences.iter().any(is_run) || any(|it| it.has(&["always", "never", "see"])) {
+        return Wanted::Other;
+    }
+    let is_wrong = any(|it| it.has(&FAULTS) || !it.files.is_empty());
+    if is_wrong { Wanted::Change } else { Wanted::Other }
+}
+
+/// The files that stand in a sentence that orders a change.
+#[must_use]
+pub fn order_files(text: &str) -> Vec<String> {
+    let sentences = sentences(text).into_iter().filter(|it| it.wants() || it.orders(changes));
+    sentences.flat_map(|sentence| sentence.files).collect()
+}
+
+/// Whether an order begins with `word` to change something.
+fn changes(word: &str) -> bool {
+    SETTING.contains(&word)
+        || word == "write"
+        || !word.ends_with("ed")
+            && !word.ends_with("()")
+            && CHANGING.iter().any(|deed| word.starts_with(deed))
+}
+
 /// The sentences. A point within a word ends none.
 fn sentences(text: &str) -> Vec<Sentence> {
     let mut all = vec![Sentence::default()];
     for word in text.split_whitespace() {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '/'));
         if let Some(last) = all.last_mut() {
+            last.files.extend(file_name(word).map(str::to_owned));
             if !bare.is_empty() {
-                last.words.push(bare.to_lowercase().replace('\u{2019}', "'"));
+                // "add()" is a name, and no order.
+                let call = if word.find('(').is_some_and(|at| at > 0) { "()" } else { "" };
+                last.words.push(bare.to_lowercase().replace('\u{2019}', "'") + call);
             }
             last.is_asked = word.ends_with('?');
         }
@@ -105,6 +216,27 @@ fn sentences(text: &str) -> Vec<Sentence> {
 }
 
 impl Sentence {
+    fn has(&self, known: &[&str]) -> bool {
+        self.words.iter().any(|word| known.contains(&word.as_str()))
+    }
+
+    /// Whether a word that `is_order` stands where orders stand.
+    fn orders(&self, is_order: impl Fn(&str) -> bool) -> bool {
+        let before = std::iter::once("and").chain(self.words.iter().map(String::as_str));
+        let mut words = before.zip(&self.words);
+        words.any(|(before, word)| LEADING.contains(&before) && is_order(word))
+    }
+
+    fn is_question(&self) -> bool {
+        self.asks() || self.asks_politely()
+    }
+
+    /// "Could you tell me which port it uses?"
+    fn asks_politely(&self) -> bool {
+        let is_polite = self.words.first().is_some_and(|first| POLITE.contains(&first.as_str()));
+        is_polite && (self.has(&TELLING) || self.has(&ASKING)) && !self.orders(changes)
+    }
+
     fn asks(&self) -> bool {
         let Some(first) = self.words.first().map(String::as_str) else { return false };
         let has = |known: &[&str]| self.words.iter().any(|word| known.contains(&word.as_str()));
@@ -116,12 +248,17 @@ impl Sentence {
             || self.is_asked && (OPENINGS.contains(&first) || has(&ASKING));
         // "Is it fixed?" asks how it is.
         let wants = |word: &str| {
-            !word.ends_with("ed") && CHANGING.iter().any(|deed| word.starts_with(deed))
+            !word.ends_with("ed")
+                && !word.ends_with("()")
+                && CHANGING.iter().any(|deed| word.starts_with(deed))
         };
         // "After your change" names a thing.
         let before = std::iter::once("").chain(self.words.iter().map(String::as_str));
         let mut words = before.zip(&self.words);
-        asks && (self.reports()
+        // "What does it convert?" asks for no deed; "What about renaming it?" and "How do I fix it?" do.
+        let is_told = self.is_asked && !has(&["about", "don't", "i", "not", "we", "you"]);
+        asks && (is_told
+            || self.reports()
             || !words.any(|(before, word)| wants(word) && !NAMING.contains(&before)))
     }
 
@@ -140,11 +277,44 @@ impl Sentence {
 /// The files that `text` names: words with an ending as file names have it.
 #[must_use]
 pub fn named_files(text: &str) -> Vec<&str> {
-    let words = text.split_whitespace().map(|word| {
-        word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '/' | '.'))
-            .trim_end_matches('.')
+    let mut names: Vec<&str> = Vec::new();
+    for name in text.split_whitespace().filter_map(file_name) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Files that people name without an ending: "what the README says".
+#[must_use]
+pub fn alluded_files(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | '/' | '_'));
+    let is_known = |word: &&str| KNOWN.iter().any(|known| known.eq_ignore_ascii_case(word));
+    let known = words.filter(is_known).map(str::to_uppercase);
+    known.flat_map(|word| [format!("{word}.md"), word]).collect()
+}
+
+/// Words that may name a folder: beside "folder" or "directory", or with a slash at their end.
+#[must_use]
+pub fn named_folders(text: &str) -> Vec<&str> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '.');
+    let bare = |word| str::trim_matches(word, |c| !is_part(c)).trim_end_matches('.');
+    let words: Vec<&str> = text.split_whitespace().map(bare).collect();
+    let is_mark = |at: Option<usize>| {
+        let word = at.and_then(|at| words.get(at));
+        word.is_some_and(|word| ["folder", "directory"].contains(word))
+    };
+    let words = words.iter().enumerate().filter(|(at, word)| {
+        word.ends_with('/') || is_mark(at.checked_sub(1)) || is_mark(Some(at + 1))
     });
-    words.filter(|word| is_file_name(word)).collect()
+    words.map(|(_, word)| word.trim_end_matches('/')).filter(|word| !word.is_empty()).collect()
+}
+
+fn file_name(word: &str) -> Option<&str> {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '/' | '.'));
+    let word = word.trim_end_matches('.').trim_end_matches("'s").trim_end_matches("\u{2019}s");
+    Some(word).filter(|word| is_file_name(word))
 }
 
 fn is_file_name(word: &str) -> bool {
@@ -173,6 +343,8 @@ mod tests {
             "And what does toF(0) give now?",
             "Explain how the parser works.",
             "Is the bug in pop() fixed?",
+            "What does toF in temp.js convert?",
+            "Does clean.sh remove the file?",
             "And what does toF(0) give after your change?",
             "Does run.sh go on after a command has failed, or does it stop?",
         ] {
@@ -210,10 +382,63 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wanted_is_told() {
+        for (text, wants) in [
+            ("Which version does README.md name?", Wanted::Answer),
+            ("Could you tell me what port server.toml sets?", Wanted::Answer),
+            ("Does run.sh go on after a command has failed, or does it stop?", Wanted::Answer),
+            ("How large may an upload be? See limits.toml.", Wanted::Answer),
+            ("shout() in text.py returns None. Why?", Wanted::Answer),
+            ("Why does shout() in text.py return None? Fix it.", Wanted::Change),
+            ("Do the tests pass?", Wanted::Other),
+            ("Which branch am I on?", Wanted::Other),
+            ("What does add(1) in calc.py return?", Wanted::Answer),
+            ("Fix it.", Wanted::Change),
+            ("Set LIMIT to 60 in jobs.py.", Wanted::Change),
+            ("toF(100) should be 212.", Wanted::Change),
+            ("`node test.js` fails. Find the bug in slug.js and fix it.", Wanted::Change),
+            ("Create hello.py that prints hi.", Wanted::Change),
+            ("Can you repair it?", Wanted::Change),
+            ("At exactly 90 it has to print full.", Wanted::Change),
+            ("Check a.py for mistakes and fix them.", Wanted::Change),
+            ("Run main.py.", Wanted::Other),
+            ("Fix a.py, then run the tests.", Wanted::Other),
+            ("Fix a.py and test it.", Wanted::Other),
+            ("Would you look at slug.js?", Wanted::Other),
+            ("Always indent main.py with tabs.", Wanted::Other),
+            ("Thanks.", Wanted::Other),
+            ("The staging server listens on port 7443.", Wanted::Other),
+        ] {
+            assert_eq!(wanted(text), wants, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_file_is_told_that_an_order_is_about() {
+        for (text, files) in [
+            ("`node test.js` fails. Find the bug in slug.js and fix it.", &["slug.js"][..]),
+            ("sh check.sh fails because backup.sh is wrong. Fix backup.sh.", &["backup.sh"]),
+            (
+                "main.py uses util.py. Rename f to g in main.py and util.py.",
+                &["main.py", "util.py"],
+            ),
+            ("add() in calc.py gives wrong results. Fix it.", &[]),
+        ] {
+            assert_eq!(order_files(text), files, "{text}");
+        }
+    }
+
+    #[test]
     fn files_are_told_from_other_words() {
         let text =
             "Does `src/a.py` (4.2), i.e. the one beside README.md. say e.g. \"x\"? See b.rs!";
         assert_eq!(named_files(text), ["src/a.py", "README.md", "b.rs"]);
+        assert_eq!(alluded_files("See the README, not LICENSE.txt."), ["README.md", "README"]);
+        assert_eq!(named_folders("Which files are in the folder `src`?"), ["the", "src"]);
+        assert_eq!(
+            named_folders("What is in lib/util/, or the styles folder?"),
+            ["lib/util", "styles"]
+        );
         assert_eq!(named_files("Version 4.2 of it... Why? 1.5x"), Vec::<&str>::new());
     }
 }

@@ -11,7 +11,7 @@ use gnoma_core::{
 use tokio::time::Instant;
 
 use super::{
-    looking,
+    directing, looking,
     silence::{Lasting, Silence},
     spending::Call,
     state::{Gone, Session},
@@ -47,13 +47,18 @@ impl Session {
         if let Some(text) = self.router.thinking.cannot(&arm) {
             self.notify(NoticeLevel::Info, text).await?;
         }
-        let request = self.request(&arm, round);
+        let direct = self.direct(&arm);
+        let request = match &direct {
+            Some(direct) => self.direct_request(&arm, direct),
+            None => self.request(&arm, round),
+        };
         let context_tokens = self.context_tokens();
         let routes = &self.router.routes;
         routes.called(&arm);
         let expected = routes.expected(&arm, context_tokens, None);
         let now_ms = routes.now_ms();
-        let panel = if round == 1 { self.panel(&request) } else { None };
+        let is_shared = round == 1 && direct.is_none();
+        let panel = if is_shared { self.panel(&request) } else { None };
         let shares = panel.as_ref().map(|panel| panel.shares.clone());
         self.stream = Some(match panel {
             Some(panel) => {
@@ -65,16 +70,22 @@ impl Session {
                 if let Some(hold) = &mut self.spending.hold {
                     hold.sent(now_ms, expected);
                 }
-                arm.guarded(&self.firewall).stream(request)
+                let stream = arm.guarded(&self.firewall).stream(request);
+                directing::as_call(stream, direct.as_ref())
             }
         });
+        self.spending.call = Some(self.call_of(arm, context_tokens, shares));
+        self.tell_notices().await
+    }
+
+    fn call_of(&self, arm: Arm, context_tokens: u64, shares: Option<several::Shares>) -> Call {
         let limits = self.turn.limits();
         let first = if arm.local { limits.local_first_byte } else { limits.first_byte };
         // The members of a panel have their own patience.
         // So have agents, whose commands may take long.
         let is_waited_for = shares.is_none() && arm.wire != Wire::Agent;
         let silence = is_waited_for.then(|| Silence::new(first, limits.silence));
-        self.spending.call = Some(Call {
+        Call {
             arm,
             since: Instant::now(),
             first: None,
@@ -86,8 +97,7 @@ impl Session {
             is_over: false,
             is_dropped: false,
             silence,
-        });
-        self.tell_notices().await
+        }
     }
 
     /// Something of the answer has come, or the call has failed.
@@ -175,8 +185,8 @@ impl Session {
         }
     }
 
-    /// The question to an arm, with the history as it stands.
-    pub(super) fn request(&mut self, arm: &Arm, round: u32) -> ModelRequest {
+    /// The machine and the tools know who is asked.
+    pub(super) fn begin_request(&mut self, arm: &Arm) {
         // Calls of an earlier round that never ran are over.
         self.gate.clear();
         self.add_next_tools();
@@ -186,6 +196,12 @@ impl Session {
             self.turn.answered_by_agent();
         }
         self.reads_results = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
+    }
+
+    /// The question to an arm, with the history as it stands.
+    pub(super) fn request(&mut self, arm: &Arm, round: u32) -> ModelRequest {
+        self.begin_request(arm);
+        let tier = arm.tier();
         let mut messages = self.messages(tier);
         let tools = match (arm.tools, self.router.is_looking()) {
             (false, _) => Arc::default(),
@@ -245,7 +261,7 @@ impl Session {
     }
 
     /// Notes what is sent, for whoever asks what fills the window or what broke a cache.
-    fn note_prefix(
+    pub(super) fn note_prefix(
         &self,
         arm: &Arm,
         system: &Arc<str>,

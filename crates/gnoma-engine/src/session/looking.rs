@@ -1,5 +1,5 @@
-//! The first look of a small model, taken for it: files that a person names, or else the one
-//! that holds the words of the question, are read before it is asked.
+//! The first look of a small model, taken for it: files that a person names, or else the folder or the one
+//! file that the question is about, are read before it is asked.
 //!
 //! Such models answer without reading, or edit what they guess. The call goes the way of any other: it is
 //! judged, shown, stored and answered; only that it was to be made, the model was not asked.
@@ -39,7 +39,8 @@ pub(super) fn first_look(
         (spec.access == Access::Read).then_some((spec.name.clone(), argument?))
     })?;
     let is_there = |path: &str| around::is_small_file(&cwd.join(path));
-    let path = turn.looks_at(is_there, |text| around::about(cwd, text))?;
+    let is_folder = |path: &str| around::is_folder(&cwd.join(path));
+    let path = turn.looks_at(is_there, is_folder, |text| around::about(cwd, text))?;
     turn.answered_by(arm.name(), true);
     let fragment = json!({ argument: path }).to_string();
     let events = [

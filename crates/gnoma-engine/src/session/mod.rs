@@ -15,6 +15,7 @@ mod calling;
 mod checking;
 mod compacting;
 mod conferring;
+mod directing;
 mod failing;
 mod filling;
 mod handle;

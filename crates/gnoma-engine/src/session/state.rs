@@ -106,6 +106,11 @@ impl Prompts {
         Arc::clone(self.made.entry(tier).or_insert_with(|| (self.make)(tier).into()))
     }
 
+    /// The system prompt of a small model that is asked without tools.
+    pub(super) fn direct_system(&mut self, is_asked: bool) -> Arc<str> {
+        prompt::without_tools(&self.system(Tier::Lean), is_asked).into()
+    }
+
     /// Messages that show a small model how it is done.
     pub(super) fn example(&mut self, tier: Tier, tools: &[Arc<ToolSpec>]) -> &[Arc<Message>] {
         match tier {

@@ -15,7 +15,7 @@ use super::{
     protocol::{Effect, Input, Verdict},
     watch::Advice,
 };
-use crate::planned;
+use crate::{context::earlier, direct, planned};
 
 impl Turn {
     pub(super) fn run_calls(&mut self, message: Option<&Message>, fx: &mut Effects) -> Phase {
@@ -31,7 +31,8 @@ impl Turn {
         if self.watch.small_model {
             for call in batch.unfinished() {
                 let spec = self.specs.get(&call.name).map(AsRef::as_ref);
-                if let Some(why) = self.watch.small.forbids(spec) {
+                let why = self.watch.small.forbids(spec).map(str::to_owned);
+                if let Some(why) = why.or_else(|| self.loses_text(&call)) {
                     self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
                 }
             }
@@ -40,6 +41,13 @@ impl Turn {
             self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
         }
         self.advance(batch, fx)
+    }
+
+    /// Why a change is not made: it would leave out text that the model was shown.
+    fn loses_text(&self, call: &ToolCall) -> Option<String> {
+        let (_, rest) = self.conversation();
+        let turn = rest.get(earlier::turn_start(rest)..)?;
+        direct::refusal(turn, &self.specs, call)
     }
 
     /// Takes a fact about one of the calls. Gives the outcome of a check that is over with it.

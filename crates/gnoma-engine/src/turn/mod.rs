@@ -271,9 +271,10 @@ impl Turn {
     pub(crate) fn looks_at(
         &mut self,
         is_there: impl Fn(&str) -> bool,
+        is_folder: impl Fn(&str) -> bool,
         about: impl Fn(&str) -> Option<String>,
     ) -> Option<String> {
-        self.watch.small.looks_at(is_there, about)
+        self.watch.small.looks_at(is_there, is_folder, about)
     }
 
     /// An agent answers the call that was just wanted: each of its steps takes a round.

@@ -4,7 +4,10 @@
 use gnoma_core::{ToolCall, ToolOutcome, ToolSpec, tool::Access};
 
 use crate::{
-    detect::{announces, asks_only, named_files, wants_change},
+    detect::{
+        Wanted, alluded_files, announces, asks_only, named_files, named_folders, wanted,
+        wants_change,
+    },
     prompt,
 };
 
@@ -35,6 +38,8 @@ pub(super) struct Small {
     refused: u32,
     /// Files that were named and not looked at yet.
     unseen: Vec<String>,
+    /// Files and folders that may be meant, and were not looked at yet.
+    perhaps: Vec<String>,
     /// What was said is about files, and names none.
     is_unnamed: bool,
     /// The file that was read or changed last.
@@ -55,7 +60,14 @@ impl Small {
         self.wants_change = !self.is_question && wants_change(text);
         let named = named_files(text).into_iter().take(MAX_FILES).map(str::to_owned);
         self.unseen = named.collect();
-        self.is_unnamed = self.unseen.is_empty() && (self.is_question || self.wants_change);
+        let folders = if self.is_question && self.unseen.is_empty() {
+            named_folders(text)
+        } else {
+            Vec::new()
+        };
+        let folders = folders.into_iter().map(str::to_owned);
+        self.perhaps = alluded_files(text).into_iter().chain(folders).collect();
+        self.is_unnamed = self.unseen.is_empty() && wanted(text) != Wanted::Other;
         self.last_file = last_file;
     }
 
@@ -64,13 +76,18 @@ impl Small {
     pub(super) fn looks_at(
         &mut self,
         is_there: impl Fn(&str) -> bool,
+        is_folder: impl Fn(&str) -> bool,
         about: impl Fn(&str) -> Option<String>,
     ) -> Option<String> {
-        let path = if std::mem::take(&mut self.is_unnamed) {
+        let path = if let Some(at) = self.unseen.iter().position(|path| is_there(path)) {
+            self.unseen.remove(at)
+        } else if let Some(at) = self.perhaps.iter().position(|it| is_there(it) || is_folder(it)) {
+            self.is_unnamed = false;
+            self.perhaps.drain(..=at).next_back()?
+        } else if std::mem::take(&mut self.is_unnamed) {
             about(&self.task).or_else(|| self.last_file.take()).filter(|path| is_there(path))?
         } else {
-            let at = self.unseen.iter().position(|path| is_there(path))?;
-            self.unseen.remove(at)
+            return None;
         };
         self.is_own = true;
         Some(path)

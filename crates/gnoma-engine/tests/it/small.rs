@@ -13,7 +13,8 @@ fn small(answers: Vec<Answer>) -> Run {
     let read = FakeTool::new("fs.read", Access::Read, |_| ToolOutcome::done("1\tx + 1"));
     let read = read.touching(Touches::path("path"));
     let edit = FakeTool::new("fs.edit", Access::Edit, |call| {
-        if call.arguments.get().contains("x + 1") {
+        let has = |text: &str| call.arguments.get().contains(text);
+        if has("x + 1") && has("x * 2") {
             let output = ToolOutput { diff: Some("+x * 2".into()), ..ToolOutput::text("edited") };
             return ToolOutcome::Done(output);
         }
@@ -24,7 +25,7 @@ fn small(answers: Vec<Answer>) -> Run {
     let tools = [read, edit, bash].map(|tool| Arc::new(tool) as Arc<dyn Tool>);
     let firewall = firewall();
     let mut arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
-    arm.lean = true;
+    arm.lean = Some(true);
     let routes = Arc::new(Routes::single(arm));
     let mode = (PermissionMode::Bypass, false);
     let handle = spawn(routes, firewall, tools.into(), mode, Keeping::default(), Vec::new());
@@ -51,7 +52,7 @@ async fn after_a_change_that_failed_only_reading_is_left() {
         edit("return 2"),
         Answer::text("I could not do it."),
         Answer::calls(&[("r", "fs.read", r#"{"path":"m.py"}"#)]),
-        edit("x + 1"),
+        Answer::text("```py\nx * 2\n```"),
         Answer::text("I did not change anything."),
         Answer::text("double() now returns x * 2."),
     ]);
@@ -60,9 +61,9 @@ async fn after_a_change_that_failed_only_reading_is_left() {
     assert!(matches!(outcome(&events), Outcome::Complete { .. }));
     let all: Vec<String> = ["fs.read", "fs.edit", "bash"].map(str::to_owned).into();
     let offered = offered(&run);
-    assert_eq!(offered[0], (all.clone(), true), "work is asked for");
+    assert_eq!(offered[0], (all, true), "work is asked for");
     assert_eq!(offered[2], (vec!["fs.read".to_owned()], true), "a read is required");
-    assert_eq!(offered[3], (all, false));
+    assert_eq!(offered[3], (Vec::new(), false), "what it has read it writes anew");
     assert_eq!(offered.len(), 6, "what was done is not denied");
 }
 
@@ -76,32 +77,78 @@ async fn a_call_that_was_made_twice_is_not_offered_for_a_round() {
     assert_eq!(names, ["fs.read", "fs.edit"], "bash has said all it can");
 }
 
-/// What gnoma reads for it by itself.
+/// Any file that is there; the tool makes its words up.
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+
+/// What each request said last, and whether tools were on offer.
+fn asked(run: &Run) -> Vec<(String, bool)> {
+    let requests = run.provider.requests();
+    let last = |request: &gnoma_core::ModelRequest| {
+        (request.messages.last().unwrap().text_content(), !request.tools.is_empty())
+    };
+    requests.iter().map(last).collect()
+}
+
+/// gnoma reads the file, the model writes it anew, and that is the edit.
 #[tokio::test(start_paused = true)]
-async fn a_file_that_is_named_is_read_before_a_small_model_is_asked() {
-    // Any file that is there; the tool makes its words up.
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-    let edit = format!(r#"{{"path":"{path}","old_string":"x + 1","new_string":"x * 2"}}"#);
+async fn a_small_model_is_shown_the_file_and_writes_it_whole() {
     let mut run = small(vec![
-        Answer::calls(&[("c", "fs.edit", &edit)]),
+        Answer::text("Here it is:\n```toml\nx * 2\n```\nNow it doubles."),
         Answer::text("It returns x * 2."),
         Answer::text("It was x + 1."),
     ]);
-    run.say(&format!("double() in {path} is wrong. Fix it."));
+    run.say(&format!("double() in {FILE} is wrong. Fix it."));
     let events = run.until_idle().await;
     assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+    let started = events.iter().filter_map(|event| match event {
+        Event::ToolStarted { call } => Some((call.name.clone(), call.arguments.clone())),
+        _ => None,
+    });
+    let started: Vec<_> = started.collect();
+    let [(read, _), (edit, arguments)] = &*started else { panic!("{started:?}") };
+    assert_eq!((&**read, &**edit), ("fs.read", "fs.edit"));
+    let arguments: serde_json::Value = arguments.read().unwrap();
+    assert_eq!(
+        (&arguments["old_string"], &arguments["new_string"]),
+        (&"x + 1".into(), &"x * 2".into())
+    );
     run.say("What was in it before?");
     run.until_idle().await;
-    let requests = run.provider.requests();
-    assert_eq!(requests.len(), 3);
-    let later = &requests[2].messages;
-    let told = later[later.len() - 3].text_content();
-    assert!(told.contains("changed") && told.ends_with("What was in it before?"), "{told}");
-    let look = later[later.len() - 2].tool_calls().next().unwrap();
-    assert_eq!(look.name, "fs.read", "the last file is read afresh");
-    let edits = later.iter().flat_map(|it| it.tool_calls()).filter(|it| it.name == "fs.edit");
-    assert_eq!(edits.count(), 1, "that of the example: earlier calls are told in words");
-    let [.., call, result] = &*requests[0].messages else { panic!("no look") };
-    assert_eq!(call.tool_calls().next().unwrap().name, "fs.read");
-    assert!(format!("{result:?}").contains("x + 1"));
+    let asked = asked(&run);
+    let [(write, false), (report, false), (later, false)] = &*asked else { panic!("{asked:?}") };
+    assert!(write.contains("```toml\nx + 1\n```") && write.contains("Fix it."), "{write}");
+    assert!(report.contains("- x + 1\n+ x * 2"), "{report}");
+    assert!(later.contains("`x + 1` became `x * 2`") && later.contains("before?"), "{later}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_small_model_that_fails_to_write_a_file_gets_its_tools() {
+    let edit = format!(r#"{{"path":"{FILE}","old_string":"x + 1","new_string":"x * 2"}}"#);
+    let mut run = small(vec![
+        Answer::text("```\n# ... rest of the code\n```"),
+        Answer::text("```\nx + 1\n```"),
+        Answer::text("I see no fault."),
+        Answer::calls(&[("c", "fs.edit", &edit)]),
+        Answer::text("It returns x * 2."),
+    ]);
+    run.say(&format!("double() in {FILE} is wrong. Fix it."));
+    run.until_idle().await;
+    let asked = asked(&run);
+    let [(_, false), (again, false), (_, false), (_, true), (report, false)] = &*asked else {
+        panic!("{asked:?}")
+    };
+    assert!(again.contains("failed: nothing was changed: `# ... rest of the code`"), "{again}");
+    assert!(report.contains("+ x * 2"), "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_about_a_file_is_answered_without_tools_and_other_work_is_not() {
+    let mut run = small(vec![Answer::text("It adds 1."), Answer::text("It prints 2.")]);
+    run.say(&format!("What does double() in {FILE} do?"));
+    run.until_idle().await;
+    run.say(&format!("Run {FILE}."));
+    run.until_idle().await;
+    let asked = asked(&run);
+    let [(question, false), (_, true)] = &*asked else { panic!("{asked:?}") };
+    assert!(question.contains("x + 1"), "{question}");
 }

@@ -182,7 +182,10 @@ impl Maker {
             local: line.is_here,
             stays_here: line.stays_here,
             // Wherever it stands: a full tool set would fill a small window, and confuse a small model.
-            lean: self.settings.router.force_two_stage || (line.is_own && is_small),
+            lean: Some(
+                said.and_then(|said| said.small)
+                    .unwrap_or(self.settings.router.force_two_stage || (line.is_own && is_small)),
+            ),
             context_window: window,
             max_output_tokens: Some(
                 most.map_or(provider.max_tokens, |most| most.min(provider.max_tokens)),
@@ -355,6 +358,7 @@ mod tests {
             cache_write_price: None,
             context: None,
             max_output: None,
+            small: None,
             tools: None,
             vision: None,
             thinking: None,
@@ -402,7 +406,8 @@ mod tests {
     fn small_models_of_ones_own_get_the_lean_tools() {
         let made = |provider: &str, model: &str, told: Told| {
             let folder = tempfile::tempdir().unwrap();
-            let text = "[provider.api_keys]\ngroq = \"k\"\n";
+            let text = "[provider.api_keys]\ngroq = \"k\"\n[[arms]]\nid = \"llamacpp/odd-1b\"\nsmall = false\n\
+                        [[arms]]\nid = \"groq/odd\"\nsmall = true\n";
             std::fs::write(folder.path().join("config.toml"), text).unwrap();
             let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
             let settings = Lowered::from(gnoma_config::load(&sources).unwrap()).routing;
@@ -416,6 +421,10 @@ mod tests {
         assert!(!made("llamacpp", "mine", told(Some(7_000_000_000))));
         assert!(!made("llamacpp", "mine", told(None)), "nothing is known of it");
         assert!(!made("groq", "gemma-2b", told(None)), "elsewhere others run it");
+        assert!(
+            !made("llamacpp", "odd-1b", told(None)) && made("groq", "odd", told(None)),
+            "as you say"
+        );
     }
 
     #[test]

@@ -1,0 +1,171 @@
+//! A file that was written anew, as a change of the old one: what stays as it was is left out, so that the
+//! change is shown, judged and told in few words, and bytes outside of it are not touched.
+
+use gnoma_core::diff::likeness;
+
+/// What becomes what in a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Replaced {
+    pub(crate) old: String,
+    pub(crate) new: String,
+}
+
+/// Words with which models stand for what they leave out, in lines that say nothing else.
+const ELIDED: [&str; 9] = [
+    "rest of",
+    "remain",
+    "unchanged",
+    "existing",
+    "same as",
+    "other code",
+    "as before",
+    "omitted",
+    "previous",
+];
+
+/// Tasks in which a file may become much shorter.
+const SHORTER: [&str; 9] =
+    ["remov", "delet", "drop", "short", "simplif", "only", "clean", "empty", "replace"];
+
+/// So many lines may always be lost.
+const FEW_LINES: usize = 2;
+
+/// What `written` is of the file that was `old`: with its lines as they were where only their white space
+/// differs without meaning, and without what models add.
+pub(crate) fn settled(path: &str, old: &str, written: &str) -> String {
+    let mut written = written.trim_end_matches(['\n', ' ', '\t']);
+    let first = written.lines().next().unwrap_or_default();
+    let is_name =
+        first.trim_matches(|c: char| !c.is_alphanumeric()) == path.trim_start_matches('/');
+    if is_name && old.lines().next() != Some(first) {
+        written = written.get(first.len()..).unwrap_or_default().trim_start_matches('\n');
+    }
+    let tabs = |text: &str| text.lines().any(|line| line.starts_with('\t'));
+    let mut text =
+        if tabs(old) && !tabs(written) { with_tabs(written) } else { written.to_owned() };
+    let blank = old.len() - old.trim_end_matches('\n').len();
+    text.push_str(&"\n".repeat(blank));
+    text
+}
+
+/// Indented with a tab where it was indented with so many spaces as the least line.
+fn with_tabs(text: &str) -> String {
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let step = text.lines().map(indent).filter(|spaces| *spaces > 1).min();
+    let Some(step) = step else { return text.to_owned() };
+    let line = |line: &str| {
+        let spaces = indent(line);
+        let rest = line.get(spaces..).unwrap_or_default();
+        format!("{}{}{rest}", "\t".repeat(spaces / step), " ".repeat(spaces % step))
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The smallest run of whole lines of `old` that is there once and makes it `new`; the same text twice where
+/// nothing changes.
+pub(crate) fn replaced(old: &str, new: &str) -> Replaced {
+    let (lines, news): (Vec<&str>, Vec<&str>) =
+        (old.split('\n').collect(), new.split('\n').collect());
+    let most = lines.len().min(news.len());
+    let head = lines.iter().zip(&news).take_while(|(a, b)| a == b).count();
+    let tail = lines.iter().rev().zip(news.iter().rev()).take(most - head.min(most));
+    let tail = tail.take_while(|(a, b)| a == b).count();
+    let (mut head, mut tail) = (head, tail);
+    loop {
+        let run = |lines: &[&str]| {
+            lines.get(head..lines.len().saturating_sub(tail)).unwrap_or_default().join("\n")
+        };
+        let part = run(&lines);
+        let is_one = !part.trim().is_empty() && old.matches(part.as_str()).nth(1).is_none();
+        // Lines that only go need one beside them: their line end goes too.
+        if is_one && head + tail < news.len() || (head, tail) == (0, 0) {
+            return Replaced { new: run(&news), old: part };
+        }
+        // A line more on the side that has more.
+        if head >= tail { head -= 1 } else { tail -= 1 }
+    }
+}
+
+/// Why `new` may not take the place of `old`: it leaves out what was to stay.
+pub(crate) fn lost(old: &str, new: &str, task: &str) -> Option<String> {
+    let elides = |line: &&str| {
+        let bare = line.trim_matches(|c: char| !c.is_alphanumeric() && c != '.' && c != '…');
+        let is_mark = line.contains("...") || line.contains('…');
+        let lower = bare.to_lowercase();
+        is_mark
+            && (ELIDED.iter().any(|word| lower.contains(word))
+                || lower.trim_matches(['.', '…']).is_empty())
+    };
+    let mark = new.lines().find(|line| elides(line) && !old.contains(line.trim()));
+    if let Some(mark) = mark {
+        let mark = mark.trim();
+        return Some(format!(
+            "nothing was changed: `{mark}` stands for text that is left out; every line has to be written"
+        ));
+    }
+    let task = task.to_lowercase();
+    let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
+    let (before, after) = (lines(old), lines(new));
+    let is_short = before > after + FEW_LINES && after * 2 < before;
+    (is_short && !SHORTER.iter().any(|word| task.contains(word))).then(|| {
+        format!("nothing was changed: {before} lines became {after}; keep every line that does not have to change")
+    })
+}
+
+/// How alike two texts are, line by line.
+pub(super) fn alike(old: &str, new: &str) -> f32 {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    likeness(&lines(old), &lines(new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(old: &str, new: &str) -> (String, String) {
+        let Replaced { old, new } = replaced(old, new);
+        (old, new)
+    }
+
+    #[test]
+    fn only_the_lines_that_change_are_replaced() {
+        let made = |old: &str, new: &str| {
+            let (was, now) = change(old, new);
+            assert_eq!(old.matches(&*was).count(), 1, "{was:?}");
+            assert_eq!(old.replacen(&*was, &now, 1), new);
+            (was, now)
+        };
+        assert_eq!(made("a\nb\nc", "a\nB\nc"), ("b".into(), "B".into()));
+        assert_eq!(made("a\nb", "a\nx\nb"), ("a".into(), "a\nx".into()));
+        assert_eq!(made("a\nb\nc", "a\nc").1, "c");
+        assert_eq!(made("x\nb\ny\nb", "x\nb\ny\nc").1, "y\nc");
+        assert_eq!(made("a", "a\nb").1, "a\nb");
+        made("a\na\na", "a\na");
+        made("x = 1\nxx = 1\n", "x = 2\nxx = 1\n");
+        let (was, now) = change("a\nb", "a\nb");
+        assert_eq!(was, now);
+    }
+
+    #[test]
+    fn what_models_add_and_drop_around_the_text_is_no_change() {
+        assert_eq!(settled("a.py", "x = 1\n", "# a.py\nx = 2\n\n"), "x = 2\n");
+        assert_eq!(settled("a.py", "# a.py\nx = 1", "# a.py\nx = 2\n"), "# a.py\nx = 2");
+        let go = settled(
+            "m.go",
+            "func f() {\n\tg()\n}",
+            "func f() {\n    if x {\n        g()\n    }\n}",
+        );
+        assert_eq!(go, "func f() {\n\tif x {\n\t\tg()\n\t}\n}");
+    }
+
+    #[test]
+    fn a_text_that_leaves_out_the_rest_is_refused() {
+        let old = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj";
+        for new in ["a\n# ... rest of the code", "a\n// ...", "a\n# … unchanged …", "a\nb"] {
+            assert!(lost(old, new, "Fix a.").is_some(), "{new}");
+        }
+        assert!(lost(old, "a\nb", "Remove what is not used.").is_none());
+        assert!(lost(old, "a\nb\nprint('...')\nd\ne\nf", "Fix a.").is_none());
+        assert!(lost("x\n// ...", "y\n// ...", "Fix a.").is_none());
+    }
+}

@@ -1,0 +1,233 @@
+//! Small models are asked without tools where that will do, and a file that they write becomes a call.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use futures_util::Stream;
+use gnoma_core::{
+    Content, EventStream, Message, ModelRequest, ProviderError, StopReason, StreamEvent,
+    ToolChoice,
+    tool::{Tier, ToolKind},
+};
+
+use super::state::Session;
+use crate::{
+    arm::Arm,
+    context::earlier,
+    direct::{self, Direct, Seen, Step},
+    prompt::said,
+};
+
+/// A file is written with what is most likely; the last try has to differ from those before.
+const TEMPERATURE: f32 = 0.0;
+const LAST_TEMPERATURE: f32 = 0.7;
+
+/// Bytes of text that make a token at least, and tokens for words beside a file.
+const MIN_TOKEN_BYTES: usize = 2;
+const SPARE_TOKENS: usize = 512;
+
+/// Pieces of a file that is being written, after which people see that it goes on.
+const PIECES_A_SIGN: u32 = 16;
+
+impl Session {
+    /// What the arm is asked in place of being given tools; nothing where it needs them.
+    pub(super) fn direct(&self, arm: &Arm) -> Option<Direct> {
+        let tier = arm.tier();
+        let is_free = self.turn.may_use_tools() && self.turn.format().is_none();
+        if tier != Tier::Lean || !arm.tools || !is_free || self.router.is_looking() {
+            return None;
+        }
+        // Who gives work away lets others do it.
+        if self.tools.of_kind(tier, ToolKind::StartsSessions).is_some() {
+            return None;
+        }
+        let (_, rest) = self.turn.conversation();
+        let turn = rest.get(earlier::turn_start(rest)..)?;
+        let is_text = |content: &Content| matches!(content, Content::Text(_));
+        if !turn.first()?.content().iter().all(is_text) {
+            return None;
+        }
+        let is_there = |path: &str| self.cwd.join(path).symlink_metadata().is_ok();
+        Direct::of(turn, self.turn.specs(), is_there)
+    }
+
+    /// The question without tools.
+    pub(super) fn direct_request(&mut self, arm: &Arm, direct: &Direct) -> ModelRequest {
+        self.begin_request(arm);
+        let tools = Arc::default();
+        let messages = self.direct_messages(direct);
+        let system = self.prompts.direct_system(direct.step == Step::Answer);
+        self.note_prefix(arm, &system, &tools, messages.clone());
+        let task = self.router.plan.as_ref().map(|plan| &plan.task);
+        let (effort, thinking) = self.router.thinking.of(arm, task);
+        let sampling = match &direct.step {
+            Step::Write(_) if direct.tries > 1 => Some(LAST_TEMPERATURE),
+            Step::Write(_) | Step::Answer | Step::Report => Some(TEMPERATURE),
+        };
+        ModelRequest {
+            model: Arc::clone(&arm.model),
+            system,
+            messages,
+            tools,
+            tool_choice: ToolChoice::None,
+            max_output_tokens: least([
+                most_tokens(direct),
+                arm.answer_limit().filter(|_| !matches!(direct.step, Step::Write(_))),
+                self.spending.answer_tokens,
+            ]),
+            temperature: arm.temperature.or(sampling),
+            effort,
+            thinking,
+            context_window: arm.context_window,
+            format: None,
+        }
+    }
+
+    fn direct_messages(&mut self, direct: &Direct) -> Vec<Arc<Message>> {
+        let (summary, rest) = self.turn.conversation();
+        let mut messages: Vec<_> = summary.cloned().into_iter().collect();
+        let (before, turn) = rest.split_at(earlier::turn_start(rest));
+        let Some((now, later)) = turn.split_first() else { return messages };
+        let mut words = if before.is_empty() {
+            now.text_content()
+        } else {
+            self.prompts.with_earlier(now, before, self.turn.specs()).text_content()
+        };
+        for message in later.iter().filter(|message| said(message)) {
+            words.push('\n');
+            words.push_str(&message.text_content());
+        }
+        messages.push(Arc::new(Message::user_text(direct::request(direct, &words))));
+        messages
+    }
+}
+
+fn least(limits: [Option<u32>; 3]) -> Option<u32> {
+    limits.into_iter().flatten().min()
+}
+
+/// A file that is written anew is about as long as it was.
+fn most_tokens(direct: &Direct) -> Option<u32> {
+    let Step::Write(paths) = &direct.step else { return None };
+    let length = |seen: &Seen| paths.contains(&seen.path).then_some(seen.text.len());
+    let bytes = direct.seen.iter().filter_map(length).max()?;
+    u32::try_from(bytes / MIN_TOKEN_BYTES + SPARE_TOKENS).ok()
+}
+
+/// The stream of an answer that writes a file: as a call that makes the change, once it is there.
+pub(super) fn as_call(inner: EventStream, direct: Option<&Direct>) -> EventStream {
+    let Some(direct) = direct else { return inner };
+    let Step::Write(paths) = &direct.step else { return inner };
+    let (paths, seen) = (paths.clone(), direct.seen.clone());
+    Box::pin(Written {
+        inner,
+        paths,
+        seen,
+        text: String::new(),
+        is_plain: direct.failed.is_none(),
+        pieces: None,
+        ready: VecDeque::new(),
+    })
+}
+
+struct Written {
+    inner: EventStream,
+    paths: Vec<String>,
+    seen: Vec<Seen>,
+    text: String,
+    /// It is the block alone that was asked for.
+    is_plain: bool,
+    /// Pieces since the call was begun.
+    pieces: Option<u32>,
+    ready: VecDeque<StreamEvent>,
+}
+
+impl Written {
+    fn hear(&mut self, piece: &str) {
+        self.text.push_str(piece);
+        match &mut self.pieces {
+            None if direct::opens(&self.text) => {
+                let is_new =
+                    self.paths.iter().all(|path| self.seen.iter().all(|it| it.path != *path));
+                let name = if is_new { direct::WRITE } else { direct::EDIT };
+                self.ready.push_back(start(name));
+                self.ready.push_back(fragment("{".to_owned()));
+                self.pieces = Some(0);
+            }
+            None => (),
+            Some(pieces) => {
+                *pieces += 1;
+                // White space between the arguments' parts.
+                if pieces.is_multiple_of(PIECES_A_SIGN) {
+                    self.ready.push_back(fragment(" ".to_owned()));
+                }
+            }
+        }
+        // What may hold fences itself ends where the answer does, and so does what is explained first.
+        let is_first = self.is_plain && self.pieces.is_some() && !self.holds_fences();
+        if is_first && direct::blocks(&self.text, false).first().is_some_and(|it| it.is_closed) {
+            self.end(StopReason::EndTurn);
+        }
+    }
+
+    fn holds_fences(&self) -> bool {
+        let is_of = |seen: &&Seen| self.paths.contains(&seen.path);
+        self.paths.iter().any(|path| path.ends_with(".md"))
+            || self.seen.iter().filter(is_of).any(|seen| seen.text.contains("```"))
+    }
+
+    /// The answer is there: the call, or the words where there is none.
+    fn end(&mut self, stop: StopReason) {
+        let text = std::mem::take(&mut self.text);
+        self.ready.push_back(match (self.pieces, self.arguments(&text, stop)) {
+            (None, _) => StreamEvent::TextDelta { slot: 0, text },
+            (Some(_), Some(rest)) => fragment(rest),
+            (Some(_), None) => fragment("\"path\":\"\"}".to_owned()),
+        });
+        let stop = if self.pieces.is_some() { StopReason::ToolUse } else { stop };
+        self.ready.push_back(StreamEvent::Stop(stop));
+    }
+
+    /// The arguments of the call, without their first brace.
+    fn arguments(&self, text: &str, stop: StopReason) -> Option<String> {
+        let blocks = direct::blocks(text, self.holds_fences());
+        let (path, block) = direct::written(&self.paths, &self.seen, &blocks)?;
+        if !block.is_closed && stop != StopReason::EndTurn {
+            return None;
+        }
+        let arguments = direct::arguments(&self.seen, &path, block.text);
+        arguments.to_string().strip_prefix('{').map(str::to_owned)
+    }
+}
+
+fn start(name: &str) -> StreamEvent {
+    StreamEvent::ToolCallStart { slot: 1, id: "written".into(), name: name.into() }
+}
+
+fn fragment(fragment: String) -> StreamEvent {
+    StreamEvent::ToolCallDelta { slot: 1, fragment }
+}
+
+impl Stream for Written {
+    type Item = Result<StreamEvent, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Poll::Ready(Some(Ok(event)));
+            }
+            let Some(event) = ready!(self.inner.as_mut().poll_next(cx)) else {
+                return Poll::Ready(None);
+            };
+            match event {
+                Ok(StreamEvent::TextDelta { text, .. }) => self.hear(&text),
+                Ok(StreamEvent::Stop(stop)) => self.end(stop),
+                other => return Poll::Ready(Some(other)),
+            }
+        }
+    }
+}

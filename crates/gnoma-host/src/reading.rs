@@ -27,7 +27,7 @@ const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "pkg"];
 /// Most entries of a folder that are held against a pattern, and of all skills.
 const MAX_ENTRIES: usize = 4096;
 /// Where a person's skills lie: among gnoma's settings, and below the home those of Claude Code.
-const SKILLS: &str = "skills";
+pub(crate) const SKILLS: &str = "skills";
 const CLAUDE_SKILLS: &str = ".claude/skills";
 const SHARED_SKILLS: &str = ".agents/skills";
 /// How deep folders of skills are looked into.
@@ -45,6 +45,7 @@ pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlac
         shown.extend(names.map(|name| home.join(name)));
         shown.extend(named_by_git(home));
     }
+    shown.extend(skills(environment));
     shown.extend(more.iter().cloned());
     shown.retain(|path| fs::symlink_metadata(path).is_ok());
     gnoma_core::sort::sort(&mut shown);
@@ -59,13 +60,17 @@ pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlac
     }
 }
 
-/// Secrets among the skills of a person, whose folders commands may be shown.
-fn of_skills(environment: &Environment) -> Vec<PathBuf> {
+/// The folders of a person's skills, whose scripts and texts commands find.
+fn skills(environment: &Environment) -> impl Iterator<Item = PathBuf> {
     let home = environment.home().filter(|home| home.is_absolute());
     let at_home = [CLAUDE_SKILLS, SHARED_SKILLS];
-    let at_home = home.into_iter().flat_map(|home| at_home.map(|name| home.join(name)));
-    let mut waiting: VecDeque<_> =
-        at_home.chain([environment.config_dir().join(SKILLS)]).map(|it| (it, 0)).collect();
+    let at_home = home.into_iter().flat_map(move |home| at_home.map(|name| home.join(name)));
+    at_home.chain([environment.config_dir().join(SKILLS)])
+}
+
+/// Secrets among the skills of a person.
+fn of_skills(environment: &Environment) -> Vec<PathBuf> {
+    let mut waiting: VecDeque<_> = skills(environment).map(|it| (it, 0)).collect();
     let (mut secrets, mut entries_left) = (Vec::new(), MAX_ENTRIES);
     while let Some((folder, depth)) = waiting.pop_front() {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten().take(entries_left);

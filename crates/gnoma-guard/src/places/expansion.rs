@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gnoma_core::places::{self, GUARDED, Group, SECRETS};
 use proptest::prelude::*;
 
-use super::{JudgedPath, guarded, name::Name, secret};
+use super::{JudgedPath, OWN_FILES, guarded, name::Name, secret};
 use crate::permission::{
     World,
     meet::{Dialect, fold},
@@ -196,6 +196,34 @@ fn a_set_with_a_dot_says_that_names_with_a_dot_are_meant() {
         }
         for pattern in ["*", "[!.]*"] {
             assert_eq!(kind(pattern), None, "{pattern}");
+        }
+    });
+}
+
+#[test]
+fn of_gnomas_own_files_skills_alone_may_be_read_and_none_be_changed() {
+    let own = [PathBuf::from("/home/ada/.config/gnoma"), PathBuf::from("/home/ada/.state/gnoma")];
+    in_world(|world| {
+        let world = &World { config_dirs: &own, ..*world };
+        let at = |path: &str| {
+            let path = format!("/home/ada/.config/gnoma/{path}");
+            JudgedPath::pattern(Path::new("/home/ada/work"), &path, world)
+        };
+        for readable in ["skills", "skills/pdf/run.py", "skills/./pdf"] {
+            assert_eq!(secret(&at(readable), world), None, "{readable}");
+            assert_eq!(guarded(&at(readable), world), Some(OWN_FILES), "{readable}");
+        }
+        for kept in [
+            "config.toml",
+            "skills/../config.toml",
+            "skills/{x,../config.toml}",
+            "skills/*",
+            "*/x",
+            "skillset/x",
+            "",
+            "skills/pdf/.env",
+        ] {
+            assert!(secret(&at(kept), world).is_some(), "{kept}");
         }
     });
 }

@@ -25,6 +25,9 @@ use crate::permission::World;
 /// Longest path that is looked at; longer ones no kernel takes.
 pub(crate) const MAX_PATH_BYTES: usize = 4096;
 
+/// What is told of a place among gnoma's settings and state.
+const OWN_FILES: &str = "gnoma's own files";
+
 /// Folders around a path that are looked at.
 const MAX_FOLDERS: usize = 128;
 
@@ -137,13 +140,15 @@ pub(crate) fn secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static st
         let is_shown = is_public(form, world) || form.is_named_like(EXAMPLES);
         named(form, tables::secrets(), world).filter(|_| !is_shown)
     };
-    spot.forms().find_map(secret).or_else(|| is_own(spot, world).then_some("gnoma's own files"))
+    let is_own = || is_own(spot, world) && !is_skill(spot, world);
+    spot.forms().find_map(secret).or_else(|| is_own().then_some(OWN_FILES))
 }
 
 /// What a place decides about, so that changing it needs a person.
 fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     let by_name = |form: &PathForm| named(form, tables::guarded(), world);
     secret(spot, world)
+        .or_else(|| is_own(spot, world).then_some(OWN_FILES))
         .or_else(|| spot.forms().find_map(by_name))
         .or_else(|| in_repository(spot, world).then_some("inside git's own folder"))
         .or_else(|| is_system(spot, world).then_some("part of the system"))
@@ -193,9 +198,25 @@ fn is_public(form: &PathForm, world: &World<'_>) -> bool {
 }
 
 fn is_own(spot: &JudgedPath, world: &World<'_>) -> bool {
-    let real = world.config_dirs.iter().map(|folder| (world.resolve)(folder));
-    let folders: Vec<_> = real.chain(world.config_dirs.iter().cloned()).collect();
+    let folders = own_folders(world);
     spot.forms().any(|form| folders.iter().any(|folder| form.is_below(folder)))
+}
+
+/// Whether it lies among the skills there, however it is reached: they may be read like other files of a
+/// person. What a shell would expand may lie elsewhere.
+fn is_skill(spot: &JudgedPath, world: &World<'_>) -> bool {
+    const EXPANDED: [char; 9] = ['*', '?', '[', ']', '{', '}', '$', '`', '!'];
+    let folders: Vec<_> = own_folders(world).iter().map(|folder| folder.join("skills")).collect();
+    spot.forms().all(|form| {
+        let rest = folders.iter().find_map(|folder| form.path.strip_prefix(folder).ok());
+        rest.is_some_and(|rest| !rest.to_string_lossy().contains(EXPANDED))
+    })
+}
+
+/// The program's own folders, as they are written and with links followed.
+fn own_folders(world: &World<'_>) -> Vec<PathBuf> {
+    let real = world.config_dirs.iter().map(|folder| (world.resolve)(folder));
+    real.chain(world.config_dirs.iter().cloned()).collect()
 }
 
 /// Whether reading there needs a reason: folders of people, and what lies beside the workspace.

@@ -52,6 +52,33 @@ async fn what_changes_nothing_runs_without_a_question() {
 }
 
 #[tokio::test]
+async fn scripts_of_skills_among_the_settings_run_and_see_no_key() {
+    let world = World::new([]);
+    if !can_try(&world) {
+        return;
+    }
+    let settings = world.home.path().join(".config/gnoma");
+    let skill = settings.join("skills/pdf");
+    fs::create_dir_all(&skill).unwrap();
+    let script =
+        "cat \"$(dirname \"$0\")/data.txt\"; cat \"$(dirname \"$0\")/../../config.toml\" .env; :";
+    for (name, text) in
+        [("run.sh", script), ("data.txt", "of the skill\n"), (".env", "of nobody\n")]
+    {
+        fs::write(skill.join(name), text).unwrap();
+    }
+    for mode in ["plan", "auto", "bypass"] {
+        let command = format!("sh {}\n", skill.join("run.sh").display());
+        let run = world.pipe(&["guard", "run", "--mode", mode], &command).await;
+        assert!(run.out.contains("of the skill"), "{mode}: {run:?}");
+        assert!(
+            !run.out.contains("[provider]") && !run.out.contains("of nobody"),
+            "{mode}: {run:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn what_nobody_kept_was_never_there() {
     for mode in ["plan", "auto"] {
         let world = running("echo new > made; rm kept; cat made\n");

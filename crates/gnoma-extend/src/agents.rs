@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use gnoma_core::session::PermissionMode;
+
 use crate::{
     claude::{forbidden_tools, tool_list},
     front_matter::FrontMatter,
@@ -14,6 +16,9 @@ const MAX_AGENTS: usize = 500;
 
 /// The fields that are read; a colour is for eyes alone.
 const FIELDS: [&str; 6] = ["color", "description", "disallowedTools", "model", "name", "tools"];
+
+/// The field of how much it may do, of which some words are acted on.
+const MODE: &str = "permissionMode";
 
 /// A sub-agent that somebody has defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +37,8 @@ pub struct AgentFile {
     pub forbidden: Vec<String>,
     /// The model that it wants.
     pub model: Option<String>,
+    /// How much it may do without asking; whoever starts it may allow less.
+    pub mode: Option<PermissionMode>,
     /// Fields of its file that change nothing here.
     pub unsupported: Vec<String>,
     /// What it is told before its task.
@@ -97,6 +104,7 @@ pub fn bundled() -> Vec<AgentFile> {
         tools: None,
         forbidden: Vec::new(),
         model: None,
+        mode: None,
         unsupported: Vec::new(),
         prompt: COORDINATOR.to_owned(),
     }]
@@ -108,6 +116,11 @@ fn agent(by: BroughtBy, path: PathBuf, text: &str) -> Result<AgentFile, String> 
     let name = fields.text("name").or(stem).unwrap_or_default();
     let description = fields.text("description").ok_or("it has no description")?;
     let forbidden = fields.list("disallowedTools")?.unwrap_or_default();
+    let mode = fields.text(MODE).and_then(|name| mode(&name));
+    let mut unsupported = fields.others(&FIELDS);
+    if mode.is_some() {
+        unsupported.retain(|field| field != MODE);
+    }
     Ok(AgentFile {
         name,
         by,
@@ -117,10 +130,21 @@ fn agent(by: BroughtBy, path: PathBuf, text: &str) -> Result<AgentFile, String> 
             .map_err(|why| format!("`disallowedTools`: {why}"))?,
         // `inherit` leaves the choice to whoever starts it.
         model: fields.text("model").filter(|model| model != "inherit"),
-        unsupported: fields.others(&FIELDS),
+        mode,
+        unsupported,
         prompt: prompt.trim().to_owned(),
         path,
     })
+}
+
+/// The modes of agents that gnoma has as well; `None` for others, which are named.
+fn mode(name: &str) -> Option<PermissionMode> {
+    match name {
+        "default" => Some(PermissionMode::Auto),
+        "acceptEdits" => Some(PermissionMode::AcceptEdits),
+        "plan" => Some(PermissionMode::Plan),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -146,7 +170,10 @@ mod tests {
         ] {
             assert!(read(refused).is_err(), "{refused}");
         }
-        let other = read("permissionMode: plan\ncolor: red\nmaxTurns: 3\n").unwrap();
-        assert_eq!(other.unsupported, ["permissionMode", "maxTurns"]);
+        let other = read("permissionMode: dontAsk\ncolor: red\nmaxTurns: 3\n").unwrap();
+        assert_eq!((other.mode, other.unsupported.len()), (None, 2), "{:?}", other.unsupported);
+        let plan = read("permissionMode: plan\nmaxTurns: 3\n").unwrap();
+        assert_eq!(plan.mode, Some(PermissionMode::Plan));
+        assert_eq!(plan.unsupported, ["maxTurns"]);
     }
 }

@@ -248,6 +248,7 @@ fn usable(places: &ExtendPlaces, found: AgentFile) -> gnoma_tools::Agent {
         tools: found.tools,
         forbidden: found.forbidden,
         model: found.model,
+        mode: found.mode,
         prompt: found.prompt,
     }
 }

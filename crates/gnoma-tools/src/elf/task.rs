@@ -5,6 +5,7 @@ use std::{path::Path, time::Duration};
 use gnoma_core::{
     Content, cut,
     protocol::{Overrides, SessionSpec},
+    session::PermissionMode,
     tool::{ChildTask, Isolation},
 };
 use serde::Deserialize;
@@ -47,6 +48,8 @@ pub struct Agent {
     pub forbidden: Vec<String>,
     /// A part of the name of the model that it wants.
     pub model: Option<String>,
+    /// How much it may do without asking; never more than who starts it.
+    pub mode: Option<PermissionMode>,
     /// What it is told before its task.
     pub prompt: String,
     /// Why it cannot be used, where it cannot.
@@ -139,6 +142,7 @@ fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, 
         provider: wanted.provider,
         model: wanted.model,
         max_rounds: wanted.max_rounds.map(|rounds| rounds.max(1)),
+        mode: agent.and_then(|agent| agent.mode),
         ..Overrides::default()
     };
     let own = agent.map(|agent| agent.prompt.as_str()).filter(|prompt| !prompt.is_empty());

@@ -83,12 +83,14 @@ fn held_to(listed: &[&str]) -> Option<Vec<String>> {
 /// An agent that somebody wrote into a file.
 impl From<gnoma_tools::Agent> for Agent {
     fn from(file: gnoma_tools::Agent) -> Self {
-        let gnoma_tools::Agent { name, description, tools, forbidden, model, prompt, .. } = file;
+        let gnoma_tools::Agent { name, description, tools, forbidden, model, mode, prompt, .. } =
+            file;
         let listed: Vec<&str> = tools.iter().flatten().map(|tool| &**tool).collect();
         let held_to = held_to(&listed);
         let tools = tools.as_ref().map(|tools| tools.iter().map(|rule| bare(rule)).collect());
         let withheld = forbidden;
-        Self { name, description, tools, held_to, withheld, model, prompt, ..Self::default() }
+        let mode = mode.map(|mode| names::mode_name(mode).to_owned());
+        Self { name, description, tools, held_to, withheld, model, mode, prompt, max_turns: None }
     }
 }
 

@@ -346,7 +346,7 @@ async fn agents_never_use_what_they_forbid_and_one_that_cannot_be_held_to_it_is_
             let text = format!("---\nname: {name}\ndescription: about-{name}\n{more}---\nbody");
             world.put_home(&format!(".claude/agents/{name}.md"), &text);
         };
-        agent("reader", "disallowedTools: fs.*, Bash\npermissionMode: plan\n");
+        agent("reader", "disallowedTools: fs.*, Bash\npermissionMode: dontAsk\n");
         agent("mapped", "disallowedTools:\n  Write: true\n");
         agent("part", "disallowedTools: Bash(rm:*)\n");
         let said = run(&world, &["--permission", "bypass", "go"]).await;
@@ -366,6 +366,36 @@ async fn agents_never_use_what_they_forbid_and_one_that_cannot_be_held_to_it_is_
         // The same where the person's session works as it.
         let said = run(&world, &["--permission", "bypass", "--agent", "reader", "go"]).await;
         assert!(!exists(world.project.path(), "a.txt"), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_plans_changes_nothing_and_none_may_do_more_than_its_parent() {
+    for (agents, parents, is_written) in [
+        ("plan", "accept_edits", false),
+        ("acceptEdits", "plan", false),
+        ("acceptEdits", "accept_edits", true),
+    ] {
+        let (wire, protocol) = WIRES[0];
+        let spawn = json!({"tasks": [{"task": "write it", "agent": "writer"}]});
+        let write = json!({"path": "a.txt", "content": "x"});
+        let replies = vec![
+            calls(wire, "elf_spawn", &spawn),
+            calls(wire, "fs_write", &write),
+            says(wire, "written"),
+            says(wire, "done"),
+        ];
+        let world = world_of(protocol, replies);
+        let text =
+            format!("---\nname: writer\ndescription: d\npermissionMode: {agents}\n---\nbody");
+        world.put_home(".claude/agents/writer.md", &text);
+        let said = run(&world, &["--permission", parents, "go"]).await;
+        assert_eq!(
+            exists(world.project.path(), "a.txt"),
+            is_written,
+            "{agents} in {parents}: {said:?}"
+        );
+        assert!(!said.err.contains("permissionMode"), "{said:?}");
     }
 }
 

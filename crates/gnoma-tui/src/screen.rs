@@ -61,9 +61,13 @@ impl Layout {
 }
 
 /// Whether a terminal folds its rows when it is made narrower: by `TERM`, whether it is XTerm itself
-/// (`XTERM_VERSION` is set), and whether GNU Screen stands in between (`STY` is set).
+/// (`XTERM_VERSION` is set), and whether GNU Screen (`STY` is set) or tmux (`TMUX` is set) stands in between. tmux
+/// folds them whatever `TERM` it is told to have.
 #[must_use]
-pub fn reflows(term: Option<&str>, is_xterm: bool, in_screen: bool) -> bool {
+pub fn reflows(term: Option<&str>, is_xterm: bool, in_screen: bool, in_tmux: bool) -> bool {
+    if in_tmux && !in_screen {
+        return true;
+    }
     const CUT: [&str; 5] = ["linux", "rxvt", "screen", "st-", "vt"];
     let term = term.unwrap_or_default();
     !is_xterm && !in_screen && !CUT.iter().any(|start| term.starts_with(start))

@@ -211,16 +211,16 @@ fn layout(full_screen: bool, around: &ProcessEnvironment) -> Layout {
 
 fn options(project: &Project, full_screen: bool, around: &ProcessEnvironment) -> run::RunOptions {
     let term = around.var("TERM");
-    let (is_xterm, in_screen) =
-        (around.var("XTERM_VERSION").is_some(), around.var("STY").is_some());
+    let has = |name: &str| around.var(name).is_some();
+    let (is_xterm, in_screen, in_tmux) = (has("XTERM_VERSION"), has("STY"), has("TMUX"));
     run::RunOptions {
         layout: layout(full_screen, around),
         theme: theme_of(project),
         shade: None,
         depth: Depth::of(around.var("NO_COLOR").is_some(), around.var("COLORTERM"), term),
         charset: charset(around),
-        reflows: screen::reflows(term, is_xterm, in_screen),
-        tells_size_late: around.var("TMUX").is_some() || in_screen,
+        reflows: screen::reflows(term, is_xterm, in_screen, in_tmux),
+        tells_size_late: in_tmux || in_screen,
         notifier: Notifier::of(around.var("TERM_PROGRAM"), term),
         crash_note: String::new(),
     }

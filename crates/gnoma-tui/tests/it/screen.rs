@@ -482,8 +482,10 @@ fn the_layout_is_what_the_terminal_can_do() {
     assert_eq!(Layout::of(true, false, Some("xterm")), Layout::FullScreen);
     assert_eq!(Layout::of(true, true, Some("xterm")), Layout::Plain);
     assert_eq!(Layout::of(false, false, Some("dumb")), Layout::Plain);
-    assert!(reflows(Some("xterm-256color"), false, false));
-    assert!(!reflows(Some("xterm-256color"), true, false));
+    assert!(reflows(Some("xterm-256color"), false, false, false));
+    assert!(!reflows(Some("xterm-256color"), true, false, false));
+    assert!(!reflows(Some("screen-256color"), false, true, false));
+    assert!(reflows(Some("screen-256color"), true, false, true), "tmux folds");
 }
 
 #[test]

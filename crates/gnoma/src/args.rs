@@ -3,6 +3,7 @@
 mod ci;
 mod config;
 mod extend;
+mod foreign;
 mod import;
 mod mcp;
 mod mistaken;
@@ -23,6 +24,7 @@ pub(crate) use self::{
     ci::{CiSub, CommentLevel, InitArgs, ReportFormat, ReviewArgs, Template},
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
+    foreign::foreign,
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
     mistaken::{advice, as_option},
@@ -106,7 +108,7 @@ pub(crate) struct TurnArgs {
     pub max_turns: Option<u32>,
 
     /// Replace the built-in system prompt.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, alias = "system-prompt", value_name = "TEXT")]
     pub system: Option<String>,
 
     /// Use one of your agents, or the bundled `coordinator`, which delegates the work to elfs.
@@ -114,7 +116,7 @@ pub(crate) struct TurnArgs {
     pub agent: Option<String>,
 
     /// Working folder.
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, alias = "cd", value_name = "DIR", global = true)]
     pub cwd: Option<PathBuf>,
 
     /// Additional working folder; can be repeated.
@@ -122,7 +124,7 @@ pub(crate) struct TurnArgs {
     pub add_dir: Vec<PathBuf>,
 
     /// When to ask for approval before tools run.
-    #[arg(long, value_name = "MODE", value_parser = permission_mode())]
+    #[arg(long, alias = "permission-mode", value_name = "MODE", value_parser = permission_mode())]
     pub permission: Option<PermissionMode>,
 
     /// Let mode bypass also run what needs approval in every other mode.

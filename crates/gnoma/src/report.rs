@@ -178,6 +178,10 @@ pub(crate) fn provider(error: &ProviderError) {
 
 /// Prints help, the version, or what is wrong with the command line.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    if let Some(instead) = crate::args::foreign(error) {
+        say(format_args!("gnoma: {instead}\n`gnoma --help` lists the options"));
+        return ExitCode::from(2);
+    }
     let _closed = error.print();
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }

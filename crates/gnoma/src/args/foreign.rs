@@ -1,0 +1,192 @@
+//! Options that other assistants have, and what gnoma has in their place.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// How the options are spelt elsewhere, and what to do here.
+const OPTIONS: &[(&[&str], &str)] = &[
+    (
+        &[
+            "--yolo",
+            "--dangerously-skip-permissions",
+            "--dangerously-bypass-approvals-and-sandbox",
+            "--allow-dangerously-skip-permissions",
+            "--yes-always",
+            "--yes",
+            "-y",
+            "--allow-all-tools",
+            "--auto-approve",
+            "--trust-all-tools",
+        ],
+        "`--permission bypass` runs commands and edits without asking. It still asks before what is dangerous; \
+         `--confirm-bypass` lifts that, too",
+    ),
+    (
+        &["--full-auto"],
+        "`--permission accept_edits` edits without asking, `--permission bypass` runs commands without asking, \
+         too",
+    ),
+    (
+        &["-a", "--ask-for-approval", "--approval-mode", "--approval-policy", "--mode"],
+        "`--permission MODE` says what needs approval: `gnoma --help` lists the modes",
+    ),
+    (
+        &[
+            "--allowedTools",
+            "--allowed-tools",
+            "--disallowedTools",
+            "--disallowed-tools",
+            "--tools",
+            "--allow-tool",
+            "--deny-tool",
+        ],
+        "rules allow and deny tools: write `[[permission.rules]]` into the configuration (`gnoma config path`)",
+    ),
+    (
+        &["-s", "--sandbox", "--no-sandbox"],
+        "commands always run in a sandbox: `gnoma config explain sandbox.mode`",
+    ),
+    (
+        &["--append-system-prompt", "--append-system"],
+        "write instructions into AGENTS.md, or into ~/.config/gnoma/AGENTS.md for all projects. `--system` \
+         replaces the built-in prompt",
+    ),
+    (&["--mcp-config", "--strict-mcp-config"], "`gnoma mcp add` adds a server"),
+    (
+        &["-i", "--interactive", "--prompt-interactive"],
+        "`gnoma` without a prompt starts a session at the terminal",
+    ),
+    (
+        &["--prompt", "--message", "--query"],
+        "write the prompt without an option: `gnoma \"what you want\"`",
+    ),
+    (
+        &["-f", "--file", "--message-file", "--prompt-file", "--read", "--image"],
+        "name the file in the prompt, as in `gnoma \"explain src/main.rs\"`, or pipe it in",
+    ),
+    (
+        &["-q", "--quiet", "--silent"],
+        "only the answer goes to standard output; `2>/dev/null` hides the rest",
+    ),
+    (
+        &["-v", "--verbose", "--debug", "-d"],
+        "`--output-format stream-json` prints every event, `gnoma doctor` checks this machine",
+    ),
+    (
+        &["--json", "--stream-json", "--jsonl", "--format"],
+        "`--output-format json` prints one object at the end, `--output-format stream-json` one for each event",
+    ),
+    (
+        &["--api-key", "--key", "--openai-api-key", "--anthropic-api-key", "--gemini-api-key"],
+        "on a command line, others could read the key. Export it, as in OPENAI_API_KEY, or run `gnoma providers add`",
+    ),
+    (
+        &["--base-url", "--api-base", "--openai-api-base", "--url", "--endpoint", "--api-url"],
+        "`gnoma providers add NAME --address URL` adds a server, and `--provider NAME` uses it",
+    ),
+    (
+        &["--config", "--settings", "--config-file"],
+        "`gnoma config set KEY VALUE` changes a setting, `gnoma config path` prints where they are, and \
+         `--profile NAME` chooses other ones",
+    ),
+    (
+        &["--effort", "--reasoning-effort", "--reasoning", "--think"],
+        "`--thinking off|adaptive|N` says how much the model thinks, `gnoma config set provider.effort` how hard",
+    ),
+    (
+        &["--temperature", "--max-tokens", "--max-output-tokens"],
+        "`gnoma config set provider.temperature N` and `gnoma config set provider.max_tokens N` do that",
+    ),
+    (
+        &["--max-budget-usd", "--budget", "--max-cost"],
+        "`gnoma config set router.caps.session N` caps what is spent",
+    ),
+    (&["--fork-session"], "`--fork` continues in a copy of the session"),
+    (
+        &["--session", "--session-id"],
+        "`--resume ID` continues a session, `gnoma sessions list` lists them",
+    ),
+    (
+        &["--last", "--restore-chat-history"],
+        "`gnoma --continue` continues the newest session of this project",
+    ),
+    (
+        &["-C", "--dir", "--directory", "--workspace", "--working-directory"],
+        "`--cwd DIR` chooses the folder",
+    ),
+    (&["--list-models", "--models"], "`gnoma models` lists them"),
+    (&["--list-sessions", "--sessions"], "`gnoma sessions list` lists them"),
+    (
+        &["--vim", "--dark-mode", "--light-mode", "--theme"],
+        "`gnoma config set tui.vim true` and `tui.theme` do that",
+    ),
+    (
+        &["--no-git", "--git", "--auto-commits", "--no-auto-commits", "--commit"],
+        "gnoma makes no commits unless you ask for them, and works without git",
+    ),
+];
+
+/// What is wrong with a command line that has an option of another assistant, and what to write.
+pub(crate) fn foreign(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let option = option.split('=').next().unwrap_or(option);
+    let (_, instead) = OPTIONS.iter().find(|(names, _)| names.contains(&option))?;
+    Some(format!("there is no option `{option}`. {instead}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
+    use super::*;
+    use crate::args::Args;
+
+    #[test]
+    fn options_of_other_assistants_are_explained() {
+        for (line, told) in [
+            ("gnoma|--yolo|x", "--permission bypass"),
+            ("gnoma|--allowedTools=Bash|x", "permission.rules"),
+            ("gnoma|-y|x", "--confirm-bypass"),
+            ("gnoma|--json|x", "--output-format json"),
+            ("gnoma|-C|/x|y", "--cwd"),
+        ] {
+            let error = Args::try_parse_from(line.split('|')).unwrap_err();
+            assert!(foreign(&error).is_some_and(|said| said.contains(told)), "{line}: {error}");
+        }
+        let error = Args::try_parse_from(["gnoma", "--modle", "x"]).unwrap_err();
+        assert_eq!(foreign(&error), None);
+    }
+
+    #[test]
+    fn none_of_them_is_an_option_of_gnoma() {
+        let all = Args::command();
+        for name in OPTIONS.iter().flat_map(|(names, _)| *names) {
+            let is_ours = all.get_arguments().any(|arg| {
+                arg.get_long().is_some_and(|long| format!("--{long}") == *name)
+                    || arg.get_short().is_some_and(|short| format!("-{short}") == *name)
+            });
+            assert!(!is_ours, "{name}");
+        }
+    }
+
+    #[test]
+    fn some_are_spelt_as_elsewhere() {
+        let line = [
+            "gnoma",
+            "--permission-mode",
+            "acceptEdits",
+            "--system-prompt",
+            "s",
+            "--cd",
+            "/x",
+            "hi",
+        ];
+        let args = Args::try_parse_from(line).unwrap().turn;
+        assert_eq!(args.permission.map(|mode| mode.name()), Some("accept_edits"));
+        assert_eq!((args.system.as_deref(), args.cwd), (Some("s"), Some("/x".into())));
+    }
+}

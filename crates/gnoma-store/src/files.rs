@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File, OpenOptions, Permissions},
-    io,
+    io::{self, Write as _},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -18,6 +18,9 @@ use crate::{
     ids,
 };
 
+/// Ending of the file that is locked while a database is opened.
+pub(crate) const LOCK: &str = "lock";
+
 /// Ending of the file that says a database is damaged.
 pub(crate) const DOUBT: &str = "doubt";
 
@@ -29,14 +32,33 @@ pub(crate) fn doubt(path: &Path) {
 
 /// Whether a file is there that ends within its first page: SQLite takes it for a new one. Not where its
 /// log or journal may hold the rest.
+///
+/// An empty file is new, unless it was in use ([`mark_used`]): whoever made it died, or found the disk full,
+/// before its first page. The log beside one that was in use SQLite would delete.
 pub(crate) fn is_cut_short(path: &Path) -> bool {
     /// All our databases have pages of this size.
     const PAGE_BYTES: u64 = 4096;
     let length = |path: &Path| fs::metadata(path).map(|facts| facts.len());
-    let has_rest = ["-wal", "-journal"]
-        .iter()
-        .any(|ending| length(&part(path, ending)).is_ok_and(|length| length > 0));
-    !has_rest && length(path).is_ok_and(|length| length < PAGE_BYTES)
+    let has_rest = || {
+        let is_filled = |ending| length(&part(path, ending)).is_ok_and(|length| length > 0);
+        ["-wal", "-journal"].into_iter().any(is_filled)
+    };
+    match length(path) {
+        Ok(0) => {
+            part(path, "-wal").exists()
+                || length(&beside(path, LOCK)).is_ok_and(|length| length > 0)
+        }
+        Ok(length) => length < PAGE_BYTES && !has_rest(),
+        Err(_) => false,
+    }
+}
+
+/// Notes in the lock file that the database beside it has been sound once. Where that cannot be written,
+/// nothing is lost.
+pub(crate) fn mark_used(mut lock: &File) {
+    if lock.metadata().is_ok_and(|facts| facts.len() == 0) {
+        drop(lock.write_all(b"used\n"));
+    }
 }
 
 /// Tells one file from another that has taken its name.

@@ -17,7 +17,7 @@ use crate::{
     create,
     db::{self, connect, journal_for},
     error::{Explain, Result, from_io},
-    files::{self, DOUBT, beside},
+    files::{self, DOUBT, LOCK, beside},
     migrate,
     options::Options,
     rescue,
@@ -43,16 +43,17 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>, User)> {
     files::make_folder(&options.folder)?;
     let path = options.path();
-    let _alone = files::lock(&beside(&path, "lock"), options.patience)?;
+    let alone = files::lock(&beside(&path, LOCK), options.patience)?;
     let user = User::join(&path)?;
     let (connection, rescued) = open_or_rescue(options, &path, &user)?;
+    files::mark_used(&alone);
     Ok((connection, rescued, user))
 }
 
 /// Recovers the database and opens what came of it. Nobody in this process has it open.
 pub(crate) fn anew(options: &Options, user: &User) -> Result<(Connection, Rescued)> {
     let path = options.path();
-    let _alone = files::lock(&beside(&path, "lock"), options.patience)?;
+    let _alone = files::lock(&beside(&path, LOCK), options.patience)?;
     let rescued = user.alone(|| rescue::rescue(options, &path))?;
     Ok((open_sound(options, &path)?, rescued))
 }

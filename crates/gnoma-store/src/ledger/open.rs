@@ -92,10 +92,13 @@ pub(super) fn open(
     let in_words = |error| reworded(error, &shown);
     let folder = path.parent().unwrap_or(Path::new("."));
     files::make_folder(folder).map_err(in_words)?;
-    let _alone = files::lock(&files::beside(path, "lock"), patience).map_err(in_words)?;
+    let alone = files::lock(&files::beside(path, files::LOCK), patience).map_err(in_words)?;
     let user = User::join(path).map_err(in_words)?;
     let newer = match sound(path, patience) {
-        Ok(connection) => return Ok((connection, None, user)),
+        Ok(connection) => {
+            files::mark_used(&alone);
+            return Ok((connection, None, user));
+        }
         Err(Trouble::Other(error)) => return Err(error),
         Err(Trouble::Damaged) => None,
         Err(Trouble::Newer(version)) => Some(version),
@@ -105,6 +108,7 @@ pub(super) fn open(
     let aside = put_aside(path, newer, &user)?;
     let (connection, complete) = begin_anew(path, &aside, patience)?;
     remove_doubt(path)?;
+    files::mark_used(&alone);
     Ok((connection, Some(SetAside { path: aside, newer, complete }), user))
 }
 

@@ -104,6 +104,25 @@ fn a_database_of_zeros_or_cut_in_its_first_page_is_put_aside_and_said() {
 }
 
 #[test]
+fn an_empty_database_is_a_new_one() {
+    let home = tempfile::tempdir().unwrap();
+    place(home.path(), b"");
+    let opened = try_open(home.path()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(opened.rescued, None);
+    let session = begin(&opened.store, 0);
+    append(&opened.store, &session, says("on"));
+    drop(opened);
+    let again = try_open(home.path()).unwrap();
+    assert_eq!((again.rescued.clone(), wait(again.store.list(9)).unwrap().len()), (None, 1));
+    drop(again);
+
+    // What was lost of one that was in use is said.
+    fs::remove_file(log_of(&options(home.path()).path())).unwrap();
+    place(home.path(), b"");
+    assert!(try_open(home.path()).unwrap().rescued.is_some());
+}
+
+#[test]
 fn a_replaced_database_is_no_longer_written() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());

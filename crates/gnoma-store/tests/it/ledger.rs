@@ -461,6 +461,23 @@ fn no_single_byte_makes_caps_start_at_nothing() {
 }
 
 #[test]
+fn an_empty_ledger_is_a_new_one_unless_it_was_in_use() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("ledger.db");
+    fs::write(&path, "").unwrap();
+    let ledger = open(&path);
+    spend(&ledger, 7);
+    assert_eq!(stand(&ledger).0, 7);
+    drop(ledger);
+    assert_eq!(stand(&open(&path)).0, 7);
+
+    // The log beside it says that there was something.
+    fs::write(&path, "").unwrap();
+    let OpenedLedger { set_aside, .. } = SqliteLedger::open(&path).unwrap();
+    assert!(set_aside.is_some());
+}
+
+#[test]
 fn a_newer_ledger_is_set_aside_unless_it_is_open() {
     let home = tempfile::tempdir().unwrap();
     let path = filled(home.path());

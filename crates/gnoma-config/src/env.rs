@@ -39,8 +39,11 @@ const OLLAMA_HOST: &str = "OLLAMA_HOST";
 const OLLAMA_PORT: u16 = 11434;
 
 /// Variables that stand for one key.
-const CHOICES: [(&str, &str); 2] =
-    [("GNOMA_PROVIDER", "provider.default"), ("GNOMA_MODEL", "provider.model")];
+const CHOICES: [(&str, &str); 3] = [
+    ("GNOMA_PROVIDER", "provider.default"),
+    ("GNOMA_MODEL", "provider.model"),
+    ("SSL_CERT_FILE", "network.ca_file"),
+];
 
 /// The names of the variables that may hold the key of `provider`, best first.
 #[must_use]
@@ -66,6 +69,20 @@ pub fn variables_of(names: &[&str]) -> Vec<String> {
             known.map(|(variable, _)| (*variable).to_owned()).collect()
         }
     }
+}
+
+/// A key as it is sent, of one as people copy it: with the quotes of a shell, or with the word that stands
+/// before it in a header.
+#[must_use]
+pub fn bare_key(written: &str) -> &str {
+    let is_around = |c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}');
+    let mut key = written.trim_matches(is_around);
+    for quote in ['"', '\''] {
+        let inner = key.strip_prefix(quote).and_then(|inner| inner.strip_suffix(quote));
+        key = inner.unwrap_or(key).trim_matches(is_around);
+    }
+    let bare = key.split_once(' ').filter(|(word, _)| word.eq_ignore_ascii_case("bearer"));
+    bare.map_or(key, |(_, bare)| bare.trim())
 }
 
 fn upper_snake(name: &str) -> String {
@@ -173,5 +190,24 @@ mod tests {
     fn any_provider_has_a_key_variable() {
         assert_eq!(key_variables("google"), ["GEMINI_API_KEY", "GOOGLE_API_KEY"]);
         assert_eq!(key_variables("my-vllm.2"), ["MY_VLLM_2_API_KEY"]);
+    }
+
+    #[test]
+    fn keys_are_taken_as_people_copy_them() {
+        for written in [
+            "sk-1",
+            " sk-1\r\n",
+            "\"sk-1\"",
+            "'sk-1'",
+            "' sk-1 '",
+            "Bearer sk-1",
+            "bearer  sk-1",
+            "\u{feff}sk-1\u{200b}",
+        ] {
+            assert_eq!(bare_key(written), "sk-1", "{written:?}");
+        }
+        for odd in ["\"sk-1", "sk 1", "a\"b\"", ""] {
+            assert_eq!(bare_key(odd), odd);
+        }
     }
 }

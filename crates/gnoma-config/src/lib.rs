@@ -21,6 +21,7 @@ mod guard;
 mod key;
 mod layer;
 pub mod load;
+mod mistakes;
 pub mod paths;
 pub mod pin;
 pub mod profile;
@@ -43,6 +44,7 @@ pub use crate::{
     guard::FileTrust,
     load::{Loaded, Sources, load},
     paths::project_root,
+    schema::wrong_address,
     settings::{Protocol, Settings},
     suggest::nearest,
     text::{Position, Snippet},

@@ -238,8 +238,13 @@ impl Loader<'_> {
             Err(error) => return self.refuse_file(path, &format!("cannot be read: {error}")),
         };
         let standing = standing(&content);
-        let Ok(text) = String::from_utf8(content) else {
-            return self.refuse_file(path, "is not UTF-8 text");
+        let text = match String::from_utf8(content) {
+            Ok(text) => text,
+            Err(error) if error.as_bytes().starts_with(&[0xff, 0xfe]) => {
+                let why = "is UTF-16 text, as Windows PowerShell writes it; save it as UTF-8";
+                return self.refuse_file(path, why);
+            }
+            Err(_) => return self.refuse_file(path, "is not UTF-8 text; save it as UTF-8"),
         };
         let source = SourceText::new(Arc::from(path), text);
         let env: &Environment = &self.sources.env;

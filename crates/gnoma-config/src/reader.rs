@@ -12,6 +12,7 @@ use crate::{
     guard::{self, FileTrust},
     key::KeyPath,
     layer::{Entry, Layer},
+    mistakes,
     schema::{self, KnownKey, Refusal, Row},
     suggest,
     text::{Snippet, SourceText},
@@ -52,8 +53,18 @@ pub(crate) fn read_file(
 ) -> Layer {
     let (document, mut errors) = toml::de::DeTable::parse_recoverable(&source.text);
     gnoma_core::sort::by_key(&mut errors, |error| error.span().map(|span| span.start));
-    for error in &errors {
-        report.add_with(Severity::Error, || syntax_error(source, error));
+    let language = mistakes::language(&source.text);
+    // In another language, every line is wrong for the same reason.
+    let told = if language.is_some() { 1 } else { errors.len() };
+    for error in errors.iter().take(told) {
+        report.add_with(Severity::Error, || {
+            let finding = syntax_error(source, error);
+            let start = error.span().unwrap_or_default().start;
+            match language.or_else(|| mistakes::of_line(&source.text, start)) {
+                Some(hint) => finding.hint(hint),
+                None => finding,
+            }
+        });
     }
     if !errors.is_empty() {
         return Layer::new();
@@ -293,6 +304,9 @@ impl ReadFrom<'_> {
 
 /// The key that was probably meant, or the few that there are.
 fn hint_for_unknown(path: &KeyPath) -> Option<String> {
+    if let Some(hint) = mistakes::of_key(&path.to_string()) {
+        return Some(hint.to_owned());
+    }
     let parent = path.parent();
     let name = path.last_name()?;
     let mut siblings: Vec<_> = schema::below(&parent).map(|(step, _)| step).collect();

@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use gnoma_core::{Effort, Secret, ThinkingMode, session::PermissionMode};
 
-use crate::{key::KeyPath, layer::Merged, value::Value};
+use crate::{env::bare_key, key::KeyPath, layer::Merged, value::Value};
 
 pub(crate) use self::rules::RULES;
 use self::section::Section;
@@ -368,7 +368,7 @@ impl Provider {
             effort: layers.text("provider.effort").and_then(|name| effort(&name)),
             thinking: parsed(layers.text("provider.thinking")),
             api_keys: map(layers, "provider.api_keys", |value| match value {
-                Value::Secret(key) => Some(key.clone()),
+                Value::Secret(key) => Some(Secret::new(bare_key(key.expose()).to_owned())),
                 _ => None,
             }),
             key_commands: map(layers, "provider.key_commands", |value| value.clone().into_text()),

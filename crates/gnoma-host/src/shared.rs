@@ -40,6 +40,8 @@ struct Resources {
     providers: Mutex<Vec<SharedProvider>>,
     /// What servers on this machine have, as sessions look at it.
     lists: Mutex<Vec<Weak<ModelList>>>,
+    /// What providers listed when somebody chose a model last, by their names.
+    listed: Mutex<HashMap<String, Vec<String>>>,
     /// The ledgers that sessions use, by file.
     ledgers: Mutex<HashMap<PathBuf, Weak<LateLedger>>>,
     /// The databases of sessions, by file.
@@ -83,11 +85,11 @@ struct SharedProvider {
     provider: Weak<dyn Provider>,
 }
 
-/// For a connection to be made, and for it to be silent.
-type Timeouts = (Duration, Duration);
+/// For a connection to be made, for it to be silent, and who is trusted.
+type Timeouts = (Duration, Duration, Option<PathBuf>);
 
 fn timeouts(network: &Network) -> Timeouts {
-    (network.connect_timeout, wire::silence(network))
+    (network.connect_timeout, wire::silence(network), network.ca_file.clone())
 }
 
 impl Shared {
@@ -152,6 +154,18 @@ impl Shared {
             provider
         });
         Connection::new(provider, is_here)
+    }
+
+    /// Keeps what a provider lists; nothing where it does not say.
+    pub(crate) fn remember_models(&self, provider: &str, models: Vec<String>) {
+        let mut listed = self.0.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.insert(provider.to_owned(), models);
+    }
+
+    /// What a provider listed last, where anybody asked.
+    pub(crate) fn remembered_models(&self, provider: &str) -> Vec<String> {
+        let listed = self.0.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.get(provider).cloned().unwrap_or_default()
     }
 
     /// The connection pool with these time-outs.

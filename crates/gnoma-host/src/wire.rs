@@ -1,6 +1,6 @@
 //! Turns settings into the crates' own options. The only place that sees both.
 
-use std::{net::IpAddr, time::Duration};
+use std::{net::IpAddr, path::Path, time::Duration};
 
 use gnoma_config::{
     Loaded, Protocol as Wire, Sources, env,
@@ -49,9 +49,14 @@ pub fn found(mut spec: SessionSpec) -> Result<SessionSpec> {
     let folders = std::iter::once(&mut spec.folder).chain(&mut spec.more_folders);
     for folder in folders {
         let real = folder.canonicalize().ok().filter(|path| path.is_dir());
-        let shown = folder.display();
-        *folder = real
-            .ok_or_else(|| HostError::usage(format!("cannot work in `{shown}`: not a folder")))?;
+        let why = || match folder.symlink_metadata() {
+            Ok(_) => format!("cannot work in `{}`: not a folder", folder.display()),
+            Err(_) if *folder == Path::new(".") => {
+                "the current folder was deleted; change to another one".to_owned()
+            }
+            Err(_) => format!("cannot work in `{}`: there is no such folder", folder.display()),
+        };
+        *folder = real.ok_or_else(|| HostError::usage(why()))?;
     }
     Ok(spec)
 }
@@ -94,6 +99,7 @@ pub fn http(network: &Network) -> Http {
     Http::new(HttpOptions {
         connect_timeout: network.connect_timeout,
         idle_timeout: silence(network),
+        ca_file: network.ca_file.clone(),
     })
 }
 
@@ -124,8 +130,14 @@ pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
     Ok(profile)
 }
 
-/// An endpoint as the dialect needs it. People copy addresses with and without the version.
+/// What stands behind the address of a provider in the address of a request.
+const REQUESTS: &[&str] = &["/chat/completions", "/responses", "/messages", "/models", "/api/chat"];
+
+/// An endpoint as the dialect needs it. People copy addresses with and without the version, and those of
+/// requests.
 fn address(wire: Protocol, url: &str) -> String {
+    let url = url.split('#').next().unwrap_or(url).trim_end_matches('/');
+    let url = REQUESTS.iter().find_map(|request| url.strip_suffix(request)).unwrap_or(url);
     let url = url.trim_end_matches('/');
     let host_only = url.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
     match wire {
@@ -223,6 +235,12 @@ mod tests {
                 "https://x/openai/deployments/d?v=1",
                 "https://x/openai/deployments/d?v=1",
             ),
+            (Protocol::OpenAi, "http://x/v1/chat/completions", "http://x/v1"),
+            (Protocol::OpenAi, "http://x/v1/models/", "http://x/v1"),
+            (Protocol::Responses, "http://x/v1/responses", "http://x/v1"),
+            (Protocol::Anthropic, "https://x/v1/messages", "https://x/v1"),
+            (Protocol::Ollama, "http://x:11434/api/chat", "http://x:11434"),
+            (Protocol::OpenAi, "http://x/v1#top", "http://x/v1"),
             (Protocol::Google, "https://g", "https://g/v1beta"),
             (Protocol::Ollama, "http://localhost:11434/v1", "http://localhost:11434"),
         ];

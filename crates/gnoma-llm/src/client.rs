@@ -193,6 +193,9 @@ impl Endpoint {
 
     /// Sends, and waits for the head of the reply.
     async fn exchange(&self, path: &str, body: Option<Vec<Bytes>>) -> Result<Reply, ProviderError> {
+        if let Some(error) = errors::unusable_key(&self.profile) {
+            return Err(error);
+        }
         let mut headers = self.dialect.headers();
         if body.is_some() {
             headers.push(("content-type", Secret::new("application/json".to_owned())));
@@ -209,8 +212,7 @@ impl Endpoint {
         }
         let status = reply.status;
         if status < 400 {
-            let location = reply.header("location").unwrap_or("nowhere");
-            let error = errors::redirected(&self.profile, status, location);
+            let error = errors::redirected(&self.profile, status, reply.header("location"));
             return Err(Refused { error, body: Vec::new() });
         }
         let wait = wait(&reply);
@@ -274,7 +276,7 @@ fn is_of_answer(event: &StreamEvent) -> bool {
 impl Reading {
     /// Takes one network read.
     fn take(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
-        self.framer.feed(bytes).map_err(|why| errors::protocol(profile, why))?;
+        self.framer.feed(bytes).map_err(|why| errors::misframed(profile, why, bytes))?;
         loop {
             match self.framer.next_record() {
                 Ok(Some(record)) => {

@@ -6,6 +6,7 @@
 
 mod advice;
 mod facts;
+mod keys;
 mod kind;
 mod quote;
 mod wait;
@@ -17,6 +18,8 @@ use gnoma_net::{NetError, NetErrorKind};
 use serde_json::Value;
 
 use self::facts::ErrorFacts;
+pub(crate) use self::keys::unusable as unusable_key;
+use self::quote::is_page;
 pub(crate) use self::quote::quote;
 pub(crate) use self::wait::retry_after;
 use crate::Profile;
@@ -100,17 +103,40 @@ pub(crate) fn empty(profile: &Profile) -> ProviderError {
 /// An answer that does not follow the protocol.
 pub(crate) fn protocol(profile: &Profile, message: impl Into<String>) -> ProviderError {
     let hint = format!(
-        "Check that the address of `{}` is right and that it speaks the configured protocol.",
-        profile.name
+        "Check that the address of `{}` ({}) is right and that it speaks the configured protocol.",
+        profile.name, profile.base_url
     );
     ProviderError::new(ErrorKind::Protocol, &profile.name, without_key(profile, message.into()))
         .with_hint(hint)
 }
 
+/// A body that is no answer at all, by the beginning of it that has come.
+pub(crate) fn misframed(profile: &Profile, why: String, begin: &[u8]) -> ProviderError {
+    let text = String::from_utf8_lossy(begin);
+    let text = text.trim();
+    if !text.starts_with('<') {
+        return protocol(profile, why);
+    }
+    if !is_page(text) {
+        return protocol(profile, quote(text));
+    }
+    let hint = format!(
+        "Check that the address of `{}` ({}) is right. If it is, the login page of a network or a proxy \
+         answered in its place: open the address in a browser.",
+        profile.name, profile.base_url
+    );
+    protocol(profile, quote(text)).with_hint(hint)
+}
+
 /// The server points elsewhere, where the key would go too.
-pub(crate) fn redirected(profile: &Profile, status: u16, location: &str) -> ProviderError {
-    let message = format!("the server redirects to `{location}`; gnoma does not follow redirects");
-    ProviderError { status: Some(status), ..protocol(profile, message) }
+pub(crate) fn redirected(profile: &Profile, status: u16, location: Option<&str>) -> ProviderError {
+    let place = location.map_or("another address".to_owned(), |at| format!("`{}`", quote(at)));
+    let message = format!("the server redirects to {place}; gnoma does not follow redirects");
+    let error = ProviderError { status: Some(status), ..protocol(profile, message) };
+    match advice::moved(profile, location.unwrap_or_default()) {
+        Some(hint) => ProviderError { hint: Some(without_key(profile, hint)), ..error },
+        None => error,
+    }
 }
 
 /// The connection ended before the answer did.
@@ -126,40 +152,43 @@ pub(crate) fn truncated(profile: &Profile) -> ProviderError {
 pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     let kind = match error.kind {
         NetErrorKind::Timeout => ErrorKind::Timeout,
-        NetErrorKind::Connect => ErrorKind::Unreachable,
+        NetErrorKind::Connect | NetErrorKind::Certificate => ErrorKind::Unreachable,
         NetErrorKind::Broken => ErrorKind::Network,
         NetErrorKind::Invalid => ErrorKind::BadRequest,
         NetErrorKind::NoTls | NetErrorKind::NoHttp => ErrorKind::Protocol,
     };
-    let mut out = ProviderError::new(kind, &profile.name, error.to_string());
-    out.hint = match error.kind {
-        NetErrorKind::NoTls => Some(format!(
-            "Use http:// instead of https:// in `provider.endpoints.{}` ({}).",
-            profile.name, profile.base_url
-        )),
-        NetErrorKind::NoHttp => Some(format!(
-            "Check `provider.endpoints.{}` ({}). If the server expects TLS, use https:// instead \
-             of http://.",
-            profile.name, profile.base_url
-        )),
+    ProviderError::new(kind, &profile.name, error.to_string())
+        .with_hint(net_hint(profile, error.kind))
+}
+
+fn net_hint(profile: &Profile, kind: NetErrorKind) -> String {
+    let (name, url) = (&profile.name, &profile.base_url);
+    match kind {
+        NetErrorKind::NoTls => {
+            format!("Use http:// instead of https:// in `provider.endpoints.{name}` ({url}).")
+        }
+        NetErrorKind::NoHttp => format!(
+            "Check `provider.endpoints.{name}` ({url}). If the server expects TLS, use https:// instead \
+             of http://."
+        ),
+        NetErrorKind::Certificate => "If a proxy or server of your own signs it, set `network.ca_file` (or the \
+                                      variable SSL_CERT_FILE) to the file with its certificate authority. Else \
+                                      somebody between you and the server may be listening."
+            .to_owned(),
         NetErrorKind::Connect if profile.local => {
-            Some(format!("Is the server of `{}` running at {}?", profile.name, profile.base_url))
+            format!("Is the server of `{name}` running at {url}?")
         }
         NetErrorKind::Connect => {
-            Some("Check the network, the proxy variables and the provider's address.".to_owned())
+            "Check the network, the proxy variables and the provider's address.".to_owned()
         }
-        NetErrorKind::Invalid => {
-            Some(format!("Check `provider.endpoints.{}` and the key.", profile.name))
+        NetErrorKind::Invalid => format!("Check `provider.endpoints.{name}` and the key."),
+        NetErrorKind::Timeout => {
+            "Raise `network.idle_timeout` if the model needs longer to think or read.".to_owned()
         }
-        NetErrorKind::Timeout => Some(
-            "Raise `network.idle_timeout` if the model needs longer to think or read.".to_owned(),
-        ),
-        NetErrorKind::Broken => Some(format!(
-            "Retry later, or check the network and the server at {}.",
-            profile.base_url
-        )),
-    };
-    out
+        NetErrorKind::Broken => {
+            format!("Retry later, or check the network and the server at {url}.")
+        }
+    }
 }
 
 /// A server may quote the key it was sent; it must not reach a screen or a log by that way.
@@ -181,6 +210,7 @@ fn classified(profile: &Profile, status: Option<u16>, facts: ErrorFacts) -> Prov
         .into_iter()
         .flatten()
         .find_map(|text| advice::of(profile, text))
+        .or_else(|| advice::of_status(profile, error.status?))
         .or_else(|| page_hint(profile, kind, status, facts.is_page))
         .or_else(|| hint(profile, kind));
     error
@@ -218,8 +248,9 @@ fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {
             profile.key_variable
         ),
         ErrorKind::Auth => format!(
-            "`{name}` rejected the key: check {} or `provider.api_keys.{name}`.",
-            profile.key_variable
+            "`{name}` rejected the key: check {} or `provider.api_keys.{name}`.{}",
+            profile.key_variable,
+            keys::looks(profile)
         ),
         ErrorKind::NotFound => {
             format!("`gnoma providers` lists the models of `{name}`. The address is {}.", profile.base_url)

@@ -141,6 +141,7 @@ fn form(first: u8) -> Result<FramingForm, FramingError> {
         b'<' => Err("the server answered with an HTML page, not with a model's answer".to_owned()),
         // How the fields and the comments of an event stream begin.
         b'd' | b'e' | b'i' | b'r' | b':' => Ok(FramingForm::Sse(SseDecoder::default())),
+        0x1f => Err("the answer is compressed, which gnoma does not ask for".to_owned()),
         other => Err(format!(
             "the answer is neither JSON nor an event stream: it begins with `{}`",
             other.escape_ascii()

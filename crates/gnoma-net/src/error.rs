@@ -6,6 +6,21 @@ use std::{error::Error as _, fmt};
 const NO_TLS: &str = "received corrupt message of type InvalidContentType";
 /// hyper's words for an answer that is no HTTP, such as an alert of TLS.
 const NO_HTTP: &str = "invalid HTTP version parsed";
+/// The standard library's words for a name that gives no address; the system's stand behind them.
+const NO_NAME: &str = "failed to lookup address information: ";
+/// rustls's words for a certificate that it does not take; its reason stands behind them.
+const NO_TRUST: &str = "invalid peer certificate: ";
+/// What its reasons mean, by how they begin.
+const TRUST_WORDS: &[(&str, &str)] = &[
+    ("UnknownIssuer", "it is not signed by an authority that gnoma knows"),
+    ("Other(OtherError(CaUsedAsEndEntity", "it is signed by itself"),
+    ("Expired", "it has expired, or the clock of this machine is wrong"),
+    ("certificate expired", "it has expired, or the clock of this machine is wrong"),
+    ("NotValidYet", "it is not valid yet, or the clock of this machine is wrong"),
+    ("certificate not valid yet", "it is not valid yet, or the clock of this machine is wrong"),
+    ("NotValidForName", "it is for another host"),
+    ("certificate not valid for name", "it is for another host"),
+];
 
 /// Why an exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +29,8 @@ pub enum NetErrorKind {
     Invalid,
     /// No connection could be made.
     Connect,
+    /// The server's certificate is not one to trust.
+    Certificate,
     /// Connected, then silent for too long, or the connection took too long.
     Timeout,
     /// The connection broke.
@@ -60,12 +77,14 @@ pub(crate) fn explain(error: &reqwest::Error) -> NetError {
     let cause = cause.map(ToString::to_string).unwrap_or_default();
     let kind = match kind {
         NetErrorKind::Connect if cause.contains(NO_TLS) => NetErrorKind::NoTls,
+        NetErrorKind::Connect if cause.contains(NO_TRUST) => NetErrorKind::Certificate,
         NetErrorKind::Broken if cause.contains(NO_HTTP) => NetErrorKind::NoHttp,
         kind => kind,
     };
     let what = match kind {
         NetErrorKind::Timeout => "no answer in time",
         NetErrorKind::Connect => "cannot connect",
+        NetErrorKind::Certificate => "the server's certificate is not trusted",
         NetErrorKind::Invalid => "unusable address",
         NetErrorKind::Broken => "the connection broke",
         NetErrorKind::NoTls => "the server does not speak TLS",
@@ -81,7 +100,40 @@ pub(crate) fn explain(error: &reqwest::Error) -> NetError {
     if !is_said && !cause.is_empty() {
         // The system's number says nothing that its words do not.
         let words = cause.split(" (os error ").next().unwrap_or(&cause);
-        message = format!("{message}: {words}");
+        message = format!("{message}: {}", in_words(words));
     }
     NetError { kind, message }
+}
+
+/// A cause as people say it.
+fn in_words(cause: &str) -> String {
+    if let Some((_, system)) = cause.split_once(NO_NAME) {
+        return format!("the host name was not found ({system})");
+    }
+    let Some((_, reason)) = cause.split_once(NO_TRUST) else { return cause.to_owned() };
+    let known = TRUST_WORDS.iter().find(|(begin, _)| reason.starts_with(begin));
+    known.map_or(reason, |(_, words)| words).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_said_as_people_say_them() {
+        for (cause, words) in [
+            ("Connection refused", "Connection refused"),
+            (
+                "failed to lookup address information: Name or service not known",
+                "the host name was not found (Name or service not known)",
+            ),
+            (
+                "invalid peer certificate: UnknownIssuer",
+                "it is not signed by an authority that gnoma knows",
+            ),
+            ("invalid peer certificate: BadEncoding", "BadEncoding"),
+        ] {
+            assert_eq!(in_words(cause), words);
+        }
+    }
 }

@@ -5,12 +5,14 @@
 
 mod body;
 mod error;
+mod gzip;
 mod stream;
 
 use std::{
     borrow::Cow,
     fmt,
     net::IpAddr,
+    path::{Path, PathBuf},
     pin::Pin,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -19,6 +21,10 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use gnoma_core::Secret;
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
 
 use crate::{body::Pieces, error::explain};
 pub use crate::{
@@ -34,11 +40,14 @@ pub struct HttpOptions {
     /// Longest silence before and between pieces of an answer. Models that think, and local ones that
     /// read a long prompt, are silent for minutes.
     pub idle_timeout: Duration,
+    /// File with certificate authorities that are trusted beside those that browsers trust, in PEM.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        Self { connect_timeout: Duration::from_secs(10), idle_timeout: Duration::from_secs(300) }
+        let (connect_timeout, idle_timeout) = (Duration::from_secs(10), Duration::from_secs(300));
+        Self { connect_timeout, idle_timeout, ca_file: None }
     }
 }
 
@@ -191,7 +200,13 @@ impl Http {
         let response = builder.send().await.map_err(|error| explain(&error))?;
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        Ok(Reply { status, headers, body: ByteStream::new(response.bytes_stream()) })
+        let is_packed = headers.get("content-encoding").is_some_and(|encoding| {
+            ["gzip", "x-gzip"]
+                .iter()
+                .any(|name| encoding.as_bytes().eq_ignore_ascii_case(name.as_bytes()))
+        });
+        let body = ByteStream::new(response.bytes_stream());
+        Ok(Reply { status, headers, body: if is_packed { body.gunzipped() } else { body } })
     }
 }
 
@@ -208,7 +223,7 @@ fn build(
     more: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
 ) -> Result<reqwest::Client, NetError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let roots = rustls::RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    let roots = roots(options.ca_file.as_deref())?;
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| NetError { kind: NetErrorKind::Invalid, message: error.to_string() })?
@@ -223,6 +238,27 @@ fn build(
         .read_timeout(options.idle_timeout)
         .build()
         .map_err(|error| explain(&error))
+}
+
+/// Whom certificates may be signed by.
+fn roots(more: Option<&Path>) -> Result<RootCertStore, NetError> {
+    let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    if let Some(path) = more {
+        let unread = |why: &dyn fmt::Display| NetError {
+            kind: NetErrorKind::Certificate,
+            message: format!(
+                "cannot read certificate authorities from `{}`: {why}",
+                path.display()
+            ),
+        };
+        let text = std::fs::read(path).map_err(|error| unread(&error))?;
+        let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+        let (added, _) = roots.add_parsable_certificates(all.map_err(|error| unread(&error))?);
+        if added == 0 {
+            return Err(unread(&"it has no certificate in PEM"));
+        }
+    }
+    Ok(roots)
 }
 
 #[cfg(test)]
@@ -243,4 +279,37 @@ mod tests {
             assert_eq!(is_on_this_machine(url), is_here, "{url}");
         }
     }
+
+    #[test]
+    fn authorities_of_ones_own_come_from_a_file_that_must_hold_some() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            roots(Some(&path)).map(|roots| roots.len()).map_err(|error| error.to_string())
+        };
+        let known = roots(None).unwrap().len();
+        assert_eq!(said("own.pem", OWN_AUTHORITY), Ok(known + 1));
+        for text in
+            ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+        {
+            assert!(said("none.pem", text).is_err_and(|why| why.contains("none.pem")), "{text}");
+        }
+        assert!(roots(Some(&folder.path().join("missing"))).is_err());
+    }
+
+    /// A certificate made for this test, with which nothing is signed.
+    const OWN_AUTHORITY: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBgDCCASegAwIBAgIUXAXilnQ6/UnQI+SowcbLVBQBi5MwCgYIKoZIzj0EAwIw
+FTETMBEGA1UEAwwKZ25vbWEtdGVzdDAgFw0yNjExMjgwNTMxNTBaGA8yMTI2MTEw
+NDA1MzE1MFowFTETMBEGA1UEAwwKZ25vbWEtdGVzdDBZMBMGByqGSM49AgEGCCqG
+SM49AwEHA0IABKEbHgq/oRbiQpp3xd36zsMomZU0SUHXBCdsM6brHktHeaFp6t5x
+Jxgejr+k5yz0lCkqqcblgCRCixyNywzI8GyjUzBRMB0GA1UdDgQWBBScs09wtgAp
+B0j4F3HDgZx6iqExRzAfBgNVHSMEGDAWgBScs09wtgApB0j4F3HDgZx6iqExRzAP
+BgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0cAMEQCIDt8KKJw/odl2r124eC0
+hhH5Hh1wEOQpCDEoxtx90BVYAiBanJZh0VmoMDc4Jcd5XGGptm2CJQZ1Bn/9M2a4
+yfDqEg==
+-----END CERTIFICATE-----
+";
 }

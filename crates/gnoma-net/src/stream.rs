@@ -8,7 +8,10 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 
-use crate::error::{NetError, explain};
+use crate::{
+    error::{NetError, NetErrorKind, explain},
+    gzip::Gunzip,
+};
 
 /// Pieces that have arrived are handed out together, up to about so many bytes.
 const MAX_TOGETHER_BYTES: usize = 16 << 10;
@@ -20,6 +23,8 @@ const MAX_TOGETHER_BYTES: usize = 16 << 10;
 /// the stream waits until the others have had their turn, and gives what has come by then as one piece.
 pub struct ByteStream {
     chunks: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
+    /// Unpacks the chunks, where they come compressed.
+    gunzip: Option<Gunzip>,
     gathered: Gathered,
     /// The others had their turn since the last chunk came.
     has_yielded: bool,
@@ -74,10 +79,16 @@ impl ByteStream {
     pub(crate) fn new(chunks: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static) -> Self {
         Self {
             chunks: Box::pin(chunks),
+            gunzip: None,
             gathered: Gathered::Nothing,
             has_yielded: false,
             end: None,
         }
+    }
+
+    /// The same, of chunks that are compressed.
+    pub(crate) fn gunzipped(self) -> Self {
+        Self { gunzip: Some(Gunzip::default()), ..self }
     }
 
     fn hand_out(&mut self) -> Poll<Option<Result<Bytes, NetError>>> {
@@ -99,6 +110,7 @@ impl Stream for ByteStream {
                 return this.hand_out();
             }
             let next = this.chunks.as_mut().poll_next(cx);
+            let next = next.map(|next| next.map(|chunk| unpacked(&mut this.gunzip, chunk)));
             match next {
                 Poll::Ready(Some(Ok(chunk))) if chunk.is_empty() => (),
                 Poll::Ready(Some(Ok(chunk))) => {
@@ -106,7 +118,6 @@ impl Stream for ByteStream {
                     this.has_yielded = false;
                 }
                 Poll::Ready(end) => {
-                    let end = end.map(|error| error.map_err(|error| explain(&error)));
                     if this.gathered.len() == 0 {
                         return Poll::Ready(end);
                     }
@@ -122,6 +133,17 @@ impl Stream for ByteStream {
                 }
             }
         }
+    }
+}
+
+fn unpacked(gunzip: &mut Option<Gunzip>, chunk: reqwest::Result<Bytes>) -> Result<Bytes, NetError> {
+    let chunk = chunk.map_err(|error| explain(&error))?;
+    match gunzip {
+        None => Ok(chunk),
+        Some(gunzip) => gunzip.feed(&chunk).map(Bytes::from).map_err(|_| NetError {
+            kind: NetErrorKind::Broken,
+            message: "the compressed answer is damaged".to_owned(),
+        }),
     }
 }
 

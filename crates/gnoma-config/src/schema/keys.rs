@@ -306,6 +306,12 @@ pub static ROWS: &[Row] = &[
         time(1),
         "the same for servers of your own, which may load a model first; default `network.idle_timeout`",
     ),
+    Row::new(
+        "network.ca_file",
+        Text,
+        "file with certificate authorities (PEM) to trust as well, such as that of a company's proxy",
+    )
+    .guarded(Trusted),
     // Rate limits; a 0 lifts a built-in limit, but 0 dollars a day or month are none to spend.
     Row::new("rate_limits.*.tier", Text, "name of the plan"),
     Row::new("rate_limits.*.rps", AMOUNT, "requests per second"),

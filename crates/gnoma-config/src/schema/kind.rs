@@ -216,6 +216,16 @@ fn fold(word: &str) -> String {
     word.chars().filter(|c| *c != '_' && *c != '-').flat_map(char::to_lowercase).collect()
 }
 
+/// What is wrong with the address of a provider: words that come after its name.
+#[must_use]
+pub fn wrong_address(text: &str) -> Option<String> {
+    let Refusal { message, hint } = read_url(text).err()?;
+    Some(match hint {
+        Some(hint) => format!("{message}; {hint}"),
+        None => message,
+    })
+}
+
 /// Takes an address only when it says plainly where a request goes, and holds no password: addresses
 /// show up in messages and logs.
 fn read_url(text: &str) -> Result<Value, Refusal> {
@@ -229,7 +239,32 @@ fn read_url(text: &str) -> Result<Value, Refusal> {
     }
     if host.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\')
     {
-        return Err(format!("must be {}", Kind::Url.wanted()).into());
+        let (message, hint) = (format!("must be {}", Kind::Url.wanted()), meant_url(text));
+        return Err(Refusal { message, hint });
+    }
+    let port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.contains(']'));
+    if let Some(port) = port.filter(|port| port.parse::<u16>().is_err()) {
+        let message =
+            format!("has no usable port: `{}` is not one from 1 to 65535", port.escape_debug());
+        return Err(message.into());
     }
     Ok(Value::Text(text.to_owned().into()))
+}
+
+/// The address that was probably meant: without blanks and quotes around it, and with how it is spoken to.
+fn meant_url(text: &str) -> Option<String> {
+    let bare = text.trim_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'');
+    let is_plain =
+        !bare.is_empty() && bare.chars().all(|c| c.is_ascii_graphic() && c != '\\' && c != '@');
+    let meant = if bare.contains("://") {
+        (bare != text).then(|| bare.to_owned())
+    } else {
+        let host = bare.trim_start_matches(['h', 't', 'p', 's', ':']).trim_start_matches('/');
+        let host = if bare.contains("//") || bare.starts_with("http:/") { host } else { bare };
+        let is_near = ["localhost", "127.", "192.168.", "10.", "0.0.0.0", "["];
+        let is_near = is_near.iter().any(|near| host.starts_with(near));
+        let scheme = if is_near { "http" } else { "https" };
+        host.contains(['.', ':', '/']).then(|| format!("{scheme}://{host}"))
+    };
+    meant.filter(|_| is_plain).map(|meant| format!("did you mean \"{meant}\"?"))
 }

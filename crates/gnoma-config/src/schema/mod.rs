@@ -15,7 +15,7 @@ mod row;
 pub use self::{
     form::Form,
     keys::{ROWS, THEMES},
-    kind::Kind,
+    kind::{Kind, wrong_address},
     row::{Guard, Row},
 };
 pub(crate) use self::{

@@ -1,10 +1,10 @@
-//! How long servers are waited for.
+//! How servers are reached, and how long they are waited for.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use crate::layer::Merged;
 
-/// Waiting for servers.
+/// Reaching servers and waiting for them.
 #[derive(Clone, Debug)]
 pub struct Network {
     /// Longest wait for a connection.
@@ -15,6 +15,8 @@ pub struct Network {
     pub first_byte_timeout: Duration,
     /// Longest wait for the first byte of an answer of a server of the user's own.
     pub local_first_byte_timeout: Duration,
+    /// File with certificate authorities that are trusted as well, in PEM.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// Longest silence before an answer begins, where nothing is said of it.
@@ -32,6 +34,7 @@ impl Network {
                 .unwrap_or_else(|| FIRST_BYTE_TIMEOUT.min(idle_timeout)),
             local_first_byte_timeout: said("network.local_first_byte_timeout")
                 .unwrap_or(idle_timeout),
+            ca_file: layers.text("network.ca_file").map(PathBuf::from),
         }
     }
 }

@@ -191,6 +191,7 @@ fn variables_and_flags_are_named_in_errors() {
     insta::assert_snapshot!(home.words(), @r#"
     error: `provider.endpoints.openai` must be an address such as "http://localhost:8080/v1"
       --> environment variable OPENAI_BASE_URL
+    hint: did you mean "http://localhost:8080"?
 
     error: `provider.max_tokens` must be a whole number from 1 to 4294967295, not text
       --> command line, provider.max_tokens
@@ -214,11 +215,37 @@ fn unreadable_files_are_errors() {
     let home = Home::new();
     let path = home.sources.config_dir.clone();
     let home = home.user("");
-    std::fs::write(path.join("config.toml"), [0xff, 0xfe]).unwrap();
+    std::fs::write(path.join("config.toml"), [0xff]).unwrap();
     insta::assert_snapshot!(home.words(), @r#"
-    error: this file is not UTF-8 text
+    error: this file is not UTF-8 text; save it as UTF-8
       --> ~/config/config.toml
     "#);
+}
+
+#[test]
+fn what_people_write_by_mistake_has_its_hint() {
+    for (text, hint) in [
+        ("{\"provider\": {\"default\": \"x\"}}", "this is JSON"),
+        ("provider:\n  default: x\n  model: y\n", "this is YAML"),
+        ("[provider]\ndefault = mistral\n", "put text in quotes"),
+        ("[provider]\ndefault = \u{201c}mistral\u{201d}\n", "straight quotes"),
+        ("api_key = \"k\"\n", "`provider.api_keys`"),
+        ("[provider]\nbase_url = \"http://x/v1\"\n", "`provider.endpoints`"),
+        ("[model_providers.x]\nbase_url = \"http://x/v1\"\n", "`gnoma providers add`"),
+        ("[limits]\nday = 5\n", "`router.caps.day`"),
+        ("[provider.endpoints]\nx = \"localhost:8080/v1\"\n", "mean \"http://localhost:8080/v1\"?"),
+        ("[provider.endpoints]\nx = \" http://x/v1 \"\n", "mean \"http://x/v1\"?"),
+        ("[provider.endpoints]\nx = \"https//api.x.y/v1\"\n", "mean \"https://api.x.y/v1\"?"),
+        ("[provider.endpoints]\nx = \"http://x:99999/v1\"\n", "has no usable port: `99999`"),
+    ] {
+        let words = Home::new().user(text).words();
+        assert!(words.contains(hint), "{text}: {words}");
+        assert_eq!(words.matches("-->").count(), 1, "{text}: {words}");
+    }
+    let home = Home::new().user("");
+    let utf16: Vec<u8> = "\u{feff}[tui]".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(home.sources.config_dir.join("config.toml"), utf16).unwrap();
+    assert!(home.words().contains("is UTF-16 text"), "{}", home.words());
 }
 
 #[test]

@@ -37,3 +37,46 @@ pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
     };
     Some(advice)
 }
+
+/// Addresses of what is asked for behind the address of a provider.
+const ASKED: &[&str] = &["/chat/completions", "/responses", "/messages", "/api/chat", "/models"];
+
+/// What to do where the server points to `location`.
+pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
+    let (name, url) = (&profile.name, &profile.base_url);
+    let end = ASKED.iter().filter_map(|asked| location.find(asked)).min();
+    let base = end.and_then(|end| location.get(..end)).filter(|base| base.contains("://"));
+    Some(match base {
+        Some(base) => format!(
+            "If you trust that address, set `provider.endpoints.{name}` to `{base}`. The key is sent there."
+        ),
+        None if location.is_empty() => return None,
+        None => format!(
+            "Check `provider.endpoints.{name}` ({url}). If it is right, your network may want you to log in: open \
+             a web page in a browser."
+        ),
+    })
+}
+
+/// What to do about a status that says enough by itself.
+pub(super) fn of_status(profile: &Profile, status: u16) -> Option<String> {
+    let (name, url) = (&profile.name, &profile.base_url);
+    Some(match status {
+        407 => "A proxy wants a name and a password: write them into the proxy variable, as in \
+                HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT."
+            .to_owned(),
+        426 => format!("Use https:// in `provider.endpoints.{name}` ({url})."),
+        431 => {
+            format!("The key may be wrong, such as a whole file: check {}.", profile.key_variable)
+        }
+        451 => format!(
+            "`{name}` may not answer for legal reasons, often where you connect from. Use another provider with \
+             --provider."
+        ),
+        501 | 505 => format!(
+            "What answers at {url} does not know such requests. Check `provider.endpoints.{name}`."
+        ),
+        511 => "Your network wants you to log in first: open a web page in a browser.".to_owned(),
+        _ => return None,
+    })
+}

@@ -97,6 +97,8 @@ pub(super) fn of(status: Option<u16>, facts: &ErrorFacts) -> ErrorKind {
         _ if says(CONTEXT_WORDS) => ErrorKind::ContextTooLong,
         Some(500..) if says(HOPELESS_WORDS) => ErrorKind::BadRequest,
         Some(500) if !says(BUSY_WORDS) => ErrorKind::ServerError,
+        // Not implemented, no such version, a network that wants a login, and no status of HTTP.
+        Some(501 | 505 | 511 | 600..) => ErrorKind::BadRequest,
         Some(500..) => ErrorKind::Overloaded,
         _ if is_quota(facts) => ErrorKind::Quota,
         Some(403) => ErrorKind::Auth,

@@ -337,7 +337,8 @@ fn a_key_that_the_server_quotes_is_not_passed_on() {
     for error in [
         from_status(&profile, 401, None, body),
         from_status(&profile, 401, None, b"bad key sk-work-1234"),
-        redirected(&profile, 302, "https://y/?key=sk-work-1234"),
+        redirected(&profile, 302, Some("https://y/?key=sk-work-1234")),
+        redirected(&profile, 302, Some("https://y/sk-work-1234/models")),
     ] {
         assert!(!format!("{error:?}").contains("sk-work"), "{error:?}");
     }
@@ -399,4 +400,34 @@ fn what_to_do_fits_what_the_server_said() {
         assert!(hint.contains(advice), "{message}: {hint}");
         assert!(!hint.contains("rejected the key"), "{message}: {hint}");
     }
+}
+
+#[test]
+fn a_redirect_says_which_address_to_set() {
+    let profile = Profile::new("p", Protocol::OpenAi, "http://x/v1");
+    let hint = |to: Option<&str>| redirected(&profile, 308, to).hint.unwrap();
+    let moved = hint(Some("https://x/v1/chat/completions"));
+    assert!(moved.contains("set `provider.endpoints.p` to `https://x/v1`."), "{moved}");
+    assert!(hint(Some("http://wifi.example/login?to=x")).contains("log in"));
+    let nowhere = redirected(&profile, 303, None);
+    assert!(nowhere.message.contains("redirects to another address"), "{nowhere:?}");
+}
+
+#[test]
+fn a_status_that_no_retry_helps_is_not_called_overloaded() {
+    for (status, advice) in [
+        (407, "HTTPS_PROXY"),
+        (426, "https://"),
+        (431, "The key may be wrong"),
+        (451, "another provider"),
+        (501, "provider.endpoints.p"),
+        (505, "provider.endpoints.p"),
+        (511, "log in"),
+        (999, "provider.endpoints.p"),
+    ] {
+        let error = read(status, "");
+        assert!(!error.kind.is_transient(), "{status}: {error:?}");
+        assert!(error.hint.is_some_and(|hint| hint.contains(advice)), "{status}");
+    }
+    assert!(read(403, "<html><title>Blocked</title>").message.contains("Blocked"));
 }

@@ -107,13 +107,19 @@ async fn silence_is_not_waited_out() {
 #[tokio::test]
 async fn an_answer_in_another_language_is_called_so() {
     use ErrorKind::{Garbled, Protocol};
-    let table: [(&str, &'static [u8], ErrorKind, &str); 6] = [
+    let table: [(&str, &'static [u8], ErrorKind, &str); 7] = [
         ("text/plain", b"Hello, I am a clock.\n", Protocol, "begins with `H`"),
         ("", b"\x00\x01\xFE\xFF\r\n\r\n\x80\x81", Protocol, r"begins with `\x00`"),
         ("text/event-stream", b"data: {\"cho\n\n", Garbled, "invalid record"),
         ("application/json", b"{]}", Garbled, "invalid record"),
         ("application/json", b"", Garbled, "the answer is empty"),
-        ("text/html", b"<!doctype html><title>Login</title>", Protocol, "an HTML page"),
+        (
+            "text/html",
+            b"<!doctype html><title>Login</title>",
+            Protocol,
+            "HTML page (\u{201c}Login\u{201d})",
+        ),
+        ("text/event-stream", b"\x1f\x8b\x08\0\0\0\0\0", Protocol, "the answer is compressed"),
     ];
     for endpoint in &PROTOCOLS {
         for (mime, body, kind, says) in table {
@@ -213,7 +219,7 @@ async fn a_redirect_is_not_followed() {
                 &Expected {
                     kind: ErrorKind::Protocol,
                     says: &target,
-                    hint: "Check that the address",
+                    hint: "Check `provider.endpoints",
                 },
             );
         }

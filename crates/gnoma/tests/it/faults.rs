@@ -127,3 +127,15 @@ async fn the_same_call_for_ever_ends() {
     assert!(run.err.contains("same result"), "{}", run.err);
     assert!(world.server.requests().len() < 12);
 }
+
+#[tokio::test]
+async fn an_answer_that_somebody_on_the_way_has_compressed_is_read() {
+    let piece =
+        r#"{"choices":[{"index":0,"delta":{"content":"unpacked"},"finish_reason":"stop"}]}"#;
+    let stream = format!("data: {piece}\n\ndata: [DONE]\n\n");
+    let packed = miniz_oxide::deflate::compress_to_vec(stream.as_bytes(), 6);
+    let body = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &packed, &[0; 8]].concat();
+    let reply = Reply::sse(body).header("content-encoding", "gzip").pieces(5);
+    let run = World::new([reply]).run(&["hi"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "unpacked\n"), "{run:?}");
+}

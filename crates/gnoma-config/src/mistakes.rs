@@ -1,0 +1,107 @@
+//! What is often written by mistake: another language than TOML, text without quotes, and keys that other
+//! assistants have.
+
+/// Keys of other assistants' files, and what gnoma has in their place.
+const KEYS: &[(&[&str], &str)] = &[
+    (
+        &["api_key", "apikey", "apiKey", "provider.api_key", "provider.key", "provider.token"],
+        "keys go to `provider.api_keys`: `[provider.api_keys]` and a line `NAME = \"${NAME_API_KEY}\"`",
+    ),
+    (
+        &[
+            "base_url",
+            "api_base",
+            "provider.base_url",
+            "provider.url",
+            "provider.endpoint",
+            "provider.api_base",
+        ],
+        "addresses go to `provider.endpoints`: `[provider.endpoints]` and a line `NAME = \"https://…/v1\"`",
+    ),
+    (&["provider.name", "model_provider"], "the provider to use is `provider.default`"),
+    (
+        &["model_providers", "providers"],
+        "`gnoma providers add` sets a provider up; its address is in `provider.endpoints`, its key in \
+         `provider.api_keys`",
+    ),
+    (
+        &["limits", "budget", "budgets", "caps", "max_budget_usd"],
+        "spending caps are `router.caps.session`, `router.caps.day` and `router.caps.month`",
+    ),
+    (
+        &["approval_policy", "sandbox_mode", "defaultMode", "permission_mode", "permissionMode"],
+        "`permission.mode` says what needs approval, `sandbox.mode` how commands are restricted",
+    ),
+    (&["mcpServers", "mcp"], "write each server under a header `[[mcp_servers]]`"),
+    (&["env"], "set variables in the shell; `${NAME}` in a value reads one"),
+];
+
+/// What to write in place of a key of another assistant.
+pub(crate) fn of_key(path: &str) -> Option<&'static str> {
+    KEYS.iter().find(|(keys, _)| keys.contains(&path)).map(|(_, hint)| *hint)
+}
+
+/// What to say about a whole file in another language.
+pub(crate) fn language(text: &str) -> Option<&'static str> {
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'))?;
+    if first.starts_with('{') {
+        return Some("this is JSON; write TOML: `key = \"value\"` below a header `[section]`");
+    }
+    let is_yaml = first == "---"
+        || first.split_once(':').is_some_and(|(key, after)| {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            !key.is_empty()
+                && key.chars().all(is_name)
+                && (after.is_empty() || after.starts_with(' '))
+        });
+    is_yaml.then_some("this is YAML; write TOML: `key = \"value\"` below a header `[section]`")
+}
+
+/// What to say about the line that holds the byte `at`.
+pub(crate) fn of_line(text: &str, at: usize) -> Option<&'static str> {
+    let before = text.get(..at)?;
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let line = text.get(start..)?.lines().next()?;
+    if line.contains(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) {
+        return Some("use straight quotes: \"…\"");
+    }
+    let (_, value) = line.split_once('=')?;
+    let value = value.trim();
+    let is_bare =
+        value.starts_with(|c: char| c.is_alphabetic() || c == '/' || c == '~' || c == '$');
+    is_bare.then_some("put text in quotes: \"…\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_languages_are_recognised() {
+        assert!(language("{\"provider\": {}}").is_some_and(|hint| hint.contains("JSON")));
+        assert!(
+            language("# mine\nprovider:\n  default: x\n").is_some_and(|hint| hint.contains("YAML"))
+        );
+        assert!(language("---\na: b\n").is_some());
+        for toml in ["", "# a: b", "[a]\nb = 1", "a.b = \"c: d\"", "a = { b = 1 }", "[a\nb: c"] {
+            assert_eq!(language(toml), None, "{toml}");
+        }
+    }
+
+    #[test]
+    fn text_without_quotes_is_told_of_where_it_stands() {
+        let text = "a = 1\nb = mistral\nc = \u{201c}x\u{201d}\nd = 'x\n";
+        assert_eq!(of_line(text, 3), None);
+        assert!(of_line(text, 10).is_some_and(|hint| hint.contains("put text in quotes")));
+        assert!(of_line(text, 22).is_some_and(|hint| hint.contains("straight quotes")));
+        assert_eq!(of_line(text, text.len()), None);
+    }
+
+    #[test]
+    fn no_key_of_gnoma_is_called_a_mistake() {
+        for row in crate::schema::ROWS {
+            assert_eq!(of_key(row.path), None, "{}", row.path);
+        }
+    }
+}

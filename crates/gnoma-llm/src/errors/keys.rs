@@ -1,0 +1,117 @@
+//! What is wrong with a key, as far as the key itself tells. Nothing here shows one.
+
+use gnoma_core::{ErrorKind, ProviderError};
+
+use crate::Profile;
+
+/// How the keys of vendors begin, the longer beginning first: the name of the provider and the vendor's.
+const BEGINNINGS: &[(&str, &str, &str)] = &[
+    ("sk-ant-", "anthropic", "Anthropic"),
+    ("sk-or-", "openrouter", "OpenRouter"),
+    ("sk-proj-", "openai", "OpenAI"),
+    ("sk-svcacct-", "openai", "OpenAI"),
+    ("AIza", "google", "Google"),
+    ("gsk_", "groq", "Groq"),
+    ("xai-", "xai", "xAI"),
+    ("pplx-", "perplexity", "Perplexity"),
+    ("hf_", "huggingface", "Hugging Face"),
+    ("ghp_", "github", "GitHub"),
+    ("github_pat_", "github", "GitHub"),
+    ("AKIA", "aws", "AWS"),
+];
+
+/// Parts of what stands in instructions in place of a key, in lower case.
+const PLACEHOLDERS: &[&str] =
+    &["your", "api_key", "api-key", "apikey", "xxxx", "...", "…", "<", "$", "export ", "changeme"];
+
+/// The error of a key that cannot be sent, without asking anybody: a line break, or a letter that no key has.
+pub(crate) fn unusable(profile: &Profile) -> Option<ProviderError> {
+    let odd =
+        profile.key.as_ref()?.expose().chars().find(|c| !c.is_ascii_graphic() && *c != ' ')?;
+    let what = match odd {
+        '\n' | '\r' => "a line break".to_owned(),
+        odd if odd.is_control() || odd.is_whitespace() || is_unseen(odd) => {
+            format!("an invisible character (U+{:04X})", u32::from(odd))
+        }
+        odd => format!("`{odd}`, which no key has"),
+    };
+    let message = format!("the key contains {what}");
+    let hint = format!(
+        "Copy the key again into {} or `provider.api_keys.{}`.",
+        profile.key_variable, profile.name
+    );
+    Some(ProviderError::new(ErrorKind::Auth, &profile.name, message).with_hint(hint))
+}
+
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// A sentence, after a blank, about a key that is plainly another one's, or none.
+pub(super) fn looks(profile: &Profile) -> String {
+    let Some(key) = &profile.key else { return String::new() };
+    let key = key.expose();
+    let begun = BEGINNINGS.iter().find(|(begin, ..)| key.starts_with(begin));
+    if let Some((begin, provider, vendor)) = begun
+        && *provider != profile.name
+    {
+        return format!(" It looks like a key of {vendor} (`{begin}…`).");
+    }
+    let lower = key.to_ascii_lowercase();
+    let is_placeholder = PLACEHOLDERS.iter().any(|part| lower.contains(part));
+    if is_placeholder {
+        " It looks like a placeholder, not a key.".to_owned()
+    } else {
+        String::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::Secret;
+
+    use super::*;
+    use crate::Protocol;
+
+    fn with(key: &str) -> Profile {
+        let mut profile = Profile::new("openai", Protocol::OpenAi, "http://x");
+        profile.key = Some(Secret::new(key.to_owned()));
+        profile
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_sent_says_why() {
+        for (key, why) in [
+            ("sk-a\nbc", "a line break"),
+            ("sk-\u{200b}1", "U+200B"),
+            ("sk-\u{a0}1", "U+00A0"),
+            ("sk-a\u{2026}", "`\u{2026}`, which no key has"),
+        ] {
+            let error = unusable(&with(key)).unwrap();
+            assert_eq!(error.kind, ErrorKind::Auth);
+            assert!(
+                error.message.contains(why) && !format!("{error:?}").contains(key),
+                "{error:?}"
+            );
+        }
+        assert_eq!(unusable(&with("sk-proj-a_b.c")), None);
+        assert_eq!(unusable(&Profile::new("p", Protocol::OpenAi, "http://x")), None);
+    }
+
+    #[test]
+    fn a_key_of_somebody_else_is_recognised_by_its_beginning() {
+        for (key, told) in [
+            ("sk-ant-api03-abc", "Anthropic"),
+            ("AIzaSyA", "Google"),
+            ("your-api-key-here", "placeholder"),
+            ("$OPENAI_API_KEY", "placeholder"),
+            ("sk-...", "placeholder"),
+        ] {
+            let said = looks(&with(key));
+            assert!(said.contains(told) && !said.contains(key), "{key}: {said}");
+        }
+        for key in ["sk-proj-abc", "sk-abc", "0123"] {
+            assert_eq!(looks(&with(key)), "", "{key}");
+        }
+    }
+}

@@ -91,9 +91,13 @@ pub(crate) async fn check(
         }
         Request::Redo => redo::check(&project, stored.ok_or_else(missing)?.as_str()).await,
         Request::Switch(switch) => {
+            let is_model = matches!(switch, Switch::Model(_));
             let Changed { spec, .. } = switched(&project, going_on(spec, stored.as_ref()), switch);
             let project = Project::open(spec, Notices::unheard(), project.shared.clone())?;
             project.refuse_whole_system()?;
+            if is_model {
+                providers::check_model(&project).await?;
+            }
             routing::prepare(&project, &routing::Wanted::default()).await.map(drop)
         }
         _ => Ok(()),

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_config::settings::Provider;
+use gnoma_config::{env::bare_key, settings::Provider};
 use gnoma_core::{Secret, duration, protocol::Environment};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -29,6 +29,7 @@ pub(crate) fn fill(provider: &mut Provider, environment: &Environment, notices: 
         }
         match key(command, environment) {
             Ok(key) => {
+                let key = Secret::new(bare_key(key.expose()).to_owned());
                 provider.api_keys.insert(name.clone(), key);
             }
             Err(why) => notices.warning(format_args!(

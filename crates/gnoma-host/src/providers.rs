@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::future::join_all;
-use gnoma_config::{Protocol, edit::Change, settings::Provider};
+use gnoma_config::{Protocol, edit::Change, env::bare_key, settings::Provider};
 use gnoma_core::Secret;
-use gnoma_llm::{KNOWN, Profile};
+use gnoma_llm::{KNOWN, Profile, catalogue};
 
 use crate::{
     Folders as _, HostError, Project, Result, key_command, routing::find_provider, setting, wire,
@@ -13,6 +13,12 @@ use crate::{
 
 /// How long a provider may take to list its models where somebody chooses one.
 const TIMEOUT: Duration = Duration::from_secs(3);
+/// Its models are called by names that people give them, and it lists others.
+const DEPLOYMENTS: &str = "azure";
+/// Shorter parts are in too many names.
+const MIN_PART_CHARS: usize = 3;
+/// Fewer digits behind a name are another model, not a version of one.
+const MIN_VERSION_CHARS: usize = 3;
 /// How long it may take where somebody asks whether it answers.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -155,6 +161,7 @@ pub async fn models(project: &Project) -> Vec<String> {
     let provider = &project.routing.provider;
     let asked = configured(provider).into_iter().map(|name| async move {
         let listed = listed(project, provider, &name).await.unwrap_or_default();
+        project.shared.remember_models(&name, listed.clone());
         listed.into_iter().map(|model| format!("{name}/{model}")).collect::<Vec<_>>()
     });
     join_all(asked).await.concat()
@@ -169,11 +176,77 @@ async fn listed(project: &Project, provider: &Provider, name: &str) -> Result<Ve
     Ok(models.map_err(silent)??.into_iter().map(|model| model.id).collect())
 }
 
+/// Whether the provider of the model that the settings name lists it, where it was asked what it has: whoever
+/// chooses a model asks first.
+///
+/// # Errors
+/// It lists others: which one was probably meant.
+pub(crate) async fn check_model(project: &Project) -> Result<()> {
+    let provider = &project.routing.provider;
+    let Some(model) = &provider.model else { return Ok(()) };
+    let name = match &provider.default {
+        Some(name) => Some(name.as_str()),
+        None => {
+            let http = project.shared.http(&project.routing.network);
+            find_provider(provider, &http).await.map(|known| known.name)
+        }
+    };
+    let Some(name) = name else { return Ok(()) };
+    let is_known = name == DEPLOYMENTS || catalogue::lookup(name, model).is_some();
+    let is_named =
+        provider.models.get(name).is_some_and(|all| all.iter().any(|one| *one == *model));
+    if is_known || is_named {
+        return Ok(());
+    }
+    // Who did not answer may have it.
+    match meant(&project.shared.remembered_models(name), model) {
+        Ok(()) => Ok(()),
+        Err(near) => {
+            let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let remedy =
+                format!("/model lists them; `gnoma --model {name}/{model}` uses it all the same");
+            let error = HostError::usage(format!("`{name}` has no model `{model}`{near}"));
+            Err(HostError { remedy: Some(remedy), ..error })
+        }
+    }
+}
+
+/// Whether one of the models is meant by a name, else the one that is nearest to it.
+fn meant(listed: &[String], model: &str) -> std::result::Result<(), Option<String>> {
+    let is_version = |rest: &str| {
+        let rest = rest.trim_start_matches(['-', '@', ':']);
+        let is_number =
+            rest.len() >= MIN_VERSION_CHARS && rest.chars().all(|c| c.is_ascii_digit() || c == '-');
+        rest == "latest" || is_number
+    };
+    let is_meant = |listed: &String| {
+        listed == model
+            || listed.strip_prefix(model).is_some_and(is_version)
+            || model
+                .strip_prefix(listed.as_str())
+                .is_some_and(|rest| rest.starts_with(':') || is_version(rest))
+    };
+    if listed.is_empty() || listed.iter().any(is_meant) {
+        return Ok(());
+    }
+    let all = || listed.iter().map(String::as_str);
+    let near = gnoma_config::nearest(model, all()).map(str::to_owned);
+    let is_part = |id: &str| {
+        id.rsplit('/').next() == Some(model)
+            || (model.len() >= MIN_PART_CHARS && id.contains(model))
+    };
+    let part = || all().find(|id| is_part(id));
+    Err(near.or_else(|| part().map(str::to_owned)))
+}
+
 /// Asks a provider that is not set up yet for its models.
 ///
 /// # Errors
 /// Its key cannot be had, it does not answer, or refuses. No secret is in the reason.
 pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>> {
+    if let Some(why) = new.address.as_deref().and_then(gnoma_config::wrong_address) {
+        return Err(HostError::usage(format!("the address {why}")));
+    }
     let mut provider = project.routing.provider.clone();
     let key = match &new.key {
         KeySource::None => None,
@@ -188,6 +261,7 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
         }
         KeySource::Entered(key) => Some(key.clone()),
     };
+    let key = key.map(|key| Secret::new(bare_key(key.expose()).to_owned()));
     let shown = key.clone();
     provider.api_keys.extend(key.map(|key| (new.name.clone(), key)));
     provider.endpoints.extend(new.address.clone().map(|address| (new.name.clone(), address)));
@@ -217,7 +291,7 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
         KeySource::None => None,
         KeySource::Variable(variable) => Some(set("api_keys", format!("${{{variable}}}"))),
         KeySource::Command(command) => Some(set("key_commands", command.clone())),
-        KeySource::Entered(key) => Some(set("api_keys", key.expose().clone())),
+        KeySource::Entered(key) => Some(set("api_keys", bare_key(key.expose()).to_owned())),
     });
     changes.extend(new.model.clone().map(|model| {
         if new.is_default {
@@ -231,4 +305,31 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
     }
     let folder = project.environment().config_dir();
     setting::write_provider(&folder, name, &changes).map_err(HostError::usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_meant_by_its_id_or_by_that_without_a_version() {
+        let listed = ["gpt-5", "claude-opus-4-20250514", "qwen3:latest", "meta/llama-3", "m:free"];
+        let listed = listed.map(str::to_owned);
+        for name in
+            ["gpt-5", "claude-opus-4", "qwen3", "meta/llama-3", "gpt-5:online", "gpt-5-2026-01-01"]
+        {
+            assert_eq!(meant(&listed, name), Ok(()), "{name}");
+        }
+        for (name, near) in [
+            ("gtp-5", Some("gpt-5")),
+            ("llama-3", Some("meta/llama-3")),
+            ("opus", Some("claude-opus-4-20250514")),
+            ("nosuch", None),
+            ("gpt", Some("gpt-5")),
+            ("gpt-5-mini", None),
+        ] {
+            assert_eq!(meant(&listed, name), Err(near.map(str::to_owned)), "{name}");
+        }
+        assert_eq!(meant(&[], "nosuch"), Ok(()), "nobody says what there is");
+    }
 }

@@ -9,6 +9,7 @@ mod discovery;
 mod first;
 mod limits;
 pub mod memory;
+mod misnamed;
 pub mod quality;
 pub mod roster;
 mod slm;
@@ -37,7 +38,7 @@ use self::{
 };
 pub use self::{discovery::Discovery, first::find_provider};
 use crate::{
-    Folders as _, Project, Result, clock, guarding, keeping::Begun, ledger::LateLedger,
+    Folders as _, HostError, Project, Result, clock, guarding, keeping::Begun, ledger::LateLedger,
     lowering::RoutingSettings,
 };
 
@@ -254,7 +255,8 @@ async fn named(
                     return Err(first::nothing(&roster.left));
                 }
                 if is_pinned || !others {
-                    return Err(error);
+                    let remedy = error.remedy.or_else(|| misnamed::found(project.environment()));
+                    return Err(HostError { remedy, ..error });
                 }
                 project.notices.warning(error);
             }

@@ -87,8 +87,8 @@ impl State {
         if let Some(offer) = named.or_else(|| offers.get(number?)) {
             return self.perform(choice(offer.clone()));
         }
-        // Nobody says what else there is, so what is named is tried.
-        let is_open = offers.iter().all(|offer| offer.arm.is_some());
+        // Who opens the session knows whether there is such a model, and which one is near.
+        let is_open = what == "model";
         if offers.is_empty() && argument.is_empty() {
             return self.hint(format!("No {what} to choose from"));
         }
@@ -103,9 +103,6 @@ impl State {
         {
             self.layer = None;
             if is_open {
-                self.note(&format!(
-                    "`{argument}` is not listed; using it anyway. /{what} lists {what}s"
-                ));
                 let name = argument.to_owned();
                 return self
                     .perform(choice(protocol::Choice { name, ..protocol::Choice::default() }));

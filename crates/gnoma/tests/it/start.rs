@@ -225,7 +225,12 @@ async fn a_provider_is_added_with_the_model_to_use_there() {
 async fn a_provider_that_does_not_answer_is_not_added() {
     let world = World::new([]);
     let before = std::fs::read(world.home.path().join(".config/gnoma/config.toml")).unwrap();
-    let cases: [(&[&str], i32, &str); 5] = [
+    let cases: [(&[&str], i32, &str); 6] = [
+        (
+            &["providers", "add", "x", "--address", "127.0.0.1:9/v1"],
+            2,
+            "mean \"http://127.0.0.1:9/v1\"?",
+        ),
         (&["providers", "add"], 2, "Known providers: mistral"),
         (&["providers", "add", "mistral"], 2, "--key-command"),
         (&["providers", "add", "azure", "--key-env", "K"], 2, "--address https://"),
@@ -239,4 +244,69 @@ async fn a_provider_that_does_not_answer_is_not_added() {
     }
     let after = std::fs::read(world.home.path().join(".config/gnoma/config.toml")).unwrap();
     assert_eq!(after, before);
+}
+
+#[tokio::test]
+async fn options_of_other_assistants_are_explained_and_cost_nothing() {
+    let world = World::new([]);
+    let lines: &[(&[&str], &str)] = &[
+        (&["--yolo", "hi"], "`--permission bypass`"),
+        (&["--dangerously-skip-permissions", "-p", "hi"], "`--permission bypass`"),
+        (&["--allowedTools", "Bash", "hi"], "[[permission.rules]]"),
+        (&["--full-auto", "hi"], "accept_edits"),
+        (&["--api-key", "sk-1", "hi"], "gnoma providers add"),
+    ];
+    for (line, told) in lines {
+        let run = world.run(line).await;
+        assert_eq!(run.code, Some(2), "{line:?}: {run:?}");
+        assert!(
+            run.err.starts_with("gnoma: there is no option") && run.err.contains(told),
+            "{run:?}"
+        );
+        assert!(!run.err.contains("sk-1"), "{run:?}");
+    }
+    assert_eq!(world.server.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn keys_and_addresses_are_taken_as_people_copy_them() {
+    for (key, tail) in
+        [("\"sk-1\"", "/v1/chat/completions"), ("Bearer sk-1", "/v1/"), ("sk-1\n", "")]
+    {
+        let world = World::new([says("hello")]);
+        let url = format!("{}{tail}", world.server.url());
+        std::fs::write(
+            world.home.path().join(".config/gnoma/config.toml"),
+            format!("[provider]\ndefault = \"test\"\nmodel = \"m1\"\n[provider.endpoints]\ntest = \"{url}\"\n"),
+        )
+        .unwrap();
+        let run = finish(world.command(&["hi"]).env("TEST_API_KEY", key).spawn().unwrap()).await;
+        assert_eq!(run.out, "hello\n", "{run:?}");
+        let request = world.server.requests().pop().unwrap();
+        assert_eq!(request.path(), "/v1/chat/completions");
+        assert!(
+            format!("{:?}", request.headers).contains("Bearer sk-1\""),
+            "{:?}",
+            request.headers
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_right_is_told_with_its_reason() {
+    let refused = || Reply::json(401, r#"{"error":{"message":"bad key"}}"#);
+    for (key, told) in [
+        ("sk-\u{200b}1", "U+200B"),
+        ("sk-1\nsk-2", "a line break"),
+        ("sk-ant-api03-x", "Anthropic"),
+    ] {
+        let world = World::new([refused()]);
+        let run = finish(world.command(&["hi"]).env("TEST_API_KEY", key).spawn().unwrap()).await;
+        assert_eq!(run.code, Some(3), "{run:?}");
+        assert!(run.err.contains(told) && run.err.contains("TEST_API_KEY"), "{run:?}");
+    }
+    let world = World::new([]);
+    std::fs::remove_file(world.home.path().join(".config/gnoma/config.toml")).unwrap();
+    let run = finish(world.command(&["hi"]).env("CLAUDE_API_KEY", "k").spawn().unwrap()).await;
+    assert!(run.err.contains("gnoma reads ANTHROPIC_API_KEY"), "{run:?}");
 }

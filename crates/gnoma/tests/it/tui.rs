@@ -10,7 +10,7 @@ use std::{
 };
 
 use gnoma_core::StopReason;
-use gnoma_testkit::{Reply, Script, Terminal, TerminalWindow, Wire};
+use gnoma_testkit::{Reply, Script, Server, Terminal, TerminalWindow, Wire};
 use rustix::{
     process::{Pid, Signal, kill_process},
     termios::{LocalModes, tcgetattr},
@@ -283,6 +283,26 @@ async fn another_model_goes_on_with_the_conversation() {
     person.waits_for("From the second.");
     assert_eq!(world.last_request()[0].1, "one");
     assert_eq!(world.server.requests().last().unwrap().json()["model"], "m2");
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_its_provider_does_not_list_is_refused_with_one_that_is_near() {
+    let world = World::with(
+        Server::start(|request| match request.path().ends_with("/models") {
+            true => {
+                Reply::json(200, r#"{"object":"list","data":[{"id":"m1"},{"id":"mistral-x"}]}"#)
+            }
+            false => says("Still the first."),
+        })
+        .unwrap(),
+    );
+    let person = Person::ready(&world, &[]);
+    person.types("/model mistral-y\r");
+    person.waits_for("did you mean `mistral-x`?");
+    person.types("hi\r");
+    person.waits_for("Still the first.");
+    assert_eq!(world.server.requests().last().unwrap().json()["model"], "m1");
     person.leaves();
 }
 

@@ -6,8 +6,6 @@ use std::{
     net::{Shutdown, TcpListener, TcpStream},
 };
 
-use gnoma_testkit::Server;
-
 use super::*;
 
 /// The key that the server takes.

@@ -1,0 +1,133 @@
+//! Keys in variables, and configuration in files, that nothing reads.
+
+use std::path::PathBuf;
+
+use gnoma_config::env;
+use gnoma_core::protocol::Environment;
+
+use crate::Folders as _;
+
+/// Files that people write their configuration into, below the folder of the settings.
+const BESIDE: &[&str] = &[
+    "config.json",
+    "config.yaml",
+    "config.yml",
+    "config.toml.txt",
+    "gnoma.toml",
+    "config",
+    "settings.toml",
+];
+/// The same below the home.
+const AT_HOME: &[&str] =
+    &[".gnoma.toml", ".gnomarc", ".gnoma/config.toml", ".config/gnoma.toml", "gnoma.toml"];
+
+/// Words in the names of variables, and the provider whose key is meant.
+const WORDS: &[(&str, &str)] = &[
+    ("OPENROUTER", "openrouter"),
+    ("OPENAI", "openai"),
+    ("CHATGPT", "openai"),
+    ("ANTHROPIC", "anthropic"),
+    ("CLAUDE", "anthropic"),
+    ("MISTRAL", "mistral"),
+    ("GEMINI", "google"),
+    ("GENAI", "google"),
+    ("GROQ", "groq"),
+    ("DEEPSEEK", "deepseek"),
+    ("GROK", "xai"),
+    ("XAI", "xai"),
+];
+
+/// What was probably meant to set something up, where nothing is.
+pub(super) fn found(environment: &Environment) -> Option<String> {
+    key(environment).or_else(|| file(environment))
+}
+
+/// A variable that holds a key and is named in another way than gnoma reads it, with what to do. No value is
+/// shown.
+fn key(environment: &Environment) -> Option<String> {
+    environment.variables().iter().filter(|(_, value)| !value.trim().is_empty()).find_map(
+        |(name, _)| {
+            // Services of Azure have an address of one's own, too.
+            let plain = name.to_ascii_uppercase().replace(['_', '-'], "");
+            if !plain.ends_with("KEY") || plain.contains("AZURE") || plain.contains("ADMIN") {
+                return None;
+            }
+            let (_, provider) = WORDS.iter().find(|(word, _)| plain.contains(word))?;
+            let read = env::key_variables(provider);
+            if read.contains(name) {
+                return None;
+            }
+            let read = read.into_iter().next()?;
+            Some(format!("{name} is set, but gnoma reads {read}: export {read}=\"${name}\""))
+        },
+    )
+}
+
+/// A file that was probably meant as the configuration, where there is none, with where that goes.
+fn file(environment: &Environment) -> Option<String> {
+    let folder = environment.config_dir();
+    let read = folder.join("config.toml");
+    if read.symlink_metadata().is_ok() {
+        let is_link = !read.exists();
+        return is_link.then(|| format!("{} is a link that leads nowhere", read.display()));
+    }
+    let at_home = environment
+        .home()
+        .into_iter()
+        .flat_map(|home| AT_HOME.iter().map(move |name| home.join(name)));
+    let mut all = BESIDE.iter().map(|name| folder.join(name)).chain(at_home);
+    let found: PathBuf = all.find(|path| path.is_file())?;
+    Some(format!(
+        "{} is not read: write the configuration, in TOML, to {}",
+        found.display(),
+        read.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_is_named_in_another_way_is_found() {
+        let found = |name: &str| key(&Environment::new([(name.to_owned(), "k".to_owned())].into()));
+        for (name, read) in [
+            ("OPENAI_KEY", "OPENAI_API_KEY"),
+            ("OPEN_AI_API_KEY", "OPENAI_API_KEY"),
+            ("openai_api_key", "OPENAI_API_KEY"),
+            ("CLAUDE_API_KEY", "ANTHROPIC_API_KEY"),
+            ("GROK_API_KEY", "XAI_API_KEY"),
+        ] {
+            let said = found(name).unwrap_or_default();
+            assert!(said.contains(&format!("gnoma reads {read}:")), "{name}: {said}");
+        }
+        for name in
+            ["OPENAI_API_KEY", "GOOGLE_API_KEY", "SSH_KEY", "OPENAI_MODEL", "AZURE_OPENAI_API_KEY"]
+        {
+            assert_eq!(found(name), None, "{name}");
+        }
+        assert_eq!(
+            key(&Environment::new([("OPENAI_KEY".to_owned(), " ".to_owned())].into())),
+            None
+        );
+    }
+
+    #[test]
+    fn a_configuration_in_the_wrong_place_is_found() {
+        let home = tempfile::tempdir().unwrap();
+        let said = || {
+            file(&Environment::new([("HOME".to_owned(), home.path().display().to_string())].into()))
+        };
+        assert_eq!(said(), None);
+        std::fs::write(home.path().join(".gnoma.toml"), "").unwrap();
+        assert!(said().is_some_and(|said| said.contains(".gnoma.toml is not read")));
+        let folder = home.path().join(".config/gnoma");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.json"), "{}").unwrap();
+        assert!(said().is_some_and(|said| said.contains("config.json is not read")));
+        std::os::unix::fs::symlink("nowhere", folder.join("config.toml")).unwrap();
+        assert!(said().is_some_and(|said| said.contains("leads nowhere")));
+        std::fs::write(folder.join("nowhere"), "").unwrap();
+        assert_eq!(said(), None);
+    }
+}

@@ -25,6 +25,9 @@ const PAST_SHARE: u32 = 2;
 const MAX_PAST_TOKENS: u32 = 60_000;
 /// Most parts that a past is told in; of a longer one, parts in the middle are left out.
 const MAX_PARTS: usize = 16;
+/// Bytes for each token of room that are looked at of a text that is divided: counting all that is left each time
+/// would take minutes for one of many megabytes.
+const BYTES_AHEAD: usize = 8;
 /// Most bytes shown of a call's arguments.
 const MAX_ARGUMENTS_BYTES: usize = 1_000;
 /// Most bytes shown of a result.
@@ -148,14 +151,16 @@ fn packed(pieces: impl Iterator<Item = String>, most: u32) -> Vec<String> {
         let piece = piece.replace("</conversation", "(/conversation");
         let mut rest = piece.as_str();
         while !rest.is_empty() {
-            let counted = tokens::estimate(rest);
+            let ahead = rest.floor_char_boundary(most.saturating_mul(BYTES_AHEAD));
+            let near = rest.get(..ahead).unwrap_or(rest);
+            let counted = tokens::estimate(near);
             if counted > left && left < most {
                 texts.push(String::new());
                 left = most;
                 continue;
             }
-            let (head, tail) =
-                if counted > left { fitting(rest, counted, left) } else { (rest, "") };
+            let head = if counted > left { fitting(near, counted, left).0 } else { near };
+            let tail = rest.get(head.len()..).unwrap_or_default();
             left = left.saturating_sub(tokens::estimate(head));
             if let Some(text) = texts.last_mut() {
                 text.push_str(head);
@@ -275,6 +280,18 @@ mod tests {
         assert!(texts[0].contains("[… 18500 bytes left out …]"), "{}", &texts[0][20_000..]);
         assert!(left_out.words().unwrap().contains("1 long tool results"));
         assert_eq!(LeftOut::default().words(), None);
+    }
+
+    #[test]
+    fn a_text_of_many_megabytes_is_divided_soon() {
+        // Minutes, where what is left is counted whole for each part.
+        let long = "0123 abcd ".repeat(200_000);
+        let Parts { texts, left_out } = divided(&[saying(&long)], 400);
+        assert_eq!(texts.len(), MAX_PARTS);
+        assert!(left_out.parts > 1_000, "{left_out:?}");
+        let blank = format!("begin{}end", " ".repeat(1_000_000));
+        let all = divided(&[saying(&blank)], 400).texts.concat();
+        assert!(all.contains("begin ") && all.contains(" end"), "{}", all.len());
     }
 
     #[test]

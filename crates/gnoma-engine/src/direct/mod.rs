@@ -301,8 +301,11 @@ pub(crate) fn written<'b>(
         let is_named = paths.len() > 1 && block.before.contains(path.as_str());
         f32::from(u8::from(is_named)) + alike(text(path).unwrap_or_default(), block.text)
     };
-    let best = pairs.max_by(|a, b| like(a).total_cmp(&like(b)));
-    best.map(|(path, block)| (path.clone(), block))
+    let (path, block) = pairs.max_by(|a, b| like(a).total_cmp(&like(b)))?;
+    // A copy of another file that was shown is no change of this one.
+    let own = text(path).map_or(1.0, |text| alike(text, block.text));
+    let is_other = |seen: &Seen| !paths.contains(&seen.path) && alike(&seen.text, block.text) > own;
+    (!seen.iter().any(is_other)).then(|| (path.clone(), block))
 }
 
 #[cfg(test)]
@@ -424,6 +427,8 @@ mod tests {
         };
         assert_eq!(path("It is b.py:", "x\ny\nw"), "b.py");
         assert_eq!(path("", "p\nq\ns"), "b.py");
+        let copy = Block { before: "", text: "p\nq\nr", is_closed: true };
+        assert!(written(&paths[..1], &seen, &[copy]).is_none());
     }
 
     #[test]

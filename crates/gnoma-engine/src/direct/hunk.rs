@@ -120,7 +120,7 @@ pub(crate) fn lost(old: &str, new: &str, task: &str) -> Option<String> {
 }
 
 /// How alike two texts are, line by line.
-pub(super) fn alike(old: &str, new: &str) -> f32 {
+pub(crate) fn alike(old: &str, new: &str) -> f32 {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
     likeness(&lines(old), &lines(new))
 }

@@ -19,7 +19,7 @@ pub use check::RedCheck;
 pub use claim::claims_success;
 pub use denial::denies_change;
 pub use question::{
-    Wanted, alluded_files, asks_only, named_files, named_folders, order_files, wanted, wants_change,
+    Intent, alluded_files, asks_only, named_files, named_folders, order_files, wanted, wants_change,
 };
 pub use repetition::Repetition;
 

@@ -9,7 +9,7 @@ use gnoma_core::{
     CallId, Content, Message, RawJson, Role, StopReason, ToolCall, ToolResult, tool::Tier,
 };
 
-use crate::{detect::asks_only, direct};
+use crate::detect::asks_only;
 
 /// What the system prompt tells about the place.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,8 @@ You are gnoma, a coding assistant. You work on real files through tools, one cal
 - A question: read the file it is about, answer in plain words, change nothing.
 - A fix: read the file, edit the wrong lines (old_string copied exactly), check with bash, answer.
 - Never repeat a call. Never claim what you have not seen.";
+
+const WITHOUT_TOOLS: &str = "You are gnoma, a coding assistant.";
 
 const INSTRUCTIONS: &str = "\n\nProject instructions:\n";
 
@@ -130,13 +132,13 @@ pub fn system(tier: Tier, place: PromptPlace<'_>) -> String {
     text
 }
 
-/// A system prompt of lean arms with `direct::RULES` in place of the rules about tools; about the place only
+/// A system prompt of lean arms without the rules about tools; about the place only
 /// where somebody has a question about it.
 pub(crate) fn without_tools(system: &str, is_asked: bool) -> String {
     let rest = system.strip_prefix(LEAN).unwrap_or_default();
     let from = if is_asked { Some(0) } else { rest.find(INSTRUCTIONS) };
     let rest = from.and_then(|from| rest.get(from..)).unwrap_or_default();
-    format!("{}{rest}", direct::RULES)
+    format!("{WITHOUT_TOOLS}{rest}")
 }
 
 /// Words of requests that cannot be met without tools: deeds, and what they are done to.

@@ -127,7 +127,7 @@ const KNOWN: [&str; 5] = ["changelog", "contributing", "licence", "license", "re
 
 /// What is wanted of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Intent {
     /// An answer that reading can give.
     Answer,
     /// That files are changed, and nothing beside.
@@ -159,22 +159,22 @@ pub fn wants_change(text: &str) -> bool {
 
 /// What is wanted by `text`.
 #[must_use]
-pub fn wanted(text: &str) -> Wanted {
+pub fn wanted(text: &str) -> Intent {
     let sentences = sentences(text);
     let any = |is: fn(&Sentence) -> bool| sentences.iter().any(is);
     let is_run = |it: &Sentence| it.orders(|word| RUNNING.contains(&word));
     if any(|it| it.wants() || !it.is_question() && it.orders(changes)) {
         let tests = |it: &Sentence| is_run(it) && it.has(&["it", "run", "test", "tests"]);
-        return if sentences.iter().any(tests) { Wanted::Other } else { Wanted::Change };
+        return if sentences.iter().any(tests) { Intent::Other } else { Intent::Change };
     }
     if any(Sentence::is_question) {
-        return if any(|it| it.has(&TESTED)) { Wanted::Other } else { Wanted::Answer };
+        return if any(|it| it.has(&TESTED)) { Intent::Other } else { Intent::Answer };
     }
     if sentences.iter().any(is_run) || any(|it| it.has(&["always", "never", "see"])) {
-        return Wanted::Other;
+        return Intent::Other;
     }
     let is_wrong = any(|it| it.has(&FAULTS) || !it.files.is_empty());
-    if is_wrong { Wanted::Change } else { Wanted::Other }
+    if is_wrong { Intent::Change } else { Intent::Other }
 }
 
 /// The files that stand in a sentence that orders a change.
@@ -384,30 +384,30 @@ mod tests {
     #[test]
     fn what_is_wanted_is_told() {
         for (text, wants) in [
-            ("Which version does README.md name?", Wanted::Answer),
-            ("Could you tell me what port server.toml sets?", Wanted::Answer),
-            ("Does run.sh go on after a command has failed, or does it stop?", Wanted::Answer),
-            ("How large may an upload be? See limits.toml.", Wanted::Answer),
-            ("shout() in text.py returns None. Why?", Wanted::Answer),
-            ("Why does shout() in text.py return None? Fix it.", Wanted::Change),
-            ("Do the tests pass?", Wanted::Other),
-            ("Which branch am I on?", Wanted::Other),
-            ("What does add(1) in calc.py return?", Wanted::Answer),
-            ("Fix it.", Wanted::Change),
-            ("Set LIMIT to 60 in jobs.py.", Wanted::Change),
-            ("toF(100) should be 212.", Wanted::Change),
-            ("`node test.js` fails. Find the bug in slug.js and fix it.", Wanted::Change),
-            ("Create hello.py that prints hi.", Wanted::Change),
-            ("Can you repair it?", Wanted::Change),
-            ("At exactly 90 it has to print full.", Wanted::Change),
-            ("Check a.py for mistakes and fix them.", Wanted::Change),
-            ("Run main.py.", Wanted::Other),
-            ("Fix a.py, then run the tests.", Wanted::Other),
-            ("Fix a.py and test it.", Wanted::Other),
-            ("Would you look at slug.js?", Wanted::Other),
-            ("Always indent main.py with tabs.", Wanted::Other),
-            ("Thanks.", Wanted::Other),
-            ("The staging server listens on port 7443.", Wanted::Other),
+            ("Which version does README.md name?", Intent::Answer),
+            ("Could you tell me what port server.toml sets?", Intent::Answer),
+            ("Does run.sh go on after a command has failed, or does it stop?", Intent::Answer),
+            ("How large may an upload be? See limits.toml.", Intent::Answer),
+            ("shout() in text.py returns None. Why?", Intent::Answer),
+            ("Why does shout() in text.py return None? Fix it.", Intent::Change),
+            ("Do the tests pass?", Intent::Other),
+            ("Which branch am I on?", Intent::Other),
+            ("What does add(1) in calc.py return?", Intent::Answer),
+            ("Fix it.", Intent::Change),
+            ("Set LIMIT to 60 in jobs.py.", Intent::Change),
+            ("toF(100) should be 212.", Intent::Change),
+            ("`node test.js` fails. Find the bug in slug.js and fix it.", Intent::Change),
+            ("Create hello.py that prints hi.", Intent::Change),
+            ("Can you repair it?", Intent::Change),
+            ("At exactly 90 it has to print full.", Intent::Change),
+            ("Check a.py for mistakes and fix them.", Intent::Change),
+            ("Run main.py.", Intent::Other),
+            ("Fix a.py, then run the tests.", Intent::Other),
+            ("Fix a.py and test it.", Intent::Other),
+            ("Would you look at slug.js?", Intent::Other),
+            ("Always indent main.py with tabs.", Intent::Other),
+            ("Thanks.", Intent::Other),
+            ("The staging server listens on port 7443.", Intent::Other),
         ] {
             assert_eq!(wanted(text), wants, "{text}");
         }

@@ -2,7 +2,7 @@
 
 /// A block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block<'a> {
+pub(crate) struct FencedBlock<'a> {
     /// What was said before it, with the words on its first fence.
     pub(crate) before: &'a str,
     pub(crate) text: &'a str,
@@ -16,7 +16,7 @@ pub(crate) fn opens(answer: &str) -> bool {
 }
 
 /// The blocks of `answer`. Where a block may hold fences itself, there is one, which ends at the last fence.
-pub(crate) fn blocks(answer: &str, holds_fences: bool) -> Vec<Block<'_>> {
+pub(crate) fn blocks(answer: &str, holds_fences: bool) -> Vec<FencedBlock<'_>> {
     let mut found = Vec::new();
     let mut lines = Lines { text: answer, at: 0 };
     let mut begin = 0;
@@ -33,7 +33,7 @@ pub(crate) fn blocks(answer: &str, holds_fences: bool) -> Vec<Block<'_>> {
         let (Some(before), Some(text)) = (answer.get(begin..from), answer.get(from..to)) else {
             break;
         };
-        found.push(Block { before, text, is_closed: end.is_some() });
+        found.push(FencedBlock { before, text, is_closed: end.is_some() });
         begin = to;
     }
     found

@@ -76,7 +76,7 @@ pub(crate) fn replaced(old: &str, new: &str) -> Replaced {
             lines.get(head..lines.len().saturating_sub(tail)).unwrap_or_default().join("\n")
         };
         let part = run(&lines);
-        let is_one = !part.trim().is_empty() && old.matches(part.as_str()).nth(1).is_none();
+        let is_one = !part.trim().is_empty() && is_once(old, &part);
         // Lines that only go need one beside them: their line end goes too.
         if is_one && head + tail < news.len() || (head, tail) == (0, 0) {
             return Replaced { new: run(&news), old: part };
@@ -84,6 +84,13 @@ pub(crate) fn replaced(old: &str, new: &str) -> Replaced {
         // A line more on the side that has more.
         if head >= tail { head -= 1 } else { tail -= 1 }
     }
+}
+
+/// Whether `part` is in `text` at one place, also where places overlap.
+fn is_once(text: &str, part: &str) -> bool {
+    let first = part.chars().next().map_or(1, char::len_utf8);
+    let rest = text.find(part).and_then(|at| text.get(at + first..));
+    rest.is_some_and(|rest| !rest.contains(part))
 }
 
 /// Why `new` may not take the place of `old`: it leaves out what was to stay.
@@ -113,7 +120,7 @@ pub(crate) fn lost(old: &str, new: &str, task: &str) -> Option<String> {
 }
 
 /// How alike two texts are, line by line.
-pub(super) fn alike(old: &str, new: &str) -> f32 {
+pub(crate) fn alike(old: &str, new: &str) -> f32 {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
     likeness(&lines(old), &lines(new))
 }
@@ -137,7 +144,7 @@ mod tests {
         };
         assert_eq!(made("a\nb\nc", "a\nB\nc"), ("b".into(), "B".into()));
         assert_eq!(made("a\nb", "a\nx\nb"), ("a".into(), "a\nx".into()));
-        assert_eq!(made("a\nb\nc", "a\nc").1, "c");
+        assert_eq!(made("a\nb\nc", "a\nc").1, "a");
         assert_eq!(made("x\nb\ny\nb", "x\nb\ny\nc").1, "y\nc");
         assert_eq!(made("a", "a\nb").1, "a\nb");
         made("a\na\na", "a\na");

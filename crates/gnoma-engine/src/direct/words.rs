@@ -1,9 +1,6 @@
 //! The words of such a request.
 
-use super::{Direct, Seen, Step};
-
-/// What stands in the system prompt in place of the rules about tools.
-pub(crate) const RULES: &str = "You are gnoma, a coding assistant.";
+use super::plan::{Direct, DirectStep, LookedAt};
 
 /// What an edit says that changes nothing.
 const UNCHANGED: &str = "are the same";
@@ -16,20 +13,20 @@ const ANSWER: &str = "Answer in plain words, from what is shown above. Quote nam
 pub(crate) fn request(direct: &Direct, said: &str) -> String {
     let mut text = String::new();
     match &direct.step {
-        Step::Answer => {
+        DirectStep::Answer => {
             direct.seen.iter().for_each(|seen| show(&mut text, seen));
             text.push_str(said);
             text.push_str("\n\n");
             text.push_str(ANSWER);
             notes(&mut text, direct);
         }
-        Step::Write(paths) => {
+        DirectStep::Write(paths) => {
             direct.seen.iter().for_each(|seen| show(&mut text, seen));
             text.push_str(said);
             text.push_str("\n\n");
             text.push_str(&order(direct, paths));
         }
-        Step::Report => {
+        DirectStep::Report => {
             text.push_str(said);
             for (path, old, new) in &direct.changed {
                 text.push_str(&format!("\n\nYou changed {path}:\n{}", lines(old, new)));
@@ -76,7 +73,7 @@ fn order(direct: &Direct, paths: &[String]) -> String {
     )
 }
 
-fn show(text: &mut String, seen: &Seen) {
+fn show(text: &mut String, seen: &LookedAt) {
     let fence = if seen.text.contains("```") { "````" } else { "```" };
     let kind = seen.path.rsplit_once('.').map_or("", |(_, ending)| ending);
     let kind = if kind.contains('/') { "" } else { kind };

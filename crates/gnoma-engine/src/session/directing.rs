@@ -18,7 +18,7 @@ use super::state::Session;
 use crate::{
     arm::Arm,
     context::earlier,
-    direct::{self, Direct, Seen, Step},
+    direct::{self, Direct, DirectStep, LookedAt},
     prompt::said,
 };
 
@@ -60,13 +60,13 @@ impl Session {
         self.begin_request(arm);
         let tools = Arc::default();
         let messages = self.direct_messages(direct);
-        let system = self.prompts.direct_system(direct.step == Step::Answer);
+        let system = self.prompts.direct_system(direct.step == DirectStep::Answer);
         self.note_prefix(arm, &system, &tools, messages.clone());
         let task = self.router.plan.as_ref().map(|plan| &plan.task);
         let (effort, thinking) = self.router.thinking.of(arm, task);
         let sampling = match &direct.step {
-            Step::Write(_) if direct.tries > 1 => Some(LAST_TEMPERATURE),
-            Step::Write(_) | Step::Answer | Step::Report => Some(TEMPERATURE),
+            DirectStep::Write(_) if direct.tries > 1 => Some(LAST_TEMPERATURE),
+            DirectStep::Write(_) | DirectStep::Answer | DirectStep::Report => Some(TEMPERATURE),
         };
         ModelRequest {
             model: Arc::clone(&arm.model),
@@ -76,7 +76,7 @@ impl Session {
             tool_choice: ToolChoice::None,
             max_output_tokens: least([
                 most_tokens(direct),
-                arm.answer_limit().filter(|_| !matches!(direct.step, Step::Write(_))),
+                arm.answer_limit().filter(|_| !matches!(direct.step, DirectStep::Write(_))),
                 self.spending.answer_tokens,
             ]),
             temperature: arm.temperature.or(sampling),
@@ -112,8 +112,8 @@ fn least(limits: [Option<u32>; 3]) -> Option<u32> {
 
 /// A file that is written anew is about as long as it was.
 fn most_tokens(direct: &Direct) -> Option<u32> {
-    let Step::Write(paths) = &direct.step else { return None };
-    let length = |seen: &Seen| paths.contains(&seen.path).then_some(seen.text.len());
+    let DirectStep::Write(paths) = &direct.step else { return None };
+    let length = |seen: &LookedAt| paths.contains(&seen.path).then_some(seen.text.len());
     let bytes = direct.seen.iter().filter_map(length).max()?;
     u32::try_from(bytes / MIN_TOKEN_BYTES + SPARE_TOKENS).ok()
 }
@@ -121,9 +121,9 @@ fn most_tokens(direct: &Direct) -> Option<u32> {
 /// The stream of an answer that writes a file: as a call that makes the change, once it is there.
 pub(super) fn as_call(inner: EventStream, direct: Option<&Direct>) -> EventStream {
     let Some(direct) = direct else { return inner };
-    let Step::Write(paths) = &direct.step else { return inner };
+    let DirectStep::Write(paths) = &direct.step else { return inner };
     let (paths, seen) = (paths.clone(), direct.seen.clone());
-    Box::pin(Written {
+    Box::pin(WrittenFile {
         inner,
         paths,
         seen,
@@ -134,10 +134,10 @@ pub(super) fn as_call(inner: EventStream, direct: Option<&Direct>) -> EventStrea
     })
 }
 
-struct Written {
+struct WrittenFile {
     inner: EventStream,
     paths: Vec<String>,
-    seen: Vec<Seen>,
+    seen: Vec<LookedAt>,
     text: String,
     /// It is the block alone that was asked for.
     is_plain: bool,
@@ -146,7 +146,7 @@ struct Written {
     ready: VecDeque<StreamEvent>,
 }
 
-impl Written {
+impl WrittenFile {
     fn hear(&mut self, piece: &str) {
         self.text.push_str(piece);
         match &mut self.pieces {
@@ -175,7 +175,7 @@ impl Written {
     }
 
     fn holds_fences(&self) -> bool {
-        let is_of = |seen: &&Seen| self.paths.contains(&seen.path);
+        let is_of = |seen: &&LookedAt| self.paths.contains(&seen.path);
         self.paths.iter().any(|path| path.ends_with(".md"))
             || self.seen.iter().filter(is_of).any(|seen| seen.text.contains("```"))
     }
@@ -212,7 +212,7 @@ fn fragment(fragment: String) -> StreamEvent {
     StreamEvent::ToolCallDelta { slot: 1, fragment }
 }
 
-impl Stream for Written {
+impl Stream for WrittenFile {
     type Item = Result<StreamEvent, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

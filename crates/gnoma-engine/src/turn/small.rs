@@ -5,7 +5,7 @@ use gnoma_core::{ToolCall, ToolOutcome, ToolSpec, tool::Access};
 
 use crate::{
     detect::{
-        Wanted, alluded_files, announces, asks_only, named_files, named_folders, wanted,
+        Intent, alluded_files, announces, asks_only, named_files, named_folders, wanted,
         wants_change,
     },
     prompt,
@@ -67,7 +67,7 @@ impl Small {
         };
         let folders = folders.into_iter().map(str::to_owned);
         self.perhaps = alluded_files(text).into_iter().chain(folders).collect();
-        self.is_unnamed = self.unseen.is_empty() && wanted(text) != Wanted::Other;
+        self.is_unnamed = self.unseen.is_empty() && wanted(text) != Intent::Other;
         self.last_file = last_file;
     }
 

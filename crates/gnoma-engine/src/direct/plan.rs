@@ -1,0 +1,434 @@
+//! What a turn that has gone so far comes to: what is asked next, and what an answer is. Pure.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_core::{
+    Message, ResultPart, Role, ToolCall, ToolResult, ToolSpec,
+    tool::{Access, Touches},
+};
+use serde_json::{Value, json};
+
+use super::{
+    block::FencedBlock,
+    hunk::{Replaced, alike, lost, replaced, settled},
+};
+use crate::{
+    detect::{Intent, named_files, order_files, wanted},
+    prompt::{is_note, said},
+};
+
+/// Writes and answers without a block before it gets its tools.
+const MAX_TRIES: u32 = 3;
+/// Larger files are changed with tools: writing one anew takes long, and such a model loses its place.
+const MAX_TEXT_BYTES: usize = 8 * 1024;
+const MAX_TEXT_LINES: usize = 200;
+
+/// The tools by which a file is changed, and made.
+pub(crate) const EDIT: &str = "fs.edit";
+pub(crate) const WRITE: &str = "fs.write";
+
+/// Endings of files that a model may make.
+const ENDINGS: [&str; 34] = [
+    "c", "cfg", "conf", "cpp", "cs", "css", "csv", "go", "h", "html", "ini", "java", "js", "json",
+    "jsx", "kt", "lua", "md", "mjs", "php", "pl", "py", "rb", "rs", "scss", "sh", "sql", "swift",
+    "toml", "ts", "tsx", "txt", "xml", "yaml",
+];
+
+/// Words of who wants a new file.
+const MAKING: [&str; 6] = ["add", "create", "generate", "make", "new", "write"];
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DirectStep {
+    /// The answer to a question.
+    Answer,
+    /// One of these files, whole.
+    Write(Vec<String>),
+    /// What was changed, in words.
+    Report,
+}
+
+/// What was read of a file or folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LookedAt {
+    pub(crate) path: String,
+    /// What the model is shown.
+    pub(crate) text: String,
+    /// It is the whole of a file.
+    pub(crate) is_whole: bool,
+}
+
+/// What a small model is asked.
+#[derive(Debug)]
+pub(crate) struct Direct {
+    pub(crate) step: DirectStep,
+    pub(crate) seen: Vec<LookedAt>,
+    /// What was changed: the file, and what became what.
+    pub(crate) changed: Vec<(String, String, String)>,
+    /// What gnoma said since.
+    pub(crate) notes: Vec<String>,
+    /// Why the last try failed.
+    pub(crate) failed: Option<String>,
+    /// Files that were to be written and stayed as they were.
+    kept: Vec<String>,
+    /// Tries that failed.
+    pub(crate) tries: u32,
+}
+
+type Specs = HashMap<String, Arc<ToolSpec>>;
+
+impl Direct {
+    /// What a model is asked in a turn that has gone so far; nothing where it needs its tools.
+    pub(crate) fn of(
+        turn: &[Arc<Message>],
+        specs: &Specs,
+        is_there: impl Fn(&str) -> bool,
+    ) -> Option<Self> {
+        let mut direct = Self::read(turn, specs)?;
+        if !specs.contains_key(EDIT) || direct.tries >= MAX_TRIES && direct.changed.is_empty() {
+            return None;
+        }
+        direct.step = direct.next(&task_of(turn), is_there)?;
+        Some(direct)
+    }
+
+    fn read(turn: &[Arc<Message>], specs: &Specs) -> Option<Self> {
+        let mut direct = Self {
+            step: DirectStep::Report,
+            seen: Vec::new(),
+            changed: Vec::new(),
+            notes: Vec::new(),
+            failed: None,
+            kept: Vec::new(),
+            tries: 0,
+        };
+        let mut open = None;
+        for message in turn {
+            if is_note(message) {
+                direct.notes.push(message.text_content());
+            } else if message.role() == Role::Assistant {
+                open = message.tool_calls().next();
+                if open.is_none() {
+                    direct.tries += 1;
+                    direct.failed = Some("there was no code block".to_owned());
+                }
+            }
+            for result in message.tool_results() {
+                direct.take(open.take()?, result, specs)?;
+            }
+        }
+        Some(direct)
+    }
+
+    fn next(&self, task: &str, is_there: impl Fn(&str) -> bool) -> Option<DirectStep> {
+        let orders = order_files(task);
+        match wanted(task) {
+            Intent::Answer if !self.seen.is_empty() => Some(DirectStep::Answer),
+            Intent::Change => {
+                let mut targets = self.targets(task, &orders, is_there)?;
+                let is_done = |path: &String| self.changed.iter().any(|(done, ..)| done == path);
+                if targets.len() > 1 && targets.iter().all(|path| orders.contains(path)) {
+                    targets.retain(|path| !self.kept.contains(path) && !is_done(path));
+                    targets.truncate(1);
+                } else if !self.changed.is_empty() {
+                    targets.clear();
+                }
+                let is_over = targets.is_empty() && !self.changed.is_empty();
+                let step = if is_over { DirectStep::Report } else { DirectStep::Write(targets) };
+                (step != DirectStep::Write(Vec::new())).then_some(step)
+            }
+            Intent::Answer | Intent::Other => None,
+        }
+    }
+
+    /// The files that may have to be written: those that the order names, or else all that were read.
+    fn targets(
+        &self,
+        task: &str,
+        orders: &[String],
+        is_there: impl Fn(&str) -> bool,
+    ) -> Option<Vec<String>> {
+        let named = named_files(task);
+        let unread: Vec<&&str> = named.iter().filter(|path| !self.knows(path)).collect();
+        // What is there and was not read is too large, or not to be read.
+        if unread.iter().any(|path| is_there(path)) {
+            return None;
+        }
+        if let Some(new) = unread.into_iter().find(|path| makes(task, path)) {
+            return Some(vec![(*new).to_owned()]);
+        }
+        let whole = self.seen.iter().filter(|seen| seen.is_whole).map(|seen| seen.path.clone());
+        let whole: Vec<String> = whole.collect();
+        let is_ordered = |path: &&String| orders.contains(path);
+        let ordered: Vec<String> = whole.iter().filter(is_ordered).cloned().collect();
+        let targets = if ordered.is_empty() { whole } else { ordered };
+        let fits = |path: &String| {
+            self.seen.iter().any(|seen| {
+                seen.path == *path
+                    && seen.text.len() <= MAX_TEXT_BYTES
+                    && seen.text.lines().count() <= MAX_TEXT_LINES
+            })
+        };
+        (!targets.is_empty() && targets.iter().all(fits)).then_some(targets)
+    }
+
+    fn knows(&self, path: &str) -> bool {
+        self.seen.iter().any(|seen| seen.path == path)
+            || self.changed.iter().any(|(changed, ..)| changed == path)
+    }
+
+    /// Takes what came of a call; nothing where the model works with its tools.
+    fn take(&mut self, call: &ToolCall, result: &ToolResult, specs: &Specs) -> Option<()> {
+        let spec = specs.get(&call.name)?;
+        let arguments: Value = call.arguments.read().ok()?;
+        let text = |name: &str| Some(arguments.get(name)?.as_str()?.to_owned());
+        let path = spec.touches.iter().find_map(|touches| match touches {
+            Touches::Path(name) => text(name),
+            Touches::Command(_) | Touches::Action(..) | Touches::Url(_) => None,
+        })?;
+        let said = said_by(result)?;
+        match (spec.access, result.is_error) {
+            (Access::Read, true) => return None,
+            (Access::Read, false) => {
+                self.seen.retain(|seen| seen.path != path);
+                let whole = without_numbers(&said);
+                let is_whole = whole.is_some();
+                self.seen.push(LookedAt { path, text: whole.unwrap_or(said), is_whole });
+            }
+            (Access::Edit, true) => {
+                self.tries += 1;
+                self.kept.push(path);
+                self.failed = Some(said);
+            }
+            (Access::Edit, false) => {
+                let new = text("new_string").or_else(|| text("content"))?;
+                (self.failed, self.notes) = (None, Vec::new());
+                self.changed.push((path, text("old_string").unwrap_or_default(), new));
+            }
+            (Access::Execute, _) => return None,
+        }
+        Some(())
+    }
+}
+
+/// Whether `task` is to make the file `path`.
+fn makes(task: &str, path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let mut words = task.split_whitespace().map(str::to_lowercase);
+    // "Node.js" is none.
+    ENDINGS.contains(&ending)
+        && !path.starts_with(['/', '.'])
+        && !path.eq_ignore_ascii_case("node.js")
+        && words.any(|word| MAKING.contains(&word.as_str()))
+}
+
+fn said_by(result: &ToolResult) -> Option<String> {
+    result.parts.iter().find_map(|part| match part {
+        ResultPart::Text { text } => Some(text.clone()),
+        ResultPart::Image(_) => None,
+    })
+}
+
+/// The text of a file that was shown whole, with numbered lines.
+fn without_numbers(shown: &str) -> Option<String> {
+    let mut lines = Vec::new();
+    for (nth, line) in (1..).zip(shown.split('\n')) {
+        let (number, text) = line.split_once('\t')?;
+        if number.parse() != Ok(nth) || text.ends_with(" bytes in all]") {
+            return None;
+        }
+        lines.push(text);
+    }
+    Some(lines.join("\n"))
+}
+
+/// Why a change by a small model is not made: it would leave out what it was to keep.
+pub(crate) fn refusal(turn: &[Arc<Message>], specs: &Specs, call: &ToolCall) -> Option<String> {
+    let arguments: Value = call.arguments.read().ok()?;
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let new = text("new_string").or_else(|| text("content"))?;
+    let path = text("path")?;
+    let direct = Direct::read(turn, specs)?;
+    let seen = direct.seen.iter().find(|seen| seen.path == path && seen.is_whole)?;
+    let new = match text("old_string") {
+        Some(old) if !old.is_empty() => seen.text.replacen(old, new, 1),
+        _ => new.to_owned(),
+    };
+    lost(&seen.text, &new, &task_of(turn))
+}
+
+/// What a person said in the turn.
+fn task_of(turn: &[Arc<Message>]) -> String {
+    let texts = turn.iter().filter(|it| said(it)).map(|it| it.text_content());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The arguments of the call that a written file comes to.
+pub(crate) fn arguments(seen: &[LookedAt], path: &str, written: &str) -> Value {
+    match seen.iter().find(|seen| seen.path == path) {
+        None => {
+            let text = written.trim_end_matches('\n').to_owned() + "\n";
+            json!({ "path": path, "content": text })
+        }
+        Some(seen) => {
+            let new = settled(path, &seen.text, written);
+            let Replaced { old, new } = replaced(&seen.text, &new);
+            json!({ "path": path, "old_string": old, "new_string": new })
+        }
+    }
+}
+
+/// Which of `paths` was written, and the block that is most like it. A name before the block counts more.
+pub(crate) fn written<'b>(
+    paths: &[String],
+    seen: &[LookedAt],
+    blocks: &[FencedBlock<'b>],
+) -> Option<(String, FencedBlock<'b>)> {
+    let text = |path: &str| seen.iter().find(|seen| seen.path == path).map(|seen| &*seen.text);
+    let pairs = paths.iter().flat_map(|path| blocks.iter().map(move |block| (path, *block)));
+    let like = |(path, block): &(&String, FencedBlock<'_>)| {
+        let is_named = paths.len() > 1 && block.before.contains(path.as_str());
+        f32::from(u8::from(is_named)) + alike(text(path).unwrap_or_default(), block.text)
+    };
+    let (path, block) = pairs.max_by(|a, b| like(a).total_cmp(&like(b)))?;
+    // A copy of another file that was shown is no change of this one.
+    let own = text(path).map_or(1.0, |text| alike(text, block.text));
+    let is_other =
+        |seen: &LookedAt| !paths.contains(&seen.path) && alike(&seen.text, block.text) > own;
+    (!seen.iter().any(is_other)).then(|| (path.clone(), block))
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{
+        CallId, RawJson,
+        message::Content,
+        tool::{Tier, ToolKind},
+    };
+
+    use super::*;
+
+    fn specs() -> Specs {
+        let spec = |name: &str, access, touches| {
+            Arc::new(ToolSpec {
+                name: name.to_owned(),
+                description: String::new(),
+                parameters: RawJson::empty_object(),
+                access,
+                touches: [touches].into(),
+                kind: ToolKind::Other,
+                tier: Tier::Lean,
+            })
+        };
+        let all = [
+            spec("fs.read", Access::Read, Touches::path("path")),
+            spec(EDIT, Access::Edit, Touches::path("path")),
+            spec(WRITE, Access::Edit, Touches::path("path")),
+            spec("bash", Access::Execute, Touches::command("command")),
+        ];
+        all.into_iter().map(|spec| (spec.name.clone(), spec)).collect()
+    }
+
+    fn called(name: &str, arguments: &str, result: Result<&str, &str>) -> [Arc<Message>; 2] {
+        let call = ToolCall::new(CallId::new("c"), name, RawJson::parse(arguments).unwrap());
+        let text = result.unwrap_or_else(|why| why);
+        let result = ToolResult::text(&call, text, result.is_err());
+        let call = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
+        [Arc::new(call), Arc::new(Message::results(vec![result]).unwrap())]
+    }
+
+    fn said_then(text: &str, calls: &[[Arc<Message>; 2]]) -> Vec<Arc<Message>> {
+        let said = Arc::new(Message::user_text(text));
+        std::iter::once(said).chain(calls.iter().flatten().cloned()).collect()
+    }
+
+    fn read(path: &str) -> [Arc<Message>; 2] {
+        called("fs.read", &format!(r#"{{"path":"{path}"}}"#), Ok("1\tx = 1\n2\ty = 2"))
+    }
+
+    fn step(text: &str, calls: &[[Arc<Message>; 2]]) -> Option<DirectStep> {
+        let there = |path: &str| path == "large.py";
+        Direct::of(&said_then(text, calls), &specs(), there).map(|direct| direct.step)
+    }
+
+    fn write(paths: &[&str]) -> Option<DirectStep> {
+        Some(DirectStep::Write(paths.iter().map(|path| (*path).to_owned()).collect()))
+    }
+
+    #[test]
+    fn what_is_asked_follows_from_what_was_said_and_read() {
+        for (text, calls, wants) in [
+            ("What is x in a.py?", &[read("a.py")][..], Some(DirectStep::Answer)),
+            ("What is x in a.py?", &[], None),
+            ("Set x to 2 in a.py.", &[read("a.py")], write(&["a.py"])),
+            ("b.py fails. Fix a.py.", &[read("b.py"), read("a.py")], write(&["a.py"])),
+            ("b.py uses a.py, and fails.", &[read("b.py"), read("a.py")], write(&["b.py", "a.py"])),
+            ("Create b.py that prints 1.", &[], write(&["b.py"])),
+            ("Set x to 2 in large.py.", &[], None),
+            ("os.path fails in a.py.", &[read("a.py")], write(&["a.py"])),
+            ("Run a.py.", &[read("a.py")], None),
+        ] {
+            assert_eq!(step(text, calls), wants, "{text}");
+        }
+        let bash = called("bash", r#"{"command":"ls"}"#, Ok("a.py"));
+        assert_eq!(step("Fix a.py.", &[read("a.py"), bash]), None, "it works with its tools");
+        let long = format!("1\t{}", "x".repeat(MAX_TEXT_BYTES + 1));
+        let long = called("fs.read", r#"{"path":"a.py"}"#, Ok(&long));
+        assert_eq!(step("Fix a.py.", &[long]), None);
+    }
+
+    #[test]
+    fn what_was_done_leads_to_the_next_file_or_to_a_report() {
+        let edit = |path: &str, result| {
+            let arguments =
+                format!(r#"{{"path":"{path}","old_string":"x = 1","new_string":"x = 2"}}"#);
+            called(EDIT, &arguments, result)
+        };
+        let both = "Set x to 2 in a.py and b.py.";
+        let (a, b) = (read("a.py"), read("b.py"));
+        assert_eq!(step(both, &[a.clone(), b.clone()]), write(&["a.py"]));
+        let done = edit("a.py", Ok("edited"));
+        assert_eq!(step(both, &[a.clone(), b.clone(), done.clone()]), write(&["b.py"]));
+        let same = edit("b.py", Err("`old_string` and `new_string` are the same"));
+        assert_eq!(step(both, &[a.clone(), b, done.clone(), same]), Some(DirectStep::Report));
+        assert_eq!(step("Fix a.py.", &[a.clone(), done]), Some(DirectStep::Report));
+        let failed = edit("a.py", Err("no"));
+        let tries = |count: usize| {
+            let calls: Vec<_> = std::iter::once(a.clone())
+                .chain(std::iter::repeat_n(failed.clone(), count))
+                .collect();
+            step("Fix a.py.", &calls)
+        };
+        assert_eq!((tries(2), tries(3)), (write(&["a.py"]), None));
+    }
+
+    #[test]
+    fn of_several_files_the_one_is_written_that_is_named_or_most_alike() {
+        let seen = |path: &str, text: &str| LookedAt {
+            path: path.into(),
+            text: text.into(),
+            is_whole: true,
+        };
+        let seen = [seen("a.py", "x\ny\nz"), seen("b.py", "p\nq\nr")];
+        let paths = ["a.py".to_owned(), "b.py".to_owned()];
+        let path = |before, text| {
+            let block = |before, text| FencedBlock { before, text, is_closed: true };
+            let (path, block) =
+                written(&paths, &seen, &[block("", "q"), block(before, text)]).unwrap();
+            assert_eq!(block.text, text);
+            path
+        };
+        assert_eq!(path("It is b.py:", "x\ny\nw"), "b.py");
+        assert_eq!(path("", "p\nq\ns"), "b.py");
+        let copy = FencedBlock { before: "", text: "p\nq\nr", is_closed: true };
+        assert!(written(&paths[..1], &seen, &[copy]).is_none());
+    }
+
+    #[test]
+    fn numbered_lines_are_a_file_if_they_are_all_of_it() {
+        assert_eq!(without_numbers("1\ta\n2\t\n3\t\tb").as_deref(), Some("a\n\n\tb"));
+        for part in ["2\ta", "1\ta\n[lines 1-1; read on with offset 1]", "file 3 a.py"] {
+            assert_eq!(without_numbers(part), None, "{part}");
+        }
+    }
+}

@@ -94,6 +94,33 @@ pub(crate) fn set_temporary(variables: &mut Vec<Variable>, folder: &std::path::P
     variables.retain(|(name, _)| TEMPORARY.iter().all(|known| name != known));
     variables.push(("TMPDIR".into(), folder.into()));
     set(variables, "GIT_OPTIONAL_LOCKS", "0");
+    set_caches(variables, folder);
+}
+
+/// Caches without which programs do nothing, and the variables that name them.
+#[cfg(target_os = "linux")]
+const CACHES: [(&str, &str); 4] = [
+    ("GOCACHE", "go-build"),
+    ("UV_CACHE_DIR", "uv"),
+    ("DENO_DIR", "deno"),
+    ("CCACHE_DIR", "ccache"),
+];
+
+/// Over a cache that is not there yet nothing can be layered, and a command cannot make it: it finds one among
+/// its temporary files.
+#[cfg(target_os = "linux")]
+fn set_caches(variables: &mut Vec<Variable>, folder: &std::path::Path) {
+    let named = |variables: &[Variable], name: &str| {
+        let found = variables.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| std::path::PathBuf::from(value)).filter(|path| path.is_absolute())
+    };
+    let home = || named(variables, "HOME").map(|home| home.join(".cache"));
+    let Some(caches) = named(variables, "XDG_CACHE_HOME").or_else(home) else { return };
+    for (name, cache) in CACHES {
+        if named(variables, name).is_none() && !caches.join(cache).exists() {
+            set(variables, name, &folder.join(cache).to_string_lossy());
+        }
+    }
 }
 
 fn is_covered(name: &OsStr, scrub: &[String]) -> bool {
@@ -196,6 +223,26 @@ mod tests {
         assert_eq!(value("GIT_CONFIG_KEY_1"), Some("core.hooksPath"));
         assert_eq!(value("GIT_CONFIG_VALUE_1"), Some("/dev/null"));
         assert_eq!(value("GIT_CONFIG_COUNT"), Some("6"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_cache_that_is_not_there_yet_is_found_among_the_temporary_files() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(home.path().join(".cache/uv")).unwrap();
+        let mut variables = vec![
+            ("HOME".into(), home.path().into()),
+            ("DENO_DIR".into(), home.path().join("deno").into()),
+        ];
+        set_temporary(&mut variables, std::path::Path::new("/tmp"));
+        let value = |name: &str| {
+            let found = variables.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.to_str().unwrap())
+        };
+        assert_eq!(value("GOCACHE"), Some("/tmp/go-build"));
+        assert_eq!(value("UV_CACHE_DIR"), None);
+        assert!(value("DENO_DIR").unwrap().ends_with("/deno"));
+        assert_ne!(value("DENO_DIR"), Some("/tmp/deno"));
     }
 
     #[test]

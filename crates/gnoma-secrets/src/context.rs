@@ -8,7 +8,9 @@ mod command;
 mod credential_file;
 mod header;
 mod kubernetes;
+mod operand;
 mod pem;
+mod phrase;
 mod prose;
 mod secret_context;
 mod url;
@@ -34,4 +36,13 @@ pub(crate) const PLACES: &[SecretContext] = &[
     command::PASSWORD_OPTION,
     kubernetes::SECRET_DATA,
     prose::PASSWORD,
+    prose::FOREIGN_PASSWORD,
+    operand::LOGIN,
+    operand::PIPED,
+    operand::SHARE,
+    operand::DATA_SOURCE,
+    operand::THIRD_ARGUMENT,
+    operand::DEVICE,
+    phrase::PRIVATE_LINES,
+    phrase::SEED_WORDS,
 ];

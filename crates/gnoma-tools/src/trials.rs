@@ -48,7 +48,13 @@ const COMPILED: [&str; 20] = [
     ".beam",
     ".tsbuildinfo",
 ];
-const CACHES_OF_CHECKERS: [&str; 3] = [".eslintcache", ".stylelintcache", ".coverage"];
+const CACHES_OF_CHECKERS: [&str; 5] = [
+    ".eslintcache",
+    ".stylelintcache",
+    ".coverage",
+    ".phpunit.result.cache",
+    ".php-cs-fixer.cache",
+];
 /// What a linked program begins with on Linux.
 const PROGRAM_MARK: [u8; 4] = *b"\x7fELF";
 /// How deep a rebuilt folder is looked at to see whether somebody else has built in it.

@@ -4,14 +4,15 @@
 //! in the folders of `.gnoma`, `.claude`, `.agents` and `.codex` that hold hooks, skills, plugins, agents
 //! and commands, and every file of the project that one of these settings names, in a command or an
 //! argument, that fits a pattern in a command, or that a program named there is known to run (`Makefile`,
-//! `package.json`, the file of `python3 -m`). Hooks and servers of the project's plugins count as settings.
-//! One changed byte, one more or one less file is another pin.
+//! `package.json`, the file of `python3 -m`), and the programs of the project that these start or load
+//! ([`started`]). Hooks and servers of the project's plugins count as settings. One changed byte, one more or one
+//! less file is another pin.
 //!
-//! Not covered: what those programs read or start themselves, and what a command names only when it runs
-//! ([`unpinned`]).
+//! Not covered: data that they read, and what is named only when it runs ([`unpinned`]).
 
 mod patterns;
 mod settings;
+mod started;
 mod unnamed;
 mod words;
 
@@ -120,6 +121,9 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
         for file in patterns::files(folder, command, &mut left).found {
             add(file, &mut files)?;
         }
+    }
+    for file in started::by(folder, &files) {
+        add(file, &mut files)?;
     }
     Ok(files)
 }

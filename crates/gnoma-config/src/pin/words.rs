@@ -7,7 +7,10 @@ use super::settings::SettingsWords;
 /// Programs that run what a file of the project says, which nobody names, and those files.
 const RUNNERS: [(&[&str], &[&str]); 4] = [
     (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
-    (&["npm", "pnpm", "yarn", "bun", "npx"], &["package.json"]),
+    (
+        &["npm", "pnpm", "yarn", "bun", "npx"],
+        &["package.json", ".npmrc", ".pnpmfile.cjs", ".yarnrc.yml"],
+    ),
     (&["just"], &["justfile", "Justfile", ".justfile"]),
     (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
 ];
@@ -19,7 +22,7 @@ const SEPARATORS: [char; 17] =
 const PYTHON: &str = "python";
 const MODULE_OPTION: &str = "-m";
 /// What programs add to a name that has no ending.
-const ENDINGS: [&str; 6] = [".js", ".mjs", ".cjs", ".ts", ".py", ".rb"];
+const ENDINGS: [&str; 7] = [".js", ".mjs", ".cjs", ".ts", ".py", ".rb", "/index.js"];
 /// Programs that do.
 const COMPLETING: [&str; 6] = ["node", "bun", "deno", "tsx", "ts-node", "ruby"];
 

@@ -132,7 +132,8 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
         walls: WriteProtection::Present,
         names: ".continue/ .roo/ .cline/ .kilocode/ opencode.jsonc .config/opencode/ .crush/ \
                 crush.json .crush.json .goose/ .config/goose/ .vibe/ .qwen/ .amazonq/ .junie/ \
-                .trae/ .copilot/ .pi/ .amp/ .openhands/ .aider.conf.yml .config/github-copilot/",
+                .trae/ .copilot/ .pi/ .amp/ .openhands/ .aider.conf.yml .config/github-copilot/ \
+                .agents/ .factory/ .augment/ .github/hooks/ .github/agents/",
     },
     Group {
         kind: "settings of an editor that runs them",
@@ -142,8 +143,9 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
     Group {
         kind: "settings of an editor that runs them",
         walls: WriteProtection::Present,
-        names: ".zed/ .fleet/ .devcontainer/ *.code-workspace .exrc .vimrc .nvimrc .nvim.lua \
-                .vim/ .config/nvim/ .emacs .emacs.d/ .dir-locals.el",
+        names: ".zed/ .fleet/ .devcontainer/ .devcontainer.json *.code-workspace .exrc .vimrc .nvimrc \
+                .nvim.lua .lvimrc .vim/ .config/nvim/ .emacs .emacs.d/ .dir-locals.el .helix/ .theia/ \
+                .nova/",
     },
     Group {
         kind: "which a shell runs when it starts",
@@ -174,6 +176,11 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
                 .tool-versions .asdfrc .rvmrc .yarnrc .yarnrc.yml .yarn/releases/ .yarn/plugins/ \
                 .pnpmfile.cjs bunfig.toml .bazeliskrc .pdbrc sitecustomize.py usercustomize.py",
     },
+    Group {
+        kind: "which an interpreter runs when it starts here",
+        walls: WriteProtection::Never,
+        names: ".irbrc .pryrc .byebugrc .Rprofile .Renviron .ghci .octaverc",
+    },
     // They name what hooks of version control run, or where it fetches from.
     Group {
         kind: "which version control obeys",
@@ -188,7 +195,7 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
         kind: "rules of a coding agent",
         walls: WriteProtection::Present,
         names: ".cursorrules .clinerules/ .windsurfrules .roorules .roorules-* .kilocoderules .goosehints \
-                .rules .github/copilot-instructions.md",
+                .rules .roomodes .github/copilot-instructions.md",
     },
     Group {
         kind: "which decides what your programs are",

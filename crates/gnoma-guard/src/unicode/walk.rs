@@ -165,7 +165,11 @@ impl Walk {
             let stays = self.before == Some(BLACK_FLAG) && continues_flag(rest, end)?;
             (stays, if stays { TAG_FLAG_BYTES } else { c.len_utf8() })
         } else {
-            (self.stays(c, entry.class, behind, end)?, c.len_utf8())
+            // A letter that is struck again is bold on paper, and one letter.
+            let again =
+                behind.chars().next().filter(|next| c == '\u{8}' && self.before == Some(*next));
+            let bytes = c.len_utf8() + again.map_or(0, char::len_utf8);
+            (self.stays(c, entry.class, behind, end)?, bytes)
         };
         if !stays {
             self.flags.add(entry.kind, entry.what, self.at, true);

@@ -216,6 +216,13 @@ fn a_terminal_is_told_nothing_but_colours() {
 }
 
 #[test]
+fn what_is_struck_twice_is_written_once() {
+    assert_eq!(cleaned("N\u{8}NA\u{8}AM\u{8}ME\u{8}E of ls"), "NAME of ls");
+    assert_eq!(cleaned("rm\u{8}\u{8}ls"), "rmls");
+    assert_eq!(cleaned("\u{8}a é\u{8}é"), "a é");
+}
+
+#[test]
 fn words_that_deceive_are_flagged_and_stay() {
     let mixed =
         ["gіthub.com", "рaypal", "sayНello()", "say_һello", "Пpивет", "αdmin", "օpen", "ехес(1)"];

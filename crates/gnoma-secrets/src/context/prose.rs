@@ -1,19 +1,61 @@
 //! Passwords in sentences: `the password is Secret123`, `with password S3cr3tP@ss`.
 //!
 //! What binds them is a word or nothing, so that they have to look like what people make up: letters
-//! and digits mixed, and where nothing binds them, mixed more than once.
+//! and digits mixed, and where nothing binds them, mixed more than once. Other languages bind a few
+//! words later (`Das Passwort für den Server lautet X`): one table of binding words serves them all.
 
 use std::ops::Range;
 
 use super::{
     secret_context::{SecretContext, SpanSink},
-    value::{is_password, word_at},
+    value::{end_at, is_password, word_at},
 };
 
 pub(super) const PASSWORD: SecretContext = SecretContext {
     id: "password-in-text",
-    keywords: &["password ", "passphrase ", "passwort ", "passcode "],
+    keywords: &[
+        "password ",
+        "passphrase ",
+        "passwort ",
+        "passcode ",
+        "kennwort ",
+        "and pass ",
+        "with pass ",
+        "the pass ",
+    ],
     find: password,
+};
+/// The word for a password where a sentence of another language has it, in either case of its first
+/// letter where that is not ASCII.
+pub(super) const FOREIGN_PASSWORD: SecretContext = SecretContext {
+    id: "password-in-text",
+    keywords: &[
+        "contraseña",
+        "contrasena ",
+        "mot de passe",
+        "senha ",
+        "palavra-passe",
+        "wachtwoord",
+        "parola ",
+        "parolă",
+        "şifre",
+        "hasło",
+        "heslo ",
+        "lösenord",
+        "adgangskode",
+        "salasana",
+        "jelszó",
+        "лозинка",
+        "пароль",
+        "Пароль",
+        "密码",
+        "密碼",
+        "口令",
+        "パスワード",
+        "비밀번호",
+        "암호",
+    ],
+    find: foreign_password,
 };
 
 /// Longest and shortest password in a sentence.
@@ -22,6 +64,14 @@ const MIN_BOUND_BYTES: usize = 7;
 const MIN_UNBOUND_BYTES: usize = 8;
 /// Words between the name and the value.
 const BINDING: [&[u8]; 6] = [b"is ", b"was ", b"ist ", b"to ", b"= ", b": "];
+/// How far from its name a value is bound, the words that bind it there, and the signs that do where a
+/// language has a word of its own: behind `password` they are the business of `generic`.
+const BINDING_REACH: usize = 64;
+const BINDING_WORDS: [&str; 13] = [
+    " is ", " was ", " lautet ", " ist ", " est ", " es ", " é ", " è ", " jest ", " är ", " er ",
+    " este ", " это ",
+];
+const BINDING_SIGNS: [&str; 7] = [": ", " = ", "：", ":", "是", "为", "は"];
 /// What algorithms and formats begin with: `the password is sha256 of …`.
 const KINDS: [&[u8]; 14] = [
     b"base", b"sha", b"md", b"utf", b"bcrypt", b"argon", b"pbkdf", b"aes", b"rsa", b"hmac",
@@ -29,27 +79,68 @@ const KINDS: [&[u8]; 14] = [
 ];
 
 fn password(text: &[u8], hit: Range<usize>, found: SpanSink) {
-    let rest = text.get(hit.end..).unwrap_or_default();
+    if let Some(value) = bound_here(text, hit.end) {
+        found(value);
+    } else {
+        bound_later(text, hit, &[], found);
+    }
+}
+
+fn foreign_password(text: &[u8], hit: Range<usize>, found: SpanSink) {
+    bound_later(text, hit, &BINDING_SIGNS, found);
+}
+
+/// The password that follows at `from`, with one binding word or none.
+fn bound_here(text: &[u8], from: usize) -> Option<Range<usize>> {
+    let rest = text.get(from..).unwrap_or_default();
     let blank = rest.iter().take_while(|byte| **byte == b' ').count();
     let rest = rest.get(blank..).unwrap_or_default();
     let bound = BINDING.iter().find(|word| rest.starts_with(word)).map(|word| word.len());
-    let start = hit.end + blank + bound.unwrap_or(0);
+    let start = from + blank + bound.unwrap_or(0);
     let value = trimmed(text, word_at(text, start, MAX_PASSWORD_BYTES));
     let word = text.get(value.clone()).unwrap_or_default();
     let least = if bound.is_some() { MIN_BOUND_BYTES } else { MIN_UNBOUND_BYTES };
     let mixes = mixes(word);
+    let looks_made_up = if bound.is_some() { mixes >= 1 } else { mixes >= 2 };
+    (word.len() >= least && looks_made_up && may_be_one(word)).then_some(value)
+}
+
+/// `für den Server lautet X`: the first binding word of the sentence, and behind it what nobody would
+/// write in a sentence for another reason: both cases and digits.
+fn bound_later(text: &[u8], hit: Range<usize>, signs: &[&str], found: SpanSink) {
+    let end =
+        end_at(text, hit.end, BINDING_REACH, |byte| matches!(byte, b'.' | b'\n' | b'(' | b'{'));
+    let sentence = text.get(hit.end..end).unwrap_or_default();
+    let places = BINDING_WORDS.iter().chain(signs).filter_map(|word| {
+        memchr::memmem::find(sentence, word.as_bytes()).map(|at| (at, at + word.len()))
+    });
+    let Some((_, behind)) = places.min_by_key(|&(at, end)| (at, std::cmp::Reverse(end))) else {
+        return;
+    };
+    let start = hit.end + behind;
+    let start =
+        end_at(text, start, 8, |byte| byte.is_ascii_graphic() && !b"\"'`*:=".contains(&byte));
+    let end = end_at(text, start, MAX_PASSWORD_BYTES, |byte| {
+        !byte.is_ascii_graphic() || b"\"'`".contains(&byte)
+    });
+    let value = trimmed(text, start..end);
+    let word = text.get(value.clone()).unwrap_or_default();
+    let is_mixed = word.iter().any(u8::is_ascii_uppercase)
+        && word.iter().any(u8::is_ascii_lowercase)
+        && mixes(word) >= 1;
+    if word.len() >= MIN_UNBOUND_BYTES && is_mixed && may_be_one(word) {
+        found(value);
+    }
+}
+
+/// Neither code nor the name of a kind.
+fn may_be_one(word: &[u8]) -> bool {
     let is_kind = KINDS
         .iter()
         .any(|kind| word.get(..kind.len()).is_some_and(|head| head.eq_ignore_ascii_case(kind)));
-    let looks_made_up = if bound.is_some() { mixes >= 1 } else { mixes >= 2 };
-    let is_word = word.len() >= least
-        && word.is_ascii()
-        && !word.iter().any(|byte| {
-            matches!(byte, b'(' | b')' | b'[' | b'{' | b'/' | b'\\' | b'<' | b'=' | b'$')
-        });
-    if is_word && looks_made_up && !is_kind && is_password(word) {
-        found(value);
-    }
+    let is_code =
+        |byte: &u8| matches!(byte, b'(' | b')' | b'[' | b'{' | b'/' | b'\\' | b'<' | b'=' | b'$');
+    word.is_ascii() && !word.iter().any(is_code) && !is_kind && is_password(word)
 }
 
 /// Without the sign that ends a sentence.

@@ -35,7 +35,9 @@ fn user_info(text: &[u8], hit: Range<usize>, found: SpanSink) {
     };
     let Some(at) = end_of_password(url, colon + 1) else { return };
     let value = url.get(colon + 1..at).unwrap_or_default();
-    if is_password(value) {
+    // `guest:guest@`, `postgres:postgres@`: what a service is shipped with.
+    let is_shipped = url.get(..colon) == Some(value) && value.iter().all(u8::is_ascii_lowercase);
+    if is_password(value) && !is_shipped {
         found(hit.end + colon + 1..hit.end + at);
     }
 }

@@ -14,6 +14,10 @@ const MAX_NAME_BYTES: usize = 64;
 const MAX_ARGUMENTS: usize = 3;
 /// Longer words are none that is known.
 const MAX_WORD_BYTES: usize = 24;
+/// Ends of names, without signs and in lower case, whose values everybody may read although a word of
+/// them is about secrets.
+const PUBLIC_NAMES: [&[u8]; 5] =
+    [b"pagetoken", b"continuationtoken", b"sitekey", b"websocketkey", b"siteverification"];
 /// Words of one name that are looked at, from its end.
 const MAX_WORDS: usize = 10;
 
@@ -210,6 +214,7 @@ impl NameWords {
             }
             end = start.min(end - 1);
         }
+        said.sealed |= is_public(name);
         said
     }
 
@@ -256,6 +261,25 @@ impl NameWords {
         ];
         rules.iter().find(|(says, _)| *says).map(|(_, rule)| *rule)
     }
+}
+
+/// `nextPageToken`, `data-sitekey`: one of [`PUBLIC_NAMES`], as words of their own.
+fn is_public(name: &[u8]) -> bool {
+    PUBLIC_NAMES.iter().any(|known| {
+        let letters = name.iter().enumerate().rev();
+        let mut letters = letters.filter(|(_, byte)| byte.is_ascii_alphanumeric());
+        let mut start = None;
+        let fits = known.iter().rev().all(|wanted| {
+            start = letters.next().filter(|(_, byte)| byte.eq_ignore_ascii_case(wanted));
+            start.is_some()
+        });
+        let begins = |(at, first): (usize, &u8)| match at.checked_sub(1).and_then(|at| name.get(at))
+        {
+            Some(before) => !before.is_ascii_alphanumeric() || first.is_ascii_uppercase(),
+            None => true,
+        };
+        fits && start.is_some_and(begins)
+    })
 }
 
 /// Where the word that ends at `end` starts: after a sign, or at a hump of `camelCase`.

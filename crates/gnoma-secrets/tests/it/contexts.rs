@@ -29,6 +29,7 @@ fn passwords_in_urls() {
     check("postgres://app:⟦p@ss/w0rd#x⟧@db.internal:5432/prod");
     check("fatal: unable to access 'https://bot:⟦h7Gk2mPq⟧@git.internal/x.git': timed out");
     check("http://localhost:8080/path@2x.png");
+    check("amqp://guest:guest@localhost:5672/ postgres://postgres:postgres@db:5432/test");
     check("https://user:password@host/ postgres://${USER}:${PASSWORD}@db/app");
     check("https://registry.npmjs.org/@scope/package and http://[::1]:80/@x");
 }
@@ -46,6 +47,61 @@ fn passwords_in_sentences() {
     check("the password is base64-encoded; password reset is easy; a password field2");
     check("the password expires in 30days; password authentication v2; password is 8 letters");
     check("assert_eq!(password is_some(), true) // password foo1.bar2() password is f(x1)");
+}
+
+#[test]
+fn passwords_in_sentences_of_other_languages() {
+    check("das Passwort für den Testserver lautet ⟦Bk2XhmqZYjt_XY⟧, bitte nicht weitergeben.");
+    check("the password for the staging server is ⟦Bk2XhmqZYjt⟧.");
+    check("le mot de passe du serveur est : ⟦6xfh0BN0K8m5yd⟧");
+    check("La contraseña es ⟦K*9jdE3MkfYuVq⟧");
+    check("senha do banco: ⟦9_hd9#jVa6r39K⟧");
+    check("la password di root è ⟦CE0nyTwgZDSFS-⟧");
+    check("wachtwoord = ⟦805vub!zjQ8LG8⟧");
+    check("hasło: ⟦D!1PnNZO3r_FB⟧");
+    check("şifre: ⟦d7QFsMPIPDJcQA⟧");
+    check("Пароль от сервера: ⟦M8NtfppKeNyW6F⟧");
+    check("数据库密码：⟦W9AnL73TsjH6Ls⟧。");
+    check("パスワードは「⟦ewTbwoey1laQiC⟧」です");
+    check("비밀번호: ⟦yiM3wNlQ0MdJ!a⟧");
+    check("user admin and pass ⟦t7E8BDw#5aXqP0⟧");
+    check("Пароль должен содержать 8 символов: буквы и цифры");
+    check("le mot de passe est obligatoire; la contraseña es incorrecta; senha: obrigatória");
+    check("the password for the Http2Server is checked by OAuth2; password policy: Level2Strict");
+}
+
+#[test]
+fn passwords_without_an_option_or_a_name() {
+    check("sqlplus system/⟦NeofdlXfA4DVHq⟧@//db.internal:1521/ORCL");
+    check("db, err := sql.Open(\"mysql\", \"root:⟦lgh5JYtyoszH⟧@tcp(10.0.0.4:3306)/app\")");
+    check("echo ⟦0tf%eUA4y5dquN⟧ | sudo -S apt update");
+    check("echo 'deploy:⟦8jC7djOLuR0Sg⟧' | chpasswd");
+    check("net use \\\\srv\\share /user:ACME\\bob ⟦ZR5DXGd8mZkoY⟧");
+    check("$db = new mysqli('localhost', 'root', '⟦gGpwxerjyJPd2⟧', 'app');");
+    check("DriverManager.getConnection(url, \"root\", \"⟦L2SQA4FR6va⟧\");");
+    check("username admin password 0 ⟦1ITX0azh3e14BC⟧");
+    check("echo \"$PASS\" | sudo -S true; getConnection(url, user, password); root:$PW@tcp(db)");
+    check("sqlplus / as sysdba; net use; new mysqli($host, $user, $pass); reset password 0 times");
+}
+
+#[test]
+fn keys_and_phrases_of_other_programs() {
+    check(
+        "Public-Lines: 1\nAAAAB3NzaC1yc2E=\nPrivate-Lines: 2\n⟦c2Vjcm9ldCBrZXkgbGluZXM\nbW9yZSBvZiBpdA==⟧\nPrivate-MAC: x",
+    );
+    check(
+        "mnemonic: \"⟦crumble velvet orbit shallow picnic hunt ladder vivid senior absent goat lyrics⟧\"",
+    );
+    check("a mnemonic: twelve words that help you to remember the order of the planets here");
+}
+
+#[test]
+fn what_everybody_may_read_stays() {
+    check("data-sitekey=\"6LFBBrxP1nwuYnoKvrY1hxRVK4sWAutvbJHXcDxZ\"");
+    check("\"nextPageToken\": \"b2Zmc2V0PTIwMCZsaW1pdD0xMDA=\"");
+    check("statuspage_token = ⟦1fb2c3d4-e5f6-7abc-8912-abcdef123456⟧");
+    check("Sec-WebSocket-Key: rUGvXLtfFxB60zQv2mT1WA==");
+    check("google-site-verification=9sJ4n183P063S4uXVCsn4QDwnFaJQiQCUJxzuW1omEf");
 }
 
 #[test]

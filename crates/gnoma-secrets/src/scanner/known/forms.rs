@@ -116,7 +116,21 @@ fn rare(value: &[u8], backwards: &[u8], give: &mut dyn FnMut(FormScript, Zeroizi
     give(digits, decimal);
     give(digits, each_byte(value, &mut |byte| format!("{byte:03}")));
     give(digits, each_byte(value, &mut |byte| format!("0x{byte:02x}")));
+    in_code(value, give);
     in_words(value, give);
+}
+
+/// Escapes and calls of languages that are not decoded, UTF-32, what a printer strikes twice, and the
+/// alphabet backwards.
+fn in_code(value: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
+    let digits = FormScript::Digits;
+    give(digits, each_byte(value, &mut |byte| format!("u{byte:x}")));
+    give(digits, each_byte(value, &mut |byte| format!("u{byte:04x}")));
+    give(digits, each_byte(value, &mut |byte| format!("chr{byte}")));
+    give(digits, each_byte(value, &mut |byte| format!("{byte:08x}")));
+    let twice = each_byte(value, &mut |byte| char::from(byte).to_string().repeat(2));
+    give(FormScript::Letters, twice);
+    give(FormScript::Letters, mapped(value, atbash));
 }
 
 /// The words of `od` and `hexdump`, in the byte order of nearly every machine. What is written with a sign
@@ -219,9 +233,17 @@ fn rot47(byte: u8) -> u8 {
     }
 }
 
+fn atbash(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => b'z' - (byte - b'a'),
+        b'A'..=b'Z' => b'Z' - (byte - b'A'),
+        other => other,
+    }
+}
+
 fn each_byte(value: &[u8], write: &mut dyn FnMut(u8) -> String) -> Zeroizing<Vec<u8>> {
-    // No more than four digits each, so that nothing is left behind in memory that is given back.
-    let mut written = Zeroizing::new(Vec::with_capacity(value.len() * 4));
+    // No more than eight digits each, so that nothing is left behind in memory that is given back.
+    let mut written = Zeroizing::new(Vec::with_capacity(value.len() * 8));
     for &byte in value {
         written.extend_from_slice(write(byte).as_bytes());
     }

@@ -287,7 +287,7 @@ mod tests {
         for part in ["letters, digits", "neither", "`NO` is not set", "outdated"] {
             assert!(found.faults.iter().any(|fault| fault.contains(part)), "{part}: {found:?}");
         }
-        assert!(read("{").faults[0].contains("no JSON"));
+        assert!(read("{").faults[0].contains("not valid JSON"));
         assert!(read("{}").faults[0].contains("mcpServers"));
     }
 }

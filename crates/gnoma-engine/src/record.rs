@@ -15,7 +15,7 @@ use std::{
 };
 
 use gnoma_core::{
-CallId, Message, Usage, duration,
+    CallId, Message, Usage, duration,
     session::NoticeLevel,
     store::{
         Durability, EntryId, NewEntry, NewSession, PageRequest, Parent, Record, SessionId,

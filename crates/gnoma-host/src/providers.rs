@@ -193,8 +193,7 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
     };
     let Some(name) = name else { return Ok(()) };
     let is_known = name == DEPLOYMENTS || catalogue::lookup(name, model).is_some();
-    let is_named =
-        provider.models.get(name).is_some_and(|all| all.iter().any(|one| *one == *model));
+    let is_named = provider.models.get(name).is_some_and(|all| all.contains(model));
     if is_known || is_named {
         return Ok(());
     }

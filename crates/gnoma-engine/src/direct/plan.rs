@@ -188,7 +188,6 @@ impl Direct {
         })?;
         let said = said_by(result)?;
         match (spec.access, result.is_error) {
-            (Access::Read, true) => return None,
             (Access::Read, false) => {
                 self.seen.retain(|seen| seen.path != path);
                 let whole = without_numbers(&said);
@@ -205,7 +204,7 @@ impl Direct {
                 (self.failed, self.notes) = (None, Vec::new());
                 self.changed.push((path, text("old_string").unwrap_or_default(), new));
             }
-            (Access::Execute, _) => return None,
+            (Access::Read, true) | (Access::Execute, _) => return None,
         }
         Some(())
     }

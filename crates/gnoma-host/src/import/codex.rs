@@ -21,7 +21,7 @@ pub(super) fn plan(home: &Path, named: Option<&str>, plan: &mut ImportPlan) {
         Ok(Some(text)) => match text.parse::<toml::Table>() {
             Ok(table) => of_settings(&table, plan),
             Err(error) => {
-                plan.left.push(format!("~/.codex/config.toml is not valid TOML: {error}"))
+                plan.left.push(format!("~/.codex/config.toml is not valid TOML: {error}"));
             }
         },
         Ok(None) => (),

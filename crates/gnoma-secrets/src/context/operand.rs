@@ -158,7 +158,7 @@ fn device(text: &[u8], hit: Range<usize>, found: SpanSink) {
 
 fn take(text: &[u8], span: Range<usize>, is_one: bool, found: SpanSink) {
     let value = text.get(span.clone()).unwrap_or_default();
-    let is_plain = value.iter().all(|byte| byte.is_ascii_graphic());
+    let is_plain = value.iter().all(u8::is_ascii_graphic);
     if is_one && is_plain && value.len() >= MIN_BYTES && is_password(value) {
         found(span);
     }

@@ -186,7 +186,7 @@ mod tests {
             "hi",
         ];
         let args = Args::try_parse_from(line).unwrap().turn;
-        assert_eq!(args.permission.map(|mode| mode.name()), Some("accept_edits"));
+        assert!(args.permission.is_some_and(|mode| mode.name() == "accept_edits"));
         assert_eq!((args.system.as_deref(), args.cwd), (Some("s"), Some("/x".into())));
     }
 }

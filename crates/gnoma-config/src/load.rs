@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs::File,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -25,6 +26,9 @@ use crate::{
 /// The key that chooses a profile; it means something in the user's own file only.
 const DEFAULT_PROFILE: &str = "default_profile";
 
+/// The key that names certificate authorities.
+const CA_FILE: &str = "network.ca_file";
+
 /// Where settings come from. It can hold keys, so it cannot be printed.
 #[derive(Clone, Default)]
 pub struct Sources {
@@ -40,6 +44,18 @@ pub struct Sources {
     pub env: BTreeMap<String, String>,
     /// Dotted keys and values from the command line; the last one wins.
     pub flags: Vec<(String, toml::Value)>,
+}
+
+impl Sources {
+    /// Where a file is that a setting names: `~/` is the home, and other relative paths begin in the
+    /// configuration folder, not where somebody else's files may be.
+    fn placed(&self, path: &Path) -> PathBuf {
+        let home = self.env.get("HOME").map(Path::new).filter(|home| home.is_absolute());
+        match (path.strip_prefix("~"), home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => self.config_dir.join(path),
+        }
+    }
 }
 
 /// The outcome.
@@ -81,18 +97,17 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let profile = loader.add_user_files();
     let project = loader.add_project_file();
     let environment = env::layer(&sources.env, &loader.merged, &mut loader.report);
+    let environment = loader.without_absent_ca_file(environment);
     loader.merged.add(environment);
     loader.add_flags();
     loader.warn_of_what_has_no_effect();
     sense::check(&loader.merged, &mut loader.report);
     let Loader { report, merged, .. } = loader;
-    Ok(Loaded {
-        findings: report.finish()?,
-        settings: Settings::from_layers(&merged),
-        values: explain::explain(&merged),
-        profile,
-        project,
-    })
+    let findings = report.finish()?;
+    let mut settings = Settings::from_layers(&merged);
+    let ca_file = settings.network.ca_file.take();
+    settings.network.ca_file = ca_file.map(|path| sources.placed(&path));
+    Ok(Loaded { findings, settings, values: explain::explain(&merged), profile, project })
 }
 
 /// Whether `text` could be a user's configuration file, whatever else is set.
@@ -204,6 +219,21 @@ impl Loader<'_> {
         layer
     }
 
+    /// Other programs leave a variable behind that names a file which is gone: that must not stop everything.
+    fn without_absent_ca_file(&mut self, mut layer: Layer) -> Layer {
+        let key = KeyPath::dotted(CA_FILE);
+        let named = layer.get(&key).and_then(|entry| entry.value.clone().into_text());
+        let is_there = |path: &Path| {
+            path.metadata().is_ok_and(|facts| facts.is_file()) && File::open(path).is_ok()
+        };
+        let is_absent = named.is_some_and(|path| !is_there(&self.sources.placed(Path::new(&path))));
+        if let Some(entry) = is_absent.then(|| layer.remove(&key)).flatten() {
+            let message = "is ignored: it names no file that can be read";
+            self.report.add(Finding::new(Severity::Warning, entry.place, message).about(&key));
+        }
+        layer
+    }
+
     fn add_flags(&mut self) {
         for (key, value) in &self.sources.flags {
             let mut reader = Reader::new(Origin::Flag, ReadFrom::Flag(key), &mut self.report);
@@ -261,4 +291,37 @@ impl Loader<'_> {
 
 fn file_place(path: PathBuf) -> Place {
     Place::File { path: path.into(), position: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_authorities_is_found_below_the_settings_and_a_stale_variable_is_not_heard() {
+        let folder = tempfile::tempdir().unwrap();
+        let config_dir = folder.path().join("config");
+        std::fs::create_dir(&config_dir).unwrap();
+        std::fs::write(config_dir.join("own.pem"), "").unwrap();
+        let loaded = |variable: &str, flag: Option<&str>| {
+            let env = [("HOME", "/home/me"), ("SSL_CERT_FILE", variable)];
+            let flag = flag.map(|path| (CA_FILE.to_owned(), toml::Value::from(path)));
+            let sources = Sources {
+                config_dir: config_dir.clone(),
+                state_dir: folder.path().to_owned(),
+                env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+                flags: flag.into_iter().collect(),
+                ..Sources::default()
+            };
+            let loaded = load(&sources).unwrap();
+            (loaded.settings.network.ca_file, loaded.findings.len())
+        };
+        let own = Some(config_dir.join("own.pem"));
+        assert_eq!(loaded("own.pem", None), (own, 0));
+        assert_eq!(loaded("/nonexistent/ca.pem", None), (None, 1));
+        let at_home = Some(PathBuf::from("/home/me/ca.pem"));
+        assert_eq!(loaded("", Some("~/ca.pem")), (at_home, 0));
+        let missing = Some(PathBuf::from("/nonexistent"));
+        assert_eq!(loaded("", Some("/nonexistent")), (missing, 0));
+    }
 }

@@ -51,6 +51,12 @@ impl Files {
         Self { checkpoints, unkept, ink, asides, order, has_told }
     }
 
+    /// Whether a call may begin while the files before it are still being kept: it runs in any case, and nothing
+    /// is kept before them.
+    pub(crate) fn may_be_beside(&self) -> bool {
+        matches!(self.unkept, Unkept::Run) && self.order.try_lock().is_ok()
+    }
+
     /// Keeps the files before a call. An error is the reason why the call must not run.
     pub(crate) async fn keep_before(&self, label: String) -> Result<(), String> {
         match (self.keep(label).await, self.unkept) {

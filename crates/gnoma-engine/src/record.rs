@@ -21,6 +21,7 @@ use gnoma_core::{
         Durability, EntryId, NewEntry, NewSession, PageRequest, Parent, Record, SessionId,
         SessionStore, StoreError, StoreErrorKind,
     },
+    tool::ON_TRIAL,
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -148,14 +149,17 @@ impl Recorder {
     }
 
     /// Notes what goes beside the conversation. Waits for what tells, after a crash, whether a call
-    /// can have run: the question about it and the answer. One that nobody was asked about may have.
+    /// can have run, and how: the question about it and the answer, and that it runs on trial. One that nobody
+    /// was asked about may have.
     pub(crate) async fn note(&mut self, record: Record) {
         let tells = match &record {
             Record::Asked { call } => {
                 self.asked.insert(call.clone());
                 true
             }
-            Record::Judged { call, .. } => self.asked.contains(call),
+            Record::Judged { call, reason, .. } => {
+                self.asked.contains(call) || reason.starts_with(ON_TRIAL)
+            }
             _ => false,
         };
         if tells {
@@ -341,7 +345,14 @@ impl Writer {
             Some(Down::ForNow) | None => (),
         }
         let mut count = 1;
-        match timeout(PATIENCE, self.append(jobs)).await {
+        let mut appended = timeout(PATIENCE, self.append(jobs)).await;
+        // It may be one of those behind the first that the store does not take.
+        if let ([first, _, ..], Ok(Err(error))) = (jobs, &appended)
+            && matches!(Down::because_of(&error.kind), Down::ForGood)
+        {
+            appended = timeout(PATIENCE, self.append(std::slice::from_ref(first))).await;
+        }
+        match appended {
             Ok(Ok(stored)) => {
                 count = stored;
                 self.is_up();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gnoma_core::{
     ModelRef, Tool,
+    session::PermissionMode,
     tool::{Tier, is_about},
 };
 use gnoma_engine::{Arm, Routes, session::Options};
@@ -45,6 +46,19 @@ pub(crate) fn apply(agent: Agent, options: &mut Options) -> Result<()> {
     Ok(())
 }
 
+/// The mode of a session that works as an agent: the agent's, where that allows less than the person's own.
+pub(crate) fn stricter(own: PermissionMode, of_agent: Option<PermissionMode>) -> PermissionMode {
+    let allows = |mode| match mode {
+        PermissionMode::Deny => 0,
+        PermissionMode::Plan => 1,
+        PermissionMode::Default => 2,
+        PermissionMode::Auto => 3,
+        PermissionMode::AcceptEdits => 4,
+        PermissionMode::Bypass => 5,
+    };
+    of_agent.filter(|mode| allows(*mode) < allows(own)).unwrap_or(own)
+}
+
 /// Takes tools from a session: they are not offered, and no call of them runs, also of those that come later.
 pub(crate) fn forbid(options: &mut Options, forbidden: Vec<String>) {
     let is_forbidden = |name: &str| forbidden.iter().any(|rule| is_about(rule, name));
@@ -71,4 +85,18 @@ pub(crate) fn given(tools: Vec<Arc<dyn Tool>>, listed: &[String]) -> Result<Vec<
         return Err(HostError::usage(text));
     }
     Ok(given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_never_allows_more_than_the_person() {
+        use PermissionMode::{AcceptEdits, Auto, Default, Plan};
+        assert_eq!(stricter(AcceptEdits, Some(Plan)), Plan);
+        assert_eq!(stricter(Plan, Some(AcceptEdits)), Plan);
+        assert_eq!(stricter(Auto, Some(Default)), Default);
+        assert_eq!(stricter(Auto, None), Auto);
+    }
 }

@@ -30,7 +30,7 @@ use crate::{
     Folders as _, HostError, Result,
     lowering::GuardSettings,
     places::{Places, resolve},
-    reading::{self, SKILLS},
+    reading,
     repositories::RepositoriesOnDisk,
 };
 
@@ -257,22 +257,6 @@ fn own_folders(places: &Places, environment: &Environment) -> Vec<PathBuf> {
     [config, state].into_iter().chain(elsewhere).collect()
 }
 
-/// What of a folder of the program's own commands do not see: all of it, but for the skills in it, whose
-/// scripts they run.
-fn but_skills(folder: &Path) -> Vec<PathBuf> {
-    /// What may come later.
-    const SETTINGS: [&str; 2] = ["config.toml", "profiles"];
-    if !folder.join(SKILLS).is_dir() {
-        return vec![folder.to_path_buf()];
-    }
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let there = entries.map(|entry| entry.path()).filter(|path| !path.ends_with(SKILLS));
-    let mut hidden: Vec<_> = there.chain(SETTINGS.map(|name| folder.join(name))).collect();
-    gnoma_core::sort::sort(&mut hidden);
-    hidden.dedup();
-    hidden
-}
-
 /// Walls around commands.
 pub fn sandbox(
     settings: &GuardSettings,
@@ -288,7 +272,7 @@ pub fn sandbox(
     let below = |name: &str| Some(home.join(name)).filter(|path| path.is_absolute());
     let own = own_folders(places, &spec.environment);
     let hidden = core_places::hidden_at_home().filter_map(below);
-    let hidden: Vec<_> = hidden.chain(own.iter().flat_map(|own| but_skills(own))).collect();
+    let hidden: Vec<_> = hidden.chain(own.iter().cloned()).collect();
     let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
     writable.extend(spec.environment.get("TMPDIR").map(PathBuf::from));
     writable.extend(CACHES.iter().filter_map(|name| below(name)));

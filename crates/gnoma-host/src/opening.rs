@@ -305,6 +305,10 @@ impl Making {
         let is_named = self.project.spec.overrides.model.is_some();
         let pinned = pinned.filter(|_| !is_named).and_then(|part| agent::preferred(&routes, part));
         if let Some(agent) = agent {
+            // A mode that was asked for by name holds.
+            if self.project.spec.overrides.mode.is_none() {
+                options.mode = agent::stricter(options.mode, agent.mode);
+            }
             agent::apply(agent, &mut options)?;
         }
         let own = options.tools.clone();

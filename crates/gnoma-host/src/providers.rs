@@ -161,10 +161,17 @@ pub async fn models(project: &Project) -> Vec<String> {
     let provider = &project.routing.provider;
     let asked = configured(provider).into_iter().map(|name| async move {
         let listed = listed(project, provider, &name).await.unwrap_or_default();
-        project.shared.remember_models(&name, listed.clone());
+        if let Some(address) = address(provider, &name) {
+            project.shared.remember_models(&name, &address, listed.clone());
+        }
         listed.into_iter().map(|model| format!("{name}/{model}")).collect::<Vec<_>>()
     });
     join_all(asked).await.concat()
+}
+
+/// Where a provider is: the same name may mean another server in another project.
+fn address(provider: &Provider, name: &str) -> Option<String> {
+    wire::profile(provider, name).ok().map(|profile| profile.base_url)
 }
 
 /// The models of a provider.
@@ -197,9 +204,17 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
     if is_known || is_named {
         return Ok(());
     }
-    // Who did not answer may have it.
-    match meant(&project.shared.remembered_models(name), model) {
-        Ok(()) => Ok(()),
+    let Some(address) = address(provider, name) else { return Ok(()) };
+    if meant(&project.shared.remembered_models(name, &address), model).is_ok() {
+        return Ok(());
+    }
+    // It may have got it since. Who does not answer may have it, too.
+    let listed = listed(project, provider, name).await.unwrap_or_default();
+    match meant(&listed, model) {
+        Ok(()) => {
+            project.shared.remember_models(name, &address, listed);
+            Ok(())
+        }
         Err(near) => {
             let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             let remedy =

@@ -27,7 +27,7 @@ const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "pkg"];
 /// Most entries of a folder that are held against a pattern, and of all skills.
 const MAX_ENTRIES: usize = 4096;
 /// Where a person's skills lie: among gnoma's settings, and below the home those of Claude Code.
-pub(crate) const SKILLS: &str = "skills";
+const SKILLS: &str = "skills";
 const CLAUDE_SKILLS: &str = ".claude/skills";
 const SHARED_SKILLS: &str = ".agents/skills";
 /// How deep folders of skills are looked into.

@@ -40,8 +40,8 @@ struct Resources {
     providers: Mutex<Vec<SharedProvider>>,
     /// What servers on this machine have, as sessions look at it.
     lists: Mutex<Vec<Weak<ModelList>>>,
-    /// What providers listed when somebody chose a model last, by their names.
-    listed: Mutex<HashMap<String, Vec<String>>>,
+    /// What providers listed when somebody chose a model last, by their names and addresses.
+    listed: Mutex<HashMap<(String, String), Vec<String>>>,
     /// The ledgers that sessions use, by file.
     ledgers: Mutex<HashMap<PathBuf, Weak<LateLedger>>>,
     /// The databases of sessions, by file.
@@ -157,15 +157,15 @@ impl Shared {
     }
 
     /// Keeps what a provider lists; nothing where it does not say.
-    pub(crate) fn remember_models(&self, provider: &str, models: Vec<String>) {
+    pub(crate) fn remember_models(&self, provider: &str, address: &str, models: Vec<String>) {
         let mut listed = self.0.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        listed.insert(provider.to_owned(), models);
+        listed.insert((provider.to_owned(), address.to_owned()), models);
     }
 
-    /// What a provider listed last, where anybody asked.
-    pub(crate) fn remembered_models(&self, provider: &str) -> Vec<String> {
+    /// What a provider at this address listed last, where anybody asked.
+    pub(crate) fn remembered_models(&self, provider: &str, address: &str) -> Vec<String> {
         let listed = self.0.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        listed.get(provider).cloned().unwrap_or_default()
+        listed.get(&(provider.to_owned(), address.to_owned())).cloned().unwrap_or_default()
     }
 
     /// The connection pool with these time-outs.
@@ -281,6 +281,14 @@ mod tests {
         drop((first, held, made, other_timeout));
         let _again = shared.connection(&network, usual());
         assert_eq!(count(), 1, "nothing is kept that nobody uses");
+    }
+
+    #[test]
+    fn what_a_provider_lists_is_kept_by_its_address() {
+        let shared = Shared::default();
+        shared.remember_models("local", "http://a.example", vec!["one".to_owned()]);
+        assert_eq!(shared.remembered_models("local", "http://a.example"), ["one"]);
+        assert!(shared.remembered_models("local", "http://b.example").is_empty());
     }
 
     #[test]

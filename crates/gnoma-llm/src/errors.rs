@@ -171,9 +171,10 @@ fn net_hint(profile: &Profile, kind: NetErrorKind) -> String {
             "Check `provider.endpoints.{name}` ({url}). If the server expects TLS, use https:// instead \
              of http://."
         ),
-        NetErrorKind::Certificate => "If a proxy or server of your own signs it, set `network.ca_file` (or the \
-                                      variable SSL_CERT_FILE) to the file with its certificate authority. Else \
-                                      somebody between you and the server may be listening."
+        NetErrorKind::Certificate => "If your company's proxy or a server of your own signed it, set \
+                                      `network.ca_file` (or SSL_CERT_FILE) to the PEM file with its certificate \
+                                      authority. Otherwise check the address and this machine's clock, and do \
+                                      not send a key: somebody may be intercepting the connection."
             .to_owned(),
         NetErrorKind::Connect if profile.local => {
             format!("Is the server of `{name}` running at {url}?")

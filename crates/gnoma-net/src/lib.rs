@@ -11,6 +11,8 @@ mod stream;
 use std::{
     borrow::Cow,
     fmt,
+    fs::File,
+    io::{self, Read as _},
     net::IpAddr,
     path::{Path, PathBuf},
     pin::Pin,
@@ -122,7 +124,16 @@ pub struct Http {
     clients: Arc<Clients>,
 }
 
-type Client = OnceLock<Result<reqwest::Client, NetError>>;
+/// Most bytes of a file with certificate authorities; those that systems have are of some 200 KB.
+const MAX_CA_BYTES: u64 = 16 << 20;
+
+type Client = OnceLock<Result<Built, NetError>>;
+
+struct Built {
+    client: reqwest::Client,
+    /// Why the certificate authorities of one's own are not among those it trusts. No concern of plain HTTP.
+    untrusting: Option<NetError>,
+}
 
 #[derive(Default)]
 struct Clients {
@@ -162,7 +173,11 @@ impl Http {
         } else {
             self.clients.outside.get_or_init(|| build(&self.options, |client| client))
         };
-        client.as_ref().map_err(Clone::clone)
+        let built = client.as_ref().map_err(Clone::clone)?;
+        match &built.untrusting {
+            Some(error) if !is_plain(url) => Err(error.clone()),
+            Some(_) | None => Ok(&built.client),
+        }
     }
 
     /// Sends `request` and waits for the answer's head, whatever its status.
@@ -210,6 +225,10 @@ impl Http {
     }
 }
 
+fn is_plain(url: &str) -> bool {
+    reqwest::Url::parse(url).is_ok_and(|url| url.scheme() == "http")
+}
+
 fn is_on_this_machine(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else { return false };
     let host = url.host_str().unwrap_or_default();
@@ -221,15 +240,18 @@ fn is_on_this_machine(url: &str) -> bool {
 fn build(
     options: &HttpOptions,
     more: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
-) -> Result<reqwest::Client, NetError> {
+) -> Result<Built, NetError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let roots = roots(options.ca_file.as_deref())?;
+    let (roots, untrusting) = match roots(options.ca_file.as_deref()) {
+        Ok(roots) => (roots, None),
+        Err(error) => (roots(None)?, Some(error)),
+    };
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| NetError { kind: NetErrorKind::Invalid, message: error.to_string() })?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    more(reqwest::Client::builder())
+    let client = more(reqwest::Client::builder())
         .tls_backend_preconfigured(tls)
         .user_agent(concat!("gnoma/", env!("CARGO_PKG_VERSION")))
         // A redirect would carry keys in headers to wherever the answer points.
@@ -237,7 +259,21 @@ fn build(
         .connect_timeout(options.connect_timeout)
         .read_timeout(options.idle_timeout)
         .build()
-        .map_err(|error| explain(&error))
+        .map_err(|error| explain(&error))?;
+    Ok(Built { client, untrusting })
+}
+
+/// The content of a file that is no pipe or device, and not too large.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut content = Vec::new();
+    File::open(path)?.take(MAX_CA_BYTES + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > MAX_CA_BYTES {
+        return Err(io::Error::other(format!("it is larger than {MAX_CA_BYTES} bytes")));
+    }
+    Ok(content)
 }
 
 /// Whom certificates may be signed by.
@@ -251,7 +287,7 @@ fn roots(more: Option<&Path>) -> Result<RootCertStore, NetError> {
                 path.display()
             ),
         };
-        let text = std::fs::read(path).map_err(|error| unread(&error))?;
+        let text = read(path).map_err(|error| unread(&error))?;
         let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
         let (added, _) = roots.add_parsable_certificates(all.map_err(|error| unread(&error))?);
         if added == 0 {
@@ -296,6 +332,20 @@ mod tests {
             assert!(said("none.pem", text).is_err_and(|why| why.contains("none.pem")), "{text}");
         }
         assert!(roots(Some(&folder.path().join("missing"))).is_err());
+        assert!(roots(Some(folder.path())).is_err(), "no file");
+    }
+
+    #[test]
+    fn authorities_that_cannot_be_read_are_no_concern_of_plain_http() {
+        let ca_file = Some(PathBuf::from("/nonexistent/ca.pem"));
+        let http = Http::new(HttpOptions { ca_file, ..HttpOptions::default() });
+        for plain in ["http://127.0.0.1:11434/api", "http://gpu.example:8080/v1"] {
+            assert!(http.raw(plain).is_ok(), "{plain}");
+        }
+        for secure in ["https://127.0.0.1:8443/v1", "https://api.example/v1"] {
+            let kind = http.raw(secure).map_err(|error| error.kind).err();
+            assert_eq!(kind, Some(NetErrorKind::Certificate), "{secure}");
+        }
     }
 
     /// A certificate made for this test, with which nothing is signed.

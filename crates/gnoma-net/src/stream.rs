@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use crate::{
     error::{NetError, NetErrorKind, explain},
-    gzip::Gunzip,
+    gzip::{Damaged, Gunzip},
 };
 
 /// Pieces that have arrived are handed out together, up to about so many bytes.
@@ -91,6 +91,31 @@ impl ByteStream {
         Self { gunzip: Some(Gunzip::default()), ..self }
     }
 
+    /// What comes next; where it is compressed, first what has come already.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, NetError>>> {
+        loop {
+            match self.gunzip.as_mut().map(Gunzip::unpack) {
+                None | Some(Ok(None)) => {}
+                Some(Ok(Some(piece))) => return Poll::Ready(Some(Ok(piece))),
+                Some(Err(Damaged)) => {
+                    return Poll::Ready(Some(Err(broken("the compressed answer is damaged"))));
+                }
+            }
+            let Poll::Ready(next) = self.chunks.as_mut().poll_next(cx) else {
+                return Poll::Pending;
+            };
+            match (next, &mut self.gunzip) {
+                (Some(Ok(chunk)), Some(gunzip)) => gunzip.put(chunk),
+                (None, Some(gunzip)) if !gunzip.may_end() => {
+                    return Poll::Ready(Some(Err(broken("the compressed answer is not whole"))));
+                }
+                (next, _) => {
+                    return Poll::Ready(next.map(|next| next.map_err(|error| explain(&error))));
+                }
+            }
+        }
+    }
+
     fn hand_out(&mut self) -> Poll<Option<Result<Bytes, NetError>>> {
         self.has_yielded = false;
         Poll::Ready(self.gathered.take().map(Ok))
@@ -109,9 +134,7 @@ impl Stream for ByteStream {
             if this.gathered.len() >= MAX_TOGETHER_BYTES {
                 return this.hand_out();
             }
-            let next = this.chunks.as_mut().poll_next(cx);
-            let next = next.map(|next| next.map(|chunk| unpacked(&mut this.gunzip, chunk)));
-            match next {
+            match this.poll_piece(cx) {
                 Poll::Ready(Some(Ok(chunk))) if chunk.is_empty() => (),
                 Poll::Ready(Some(Ok(chunk))) => {
                     this.gathered.add(chunk);
@@ -136,15 +159,8 @@ impl Stream for ByteStream {
     }
 }
 
-fn unpacked(gunzip: &mut Option<Gunzip>, chunk: reqwest::Result<Bytes>) -> Result<Bytes, NetError> {
-    let chunk = chunk.map_err(|error| explain(&error))?;
-    match gunzip {
-        None => Ok(chunk),
-        Some(gunzip) => gunzip.feed(&chunk).map(Bytes::from).map_err(|_| NetError {
-            kind: NetErrorKind::Broken,
-            message: "the compressed answer is damaged".to_owned(),
-        }),
-    }
+fn broken(why: &str) -> NetError {
+    NetError { kind: NetErrorKind::Broken, message: why.to_owned() }
 }
 
 #[cfg(test)]
@@ -189,15 +205,23 @@ mod tests {
     }
 
     fn pieces(chunks: &[Option<&'static [u8]>]) -> (Vec<Bytes>, usize) {
+        let stream = ByteStream::new(Turns(chunks.iter().copied().collect(), false));
+        let (pieces, wakes) = drained(stream, chunks.len());
+        (pieces.into_iter().map(Result::unwrap).collect(), wakes)
+    }
+
+    fn drained(mut stream: ByteStream, chunks: usize) -> (Vec<Result<Bytes, NetError>>, usize) {
         let wakes = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&wakes));
         let mut cx = Context::from_waker(&waker);
-        let mut stream = ByteStream::new(Turns(chunks.iter().copied().collect(), false));
         let mut pieces = Vec::new();
-        for _ in 0..10 * (chunks.len() + 10) {
+        for _ in 0..10 * (chunks + 10) {
             match Pin::new(&mut stream).poll_next(&mut cx) {
-                Poll::Ready(Some(piece)) => pieces.push(piece.unwrap()),
-                Poll::Ready(None) => return (pieces, wakes.0.load(Ordering::SeqCst)),
+                Poll::Ready(Some(piece)) if piece.is_ok() => pieces.push(piece),
+                Poll::Ready(end) => {
+                    pieces.extend(end);
+                    return (pieces, wakes.0.load(Ordering::SeqCst));
+                }
                 Poll::Pending => (),
             }
         }
@@ -216,6 +240,22 @@ mod tests {
         assert_eq!(pieces, ["one", "two"]);
         // It asks to be polled again only while chunks come.
         assert!(wakes <= 4, "{wakes}");
+    }
+
+    #[test]
+    fn what_is_compressed_comes_in_pieces_of_a_bounded_size_and_whole() {
+        let content = miniz_oxide::deflate::compress_to_vec(&vec![b' '; 400_000], 6);
+        let head = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+        let packed: &'static [u8] = [&head[..], &content[..], &[0_u8; 8]].concat().leak();
+        let stream = |packed| {
+            let chunks = VecDeque::from([Some(packed)]);
+            drained(ByteStream::new(Turns(chunks, false)).gunzipped(), 100).0
+        };
+        let whole: Vec<_> = stream(packed).into_iter().map(Result::unwrap).collect();
+        assert_eq!(whole.iter().map(Bytes::len).sum::<usize>(), 400_000);
+        assert!(whole.iter().all(|piece| piece.len() < 2 * MAX_TOGETHER_BYTES));
+        let cut = stream(&packed[..packed.len() - 20]);
+        assert!(matches!(cut.last(), Some(Err(NetError { kind: NetErrorKind::Broken, .. }))));
     }
 
     #[test]

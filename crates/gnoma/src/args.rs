@@ -24,7 +24,7 @@ pub(crate) use self::{
     ci::{CiSub, CommentLevel, InitArgs, ReportFormat, ReviewArgs, Template},
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
-    foreign::foreign,
+    foreign::{foreign, unknown},
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
     mistaken::{advice, as_option},

@@ -182,6 +182,10 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         say(format_args!("gnoma: {instead}\n`gnoma --help` lists the options"));
         return ExitCode::from(2);
     }
+    if let Some(told) = crate::args::unknown(error) {
+        say(told);
+        return ExitCode::from(2);
+    }
     let _closed = error.print();
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }

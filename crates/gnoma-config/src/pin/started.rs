@@ -9,19 +9,20 @@
 use std::{
     collections::BTreeSet,
     fs::File,
-    io::Read as _,
+    io::{self, Read as _},
     path::{Component, Path, PathBuf},
 };
 
-use super::words::as_a_shell_reads;
+use super::{too_much, words::as_a_shell_reads};
 
 /// How many scripts in a row are followed.
 const MAX_STEPS: usize = 2;
 /// Most bytes of a script that are read.
 const MAX_SCRIPT_BYTES: u64 = 128 << 10;
-/// Scripts that are read, and files that are looked for because of all of them.
-const MAX_SCRIPTS: usize = 128;
-const MAX_LOOKS: usize = 20_000;
+/// Most scripts that are read, and most files that are looked for because of all of them; a project with more
+/// has no pin.
+const MAX_SCRIPTS: usize = 512;
+const MAX_LOOKS: usize = 60_000;
 
 /// Endings of scripts of a shell.
 const SHELLS: [&str; 4] = ["sh", "bash", "zsh", "fish"];
@@ -40,7 +41,10 @@ const LOADERS: [&str; 9] =
 const LIBRARIES: [&str; 3] = ["", "lib", "src"];
 
 /// The programs that those `named` start or load, seen from `folder`; without these themselves.
-pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+///
+/// # Errors
+/// They are more than can be followed.
+pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> io::Result<BTreeSet<PathBuf>> {
     let mut search = ScriptSearch { folder, looks: MAX_LOOKS, seen: BTreeSet::new() };
     let mut found = BTreeSet::new();
     let mut next: Vec<PathBuf> = named.iter().cloned().collect();
@@ -48,8 +52,8 @@ pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> 
     let mut scripts = MAX_SCRIPTS;
     for _ in 0..MAX_STEPS {
         let mut behind = Vec::new();
-        for script in next.drain(..).take(scripts) {
-            scripts -= 1;
+        for script in next.drain(..) {
+            scripts = scripts.checked_sub(1).ok_or_else(too_much)?;
             let Some(text) = read(&folder.join(&script)) else { continue };
             let here = script.parent().unwrap_or(Path::new(""));
             // The rules of `make` start what the project is made of.
@@ -60,7 +64,7 @@ pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> 
         }
         next = behind;
     }
-    found
+    if search.looks == 0 { Err(too_much()) } else { Ok(found) }
 }
 
 /// The text of a script; `None` where it is none.

@@ -14,7 +14,8 @@ it → `.gnoma/config.toml` of the project → environment → flags. `gnoma con
 programs, redirect traffic, spend money or weaken a protection: in a project's file they have no effect until you run `gnoma trust`.
 Keys marked ↓ can only be lowered there, trusted or not. Keys marked \"not used yet\" are checked but have no effect.
 
-Proxies come from `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, which do not apply to this machine. `SSL_CERT_FILE` sets `network.ca_file`.
+gnoma uses the proxies in `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, except for the hosts in `NO_PROXY` and for servers on this
+machine. `SSL_CERT_FILE` sets `network.ca_file`, unless the file cannot be read.
 
 | key | built in | | meaning |
 |---|---|---|---|

@@ -253,7 +253,7 @@ pub static ROWS: &[Row] = &[
     Row::new(
         "router.force_two_stage",
         Bool,
-        "always offer the short list of tools, whatever the model's window",
+        "treat every model as a small one (docs/local-models.md), unless `arms.[id].small` says otherwise",
     )
     .or(NO),
     Row::new("router.caps.turn", DOLLARS, "spending cap for a turn, in dollars").guarded(NeverMore),
@@ -309,7 +309,7 @@ pub static ROWS: &[Row] = &[
     Row::new(
         "network.ca_file",
         Text,
-        "file with certificate authorities (PEM) to trust as well, such as that of a company's proxy",
+        "PEM file with certificate authorities to trust in addition to the built-in ones, such as that of a company's proxy",
     )
     .guarded(Trusted),
     // Rate limits; a 0 lifts a built-in limit, but 0 dollars a day or month are none to spend.
@@ -415,7 +415,7 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new("arms.[id].context", count(1), "its window, in tokens").guarded(Trusted),
     Row::new("arms.[id].max_output", count(1), "maximum output tokens").guarded(Trusted),
-    Row::new("arms.[id].small", Bool, "it counts as a small model (docs/local-models.md), or does not")
+    Row::new("arms.[id].small", Bool, "whether it counts as a small model (docs/local-models.md)")
         .guarded(Trusted),
     Row::new("arms.[id].tools", Bool, "it calls tools").guarded(Trusted),
     Row::new("arms.[id].vision", Bool, "it sees pictures").guarded(Trusted),

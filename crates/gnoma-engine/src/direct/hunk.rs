@@ -23,12 +23,36 @@ const ELIDED: [&str; 9] = [
     "previous",
 ];
 
-/// Tasks in which a file may become much shorter.
-const SHORTER: [&str; 9] =
-    ["remov", "delet", "drop", "short", "simplif", "only", "clean", "empty", "replace"];
+/// Words of tasks in which a file may become much shorter.
+const SHORTER: [&str; 19] = [
+    "remove",
+    "removes",
+    "removed",
+    "removing",
+    "delete",
+    "deletes",
+    "deleted",
+    "deleting",
+    "drop",
+    "drops",
+    "dropping",
+    "shorten",
+    "shorter",
+    "simplify",
+    "simplified",
+    "simpler",
+    "clean",
+    "cleanup",
+    "empty",
+];
 
 /// So many lines may always be lost.
 const FEW_LINES: usize = 2;
+
+/// In such tasks a file of at most so many lines may lose any of them; of a longer one, one in
+/// four has to stay.
+const TINY_LINES: usize = 20;
+const LEAST_FRACTION: usize = 4;
 
 /// What `written` is of the file that was `old`: with its lines as they were where only their white space
 /// differs without meaning, and without what models add.
@@ -40,12 +64,18 @@ pub(crate) fn settled(path: &str, old: &str, written: &str) -> String {
     if is_name && old.lines().next() != Some(first) {
         written = written.get(first.len()..).unwrap_or_default().trim_start_matches('\n');
     }
-    let tabs = |text: &str| text.lines().any(|line| line.starts_with('\t'));
+    let has_tabs = written.lines().any(|line| line.starts_with('\t'));
     let mut text =
-        if tabs(old) && !tabs(written) { with_tabs(written) } else { written.to_owned() };
+        if uses_tabs(old) && !has_tabs { with_tabs(written) } else { written.to_owned() };
     let blank = old.len() - old.trim_end_matches('\n').len();
     text.push_str(&"\n".repeat(blank));
     text
+}
+
+/// Whether most of the lines that are indented begin with a tab.
+fn uses_tabs(text: &str) -> bool {
+    let begin_with = |mark: char| text.lines().filter(|line| line.starts_with(mark)).count();
+    begin_with('\t') > begin_with(' ')
 }
 
 /// Indented with a tab where it was indented with so many spaces as the least line.
@@ -110,12 +140,23 @@ pub(crate) fn lost(old: &str, new: &str, task: &str) -> Option<String> {
             "nothing was changed: `{mark}` stands for text that is left out; every line has to be written"
         ));
     }
-    let task = task.to_lowercase();
     let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
     let (before, after) = (lines(old), lines(new));
-    let is_short = before > after + FEW_LINES && after * 2 < before;
-    (is_short && !SHORTER.iter().any(|word| task.contains(word))).then(|| {
+    let is_short = if shortens(task) {
+        before > TINY_LINES && after * LEAST_FRACTION < before
+    } else {
+        before > after + FEW_LINES && after * 2 < before
+    };
+    is_short.then(|| {
         format!("nothing was changed: {before} lines became {after}; keep every line that does not have to change")
+    })
+}
+
+/// Whether a task has a word for making a file shorter. Parts of names (`clean.py`, `drop_all`) are none.
+fn shortens(task: &str) -> bool {
+    task.split_whitespace().any(|word| {
+        let word = word.trim_end_matches(['.', ',', ';', ':', '!', '?']);
+        SHORTER.iter().any(|known| known.eq_ignore_ascii_case(word))
     })
 }
 
@@ -163,6 +204,9 @@ mod tests {
             "func f() {\n    if x {\n        g()\n    }\n}",
         );
         assert_eq!(go, "func f() {\n\tif x {\n\t\tg()\n\t}\n}");
+        let old = "def f():\n    a = 1\n    s = \"\"\"\n\tx\n\"\"\"\n";
+        let new = "def f():\n    a = 2\n    s = \"\"\"\n    x\n\"\"\"\n";
+        assert_eq!(settled("a.py", old, new), new, "a tab in a string is no style");
     }
 
     #[test]
@@ -174,5 +218,23 @@ mod tests {
         assert!(lost(old, "a\nb", "Remove what is not used.").is_none());
         assert!(lost(old, "a\nb\nprint('...')\nd\ne\nf", "Fix a.").is_none());
         assert!(lost("x\n// ...", "y\n// ...", "Fix a.").is_none());
+    }
+
+    #[test]
+    fn a_word_for_less_in_the_task_allows_less_but_not_nearly_nothing() {
+        let text = |lines: usize| "x = 1\n".repeat(lines);
+        let is_lost = |after: usize, task: &str| lost(&text(200), &text(after), task).is_some();
+        for task in [
+            "Replace foo by bar in a.py",
+            "Only change foo in a.py.",
+            "Fix clean.py, where drop_all() fails.",
+            "Fix the dropdown in ./shorter/a.py",
+        ] {
+            assert!(is_lost(90, task), "{task}");
+        }
+        for task in ["Remove foo.", "Clean it up", "a.py: please simplify, then delete bar."] {
+            assert!(!is_lost(90, task) && !is_lost(50, task) && is_lost(10, task), "{task}");
+        }
+        assert!(lost(&text(20), &text(1), "Remove foo.").is_none());
     }
 }

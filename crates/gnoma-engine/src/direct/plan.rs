@@ -27,6 +27,10 @@ const MAX_TEXT_LINES: usize = 200;
 pub(crate) const EDIT: &str = "fs.edit";
 pub(crate) const WRITE: &str = "fs.write";
 
+/// What a call without a file is answered with.
+const NO_FILE: &str =
+    "nothing was changed: no code block was the whole file with a fence at its end";
+
 /// Endings of files that a model may make.
 const ENDINGS: [&str; 34] = [
     "c", "cfg", "conf", "cpp", "cs", "css", "csv", "go", "h", "html", "ini", "java", "js", "json",
@@ -73,6 +77,8 @@ pub(crate) struct Direct {
     kept: Vec<String>,
     /// Tries that failed.
     pub(crate) tries: u32,
+    /// Nobody sends a bill: what follows the file need not be waited for.
+    pub(crate) ends_early: bool,
 }
 
 type Specs = HashMap<String, Arc<ToolSpec>>;
@@ -101,6 +107,7 @@ impl Direct {
             failed: None,
             kept: Vec::new(),
             tries: 0,
+            ends_early: false,
         };
         let mut open = None;
         for message in turn {
@@ -245,6 +252,10 @@ fn without_numbers(shown: &str) -> Option<String> {
 pub(crate) fn refusal(turn: &[Arc<Message>], specs: &Specs, call: &ToolCall) -> Option<String> {
     let arguments: Value = call.arguments.read().ok()?;
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let is_written = call.name == EDIT || call.name == WRITE;
+    if is_written && arguments == json!({ "path": "" }) {
+        return Some(NO_FILE.to_owned());
+    }
     let new = text("new_string").or_else(|| text("content"))?;
     let path = text("path")?;
     let direct = Direct::read(turn, specs)?;
@@ -421,6 +432,17 @@ mod tests {
         assert_eq!(path("", "p\nq\ns"), "b.py");
         let copy = FencedBlock { before: "", text: "p\nq\nr", is_closed: true };
         assert!(written(&paths[..1], &seen, &[copy]).is_none());
+    }
+
+    #[test]
+    fn a_call_without_a_file_is_refused_in_words_that_help() {
+        let call = |arguments: &str| {
+            ToolCall::new(CallId::new("c"), EDIT, RawJson::parse(arguments).unwrap())
+        };
+        let turn = said_then("Fix a.py.", &[read("a.py")]);
+        let why = |arguments: &str| refusal(&turn, &specs(), &call(arguments));
+        assert_eq!(why(r#"{"path":""}"#).as_deref(), Some(NO_FILE));
+        assert_eq!(why(r#"{"path":"a.py"}"#), None);
     }
 
     #[test]

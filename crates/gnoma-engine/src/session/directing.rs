@@ -30,7 +30,7 @@ const LAST_TEMPERATURE: f32 = 0.7;
 const MIN_TOKEN_BYTES: usize = 2;
 const SPARE_TOKENS: usize = 512;
 
-/// Pieces of a file that is being written, after which people see that it goes on.
+/// Pieces of an answer after which it shows that it goes on.
 const PIECES_A_SIGN: u32 = 16;
 
 impl Session {
@@ -52,7 +52,9 @@ impl Session {
             return None;
         }
         let is_there = |path: &str| self.cwd.join(path).symlink_metadata().is_ok();
-        Direct::of(turn, self.turn.specs(), is_there)
+        let mut direct = Direct::of(turn, self.turn.specs(), is_there)?;
+        direct.ends_early = arm.local;
+        Some(direct)
     }
 
     /// The question without tools.
@@ -129,9 +131,22 @@ pub(super) fn as_call(inner: EventStream, direct: Option<&Direct>) -> EventStrea
         seen,
         text: String::new(),
         is_plain: direct.failed.is_none(),
-        pieces: None,
+        ends_early: direct.ends_early,
+        part: Part::Words,
+        pieces: 0,
         ready: VecDeque::new(),
     })
+}
+
+/// What of an answer is heard.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// What comes before the first block.
+    Words,
+    /// The file, as a call that was begun.
+    Block,
+    /// What comes after it, which is left out.
+    Rest,
 }
 
 struct WrittenFile {
@@ -141,37 +156,47 @@ struct WrittenFile {
     text: String,
     /// It is the block alone that was asked for.
     is_plain: bool,
-    /// Pieces since the call was begun.
-    pieces: Option<u32>,
+    /// It is over with the block; else its end is waited for, which tells what it has cost.
+    ends_early: bool,
+    part: Part,
+    pieces: u32,
     ready: VecDeque<StreamEvent>,
 }
 
 impl WrittenFile {
     fn hear(&mut self, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        // White space between the arguments' parts; before the call is begun it belongs to nothing, and after
+        // that it is still a sign of life.
+        if self.pieces.is_multiple_of(PIECES_A_SIGN) {
+            self.ready.push_back(fragment(" ".to_owned()));
+        }
+        self.pieces = self.pieces.saturating_add(1);
+        if self.part == Part::Rest {
+            return;
+        }
         self.text.push_str(piece);
-        match &mut self.pieces {
-            None if direct::opens(&self.text) => {
-                let is_new =
-                    self.paths.iter().all(|path| self.seen.iter().all(|it| it.path != *path));
-                let name = if is_new { direct::WRITE } else { direct::EDIT };
-                self.ready.push_back(start(name));
-                self.ready.push_back(fragment("{".to_owned()));
-                self.pieces = Some(0);
-            }
-            None => (),
-            Some(pieces) => {
-                *pieces += 1;
-                // White space between the arguments' parts.
-                if pieces.is_multiple_of(PIECES_A_SIGN) {
-                    self.ready.push_back(fragment(" ".to_owned()));
-                }
-            }
+        if self.part == Part::Words && direct::opens(&self.text) {
+            let is_new = self.paths.iter().all(|path| !self.is_there(path));
+            let name = if is_new { direct::WRITE } else { direct::EDIT };
+            self.ready.push_back(start(name));
+            self.ready.push_back(fragment("{".to_owned()));
+            self.part = Part::Block;
         }
         // What may hold fences itself ends where the answer does, and so does what is explained first.
-        let is_first = self.is_plain && self.pieces.is_some() && !self.holds_fences();
+        let is_first = self.is_plain && self.part == Part::Block && !self.holds_fences();
         if is_first && direct::blocks(&self.text, false).first().is_some_and(|it| it.is_closed) {
-            self.end(StopReason::EndTurn);
+            self.part = Part::Rest;
+            if self.ends_early {
+                self.end(StopReason::EndTurn);
+            }
         }
+    }
+
+    fn is_there(&self, path: &str) -> bool {
+        self.seen.iter().any(|seen| seen.path == path)
     }
 
     fn holds_fences(&self) -> bool {
@@ -183,12 +208,13 @@ impl WrittenFile {
     /// The answer is there: the call, or the words where there is none.
     fn end(&mut self, stop: StopReason) {
         let text = std::mem::take(&mut self.text);
-        self.ready.push_back(match (self.pieces, self.arguments(&text, stop)) {
-            (None, _) => StreamEvent::TextDelta { slot: 0, text },
-            (Some(_), Some(rest)) => fragment(rest),
-            (Some(_), None) => fragment("\"path\":\"\"}".to_owned()),
+        let has_call = self.part != Part::Words;
+        self.ready.push_back(match self.arguments(&text, stop) {
+            _ if !has_call => StreamEvent::TextDelta { slot: 0, text },
+            Some(rest) => fragment(rest),
+            None => fragment("\"path\":\"\"}".to_owned()),
         });
-        let stop = if self.pieces.is_some() { StopReason::ToolUse } else { stop };
+        let stop = if has_call { StopReason::ToolUse } else { stop };
         self.ready.push_back(StreamEvent::Stop(stop));
     }
 
@@ -196,7 +222,8 @@ impl WrittenFile {
     fn arguments(&self, text: &str, stop: StopReason) -> Option<String> {
         let blocks = direct::blocks(text, self.holds_fences());
         let (path, block) = direct::written(&self.paths, &self.seen, &blocks)?;
-        if !block.is_closed && stop != StopReason::EndTurn {
+        // A block without an end may be the beginning of a file.
+        if !block.is_closed && (self.is_there(&path) || stop != StopReason::EndTurn) {
             return None;
         }
         let arguments = direct::arguments(&self.seen, &path, block.text);
@@ -229,5 +256,81 @@ impl Stream for WrittenFile {
                 other => return Poll::Ready(Some(other)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{StreamExt as _, stream};
+    use gnoma_core::Usage;
+
+    use super::*;
+
+    /// What comes of an answer in these pieces.
+    async fn made(pieces: &[&str], path: &str, ends_early: bool) -> Vec<StreamEvent> {
+        let text = |text: &&str| StreamEvent::TextDelta { slot: 0, text: (*text).to_owned() };
+        let end = [StreamEvent::Usage(Usage::default()), StreamEvent::Stop(StopReason::EndTurn)];
+        let events: Vec<Result<StreamEvent, ProviderError>> =
+            pieces.iter().map(text).chain(end).map(Ok).collect();
+        let seen = LookedAt { path: "a.py".into(), text: "x = 1\ny = 1".into(), is_whole: true };
+        let mut file = WrittenFile {
+            inner: Box::pin(stream::iter(events)),
+            paths: vec![path.to_owned()],
+            seen: vec![seen],
+            text: String::new(),
+            is_plain: true,
+            ends_early,
+            part: Part::Words,
+            pieces: 0,
+            ready: VecDeque::new(),
+        };
+        let mut heard = Vec::new();
+        while let Some(Ok(event)) = file.next().await {
+            let is_over = matches!(event, StreamEvent::Stop(_));
+            heard.push(event);
+            if is_over {
+                break;
+            }
+        }
+        heard
+    }
+
+    fn arguments(events: &[StreamEvent]) -> String {
+        let fragments = events.iter().filter_map(|event| match event {
+            StreamEvent::ToolCallDelta { fragment, .. } => Some(fragment.trim()),
+            _ => None,
+        });
+        fragments.collect()
+    }
+
+    #[tokio::test]
+    async fn the_bill_is_waited_for_where_there_is_one() {
+        let answer = ["```py\n", "x = 2\ny = 1\n", "```\n", "Now x is 2."];
+        for ends_early in [true, false] {
+            let events = made(&answer, "a.py", ends_early).await;
+            let has_bill = events.iter().any(|event| matches!(event, StreamEvent::Usage(_)));
+            assert_ne!(has_bill, ends_early);
+            assert!(arguments(&events).contains("x = 2"), "{events:?}");
+            assert!(!arguments(&events).contains("Now"), "{events:?}");
+            let last = events.last();
+            assert!(matches!(last, Some(StreamEvent::Stop(StopReason::ToolUse))), "{events:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_explained_first_is_a_sign_of_life_and_not_shown() {
+        let words = ["a word "; 40];
+        let events = made(&words, "a.py", true).await;
+        let signs = |event: &&StreamEvent| matches!(event, StreamEvent::ToolCallDelta { .. });
+        assert_eq!(events.iter().filter(signs).count(), 3);
+        let shown = |event: &&StreamEvent| matches!(event, StreamEvent::TextDelta { .. });
+        assert_eq!(events.iter().filter(shown).count(), 1, "without a block it is the answer");
+    }
+
+    #[tokio::test]
+    async fn a_block_without_an_end_is_a_file_only_where_there_was_none() {
+        let answer = ["```py\n", "x = 2\ny = 1\n"];
+        assert_eq!(arguments(&made(&answer, "a.py", true).await), r#"{"path":""}"#);
+        assert!(arguments(&made(&answer, "b.py", true).await).contains("x = 2"));
     }
 }

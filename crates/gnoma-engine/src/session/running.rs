@@ -72,12 +72,12 @@ impl Session {
         let files = may_write.then(|| self.persistence.writes()).flatten();
         // What a session changes that this one starts, it changes in calls of its own, before which the files
         // are kept as well, but after this. Hooks that hear of it first may change them at once.
-        let is_beside = tool.spec().kind == ToolKind::StartsSessions
+        let is_first = tool.spec().kind == ToolKind::StartsSessions
             && self.added.listening(PointKind::ChildStart).is_none();
         let keep_before = files.map(|files| KeepBefore {
+            is_beside: is_first && files.may_be_beside(),
             files,
             label: checkpoint::label(tool.spec(), written, &self.firewall),
-            is_beside,
         });
         // No model reads a check's output back.
         let reader = self.reads_results.clone().filter(|_| !is_check);

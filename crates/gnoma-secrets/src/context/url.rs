@@ -15,6 +15,9 @@ pub(super) const USER_INFO: SecretContext =
 /// Longest user information that is looked at.
 const MAX_USER_INFO_BYTES: usize = 512;
 
+/// Names that services are shipped with, each of which is its own password.
+const SHIPPED: &[&[u8]] = &[b"guest", b"postgres", b"root", b"admin", b"test", b"user", b"mysql"];
+
 fn user_info(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let limit = text.len().min(hit.end + MAX_USER_INFO_BYTES);
     let near = text.get(hit.end..limit).unwrap_or_default();
@@ -35,8 +38,8 @@ fn user_info(text: &[u8], hit: Range<usize>, found: SpanSink) {
     };
     let Some(at) = end_of_password(url, colon + 1) else { return };
     let value = url.get(colon + 1..at).unwrap_or_default();
-    // `guest:guest@`, `postgres:postgres@`: what a service is shipped with.
-    let is_shipped = url.get(..colon) == Some(value) && value.iter().all(u8::is_ascii_lowercase);
+    // `guest:guest@`, `postgres:postgres@`.
+    let is_shipped = url.get(..colon) == Some(value) && SHIPPED.contains(&value);
     if is_password(value) && !is_shipped {
         found(hit.end + colon + 1..hit.end + at);
     }
@@ -71,4 +74,24 @@ fn has_port(text: Option<&[u8]>) -> bool {
         text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b".-".contains(byte)).count();
     let port = text.get(host + 1).is_some_and(u8::is_ascii_digit);
     host > 0 && text.get(host) == Some(&b':') && port
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(url: &str) -> Vec<&str> {
+        let at = url.find("://").unwrap();
+        let mut spans = Vec::new();
+        user_info(url.as_bytes(), at..at + 3, &mut |span| spans.push(span));
+        spans.into_iter().filter_map(|span| url.get(span)).collect()
+    }
+
+    #[test]
+    fn a_password_that_is_the_name_is_hidden_unless_services_are_shipped_with_it() {
+        assert_eq!(found("postgresql://acmeprod:acmeprod@db.acme.com"), ["acmeprod"]);
+        for url in ["amqp://guest:guest@mq:5672/", "mysql://root:root@db/a", "pg://test:test@db"] {
+            assert!(found(url).is_empty(), "{url}");
+        }
+    }
 }

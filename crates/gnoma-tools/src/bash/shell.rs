@@ -410,9 +410,15 @@ fn held_to_reading(
     let secrets = survey.secrets.into_iter().filter(|secret| !is_granted_inside(secret));
     let is_granted =
         |path: &&PathBuf| cx.grant.paths.iter().any(|granted| granted.starts_with(path));
-    let hidden = policy.readable.hidden().iter().chain(&reading.hidden);
+    let shown: Vec<_> =
+        reading.shown.iter().chain(cx.roots.iter()).chain(outside).cloned().collect();
+    // Of a hidden folder of which only parts are on the list, nothing else is there.
+    let is_there = |path: &&PathBuf| {
+        let is_part = |shown: &PathBuf| shown != *path && shown.starts_with(path);
+        shown.iter().any(|shown| path.starts_with(shown)) || !shown.iter().any(is_part)
+    };
+    let hidden = policy.readable.hidden().iter().filter(is_there).chain(&reading.hidden);
     let hidden = hidden.filter(|path| !is_granted(path)).cloned().chain(secrets).collect();
-    let shown = reading.shown.iter().chain(cx.roots.iter()).chain(outside).cloned().collect();
     Policy {
         writable: Vec::new(),
         protected: Vec::new(),

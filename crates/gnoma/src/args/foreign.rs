@@ -2,6 +2,9 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+/// How the last line of clap's errors begins.
+const LAST_LINE: &str = "For more information";
+
 /// How the options are spelt elsewhere, and what to do here.
 const OPTIONS: &[(&[&str], &str)] = &[
     (
@@ -17,8 +20,8 @@ const OPTIONS: &[(&[&str], &str)] = &[
             "--auto-approve",
             "--trust-all-tools",
         ],
-        "`--permission bypass` runs commands and edits without asking. It still asks before what is dangerous; \
-         `--confirm-bypass` lifts that, too",
+        "`--permission bypass` runs commands and edits without asking. It still asks before dangerous actions, \
+         unless you add `--confirm-bypass`",
     ),
     (
         &["--full-auto"],
@@ -43,7 +46,8 @@ const OPTIONS: &[(&[&str], &str)] = &[
     ),
     (
         &["-s", "--sandbox", "--no-sandbox"],
-        "commands always run in a sandbox: `gnoma config explain sandbox.mode`",
+        "commands run in a sandbox if this machine has one. `gnoma config set sandbox.mode auto|required|off` \
+         changes that",
     ),
     (
         &["--append-system-prompt", "--append-system"],
@@ -77,24 +81,27 @@ const OPTIONS: &[(&[&str], &str)] = &[
     ),
     (
         &["--api-key", "--key", "--openai-api-key", "--anthropic-api-key", "--gemini-api-key"],
-        "on a command line, others could read the key. Export it, as in OPENAI_API_KEY, or run `gnoma providers add`",
+        "others could read a key on a command line. Export it, as in OPENAI_API_KEY, or name its variable: \
+         `gnoma providers add NAME --key-env VARIABLE`",
     ),
     (
         &["--base-url", "--api-base", "--openai-api-base", "--url", "--endpoint", "--api-url"],
-        "`gnoma providers add NAME --address URL` adds a server, and `--provider NAME` uses it",
+        "the option is `--address`: `gnoma providers add NAME --address URL` adds a server, and \
+         `--provider NAME` uses it",
     ),
     (
         &["--config", "--settings", "--config-file"],
-        "`gnoma config set KEY VALUE` changes a setting, `gnoma config path` prints where they are, and \
-         `--profile NAME` chooses other ones",
+        "`gnoma config path` prints where the files are, and `--profile NAME` uses another profile",
     ),
     (
         &["--effort", "--reasoning-effort", "--reasoning", "--think"],
-        "`--thinking off|adaptive|N` says how much the model thinks, `gnoma config set provider.effort` how hard",
+        "`--thinking off|adaptive|N` sets how much the model thinks, \
+         `gnoma config set provider.effort none|low|medium|high` how hard it tries",
     ),
     (
         &["--temperature", "--max-tokens", "--max-output-tokens"],
-        "`gnoma config set provider.temperature N` and `gnoma config set provider.max_tokens N` do that",
+        "`gnoma config set provider.temperature N` sets the temperature, \
+         `gnoma config set provider.max_tokens N` the maximum tokens of an answer",
     ),
     (
         &["--max-budget-usd", "--budget", "--max-cost"],
@@ -117,7 +124,8 @@ const OPTIONS: &[(&[&str], &str)] = &[
     (&["--list-sessions", "--sessions"], "`gnoma sessions list` lists them"),
     (
         &["--vim", "--dark-mode", "--light-mode", "--theme"],
-        "`gnoma config set tui.vim true` and `tui.theme` do that",
+        "`gnoma config set tui.vim true` turns vim keys on, `gnoma config set tui.theme NAME` chooses the \
+         colours",
     ),
     (
         &["--no-git", "--git", "--auto-commits", "--no-auto-commits", "--commit"],
@@ -126,8 +134,9 @@ const OPTIONS: &[(&[&str], &str)] = &[
 ];
 
 /// What is wrong with a command line that has an option of another assistant, and what to write.
+/// It is about prompts, and would be wrong after a command.
 pub(crate) fn foreign(error: &clap::Error) -> Option<String> {
-    if error.kind() != ErrorKind::UnknownArgument {
+    if error.kind() != ErrorKind::UnknownArgument || command_of(error).is_some() {
         return None;
     }
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
@@ -135,7 +144,30 @@ pub(crate) fn foreign(error: &clap::Error) -> Option<String> {
     };
     let option = option.split('=').next().unwrap_or(option);
     let (_, instead) = OPTIONS.iter().find(|(names, _)| names.contains(&option))?;
-    Some(format!("there is no option `{option}`. {instead}"))
+    Some(format!("there is no option `{option}`: {instead}"))
+}
+
+/// What is wrong with an unknown option of a command, and where its options are listed.
+pub(crate) fn unknown(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let command = command_of(error)?;
+    let rendered = error.render().to_string();
+    let told = rendered.rsplit_once(LAST_LINE).map_or(rendered.as_str(), |(told, _)| told);
+    Some(format!("{}\n\n`gnoma {command} --help` lists the options", told.trim_end()))
+}
+
+/// The command that an error is about, such as `config set`; `None` if the line has none.
+fn command_of(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
+        return None;
+    };
+    let usage = usage.to_string();
+    let after_program = usage.split_whitespace().skip(2);
+    let is_name = |word: &&str| word.starts_with(|first: char| first.is_ascii_lowercase());
+    let names: Vec<_> = after_program.take_while(is_name).collect();
+    (!names.is_empty()).then(|| names.join(" "))
 }
 
 #[cfg(test)]
@@ -158,7 +190,23 @@ mod tests {
             assert!(foreign(&error).is_some_and(|said| said.contains(told)), "{line}: {error}");
         }
         let error = Args::try_parse_from(["gnoma", "--modle", "x"]).unwrap_err();
-        assert_eq!(foreign(&error), None);
+        assert_eq!((foreign(&error), unknown(&error)), (None, None));
+    }
+
+    #[test]
+    fn options_of_commands_are_not_those_of_other_assistants() {
+        for (line, command) in [
+            ("gnoma|trust|--yes", "trust"),
+            ("gnoma|trust|--list|--yolo", "trust"),
+            ("gnoma|sessions|list|--verbose", "sessions list"),
+        ] {
+            let error = Args::try_parse_from(line.split('|')).unwrap_err();
+            assert_eq!(foreign(&error), None, "{line}: {error}");
+            let told = unknown(&error).unwrap();
+            let last = format!("\n\n`gnoma {command} --help` lists the options");
+            assert!(told.starts_with("error: ") && told.ends_with(&last), "{line}: {told}");
+            assert!(!told.contains(LAST_LINE) && !told.contains("bypass"), "{line}: {told}");
+        }
     }
 
     #[test]

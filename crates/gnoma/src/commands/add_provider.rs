@@ -59,9 +59,10 @@ fn known_model(new: &NewProvider, models: &[String]) -> Result<()> {
     let Some(first) = near.or(models.first().map(String::as_str)) else {
         return Ok(());
     };
+    let name = &new.name;
     let error =
-        HostError::usage(format!("`{}` was not added: it has no model `{model}`", new.name));
-    let remedy = format!("use `--model {first}`, or --untested to add it anyway");
+        HostError::usage(format!("`{name}` was not added: it does not list the model `{model}`"));
+    let remedy = format!("use `--model {first}`, or add `--untested` to skip the check");
     Err(HostError { remedy: Some(remedy), ..error }.into())
 }
 

@@ -210,7 +210,7 @@ async fn a_provider_is_added_with_the_model_to_use_there() {
     };
     let wrong = run(&["--model", "bata"]).await;
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
-    assert!(wrong.err.contains("it has no model `bata`"), "{wrong:?}");
+    assert!(wrong.err.contains("it does not list the model `bata`"), "{wrong:?}");
     assert!(wrong.err.contains("--model beta"), "{wrong:?}");
     let own = run(&["--model", "work/beta"]).await;
     assert_eq!(own.code, Some(0), "{own:?}");
@@ -265,6 +265,9 @@ async fn options_of_other_assistants_are_explained_and_cost_nothing() {
         );
         assert!(!run.err.contains("sk-1"), "{run:?}");
     }
+    let run = world.run(&["trust", "--yes"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.ends_with("\n`gnoma trust --help` lists the options\n"), "{run:?}");
     assert_eq!(world.server.requests().len(), 0);
 }
 

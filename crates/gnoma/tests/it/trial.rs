@@ -67,7 +67,7 @@ async fn scripts_of_skills_among_the_settings_run_and_see_no_key() {
     {
         fs::write(skill.join(name), text).unwrap();
     }
-    for mode in ["plan", "auto", "bypass"] {
+    for mode in ["plan", "auto"] {
         let command = format!("sh {}\n", skill.join("run.sh").display());
         let run = world.pipe(&["guard", "run", "--mode", mode], &command).await;
         assert!(run.out.contains("of the skill"), "{mode}: {run:?}");

@@ -122,7 +122,7 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
             add(file, &mut files)?;
         }
     }
-    for file in started::by(folder, &files)? {
+    for file in started::by(folder, &files).ok_or_else(too_much)? {
         add(file, &mut files)?;
     }
     Ok(files)

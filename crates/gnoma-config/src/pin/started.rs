@@ -9,11 +9,11 @@
 use std::{
     collections::BTreeSet,
     fs::File,
-    io::{self, Read as _},
+    io::Read as _,
     path::{Component, Path, PathBuf},
 };
 
-use super::{too_much, words::as_a_shell_reads};
+use super::words::as_a_shell_reads;
 
 /// How many scripts in a row are followed.
 const MAX_STEPS: usize = 2;
@@ -41,10 +41,8 @@ const LOADERS: [&str; 9] =
 const LIBRARIES: [&str; 3] = ["", "lib", "src"];
 
 /// The programs that those `named` start or load, seen from `folder`; without these themselves.
-///
-/// # Errors
-/// They are more than can be followed.
-pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> io::Result<BTreeSet<PathBuf>> {
+/// `None` where they are more than can be followed.
+pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> Option<BTreeSet<PathBuf>> {
     let mut search = ScriptSearch { folder, looks: MAX_LOOKS, seen: BTreeSet::new() };
     let mut found = BTreeSet::new();
     let mut next: Vec<PathBuf> = named.iter().cloned().collect();
@@ -53,7 +51,7 @@ pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> io::Result<BTreeSe
     for _ in 0..MAX_STEPS {
         let mut behind = Vec::new();
         for script in next.drain(..) {
-            scripts = scripts.checked_sub(1).ok_or_else(too_much)?;
+            scripts = scripts.checked_sub(1)?;
             let Some(text) = read(&folder.join(&script)) else { continue };
             let here = script.parent().unwrap_or(Path::new(""));
             // The rules of `make` start what the project is made of.
@@ -64,7 +62,7 @@ pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> io::Result<BTreeSe
         }
         next = behind;
     }
-    if search.looks == 0 { Err(too_much()) } else { Ok(found) }
+    (search.looks > 0).then_some(found)
 }
 
 /// The text of a script; `None` where it is none.

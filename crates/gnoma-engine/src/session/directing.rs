@@ -132,7 +132,7 @@ pub(super) fn as_call(inner: EventStream, direct: Option<&Direct>) -> EventStrea
         text: String::new(),
         is_plain: direct.failed.is_none(),
         ends_early: direct.ends_early,
-        part: Part::Words,
+        part: BlockPart::Words,
         pieces: 0,
         ready: VecDeque::new(),
     })
@@ -140,7 +140,7 @@ pub(super) fn as_call(inner: EventStream, direct: Option<&Direct>) -> EventStrea
 
 /// What of an answer is heard.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum BlockPart {
     /// What comes before the first block.
     Words,
     /// The file, as a call that was begun.
@@ -158,7 +158,7 @@ struct WrittenFile {
     is_plain: bool,
     /// It is over with the block; else its end is waited for, which tells what it has cost.
     ends_early: bool,
-    part: Part,
+    part: BlockPart,
     pieces: u32,
     ready: VecDeque<StreamEvent>,
 }
@@ -174,21 +174,21 @@ impl WrittenFile {
             self.ready.push_back(fragment(" ".to_owned()));
         }
         self.pieces = self.pieces.saturating_add(1);
-        if self.part == Part::Rest {
+        if self.part == BlockPart::Rest {
             return;
         }
         self.text.push_str(piece);
-        if self.part == Part::Words && direct::opens(&self.text) {
+        if self.part == BlockPart::Words && direct::opens(&self.text) {
             let is_new = self.paths.iter().all(|path| !self.is_there(path));
             let name = if is_new { direct::WRITE } else { direct::EDIT };
             self.ready.push_back(start(name));
             self.ready.push_back(fragment("{".to_owned()));
-            self.part = Part::Block;
+            self.part = BlockPart::Block;
         }
         // What may hold fences itself ends where the answer does, and so does what is explained first.
-        let is_first = self.is_plain && self.part == Part::Block && !self.holds_fences();
+        let is_first = self.is_plain && self.part == BlockPart::Block && !self.holds_fences();
         if is_first && direct::blocks(&self.text, false).first().is_some_and(|it| it.is_closed) {
-            self.part = Part::Rest;
+            self.part = BlockPart::Rest;
             if self.ends_early {
                 self.end(StopReason::EndTurn);
             }
@@ -208,7 +208,7 @@ impl WrittenFile {
     /// The answer is there: the call, or the words where there is none.
     fn end(&mut self, stop: StopReason) {
         let text = std::mem::take(&mut self.text);
-        let has_call = self.part != Part::Words;
+        let has_call = self.part != BlockPart::Words;
         self.ready.push_back(match self.arguments(&text, stop) {
             _ if !has_call => StreamEvent::TextDelta { slot: 0, text },
             Some(rest) => fragment(rest),
@@ -280,7 +280,7 @@ mod tests {
             text: String::new(),
             is_plain: true,
             ends_early,
-            part: Part::Words,
+            part: BlockPart::Words,
             pieces: 0,
             ready: VecDeque::new(),
         };

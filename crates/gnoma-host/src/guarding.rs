@@ -271,8 +271,7 @@ pub fn sandbox(
     let home = spec.environment.home().unwrap_or_default();
     let below = |name: &str| Some(home.join(name)).filter(|path| path.is_absolute());
     let own = own_folders(places, &spec.environment);
-    let hidden = core_places::hidden_at_home().filter_map(below);
-    let hidden: Vec<_> = hidden.chain(own.iter().cloned()).collect();
+    let hidden: Vec<_> = core_places::hidden_at_home().filter_map(below).chain(own).collect();
     let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
     writable.extend(spec.environment.get("TMPDIR").map(PathBuf::from));
     writable.extend(CACHES.iter().filter_map(|name| below(name)));
@@ -286,7 +285,6 @@ pub fn sandbox(
         protected: hidden
             .iter()
             .cloned()
-            .chain(own)
             .chain(held_at_home(&home))
             .chain([spec.environment.plugins_dir()].into_iter().filter(|it| it.exists()))
             .collect(),

@@ -160,7 +160,7 @@ pub fn configured(provider: &Provider) -> Vec<String> {
 pub async fn models(project: &Project) -> Vec<String> {
     let provider = &project.routing.provider;
     let asked = configured(provider).into_iter().map(|name| async move {
-        let listed = listed(project, provider, &name).await.unwrap_or_default();
+        let Ok(listed) = listed(project, provider, &name).await else { return Vec::new() };
         if let Some(address) = address(provider, &name) {
             project.shared.remember_models(&name, &address, listed.clone());
         }
@@ -199,18 +199,16 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
         }
     };
     let Some(name) = name else { return Ok(()) };
-    let is_known = name == DEPLOYMENTS || catalogue::lookup(name, model).is_some();
-    let is_named = provider.models.get(name).is_some_and(|all| all.contains(model));
-    if is_known || is_named {
+    if provider.models.get(name).is_some_and(|all| all.contains(model)) {
         return Ok(());
     }
     let Some(address) = address(provider, name) else { return Ok(()) };
-    if meant(&project.shared.remembered_models(name, &address), model).is_ok() {
+    if has_model(name, &project.shared.remembered_models(name, &address), model).is_ok() {
         return Ok(());
     }
     // It may have got it since. Who does not answer may have it, too.
     let listed = listed(project, provider, name).await.unwrap_or_default();
-    match meant(&listed, model) {
+    match has_model(name, &listed, model) {
         Ok(()) => {
             project.shared.remember_models(name, &address, listed);
             Ok(())
@@ -223,6 +221,22 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
             Err(HostError { remedy: Some(remedy), ..error })
         }
     }
+}
+
+/// Whether the provider `name`, which lists these models, has one that is called `model`: also one that the
+/// catalogue knows, and any where people name the models themselves.
+///
+/// # Errors
+/// It has none. The model that was probably meant, if one is near.
+pub fn has_model(
+    name: &str,
+    listed: &[String],
+    model: &str,
+) -> std::result::Result<(), Option<String>> {
+    if name == DEPLOYMENTS || catalogue::lookup(name, model).is_some() {
+        return Ok(());
+    }
+    meant(listed, model)
 }
 
 /// Whether one of the models is meant by a name, else the one that is nearest to it.
@@ -311,7 +325,10 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
         if new.is_default {
             Change::set(&["provider", "model"], model)
         } else {
-            Change::set(&["provider", "models", name], vec![model])
+            let known = project.routing.provider.models.get(name).into_iter().flatten();
+            let others = known.filter(|known| **known != model).cloned();
+            let all: Vec<_> = others.chain([model.clone()]).collect();
+            Change::set(&["provider", "models", name], all)
         }
     }));
     if new.is_default {

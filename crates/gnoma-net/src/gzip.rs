@@ -21,9 +21,9 @@ const HAS_EXTRA: u8 = 4;
 const HAS_NAME: u8 = 8;
 const HAS_COMMENT: u8 = 16;
 
-/// The bytes are no gzip, or damaged.
+/// The bytes are no gzip of one member, or damaged. Its checksum is not compared.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Damaged;
+pub struct Damaged;
 
 /// Unpacks a stream as it comes.
 #[derive(Default)]
@@ -87,7 +87,7 @@ impl Gunzip {
         }
         self.head.extend_from_slice(&self.unread);
         self.unread.clear();
-        if let Some(end) = head_length(&self.head)? {
+        if let Some(end) = gzip_head(&self.head)? {
             self.state = Some(InflateState::new_boxed(DataFormat::Raw));
             self.unread = Bytes::from(std::mem::take(&mut self.head));
             self.unread.advance(end);
@@ -96,8 +96,12 @@ impl Gunzip {
     }
 }
 
-/// How long the head is; `None` where more of it has to come.
-fn head_length(bytes: &[u8]) -> Result<Option<usize>, Damaged> {
+/// Bytes of the head of a gzip file (RFC 1952), after which its deflate stream begins; `None` where more of the
+/// head has to come.
+///
+/// # Errors
+/// This is no gzip with deflate, or its head is too long.
+pub fn gzip_head(bytes: &[u8]) -> Result<Option<usize>, Damaged> {
     let is_begun = bytes.iter().zip(MAGIC).all(|(is, must)| *is == must);
     if !is_begun {
         return Err(Damaged);

@@ -31,6 +31,7 @@ use rustls::{
 use crate::{body::Pieces, error::explain};
 pub use crate::{
     error::{NetError, NetErrorKind},
+    gzip::{Damaged, gzip_head},
     stream::ByteStream,
 };
 

@@ -351,7 +351,7 @@ args = ["--data=tools/data.json"]
     }
 
     /// Whether a change of `name` is another pin where `command` is a hook.
-    fn pins(folder: &Path, command: &str, name: &str) -> bool {
+    pub(super) fn pins(folder: &Path, command: &str, name: &str) -> bool {
         let config = format!("[[hooks]]\nexec = {}\n", toml::Value::from(command));
         let pin = || super::pin(folder, config.as_bytes()).unwrap();
         fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();

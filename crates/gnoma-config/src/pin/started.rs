@@ -21,8 +21,8 @@ const MAX_STEPS: usize = 2;
 const MAX_SCRIPT_BYTES: u64 = 128 << 10;
 /// Most scripts that are read, and most files that are looked for because of all of them; a project with more
 /// has no pin.
-const MAX_SCRIPTS: usize = 512;
-const MAX_LOOKS: usize = 60_000;
+const MAX_SCRIPTS: usize = 2_000;
+const MAX_LOOKS: usize = 200_000;
 
 /// Endings of scripts of a shell.
 const SHELLS: [&str; 4] = ["sh", "bash", "zsh", "fish"];
@@ -184,18 +184,7 @@ fn within(path: &Path) -> Option<PathBuf> {
 mod tests {
     use std::fs;
 
-    use super::*;
-
-    /// Whether a change of `name` is another pin where `command` is a hook.
-    fn pins(folder: &Path, command: &str, name: &str) -> bool {
-        let config = format!("[[hooks]]\nexec = {}\n", toml::Value::from(command));
-        let pin = || crate::pin::pin(folder, config.as_bytes()).unwrap();
-        fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
-        fs::write(folder.join(name), "one").unwrap();
-        let before = pin();
-        fs::write(folder.join(name), "two").unwrap();
-        pin() != before
-    }
+    use crate::pin::tests::pins;
 
     #[test]
     fn what_scripts_start_and_load_is_pinned_and_what_they_read_is_not() {

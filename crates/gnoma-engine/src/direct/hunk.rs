@@ -23,6 +23,9 @@ const ELIDED: [&str; 9] = [
     "previous",
 ];
 
+/// How comments begin.
+const COMMENTS: [&str; 7] = ["#", "//", "/*", "*", "--", ";", "<!--"];
+
 /// Words of tasks in which a file may become much shorter.
 const SHORTER: [&str; 19] = [
     "remove",
@@ -66,7 +69,7 @@ pub(crate) fn settled(path: &str, old: &str, written: &str) -> String {
     }
     let has_tabs = written.lines().any(|line| line.starts_with('\t'));
     let mut text =
-        if uses_tabs(old) && !has_tabs { with_tabs(written) } else { written.to_owned() };
+        if uses_tabs(old) && !has_tabs { with_tabs(old, written) } else { written.to_owned() };
     let blank = old.len() - old.trim_end_matches('\n').len();
     text.push_str(&"\n".repeat(blank));
     text
@@ -78,12 +81,18 @@ fn uses_tabs(text: &str) -> bool {
     begin_with('\t') > begin_with(' ')
 }
 
-/// Indented with a tab where it was indented with so many spaces as the least line.
-fn with_tabs(text: &str) -> String {
+/// Indented with a tab where it was indented with so many spaces as the least line. Lines that are in `old` as
+/// they are stay so.
+fn with_tabs(old: &str, text: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
-    let step = text.lines().map(indent).filter(|spaces| *spaces > 1).min();
+    let is_kept = |line: &str| old.lines().any(|kept| kept == line);
+    let changed = text.lines().filter(|line| !is_kept(line));
+    let step = changed.map(indent).filter(|spaces| *spaces > 1).min();
     let Some(step) = step else { return text.to_owned() };
     let line = |line: &str| {
+        if is_kept(line) {
+            return line.to_owned();
+        }
         let spaces = indent(line);
         let rest = line.get(spaces..).unwrap_or_default();
         format!("{}{}{rest}", "\t".repeat(spaces / step), " ".repeat(spaces % step))
@@ -125,14 +134,6 @@ fn is_once(text: &str, part: &str) -> bool {
 
 /// Why `new` may not take the place of `old`: it leaves out what was to stay.
 pub(crate) fn lost(old: &str, new: &str, task: &str) -> Option<String> {
-    let elides = |line: &&str| {
-        let bare = line.trim_matches(|c: char| !c.is_alphanumeric() && c != '.' && c != '…');
-        let is_mark = line.contains("...") || line.contains('…');
-        let lower = bare.to_lowercase();
-        is_mark
-            && (ELIDED.iter().any(|word| lower.contains(word))
-                || lower.trim_matches(['.', '…']).is_empty())
-    };
     let mark = new.lines().find(|line| elides(line) && !old.contains(line.trim()));
     if let Some(mark) = mark {
         let mark = mark.trim();
@@ -150,6 +151,31 @@ pub(crate) fn lost(old: &str, new: &str, task: &str) -> Option<String> {
     is_short.then(|| {
         format!("nothing was changed: {before} lines became {after}; keep every line that does not have to change")
     })
+}
+
+/// Whether a line stands for others: dots alone, or dots and words for what is left out in a comment or by
+/// themselves. In code (`{ ...existing, name }`, `"Loading existing users..."`) they mean something else.
+fn elides(line: &str) -> bool {
+    let line = line.trim();
+    let dots = ['.', '…'];
+    let has_dots = |text: &str| text.contains("...") || text.contains('…');
+    let bare = |text: &str| {
+        text.trim_matches(|c: char| !c.is_alphanumeric() && !dots.contains(&c)).to_lowercase()
+    };
+    let begins_apart = |text: &str| {
+        let rest = text.trim_start_matches(dots);
+        rest.len() < text.len() && !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+    };
+    let behind = COMMENTS.iter().filter_map(|mark| line.split_once(&format!(" {mark} ")));
+    let is_comment = COMMENTS.iter().any(|mark| line.starts_with(mark));
+    let is_framed = line.starts_with(['(', '[', '<', '{']) && bare(line).ends_with(dots);
+    let is_apart = is_comment
+        || is_framed
+        || begins_apart(&bare(line))
+        || behind.map(|(_, comment)| bare(comment)).any(|comment| begins_apart(&comment));
+    let lower = line.to_lowercase();
+    let has_word = ELIDED.iter().any(|word| lower.contains(word));
+    has_dots(line) && (bare(line).trim_matches(dots).is_empty() || is_apart && has_word)
 }
 
 /// Whether a task has a word for making a file shorter. Parts of names (`clean.py`, `drop_all`) are none.
@@ -207,6 +233,9 @@ mod tests {
         let old = "def f():\n    a = 1\n    s = \"\"\"\n\tx\n\"\"\"\n";
         let new = "def f():\n    a = 2\n    s = \"\"\"\n    x\n\"\"\"\n";
         assert_eq!(settled("a.py", old, new), new, "a tab in a string is no style");
+        let old = "func f() {\n\ta()\n\tif b {\n\t\tc()\n\t}\n}\nvar y = `\na:\n  b: 1\n`";
+        let new = old.replace('\t', "    ").replace("a()", "d()");
+        assert_eq!(settled("a.go", old, &new), old.replace("a()", "d()"), "text in a string stays");
     }
 
     #[test]
@@ -218,6 +247,31 @@ mod tests {
         assert!(lost(old, "a\nb", "Remove what is not used.").is_none());
         assert!(lost(old, "a\nb\nprint('...')\nd\ne\nf", "Fix a.").is_none());
         assert!(lost("x\n// ...", "y\n// ...", "Fix a.").is_none());
+    }
+
+    #[test]
+    fn dots_in_code_stand_for_no_lines() {
+        for line in [
+            "return { ...existing, name };",
+            "setItems([...previous, item])",
+            "  ...previous,",
+            "print(\"Loading existing users...\")",
+            "print('... remaining')",
+        ] {
+            assert!(!elides(line), "{line}");
+        }
+        for line in [
+            "# ... rest of the code",
+            "// ...",
+            "x = 1  # ... rest unchanged",
+            "... existing code ...",
+            "[rest of the code...]",
+            "<!-- existing rows ... -->",
+            "    ...",
+            "# keep the remaining lines…",
+        ] {
+            assert!(elides(line), "{line}");
+        }
     }
 
     #[test]

@@ -27,6 +27,9 @@ const MAX_TEXT_LINES: usize = 200;
 pub(crate) const EDIT: &str = "fs.edit";
 pub(crate) const WRITE: &str = "fs.write";
 
+/// What an edit says that changes nothing.
+pub(super) const UNCHANGED: &str = "are the same";
+
 /// What a call without a file is answered with.
 const NO_FILE: &str =
     "nothing was changed: no code block was the whole file with a fence at its end";
@@ -73,7 +76,9 @@ pub(crate) struct Direct {
     pub(crate) notes: Vec<String>,
     /// Why the last try failed.
     pub(crate) failed: Option<String>,
-    /// Files that were to be written and stayed as they were.
+    /// The file that it was about, where there was one.
+    failed_on: Option<String>,
+    /// Files that were to be written and came as they were.
     kept: Vec<String>,
     /// Tries that failed.
     pub(crate) tries: u32,
@@ -91,10 +96,16 @@ impl Direct {
         is_there: impl Fn(&str) -> bool,
     ) -> Option<Self> {
         let mut direct = Self::read(turn, specs)?;
-        if !specs.contains_key(EDIT) || direct.tries >= MAX_TRIES && direct.changed.is_empty() {
+        direct.step = direct.next(&task_of(turn), is_there)?;
+        let is_over = direct.tries >= MAX_TRIES && direct.step != DirectStep::Report;
+        if !specs.contains_key(EDIT) || is_over {
             return None;
         }
-        direct.step = direct.next(&task_of(turn), is_there)?;
+        if let (DirectStep::Write(paths), Some(path)) = (&direct.step, &direct.failed_on)
+            && !paths.contains(path)
+        {
+            direct.failed = None;
+        }
         Some(direct)
     }
 
@@ -105,6 +116,7 @@ impl Direct {
             changed: Vec::new(),
             notes: Vec::new(),
             failed: None,
+            failed_on: None,
             kept: Vec::new(),
             tries: 0,
             ends_early: false,
@@ -118,6 +130,7 @@ impl Direct {
                 if open.is_none() {
                     direct.tries += 1;
                     direct.failed = Some("there was no code block".to_owned());
+                    direct.failed_on = None;
                 }
             }
             for result in message.tool_results() {
@@ -134,8 +147,10 @@ impl Direct {
             Intent::Change => {
                 let mut targets = self.targets(task, &orders, is_there)?;
                 let is_done = |path: &String| self.changed.iter().any(|(done, ..)| done == path);
-                if targets.len() > 1 && targets.iter().all(|path| orders.contains(path)) {
-                    targets.retain(|path| !self.kept.contains(path) && !is_done(path));
+                if targets.iter().all(|path| orders.contains(path)) {
+                    let several = targets.len() > 1;
+                    let is_kept = |path: &String| several && self.kept.contains(path);
+                    targets.retain(|path| !is_kept(path) && !is_done(path));
                     targets.truncate(1);
                 } else if !self.changed.is_empty() {
                     targets.clear();
@@ -203,12 +218,14 @@ impl Direct {
             }
             (Access::Edit, true) => {
                 self.tries += 1;
-                self.kept.push(path);
-                self.failed = Some(said);
+                if said.contains(UNCHANGED) {
+                    self.kept.push(path.clone());
+                }
+                (self.failed, self.failed_on) = (Some(said), Some(path));
             }
             (Access::Edit, false) => {
                 let new = text("new_string").or_else(|| text("content"))?;
-                (self.failed, self.notes) = (None, Vec::new());
+                (self.failed, self.notes, self.tries) = (None, Vec::new(), 0);
                 self.changed.push((path, text("old_string").unwrap_or_default(), new));
             }
             (Access::Read, true) | (Access::Execute, _) => return None,
@@ -410,6 +427,32 @@ mod tests {
             step("Fix a.py.", &calls)
         };
         assert_eq!((tries(2), tries(3)), (write(&["a.py"]), None));
+    }
+
+    #[test]
+    fn no_file_of_an_order_is_forgotten_or_asked_for_without_end() {
+        let edit = |path: &str, result| {
+            let arguments =
+                format!(r#"{{"path":"{path}","old_string":"x = 1","new_string":"x = 2"}}"#);
+            called(EDIT, &arguments, result)
+        };
+        let both = "Set x to 2 in a.py and b.py.";
+        let (a, b) = (read("a.py"), read("b.py"));
+        let failed = edit("a.py", Err("a line stands for text that is left out"));
+        assert_eq!(step(both, &[a.clone(), b.clone(), failed]), write(&["a.py"]));
+        let same = edit("a.py", Err("`old_string` and `new_string` are the same"));
+        let turn = said_then(both, &[a.clone(), b.clone(), same]);
+        let next = Direct::of(&turn, &specs(), |_| false).unwrap();
+        assert_eq!((Some(next.step), next.failed), (write(&["b.py"]), None));
+        let open = called(EDIT, r#"{"path":""}"#, Err(NO_FILE));
+        let done = edit("a.py", Ok("edited"));
+        let calls = [a.clone(), b, done, open.clone(), open.clone(), open];
+        assert_eq!(step(both, calls.get(..5).unwrap()), write(&["b.py"]));
+        assert_eq!(step(both, &calls), None, "three tries for each file");
+        let made = called(WRITE, r#"{"path":"b.py","content":"x"}"#, Ok("written"));
+        let task = "Create b.py with greet() and use it in a.py.";
+        assert_eq!(step(task, std::slice::from_ref(&a)), write(&["b.py"]));
+        assert_eq!(step(task, &[a, made]), write(&["a.py"]));
     }
 
     #[test]

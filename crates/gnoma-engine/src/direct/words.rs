@@ -1,9 +1,6 @@
 //! The words of such a request.
 
-use super::plan::{Direct, DirectStep, LookedAt};
-
-/// What an edit says that changes nothing.
-const UNCHANGED: &str = "are the same";
+use super::plan::{Direct, DirectStep, LookedAt, UNCHANGED};
 
 const ANSWER: &str = "Answer in plain words, from what is shown above. Quote names, values and code exactly as \
      they stand there.";

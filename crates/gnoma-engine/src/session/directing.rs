@@ -30,6 +30,9 @@ const LAST_TEMPERATURE: f32 = 0.7;
 const MIN_TOKEN_BYTES: usize = 2;
 const SPARE_TOKENS: usize = 512;
 
+/// Most bytes of a file that is written, with the words beside it: far more than may be shown to be changed.
+const MAX_WRITTEN_BYTES: usize = 128 << 10;
+
 /// Pieces of an answer after which it shows that it goes on.
 const PIECES_A_SIGN: u32 = 16;
 
@@ -77,8 +80,7 @@ impl Session {
             tools,
             tool_choice: ToolChoice::None,
             max_output_tokens: least([
-                most_tokens(direct),
-                arm.answer_limit().filter(|_| !matches!(direct.step, DirectStep::Write(_))),
+                most_tokens(direct).or_else(|| arm.answer_limit()),
                 self.spending.answer_tokens,
             ]),
             temperature: arm.temperature.or(sampling),
@@ -108,7 +110,7 @@ impl Session {
     }
 }
 
-fn least(limits: [Option<u32>; 3]) -> Option<u32> {
+fn least(limits: [Option<u32>; 2]) -> Option<u32> {
     limits.into_iter().flatten().min()
 }
 
@@ -134,6 +136,7 @@ pub(super) fn as_call(inner: EventStream, direct: Option<&Direct>) -> EventStrea
         ends_early: direct.ends_early,
         part: BlockPart::Words,
         pieces: 0,
+        is_over: false,
         ready: VecDeque::new(),
     })
 }
@@ -160,6 +163,8 @@ struct WrittenFile {
     ends_early: bool,
     part: BlockPart,
     pieces: u32,
+    /// Nothing is heard any more.
+    is_over: bool,
     ready: VecDeque<StreamEvent>,
 }
 
@@ -178,6 +183,9 @@ impl WrittenFile {
             return;
         }
         self.text.push_str(piece);
+        if self.text.len() > MAX_WRITTEN_BYTES {
+            return self.end(StopReason::MaxTokens);
+        }
         if self.part == BlockPart::Words && direct::opens(&self.text) {
             let is_new = self.paths.iter().all(|path| !self.is_there(path));
             let name = if is_new { direct::WRITE } else { direct::EDIT };
@@ -216,6 +224,7 @@ impl WrittenFile {
         });
         let stop = if has_call { StopReason::ToolUse } else { stop };
         self.ready.push_back(StreamEvent::Stop(stop));
+        self.is_over = true;
     }
 
     /// The arguments of the call, without their first brace.
@@ -246,6 +255,9 @@ impl Stream for WrittenFile {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Poll::Ready(Some(Ok(event)));
+            }
+            if self.is_over {
+                return Poll::Ready(None);
             }
             let Some(event) = ready!(self.inner.as_mut().poll_next(cx)) else {
                 return Poll::Ready(None);
@@ -282,15 +294,12 @@ mod tests {
             ends_early,
             part: BlockPart::Words,
             pieces: 0,
+            is_over: false,
             ready: VecDeque::new(),
         };
         let mut heard = Vec::new();
         while let Some(Ok(event)) = file.next().await {
-            let is_over = matches!(event, StreamEvent::Stop(_));
             heard.push(event);
-            if is_over {
-                break;
-            }
         }
         heard
     }

@@ -132,7 +132,9 @@ impl Run {
         let work = async {
             let mut outcome = match keep_before {
                 Some(KeepBefore { files, label, is_beside: true }) => {
-                    beside(&cx.stop.clone(), files.keep_before(label), tool.run(call, cx)).await
+                    // It runs in any case.
+                    let kept = async { drop(files.keep_before(label).await) };
+                    beside(&cx.stop.clone(), kept, tool.run(call, cx)).await
                 }
                 Some(KeepBefore { files, label, is_beside: false }) => {
                     match cx.stop.run_until_cancelled(files.keep_before(label)).await {
@@ -168,19 +170,16 @@ impl Run {
     }
 }
 
-/// Runs a call while the files are still being kept; it is given up where it must not run without that.
+/// Runs a call while the files are still being kept, and waits for both.
 async fn beside(
     stop: &CancellationToken,
-    kept: impl Future<Output = Result<(), String>>,
+    kept: impl Future<Output = ()>,
     run: impl Future<Output = ToolOutcome>,
 ) -> ToolOutcome {
     let (mut kept, mut run) = (pin!(kept), pin!(run));
     tokio::select! {
         biased;
-        kept = &mut kept => match kept {
-            Ok(()) => run.await,
-            Err(why) => ToolOutcome::failed(why),
-        },
+        () = &mut kept => run.await,
         outcome = &mut run => {
             stop.run_until_cancelled(kept).await;
             outcome

@@ -52,13 +52,9 @@ pub(crate) async fn run(
 
 /// The model that is to be used is one that the provider lists, if it lists any.
 fn known_model(new: &NewProvider, models: &[String]) -> Result<()> {
-    let Some(model) = new.model.as_ref().filter(|model| !models.contains(model)) else {
-        return Ok(());
-    };
-    let near = gnoma_config::nearest(model, models.iter().map(String::as_str));
-    let Some(first) = near.or(models.first().map(String::as_str)) else {
-        return Ok(());
-    };
+    let Some(model) = &new.model else { return Ok(()) };
+    let Err(near) = providers::has_model(&new.name, models, model) else { return Ok(()) };
+    let Some(first) = near.or_else(|| models.first().cloned()) else { return Ok(()) };
     let name = &new.name;
     let error =
         HostError::usage(format!("`{name}` was not added: it does not list the model `{model}`"));
@@ -112,7 +108,7 @@ fn described(
         }
     };
     let key = key(args, &name, known, project, terminal)?;
-    let is_default = args.default || provider.default.is_none();
+    let is_default = args.default || provider.default.as_ref().is_none_or(|it| *it == name);
     // `--model provider/model`, as other commands take it, means the same.
     let own = |model: &str| model.strip_prefix(&format!("{name}/")).unwrap_or(model).to_owned();
     let (model, protocol) = (model.map(own), args.protocol.clone());

@@ -1,7 +1,8 @@
 //! Brings a database from whatever version it has to today's.
 //!
 //! Each step and its version number are one transaction: a process that dies on the way leaves the
-//! last whole version. Newer versions are refused and left as they are.
+//! last whole version. Newer versions are refused and left as they are; a newer number over today's
+//! tables is damage.
 
 use gnoma_core::store::{Record, StoreError, StoreErrorKind};
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -22,7 +23,7 @@ pub(crate) fn forward(connection: &mut Connection) -> Result<()> {
 }
 
 fn forward_to(connection: &mut Connection, target: usize) -> Result<()> {
-    refuse_newer(version(connection)?)?;
+    refuse_newer(connection, version(connection)?)?;
     for (number, step) in MIGRATIONS.iter().enumerate().take(target) {
         if version(connection)? > number {
             continue;
@@ -43,25 +44,36 @@ fn forward_to(connection: &mut Connection, target: usize) -> Result<()> {
 fn version(connection: &Connection) -> Result<usize> {
     let version: i64 =
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).explain()?;
-    usize::try_from(version).map_err(|_| too_new(version))
+    // Below nothing: no gnoma wrote that.
+    Ok(usize::try_from(version).unwrap_or(usize::MAX))
 }
 
-fn refuse_newer(version: usize) -> Result<()> {
+fn refuse_newer(connection: &Connection, version: usize) -> Result<()> {
     if version <= MIGRATIONS.len() {
         return Ok(());
     }
-    Err(too_new(i64::try_from(version).unwrap_or(i64::MAX)))
-}
-
-fn too_new(version: i64) -> StoreError {
-    StoreError::new(
+    let mut todays = Connection::open_in_memory().explain()?;
+    forward(&mut todays)?;
+    // Every version changes the tables.
+    if tables(connection)? == tables(&todays)? {
+        return Err(StoreError::new(StoreErrorKind::Damaged, "its version number is wrong"));
+    }
+    Err(StoreError::new(
         StoreErrorKind::TooNew,
         format!(
             "a newer gnoma wrote the session database (version {version}; this one reads up to {}); \
              it was left unchanged: update gnoma",
             MIGRATIONS.len()
         ),
-    )
+    ))
+}
+
+/// Names and definitions of all tables and indexes.
+fn tables(connection: &Connection) -> Result<Vec<(String, Option<String>)>> {
+    connection
+        .prepare("SELECT name, sql FROM sqlite_schema ORDER BY name")
+        .and_then(|mut all| all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
+        .explain()
 }
 
 fn tree(connection: &Connection) -> Result<()> {
@@ -205,6 +217,7 @@ mod tests {
     fn a_newer_version_is_refused_and_left() {
         let mut connection = of_version(MIGRATIONS.len());
         connection.pragma_update(None, "user_version", 99).unwrap();
+        connection.execute_batch("ALTER TABLE session ADD COLUMN colour TEXT").unwrap();
         let error = forward(&mut connection).unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::TooNew);
         assert_eq!(super::version(&connection).unwrap(), 99);

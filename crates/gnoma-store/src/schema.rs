@@ -1,5 +1,5 @@
 //! The tables, one version after the other. Only ever added to: old files are brought forward by
-//! running the later steps.
+//! running the later steps. Every version changes the tables, or its number would be taken for damage.
 
 /// Says that a SQLite file is ours: "gnom".
 pub(crate) const APPLICATION_ID: i32 = 0x676e_6f6d;

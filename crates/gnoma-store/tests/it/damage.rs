@@ -254,8 +254,14 @@ fn foreign_and_newer_files_are_left_untouched() {
         .unwrap()
         .execute_batch("CREATE TABLE recipes(name TEXT); PRAGMA user_version = 3;")
         .unwrap();
-    let mut newer = sound(SESSIONS, TURNS);
-    newer[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    let newer = sqlite.path().join("newer.db");
+    fs::write(&newer, sound(SESSIONS, TURNS)).unwrap();
+    rusqlite::Connection::open(&newer)
+        .unwrap()
+        .execute_batch("ALTER TABLE session ADD COLUMN colour; PRAGMA user_version = 99;")
+        .unwrap();
+    crate::support::fold(&newer);
+    let newer = fs::read(newer).unwrap();
     let cases = [
         (fs::read(other).unwrap(), StoreErrorKind::Foreign),
         (b"dear diary, this is no database".to_vec(), StoreErrorKind::Foreign),

@@ -314,3 +314,17 @@ fn the_schema_the_roots_and_the_header_are_not_needed() {
         assert!(told == sound.told, "pages {pages:?}: {} of {}", told.len(), sound.told.len());
     }
 }
+
+#[test]
+fn a_wrong_version_number_costs_nothing() {
+    let (sound, mut tally) = (sample(), Tally::default());
+    let at = 60;
+    for number in [0, 1, 2, 3, 4, 5, 7, 99, 0x3f00_0006, i32::MAX, -1, i32::MIN] {
+        let mut bytes = sound.bytes.clone();
+        bytes[at..at + 4].copy_from_slice(&number.to_be_bytes());
+        let words = format!("version {number}");
+        tally.add(&sound, &Harm { words, bytes, may_lose: BTreeMap::new() });
+    }
+    tally.show("wrong version numbers");
+    assert_eq!(tally.exact, tally.rounds);
+}

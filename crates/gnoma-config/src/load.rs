@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
+    io::{self, Read as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -28,6 +29,10 @@ const DEFAULT_PROFILE: &str = "default_profile";
 
 /// The key that names certificate authorities.
 const CA_FILE: &str = "network.ca_file";
+/// How a certificate begins in its file.
+const PEM: &[u8] = b"-----BEGIN CERTIFICATE-----";
+/// How far it is looked for.
+const MAX_CA_BYTES: u64 = 16 << 20;
 
 /// Where settings come from. It can hold keys, so it cannot be printed.
 #[derive(Clone, Default)]
@@ -219,17 +224,18 @@ impl Loader<'_> {
         layer
     }
 
-    /// Other programs leave a variable behind that names a file which is gone: that must not stop everything.
+    /// Other programs leave a variable behind that names a file which is gone or of another kind: that must not
+    /// stop everything.
     fn without_absent_ca_file(&mut self, mut layer: Layer) -> Layer {
         let key = KeyPath::dotted(CA_FILE);
         let named = layer.get(&key).and_then(|entry| entry.value.clone().into_text());
-        let is_there = |path: &Path| {
-            path.metadata().is_ok_and(|facts| facts.is_file()) && File::open(path).is_ok()
-        };
-        let is_absent = named.is_some_and(|path| !is_there(&self.sources.placed(Path::new(&path))));
-        if let Some(entry) = is_absent.then(|| layer.remove(&key)).flatten() {
-            let message = "is ignored: it names no file that can be read";
-            self.report.add(Finding::new(Severity::Warning, entry.place, message).about(&key));
+        let wrong = named.and_then(|path| unusable_ca(&self.sources.placed(Path::new(&path))));
+        let Some(why) = wrong else { return layer };
+        if let Some(entry) = layer.remove(&key) {
+            let finding =
+                Finding::new(Severity::Warning, entry.place, format!("is ignored: {why}"));
+            let hint = "the built-in certificate authorities are used";
+            self.report.add(finding.about(&key).hint(hint));
         }
         layer
     }
@@ -289,6 +295,23 @@ impl Loader<'_> {
     }
 }
 
+/// Why a file cannot be one with certificate authorities.
+fn unusable_ca(path: &Path) -> Option<&'static str> {
+    let read = || -> io::Result<Vec<u8>> {
+        if !path.metadata()?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut text = Vec::new();
+        File::open(path)?.take(MAX_CA_BYTES).read_to_end(&mut text)?;
+        Ok(text)
+    };
+    match read() {
+        Err(_) => Some("it names no file that can be read"),
+        Ok(text) if text.windows(PEM.len()).any(|window| window == PEM) => None,
+        Ok(_) => Some("the file has no certificate in PEM"),
+    }
+}
+
 fn file_place(path: PathBuf) -> Place {
     Place::File { path: path.into(), position: None }
 }
@@ -302,7 +325,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let config_dir = folder.path().join("config");
         std::fs::create_dir(&config_dir).unwrap();
-        std::fs::write(config_dir.join("own.pem"), "").unwrap();
+        std::fs::write(config_dir.join("own.pem"), PEM).unwrap();
+        std::fs::write(config_dir.join("other.txt"), "no certificate").unwrap();
         let loaded = |variable: &str, flag: Option<&str>| {
             let env = [("HOME", "/home/me"), ("SSL_CERT_FILE", variable)];
             let flag = flag.map(|path| (CA_FILE.to_owned(), toml::Value::from(path)));
@@ -319,6 +343,7 @@ mod tests {
         let own = Some(config_dir.join("own.pem"));
         assert_eq!(loaded("own.pem", None), (own, 0));
         assert_eq!(loaded("/nonexistent/ca.pem", None), (None, 1));
+        assert_eq!(loaded("other.txt", None), (None, 1));
         let at_home = Some(PathBuf::from("/home/me/ca.pem"));
         assert_eq!(loaded("", Some("~/ca.pem")), (at_home, 0));
         let missing = Some(PathBuf::from("/nonexistent"));

@@ -208,17 +208,27 @@ pub fn asks_for_work(history: &[Arc<Message>]) -> bool {
 }
 
 /// What people are told about an answer that is none.
-pub(crate) fn without_answer(stop: StopReason, has_content: bool) -> Option<&'static str> {
-    match stop {
-        StopReason::Refusal => Some("the model refused to answer; rephrase, or try another model"),
-        StopReason::ContentFilter => Some(
+pub(crate) fn without_answer(stop: StopReason, message: Option<&Message>) -> Option<&'static str> {
+    let is_said = |part: &Content| match part {
+        Content::Text(text) => !text.text.trim().is_empty(),
+        Content::ToolCall(_) | Content::Image(_) | Content::ToolResult(_) => true,
+        Content::Thinking(_) | Content::RedactedThinking(_) => false,
+    };
+    match (stop, message) {
+        (StopReason::Refusal, _) => {
+            Some("the model refused to answer; rephrase, or try another model")
+        }
+        (StopReason::ContentFilter, _) => Some(
             "the provider's content filter stopped the answer; rephrase, or try another provider",
         ),
-        _ if has_content => None,
-        _ => Some(
+        (_, None) => Some(
             "the model gave no output; it may not support tools, or have produced only hidden \
              reasoning; try a more capable model",
         ),
+        (_, Some(message)) if !message.content().iter().any(is_said) => {
+            Some("the model thought, but gave no answer; retry, or try another model")
+        }
+        (_, Some(_)) => None,
     }
 }
 

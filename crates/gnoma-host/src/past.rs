@@ -204,14 +204,16 @@ pub(crate) fn cannot_write(kind: &StoreErrorKind) -> bool {
 
 fn unknown(beginning: &str) -> HostError {
     HostError::usage(format!(
-        "no session `{beginning}` in this project; `gnoma sessions list` lists them"
+        "no session `{beginning}` in this project; `gnoma sessions list` lists them, and --cwd DIR those of another"
     ))
 }
 
 /// Where there should be a session and is none.
 pub fn nothing_kept(places: &Places) -> HostError {
     let project = places.project.display();
-    HostError::usage(format!("no saved sessions in `{project}`; start one with `gnoma \"…\"`"))
+    HostError::usage(format!(
+        "no saved sessions in `{project}`; start one with `gnoma \"…\"`, or name another project with --cwd DIR"
+    ))
 }
 
 /// Refuses a command that writes to what is kept, be it only to compare with it, where nothing may

@@ -294,7 +294,11 @@ impl Asked {
     }
 
     fn stored(&self) -> Result<&SessionId> {
-        self.stored.as_ref().ok_or_else(not_saved)
+        let why = || match self.store {
+            Some(_) => HostError::usage("nothing was said in this session yet"),
+            None => not_saved(),
+        };
+        self.stored.as_ref().ok_or_else(why)
     }
 
     async fn points(&self) -> Result<Vec<RewindPoint>> {

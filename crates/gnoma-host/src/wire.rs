@@ -50,10 +50,11 @@ pub fn found(mut spec: SessionSpec) -> Result<SessionSpec> {
     for folder in folders {
         let real = folder.canonicalize().ok().filter(|path| path.is_dir());
         let why = || match folder.symlink_metadata() {
-            Ok(_) => format!("cannot work in `{}`: not a folder", folder.display()),
-            Err(_) if *folder == Path::new(".") => {
+            // What is left of a deleted folder can still be looked at.
+            _ if *folder == Path::new(".") => {
                 "the current folder was deleted; change to another one".to_owned()
             }
+            Ok(_) => format!("cannot work in `{}`: not a folder", folder.display()),
             Err(_) => format!("cannot work in `{}`: there is no such folder", folder.display()),
         };
         *folder = real.ok_or_else(|| HostError::usage(why()))?;
@@ -197,8 +198,10 @@ fn unknown_provider(provider: &Provider, name: &str) -> HostError {
     let configured = provider.endpoints.keys().map(String::as_str);
     let mut names: Vec<_> = known.chain(configured).collect();
     names.dedup();
+    let near = gnoma_config::nearest(name, names.iter().copied());
+    let near = near.map_or("known".to_owned(), |near| format!("did you mean `{near}`? Known"));
     HostError::usage(format!(
-        "unknown provider `{name}`; known: {}. For another server, set `provider.endpoints.{name}` to its address",
+        "unknown provider `{name}`; {near}: {}. For another server, set `provider.endpoints.{name}` to its address",
         names.join(", ")
     ))
 }

@@ -152,7 +152,9 @@ pub(crate) fn truncated(profile: &Profile) -> ProviderError {
 pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     let kind = match error.kind {
         NetErrorKind::Timeout => ErrorKind::Timeout,
-        NetErrorKind::Connect | NetErrorKind::Certificate => ErrorKind::Unreachable,
+        NetErrorKind::Connect | NetErrorKind::Proxy | NetErrorKind::Certificate => {
+            ErrorKind::Unreachable
+        }
         NetErrorKind::Broken => ErrorKind::Network,
         NetErrorKind::Invalid => ErrorKind::BadRequest,
         NetErrorKind::NoTls | NetErrorKind::NoHttp => ErrorKind::Protocol,
@@ -179,9 +181,11 @@ fn net_hint(profile: &Profile, kind: NetErrorKind) -> String {
         NetErrorKind::Connect if profile.local => {
             format!("Is the server of `{name}` running at {url}?")
         }
-        NetErrorKind::Connect => {
-            "Check the network, the proxy variables and the provider's address.".to_owned()
-        }
+        NetErrorKind::Connect => "Check the network and the provider's address.".to_owned(),
+        NetErrorKind::Proxy => "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names this proxy. Check that it runs and that its \
+                                address is right (http://NAME:PASSWORD@HOST:PORT), or add the provider's host to \
+                                NO_PROXY to connect without it."
+            .to_owned(),
         NetErrorKind::Invalid => format!("Check `provider.endpoints.{name}` and the key."),
         NetErrorKind::Timeout => {
             "Raise `network.idle_timeout` if the model needs longer to think or read.".to_owned()

@@ -10,6 +10,9 @@ use gnoma_core::ToolSpec;
 /// Longest function name that every wire takes.
 const MAX_NAME_BYTES: usize = 64;
 
+/// What OpenAI's models write before the name of a tool now and then.
+const NAMESPACE: &str = "functions.";
+
 /// Our names and theirs, both ways, for one set of tools.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameMap {
@@ -42,9 +45,11 @@ impl NameMap {
         self.to_wire.get(ours).map_or_else(|| legal(ours), |wire| Cow::Borrowed(wire.as_str()))
     }
 
-    /// The name a model called, as ours. A model may know our spelling from the prompt.
+    /// The name a model called, as ours. A model may know our spelling from the prompt, and some write the
+    /// namespace of their training before it.
     pub(crate) fn ours<'a>(&'a self, wire: &'a str) -> &'a str {
-        self.to_ours.get(wire).map_or(wire, String::as_str)
+        let bare = wire.strip_prefix(NAMESPACE).filter(|bare| self.knows(bare)).unwrap_or(wire);
+        self.to_ours.get(bare).map_or(bare, String::as_str)
     }
 
     /// Whether `name`, in either spelling, is one of the tools on offer.
@@ -102,6 +107,14 @@ mod tests {
                 prop_assert_eq!(map.ours(&wire), name);
             }
         }
+    }
+
+    #[test]
+    fn a_namespace_before_the_name_of_a_tool_is_left_out() {
+        let map = NameMap::new(&tools(&["fs.read".to_owned()]));
+        assert_eq!(map.ours("functions.fs_read"), "fs.read");
+        assert_eq!(map.ours("functions.fs.read"), "fs.read");
+        assert_eq!(map.ours("functions.other"), "functions.other");
     }
 
     #[test]

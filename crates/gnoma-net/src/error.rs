@@ -10,6 +10,12 @@ const NO_HTTP: &str = "invalid HTTP version parsed";
 const NO_NAME: &str = "failed to lookup address information: ";
 /// rustls's words for a certificate that it does not take; its reason stands behind them.
 const NO_TRUST: &str = "invalid peer certificate: ";
+/// The words of the HTTP library for a proxy that makes no connection, and what they mean.
+const PROXY_WORDS: &[(&str, &str)] = &[
+    ("tunnel error: unsuccessful", "the proxy refused to connect"),
+    ("tunnel error: proxy authorization required", "the proxy wants a name and a password"),
+    ("tunnel error: unexpected end of file", "the proxy closed the connection"),
+];
 /// What its reasons mean, by how they begin.
 const TRUST_WORDS: &[(&str, &str)] = &[
     ("UnknownIssuer", "it is not signed by an authority that gnoma knows"),
@@ -29,6 +35,8 @@ pub enum NetErrorKind {
     Invalid,
     /// No connection could be made.
     Connect,
+    /// The proxy that the environment names could not be reached, or makes no connection.
+    Proxy,
     /// The server's certificate is not one to trust.
     Certificate,
     /// Connected, then silent for too long, or the connection took too long.
@@ -57,8 +65,8 @@ impl fmt::Display for NetError {
 
 impl std::error::Error for NetError {}
 
-/// What the HTTP library's error means.
-pub(crate) fn explain(error: &reqwest::Error) -> NetError {
+/// What the HTTP library's error means, of a request that took that proxy.
+pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError {
     // A connection that takes too long to be made is none.
     let kind = if error.is_connect() {
         NetErrorKind::Connect
@@ -78,12 +86,14 @@ pub(crate) fn explain(error: &reqwest::Error) -> NetError {
     let kind = match kind {
         NetErrorKind::Connect if cause.contains(NO_TLS) => NetErrorKind::NoTls,
         NetErrorKind::Connect if cause.contains(NO_TRUST) => NetErrorKind::Certificate,
+        NetErrorKind::Connect if proxy.is_some() => NetErrorKind::Proxy,
         NetErrorKind::Broken if cause.contains(NO_HTTP) => NetErrorKind::NoHttp,
         kind => kind,
     };
     let what = match kind {
         NetErrorKind::Timeout => "no answer in time",
         NetErrorKind::Connect => "cannot connect",
+        NetErrorKind::Proxy => "cannot connect through the proxy",
         NetErrorKind::Certificate => "the server's certificate is not trusted",
         NetErrorKind::Invalid => "unusable address",
         NetErrorKind::Broken => "the connection broke",
@@ -91,6 +101,9 @@ pub(crate) fn explain(error: &reqwest::Error) -> NetError {
         NetErrorKind::NoHttp => "the server does not speak HTTP",
     };
     let mut message = what.to_owned();
+    if let Some(proxy) = proxy.filter(|_| kind == NetErrorKind::Proxy) {
+        message = format!("{message} {proxy}");
+    }
     if let Some(url) = error.url() {
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         let host = url.host_str().unwrap_or("?");
@@ -109,6 +122,9 @@ pub(crate) fn explain(error: &reqwest::Error) -> NetError {
 fn in_words(cause: &str) -> String {
     if let Some((_, system)) = cause.split_once(NO_NAME) {
         return format!("the host name was not found ({system})");
+    }
+    if let Some((_, words)) = PROXY_WORDS.iter().find(|(begin, _)| cause.starts_with(begin)) {
+        return (*words).to_owned();
     }
     let Some((_, reason)) = cause.split_once(NO_TRUST) else { return cause.to_owned() };
     let known = TRUST_WORDS.iter().find(|(begin, _)| reason.starts_with(begin));
@@ -132,6 +148,7 @@ mod tests {
                 "it is not signed by an authority that gnoma knows",
             ),
             ("invalid peer certificate: BadEncoding", "BadEncoding"),
+            ("tunnel error: unsuccessful", "the proxy refused to connect"),
         ] {
             assert_eq!(in_words(cause), words);
         }

@@ -2,6 +2,7 @@
 //! there is, nobody sends unasked.
 
 use bytes::{Buf as _, Bytes};
+use crc32fast::Hasher;
 use miniz_oxide::{
     DataFormat, MZError, MZFlush, MZStatus,
     inflate::stream::{InflateState, inflate},
@@ -21,25 +22,77 @@ const HAS_EXTRA: u8 = 4;
 const HAS_NAME: u8 = 8;
 const HAS_COMMENT: u8 = 16;
 
-/// The bytes are no gzip of one member, or damaged. Its checksum is not compared.
+/// The bytes are no gzip, or damaged.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Damaged;
 
-/// Unpacks a stream as it comes.
+/// Unpacks a stream as it comes: one member, or several one after the other.
 #[derive(Default)]
 pub(crate) struct Gunzip {
-    /// What has come of the head.
+    /// What has come of the head of the next member.
     head: Vec<u8>,
-    /// None before the head is whole.
-    state: Option<Box<InflateState>>,
+    /// None between members.
+    member: Option<Member>,
     /// What has come and is not unpacked yet.
     unread: Bytes,
     /// Where it is unpacked to.
     piece: Vec<u8>,
-    /// What comes after the content is its checksum.
+}
+
+/// A member whose head is known.
+struct Member {
+    state: Box<InflateState>,
+    /// Checksum and length of what is unpacked.
+    sum: Hasher,
+    bytes: u32,
+    /// Its content is over; what comes is the trailer.
     is_over: bool,
-    /// How much of that has come.
-    trailer_bytes: usize,
+    trailer: Vec<u8>,
+}
+
+impl Member {
+    fn new() -> Self {
+        Self {
+            state: InflateState::new_boxed(DataFormat::Raw),
+            sum: Hasher::new(),
+            bytes: 0,
+            is_over: false,
+            trailer: Vec::new(),
+        }
+    }
+
+    /// The next piece of the content, which may be empty; `None` where more has to come.
+    fn unpack(&mut self, unread: &mut Bytes, piece: &mut [u8]) -> Result<Option<Bytes>, Damaged> {
+        let step = inflate(&mut self.state, unread, piece, MZFlush::None);
+        unread.advance(step.bytes_consumed);
+        match step.status {
+            Ok(status) => self.is_over = status == MZStatus::StreamEnd,
+            // It waits for more.
+            Err(MZError::Buf) => {}
+            Err(_) => return Err(Damaged),
+        }
+        let unpacked = piece.get(..step.bytes_written).unwrap_or_default();
+        self.sum.update(unpacked);
+        // The trailer has the length's last 32 bits.
+        let bytes = u32::try_from(unpacked.len()).map_err(|_| Damaged)?;
+        self.bytes = self.bytes.wrapping_add(bytes);
+        if !self.is_over && step.bytes_consumed == 0 && unpacked.is_empty() {
+            return if unread.is_empty() { Ok(None) } else { Err(Damaged) };
+        }
+        Ok(Some(Bytes::copy_from_slice(unpacked)))
+    }
+
+    /// Takes of what has come what belongs to the trailer. Says whether that is whole now.
+    fn read_trailer(&mut self, unread: &mut Bytes) -> Result<bool, Damaged> {
+        let missing = TRAILER_BYTES.saturating_sub(self.trailer.len()).min(unread.len());
+        self.trailer.extend_from_slice(&unread.split_to(missing));
+        if self.trailer.len() < TRAILER_BYTES {
+            return Ok(false);
+        }
+        let sum = self.sum.clone().finalize().to_le_bytes();
+        let is_right = self.trailer == [sum, self.bytes.to_le_bytes()].concat();
+        if is_right { Ok(true) } else { Err(Damaged) }
+    }
 }
 
 impl Gunzip {
@@ -51,44 +104,37 @@ impl Gunzip {
     /// The next piece of what has come, which is not empty; `None` where more has to come. Few bytes can hold a
     /// thousand times as many: whoever takes them sees each piece, and can stop.
     pub(crate) fn unpack(&mut self) -> Result<Option<Bytes>, Damaged> {
-        self.read_head()?;
-        let Some(state) = &mut self.state else { return Ok(None) };
         self.piece.resize(PIECE_BYTES, 0);
-        while !self.is_over {
-            let step = inflate(state, &self.unread, &mut self.piece, MZFlush::None);
-            self.unread.advance(step.bytes_consumed);
-            match step.status {
-                Ok(status) => self.is_over = status == MZStatus::StreamEnd,
-                // It waits for more.
-                Err(MZError::Buf) => {}
-                Err(_) => return Err(Damaged),
+        loop {
+            self.read_head()?;
+            let Some(member) = &mut self.member else { return Ok(None) };
+            while !member.is_over {
+                match member.unpack(&mut self.unread, &mut self.piece)? {
+                    None => return Ok(None),
+                    Some(piece) if piece.is_empty() => {}
+                    Some(piece) => return Ok(Some(piece)),
+                }
             }
-            if step.bytes_written > 0 {
-                let piece = self.piece.get(..step.bytes_written).unwrap_or_default();
-                return Ok(Some(Bytes::copy_from_slice(piece)));
+            if !member.read_trailer(&mut self.unread)? {
+                return Ok(None);
             }
-            if !self.is_over && step.bytes_consumed == 0 {
-                return if self.unread.is_empty() { Ok(None) } else { Err(Damaged) };
-            }
+            self.member = None;
         }
-        self.trailer_bytes = self.trailer_bytes.saturating_add(self.unread.len());
-        self.unread.clear();
-        if self.trailer_bytes > TRAILER_BYTES { Err(Damaged) } else { Ok(None) }
     }
 
-    /// Whether the stream may end here: its content is over, or it never began.
+    /// Whether the stream may end here: between members, or before the first.
     pub(crate) fn may_end(&self) -> bool {
-        self.is_over || (self.state.is_none() && self.head.is_empty())
+        self.member.is_none() && self.head.is_empty()
     }
 
     fn read_head(&mut self) -> Result<(), Damaged> {
-        if self.state.is_some() {
+        if self.member.is_some() {
             return Ok(());
         }
         self.head.extend_from_slice(&self.unread);
         self.unread.clear();
         if let Some(end) = gzip_head(&self.head)? {
-            self.state = Some(InflateState::new_boxed(DataFormat::Raw));
+            self.member = Some(Member::new());
             self.unread = Bytes::from(std::mem::take(&mut self.head));
             self.unread.advance(end);
         }
@@ -134,7 +180,9 @@ mod tests {
 
     fn packed(text: &[u8], flags: u8, more: &[u8]) -> Vec<u8> {
         let head = [&MAGIC[..], &[flags, 0, 0, 0, 0, 0, 3], more].concat();
-        [head, compress_to_vec(text, 6), vec![0; 8]].concat()
+        let (sum, bytes) = (crc32fast::hash(text), u32::try_from(text.len()).unwrap());
+        let trailer = [sum.to_le_bytes(), bytes.to_le_bytes()].concat();
+        [head, compress_to_vec(text, 6), trailer].concat()
     }
 
     fn fed(gunzip: &mut Gunzip, bytes: &[u8]) -> Result<Vec<u8>, Damaged> {
@@ -173,12 +221,33 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_the_stream_is_refused() {
+    fn several_members_are_one_stream_and_what_is_none_is_refused() {
+        let both = [packed(b"one ", 0, b""), packed(b"two", HAS_NAME, b"name\0")].concat();
+        for size in [1, 5, both.len()] {
+            let mut gunzip = Gunzip::default();
+            assert!(gunzip.may_end(), "an answer without a body");
+            let mut all = Vec::new();
+            for chunk in both.chunks(size) {
+                all.extend(fed(&mut gunzip, chunk).unwrap());
+            }
+            assert!(all == b"one two" && gunzip.may_end(), "{size}");
+            assert_eq!(fed(&mut gunzip, b""), Ok(Vec::new()));
+            assert_eq!(fed(&mut gunzip, b"x"), Err(Damaged));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_its_checksum_or_length_is_refused_and_a_cut_one_is_not_whole() {
+        let whole = packed(b"some text", 0, b"");
+        for from_end in [1, 5] {
+            let mut bytes = whole.clone();
+            let at = bytes.len() - from_end;
+            bytes[at] ^= 1;
+            assert_eq!(fed(&mut Gunzip::default(), &bytes), Err(Damaged), "{from_end}");
+        }
         let mut gunzip = Gunzip::default();
-        assert!(gunzip.may_end(), "an answer without a body");
-        assert_eq!(fed(&mut gunzip, &packed(b"text", 0, b"")), Ok(b"text".to_vec()));
-        assert_eq!(fed(&mut gunzip, b""), Ok(Vec::new()));
-        assert_eq!(fed(&mut gunzip, b"x"), Err(Damaged));
+        assert_eq!(fed(&mut gunzip, &whole[..whole.len() - 2]), Ok(b"some text".to_vec()));
+        assert!(!gunzip.may_end());
     }
 
     #[test]

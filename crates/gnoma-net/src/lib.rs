@@ -16,13 +16,14 @@ use std::{
     net::IpAddr,
     path::{Path, PathBuf},
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
 use gnoma_core::Secret;
+use hyper_util::client::proxy::matcher::Matcher;
 use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject as _},
@@ -128,7 +129,7 @@ pub struct Http {
 /// Most bytes of a file with certificate authorities; those that systems have are of some 200 KB.
 const MAX_CA_BYTES: u64 = 16 << 20;
 
-type Client = OnceLock<Result<Built, NetError>>;
+type Client = Mutex<Option<Built>>;
 
 struct Built {
     client: reqwest::Client,
@@ -163,21 +164,20 @@ impl Http {
     /// # Errors
     /// It cannot be built.
     pub fn raw(&self, url: &str) -> Result<reqwest::Client, NetError> {
-        self.client(url).cloned()
-    }
-
-    fn client(&self, url: &str) -> Result<&reqwest::Client, NetError> {
-        let client = if is_on_this_machine(url) {
-            self.clients
-                .direct
-                .get_or_init(|| build(&self.options, reqwest::ClientBuilder::no_proxy))
-        } else {
-            self.clients.outside.get_or_init(|| build(&self.options, |client| client))
+        let is_here = is_on_this_machine(url);
+        let slot = if is_here { &self.clients.direct } else { &self.clients.outside };
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        // A file of authorities may have been put right since.
+        let usable = slot.take().filter(|built| built.untrusting.is_none() || is_plain(url));
+        let built = match usable {
+            Some(built) => built,
+            None if is_here => build(&self.options, reqwest::ClientBuilder::no_proxy)?,
+            None => build(&self.options, |client| client)?,
         };
-        let built = client.as_ref().map_err(Clone::clone)?;
-        match &built.untrusting {
+        let Built { client, untrusting } = slot.insert(built);
+        match untrusting {
             Some(error) if !is_plain(url) => Err(error.clone()),
-            Some(_) | None => Ok(&built.client),
+            Some(_) | None => Ok(client.clone()),
         }
     }
 
@@ -195,7 +195,7 @@ impl Http {
     }
 
     async fn send_once(&self, request: &HttpRequest) -> Result<Reply, NetError> {
-        let client = self.client(&request.url)?;
+        let client = self.raw(&request.url)?;
         let mut builder = match &request.body {
             Some(pieces) => {
                 client.post(&request.url).body(reqwest::Body::wrap(Pieces::new(pieces.clone())))
@@ -213,7 +213,8 @@ impl Http {
             value.set_sensitive(true);
             builder = builder.header(&**name, value);
         }
-        let response = builder.send().await.map_err(|error| explain(&error))?;
+        let sent = builder.send().await;
+        let response = sent.map_err(|error| explain(&error, proxy_for(&request.url)))?;
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         let is_packed = headers.get("content-encoding").is_some_and(|encoding| {
@@ -224,6 +225,16 @@ impl Http {
         let body = ByteStream::new(response.bytes_stream());
         Ok(Reply { status, headers, body: if is_packed { body.gunzipped() } else { body } })
     }
+}
+
+/// The proxy that requests to that address take, without its password: what the HTTP library takes, too.
+fn proxy_for(url: &str) -> Option<String> {
+    if is_on_this_machine(url) {
+        return None;
+    }
+    let proxy = Matcher::from_system().intercept(&url.parse().ok()?)?;
+    let host = proxy.uri().authority()?;
+    Some(format!("{}://{host}", proxy.uri().scheme_str().unwrap_or("http")))
 }
 
 fn is_plain(url: &str) -> bool {
@@ -260,7 +271,7 @@ fn build(
         .connect_timeout(options.connect_timeout)
         .read_timeout(options.idle_timeout)
         .build()
-        .map_err(|error| explain(&error))?;
+        .map_err(|error| explain(&error, None))?;
     Ok(Built { client, untrusting })
 }
 
@@ -347,6 +358,17 @@ mod tests {
             let kind = http.raw(secure).map_err(|error| error.kind).err();
             assert_eq!(kind, Some(NetErrorKind::Certificate), "{secure}");
         }
+    }
+
+    #[test]
+    fn authorities_that_were_put_right_are_trusted_without_a_new_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let ca_file = folder.path().join("own.pem");
+        let options = HttpOptions { ca_file: Some(ca_file.clone()), ..HttpOptions::default() };
+        let http = Http::new(options);
+        assert!(http.raw("https://api.example/v1").is_err(), "it is not there yet");
+        std::fs::write(&ca_file, OWN_AUTHORITY).unwrap();
+        assert!(http.raw("https://api.example/v1").is_ok());
     }
 
     /// A certificate made for this test, with which nothing is signed.

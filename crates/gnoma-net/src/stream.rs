@@ -110,7 +110,9 @@ impl ByteStream {
                     return Poll::Ready(Some(Err(broken("the compressed answer is not whole"))));
                 }
                 (next, _) => {
-                    return Poll::Ready(next.map(|next| next.map_err(|error| explain(&error))));
+                    return Poll::Ready(
+                        next.map(|next| next.map_err(|error| explain(&error, None))),
+                    );
                 }
             }
         }
@@ -244,9 +246,11 @@ mod tests {
 
     #[test]
     fn what_is_compressed_comes_in_pieces_of_a_bounded_size_and_whole() {
-        let content = miniz_oxide::deflate::compress_to_vec(&vec![b' '; 400_000], 6);
+        let text = vec![b' '; 400_000];
+        let content = miniz_oxide::deflate::compress_to_vec(&text, 6);
         let head = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
-        let packed: &'static [u8] = [&head[..], &content[..], &[0_u8; 8]].concat().leak();
+        let trailer = [crc32fast::hash(&text), 400_000].map(u32::to_le_bytes).concat();
+        let packed: &'static [u8] = [&head[..], &content[..], &trailer[..]].concat().leak();
         let stream = |packed| {
             let chunks = VecDeque::from([Some(packed)]);
             drained(ByteStream::new(Turns(chunks, false)).gunzipped(), 100).0

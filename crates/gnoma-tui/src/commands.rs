@@ -44,6 +44,9 @@ use gnoma_core::protocol::{Reply, Request, Switch};
 
 use crate::app::{Sought, State};
 
+/// Longer names are like no other.
+const MAX_NAME_CHARS: usize = 64;
+
 /// All commands, in the order in which they are listed.
 pub(crate) const ALL: &[&Slash] = &[
     &HELP,
@@ -110,6 +113,22 @@ const fn names_of() -> [&'static str; ALL.len()] {
 /// Their names.
 pub(crate) fn names() -> &'static [&'static str] {
     &NAMES
+}
+
+/// The command that a misspelt one is nearest to, of these and of people's `own`: about a letter in three may
+/// be wrong.
+pub(crate) fn nearest<'a>(written: &str, own: &[&'a str]) -> Option<&'a str> {
+    let written = written.trim_start_matches('/').to_lowercase();
+    let length = written.chars().count();
+    if length > MAX_NAME_CHARS {
+        return None;
+    }
+    let near = |name: &'a str| {
+        let distance = strsim::osa_distance(&written, name);
+        (distance <= (length.max(name.chars().count()) / 3).max(1)).then_some((distance, name))
+    };
+    let all = NAMES.iter().copied().chain(own.iter().copied());
+    all.filter_map(near).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
 /// What a command does, in a few words; empty for one that does not exist.
@@ -210,6 +229,21 @@ mod tests {
             let length = command.name.len() + command.arguments.len() + "/ ".len();
             assert!(length < help::NAME_COLUMNS && !command.about.is_empty(), "{}", command.name);
         }
+    }
+
+    #[test]
+    fn a_misspelt_command_is_like_the_one_that_was_meant() {
+        for (written, meant) in [
+            ("/modle", Some("model")),
+            ("/clera", Some("clear")),
+            ("/Rewind", Some("rewind")),
+            ("/reviw", Some("review")),
+            ("/mox", None),
+            ("/frobnicate", None),
+        ] {
+            assert_eq!(nearest(written, &["review"]), meant, "{written}");
+        }
+        assert_eq!(nearest(&"x".repeat(100_000), &[]), None);
     }
 
     #[test]

@@ -193,7 +193,7 @@ impl Turn {
             let text = format!("the last run of `{command}` failed, but the answer claims success");
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
         }
-        if let Some(why) = prompt::without_answer(stop, message.is_some()) {
+        if let Some(why) = prompt::without_answer(stop, message) {
             let (level, text) = (NoticeLevel::Warning, why.to_owned());
             fx.push(Effect::Emit(Event::Notice { level, text }));
         }
@@ -220,11 +220,10 @@ impl Turn {
     }
 }
 
-/// Repairs arguments that are no JSON, before they reach history, guard or tool.
+/// Repairs arguments that are no JSON or a text that holds them, before they reach history, guard or tool.
 fn mend(response: &mut Response) {
     for block in &mut response.content {
         if let Content::ToolCall(call) = block
-            && call.broken
             && let Ok(text) = call.arguments.read::<String>()
             && let Some(arguments) = repair::arguments(&text)
         {

@@ -37,7 +37,7 @@ pub(crate) fn applied<'r>(
     let mut request = request.into_owned();
     for change in changes {
         match change {
-            Adaptation::Field(_) | Adaptation::Renamed { .. } => (),
+            Adaptation::Field(_) | Adaptation::Renamed { .. } | Adaptation::Stream => (),
             Adaptation::Tools if is_form => (),
             Adaptation::Tools => request.tools = Arc::default(),
             Adaptation::ToolChoice => request.tool_choice = ToolChoice::Auto,
@@ -144,8 +144,9 @@ fn blind(result: &ToolResult) -> ToolResult {
 /// The pieces of a body with the changes of its fields. The first piece holds all fields and ends within
 /// the list of messages.
 pub(crate) fn rewritten(changes: &[Adaptation], mut pieces: Vec<Bytes>) -> Vec<Bytes> {
-    let of_fields =
-        |it: &&Adaptation| matches!(it, Adaptation::Field(_) | Adaptation::Renamed { .. });
+    let of_fields = |it: &&Adaptation| {
+        matches!(it, Adaptation::Field(_) | Adaptation::Renamed { .. } | Adaptation::Stream)
+    };
     for change in changes.iter().filter(of_fields) {
         if *change == Adaptation::Field(CACHE.to_owned()) {
             for piece in &mut pieces {
@@ -171,6 +172,7 @@ pub(crate) fn fields(head: &[u8]) -> Option<Value> {
 fn field(change: &Adaptation, name: String, value: Value) -> Option<(String, Value)> {
     match (change, value) {
         (Adaptation::Field(gone), _) if *gone == name => None,
+        (Adaptation::Stream, _) if name == "stream" || name == "stream_options" => None,
         (Adaptation::Renamed { from, to }, value) if *from == name => {
             Some(((*to).to_owned(), value))
         }

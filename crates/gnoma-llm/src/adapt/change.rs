@@ -14,6 +14,8 @@ pub(crate) enum Adaptation {
         /// The name it goes by.
         to: &'static str,
     },
+    /// The answer is asked for in one piece.
+    Stream,
     /// No tools are offered.
     Tools,
     /// Whether tools must be called is left to the model.
@@ -40,6 +42,7 @@ impl Adaptation {
         match self {
             Self::Field(name) => format!("does not accept `{name}`; gnoma leaves it out"),
             Self::Renamed { from, to } => format!("wants `{to}` instead of `{from}`"),
+            Self::Stream => "does not stream; gnoma waits for the whole answer".to_owned(),
             Self::Tools => {
                 "does not accept tools; gnoma goes on without them, so the model can only answer"
                     .to_owned()

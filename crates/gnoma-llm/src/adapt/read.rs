@@ -11,8 +11,8 @@ use super::{
     change::Adaptation,
     room::{self, Room},
     words::{
-        ANSWER_LAST, CLEAR, EARLIER, EFFORT, HOLDERS, KEPT, NO_EFFORT, NO_PICTURES, NO_THINKING,
-        NO_TOOLS, PART_OF_TOOLS, PICTURES, SYSTEM, TOOL_CHOICE, UNKNOWN,
+        ANSWER_LAST, CLEAR, EARLIER, EFFORT, HOLDERS, KEPT, NO_EFFORT, NO_PICTURES, NO_STREAM,
+        NO_THINKING, NO_TOOLS, PART_OF_TOOLS, PICTURES, SYSTEM, TOOL_CHOICE, UNKNOWN,
     },
 };
 
@@ -152,6 +152,9 @@ impl ReadRefusal<'_> {
             if self.has(UNKNOWN) && self.names("tools") && !self.has(PART_OF_TOOLS) {
                 return Some(Adaptation::Tools);
             }
+        }
+        if self.has(NO_STREAM) || (self.has(UNKNOWN) && self.names("stream")) {
+            return Some(Adaptation::Stream);
         }
         if request.effort.is_some() && (self.refuses(EFFORT) || self.has(NO_EFFORT)) {
             return Some(Adaptation::Effort);
@@ -303,6 +306,11 @@ mod tests {
                 Some(Adaptation::Effort),
             ),
             ("invalid think value: \"high\"", Some(Adaptation::Effort)),
+            (
+                "Unsupported value: 'stream' does not support true with this model.",
+                Some(Adaptation::Stream),
+            ),
+            ("This model does not support streaming.", Some(Adaptation::Stream)),
             ("Qwen/Qwen3-8B is not a multimodal model", Some(Adaptation::Pictures)),
             ("unknown variant `image_url`, expected `text`", Some(Adaptation::Pictures)),
             (

@@ -54,6 +54,8 @@ pub(super) const NO_TOOLS: &[&str] = &[
     "function calling is not enabled",
     "requires --enable-auto-tool-choice",
 ];
+pub(super) const NO_STREAM: &[&str] =
+    &["support streaming", "streaming is not supported", "streaming not supported"];
 /// Only a part of what is said of tools, so that they are not all meant.
 pub(super) const PART_OF_TOOLS: &[&str] =
     &["tools.", "tools[", "schema", "strict", "function.", "'parameters'", "tool_choice"];

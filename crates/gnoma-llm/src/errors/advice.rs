@@ -2,6 +2,15 @@
 
 use crate::Profile;
 
+/// That a filter refused the prompt: Azure, DeepSeek, Alibaba.
+const FILTER_WORDS: &[&str] = &[
+    "content management policy",
+    "responsibleaipolicyviolation",
+    "content exists risk",
+    "data_inspection_failed",
+    "inappropriate content",
+];
+
 /// The advice for what `text` says; `None` where it says nothing known.
 pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
     let text = text.to_ascii_lowercase();
@@ -31,6 +40,19 @@ pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
         format!(
             "Verify your organization in the settings of your account at `{name}`, or use another model \
              with --model."
+        )
+    } else if says(&["deploymentnotfound", "api deployment for this resource"]) {
+        format!(
+            "At `{name}` a model goes by the name of its deployment: choose that with --model. A new deployment \
+             takes a few minutes."
+        )
+    } else if says(&["data policy"]) {
+        "Allow it in the privacy settings of your account, or use another model with --model."
+            .to_owned()
+    } else if says(FILTER_WORDS) {
+        format!(
+            "The content filter of `{name}` refused what was sent. Rephrase it (/rewind goes back to before the turn), or use \
+             another model with --model."
         )
     } else {
         return None;

@@ -65,6 +65,12 @@ const MODEL_WORDS: &[&str] = &[
     "is not a valid model",
     "deploymentnotfound",
     "no models loaded",
+    "invalid model",
+    "invalid_model",
+    "unknown model",
+    "model not exist",
+    "model_decommissioned",
+    "decommissioned",
 ];
 const LIMIT_WORDS: &[&str] = &[
     "rate_limit",

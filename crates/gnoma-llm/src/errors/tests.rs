@@ -393,12 +393,43 @@ fn what_to_do_fits_what_the_server_said() {
             "Top up",
         ),
         (400, "Your credit balance is too low to access the Anthropic API.", "Top up"),
+        (404, "The API deployment for this resource does not exist.", "name of its deployment"),
+        (
+            404,
+            "No endpoints found matching your data policy (Free model publication).",
+            "privacy settings",
+        ),
+        (
+            400,
+            "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+            "Rephrase it",
+        ),
+        (400, "Content Exists Risk", "Rephrase it"),
     ] {
         let body = serde_json::json!({"error": {"message": message}}).to_string();
         let error = read(status, &body);
         let hint = error.hint.unwrap_or_default();
         assert!(hint.contains(advice), "{message}: {hint}");
         assert!(!hint.contains("rejected the key"), "{message}: {hint}");
+    }
+}
+
+#[test]
+fn a_model_that_is_not_there_is_known_in_the_words_of_each_vendor() {
+    for (status, body) in [
+        (400, r#"{"message":"Invalid model: mistral-larg","type":"invalid_model","code":"1500"}"#),
+        (
+            400,
+            r#"{"error":{"message":"The model `x` has been decommissioned and is no longer supported.",
+               "code":"model_decommissioned"}}"#,
+        ),
+        (400, r#"{"error":{"message":"Model Not Exist","code":"invalid_request_error"}}"#),
+        (400, r#"{"error":{"message":"foo/bar is not a valid model ID","code":400}}"#),
+        (404, r#"{"type":"error","error":{"type":"not_found_error","message":"model: claude-9"}}"#),
+    ] {
+        let error = read(status, body);
+        assert_eq!(error.kind, ErrorKind::NotFound, "{body}");
+        assert!(error.hint.is_some_and(|hint| hint.contains("`gnoma providers`")), "{body}");
     }
 }
 

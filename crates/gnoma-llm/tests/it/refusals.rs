@@ -37,6 +37,12 @@ const fn case(
 const CASES: &[Case] = &[
     case(
         ("llamacpp", "text"),
+        (400, "Streaming is not supported for this model. Set stream to false.", Some("stream")),
+        "/stream",
+        "does not stream; gnoma waits for the whole answer",
+    ),
+    case(
+        ("llamacpp", "text"),
         (400, "Unrecognized request argument supplied: stream_options", None),
         "/stream_options",
         "does not accept `stream_options`",

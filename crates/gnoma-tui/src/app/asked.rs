@@ -40,8 +40,13 @@ impl State {
 
     /// Asks that the session go on in another way, or for another one.
     pub(crate) fn switch(&mut self, request: Request) {
-        if self.running.is_some() {
+        // What counts turns back would count the one that runs.
+        let waits = matches!(request, Request::Switch(_) | Request::Fork);
+        if !waits && self.running.is_some() {
             return self.hint("Turn running. Press Esc to stop it first");
+        }
+        if waits && !self.is_between_turns() {
+            return self.put_off(request);
         }
         let note = commands::switch_note(&request, self.session.view.messages > 0);
         let keeps_conversation = request == Request::Fork;
@@ -54,6 +59,34 @@ impl State {
         };
         self.session.is_switching = true;
         self.request(request, Purpose::Switch { keeps_conversation, note, copy });
+    }
+
+    /// Asks the session to compact the conversation.
+    pub(crate) fn compact(&mut self, request: Request) {
+        if !self.is_between_turns() {
+            return self.put_off(request);
+        }
+        self.request(request, Purpose::Order);
+        self.hint("Compacting the conversation…");
+    }
+
+    /// Keeps what was asked for until the turn is over: an answer is on the screen before that, and whoever
+    /// has read it goes on. The last wish counts.
+    fn put_off(&mut self, request: Request) {
+        self.session.later = Some(request);
+        self.hint("Turn running. Queued until it ends; press Esc to stop it now");
+    }
+
+    /// Does what was put off, once the turn is over.
+    pub(super) fn catch_up_on_later(&mut self) {
+        if !self.is_between_turns() || self.session.is_switching {
+            return;
+        }
+        match self.session.later.take() {
+            Some(request @ Request::Compact { .. }) => self.compact(request),
+            Some(request) => self.switch(request),
+            None => (),
+        }
     }
 
     /// Shows an elf's session in place of this one, which goes on; without a name the one that the person

@@ -65,6 +65,7 @@ impl State {
 
     /// What follows from whatever happened.
     fn settle(&mut self) {
+        self.catch_up_on_later();
         self.send_queued();
         self.complete_anew();
         self.retitle();

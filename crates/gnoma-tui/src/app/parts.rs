@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use gnoma_core::{
     message::{CallId, Message, ModelRef},
-    protocol::{Envelope, FoundProviders, SessionInfo, SessionView},
+    protocol::{Envelope, FoundProviders, Request, SessionInfo, SessionView},
     session::Routing,
 };
 
@@ -71,6 +71,8 @@ pub(crate) struct SessionLink {
     pub(super) is_served: bool,
     /// It goes on in another way soon, or another one takes its place.
     pub(super) is_switching: bool,
+    /// What is asked for once the turn that runs is over.
+    pub(super) later: Option<Request>,
     /// The next session goes on with the conversation on the screen.
     pub(super) keeps_conversation: bool,
     /// The prompt to write again when a rewind has taken it back.

@@ -210,7 +210,9 @@ impl State {
     /// A command that was given before is not done yet, and may be about what is sent.
     fn waits_for_command(&self) -> bool {
         let is_meant = |look_up: &LookUp| !look_up.argument.is_empty();
-        self.session.is_switching || self.look_ups.open.as_ref().is_some_and(is_meant)
+        self.session.is_switching
+            || self.session.later.is_some()
+            || self.look_ups.open.as_ref().is_some_and(is_meant)
     }
 
     /// Files that completion has offered may be gone by now.
@@ -385,6 +387,7 @@ impl State {
         let cut = if end < output.len() { "\n[cut]" } else { "" };
         let text = format!("I ran this:\n```\n$ {line}\n{}{cut}\n```", kept.trim_end());
         let amount = match cut {
+            "" if count == 1 => "1 line".to_owned(),
             "" => format!("{count} lines"),
             _ => format!("the first {} KB", MAX_ATTACHED_BYTES >> 10),
         };
@@ -407,7 +410,12 @@ impl State {
                     let draft = self.take_written();
                     return self.send(draft);
                 }
-                self.hint(format!("Unknown command {name}. Type /help for a list"));
+                let own: Vec<&str> = self.own_commands().map(|own| own.name.as_str()).collect();
+                let hint = match commands::nearest(name, &own) {
+                    Some(near) => format!("Unknown command {name}. Did you mean /{near}?"),
+                    None => format!("Unknown command {name}. Type /help for a list"),
+                };
+                self.hint(hint);
             }
             Some((command, argument)) if command.arguments.is_empty() && !argument.is_empty() => {
                 self.hint(format!("/{} takes no arguments", command.name));

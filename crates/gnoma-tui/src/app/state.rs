@@ -233,6 +233,11 @@ impl State {
         self.running.is_none()
     }
 
+    /// Whether no turn runs, as far as the session has said: it says so a moment after the turn's end.
+    pub(super) fn is_between_turns(&self) -> bool {
+        self.running.is_none() && (self.session.is_at_rest || self.session.is_closed)
+    }
+
     /// Whether a key is the second of two, and remembers it as the first otherwise.
     pub(super) fn confirms(&mut self, armed: Armed) -> bool {
         let now = self.now;
@@ -260,6 +265,7 @@ impl State {
     /// Nothing of a turn is left.
     pub(super) fn forget_turn(&mut self) {
         self.running = None;
+        self.session.later = None;
         self.questions.open.clear();
         self.questions.placing = None;
         self.calls.clear();

@@ -26,16 +26,15 @@ fn run(state: &mut State, argument: &str) {
     match (word, rest.trim()) {
         ("show", "") => state.look_up(Sought::Summary, Request::Explain(Topic::Summary), ""),
         ("edit", "") => state.look_up(Sought::Summary, Request::Explain(Topic::Summary), "edit"),
-        _ if !state.is_idle() => state.hint("Turn running. Press Esc to stop it first"),
+        ("undo" | "edit", _) if !state.is_idle() => {
+            state.hint("Turn running. Press Esc to stop it first");
+        }
         ("undo", "") => state.request(Request::UndoCompaction, Purpose::Order),
         ("edit", summary) => {
             let summary = summary.to_owned();
             state.request(Request::EditSummary { summary }, Purpose::Order);
         }
-        _ => {
-            state.request(Request::Compact { focus: argument.to_owned() }, Purpose::Order);
-            state.hint("Compacting the conversation…");
-        }
+        _ => state.compact(Request::Compact { focus: argument.to_owned() }),
     }
 }
 

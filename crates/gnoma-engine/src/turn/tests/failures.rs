@@ -172,6 +172,15 @@ fn an_answer_of_nothing_is_asked_for_twice_more() {
 }
 
 #[test]
+fn an_answer_of_thinking_alone_is_said_to_be_none() {
+    let mut turn = started(Limits::default());
+    let thought = StreamEvent::ThinkingDelta { slot: 0, text: "hm".into() };
+    let fx = feed(&mut turn, [Input::Model(Ok(thought)), stop(StopReason::EndTurn)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
+    assert!(notices(&fx)[0].contains("thought, but gave no answer"), "{fx:?}");
+}
+
+#[test]
 fn long_waits_are_said_in_hours() {
     let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
     limited.retry_after = Some(Duration::from_hours(24));

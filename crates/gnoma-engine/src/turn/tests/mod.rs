@@ -117,13 +117,16 @@ fn what_is_said_meanwhile_lands_between_results_and_the_next_call() {
 
 #[test]
 fn broken_arguments_are_mended_before_anything_sees_them() {
-    let mut turn = started(Limits::default());
-    feed(&mut turn, call(0, "a", "read", "{\"path\": \"x\",}"));
-    feed(&mut turn, [stop(StopReason::ToolUse)]);
-    let message = turn.history().last().unwrap();
-    let call = message.tool_calls().next().unwrap();
-    let arguments: serde_json::Value = call.arguments.read().unwrap();
-    assert_eq!((arguments["path"].as_str(), call.broken), (Some("x"), false));
+    let written_twice = serde_json::Value::from(r#"{"path":"x"}"#).to_string();
+    for written in ["{\"path\": \"x\",}", &written_twice] {
+        let mut turn = started(Limits::default());
+        feed(&mut turn, call(0, "a", "read", written));
+        feed(&mut turn, [stop(StopReason::ToolUse)]);
+        let message = turn.history().last().unwrap();
+        let call = message.tool_calls().next().unwrap();
+        let arguments: serde_json::Value = call.arguments.read().unwrap();
+        assert_eq!((arguments["path"].as_str(), call.broken), (Some("x"), false), "{written}");
+    }
 }
 
 fn states(fx: &Effects) -> Vec<SessionState> {

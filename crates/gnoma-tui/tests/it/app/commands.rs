@@ -97,6 +97,8 @@ fn the_session_is_asked_to_tell_the_past_in_fewer_words() {
     scene.running("go").send("/compact");
     assert_eq!(scene.told(), [], "not in a turn");
     assert!(scene.live().contains("Turn running"));
+    scene.ends(complete(), &[]);
+    assert_eq!(scene.told(), [Request::Compact { focus: String::new() }], "but after it");
 }
 
 #[test]
@@ -188,6 +190,37 @@ fn nothing_is_exchanged_while_a_turn_runs() {
     let is_switch = |request: &Request| matches!(request, Request::Switch(_));
     assert!(!scene.requests().iter().any(is_switch));
     assert!(scene.live().contains("Turn running"));
+}
+
+#[test]
+fn what_is_chosen_while_an_answer_ends_is_done_after_it_and_before_what_is_typed_then() {
+    let orders = |scene: &mut Scene| {
+        let is_order =
+            |request: &Request| matches!(request, Request::Switch(_) | Request::Send { .. });
+        scene.requests().into_iter().filter(is_order).collect::<Vec<_>>()
+    };
+    let chosen = Request::Switch(Switch::Model("ollama/qwen".to_owned()));
+    let mut scene = Scene::new();
+    scene.running("go").send("/model qwen");
+    assert!(scene.live().contains("Queued until it ends"), "{}", scene.live());
+    scene.send("and now this");
+    assert_eq!(orders(&mut scene), []);
+    let (outcome, usage) = (complete(), Usage::default());
+    let undelivered = Vec::new();
+    scene.event(Event::TurnEnded { outcome, rounds: 1, usage, undelivered, answer: None });
+    assert_eq!(orders(&mut scene), [], "the session does not rest yet");
+    scene.event(Event::State(SessionState::Idle));
+    assert_eq!(orders(&mut scene), [chosen]);
+    scene.another("s1", 2, 2);
+    let sent = Request::Send { content: vec![Content::text("and now this")] };
+    assert_eq!(orders(&mut scene), [sent], "to the model that was chosen");
+}
+
+#[test]
+fn what_counts_turns_back_does_not_wait_for_another_turn() {
+    let mut scene = Scene::new();
+    scene.running("go").send("/redo").ends(complete(), &[]);
+    assert!(!scene.requests().contains(&Request::Redo));
 }
 
 #[test]

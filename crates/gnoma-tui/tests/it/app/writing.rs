@@ -200,6 +200,8 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
     scene.keys("esc").write("x").keys("enter");
     assert!(scene.live().contains("Unknown command /mox. Type /help for a list"));
     assert_eq!(scene.written(), "/mox");
+    scene.keys("ctrl+u").send("/modle x");
+    assert!(scene.live().contains("Unknown command /modle. Did you mean /model?"));
     scene.keys("ctrl+u").send("/usr/bin/env is missing");
     assert_eq!(scene.sent(), ["/usr/bin/env is missing"]);
 }

@@ -55,7 +55,8 @@ impl Session {
                 self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
                 continue;
             };
-            if self.router.is_looking() && tool.spec().access != Access::Read {
+            let starts = tool.starts(&call).is_some();
+            if self.router.is_looking() && (tool.spec().access != Access::Read || starts) {
                 let reason = several::ONLY_LOOKS.to_owned();
                 self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
                 continue;
@@ -64,6 +65,7 @@ impl Session {
             let deciding = Deciding {
                 judge: self.gate.judge(),
                 tool,
+                starter: self.tools.starter(),
                 cx: self.tool_cx(),
                 limits: self.gate.rights.tool_limits(),
             };
@@ -106,11 +108,30 @@ struct Deciding {
     cx: ToolCx,
     limits: Vec<ToolLimit>,
 }
+    /// The tool that starts sessions, as whose calls some of `tool` are judged and run.
+    starter: Option<Arc<dyn Tool>>,
 
 impl Deciding {
     /// Decides about a call; `ask`: a person has to be asked in any case, and why.
     fn decide(self, call: &ToolCall, ask: Option<String>) -> Decision {
-        let Self { judge, tool, cx, limits } = self;
+        let started = self.starter.clone().and_then(|starter| {
+            let arguments = self.tool.starts(call)?;
+            let name = starter.spec().name.clone();
+            Some((ToolCall { name, arguments, ..call.clone() }, starter))
+        });
+        let Some((started, starter)) = started else { return self.decide_as_it_is(call, ask) };
+        // It must be allowed as what it is and as what it starts.
+        let first = self.clone().decide_as_it_is(call, ask);
+        let ask = match &first.verdict {
+            Verdict::Deny { .. } => return first,
+            Verdict::Ask { reason, .. } => Some(reason.clone()),
+            Verdict::Allow { .. } => None,
+        };
+        Self { tool: starter, ..self }.decide_as_it_is(&started, ask)
+    }
+
+    fn decide_as_it_is(self, call: &ToolCall, ask: Option<String>) -> Decision {
+        let Self { judge, tool, cx, limits, starter: _ } = self;
         let refused = |limit: &ToolLimit| match limit {
             ToolLimit::Only(tools, why) => (!judge.is_within(tools, tool.spec(), call))
                 .then(|| format!("{why}: {}", tools.join(", "))),

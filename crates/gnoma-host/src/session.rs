@@ -79,6 +79,7 @@ pub fn options_with(
         spawner: None,
         held_to: None,
         forbidden: Arc::default(),
+        ready: None,
     })
 }
 
@@ -169,7 +170,8 @@ fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> Sy
         let system = format!("{system}{added}{form}").trim_start().to_owned();
         return Box::new(move |_| system.clone());
     }
-    let instructions = extensions::instructions(spec);
+    // A copy of the project may not be there yet.
+    let instructions = extensions::instructions(project.original());
     for warning in &instructions.warnings {
         notices.warning(warning);
     }

@@ -14,6 +14,7 @@ use tokio::task::spawn_blocking;
 
 use super::{
     added::Before,
+    handle::Ready,
     state::{Gone, Session},
     verdicts::{Decision, Judged, Said},
 };
@@ -64,17 +65,19 @@ impl Session {
             self.judging.current = Some(call.id.clone());
             let deciding = Deciding {
                 judge: self.gate.judge(),
-                tool,
                 starter: self.tools.starter(),
+                tool,
                 cx: self.tool_cx(),
                 limits: self.gate.rights.tool_limits(),
             };
-            match self.before_calls() {
-                None => {
+            let is_there = |ready: &Ready| matches!(*ready.borrow(), Some(Ok(())));
+            let ready = self.judging.ready.clone().filter(|ready| !is_there(ready));
+            match (ready, self.before_calls()) {
+                (None, None) => {
                     self.judging.under_way.spawn_blocking(move || deciding.decide(&call, None));
                 }
-                Some(before) => {
-                    self.judging.under_way.spawn(decided(before, deciding, call));
+                (ready, before) => {
+                    self.judging.under_way.spawn(decided_once_ready(ready, before, deciding, call));
                 }
             }
         }
@@ -105,11 +108,11 @@ impl Session {
 struct Deciding {
     judge: Judge,
     tool: Arc<dyn Tool>,
+    /// The tool that starts sessions, as whose calls some of `tool` are judged and run.
+    starter: Option<Arc<dyn Tool>>,
     cx: ToolCx,
     limits: Vec<ToolLimit>,
 }
-    /// The tool that starts sessions, as whose calls some of `tool` are judged and run.
-    starter: Option<Arc<dyn Tool>>,
 
 impl Deciding {
     /// Decides about a call; `ask`: a person has to be asked in any case, and why.
@@ -164,6 +167,28 @@ impl Deciding {
 
 fn denied(reason: String) -> Decision {
     Decision { verdict: Verdict::Deny { reason }, admitted: None, said: Said::default() }
+}
+
+/// Decides about a call once the files are there that it may be about.
+async fn decided_once_ready(
+    ready: Option<Ready>,
+    before: Option<Before>,
+    deciding: Deciding,
+    call: ToolCall,
+) -> Decision {
+    if let Some(mut ready) = ready {
+        let there = match ready.wait_for(Option::is_some).await {
+            Ok(there) => there.clone().unwrap_or(Ok(())),
+            Err(_gone) => Err("the files are not there".to_owned()),
+        };
+        if let Err(why) = there {
+            return denied(why);
+        }
+    }
+    match before {
+        None => deciding.off_loop(&call, None).await,
+        Some(before) => decided(before, deciding, call).await,
+    }
 }
 
 /// Decides about a call once hooks have had their say. What they changed is judged like any call; what

@@ -6,6 +6,8 @@
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
+use serde_json::{Map, Value};
+
 use crate::{
     json::RawJson,
     message::{Message, ToolCall},
@@ -219,6 +221,19 @@ pub enum PromptPart {
     Command(String),
 }
 
+/// A call that is made with a message once it is whole; what comes of it takes the place of its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptCall {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+    /// The argument that the words become.
+    pub words: &'static str,
+    /// What stands before its result.
+    pub heading: String,
+}
+
 /// What happens to a person's message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
@@ -226,6 +241,8 @@ pub struct Prepared {
     pub block: Option<String>,
     /// What replaces its text; `None` if that stays.
     pub parts: Option<Vec<PromptPart>>,
+    /// What is called with the parts, where a session can be started.
+    pub call: Option<PromptCall>,
     /// For the model, besides.
     pub context: Vec<String>,
     /// The turn may use only these tools, in addition to all other limits: names or globs of tools,

@@ -391,6 +391,12 @@ pub trait Tool: Send + Sync {
         self.spec()
     }
 
+    /// Arguments for the tool that starts sessions ([`ToolKind::StartsSessions`]), where a call of this one is to be
+    /// such a call: if there is that tool, the call is judged and run as one of it.
+    fn starts(&self, _call: &ToolCall) -> Option<RawJson> {
+        None
+    }
+
     /// Runs one call. Never fails outside [`ToolOutcome`]; returns soon after `cx.stop`.
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome>;
 

@@ -55,6 +55,21 @@ pub struct GatePlace {
 }
 
 impl GatePlace {
+    /// What a judgement there depends on besides rules and mode.
+    #[must_use]
+    pub fn world(&self) -> World<'_> {
+        World {
+            cwd: &self.cwd,
+            home: self.home.as_deref(),
+            roots: &self.roots,
+            config_dirs: &self.config_dirs,
+            trusted: self.trusted,
+            sandboxed: self.sandboxed,
+            resolve: &*self.resolve,
+            repositories: &*self.repositories,
+        }
+    }
+
     /// A trusted folder without a sandbox, a home or links.
     #[must_use]
     pub fn bare(folder: &Path) -> Self {
@@ -223,7 +238,7 @@ impl Judge {
         };
         let holds_secrets = !call.used().is_empty();
         let (verdict, trial) =
-            self.permissions.judge_restored(self.mode, &self.world(), spec, written, &call);
+            self.permissions.judge_restored(self.mode, &self.place.world(), spec, written, &call);
         // What an agent asks for, it does itself: nothing of it can be tried.
         let may_try = spec.kind != ToolKind::AgentRequest;
         if let Some(trial) = trial.filter(|_| may_try && (self.place.can_try)()) {
@@ -290,7 +305,7 @@ impl Judge {
         }
         let parse = |text: &String| Rule::parse(RuleAction::Allow, text, Origin::Session).ok();
         let rules: Vec<Rule> = tools.iter().filter_map(parse).collect();
-        Permissions::new(rules).speaks_of(&self.world(), spec, call)
+        Permissions::new(rules).speaks_of(&self.place.world(), spec, call)
     }
 
     /// To whom the call could show the secret that it holds, if to anybody.
@@ -306,19 +321,6 @@ impl Judge {
         };
         // What a tool without any is for is not known.
         if spec.touches.is_empty() { Some(SENT) } else { spec.touches.iter().find_map(shows) }
-    }
-
-    fn world(&self) -> World<'_> {
-        World {
-            cwd: &self.place.cwd,
-            home: self.place.home.as_deref(),
-            roots: &self.place.roots,
-            config_dirs: &self.place.config_dirs,
-            trusted: self.place.trusted,
-            sandboxed: self.place.sandboxed,
-            resolve: &*self.place.resolve,
-            repositories: &*self.place.repositories,
-        }
     }
 }
 

@@ -16,6 +16,7 @@ use gnoma_core::{
 use tokio::task::spawn_blocking;
 
 use crate::{
+    agents,
     commands::{self, CustomCommand},
     hooks::{HookLook, Hooks},
     mcp::Glance,
@@ -105,12 +106,21 @@ impl Extensions {
     /// The tools that they add.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        if self.skills.is_empty() {
+        let for_elfs = |skill: &&Skill| skill.fork.is_some();
+        let for_people: Vec<Skill> = self.for_people.iter().filter(for_elfs).cloned().collect();
+        if self.skills.is_empty() && for_people.is_empty() {
             return Vec::new();
         }
+        let mut forks = self.skills.iter().chain(&for_people).filter_map(|it| it.fork.as_ref());
+        let agents = if forks.any(|fork| fork.agent.is_some()) {
+            let all = agents::agents(&self.places).0.into_iter();
+            all.map(|agent| (agent.name, agent.tools)).collect()
+        } else {
+            Vec::new()
+        };
         let (held_to, kept) = (Arc::clone(&self.held_to), Arc::clone(&self.kept));
         let (skills, session) = (Arc::clone(&self.skills), Arc::clone(&self.session));
-        vec![Arc::new(SkillTool::new(skills, held_to, kept, session))]
+        vec![Arc::new(SkillTool::new((skills, for_people), agents, held_to, kept, session))]
     }
 
     /// What they add to the system prompt; may be empty.
@@ -147,6 +157,8 @@ pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
 struct Meaning {
     by: BroughtBy,
     is_skill: bool,
+    /// An elf does it.
+    is_fork: bool,
     /// Names of its arguments.
     arguments: Vec<String>,
     body: String,
@@ -157,15 +169,15 @@ struct Meaning {
 impl From<CustomCommand> for Meaning {
     fn from(command: CustomCommand) -> Self {
         let CustomCommand { by, arguments, body, tools, model, .. } = command;
-        Self { by, is_skill: false, arguments, body, tools, model }
+        Self { by, is_skill: false, is_fork: false, arguments, body, tools, model }
     }
 }
 
 impl Meaning {
     fn of_skill(skill: Skill, session: &str) -> Self {
         let body = skills::tool::text(&skill, "", session);
-        let Skill { by, arguments, tools, model, .. } = skill;
-        Self { by, is_skill: true, arguments, body, tools, model }
+        let Skill { by, fork, arguments, tools, model, .. } = skill;
+        Self { by, is_skill: true, is_fork: fork.is_some(), arguments, body, tools, model }
     }
 }
 
@@ -204,7 +216,11 @@ fn expanded(
             ));
         }
     }
-    let Meaning { is_skill, body, tools, model, .. } = meaning;
+    let Meaning { is_skill, is_fork, body, tools, model, .. } = meaning;
+    if is_fork {
+        let call = Some(skills::call(name, arguments));
+        return Some((Prepared { parts: Some(parts), call, notices, ..Prepared::default() }, None));
+    }
     let model = model.filter(|model| model != "inherit");
     let used = is_skill.then(|| (name.to_owned(), body));
     Some((Prepared { parts: Some(parts), tools, model, notices, ..Prepared::default() }, used))

@@ -9,7 +9,7 @@ use gnoma_core::{
     tool::is_about,
 };
 
-use gnoma_engine::{Arm, Gauge, Handle, Keeping, Routes, Session as Engine, resume};
+use gnoma_engine::{Arm, Gauge, Handle, Keeping, Ready, Routes, Session as Engine, resume};
 use gnoma_extend::hooks::HookAgent;
 use gnoma_guard::permission::Permissions;
 
@@ -116,6 +116,8 @@ pub(crate) struct GoingOn {
     /// The tool that reads back what was too large for the conversation.
     pub(crate) reader: Option<Arc<dyn Tool>>,
     pub(crate) gauge: Arc<Gauge>,
+    /// When the files are there.
+    pub(crate) ready: Option<Ready>,
 }
 
 /// Makes the engine of the session, over the models of the one that starts it. Gives the model that it
@@ -127,7 +129,7 @@ pub(crate) fn engine(
     going_on: GoingOn,
 ) -> Result<(Handle, Option<ModelRef>)> {
     let ChildOpening { id, task, scope, rights, spawner, .. } = wanted;
-    let GoingOn { history, measured, keeping, reader, gauge } = going_on;
+    let GoingOn { history, measured, keeping, reader, gauge, ready } = going_on;
     let wanted = task.preferred_model.as_deref();
     let arm = arm(routes, &project.spec.overrides)?
         .or_else(|| wanted.and_then(|part| agent::preferred(routes, part)));
@@ -142,6 +144,7 @@ pub(crate) fn engine(
         options.tools = servers.lent(&options.tools, &is_named);
     }
     (options.history, options.measured, options.keeping) = (history, measured, keeping);
+    options.ready = ready;
     if let Some(listed) = task.tools {
         options.tools = agent::given(options.tools, &listed)?;
         options.held_to = Some(listed.into());

@@ -4,6 +4,7 @@ use std::{ffi::OsString, path::Path, sync::Arc};
 
 use gnoma_config::{FileTrust, Origin, project_root, settings::SandboxNetwork};
 use gnoma_core::{
+    Tool,
     info::CommandInfo,
     places::{WriteProtection, held},
     protocol::SessionSpec,
@@ -23,7 +24,7 @@ use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls, is_scrubbed};
 
 pub use crate::trusted::trust;
 use crate::{
-    Folders as _, Project, guarding,
+    Folders as _, Project, conditions, guarding,
     instructions::{self, Instructions},
     plugins,
 };
@@ -50,11 +51,18 @@ pub fn places(project: &Project) -> ExtendPlaces {
 }
 
 /// The hooks that run in a session of the project.
-pub(crate) fn hooks(project: &Project, session: &str, model: &str) -> Hooks {
+pub(crate) fn hooks(
+    project: &Project,
+    (session, model): (&str, &str),
+    tools: &[Arc<dyn Tool>],
+) -> Hooks {
     let (all, _) = all_hooks(project, &places(project));
     if all.is_empty() {
         return Hooks::default();
     }
+    let has_conditions = all.iter().any(|hook| hook.condition.is_some());
+    let meets = has_conditions.then(|| conditions::judge(project, tools));
+    let reach = HookReach { meets, ..reach(project) };
     let session = HookSession {
         id: session.to_owned(),
         cwd: project.spec.folder.display().to_string(),
@@ -63,7 +71,7 @@ pub(crate) fn hooks(project: &Project, session: &str, model: &str) -> Hooks {
         effort: effort(project.spec.overrides.thinking.or(project.routing.provider.thinking)),
         ..HookSession::default()
     };
-    Hooks::new(all, runner(project), reach(project), session, project.shared.hook_runs())
+    Hooks::new(all, runner(project), reach, session, project.shared.hook_runs())
 }
 
 /// What hooks reach that are no programs.
@@ -114,6 +122,7 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
             rules.join(" and ")
         ));
     }
+    faults.extend(all.iter_mut().filter_map(conditions::unread));
     let waiting = all.iter().filter(|hook| hook.by == BroughtBy::Project).count();
     if waiting > 0 && !places.is_trusted {
         all.retain(|hook| hook.by != BroughtBy::Project);
@@ -130,10 +139,8 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
             "http" => HookKind::Http { headers: Vec::new(), variables: Vec::new() },
             _ => HookKind::Command,
         };
-        let by = match setting.origin {
-            Origin::Project => BroughtBy::Project,
-            _ => BroughtBy::User,
-        };
+        let is_own = matches!(setting.origin, Origin::Project);
+        let by = if is_own { BroughtBy::Project } else { BroughtBy::User };
         let hook = OwnHook {
             name: setting.name.clone(),
             event: setting.event.clone(),

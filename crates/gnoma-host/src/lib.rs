@@ -10,6 +10,7 @@ pub mod changes;
 mod changing;
 mod child;
 pub mod clock;
+mod conditions;
 pub mod driven;
 mod elsewhere;
 mod environment;

@@ -10,7 +10,7 @@ use crate::{
     Folders as _, HostError, Project, Result, changes, changing, child, export,
     export::Format,
     extensions, facts, first_start,
-    isolation::Isolated,
+    isolation::{self, Isolated},
     keeping::{Begun, Kept},
     live::{Change, Changed, ChildOpening, Landing, Opened, Prepared, Services},
     mcp,
@@ -105,7 +105,10 @@ impl Services for ProjectServices {
                 Isolation::Worktree => {
                     let named = (wanted.id.as_str(), &*wanted.task.name);
                     let session = session.map(|id| id.to_string());
-                    Some(Isolated::make(&parent, named, session).await?)
+                    let arms = routes.get().map(|routes| routes.arms());
+                    let arms = arms.as_deref().unwrap_or_default();
+                    let waits = isolation::must_be_whole(&wanted.task, arms);
+                    Some(Isolated::make(&parent, named, session, waits).await?)
                 }
             };
             let prepared =
@@ -212,6 +215,7 @@ async fn prepared_child(
         // A program that drives sessions says which tools they have.
         reader: kept.tool().filter(|_| project.shared.driver().is_none()),
         gauge: Arc::clone(&gauge),
+        ready: copy.as_ref().and_then(Isolated::ready),
     };
     let (engine, arm) = child::engine(&project, wanted, known, going_on)?;
     info.model = arm.map(|arm| arm.to_string()).or(info.model);

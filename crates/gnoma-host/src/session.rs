@@ -41,10 +41,10 @@ pub fn options_with(
     let shape = spec.answer_schema.as_ref().map(Shape::read).transpose();
     let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
     let first = routes.arms().first().map(|arm| arm.name().model).unwrap_or_default();
-    let hooks = extensions::hooks(project, &id, &first);
+    let mut all_tools = offered(project, &id, trials.clone());
+    let hooks = extensions::hooks(project, (&id, &first), &all_tools);
     let extensions = Extensions::read(extensions::places(project), hooks).in_session(&id);
     let extensions = Arc::new(extensions.with_servers(Arc::clone(&project.servers)));
-    let mut all_tools = offered(project, &id, trials.clone());
     all_tools.extend(extensions.tools());
     let system = system_prompt(project, extensions.prompt(), shape.as_ref());
     let mut lifecycle: Arc<dyn Lifecycle> = extensions;
@@ -79,6 +79,7 @@ pub fn options_with(
         spawner: None,
         held_to: None,
         forbidden: Arc::default(),
+        ready: None,
     })
 }
 
@@ -169,7 +170,8 @@ fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> Sy
         let system = format!("{system}{added}{form}").trim_start().to_owned();
         return Box::new(move |_| system.clone());
     }
-    let instructions = extensions::instructions(spec);
+    // A copy of the project may not be there yet.
+    let instructions = extensions::instructions(project.original());
     for warning in &instructions.warnings {
         notices.warning(warning);
     }

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 
 /// Names that hold keys, and addresses of helpers that hand keys out. For [`crate::Policy::scrub`].
-pub const SCRUBBED: [&str; 36] = [
+pub const SCRUBBED: [&str; 39] = [
     "API_KEY",
     "APIKEY",
     "ACCESS_TOKEN",
@@ -29,6 +29,9 @@ pub const SCRUBBED: [&str; 36] = [
     "*_PAT",
     "*_PASSWORD",
     "*_PASSWD",
+    "*_PASS",
+    "PASS",
+    "PASSPHRASE",
     "*_PASSPHRASE",
     "*_CREDENTIALS",
     "*_PRIVATE_KEY",

@@ -32,6 +32,9 @@ pub enum Effect {
     Delete(FilePlace),
     /// Shows what is likely secret and is not a file by name: the environment, a token, a key store.
     Secret(String),
+    /// Lists variables or settings, with whatever secrets are among them. The sandbox removes those of the
+    /// environment, and hides files that hold nothing else.
+    Settings(String),
     /// Talks to the network; the host where it is known.
     Network(Option<String>),
     /// Runs code that is not in the command line: a script, a build, a test, a package's hooks.

@@ -4,13 +4,15 @@
 //! in the folders of `.gnoma`, `.claude`, `.agents` and `.codex` that hold hooks, skills, plugins, agents
 //! and commands, and every file of the project that one of these settings names, in a command or an
 //! argument, that fits a pattern in a command, or that a program named there is known to run (`Makefile`,
-//! `package.json`, the file of `python3 -m`), and the programs of the project that these start or load
+//! `package.json`, the file of `python3 -m`) or that the rule there names which the command does ([`rules`]), and the
+//! programs of the project that these start or load
 //! ([`started`]). Hooks and servers of the project's plugins count as settings. One changed byte, one more or one
 //! less file is another pin.
 //!
 //! Not covered: data that they read, and what is named only when it runs ([`unpinned`]).
 
 mod patterns;
+mod rules;
 mod settings;
 mod started;
 mod unnamed;
@@ -117,7 +119,7 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
         }
     }
     let mut left = patterns::Budget::default();
-    for command in &said.commands {
+    for command in said.commands.iter().chain(&said.of_rules) {
         for file in patterns::files(folder, command, &mut left).found {
             add(file, &mut files)?;
         }
@@ -157,6 +159,10 @@ fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Res
             add(PathBuf::from(name), files)?;
         }
     }
+    let lines = said.commands.iter().flat_map(|command| rules::of(folder, command).lines);
+    let lines: Vec<String> = lines.collect();
+    said.texts.extend(lines.iter().cloned());
+    said.of_rules = lines;
     Ok(said)
 }
 
@@ -168,9 +174,13 @@ fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Res
 pub fn unpinned(folder: &Path, content: &[u8]) -> io::Result<Vec<String>> {
     let said = said(folder, content, &mut BTreeSet::new())?;
     let mut left = patterns::Budget::default();
-    let is_open = |command: &&String| {
+    let mut is_open_itself = |command: &String| {
         let matched = patterns::files(folder, command, &mut left);
         matched.is_cut || unnamed::shows_when_it_runs(command, &said.variables)
+    };
+    let is_open = |command: &&String| {
+        let ruled = rules::of(folder, command);
+        is_open_itself(command) || ruled.is_open || ruled.lines.iter().any(&mut is_open_itself)
     };
     let commands: BTreeSet<&String> = said.commands.iter().filter(is_open).collect();
     Ok(commands.into_iter().cloned().collect())

@@ -22,6 +22,8 @@ pub(super) struct SettingsWords {
     pub(super) texts: Vec<String>,
     /// Those that are run.
     pub(super) commands: Vec<String>,
+    /// The lines of the rules that those name.
+    pub(super) of_rules: Vec<String>,
     /// Names of what has a text as its value: they may be variables whose value is known.
     pub(super) variables: BTreeSet<String>,
 }

@@ -42,7 +42,7 @@ pub(super) fn of(said: &SettingsWords) -> BTreeSet<String> {
             words.extend(files.iter().map(|file| (*file).to_owned()));
         }
     }
-    for command in &said.commands {
+    for command in said.commands.iter().chain(&said.of_rules) {
         let read = as_a_shell_reads(command);
         words.extend(modules(&read));
         words.extend(completed(&read));

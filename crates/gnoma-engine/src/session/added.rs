@@ -7,7 +7,7 @@ use gnoma_core::{
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
     message::{CallId, ResultPart},
     session::{NoticeLevel, PermissionMode},
-    tool::{ToolKind, ToolOutput, ToolSession},
+    tool::{Tier, ToolKind, ToolOutput, ToolSession},
 };
 use tokio::{sync::oneshot, time::timeout};
 
@@ -79,6 +79,12 @@ impl Session {
             && !self.router.pin_turn(&model)
         {
             let text = format!("`{model}` is not in this session; another model answers");
+            prepared.notices.push(text);
+        }
+        let can_start = self.tools.of_kind(Tier::Full, ToolKind::StartsSessions).is_some();
+        if prepared.call.is_some() && !can_start {
+            prepared.call = None;
+            let text = "this runs here, since no elfs can be started in this session".to_owned();
             prepared.notices.push(text);
         }
         let shell = self.tools.full.iter().find(|spec| spec.kind == ToolKind::Shell);

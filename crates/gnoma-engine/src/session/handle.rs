@@ -10,7 +10,10 @@ use gnoma_core::{
 };
 use gnoma_guard::{firewall::Firewall, permission::Permissions};
 use gnoma_router::pool::Scope;
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
 
 use crate::{
     gate::GatePlace, gauge::Gauge, keeping::Keeping, resume::Measured, rights::Rights,
@@ -64,7 +67,12 @@ pub struct Options {
     pub held_to: Option<Arc<[String]>>,
     /// The tools, by name or by a glob of names, that its calls never use.
     pub forbidden: Arc<[String]>,
+    /// When the files are there that it works with, where that is not at once: no call is judged before.
+    pub ready: Option<Ready>,
 }
+
+/// Whether files are there; an error says why they never will be.
+pub type Ready = watch::Receiver<Option<Result<(), String>>>;
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,6 +14,7 @@ use tokio::task::spawn_blocking;
 
 use super::{
     added::Before,
+    handle::Ready,
     state::{Gone, Session},
     verdicts::{Decision, Judged, Said},
 };
@@ -55,7 +56,8 @@ impl Session {
                 self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
                 continue;
             };
-            if self.router.is_looking() && tool.spec().access != Access::Read {
+            let starts = tool.starts(&call).is_some();
+            if self.router.is_looking() && (tool.spec().access != Access::Read || starts) {
                 let reason = several::ONLY_LOOKS.to_owned();
                 self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
                 continue;
@@ -63,16 +65,19 @@ impl Session {
             self.judging.current = Some(call.id.clone());
             let deciding = Deciding {
                 judge: self.gate.judge(),
+                starter: self.tools.starter(),
                 tool,
                 cx: self.tool_cx(),
                 limits: self.gate.rights.tool_limits(),
             };
-            match self.before_calls() {
-                None => {
+            let is_there = |ready: &Ready| matches!(*ready.borrow(), Some(Ok(())));
+            let ready = self.judging.ready.clone().filter(|ready| !is_there(ready));
+            match (ready, self.before_calls()) {
+                (None, None) => {
                     self.judging.under_way.spawn_blocking(move || deciding.decide(&call, None));
                 }
-                Some(before) => {
-                    self.judging.under_way.spawn(decided(before, deciding, call));
+                (ready, before) => {
+                    self.judging.under_way.spawn(decided_once_ready(ready, before, deciding, call));
                 }
             }
         }
@@ -103,6 +108,8 @@ impl Session {
 struct Deciding {
     judge: Judge,
     tool: Arc<dyn Tool>,
+    /// The tool that starts sessions, as whose calls some of `tool` are judged and run.
+    starter: Option<Arc<dyn Tool>>,
     cx: ToolCx,
     limits: Vec<ToolLimit>,
 }
@@ -110,7 +117,24 @@ struct Deciding {
 impl Deciding {
     /// Decides about a call; `ask`: a person has to be asked in any case, and why.
     fn decide(self, call: &ToolCall, ask: Option<String>) -> Decision {
-        let Self { judge, tool, cx, limits } = self;
+        let started = self.starter.clone().and_then(|starter| {
+            let arguments = self.tool.starts(call)?;
+            let name = starter.spec().name.clone();
+            Some((ToolCall { name, arguments, ..call.clone() }, starter))
+        });
+        let Some((started, starter)) = started else { return self.decide_as_it_is(call, ask) };
+        // It must be allowed as what it is and as what it starts.
+        let first = self.clone().decide_as_it_is(call, ask);
+        let ask = match &first.verdict {
+            Verdict::Deny { .. } => return first,
+            Verdict::Ask { reason, .. } => Some(reason.clone()),
+            Verdict::Allow { .. } => None,
+        };
+        Self { tool: starter, ..self }.decide_as_it_is(&started, ask)
+    }
+
+    fn decide_as_it_is(self, call: &ToolCall, ask: Option<String>) -> Decision {
+        let Self { judge, tool, cx, limits, starter: _ } = self;
         let refused = |limit: &ToolLimit| match limit {
             ToolLimit::Only(tools, why) => (!judge.is_within(tools, tool.spec(), call))
                 .then(|| format!("{why}: {}", tools.join(", "))),
@@ -143,6 +167,28 @@ impl Deciding {
 
 fn denied(reason: String) -> Decision {
     Decision { verdict: Verdict::Deny { reason }, admitted: None, said: Said::default() }
+}
+
+/// Decides about a call once the files are there that it may be about.
+async fn decided_once_ready(
+    ready: Option<Ready>,
+    before: Option<Before>,
+    deciding: Deciding,
+    call: ToolCall,
+) -> Decision {
+    if let Some(mut ready) = ready {
+        let there = match ready.wait_for(Option::is_some).await {
+            Ok(there) => there.clone().unwrap_or(Ok(())),
+            Err(_gone) => Err("the files are not there".to_owned()),
+        };
+        if let Err(why) = there {
+            return denied(why);
+        }
+    }
+    match before {
+        None => deciding.off_loop(&call, None).await,
+        Some(before) => decided(before, deciding, call).await,
+    }
 }
 
 /// Decides about a call once hooks have had their say. What they changed is judged like any call; what

@@ -41,6 +41,6 @@ mod toolset;
 mod verdicts;
 
 pub use self::{
-    handle::{Handle, Options, Prover, ToolUpdates},
+    handle::{Handle, Options, Prover, Ready, ToolUpdates},
     state::Session,
 };

@@ -60,7 +60,10 @@ impl Session {
     /// is handed.
     pub(super) fn run_tool(&mut self, written: &ToolCall, is_check: bool) {
         let admitted = self.gate.admitted(&written.id);
-        let tool = self.tools.by_name.get(&written.name).map(Arc::clone);
+        // What was judged as a call of another tool is run as one.
+        let tool =
+            admitted.as_ref().and_then(|(call, _)| self.tools.by_name.get(&call.expose().name));
+        let tool = tool.map(Arc::clone);
         let (Some((call, grant)), Some(tool)) = (admitted, tool) else {
             let outcome = ToolOutcome::failed("not run: nothing decided whether it may");
             return self.inbox.push_back(Input::ToolDone(written.id.clone(), outcome, 0));

@@ -193,7 +193,7 @@ impl Session {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
         let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
-        let Options { shape, thinking, forbidden, .. } = options;
+        let Options { shape, thinking, forbidden, ready, .. } = options;
         let is_child = above.is_some();
         let mut prompts =
             Prompts { make: system, made: HashMap::new(), example: None, told: None, gauge };
@@ -228,7 +228,7 @@ impl Session {
             spending,
             prompts,
             gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
-            judging: Judging::default(),
+            judging: Judging { ready, ..Judging::default() },
             persistence,
             turn: turn.in_shape(shape),
             added,

@@ -122,6 +122,12 @@ impl Toolset {
         self.specs(tier).iter().find(|spec| spec.kind == kind)
     }
 
+    /// The tool that starts sessions.
+    pub(super) fn starter(&self) -> Option<Arc<dyn Tool>> {
+        let spec = self.of_kind(Tier::Full, ToolKind::StartsSessions)?;
+        self.by_name.get(&spec.name).map(Arc::clone)
+    }
+
     /// Whether a call of the tool may do more than read.
     pub(super) fn may_write(&self, name: &str) -> bool {
         self.by_name.get(name).is_some_and(|tool| tool.spec().access != Access::Read)

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use gnoma_core::{ToolCall, message::CallId};
 use tokio::task::JoinSet;
 
+use super::handle::Ready;
 use crate::{gate::Admitted, turn::Verdict};
 
 /// What was decided about a call, and what was said before.
@@ -32,6 +33,8 @@ pub(super) struct Judging {
     pub(super) current: Option<CallId>,
     /// On a thread of its own; at most one.
     pub(super) under_way: JoinSet<Decision>,
+    /// None is judged before the files are there.
+    pub(super) ready: Option<Ready>,
 }
 
 /// A call that was judged.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gnoma_core::{
     Content, ErrorKind, ProviderError, StopReason, StreamEvent, ToolOutcome,
-    lifecycle::{PointAnswer, Prepared, PromptPart},
+    lifecycle::{PointAnswer, Prepared, PromptCall, PromptPart},
     session::{Outcome, PermissionAnswer as Reply, Scope},
     tool::{CommandReport, ToolOutput},
 };
@@ -233,6 +233,12 @@ impl Walk {
         Prepared {
             block: (dice == 0).then(|| "no".into()),
             parts: (dice > 1).then(|| vec![command(), PromptPart::Text(" x ".into()), command()]),
+            call: self.dice.one_in(3).then(|| PromptCall {
+                tool: "skill".into(),
+                arguments: serde_json::Map::new(),
+                words: "task",
+                heading: "h".into(),
+            }),
             context: self.dice.one_in(2).then(|| "c".into()).into_iter().collect(),
             ..Prepared::default()
         }

@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 
 use gnoma_core::{
     CallId, Content, Event, Message, RawJson, ResultPart, Role, StopReason, ToolCall, ToolOutcome,
-    lifecycle::{PointAnswer, Prepared, PromptPart},
+    lifecycle::{PointAnswer, Prepared, PromptCall, PromptPart},
     session::{NoticeLevel, Outcome},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Effects, Turn,
     batch::Batch,
     phase::Phase,
-    prompting::{Filling, Preparing},
+    prompting::{Filling, Preparing, Unfilled},
     protocol::Effect,
 };
 use crate::{context::earlier, prompt};
@@ -91,7 +91,7 @@ impl Turn {
         shell: String,
         fx: &mut Effects,
     ) -> Phase {
-        let Prepared { block, parts, context, notices, tools: _, model: _ } = prepared;
+        let Prepared { block, parts, call, context, notices, tools: _, model: _ } = prepared;
         for text in notices {
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
         }
@@ -107,43 +107,37 @@ impl Turn {
             return self.is_ready(*preparing, content, fx);
         };
         preparing.filling = None;
-        self.fill(*preparing, (parts, context, shell), fx)
+        self.fill(*preparing, Unfilled { parts, call, context, shell }, fx)
     }
 
-    /// Runs the next shell command in a message; where there is none, the message is ready.
-    fn fill(
-        &mut self,
-        mut preparing: Preparing,
-        (mut parts, context, shell): (Vec<PromptPart>, Vec<String>, String),
-        fx: &mut Effects,
-    ) -> Phase {
-        for at in 0..parts.len() {
-            let Some(PromptPart::Command(command)) = parts.get(at) else { continue };
+    /// Runs the next shell command in a message, then what is called with its words; where there is neither,
+    /// the message is ready.
+    fn fill(&mut self, mut preparing: Preparing, mut of: Unfilled, fx: &mut Effects) -> Phase {
+        while let Some((at, tool, arguments)) = next_call(&mut of) {
             self.checks += 1;
             let id = CallId::new(format!("gnoma-prompt-{}-{}", self.turns, self.checks));
-            let arguments = RawJson::of(&json!({ "command": command }));
-            if let Ok(arguments) = arguments
-                && !shell.is_empty()
+            if let Ok(arguments) = RawJson::of(&arguments)
+                && !tool.is_empty()
             {
-                let mut batch = Batch::of_check(ToolCall::new(id, &*shell, arguments));
+                let mut batch = Batch::of_check(ToolCall::new(id, &*tool, arguments));
                 if let Some(call) = batch.startable().pop() {
                     fx.push(Effect::Judge(call));
-                    preparing.filling = Some(Filling { parts, context, shell, at, batch });
+                    preparing.filling = Some(Filling { of, at, batch });
                     return Phase::Preparing(Box::new(preparing));
                 }
             }
-            if let Some(part) = parts.get_mut(at) {
+            if let Some(part) = of.parts.get_mut(at) {
                 *part = PromptPart::Text("[not run: there is no shell here]".to_owned());
             }
         }
-        let text: String = parts.iter().map(words).collect();
+        let text: String = of.parts.iter().map(words).collect();
         let others = preparing.current.content().iter();
         let others = others.filter(|content| !matches!(content, Content::Text(_))).cloned();
         let mut content: Vec<Content> = others.collect();
         if !text.trim().is_empty() {
             content.insert(0, Content::text(text));
         }
-        content.extend(added(&context));
+        content.extend(added(&of.context));
         self.is_ready(preparing, content, fx)
     }
 
@@ -153,7 +147,7 @@ impl Turn {
         self.prepare(ready, left, begins, fx)
     }
 
-    /// A shell command in a message has run, or was refused.
+    /// What a message calls has run, or was refused.
     pub(super) fn filled(
         &mut self,
         mut preparing: Box<Preparing>,
@@ -161,11 +155,11 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         let Some(filling) = preparing.filling.take() else { return Phase::Preparing(preparing) };
-        let Filling { mut parts, context, shell, at, .. } = filling;
-        if let Some(part) = parts.get_mut(at) {
+        let Filling { mut of, at, .. } = filling;
+        if let Some(part) = of.parts.get_mut(at) {
             *part = PromptPart::Text(said_by(ended));
         }
-        self.fill(*preparing, (parts, context, shell), fx)
+        self.fill(*preparing, of, fx)
     }
 
     /// The model is done; somebody may want it to go on.
@@ -221,6 +215,22 @@ impl Turn {
         fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
         Some(Outcome::Complete { stop: StopReason::Other })
     }
+}
+
+/// The next call for a message, with its arguments and the part that its result becomes.
+fn next_call(of: &mut Unfilled) -> Option<(usize, String, Value)> {
+    let command = |(at, part): (usize, &PromptPart)| match part {
+        PromptPart::Text(_) => None,
+        PromptPart::Command(command) => Some((at, json!({ "command": command }))),
+    };
+    if let Some((at, arguments)) = of.parts.iter().enumerate().find_map(command) {
+        return Some((at, of.shell.clone(), arguments));
+    }
+    let PromptCall { tool, mut arguments, words: name, heading } = of.call.take()?;
+    let text: String = of.parts.iter().map(words).collect();
+    arguments.insert(name.to_owned(), text.into());
+    of.parts = vec![PromptPart::Text(heading), PromptPart::Text(String::new())];
+    Some((1, tool, Value::Object(arguments)))
 }
 
 fn words(part: &PromptPart) -> &str {

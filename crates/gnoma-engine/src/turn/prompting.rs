@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use gnoma_core::{Message, lifecycle::PromptPart};
+use gnoma_core::{
+    Message,
+    lifecycle::{PromptCall, PromptPart},
+};
 
 use super::batch::Batch;
 
@@ -28,18 +31,26 @@ pub(super) struct Preparing {
     pub(super) begins: bool,
 }
 
-/// The shell command in a message that is under way.
+/// What a message is made of.
 #[derive(Debug)]
-pub(super) struct Filling {
+pub(super) struct Unfilled {
     pub(super) parts: Vec<PromptPart>,
+    /// What is called with the parts once they are words.
+    pub(super) call: Option<PromptCall>,
     pub(super) context: Vec<String>,
     pub(super) shell: String,
+}
+
+/// The call for a part of a message that is under way.
+#[derive(Debug)]
+pub(super) struct Filling {
+    pub(super) of: Unfilled,
     pub(super) at: usize,
     pub(super) batch: Batch,
 }
 
 impl Preparing {
-    /// The shell command that is judged, asked for or run.
+    /// The call that is judged, asked for or run.
     pub(super) fn batch(&self) -> Option<&Batch> {
         self.filling.as_ref().map(|filling| &filling.batch)
     }

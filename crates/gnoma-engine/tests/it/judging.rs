@@ -15,7 +15,11 @@ use gnoma_core::{
 };
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
-use super::{Run, assert_paired, history, outcome, start_with};
+use gnoma_engine::{Arm, Keeping, Options, Routes, Session};
+use gnoma_guard::firewall::Connection;
+use tokio::sync::watch;
+
+use super::{Run, assert_paired, firewall, history, options, outcome, start_with};
 
 /// An edit whose preview is not there before it is let go.
 struct Slow {
@@ -71,6 +75,36 @@ async fn a_cancel_does_not_wait_for_a_preview() {
     let events = run.until_idle().await;
     assert!(matches!(outcome(&events), Outcome::Complete { .. }), "{events:?}");
     assert!(!events.iter().any(|event| matches!(event, Event::PermissionAsked { .. })));
+}
+
+#[tokio::test]
+async fn no_call_is_judged_before_the_files_are_there() {
+    for there in [Ok(()), Err("there is no room".to_owned())] {
+        let (tell, ready) = watch::channel(None);
+        let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
+        let answers = vec![Answer::calls(&[("c", "look", "{}")]), Answer::text("ok")];
+        let provider = Arc::new(FakeProvider::new(answers));
+        let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
+        let (routes, tools) = (Arc::new(Routes::single(arm)), vec![Arc::new(tool.clone()) as _]);
+        let mode = (PermissionMode::Bypass, false);
+        let options =
+            options(routes, firewall(), tools, mode, Keeping::default(), (Vec::new(), None));
+        let handle = Session::spawn(Options { ready: Some(ready), ..options });
+        let mut run = Run { handle, provider };
+        run.say("go");
+        // The model is asked meanwhile.
+        run.until(|event| matches!(event, Event::Appended(it) if it.tool_calls().count() > 0))
+            .await;
+        assert!(tool.calls().is_empty());
+        tell.send_replace(Some(there.clone()));
+        let messages = history(&run.until_idle().await);
+        let result = messages.iter().find_map(|message| message.tool_results().next()).unwrap();
+        let said = result.joined_text();
+        match there {
+            Ok(()) => assert_eq!((&*said, tool.calls().len()), ("seen", 1)),
+            Err(why) => assert!(said.contains(&why) && tool.calls().is_empty(), "{said}"),
+        }
+    }
 }
 
 #[tokio::test]

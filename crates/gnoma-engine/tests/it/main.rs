@@ -146,6 +146,7 @@ fn options(
         lifecycle: None,
         held_to: None,
         forbidden: Arc::default(),
+        ready: None,
     }
 }
 

@@ -205,6 +205,7 @@ fn spawn_arms<const N: usize>(
         lifecycle: None,
         held_to: None,
         forbidden: Arc::default(),
+        ready: None,
     })
 }
 

@@ -287,6 +287,7 @@ mod tests {
             name: "h".to_owned(),
             point: point.kind(),
             event: event.to_owned(),
+            condition: None,
             matcher: Matcher::All,
             kind: HookKind::Command,
             command: "h".to_owned(),

@@ -189,6 +189,7 @@ fn hook(callback: &Callback) -> Option<Hook> {
         name: callback.id.clone(),
         point: *point,
         event: callback.event.clone(),
+        condition: None,
         matcher: Matcher::read(&callback.matcher),
         kind: HookKind::Command,
         command: callback.id.clone(),

@@ -14,6 +14,7 @@ use super::{
     matcher::Matcher,
 };
 use crate::{
+    claude::our_rules,
     places::{BroughtBy, ExtendPlaces, read_text},
     plugin::PluginPlace,
 };
@@ -24,8 +25,8 @@ const MAX_HOOKS: usize = 200;
 /// The folders that the words of a hook may name.
 const FOLDERS: [&str; 4] =
     ["CLAUDE_PLUGIN_ROOT", "GNOMA_PLUGIN_ROOT", "CLAUDE_PROJECT_DIR", "GNOMA_PROJECT_DIR"];
-/// The fields of a hook that are read, and one that is for eyes alone.
-const FIELDS: [&str; 14] = [
+/// The fields of a hook that are read, one that is for eyes alone, and one that nobody obeys in such files.
+const FIELDS: [&str; 16] = [
     "allowedEnvVars",
     "args",
     "async",
@@ -33,13 +34,23 @@ const FIELDS: [&str; 14] = [
     "command",
     "fail",
     "headers",
+    "if",
     "model",
+    "once",
     "prompt",
     "shell",
     "statusMessage",
     "timeout",
     "type",
     "url",
+];
+/// The points that are about a call.
+const CALLS: [PointKind; 5] = [
+    PointKind::BeforeTool,
+    PointKind::AfterTool,
+    PointKind::ToolFailed,
+    PointKind::PermissionAsked,
+    PointKind::PermissionDenied,
 ];
 /// The settings that are read or told of.
 const SETTINGS: [&str; 5] =
@@ -268,13 +279,16 @@ fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
                     continue;
                 }
                 fields(file, event, entry, found);
+                let condition = condition(file, (event, *point), entry, found);
                 match hook(event, *point, matcher, entry) {
-                    Ok(hook) => found.hooks.push(Hook {
+                    Ok(hook) if condition != Some(Vec::new()) => found.hooks.push(Hook {
+                        condition,
                         by: file.by,
                         origin: file.path.to_owned(),
                         root: file.root.map(Path::to_owned),
                         ..hook
                     }),
+                    Ok(_) => (),
                     Err(why) => found.faults.push(format!("{shown}: a hook for {event} {why}")),
                 }
             }
@@ -282,19 +296,39 @@ fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
     }
 }
 
-/// Names the fields of a hook that change nothing here. Without its condition it runs more often than it was
-/// meant to.
+/// The rules of `if`, one of which a call must meet; none where it never runs.
+fn condition(
+    file: &HookFile<'_>,
+    (event, point): (&str, PointKind),
+    entry: &Value,
+    found: &mut Found,
+) -> Option<Vec<String>> {
+    let (shown, written) = (&file.shown, entry.get("if")?);
+    if !CALLS.contains(&point) {
+        found.notes.push(format!(
+            "{shown}: a hook for {event} has `if`, which is about calls of tools: it never runs"
+        ));
+        return Some(Vec::new());
+    }
+    let rules = written.as_str().ok_or_else(|| "it is no text".to_owned());
+    match rules.and_then(|rule| our_rules(rule).map_err(|fault| fault.to_string())) {
+        Ok(rules) => Some(rules),
+        Err(why) => {
+            found.faults.push(format!(
+                "{shown}: a hook for {event} has an `if` that gnoma cannot read ({why}): the hook runs for \
+                 everything that its `matcher` matches"
+            ));
+            None
+        }
+    }
+}
+
+/// Names the fields of a hook that change nothing here.
 fn fields(file: &HookFile<'_>, event: &str, entry: &Value, found: &mut Found) {
     let shown = &file.shown;
-    if entry.get("if").is_some() {
-        found.faults.push(format!(
-            "{shown}: a hook for {event} has `if`, which gnoma does not support: the hook runs \
-             for everything that its `matcher` matches"
-        ));
-    }
     let names = entry.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     let others: Vec<String> = names
-        .filter(|name| *name != "if" && !FIELDS.contains(name))
+        .filter(|name| !FIELDS.contains(name))
         .map(|name| format!("`{}`", name.escape_debug()))
         .collect();
     if !others.is_empty() {
@@ -374,6 +408,7 @@ fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<H
         name: command.clone(),
         point,
         event: event.to_owned(),
+        condition: None,
         matcher: read,
         kind,
         command,

@@ -97,6 +97,8 @@ pub struct Hook {
     pub event: String,
     /// For which tools or words.
     pub(crate) matcher: Matcher,
+    /// For which calls alone, as rules about permissions; `None` for all.
+    pub condition: Option<Vec<String>>,
     /// What it does.
     pub kind: HookKind,
     /// The shell line, the question, or the address.
@@ -195,6 +197,7 @@ impl OwnHook {
             point,
             event: self.event,
             matcher: Matcher::glob(&self.tools),
+            condition: None,
             kind: self.kind,
             command: self.exec,
             timeout: self.timeout.unwrap_or(OWN_TIMEOUT),

@@ -7,12 +7,12 @@ use std::{
 
 use bytes::Bytes;
 use gnoma_core::{
-    Secret, cut,
-    lifecycle::{SideModel, SideQuestion},
+    Secret, ToolCall, cut,
+    lifecycle::{Point, SideModel, SideQuestion},
 };
 use gnoma_net::{Http, HttpRequest};
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::{task::spawn_blocking, time::timeout};
 
 use super::{
     answer::{HookEnd, HookRun},
@@ -32,6 +32,8 @@ const SYSTEM: &str = "You decide for somebody who supervises a coding assistant 
     one JSON object and nothing else: {\"ok\": true} where the condition holds, else {\"ok\": false, \
     \"reason\": \"one or two sentences that say what is wrong\"}";
 
+/// Whether a call is, or may be, what one of these rules is about.
+type Meets = Arc<dyn Fn(&[String], &ToolCall) -> bool + Send + Sync>;
 /// Takes secrets out of a text.
 type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
@@ -48,6 +50,8 @@ pub struct HookReach {
     pub keys: Vec<String>,
     /// Takes secrets out of what is sent.
     pub clean: Option<Clean>,
+    /// Judges the conditions of hooks; without it they hold.
+    pub meets: Option<Meets>,
     /// The session's models, once it lends them.
     pub model: Arc<OnceLock<Arc<dyn SideModel>>>,
 }
@@ -65,6 +69,17 @@ impl HookReach {
             HookKind::Agent { .. } => self.model.get().is_none_or(|model| model.can_look()),
             HookKind::Command | HookKind::Prompt { .. } | HookKind::Http { .. } => true,
         }
+    }
+
+    /// Whether the hook's condition holds at a point. Reads files, so that it waits for a thread of its own.
+    pub(super) async fn holds(&self, hook: &Arc<Hook>, point: &Arc<Point>) -> bool {
+        let (Some(meets), Some(_)) = (self.meets.clone(), &hook.condition) else { return true };
+        let (hook, point) = (Arc::clone(hook), Arc::clone(point));
+        let judged = spawn_blocking(move || {
+            let rules = hook.condition.as_deref().unwrap_or_default();
+            point.call().is_some_and(|call| meets(rules, call))
+        });
+        judged.await.unwrap_or(true)
     }
 
     /// Asks a model about the facts `input`.

@@ -239,7 +239,8 @@ impl Hooks {
             hook.point == kind && (is_free || hook.matcher.fits(&name)) && reach.fits(hook)
         };
         // The same line written twice runs once.
-        all.filter(move |(_, hook)| fits(hook) && lines.insert((hook.shown(), hook.root.clone())))
+        let line = |hook: &Hook| (hook.shown(), hook.root.clone(), hook.condition.clone());
+        all.filter(move |(_, hook)| fits(hook) && lines.insert(line(hook)))
     }
 }
 
@@ -269,6 +270,9 @@ async fn one(
     last: HookRuns,
 ) -> Answered {
     let HookGiven { point, input, transcript } = given;
+    if !means.reach.holds(&hook, &point).await {
+        return (at, PointAnswer::default());
+    }
     if let Some(transcript) = transcript {
         spawn_blocking(move || transcript.flush()).await.ok();
     }

@@ -66,6 +66,7 @@ pub(super) fn skills() -> Vec<Skill> {
         tools: None,
         model: None,
         is_for_people: true,
+        fork: None,
         arguments: Vec::new(),
         body: body.to_owned(),
         unsupported: Vec::new(),

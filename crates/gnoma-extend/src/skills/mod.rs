@@ -4,6 +4,7 @@
 //! text names them. Also read: single Markdown files, as earlier versions of gnoma had them.
 
 mod bundled;
+mod fork;
 mod kept;
 mod resumed;
 mod skill;
@@ -15,9 +16,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub(crate) use self::fork::call;
 pub(crate) use self::{kept::KeptSkills, resumed::resumed};
 pub use self::{
-    skill::Skill,
+    skill::{Skill, SkillFork},
     tool::SkillTool,
     validate::{Checked, check},
 };
@@ -39,7 +41,8 @@ const MAX_LIST_BYTES: usize = 6_000;
 const MAX_LISTED_NAME: usize = 64;
 const MAX_LISTED_CHARS: usize = 400;
 /// The fields that are read, and those that only say something about the skill.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
+    "agent",
     "allowed-tools",
     "allowedTools",
     "argument-hint",
@@ -139,6 +142,9 @@ fn skill(by: BroughtBy, path: &Path, text: &str) -> Result<Skill, String> {
         Some(tools) => Some(tools),
         None => fields.list("allowedTools")?,
     };
+    let is_fork = fields.text("context").as_deref() == Some("fork");
+    let mut unsupported = fields.others(&FIELDS);
+    unsupported.retain(|field| !(is_fork && field == "context"));
     Ok(Skill {
         name: if has_folder { called } else { name },
         by,
@@ -151,7 +157,8 @@ fn skill(by: BroughtBy, path: &Path, text: &str) -> Result<Skill, String> {
         is_for_people: fields.is_true("disable-model-invocation"),
         arguments: argument_names(&fields),
         body: body.trim_start_matches(['\n', '\r']).to_owned(),
-        unsupported: fields.others(&FIELDS),
+        fork: is_fork.then(|| SkillFork { agent: fields.text("agent") }),
+        unsupported,
         warnings,
     })
 }
@@ -164,7 +171,8 @@ pub fn listed<'s>(skills: impl IntoIterator<Item = &'s Skill>) -> String {
     for skill in skills {
         let description: String = skill.description.chars().take(MAX_LISTED_CHARS).collect();
         let name: String = skill.name.chars().take(MAX_LISTED_NAME).collect();
-        let line = format!("- {name}: {description}\n");
+        let by = if skill.fork.is_some() { fork::TOLD } else { "" };
+        let line = format!("- {name}: {description}{by}\n");
         if text.len() + line.len() > MAX_LIST_BYTES {
             left_out += 1;
         } else {
@@ -210,8 +218,12 @@ mod tests {
             skill(BroughtBy::User, Path::new("x/SKILL.md"), &text)
         };
         assert!(read("allowed-tools:\n  Bash: true\n").unwrap_err().contains("allowed-tools"));
-        let read = read("context: fork\nhooks:\n  Stop: x\narguments: [a, b]\n").unwrap();
-        assert_eq!(read.unsupported, ["context", "hooks"]);
-        assert_eq!(read.arguments, ["a", "b"]);
+        let skill = read("context: other\nhooks:\n  Stop: x\narguments: [a, b]\n").unwrap();
+        assert_eq!(skill.unsupported, ["context", "hooks"]);
+        assert_eq!((skill.arguments, skill.fork), (vec!["a".to_owned(), "b".to_owned()], None));
+        let skill = read("context: fork\nagent: Explore\n").unwrap();
+        assert_eq!(skill.fork, Some(SkillFork { agent: Some("Explore".to_owned()) }));
+        assert!(skill.unsupported.is_empty(), "{:?}", skill.unsupported);
+        assert!(listed([&skill]).contains("an elf does it"));
     }
 }

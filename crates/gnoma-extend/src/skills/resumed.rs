@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{
     kept::KeptSkills,
-    skill::Skill,
-    tool::{self, TOOL},
+    skill::{Skill, TOOL},
+    tool,
 };
 
 /// Takes in the calls that loaded a skill, and the messages of people that hold the text of one. `all`: those
@@ -25,12 +25,17 @@ pub(crate) fn resumed<'s>(
         for content in message.content() {
             match content {
                 Content::ToolResult(result) if result.name == TOOL && !result.is_error => {
-                    if let Some(name) = before.and_then(|it| loaded(it, result.call_id.as_str())) {
+                    // What an elf said of its work is no skill's text.
+                    let is_own = |name: &String| {
+                        !all.clone().any(|it| it.name == *name && it.fork.is_some())
+                    };
+                    let name = before.and_then(|it| loaded(it, result.call_id.as_str()));
+                    if let Some(name) = name.filter(is_own) {
                         kept.add(&name, result.joined_text());
                     }
                 }
                 Content::Text(said) if message.role() == Role::User => {
-                    for skill in all.clone() {
+                    for skill in all.clone().filter(|skill| skill.fork.is_none()) {
                         let body = tool::filled(skill, "", session);
                         if !body.trim().is_empty() && said.text.contains(body.trim()) {
                             kept.add(&skill.name, tool::text(skill, "", session));
@@ -71,6 +76,7 @@ mod tests {
             tools: None,
             model: None,
             is_for_people: true,
+            fork: None,
             arguments: Vec::new(),
             body: body.to_owned(),
             unsupported: Vec::new(),

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::places::BroughtBy;
 
+/// What the tool is called by which a model loads one.
+pub(super) const TOOL: &str = "skill";
+
 /// A skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
@@ -25,6 +28,8 @@ pub struct Skill {
     pub model: Option<String>,
     /// Only a person uses it.
     pub is_for_people: bool,
+    /// Where it is done by a session of its own: how.
+    pub fork: Option<SkillFork>,
     /// Names of what is written behind its name, in their order.
     pub arguments: Vec<String>,
     /// How it is done.
@@ -33,6 +38,13 @@ pub struct Skill {
     pub unsupported: Vec<String>,
     /// What is wrong with it and does not stop it.
     pub warnings: Vec<String>,
+}
+
+/// How a skill is done by an elf (`context: fork`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkillFork {
+    /// The agent that the elf is, as it was written; may be none that is there.
+    pub agent: Option<String>,
 }
 
 impl Skill {

@@ -14,14 +14,16 @@ use gnoma_core::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{kept::KeptSkills, skill::Skill};
+use super::{
+    fork::{self, AgentTools},
+    kept::KeptSkills,
+    skill::{Skill, TOOL},
+};
 use crate::{
     commands::{ExpandWith, expand},
     places::read_text,
 };
 
-/// What it is called.
-pub(super) const TOOL: &str = "skill";
 /// Most files of a skill that are named.
 const MAX_FILES: usize = 50;
 
@@ -32,6 +34,9 @@ pub(crate) type HeldTo = Arc<Mutex<Option<Arc<[String]>>>>;
 pub struct SkillTool {
     spec: ToolSpec,
     skills: Arc<[Skill]>,
+    /// Those that people use and elfs do.
+    for_people: Vec<Skill>,
+    agents: Vec<AgentTools>,
     held_to: HeldTo,
     kept: Arc<KeptSkills>,
     session: Arc<str>,
@@ -50,11 +55,15 @@ struct Arguments {
     file: Option<String>,
     #[serde(default)]
     arguments: String,
+    /// What an elf is told in place of the skill's text: that text as a person's words fill it.
+    #[serde(default)]
+    task: Option<String>,
 }
 
 impl SkillTool {
     pub(crate) fn new(
-        skills: Arc<[Skill]>,
+        (skills, for_people): (Arc<[Skill]>, Vec<Skill>),
+        agents: Vec<AgentTools>,
         held_to: HeldTo,
         kept: Arc<KeptSkills>,
         session: Arc<str>,
@@ -79,13 +88,28 @@ impl SkillTool {
             kind: ToolKind::Other,
             tier: Tier::Full,
         };
-        Self { spec, skills, held_to, kept, session }
+        Self { spec, skills, for_people, agents, held_to, kept, session }
     }
 }
 
 impl Tool for SkillTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn starts(&self, call: &ToolCall) -> Option<RawJson> {
+        let arguments = call.arguments.read::<Arguments>().ok()?;
+        if arguments.file.is_some() {
+            return None;
+        }
+        let of_people = self.for_people.iter().filter(|_| arguments.task.is_some());
+        let mut all = self.skills.iter().chain(of_people);
+        let skill = all.find(|skill| skill.name == arguments.name)?;
+        let fork = skill.fork.as_ref()?;
+        let filled = || text(skill, &arguments.arguments, &self.session);
+        let task = arguments.task.unwrap_or_else(filled);
+        let task = fork::task(skill, fork, &self.agents, task);
+        RawJson::of(&json!({ "tasks": [task] })).ok()
     }
 
     fn run(&self, call: ToolCall, _cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {

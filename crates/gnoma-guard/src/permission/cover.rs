@@ -5,9 +5,28 @@ use gnoma_core::{ToolCall, ToolSpec, session::PermissionMode, tool::Touches};
 use gnoma_shell::StartContext;
 use serde_json::Value;
 
-use super::{Permissions, RuleAction, Subject, Verdict, World};
+use super::{Permissions, RuleAction, Subject, Verdict, World, meet::fits};
 
 impl Permissions {
+    /// Whether one of the rules, which all deny, would stop a call, or might: a part of a shell line that it is
+    /// about, or that cannot be understood, or what the tool is given.
+    #[must_use]
+    pub fn may_stop(&self, world: &World<'_>, tool: &ToolSpec, call: &ToolCall) -> bool {
+        let is_shell = || tool.touches.iter().any(|touches| matches!(touches, Touches::Command(_)));
+        let mut rules = self.rules().to_vec();
+        // A rule about one tool says nothing of another that does the same.
+        rules.retain(|rule| match &rule.subject {
+            Subject::Command(_) => is_shell(),
+            Subject::Path { tool: glob, .. } => fits(glob, &tool.name),
+            Subject::Tool(_) | Subject::Host(_) | Subject::Mcp { .. } | Subject::Text { .. } => {
+                true
+            }
+        });
+        let left = Self::new(rules).confirm_bypass();
+        let verdict = left.judge(PermissionMode::Bypass, world, tool, call);
+        !left.rules().is_empty() && !matches!(verdict, Verdict::Allow { .. })
+    }
+
     /// Whether each part of a call is one that a rule allows by name: each simple command in a shell
     /// line, by its words alone, or what a file tool is given.
     #[must_use]

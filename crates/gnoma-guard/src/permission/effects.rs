@@ -72,7 +72,8 @@ impl CommandEffect {
 
     /// Whether it shows something and changes nothing.
     pub(super) fn is_reading(&self) -> bool {
-        self.harmless || matches!(self.effect, Effect::Read(_) | Effect::Secret(_))
+        self.harmless
+            || matches!(self.effect, Effect::Read(_) | Effect::Secret(_) | Effect::Settings(_))
     }
 }
 
@@ -165,7 +166,7 @@ fn nowhere(effect: &Effect, touch: FileAccess, text: &str) -> CommandEffect {
 fn elsewhere(effect: &Effect) -> CommandEffect {
     let line = |text: &str| one_line(text, MAX_SHOWN_CHARS);
     let what = match effect {
-        Effect::Secret(what) => format!("shows {}", line(what)),
+        Effect::Secret(what) | Effect::Settings(what) => format!("shows {}", line(what)),
         Effect::Network(Some(host)) => format!("talks to `{}`", line(host)),
         Effect::Network(None) => "uses the network".to_owned(),
         Effect::Runs(what) => format!("runs {}", line(what)),
@@ -218,7 +219,9 @@ pub(super) fn program_of(command: &Invocation) -> &str {
 fn decides_later_runs(command: &Invocation) -> bool {
     let program = program_of(command);
     let rest: Vec<_> = command.words.iter().skip(1).flatten().map(String::as_str).collect();
-    let acts = |effect: &Effect| !matches!(effect, Effect::Read(_) | Effect::Secret(_));
+    let acts = |effect: &Effect| {
+        !matches!(effect, Effect::Read(_) | Effect::Secret(_) | Effect::Settings(_))
+    };
     let lasting = LASTING.iter().any(|(name, needed)| {
         *name == program && (needed.is_empty() || needed.iter().any(|word| rest.contains(word)))
     });

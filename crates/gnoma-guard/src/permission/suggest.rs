@@ -228,6 +228,7 @@ fn is_mild(command: &Invocation) -> bool {
             | Effect::Network(_) => true,
             Effect::Delete(_)
             | Effect::Secret(_)
+            | Effect::Settings(_)
             | Effect::Environment(_)
             | Effect::System(_)
             | Effect::Unknown(_) => false,

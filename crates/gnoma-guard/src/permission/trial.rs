@@ -71,7 +71,8 @@ pub(super) fn answers(effect: &CommandEffect, world: &World<'_>) -> bool {
     };
     match effect.effect {
         Effect::Read(_) | Effect::Write(_) | Effect::Delete(_) => is_inside(),
-        Effect::Runs(_) | Effect::Environment(_) | Effect::Unknown(_) => true,
+        // Whatever runs on trial could list them, too: nothing is in them that it must not see.
+        Effect::Runs(_) | Effect::Environment(_) | Effect::Settings(_) | Effect::Unknown(_) => true,
         Effect::Secret(_) | Effect::Network(_) | Effect::System(_) | Effect::Repository(_) => false,
     }
 }

@@ -27,6 +27,9 @@ fn what_stays_in_the_workspace_is_tried_and_what_reaches_further_is_asked_for() 
         "make test && rm old",
         "python3 -c 'print(1)'",
         "frobnicate --all",
+        "env | sort",
+        "git config --list",
+        "npm ci --offline",
     ] {
         assert_eq!(trial(Auto, command), Some(Trial::Ask), "{command}");
     }
@@ -44,6 +47,10 @@ fn what_stays_in_the_workspace_is_tried_and_what_reaches_further_is_asked_for() 
         "crontab -l | crontab -",
         "rm -rf $UNKNOWN",
         "cat notes",
+        "printenv GITHUB_TOKEN",
+        "git config --get http.extraheader",
+        "git config -f .env --list",
+        "kubectl config current-context",
     ] {
         assert_eq!(trial(Auto, command), None, "{command}");
     }

@@ -13,20 +13,28 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use gnoma_core::{
     protocol::{Environment, SessionSpec},
     store::StoreError,
-    tool::ChildMerge,
+    tool::{ChildMerge, ChildTask, Tier},
 };
 use gnoma_store::checkpoint::{Candidate, Checkpointer, SnapshotId};
 
-use tokio::sync::OwnedMutexGuard;
+use gnoma_engine::{Arm, Ready};
+use tokio::sync::{OwnedMutexGuard, watch};
 
 use self::tidy::CopyPlace;
 pub(crate) use self::tidy::orphans;
-use crate::{HostError, Project, Result, keeping, live::Landing, off_loop::off_loop};
+use crate::{
+    HostError, Project, Result, extensions, keeping, live::Landing, off_loop::off_loop,
+    shared::Workplace,
+};
+
+/// How often it is asked whether files are still written to a copy that is to go.
+const STILL_FILLED: Duration = Duration::from_millis(20);
 
 /// Why nothing is merged of a copy that is gone.
 const DELETED: &str = "its copy of the project was deleted";
@@ -34,6 +42,14 @@ const DELETED: &str = "its copy of the project was deleted";
 /// How a merge of an elf's changes is called.
 pub(crate) fn label(elf: &str) -> String {
     format!("elf `{elf}`")
+}
+
+/// Whether an elf cannot begin before all files of its copy are there: it works below its root, goes on with a
+/// conversation about files, or may be a small model, whose first request holds names of files.
+pub(crate) fn must_be_whole(task: &ChildTask, arms: &[Arm]) -> bool {
+    !task.spec.folder.as_os_str().is_empty()
+        || task.resume.is_some()
+        || arms.iter().any(|arm| arm.tier() == Tier::Lean)
 }
 
 /// A copy of a project in which one elf works. Dropped, it is removed.
@@ -50,6 +66,8 @@ pub(crate) struct Isolated {
     objects: Option<PathBuf>,
     keeper: Arc<Checkpointer>,
     base: SnapshotId,
+    /// Whether all files are there.
+    filled: Option<Ready>,
     /// Nobody else merges until it has landed.
     merges: Option<OwnedMutexGuard<()>>,
     /// It is what a merge would make of the project: that lands, or nothing does.
@@ -60,30 +78,23 @@ pub(crate) struct Isolated {
 }
 
 impl Isolated {
-    /// Makes a copy of the parent's project for the elf `name`; `id` names its place.
+    /// Makes a copy of the parent's project for the elf `name`; `id` names its place. Its files come beside what
+    /// follows ([`Self::ready`]), unless somebody `waits` for them.
     ///
     /// # Errors
     /// No files are kept here, or there is no room; in a sentence.
     pub(crate) async fn make(
-        parent: &Project,
+        parent: &Arc<Project>,
         (id, name): (&str, &str),
         session: Option<String>,
+        waits: bool,
     ) -> Result<Self> {
-        if parent.is_incognito() {
-            return Err(refusal("incognito saves no files to make one from"));
-        }
-        if !parent.keeping.checkpoints.enabled {
-            return Err(refusal("`checkpoints.enabled` is off"));
-        }
-        let Some(of) = keeping::workplace(parent) else {
-            return Err(refusal("the folder contains a home folder; work in a project's folder"));
-        };
+        let of = workplace(parent)?;
         let environment = parent.environment().clone();
         let all = tidy::folder(&environment);
-        if all.starts_with(&of.root) {
-            return Err(refusal("the folder contains the folder that copies are made in"));
-        }
         let (shared, label, id) = (parent.shared.clone(), label(name), id.to_owned());
+        let waits = waits || parent.spec.folder != of.root;
+        let parent = Arc::clone(parent);
         off_loop(move || async move {
             let failed = |error: HostError| refusal(&error.cause);
             let unkept = |error: StoreError| refusal(&error.sentence);
@@ -110,25 +121,60 @@ impl Isolated {
                 objects: None,
                 keeper,
                 base,
+                filled: None,
                 merges: None,
                 is_brought_up: false,
                 session,
                 label,
             };
-            made.fill().map_err(failed)?;
+            // Hooks may look at it before the first call.
+            let waits = waits || !extensions::found_hooks(&parent).0.is_empty();
+            made.fill(waits).map_err(failed)?;
             Ok(made)
         })
         .await
     }
 
-    /// Blocks.
-    fn fill(&mut self) -> Result<()> {
+    /// Blocks, but for the files where nobody `waits` for them.
+    fn fill(&mut self, waits: bool) -> Result<()> {
         std::fs::create_dir(&self.root)?;
         self.root = self.root.canonicalize()?;
         self.opened = Some(File::open(&self.root)?);
-        self.keeper.workspace().copy_to(&self.base, &self.root)?;
+        let workspace = self.keeper.workspace();
+        if waits {
+            workspace.copy_to(&self.base, &self.root)?;
+        } else {
+            workspace.has_room_for(&self.base, &self.root)?;
+            self.filled = Some(self.fill_beside()?);
+        }
         self.objects = git::make(&self.of, &self.root)?;
         Ok(())
+    }
+
+    /// Has the files copied on a thread of its own.
+    fn fill_beside(&self) -> Result<Ready> {
+        let (told, filled) = watch::channel(None);
+        let (keeper, base, root) = (Arc::clone(&self.keeper), self.base.clone(), self.root.clone());
+        let filling = std::thread::Builder::new().name("gnoma-elf-copy".to_owned());
+        filling.spawn(move || {
+            let done = keeper.workspace().copy_to(&base, &root);
+            told.send_replace(Some(done.map_err(|error| refusal(&error.to_string()).cause)));
+        })?;
+        Ok(filled)
+    }
+
+    /// When the files are there, where they were not when it was made.
+    pub(crate) fn ready(&self) -> Option<Ready> {
+        self.filled.clone()
+    }
+
+    /// Waits until the files are there.
+    async fn filled(&self) -> std::result::Result<(), String> {
+        let Some(mut filled) = self.filled.clone() else { return Ok(()) };
+        match filled.wait_for(Option::is_some).await {
+            Ok(done) => done.clone().unwrap_or(Ok(())),
+            Err(_gone) => Err(DELETED.to_owned()),
+        }
     }
 
     /// What the elf's session is opened with, given what it would be opened with in the project itself.
@@ -197,6 +243,7 @@ impl Isolated {
     /// # Errors
     /// Why nothing can be merged.
     pub(crate) async fn bring_up(&mut self) -> std::result::Result<Landing, String> {
+        self.filled().await?;
         if !self.is_there() {
             return Err(DELETED.to_owned());
         }
@@ -218,6 +265,9 @@ impl Isolated {
 
     /// Merges what the elf changed, unless there is a reason not to, and removes the copy.
     pub(crate) async fn land(mut self, why_not: Option<String>) -> ChildMerge {
+        if let Err(why) = self.filled().await {
+            return told::unmerged(&why, "");
+        }
         if !self.is_there() {
             return told::unmerged(DELETED, "");
         }
@@ -253,9 +303,18 @@ impl Drop for Isolated {
     fn drop(&mut self) {
         let Some(place) = self.place.take() else { return };
         let (environment, root) = (self.environment.clone(), self.root.clone());
-        let keeper = Arc::clone(&self.keeper);
+        let (keeper, filled) = (Arc::clone(&self.keeper), self.filled.take());
         let removing = std::thread::Builder::new().name("gnoma-elf-copy".to_owned());
         let removing = removing.spawn(move || {
+            // What is still written would come after what is removed.
+            let is_under_way = || {
+                filled
+                    .as_ref()
+                    .is_some_and(|filled| filled.borrow().is_none() && filled.has_changed().is_ok())
+            };
+            while is_under_way() {
+                std::thread::sleep(STILL_FILLED);
+            }
             if let Ok(known) = keeper.workspace().beside(&root) {
                 known.forget();
             }
@@ -263,6 +322,23 @@ impl Drop for Isolated {
         });
         drop(removing);
     }
+}
+
+/// What a copy can be made of.
+fn workplace(parent: &Project) -> Result<Workplace> {
+    if parent.is_incognito() {
+        return Err(refusal("incognito saves no files to make one from"));
+    }
+    if !parent.keeping.checkpoints.enabled {
+        return Err(refusal("`checkpoints.enabled` is off"));
+    }
+    let of = keeping::workplace(parent);
+    let of =
+        of.ok_or_else(|| refusal("the folder contains a home folder; work in a project's folder"))?;
+    if tidy::folder(parent.environment()).starts_with(&of.root) {
+        return Err(refusal("the folder contains the folder that copies are made in"));
+    }
+    Ok(of)
 }
 
 fn refusal(why: &str) -> HostError {

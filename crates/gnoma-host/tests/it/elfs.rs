@@ -290,6 +290,31 @@ async fn a_question_of_an_elf_in_the_background_reaches_the_person_whether_a_tur
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_question_of_an_elf_goes_with_it_and_its_answer_comes_too_late() {
+    for background in [true, false] {
+        let mut family = Family::new(PermissionMode::Auto, true).await;
+        family.say(&tasks(&["write"], background)).await;
+        let question = family.question().await;
+        if background {
+            let told = family.turn(&elf("cancel", &["elf-1"])).await;
+            assert!(told.contains("cancelled"), "{told}");
+        } else {
+            let parent = family.parent.clone();
+            family.window.ask(Some(&parent), Request::Cancel).await.unwrap();
+        }
+        family.until_living(1).await;
+        family.window.settle(QUIET).await;
+        assert_eq!(family.window.views[&family.parent].questions().count(), 0, "{background}");
+        assert_eq!(truth(&family.host, &family.parent).await.questions().count(), 0);
+        let (parent, call) = (family.parent.clone(), question.call.id);
+        let answer = PermissionAnswer::Allow;
+        let _too_late = family.window.ask(Some(&parent), Request::Answer { call, answer }).await;
+        assert!(family.turn("hello").await.ends_with("said hello"));
+        assert!(family.writer.calls().is_empty(), "{background}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_of_an_elf_is_left_when_its_parent_is_cancelled_or_closed() {
     for end in [Request::Cancel, Request::Close] {
         for background in [true, false] {

@@ -180,6 +180,7 @@ impl World {
             lifecycle: None,
             held_to: None,
             forbidden: Arc::default(),
+            ready: None,
         })
     }
 

@@ -135,6 +135,7 @@ pub(crate) enum ProgramEffect {
     Repository,
     System,
     Secret,
+    Settings,
     /// Writes in the working folder.
     Write,
     /// Deletes in the working folder.
@@ -394,6 +395,7 @@ fn does_of(word: &str) -> Option<ProgramEffect> {
         "repository" => ProgramEffect::Repository,
         "system" => ProgramEffect::System,
         "secret" => ProgramEffect::Secret,
+        "settings" => ProgramEffect::Settings,
         "write" => ProgramEffect::Write,
         "delete" => ProgramEffect::Delete,
         "temporary" => ProgramEffect::Temporary,

@@ -384,7 +384,7 @@ const COMPARING: [&str; 15] = [
 
 fn set(words: &[Field]) -> CommandFacts {
     let Some(first) = words.first() else {
-        return CommandFacts::of(Effect::Secret("all variables".to_owned()));
+        return CommandFacts::of(Effect::Settings("all variables".to_owned()));
     };
     let Some(text) = first.known() else {
         return if first.may_be_option() {

@@ -77,7 +77,7 @@ impl Walker<'_> {
             self.declare_one(word, &sets, &mut facts);
         }
         if shows && name != "local" {
-            facts.add(Effect::Secret("all variables".to_owned()));
+            facts.add(Effect::Settings("all variables".to_owned()));
         }
         facts
     }

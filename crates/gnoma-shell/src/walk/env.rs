@@ -70,7 +70,7 @@ impl Walker<'_> {
         }
         if rest.is_empty() {
             if !empty && !only_help(words) {
-                facts.add(Effect::Secret("the environment".to_owned()));
+                facts.add(Effect::Settings("the environment".to_owned()));
             }
         } else {
             self.started(&rest);

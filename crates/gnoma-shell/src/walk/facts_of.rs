@@ -64,10 +64,12 @@ fn usual_risk(effect: &Effect) -> Risk {
         Effect::Write(place) => system_place(place).max(Risk::Low),
         Effect::Repository(_) => Risk::Low,
         Effect::Delete(place) => system_place(place).max(Risk::Medium),
-        Effect::Network(_) | Effect::Runs(_) | Effect::Environment(_) | Effect::Unknown(_) => {
-            Risk::Medium
-        }
-        Effect::System(_) => Risk::Medium,
+        Effect::Network(_)
+        | Effect::Runs(_)
+        | Effect::Environment(_)
+        | Effect::Settings(_)
+        | Effect::System(_)
+        | Effect::Unknown(_) => Risk::Medium,
         Effect::Secret(_) => Risk::High,
     }
 }

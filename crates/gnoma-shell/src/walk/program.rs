@@ -148,6 +148,7 @@ impl Walker<'_> {
                 ProgramEffect::Repository => facts.add(Effect::Repository(title)),
                 ProgramEffect::System => facts.add(Effect::System(title)),
                 ProgramEffect::Secret => facts.add(Effect::Secret(title)),
+                ProgramEffect::Settings => facts.add(Effect::Settings(title)),
                 ProgramEffect::Write => facts.at(Effect::Write, call.cwd.here()),
                 ProgramEffect::Delete => facts.at(Effect::Delete, call.cwd.here()),
                 ProgramEffect::Temporary => {

@@ -47,6 +47,7 @@ fn shown(effect: &Effect) -> String {
         Effect::Write(at) => format!("write {}", place(at)),
         Effect::Delete(at) => format!("delete {}", place(at)),
         Effect::Secret(_) => "secret".to_owned(),
+        Effect::Settings(_) => "settings".to_owned(),
         Effect::Network(host) => format!("network {}", host.as_deref().unwrap_or("?")),
         Effect::Runs(_) => "runs".to_owned(),
         Effect::Environment(name) => format!("environment {name}"),

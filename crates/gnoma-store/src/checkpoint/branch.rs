@@ -28,6 +28,27 @@ impl Workspace {
     /// The snapshot is unknown or damaged, or there is no room for it. What was written until then stays.
     pub fn copy_to(&self, id: &SnapshotId, folder: &Path) -> Result<(), Error> {
         let _session = self.vault.session()?;
+        self.has_room_for(id, folder)?;
+        let objects = &self.vault.0.objects;
+        let target = self.get(id)?;
+        let root = openat(CWD, folder, FOLDER_FLAGS, Mode::empty()).at("open", folder)?;
+        let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        let known = Copying::new(objects, threads).run(&root, folder, target.tree)?;
+        let copy = self.beside(folder)?;
+        // What looks at it next reads only what is not so any more.
+        let mut state = copy.state();
+        state.known = known;
+        copy.write_state(&mut state);
+        Ok(())
+    }
+
+    /// Whether there is room for what a snapshot holds.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or the snapshot is unknown or damaged.
+    pub fn has_room_for(&self, id: &SnapshotId, folder: &Path) -> Result<(), Error> {
+        let _session = self.vault.session()?;
         let objects = &self.vault.0.objects;
         objects.refresh()?;
         let target = self.get(id)?;
@@ -42,13 +63,6 @@ impl Workspace {
         if about.f_bavail.saturating_mul(about.f_frsize) < wanted_bytes {
             return Err(io::Error::from(Errno::NOSPC)).at("write", folder);
         }
-        let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        let known = Copying::new(objects, threads).run(&root, folder, target.tree)?;
-        let copy = self.beside(folder)?;
-        // What looks at it next reads only what is not so any more.
-        let mut state = copy.state();
-        state.known = known;
-        copy.write_state(&mut state);
         Ok(())
     }
 

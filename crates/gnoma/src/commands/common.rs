@@ -9,8 +9,6 @@ use std::{
 use anyhow::Result;
 use gnoma_config::Loaded;
 use gnoma_core::protocol::SessionSpec;
-use gnoma_engine::GatePlace;
-use gnoma_guard::permission::World;
 use gnoma_host::{HostError, Project, Shared, wire};
 
 use crate::{
@@ -74,19 +72,5 @@ pub(super) fn open(input: &GuardInput) -> Result<Box<dyn BufRead>> {
             })?;
             Ok(Box::new(BufReader::new(opened)))
         }
-    }
-}
-
-/// What a judgement depends on besides rules and mode.
-pub(super) fn world(place: &GatePlace) -> World<'_> {
-    World {
-        cwd: &place.cwd,
-        home: place.home.as_deref(),
-        roots: &place.roots,
-        config_dirs: &place.config_dirs,
-        trusted: place.trusted,
-        sandboxed: place.sandboxed,
-        resolve: &*place.resolve,
-        repositories: &*place.repositories,
     }
 }

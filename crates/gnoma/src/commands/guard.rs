@@ -27,7 +27,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    common::{open, print, settings, world},
+    common::{open, print, settings},
     guard_run,
 };
 use crate::{
@@ -252,7 +252,7 @@ struct CommandLine {
 }
 
 fn shell(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
-    let world = world(place);
+    let world = place.world();
     let runs = |row: &ShellRow| row.verdict == "allow";
     if input.jsonl {
         return answer_lines(input, |line: CommandLine| {
@@ -286,5 +286,5 @@ fn row(command: &str, world: &World<'_>, place: &GatePlace) -> ShellRow {
 fn explain(command: &str, lowered: &Lowered, spec: &SessionSpec) -> Result<Exit> {
     let place = place(lowered, spec, None);
     let permissions = guarding::permissions(&lowered.guard)?;
-    print(&permissions.explain(lowered.guard.permission.mode, &world(&place), command))
+    print(&permissions.explain(lowered.guard.permission.mode, &place.world(), command))
 }

@@ -29,7 +29,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    common::{open, world},
+    common::open,
     scripted::{CALL, ScriptedModel},
 };
 use crate::{
@@ -177,7 +177,7 @@ impl Bench {
         };
         let call = call(command)?;
         let (verdict, trial) =
-            permissions.judge_or_try(self.mode, &world(&place), tool.spec(), &call);
+            permissions.judge_or_try(self.mode, &place.world(), tool.spec(), &call);
         Ok(match verdict {
             _ if trial.is_some() && (place.can_try)() => "trial",
             Verdict::Allow { .. } => "allow",

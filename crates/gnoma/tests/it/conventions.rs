@@ -415,20 +415,55 @@ async fn words_at_the_end_keep_the_model_going_for_a_while_and_not_for_ever() {
 }
 
 #[tokio::test]
+async fn a_hook_runs_only_for_the_calls_that_its_condition_is_about() {
+    let runs =
+        |command: &str| crate::support::calls("bash", &json!({ "command": command }).to_string());
+    for (condition, call, is_run) in [
+        ("Bash(git push *)", runs("true; A=b git push --dry-run"), true),
+        ("Bash(git push *)", runs("git status"), false),
+        // What cannot be read might be anything.
+        ("Bash(git push *)", runs("$UNSET_OR_NOT push"), true),
+        (
+            "Edit(*.ts)",
+            crate::support::calls("fs_write", r#"{"path":"src/a.ts","content":"x"}"#),
+            true,
+        ),
+        (
+            "Edit(*.ts)",
+            crate::support::calls("fs_write", r#"{"path":"src/a.rs","content":"x"}"#),
+            false,
+        ),
+        ("Edit(*.ts)", runs("echo x > a.ts"), false),
+        ("Write", runs("true"), false),
+        // What gnoma cannot read holds nothing back.
+        ("Bash(git p* now)", runs("true"), true),
+    ] {
+        let world = World::new([call, crate::support::says("done")]);
+        let entry = json!({"type": "command", "command": "touch ran", "if": condition});
+        let hooks = json!({"hooks": {"PreToolUse": [{"hooks": [entry]}]}});
+        world.put_home(".claude/settings.json", &hooks.to_string());
+        let run = world.run(&["--permission", "accept_edits", "go"]).await;
+        assert!(matches!(run.code, Some(0 | 4)), "{run:?}");
+        assert_eq!(exists(world.project.path(), "ran"), is_run, "{condition}: {run:?}");
+        assert_eq!(run.err.contains("cannot read"), condition.contains("p* now"), "{}", run.err);
+    }
+}
+
+#[tokio::test]
 async fn what_gnoma_does_not_act_on_is_named() {
     let world = world_of("responses", vec![says(Wire::Responses, "ok")]);
-    let hook = json!({"type": "command", "command": "true", "if": "Bash(git:*)", "once": true});
+    let hook = json!({"type": "command", "command": "true", "if": 5, "flag": true});
     let settings = json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}, "outputStyle": "x",
         "permissions": {"deny": ["Read(./secret)"]}});
     world.put_home(".claude/settings.json", &settings.to_string());
     world.put_home(
         ".claude/skills/s/SKILL.md",
-        "---\nname: s\ndescription: d\ncontext: fork\neffort: high\n---\nbody",
+        "---\nname: s\ndescription: d\ncontext: other\neffort: high\n---\nbody",
     );
     world.put_home(".claude/commands/c.md", "---\nshell: x\n---\nbody");
     let said = run(&world, &["go"]).await;
     for part in [
-        "has `if`, which gnoma does not support",
+        "has an `if` that gnoma cannot read (it is no text)",
         "has rules for deny and ask that gnoma does not apply",
         "skills/s/SKILL.md: gnoma does not support `context`, `effort`",
     ] {
@@ -439,7 +474,7 @@ async fn what_gnoma_does_not_act_on_is_named() {
         let out = world.run(&[command]).await.out;
         for part in [
             "`outputStyle`, `permissions`",
-            "`once`",
+            "`flag`",
             "commands/c.md: gnoma does not \
              support",
         ] {

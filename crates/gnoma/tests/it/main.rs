@@ -30,6 +30,7 @@ mod failover;
 mod faults;
 #[cfg(test)]
 mod firewall;
+mod forks;
 #[cfg(test)]
 mod guard;
 #[cfg(test)]

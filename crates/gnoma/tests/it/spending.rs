@@ -3,7 +3,10 @@
 
 mod sessions;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use gnoma_core::{
     Price, StopReason, Usage,
@@ -11,6 +14,7 @@ use gnoma_core::{
 };
 use gnoma_store::{OpenedLedger, SqliteLedger};
 use gnoma_testkit::{Reply, Request, Script, Server, Wire};
+use serde_json::json;
 
 use crate::support::{Run, World, finish};
 
@@ -157,6 +161,33 @@ async fn ten_programs_at_once_pass_a_cap_by_no_more_than_their_calls_in_flight()
     let path = world.home.path().join(".local/state/gnoma/ledger.db");
     let OpenedLedger { ledger, set_aside } = SqliteLedger::open(&path).unwrap();
     assert_eq!(set_aside, None);
+    check(&ledger, &bill, PROGRAMS as u64).await;
+}
+
+#[tokio::test]
+async fn ten_elfs_at_once_pass_a_cap_by_no_more_than_their_calls_in_flight() {
+    let (bill, begun) = (Bill::default(), AtomicBool::new(false));
+    let kept = Arc::clone(&bill);
+    let server = Server::start(move |request| {
+        let is_chat = request.path().ends_with("/chat/completions");
+        let is_elf = || request.json().to_string().contains("You are an elf");
+        if !is_chat || is_elf() || begun.swap(true, Ordering::Relaxed) {
+            return answer(request, &kept);
+        }
+        let tasks: Vec<_> =
+            (0..PROGRAMS).map(|_| json!({"task": "read it line by line"})).collect();
+        let usage = Usage { input: 1_237, output: 57, ..Usage::default() };
+        kept.lock().unwrap().push(usage);
+        let spawns = json!({ "tasks": tasks }).to_string();
+        let script = Script::text([""; 0]).call("call_a", "elf_spawn", spawns);
+        Wire::OpenAi.stream(&script.usage(usage))
+    });
+    let world = capped(server.unwrap());
+    let run = world.run(&["have ten read it"]).await;
+    assert!(run.code == Some(0) || is_refusal(&run), "{run:?}");
+    assert!(bill.lock().unwrap().len() > PROGRAMS, "they were all asked");
+    let path = world.home.path().join(".local/state/gnoma/ledger.db");
+    let OpenedLedger { ledger, .. } = SqliteLedger::open(&path).unwrap();
     check(&ledger, &bill, PROGRAMS as u64).await;
 }
 

@@ -129,12 +129,17 @@ impl World {
 
     /// Runs with `input` on standard input.
     pub(crate) async fn pipe(&self, args: &[&str], input: &str) -> Run {
-        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        stdin.write_all(input.as_bytes()).await.unwrap();
-        drop(stdin);
-        finish(child).await
+        fed(self.command(args), input).await
     }
+}
+
+/// Runs with `input` on standard input.
+pub(crate) async fn fed(mut command: Command, input: &str) -> Run {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).await.unwrap();
+    drop(stdin);
+    finish(child).await
 }
 
 pub(crate) async fn finish(child: Child) -> Run {

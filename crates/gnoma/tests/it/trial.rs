@@ -52,6 +52,26 @@ async fn what_changes_nothing_runs_without_a_question() {
 }
 
 #[tokio::test]
+async fn variables_and_settings_are_listed_without_a_question_and_without_keys() {
+    let world = World::new([]);
+    if !can_try(&world) {
+        return;
+    }
+    fs::write(world.home.path().join(".gitconfig"), "[user]\n\tname = of the person\n").unwrap();
+    let lines = ["env | sort", "export -p", "git config --list"];
+    for (mode, line) in ["plan", "auto"].into_iter().flat_map(|mode| lines.map(|line| (mode, line)))
+    {
+        let mut command = world.command(&["guard", "run", "--mode", mode]);
+        command.env("SMTP_PASS", "canary-of-a-key").env("HARMLESS", "harmless-words");
+        let run = crate::support::fed(command, line).await;
+        let expected = if line.starts_with("git") { "of the person" } else { "harmless-words" };
+        let missing = run.out.contains("not found");
+        assert!(run.out.contains(expected) || missing, "{mode}, {line}: {run:?}");
+        assert!(!run.out.contains("SMTP_PASS"), "{mode}, {line}: {run:?}");
+    }
+}
+
+#[tokio::test]
 async fn scripts_of_skills_among_the_settings_run_and_see_no_key() {
     let world = World::new([]);
     if !can_try(&world) {

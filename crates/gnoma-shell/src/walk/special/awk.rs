@@ -65,7 +65,7 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
 fn judge(walker: &mut Walker<'_>, call: &ProgramCall<'_>, text: &str, facts: &mut CommandFacts) {
     for finding in findings(text) {
         match finding {
-            AwkFinding::Environment => facts.add(Effect::Secret("the environment".to_owned())),
+            AwkFinding::Environment => facts.add(Effect::Settings("the environment".to_owned())),
             AwkFinding::Strange(why) => facts.add(Effect::Unknown(format!("awk: {why}"))),
             AwkFinding::Write(file) if file.starts_with("/inet") => {
                 facts.add(Effect::Network(file.split('/').nth(4).map(str::to_owned)));

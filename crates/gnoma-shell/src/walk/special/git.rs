@@ -85,8 +85,12 @@ pub(super) fn config(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Command
             SECRET_SETTINGS.iter().any(|part| name.contains(part))
         })
     });
-    if shows_many || shows_secret {
-        facts.add(Effect::Secret("settings of git, with the tokens in them".to_owned()));
+    let settings = || "settings of git, with the tokens in them".to_owned();
+    if shows_many {
+        facts.add(Effect::Settings(settings()));
+    }
+    if shows_secret || call.sorted.has(&["blob"]) {
+        facts.add(Effect::Secret(settings()));
     }
     facts
 }

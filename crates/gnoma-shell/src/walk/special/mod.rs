@@ -53,6 +53,7 @@ pub(super) fn look_closer(
         "transfer" => remote::transfer(walker, call),
         "fetch" => remote::fetch(walker, call),
         "cluster" => remote::cluster(walker, call),
+        "install" => remote::install(walker, call),
         "database" => remote::database(walker, call),
         "container-run" => containers::run(call),
         "elevate" => walker.elevated(call.title, call.words),

@@ -211,11 +211,38 @@ fn written_file(text: &str) -> Option<&str> {
         })
 }
 
+/// Commands of `kubectl config` that ask no server.
+const SHOWING_CONFIG: [&str; 5] =
+    ["current-context", "get-clusters", "get-contexts", "get-users", "view"];
+
+/// Installers, which need no network where an option says so.
+pub(super) fn install(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.generic(call);
+    let offline = match call.title.split(' ').next() {
+        Some("npm" | "pnpm" | "yarn" | "uv") => "--offline",
+        Some("bundle") => "--local",
+        Some("pip" | "pip3") => "--no-index",
+        _ => return facts,
+    };
+    if call.words.iter().any(|word| word.known() == Some(offline)) {
+        facts.effects.retain(|effect| !matches!(effect, Effect::Network(_)));
+    }
+    facts
+}
+
 /// Programs that steer clouds and clusters: the verb tells how bad it is.
 pub(super) fn cluster(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.generic(call);
     let verbs: Vec<&str> =
         call.words.iter().filter_map(Field::known).filter(|word| !word.starts_with('-')).collect();
+    if let ("kubectl" | "oc", ["config", verb]) = (call.title, verbs.as_slice())
+        && SHOWING_CONFIG.contains(verb)
+    {
+        // Behind the reading walls the file does not exist, and the answer would be wrong.
+        facts.effects.retain(|effect| !matches!(effect, Effect::Network(_)));
+        facts.add(Effect::Secret("its settings, which hold credentials".to_owned()));
+        return facts;
+    }
     if verbs.iter().take(4).any(|verb| DESTRUCTIVE.contains(verb)) {
         facts.add(Effect::System(format!("{} {}", call.title, verbs.join(" "))));
         facts.at_least(if verbs.contains(&"destroy") { Risk::Critical } else { Risk::High });

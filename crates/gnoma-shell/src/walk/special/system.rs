@@ -27,7 +27,7 @@ pub(super) fn ps(call: &ProgramCall<'_>) -> CommandFacts {
         if text.contains("environ")
             || bundle && own.contains(of_environment) && !text.starts_with("--")
         {
-            facts.add(Effect::Secret("environments of processes".to_owned()));
+            facts.add(Effect::Settings("environments of processes".to_owned()));
         }
         if !is_value && word.known().is_none() {
             facts.add(Effect::Unknown(format!("ps: `{word}` may be an option")));
@@ -164,9 +164,11 @@ fn ip_shows(words: &[Field]) -> bool {
 /// `printenv NAME` shows one variable; alone it shows all.
 pub(super) fn printenv(call: &ProgramCall<'_>) -> CommandFacts {
     let named = &call.sorted.operands;
-    let secret = named.is_empty() || named.iter().any(|name| name.known().is_none_or(looks_secret));
-    if secret {
-        CommandFacts::of(Effect::Secret("the environment".to_owned()))
+    let what = "the environment".to_owned();
+    if named.is_empty() {
+        CommandFacts::of(Effect::Settings(what))
+    } else if named.iter().any(|name| name.known().is_none_or(looks_secret)) {
+        CommandFacts::of(Effect::Secret(what))
     } else {
         CommandFacts::default()
     }

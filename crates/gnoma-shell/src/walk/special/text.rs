@@ -34,7 +34,7 @@ pub(super) fn jq(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFact
         if call.sorted.has(&["f", "from-file"]) { None } else { call.sorted.operands.first() };
     match filter {
         Some(Field::Known(text)) if has_word(text, &["env", "ENV"]) => {
-            facts.add(Effect::Secret("the environment".to_owned()));
+            facts.add(Effect::Settings("the environment".to_owned()));
         }
         Some(Field::Known(text)) if has_word(text, &["import", "include"]) => {
             facts.add(Effect::Unknown("jq: what it imports is not known".to_owned()));

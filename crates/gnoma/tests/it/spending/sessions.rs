@@ -109,6 +109,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         lifecycle: None,
         held_to: None,
         forbidden: Arc::default(),
+        ready: None,
     })
 }
 

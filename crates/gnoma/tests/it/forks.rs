@@ -1,0 +1,103 @@
+//! Skills that elfs do (`context: fork`), judged by what the models were sent.
+
+use serde_json::{Value, json};
+
+use crate::support::{Run, World, calls, says};
+
+const SKILL: &str = "---\nname: look\ndescription: looks ar0und\ncontext: fork\nallowed-tools: Read\n\
+    model: nowhere\n---\nLook at $ARGUMENTS thoroughly.\n!`echo g1ven`\n";
+
+fn world(replies: Vec<gnoma_testkit::Reply>, skill: &str) -> World {
+    let world = World::new(replies);
+    world.put_home(".claude/skills/look/SKILL.md", skill);
+    world
+}
+
+fn loads(arguments: &Value) -> gnoma_testkit::Reply {
+    calls("skill", &arguments.to_string())
+}
+
+fn is_done(run: &Run) {
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+/// The tools, the system prompt and the last message of a request.
+fn asked(world: &World, nth: usize) -> (Vec<String>, String, String) {
+    let body = world.server.requests()[nth].json();
+    let name = |tool: &Value| tool["function"]["name"].as_str().unwrap().to_owned();
+    let tools = body["tools"].as_array().into_iter().flatten().map(name).collect();
+    let messages = body["messages"].as_array().unwrap();
+    let text = |message: &Value| message["content"].as_str().unwrap().to_owned();
+    (tools, text(&messages[0]), text(messages.last().unwrap()))
+}
+
+#[tokio::test]
+async fn an_elf_does_a_skill_that_a_model_loads_with_its_tools_and_nothing_of_the_conversation() {
+    let writes = calls("fs_write", r#"{"path":"b.txt","content":"x"}"#);
+    let load = loads(&json!({"name": "look", "arguments": "a.txt"}));
+    let world = world(vec![load, writes, says("all is well"), says("done")], SKILL);
+    is_done(&world.run(&["--permission", "bypass", "secret plans: look at it"]).await);
+    assert!(asked(&world, 0).1.contains("ar0und (an elf does it"), "{}", asked(&world, 0).1);
+    let (tools, system, task) = asked(&world, 1);
+    assert_eq!(tools, ["fs_read", "skill"]);
+    assert!(system.contains("You are an elf"), "{system}");
+    // Commands in a skill that the model loads stay text.
+    assert!(task.contains("Look at a.txt thoroughly.\n!`echo g1ven`"), "{task}");
+    assert!(!world.server.requests()[1].json().to_string().contains("secret plans"));
+    assert!(!world.project.path().join("b.txt").exists(), "it has no tool that writes");
+    let (_, _, result) = asked(&world, 3);
+    assert!(result.starts_with("elf `look`: completed") && result.contains("all is well"));
+}
+
+#[tokio::test]
+async fn an_elf_does_a_skill_that_a_person_names_also_where_models_may_not_load_it() {
+    for more in ["", "disable-model-invocation: true\n"] {
+        let skill = SKILL.replace("context: fork\n", &format!("context: fork\n{more}"));
+        let world = world(vec![says("all is well"), says("done")], &skill);
+        is_done(&world.run(&["--permission", "bypass", "/look b.txt"]).await);
+        let (tools, _, task) = asked(&world, 0);
+        assert_eq!(tools, ["fs_read", "skill"]);
+        assert!(task.contains("Look at b.txt thoroughly.\ng1ven"), "{task}");
+        let (tools, _, said) = asked(&world, 1);
+        assert!(tools.len() > 2, "the turn is not held to them: {tools:?}");
+        assert!(said.starts_with("`/look b.txt` was done by an elf."), "{said}");
+        assert!(said.contains("all is well"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_holds_for_elfs_holds_for_skills_that_elfs_do() {
+    // A rule.
+    let load = || loads(&json!({"name": "look"}));
+    let world_with = |rule: &str| {
+        let world = world(vec![load(), says("done")], SKILL);
+        world.configure(&format!("[[permission.rules]]\nrule = \"{rule}\"\naction = \"deny\"\n"));
+        world
+    };
+    for rule in ["elf.spawn", "skill"] {
+        let world = world_with(rule);
+        is_done(&world.run(&["--permission", "bypass", "look"]).await);
+        assert_eq!(world.server.requests().len(), 2, "{rule}: no elf was started");
+        assert!(asked(&world, 1).2.contains(rule), "{rule}: {}", asked(&world, 1).2);
+    }
+    // A command that holds its turn to other tools.
+    let world = world(vec![load(), says("done")], SKILL);
+    world.put_home(".claude/commands/only.md", "---\nallowed-tools: Read\n---\nGo\n");
+    is_done(&world.run(&["--permission", "bypass", "/only"]).await);
+    assert_eq!(world.server.requests().len(), 2, "no elf was started");
+    // An agent that is not there.
+    let skill = SKILL.replace("context: fork\n", "context: fork\nagent: nobody\n");
+    let world = self::world(vec![load(), says("done")], &skill);
+    is_done(&world.run(&["--permission", "bypass", "look"]).await);
+    assert!(asked(&world, 1).2.contains("there is no agent `nobody`"), "{}", asked(&world, 1).2);
+}
+
+#[tokio::test]
+async fn an_elf_that_starts_none_does_such_a_skill_itself() {
+    let spawn = calls("elf_spawn", r#"{"tasks":[{"task":"use the skill"}]}"#);
+    let load = loads(&json!({"name": "look", "arguments": "c.txt"}));
+    let world = world(vec![spawn, load, says("seen"), says("done")], SKILL);
+    is_done(&world.run(&["--permission", "bypass", "go"]).await);
+    let (_, _, loaded) = asked(&world, 2);
+    assert!(loaded.starts_with("Look at c.txt thoroughly."), "{loaded}");
+}

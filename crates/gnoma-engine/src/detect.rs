@@ -19,7 +19,8 @@ pub use check::RedCheck;
 pub use claim::claims_success;
 pub use denial::denies_change;
 pub use question::{
-    Intent, alluded_files, asks_only, named_files, named_folders, order_files, wanted, wants_change,
+    Intent, alluded_files, asks_about_files, asks_only, named_files, named_folders, order_files,
+    wanted, wants_change, wants_run,
 };
 pub use repetition::Repetition;
 

@@ -9,7 +9,7 @@ use gnoma_core::{
     CallId, Content, Message, RawJson, Role, StopReason, ToolCall, ToolResult, tool::Tier,
 };
 
-use crate::detect::asks_only;
+use crate::{detect::asks_only, shape::without_form};
 
 /// What the system prompt tells about the place.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +135,9 @@ pub fn system(tier: Tier, place: PromptPlace<'_>) -> String {
 /// A system prompt of lean arms without the rules about tools; about the place only
 /// where somebody has a question about it.
 pub(crate) fn without_tools(system: &str, is_asked: bool) -> String {
-    let rest = system.strip_prefix(LEAN).unwrap_or_default();
+    let system = without_form(system);
+    // Somebody's own prompt stays.
+    let Some(rest) = system.strip_prefix(LEAN) else { return system.to_owned() };
     let from = if is_asked { Some(0) } else { rest.find(INSTRUCTIONS) };
     let rest = from.and_then(|from| rest.get(from..)).unwrap_or_default();
     format!("{WITHOUT_TOOLS}{rest}")
@@ -360,6 +362,7 @@ pub(crate) fn repeated(times: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shape::Shape;
 
     #[test]
     fn every_call_of_the_example_is_answered() {
@@ -371,6 +374,26 @@ mod tests {
             let answers: Vec<_> = pair[1].tool_results().map(|result| &result.call_id).collect();
             assert_eq!(calls, answers);
         }
+    }
+
+    #[test]
+    fn a_prompt_without_tools_keeps_what_people_wrote() {
+        let schema = RawJson::parse(r#"{"type":"string"}"#).unwrap();
+        let form = Shape::read(&schema).unwrap().instructions();
+        let place = PromptPlace {
+            cwd: "/p",
+            os: "linux",
+            shell: "sh",
+            instructions: "Be kind.",
+            skills: "",
+            files: "a.py",
+        };
+        let prompt = system(Tier::Lean, place) + &form;
+        let asked = without_tools(&prompt, true);
+        assert!(asked.contains("a.py") && asked.ends_with("Be kind."), "{asked}");
+        let written = without_tools(&prompt, false);
+        assert!(!written.contains("a.py") && written.ends_with("Be kind."), "{written}");
+        assert_eq!(without_tools(&format!("Speak Latin.{form}"), false), "Speak Latin.");
     }
 
     #[test]

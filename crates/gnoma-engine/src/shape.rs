@@ -5,6 +5,10 @@ use std::sync::Arc;
 use gnoma_core::RawJson;
 use gnoma_schema::{Schema, SchemaError};
 
+/// How the form is told at the end of a prompt, before the schema.
+const FORM: &str = "\n\nA program reads your final answer. It must be one JSON value that fits this JSON \
+     Schema, with nothing before or behind it; use tools first where the task needs them:\n";
+
 /// The form that answers of a session must have.
 #[derive(Clone, Debug)]
 pub struct Shape {
@@ -24,10 +28,11 @@ impl Shape {
     /// What a model is told of it, at the end of its prompt.
     #[must_use]
     pub fn instructions(&self) -> String {
-        format!(
-            "\n\nA program reads your final answer. It must be one JSON value that fits this JSON Schema, \
-             with nothing before or behind it; use tools first where the task needs them:\n{}",
-            self.text
-        )
+        format!("{FORM}{}", self.text)
     }
+}
+
+/// A prompt without what [`Shape::instructions`] put behind it.
+pub(crate) fn without_form(prompt: &str) -> &str {
+    prompt.rsplit_once(FORM).map_or(prompt, |(before, _)| before)
 }

@@ -86,6 +86,13 @@ const TESTED: [&str; 10] = [
     "uptime",
 ];
 
+/// Deeds for which a program has to be run, whatever is said beside.
+const STARTING: [&str; 6] = ["commit", "compile", "execute", "install", "push", "run"];
+
+/// How words of questions about what lies in the working folder begin.
+const PLACES: [&str; 9] =
+    ["code", "director", "file", "folder", "modul", "packag", "project", "repos", "tests"];
+
 /// Words of somebody who says what is wrong, or how it has to be.
 const FAULTS: [&str; 22] = [
     "broken",
@@ -175,6 +182,25 @@ pub fn wanted(text: &str) -> Intent {
     }
     let is_wrong = any(|it| it.has(&FAULTS) || !it.files.is_empty());
     if is_wrong { Intent::Change } else { Intent::Other }
+}
+
+/// Whether `text` wants a program to be run, or to know what only a program tells.
+#[must_use]
+pub fn wants_run(text: &str) -> bool {
+    let starts = |word: &str| STARTING.contains(&word);
+    sentences(text).iter().any(|it| it.orders(starts) || it.is_question() && it.has(&TESTED))
+}
+
+/// Whether `text` is about what lies in the working folder. Who quotes something, or says it behind a colon, is
+/// taken to mean that.
+#[must_use]
+pub fn asks_about_files(text: &str) -> bool {
+    let is_quoted = text.contains(['"', '`', '\n']) || text.contains(": ");
+    let names = |word: &String| PLACES.iter().any(|begin| word.starts_with(begin));
+    let is_about = |it: &Sentence| {
+        it.words.iter().any(names) || it.has(&["here", "repo", "script", "scripts"])
+    };
+    !named_files(text).is_empty() || !is_quoted && sentences(text).iter().any(is_about)
 }
 
 /// The files that stand in a sentence that orders a change.
@@ -410,6 +436,22 @@ mod tests {
             ("The staging server listens on port 7443.", Intent::Other),
         ] {
             assert_eq!(wanted(text), wants, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_to_be_run_or_looked_for_is_told() {
+        for (text, runs, looks) in [
+            ("Do the tests pass?", true, true),
+            ("Run main.py and give its exit code.", true, true),
+            ("Which modules does this project have?", false, true),
+            ("Read TODO.md and give the open tasks.", false, true),
+            ("Give the first five even numbers.", false, false),
+            ("Ada Lovelace was born in London in 1815.", false, false),
+            ("Extract name and place: Bo works on a project in Rome.", false, false),
+            ("Which language is this code: `fn main() {}`", false, false),
+        ] {
+            assert_eq!((wants_run(text), asks_about_files(text)), (runs, looks), "{text}");
         }
     }
 

@@ -8,11 +8,15 @@
 
 mod block;
 mod hunk;
+mod made;
 mod plan;
 mod words;
+mod writers;
 
 pub(crate) use self::{
     block::{blocks, opens},
-    plan::{Direct, DirectStep, EDIT, LookedAt, WRITE, arguments, refusal, written},
+    made::{arguments, refusal, written},
+    plan::{Direct, DirectStep, LookedAt},
     words::request,
+    writers::Writers,
 };

@@ -3,17 +3,14 @@
 use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
-    Message, ResultPart, Role, ToolCall, ToolResult, ToolSpec,
+    Message, RawJson, ResultPart, Role, ToolCall, ToolResult, ToolSpec,
     tool::{Access, Touches},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{
-    block::FencedBlock,
-    hunk::{Replaced, alike, lost, replaced, settled},
-};
+use super::writers::Writers;
 use crate::{
-    detect::{Intent, named_files, order_files, wanted},
+    detect::{Intent, asks_about_files, named_files, order_files, wanted, wants_change, wants_run},
     prompt::{is_note, said},
 };
 
@@ -23,16 +20,8 @@ const MAX_TRIES: u32 = 3;
 const MAX_TEXT_BYTES: usize = 8 * 1024;
 const MAX_TEXT_LINES: usize = 200;
 
-/// The tools by which a file is changed, and made.
-pub(crate) const EDIT: &str = "fs.edit";
-pub(crate) const WRITE: &str = "fs.write";
-
 /// What an edit says that changes nothing.
 pub(super) const UNCHANGED: &str = "are the same";
-
-/// What a call without a file is answered with.
-const NO_FILE: &str =
-    "nothing was changed: no code block was the whole file with a fence at its end";
 
 /// Endings of files that a model may make.
 const ENDINGS: [&str; 34] = [
@@ -84,9 +73,13 @@ pub(crate) struct Direct {
     pub(crate) tries: u32,
     /// Nobody sends a bill: what follows the file need not be waited for.
     pub(crate) ends_early: bool,
+    /// The tools whose calls the files become.
+    pub(crate) writers: Writers,
+    /// The JSON schema that the answer must fit.
+    pub(crate) schema: Option<Arc<RawJson>>,
 }
 
-type Specs = HashMap<String, Arc<ToolSpec>>;
+pub(super) type Specs = HashMap<String, Arc<ToolSpec>>;
 
 impl Direct {
     /// What a model is asked in a turn that has gone so far; nothing where it needs its tools.
@@ -97,9 +90,11 @@ impl Direct {
     ) -> Option<Self> {
         let mut direct = Self::read(turn, specs)?;
         direct.step = direct.next(&task_of(turn), is_there)?;
-        let is_over = direct.tries >= MAX_TRIES && direct.step != DirectStep::Report;
-        if !specs.contains_key(EDIT) || is_over {
+        if direct.tries >= MAX_TRIES && direct.step != DirectStep::Report {
             return None;
+        }
+        if matches!(direct.step, DirectStep::Write(_)) {
+            direct.writers = Writers::of(specs)?;
         }
         if let (DirectStep::Write(paths), Some(path)) = (&direct.step, &direct.failed_on)
             && !paths.contains(path)
@@ -109,7 +104,7 @@ impl Direct {
         Some(direct)
     }
 
-    fn read(turn: &[Arc<Message>], specs: &Specs) -> Option<Self> {
+    pub(super) fn read(turn: &[Arc<Message>], specs: &Specs) -> Option<Self> {
         let mut direct = Self {
             step: DirectStep::Report,
             seen: Vec::new(),
@@ -120,6 +115,8 @@ impl Direct {
             kept: Vec::new(),
             tries: 0,
             ends_early: false,
+            writers: Writers::default(),
+            schema: None,
         };
         let mut open = None;
         for message in turn {
@@ -137,6 +134,28 @@ impl Direct {
                 direct.take(open.take()?, result, specs)?;
             }
         }
+        Some(direct)
+    }
+
+    /// What a model is asked whose answer must fit a schema: the answer, unless something has to be done or
+    /// looked for first. `is_due`: nothing but the answer is wanted any more.
+    pub(crate) fn shaped(
+        turn: &[Arc<Message>],
+        specs: &Specs,
+        schema: Arc<RawJson>,
+        is_due: bool,
+    ) -> Option<Self> {
+        let mut direct = Self::read(turn, specs)?;
+        let task = task_of(turn);
+        let has_files = !direct.seen.is_empty();
+        let is_open = wants_run(&task)
+            || wants_change(&task) && (has_files || !named_files(&task).is_empty())
+            || !has_files && asks_about_files(&task);
+        if !direct.changed.is_empty() || is_open && !is_due {
+            return None;
+        }
+        direct.step = DirectStep::Answer;
+        direct.schema = Some(schema);
         Some(direct)
     }
 
@@ -205,7 +224,8 @@ impl Direct {
         let arguments: Value = call.arguments.read().ok()?;
         let text = |name: &str| Some(arguments.get(name)?.as_str()?.to_owned());
         let path = spec.touches.iter().find_map(|touches| match touches {
-            Touches::Path(name) => text(name),
+            // Without it the call was about the working folder.
+            Touches::Path(name) => Some(text(name).unwrap_or_else(|| ".".to_owned())),
             Touches::Command(_) | Touches::Action(..) | Touches::Url(_) => None,
         })?;
         let said = said_by(result)?;
@@ -265,93 +285,46 @@ fn without_numbers(shown: &str) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Why a change by a small model is not made: it would leave out what it was to keep.
-pub(crate) fn refusal(turn: &[Arc<Message>], specs: &Specs, call: &ToolCall) -> Option<String> {
-    let arguments: Value = call.arguments.read().ok()?;
-    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let is_written = call.name == EDIT || call.name == WRITE;
-    if is_written && arguments == json!({ "path": "" }) {
-        return Some(NO_FILE.to_owned());
-    }
-    let new = text("new_string").or_else(|| text("content"))?;
-    let path = text("path")?;
-    let direct = Direct::read(turn, specs)?;
-    let seen = direct.seen.iter().find(|seen| seen.path == path && seen.is_whole)?;
-    let new = match text("old_string") {
-        Some(old) if !old.is_empty() => seen.text.replacen(old, new, 1),
-        _ => new.to_owned(),
-    };
-    lost(&seen.text, &new, &task_of(turn))
-}
-
 /// What a person said in the turn.
-fn task_of(turn: &[Arc<Message>]) -> String {
+pub(super) fn task_of(turn: &[Arc<Message>]) -> String {
     let texts = turn.iter().filter(|it| said(it)).map(|it| it.text_content());
     texts.collect::<Vec<_>>().join("\n")
-}
-
-/// The arguments of the call that a written file comes to.
-pub(crate) fn arguments(seen: &[LookedAt], path: &str, written: &str) -> Value {
-    match seen.iter().find(|seen| seen.path == path) {
-        None => {
-            let text = written.trim_end_matches('\n').to_owned() + "\n";
-            json!({ "path": path, "content": text })
-        }
-        Some(seen) => {
-            let new = settled(path, &seen.text, written);
-            let Replaced { old, new } = replaced(&seen.text, &new);
-            json!({ "path": path, "old_string": old, "new_string": new })
-        }
-    }
-}
-
-/// Which of `paths` was written, and the block that is most like it. A name before the block counts more.
-pub(crate) fn written<'b>(
-    paths: &[String],
-    seen: &[LookedAt],
-    blocks: &[FencedBlock<'b>],
-) -> Option<(String, FencedBlock<'b>)> {
-    let text = |path: &str| seen.iter().find(|seen| seen.path == path).map(|seen| &*seen.text);
-    let pairs = paths.iter().flat_map(|path| blocks.iter().map(move |block| (path, *block)));
-    let like = |(path, block): &(&String, FencedBlock<'_>)| {
-        let is_named = paths.len() > 1 && block.before.contains(path.as_str());
-        f32::from(u8::from(is_named)) + alike(text(path).unwrap_or_default(), block.text)
-    };
-    let (path, block) = pairs.max_by(|a, b| like(a).total_cmp(&like(b)))?;
-    // A copy of another file that was shown is no change of this one.
-    let own = text(path).map_or(1.0, |text| alike(text, block.text));
-    let is_other =
-        |seen: &LookedAt| !paths.contains(&seen.path) && alike(&seen.text, block.text) > own;
-    (!seen.iter().any(is_other)).then(|| (path.clone(), block))
 }
 
 #[cfg(test)]
 mod tests {
     use gnoma_core::{
-        CallId, RawJson,
+        CallId,
         message::Content,
         tool::{Tier, ToolKind},
     };
 
     use super::*;
 
+    const EDIT: &str = "change";
+    const WRITE: &str = "make";
+
     fn specs() -> Specs {
-        let spec = |name: &str, access, touches| {
+        let spec = |name: &str, access, touches, arguments: &[&str]| {
+            let properties: serde_json::Map<String, Value> =
+                arguments.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
+            let parameters = serde_json::json!({ "properties": properties });
             Arc::new(ToolSpec {
                 name: name.to_owned(),
                 description: String::new(),
-                parameters: RawJson::empty_object(),
+                parameters: RawJson::of(&parameters).unwrap(),
                 access,
                 touches: [touches].into(),
-                kind: ToolKind::Other,
+                kind: if access == Access::Edit { ToolKind::WritesFiles } else { ToolKind::Other },
                 tier: Tier::Lean,
             })
         };
+        let path = || Touches::path("path");
         let all = [
-            spec("fs.read", Access::Read, Touches::path("path")),
-            spec(EDIT, Access::Edit, Touches::path("path")),
-            spec(WRITE, Access::Edit, Touches::path("path")),
-            spec("bash", Access::Execute, Touches::command("command")),
+            spec("fs.read", Access::Read, path(), &["path"]),
+            spec(EDIT, Access::Edit, path(), &["path", "old_string", "new_string"]),
+            spec(WRITE, Access::Edit, path(), &["path", "content"]),
+            spec("bash", Access::Execute, Touches::command("command"), &["command"]),
         ];
         all.into_iter().map(|spec| (spec.name.clone(), spec)).collect()
     }
@@ -405,6 +378,18 @@ mod tests {
     }
 
     #[test]
+    fn the_tools_that_change_files_are_found_by_what_they_take() {
+        let mut specs = specs();
+        let turn = said_then("Fix a.py.", &[read("a.py")]);
+        let direct = Direct::of(&turn, &specs, |_| false).unwrap();
+        assert_eq!(direct.writers, Writers { edit: EDIT.into(), write: WRITE.into() });
+        specs.remove(EDIT);
+        assert!(Direct::of(&turn, &specs, |_| false).is_none(), "it could not become a call");
+        let asked = said_then("What is x in a.py?", &[read("a.py")]);
+        assert!(Direct::of(&asked, &specs, |_| false).is_some());
+    }
+
+    #[test]
     fn what_was_done_leads_to_the_next_file_or_to_a_report() {
         let edit = |path: &str, result| {
             let arguments =
@@ -444,7 +429,7 @@ mod tests {
         let turn = said_then(both, &[a.clone(), b.clone(), same]);
         let next = Direct::of(&turn, &specs(), |_| false).unwrap();
         assert_eq!((Some(next.step), next.failed), (write(&["b.py"]), None));
-        let open = called(EDIT, r#"{"path":""}"#, Err(NO_FILE));
+        let open = called(EDIT, r#"{"path":""}"#, Err("no block"));
         let done = edit("a.py", Ok("edited"));
         let calls = [a.clone(), b, done, open.clone(), open.clone(), open];
         assert_eq!(step(both, calls.get(..5).unwrap()), write(&["b.py"]));
@@ -453,39 +438,6 @@ mod tests {
         let task = "Create b.py with greet() and use it in a.py.";
         assert_eq!(step(task, std::slice::from_ref(&a)), write(&["b.py"]));
         assert_eq!(step(task, &[a, made]), write(&["a.py"]));
-    }
-
-    #[test]
-    fn of_several_files_the_one_is_written_that_is_named_or_most_alike() {
-        let seen = |path: &str, text: &str| LookedAt {
-            path: path.into(),
-            text: text.into(),
-            is_whole: true,
-        };
-        let seen = [seen("a.py", "x\ny\nz"), seen("b.py", "p\nq\nr")];
-        let paths = ["a.py".to_owned(), "b.py".to_owned()];
-        let path = |before, text| {
-            let block = |before, text| FencedBlock { before, text, is_closed: true };
-            let (path, block) =
-                written(&paths, &seen, &[block("", "q"), block(before, text)]).unwrap();
-            assert_eq!(block.text, text);
-            path
-        };
-        assert_eq!(path("It is b.py:", "x\ny\nw"), "b.py");
-        assert_eq!(path("", "p\nq\ns"), "b.py");
-        let copy = FencedBlock { before: "", text: "p\nq\nr", is_closed: true };
-        assert!(written(&paths[..1], &seen, &[copy]).is_none());
-    }
-
-    #[test]
-    fn a_call_without_a_file_is_refused_in_words_that_help() {
-        let call = |arguments: &str| {
-            ToolCall::new(CallId::new("c"), EDIT, RawJson::parse(arguments).unwrap())
-        };
-        let turn = said_then("Fix a.py.", &[read("a.py")]);
-        let why = |arguments: &str| refusal(&turn, &specs(), &call(arguments));
-        assert_eq!(why(r#"{"path":""}"#).as_deref(), Some(NO_FILE));
-        assert_eq!(why(r#"{"path":"a.py"}"#), None);
     }
 
     #[test]

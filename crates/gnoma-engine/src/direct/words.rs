@@ -5,6 +5,8 @@ use super::plan::{Direct, DirectStep, LookedAt, UNCHANGED};
 const ANSWER: &str = "Answer in plain words, from what is shown above. Quote names, values and code exactly as \
      they stand there.";
 
+const SHAPED: &str = "Answer with one JSON value that fits this JSON Schema, and nothing else:";
+
 /// The message: what was read, what is said (`said`, perhaps with earlier turns before it), and what is
 /// asked for.
 pub(crate) fn request(direct: &Direct, said: &str) -> String {
@@ -14,7 +16,10 @@ pub(crate) fn request(direct: &Direct, said: &str) -> String {
             direct.seen.iter().for_each(|seen| show(&mut text, seen));
             text.push_str(said);
             text.push_str("\n\n");
-            text.push_str(ANSWER);
+            match &direct.schema {
+                Some(schema) => text.push_str(&format!("{SHAPED}\n{schema}")),
+                None => text.push_str(ANSWER),
+            }
             notes(&mut text, direct);
         }
         DirectStep::Write(paths) => {

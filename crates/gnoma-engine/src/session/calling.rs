@@ -247,7 +247,13 @@ impl Session {
     fn messages(&mut self, tier: Tier) -> Vec<Arc<Message>> {
         let (summary, rest) = self.turn.conversation();
         let summary = summary.map(std::slice::from_ref).unwrap_or_default();
-        let mut messages = [self.prompts.example(tier, self.tools.specs(tier)), summary].concat();
+        // Where only the answer is wanted, calls are no example.
+        let example = if self.turn.wants_shape() {
+            &[]
+        } else {
+            self.prompts.example(tier, self.tools.specs(tier))
+        };
+        let mut messages = [example, summary].concat();
         let start = if tier == Tier::Lean { earlier::turn_start(rest) } else { 0 };
         let (before, turn) = rest.split_at(start);
         match turn.split_first().filter(|_| start > 0) {

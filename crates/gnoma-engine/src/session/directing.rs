@@ -11,6 +11,7 @@ use futures_util::Stream;
 use gnoma_core::{
     Content, EventStream, Message, ModelRequest, ProviderError, StopReason, StreamEvent,
     ToolChoice,
+    stream::Slot,
     tool::{Tier, ToolKind},
 };
 
@@ -18,7 +19,7 @@ use super::state::Session;
 use crate::{
     arm::Arm,
     context::earlier,
-    direct::{self, Direct, DirectStep, LookedAt},
+    direct::{self, Direct, DirectStep, LookedAt, Writers},
     prompt::said,
 };
 
@@ -40,7 +41,7 @@ impl Session {
     /// What the arm is asked in place of being given tools; nothing where it needs them.
     pub(super) fn direct(&self, arm: &Arm) -> Option<Direct> {
         let tier = arm.tier();
-        let is_free = self.turn.may_use_tools() && self.turn.format().is_none();
+        let is_free = self.turn.may_use_tools() || self.turn.wants_shape();
         if tier != Tier::Lean || !arm.tools || !is_free || self.router.is_looking() {
             return None;
         }
@@ -53,6 +54,10 @@ impl Session {
         let is_text = |content: &Content| matches!(content, Content::Text(_));
         if !turn.first()?.content().iter().all(is_text) {
             return None;
+        }
+        if let Some(schema) = self.turn.answer_schema() {
+            let (schema, is_due) = (Arc::clone(schema), self.turn.wants_shape());
+            return Direct::shaped(turn, self.turn.specs(), schema, is_due);
         }
         let is_there = |path: &str| self.cwd.join(path).symlink_metadata().is_ok();
         let mut direct = Direct::of(turn, self.turn.specs(), is_there)?;
@@ -87,7 +92,7 @@ impl Session {
             effort,
             thinking,
             context_window: arm.context_window,
-            format: None,
+            format: self.turn.format(),
         }
     }
 
@@ -126,11 +131,12 @@ fn most_tokens(direct: &Direct) -> Option<u32> {
 pub(super) fn as_call(inner: EventStream, direct: Option<&Direct>) -> EventStream {
     let Some(direct) = direct else { return inner };
     let DirectStep::Write(paths) = &direct.step else { return inner };
-    let (paths, seen) = (paths.clone(), direct.seen.clone());
     Box::pin(WrittenFile {
         inner,
-        paths,
-        seen,
+        paths: paths.clone(),
+        seen: direct.seen.clone(),
+        writers: direct.writers.clone(),
+        slot: None,
         text: String::new(),
         is_plain: direct.failed.is_none(),
         ends_early: direct.ends_early,
@@ -156,6 +162,9 @@ struct WrittenFile {
     inner: EventStream,
     paths: Vec<String>,
     seen: Vec<LookedAt>,
+    writers: Writers,
+    /// Where the words stand in the answer, behind what was thought; the call takes their place.
+    slot: Option<Slot>,
     text: String,
     /// It is the block alone that was asked for.
     is_plain: bool,
@@ -169,14 +178,15 @@ struct WrittenFile {
 }
 
 impl WrittenFile {
-    fn hear(&mut self, piece: &str) {
+    fn hear(&mut self, slot: Slot, piece: &str) {
         if piece.is_empty() {
             return;
         }
+        self.slot.get_or_insert(slot);
         // White space between the arguments' parts; before the call is begun it belongs to nothing, and after
         // that it is still a sign of life.
         if self.pieces.is_multiple_of(PIECES_A_SIGN) {
-            self.ready.push_back(fragment(" ".to_owned()));
+            self.fragment(" ");
         }
         self.pieces = self.pieces.saturating_add(1);
         if self.part == BlockPart::Rest {
@@ -188,9 +198,10 @@ impl WrittenFile {
         }
         if self.part == BlockPart::Words && direct::opens(&self.text) {
             let is_new = self.paths.iter().all(|path| !self.is_there(path));
-            let name = if is_new { direct::WRITE } else { direct::EDIT };
-            self.ready.push_back(start(name));
-            self.ready.push_back(fragment("{".to_owned()));
+            let name = if is_new { &self.writers.write } else { &self.writers.edit };
+            let (slot, id, name) = (self.at(), "written".to_owned(), name.clone());
+            self.ready.push_back(StreamEvent::ToolCallStart { slot, id, name });
+            self.fragment("{");
             self.part = BlockPart::Block;
         }
         // What may hold fences itself ends where the answer does, and so does what is explained first.
@@ -201,6 +212,15 @@ impl WrittenFile {
                 self.end(StopReason::EndTurn);
             }
         }
+    }
+
+    fn at(&self) -> Slot {
+        self.slot.unwrap_or_default()
+    }
+
+    fn fragment(&mut self, fragment: &str) {
+        let (slot, fragment) = (self.at(), fragment.to_owned());
+        self.ready.push_back(StreamEvent::ToolCallDelta { slot, fragment });
     }
 
     fn is_there(&self, path: &str) -> bool {
@@ -217,11 +237,12 @@ impl WrittenFile {
     fn end(&mut self, stop: StopReason) {
         let text = std::mem::take(&mut self.text);
         let has_call = self.part != BlockPart::Words;
-        self.ready.push_back(match self.arguments(&text, stop) {
-            _ if !has_call => StreamEvent::TextDelta { slot: 0, text },
-            Some(rest) => fragment(rest),
-            None => fragment("\"path\":\"\"}".to_owned()),
-        });
+        if has_call {
+            let rest = self.arguments(&text, stop);
+            self.fragment(rest.as_deref().unwrap_or("\"path\":\"\"}"));
+        } else {
+            self.ready.push_back(StreamEvent::TextDelta { slot: self.at(), text });
+        }
         let stop = if has_call { StopReason::ToolUse } else { stop };
         self.ready.push_back(StreamEvent::Stop(stop));
         self.is_over = true;
@@ -240,14 +261,6 @@ impl WrittenFile {
     }
 }
 
-fn start(name: &str) -> StreamEvent {
-    StreamEvent::ToolCallStart { slot: 1, id: "written".into(), name: name.into() }
-}
-
-fn fragment(fragment: String) -> StreamEvent {
-    StreamEvent::ToolCallDelta { slot: 1, fragment }
-}
-
 impl Stream for WrittenFile {
     type Item = Result<StreamEvent, ProviderError>;
 
@@ -263,7 +276,7 @@ impl Stream for WrittenFile {
                 return Poll::Ready(None);
             };
             match event {
-                Ok(StreamEvent::TextDelta { text, .. }) => self.hear(&text),
+                Ok(StreamEvent::TextDelta { slot, text }) => self.hear(slot, &text),
                 Ok(StreamEvent::Stop(stop)) => self.end(stop),
                 other => return Poll::Ready(Some(other)),
             }
@@ -274,21 +287,25 @@ impl Stream for WrittenFile {
 #[cfg(test)]
 mod tests {
     use futures_util::{StreamExt as _, stream};
-    use gnoma_core::Usage;
+    use gnoma_core::{Accumulator, Usage};
 
     use super::*;
 
-    /// What comes of an answer in these pieces.
+    /// What comes of an answer in these pieces, before which something was thought.
     async fn made(pieces: &[&str], path: &str, ends_early: bool) -> Vec<StreamEvent> {
-        let text = |text: &&str| StreamEvent::TextDelta { slot: 0, text: (*text).to_owned() };
+        let thought = [StreamEvent::ThinkingDelta { slot: 0, text: "Well.".to_owned() }];
+        let text = |text: &&str| StreamEvent::TextDelta { slot: 1, text: (*text).to_owned() };
         let end = [StreamEvent::Usage(Usage::default()), StreamEvent::Stop(StopReason::EndTurn)];
+        let pieces = pieces.iter().map(text);
         let events: Vec<Result<StreamEvent, ProviderError>> =
-            pieces.iter().map(text).chain(end).map(Ok).collect();
+            thought.into_iter().chain(pieces).chain(end).map(Ok).collect();
         let seen = LookedAt { path: "a.py".into(), text: "x = 1\ny = 1".into(), is_whole: true };
         let mut file = WrittenFile {
             inner: Box::pin(stream::iter(events)),
             paths: vec![path.to_owned()],
             seen: vec![seen],
+            writers: Writers { edit: "edit".into(), write: "write".into() },
+            slot: None,
             text: String::new(),
             is_plain: true,
             ends_early,
@@ -334,6 +351,18 @@ mod tests {
         assert_eq!(events.iter().filter(signs).count(), 3);
         let shown = |event: &&StreamEvent| matches!(event, StreamEvent::TextDelta { .. });
         assert_eq!(events.iter().filter(shown).count(), 1, "without a block it is the answer");
+    }
+
+    #[tokio::test]
+    async fn words_and_calls_do_not_run_into_what_was_thought() {
+        for (answer, is_call) in [("I see no fault.", false), ("```py\nx = 2\n```\n", true)] {
+            let mut whole = Accumulator::new();
+            made(&[answer], "a.py", true).await.iter().for_each(|event| whole.push(event));
+            let content = whole.finish().content;
+            let [Content::Thinking(thought), last] = &*content else { panic!("{content:?}") };
+            assert_eq!(thought.text, "Well.");
+            assert_eq!(matches!(last, Content::ToolCall(_)), is_call, "{last:?}");
+        }
     }
 
     #[tokio::test]

@@ -29,6 +29,11 @@ impl Turn {
         self.answers.shaping.is_some()
     }
 
+    /// The JSON schema that answers must fit.
+    pub(crate) fn answer_schema(&self) -> Option<&Arc<RawJson>> {
+        Some(&self.answers.shaping.as_ref()?.shape.text)
+    }
+
     /// The form that the call that was just wanted asks for.
     pub(crate) fn format(&self) -> Option<AnswerFormat> {
         let shaping = self.answers.shaping.as_ref()?;
@@ -36,7 +41,7 @@ impl Turn {
     }
 
     /// Whether only an answer in its form is wanted any more.
-    pub(super) fn wants_shape(&self) -> bool {
+    pub(crate) fn wants_shape(&self) -> bool {
         self.answers.shaping.as_ref().is_some_and(Shaping::is_due)
     }
 

@@ -1,14 +1,20 @@
 //! Small models: what they are offered after a call that led nowhere.
 
 use gnoma_core::{
-    ToolChoice,
+    FormatStage, RawJson, ToolChoice,
     tool::{ToolOutput, Touches},
 };
+use gnoma_engine::Shape;
 
 use super::*;
 
 /// A session with a small model that says this, and with a file that can be edited from the second try on.
 fn small(answers: Vec<Answer>) -> Run {
+    sized(answers, true, None)
+}
+
+/// A session whose answers must fit `shape`, with a model that is small or not.
+fn sized(answers: Vec<Answer>, is_small: bool, shape: Option<Shape>) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
     let read = FakeTool::new("fs.read", Access::Read, |_| ToolOutcome::done("1\tx + 1"));
     let read = read.touching(Touches::path("path"));
@@ -21,15 +27,19 @@ fn small(answers: Vec<Answer>) -> Run {
         ToolOutcome::failed("`old_string` is not in `m.py`")
     });
     let edit = edit.touching(Touches::path("path"));
+    let edit = edit.writing(&["path", "old_string", "new_string"]);
+    let write = FakeTool::new("fs.write", Access::Edit, |_| ToolOutcome::failed("not here"));
+    let write = write.touching(Touches::path("path")).writing(&["path", "content"]);
     let bash = FakeTool::new("bash", Access::Execute, |_| ToolOutcome::done("ok"));
-    let tools = [read, edit, bash].map(|tool| Arc::new(tool) as Arc<dyn Tool>);
+    let tools = [read, edit, write, bash].map(|tool| Arc::new(tool) as Arc<dyn Tool>);
     let firewall = firewall();
     let mut arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
-    arm.lean = Some(true);
+    arm.lean = Some(is_small);
     let routes = Arc::new(Routes::single(arm));
     let mode = (PermissionMode::Bypass, false);
-    let handle = spawn(routes, firewall, tools.into(), mode, Keeping::default(), Vec::new());
-    Run { handle, provider }
+    let keeping = Keeping::default();
+    let options = options(routes, firewall, tools.into(), mode, keeping, (Vec::new(), None));
+    Run { handle: Session::spawn(Options { shape, ..options }), provider }
 }
 
 /// The names of the tools in each request, and whether one had to be called.
@@ -59,7 +69,7 @@ async fn after_a_change_that_failed_only_reading_is_left() {
     run.say("double() in m.py is wrong. Fix it.");
     let events = run.until_idle().await;
     assert!(matches!(outcome(&events), Outcome::Complete { .. }));
-    let all: Vec<String> = ["fs.read", "fs.edit", "bash"].map(str::to_owned).into();
+    let all: Vec<String> = ["fs.read", "fs.edit", "fs.write", "bash"].map(str::to_owned).into();
     let offered = offered(&run);
     assert_eq!(offered[0], (all, true), "work is asked for");
     assert_eq!(offered[2], (vec!["fs.read".to_owned()], true), "a read is required");
@@ -74,7 +84,7 @@ async fn a_call_that_was_made_twice_is_not_offered_for_a_round() {
     run.say("run m.py");
     run.until_idle().await;
     let names = offered(&run).pop().unwrap().0;
-    assert_eq!(names, ["fs.read", "fs.edit"], "bash has said all it can");
+    assert_eq!(names, ["fs.read", "fs.edit", "fs.write"], "bash has said all it can");
 }
 
 /// Any file that is there; the tool makes its words up.
@@ -151,4 +161,48 @@ async fn a_question_about_a_file_is_answered_without_tools_and_other_work_is_not
     let asked = asked(&run);
     let [(question, false), (_, true)] = &*asked else { panic!("{asked:?}") };
     assert!(question.contains("x + 1"), "{question}");
+}
+
+fn count() -> Shape {
+    let schema =
+        r#"{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}"#;
+    Shape::read(&RawJson::parse(schema).unwrap()).unwrap()
+}
+
+/// Names of tools that such a model reads would be its answer.
+#[tokio::test(start_paused = true)]
+async fn a_small_model_whose_answer_has_a_form_is_shown_no_tools() {
+    let fits = || Answer::text(r#"{"count":2}"#);
+    let mut run = sized(vec![Answer::text("Two."), fits(), fits()], true, Some(count()));
+    run.say("How many legs does a hen have?");
+    run.until_idle().await;
+    run.say(&format!("How many lines does {FILE} have?"));
+    let events = run.until_idle().await;
+    assert!(matches!(outcome(&events), Outcome::Complete { .. }));
+    let requests = run.provider.requests();
+    let [first, again, later] = &*requests else { panic!("{requests:?}") };
+    for request in [first, again, later] {
+        let [message] = &*request.messages else { panic!("{:?}", request.messages) };
+        let text = message.text_content();
+        assert!(request.tools.is_empty() && request.format.is_some());
+        assert!(text.contains("hen have?") && text.contains(r#""integer""#), "{text}");
+        assert!(!text.contains("fs."), "{text}");
+    }
+    let text = |request: &gnoma_core::ModelRequest| request.messages[0].text_content();
+    assert_eq!(again.format.as_ref().unwrap().stage, FormatStage::AnswerNow);
+    assert!(text(again).contains("does not fit"), "{}", text(again));
+    assert!(text(later).contains("x + 1"), "{}", text(later));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_form_takes_no_tools_from_what_needs_them() {
+    let fits = || Answer::text(r#"{"count":2}"#);
+    for (is_small, said) in
+        [(true, "How many files are here?"), (false, "How many legs has a hen?")]
+    {
+        let mut run = sized(vec![fits()], is_small, Some(count()));
+        run.say(said);
+        run.until_idle().await;
+        assert_eq!(offered(&run)[0].0.len(), 4, "{said}");
+    }
 }

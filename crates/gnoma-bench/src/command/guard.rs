@@ -1,4 +1,4 @@
-//! What looking through everything costs: secrets, hidden text, commands, walls around commands.
+//! What looking through everything costs: secrets, hidden text, commands, and the sandbox around them.
 
 use std::{
     fs,
@@ -37,7 +37,7 @@ const HISTORY_TOKENS: usize = 200_000;
 const ROUNDS: usize = 101;
 /// Times that every command is analysed.
 const ANALYSES: usize = 2_000;
-/// Runs of `true`, with walls and without.
+/// Runs of `true`, in the sandbox and without.
 const RUNS: usize = 200;
 
 const GOAL_SCAN: f64 = 150.0;
@@ -208,9 +208,9 @@ fn shell() {
     );
 }
 
-/// What walls add to the run of a command, by the clock on the wall: most of it is the system's work.
+/// What the sandbox adds to the run of a command, in elapsed time: most of it is the system's work.
 fn walls(gnoma: &Path) -> Result<()> {
-    let figure = "walls around a command";
+    let figure = "sandbox around a command";
     let goal = format!("≤ {GOAL_WALLS_MS:.0} ms");
     let support = Support::detect();
     if support.strength == Strength::None {
@@ -281,7 +281,7 @@ fn reading(walls: &Walls) -> Result<()> {
     }
     let (free, walled) = (median(free), median(walled));
     report::row(
-        "walls around a command that only reads",
+        "sandbox around a command that only reads",
         format_args!("≤ {GOAL_READING_MS:.0} ms"),
         format_args!("{:.1} ms added ({walled:.1} with, {free:.1} without)", walled - free),
         GoalCheck::of(walled - free <= GOAL_READING_MS),

@@ -6,7 +6,7 @@ use gnoma_config::settings::Provider;
 use gnoma_core::{info::SessionInfo, protocol::SessionSpec, session::PermissionMode};
 use gnoma_llm::KNOWN;
 
-use crate::{Folders as _, Project, extensions, files::read, resuming::Used};
+use crate::{Folders as _, Project, extensions, files::read, resuming::Used, routing};
 
 /// Most bytes of the file that names the branch.
 const MAX_HEAD_BYTES: u64 = 4096;
@@ -33,8 +33,8 @@ pub struct Facts {
 /// The facts of a session in this project. Asks neither network nor git.
 #[must_use]
 pub fn of(project: &Project) -> Facts {
-    let SessionSpec { environment, folder, .. } = &project.spec;
-    let provider = &project.routing.provider;
+    let SessionSpec { environment, folder, overrides, .. } = &project.spec;
+    let provider = &routing::settings(&project.routing, overrides).provider;
     let named = provider.default.as_deref();
     let window = named.and_then(|name| provider.context.get(name));
     Facts {

@@ -22,7 +22,7 @@ use crate::{HostError, Result, agents, lowering::RoutingSettings, wire};
 
 /// How long a server on this machine may take to say what it is.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
-/// Reasons that are told where no arm is left.
+/// Most reasons that are shown if no arm is left.
 const MOST_REASONS: usize = 5;
 
 /// How the full name of an agent begins.
@@ -51,7 +51,7 @@ pub(super) fn is_pinned(SessionSpec { overrides, environment, .. }: &SessionSpec
 
 /// The settings with what the command line means by `--model provider/model`, and with the server of
 /// the small model.
-pub(super) fn settings(settings: &RoutingSettings, overrides: &Overrides) -> RoutingSettings {
+pub(crate) fn settings(settings: &RoutingSettings, overrides: &Overrides) -> RoutingSettings {
     let mut settings = settings.clone();
     if let Some((name, url)) = slm::endpoint(&settings) {
         let url = url.to_owned();

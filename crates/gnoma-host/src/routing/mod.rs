@@ -1,8 +1,7 @@
-//! The router in this program: which arms there are, what is known of them, where what is learnt and
-//! spent is kept.
+//! The router in this program: the arms, what is known of them, and where scores and spending are saved.
 //!
-//! The policy is `gnoma-router`'s, using it is `gnoma-engine`'s. Here settings, catalogue and servers
-//! become what the two need. Nothing is asked of a remote server before the first request.
+//! `gnoma-router` has the policy, and `gnoma-engine` uses it. Here settings, catalogue and servers become what the
+//! two need. No remote server is contacted before the first request.
 
 pub mod arms;
 mod discovery;
@@ -28,6 +27,7 @@ use gnoma_guard::privacy::Keep;
 use gnoma_llm::catalogue::{self, Overlay};
 use gnoma_router::{Router, Tuning, rules};
 
+pub(crate) use self::first::settings;
 use self::{
     arms::{Made, Maker, Told},
     discovery::{Found, Known, Workshop},
@@ -45,7 +45,7 @@ use crate::{
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
-/// Which routes are wanted.
+/// Which routes are needed.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The session's id in its store, once it has been begun.
@@ -58,7 +58,7 @@ pub struct Wanted {
 
 /// Routes, and how to look for more arms.
 pub struct Ready {
-    /// The models that may be asked, and how one is chosen.
+    /// The models that can be called, and how one is chosen.
     pub routes: Arc<Routes>,
     /// Who is asked where nothing else is chosen.
     pub model: ModelRef,
@@ -68,8 +68,8 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Looks for arms on servers of this machine from now on, beside the session. `None` where there is
-    /// nothing to look for.
+    /// Looks for arms on servers of this machine from now on, beside the session. `None` if there is nothing to
+    /// look for.
     pub fn discover(self) -> Option<Discovery> {
         if self.workshop.servers.is_empty() {
             return None;
@@ -90,8 +90,8 @@ pub fn today(project: &Project) -> i32 {
     i32::try_from(project.now_ms().div_euclid(DAY_MS)).unwrap_or_default()
 }
 
-/// A person took the last turn of a session back, which says something about who did it. A failure to
-/// note that is nobody's trouble. `ended_ms`: when the conversation last went on.
+/// Records that a person rewound the last turn of a session, which says something about its arm. Ignores a failure
+/// to record it. `ended_ms`: when the conversation last continued.
 pub fn undone(project: &Project, session: &SessionId, ended_ms: i64) {
     if project.routing.router.learn {
         let key = project_key(&project.places.project);
@@ -103,7 +103,7 @@ fn project_key(project: &Path) -> String {
     gnoma_store::project_key(&project.display().to_string())
 }
 
-/// Where what is learnt lies; profiles know nothing of each other.
+/// Where scores are saved; profiles do not share them.
 #[must_use]
 pub fn book(project: &Project) -> Book {
     Book::at(&folder(project), &project.environment().config_dir(), project.notices.clone())
@@ -117,7 +117,7 @@ pub fn ledger(project: &Project) -> Arc<LateLedger> {
     project.shared.ledger(is_kept.then_some(path), project.notices.clone())
 }
 
-/// The ledger for whoever only looks: where nothing was counted yet, one in memory.
+/// The ledger for reading only: if nothing was counted yet, one in memory.
 #[must_use]
 pub fn ledger_to_look_at(project: &Project) -> Arc<LateLedger> {
     if has_ledger(project) {
@@ -155,7 +155,7 @@ pub fn known<'a>(
     arms.map(|name| arms::known(settings, &catalogue, name).1).collect()
 }
 
-/// The prices of the arms that there are and of those that were used, as far as known.
+/// The known prices of the existing arms and of those that were used.
 #[must_use]
 pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
     let settings = &project.routing;
@@ -171,7 +171,7 @@ pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
     names.into_iter().filter_map(priced).collect()
 }
 
-/// Models as the user corrected them; what cannot be used is told and left out.
+/// Models as the user corrected them; what cannot be used is reported and left out.
 fn catalogue(project: &Project) -> Overlay {
     let Some(file) = &project.routing.router.catalogue else { return Overlay::default() };
     let environment = project.environment();

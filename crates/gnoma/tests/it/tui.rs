@@ -273,7 +273,7 @@ async fn another_model_goes_on_with_the_conversation() {
     let world = World::new([says("From the first."), says("no list"), says("From the second.")]);
     let person = Person::ready(&world, &[]);
     person.types("one\r");
-    person.waits_for("tokens ·");
+    person.waits_for("· context");
     person.types("/model m2\r");
     person.waits_for("test/m2 ");
     let seen = person.sees();
@@ -283,6 +283,14 @@ async fn another_model_goes_on_with_the_conversation() {
     person.waits_for("From the second.");
     assert_eq!(world.last_request()[0].1, "one");
     assert_eq!(world.server.requests().last().unwrap().json()["model"], "m2");
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_with_its_provider_is_shown_as_it_was_named() {
+    let world = World::new([]);
+    let person = Person::ready(&world, &["-m", "test/m2"]);
+    assert!(person.sees().contains(" · test/m2 · "), "{}", person.sees());
     person.leaves();
 }
 

@@ -1,4 +1,4 @@
-//! What is asked of a session and its host: a request, and what it is for.
+//! Requests to a session and its host, each with its purpose.
 
 use gnoma_core::{
     CallId, Content,
@@ -6,7 +6,7 @@ use gnoma_core::{
     session::{PermissionMode, Scope},
 };
 
-/// A request, and what it is made for.
+/// A request and its purpose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
     /// The request.
@@ -15,7 +15,7 @@ pub struct Ask {
     pub purpose: Purpose,
 }
 
-/// What a request was made for, which decides what becomes of its reply.
+/// The purpose of a request, which decides what happens with its reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Purpose {
     /// A message of the person's is on its way.
@@ -28,15 +28,15 @@ pub enum Purpose {
     Mode(PermissionMode),
     /// Something is to be done; only a failure is worth a word.
     Order,
-    /// Something is to be done, and people are told what came of it, with these words behind it.
+    /// Do something and report the result to people, followed by these words.
     Report(&'static str),
-    /// A list or a text is looked up; of several only the last is wanted still.
+    /// Look up a list or a text; of several, only the last still matters.
     LookUp(u64),
     /// The list of models that is open grows.
     GrowModels,
-    /// The session goes on in another way, or another one takes its place.
+    /// Continue the session in another way, or replace it by another one.
     Switch {
-        /// The conversation on the screen goes on whatever the session is called.
+        /// The conversation on the screen continues whatever the session is called.
         keeps_conversation: bool,
         /// Said once it is done, unless the host says something.
         note: &'static str,
@@ -74,7 +74,7 @@ pub enum Purpose {
     TryProvider(Connection),
     /// A connection is stored.
     AddProvider(Connection),
-    /// The session is to go on without this window.
+    /// Leave the session running without this window.
     Detach,
 }
 

@@ -1,6 +1,6 @@
-//! Pictures for terminals that show no more than ASCII: every mark has a plain letter in its place,
-//! and what the terminal could not show stands as question marks of the same width, so that nothing
-//! moves. Pure; only what is shown is changed, never what is kept, copied or sent.
+//! Frames for terminals that can show only ASCII: a plain letter replaces every mark, and question marks of the
+//! same width replace what the terminal cannot show, so that nothing moves. Pure. Only what is shown changes, never
+//! what is saved, copied or sent.
 
 use std::borrow::Cow;
 
@@ -76,7 +76,7 @@ fn plain(text: &str) -> String {
     shown
 }
 
-/// What stands for a character of one column. A letter loses its accent where that is a character of
+/// The replacement for a character of one column. A letter loses its accent where that is a character of
 /// its own.
 fn letter(c: char) -> char {
     match c {
@@ -90,6 +90,7 @@ fn letter(c: char) -> char {
             '+'
         }
         '•' | '●' | '▪' => '*',
+        '○' => 'o',
         '█' => '#',
         '▓' => '%',
         '■' => 'o',

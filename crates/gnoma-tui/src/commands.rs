@@ -169,9 +169,9 @@ pub(crate) fn switch_note(request: &Request, has_past: bool) -> &'static str {
             "This is a copy. The original session is unchanged"
         }
         Request::Switch(Switch::Incognito(true)) if has_past => {
-            "Nothing is saved from here on. The model still remembers the conversation so far"
+            "Nothing is saved from now on. The model still remembers the conversation so far"
         }
-        Request::Switch(Switch::Incognito(true)) => "Nothing is saved from here on",
+        Request::Switch(Switch::Incognito(true)) => "Nothing is saved from now on",
         Request::Switch(Switch::Incognito(false)) => {
             "Started a new conversation, which is saved. The previous one was not"
         }

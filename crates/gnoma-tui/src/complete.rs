@@ -1,5 +1,5 @@
-//! What can be completed at the cursor: a file behind `@`, a command behind `/`. It looks at the text
-//! alone; which files and commands there are is known elsewhere ([`Lister`] finds the files).
+//! What can be completed at the cursor: a file after `@`, a command after `/`. Only the text is examined; others
+//! know which files and commands exist ([`Lister`] finds the files).
 
 mod lister;
 
@@ -32,12 +32,12 @@ pub struct Query {
 pub struct Mention {
     /// The path, without quotes.
     pub path: String,
-    /// The bytes of the text where it stands, with its `@`.
+    /// Its bytes in the text, including the `@`.
     pub range: Range<usize>,
 }
 
-/// What can be completed where the cursor stands behind `cursor` bytes of a line. Commands stand at
-/// the start of the first line only.
+/// What can be completed with the cursor after `cursor` bytes of a line. A command is only completed at the start
+/// of the first line.
 #[must_use]
 pub fn query(line: &str, cursor: usize, is_first_line: bool) -> Option<Query> {
     let before = line.get(..cursor)?;
@@ -57,8 +57,8 @@ pub fn query(line: &str, cursor: usize, is_first_line: bool) -> Option<Query> {
     Some(Query { kind: CompletionKind::File, text, range: start..end })
 }
 
-/// What to put in the place of the query's range: `@`, the path, in quotes where it must be, and a
-/// space unless one follows. A folder gets no space, so that writing on goes into it.
+/// The text that replaces the query's range: `@`, the path (in quotes if needed), and a space unless one follows. A
+/// folder gets no space, so that typing continues inside it.
 #[must_use]
 pub fn file(line: &str, query: &Query, path: &str) -> String {
     let is_plain = path.chars().all(|c| !c.is_whitespace() && c != '"') && !path.is_empty();

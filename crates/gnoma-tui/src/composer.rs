@@ -1,9 +1,9 @@
-//! The editor that prompts are written in: several lines, readline's keys, undo, a ring of what was
-//! deleted, vim's keys for those who want them, and chips for what is too large to show. It edits and
-//! says what else a key asks for; files, the clipboard and the session are not known here.
+//! The prompt editor: several lines, readline's keys, undo, a ring of deleted texts, optional vim keys, and chips
+//! for what is too large to show. It edits, and reports what else a key means; it knows nothing of files, the
+//! clipboard and the session.
 //!
-//! Nothing that was written is lost: taking, clearing and restoring are steps that undo takes back.
-//! A key costs the line that it touches, a paste its length once, whatever else there is.
+//! Nothing written is lost: undo reverts taking, clearing and restoring, too. A key costs the line that it touches,
+//! and a paste its length once, whatever else there is.
 
 mod buffer;
 mod chips;
@@ -36,7 +36,7 @@ pub use draft::{Draft, Fold};
 pub use mode::Mode;
 pub use paste::Pasted;
 
-/// The width until one is told.
+/// The width until one is known.
 const FIRST_WIDTH: usize = 80;
 
 /// What became of a key.
@@ -52,7 +52,7 @@ pub enum Pressed {
     Ignored,
 }
 
-/// What the key before did, where the next one goes on with it.
+/// What the key before did, where the next one continues with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Last {
     #[default]
@@ -151,13 +151,13 @@ impl Composer {
         self.replace(EditKind::Other, range, &text);
     }
 
-    /// Inserts an image as a chip; `name` is shown and may be empty. False when there are too many
-    /// chips; nothing changed then.
+    /// Inserts an image as a chip; `name` is shown and may be empty. Returns false and changes nothing if there are
+    /// too many chips.
     pub fn attach(&mut self, image: Image, name: &str) -> bool {
         self.attach_instead("", image, name)
     }
 
-    /// Adds an image in the place of `text`, if that stands before the cursor still.
+    /// Replaces `text` by an image, if the text is still directly before the cursor.
     pub fn attach_instead(&mut self, text: &str, image: Image, name: &str) -> bool {
         self.make_room(image.base64.len());
         let Some(chip) = self.chips.add_image(image, name) else { return false };
@@ -224,7 +224,7 @@ impl Composer {
         (0..=self.buffer.last_line()).all(|line| self.chips.is_blank(self.buffer.line(line)))
     }
 
-    /// The line that the cursor is in. Characters of the last private plane stand for chips.
+    /// The line with the cursor. Characters of the last private plane represent chips.
     #[must_use]
     pub fn line(&self) -> &str {
         self.buffer.line(self.cursor.line)
@@ -242,7 +242,7 @@ impl Composer {
         self.cursor.line
     }
 
-    /// The first line: where commands and shell lines are told from prompts.
+    /// The first line, which tells commands and shell lines from prompts.
     #[must_use]
     pub fn first_line(&self) -> &str {
         self.buffer.line(0)
@@ -328,7 +328,7 @@ impl Composer {
         }
     }
 
-    /// The one way in which the text changes. The cursor stands behind the new text then.
+    /// The one way in which the text changes. The cursor is then after the new text.
     fn replace(&mut self, kind: EditKind, range: Range<At>, text: &str) -> String {
         let start = range.start;
         let (removed, end) = self.buffer.replace(range, text);

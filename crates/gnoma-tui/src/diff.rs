@@ -15,7 +15,7 @@ use read::{DiffEntry, Row, Side};
 
 /// Narrower than this, lines have no numbers.
 const MIN_NUMBERED_COLUMNS: usize = 30;
-/// What stands before lines that are set in.
+/// The indentation of lines.
 const INDENT: &str = "  ";
 
 pub use read::counts;
@@ -123,18 +123,10 @@ impl Painter {
     fn change(&mut self, entries: &[DiffEntry]) -> (Vec<Line>, usize) {
         let removed = rows(entries, Side::Removed);
         let added = rows(&entries[removed.len()..], Side::Added);
-        let pairs: Vec<_> = removed
-            .iter()
-            .zip(&added)
-            .map(|(old, new)| marks::between(&old.text, &new.text))
-            .collect();
-        let mut lines = Vec::new();
-        for (at, row) in removed.iter().enumerate() {
-            lines.extend(self.row(row, pairs.get(at).map_or(&[], |pair| &pair.0)));
-        }
-        for (at, row) in added.iter().enumerate() {
-            lines.extend(self.row(row, pairs.get(at).map_or(&[], |pair| &pair.1)));
-        }
+        let (old_marks, new_marks) = marked(&removed, &added);
+        let marks = old_marks.iter().chain(&new_marks);
+        let rows = removed.iter().chain(&added);
+        let lines = rows.zip(marks).flat_map(|(row, marks)| self.row(row, marks)).collect();
         (lines, removed.len() + added.len())
     }
 
@@ -150,7 +142,7 @@ impl Painter {
         } else {
             format!("{:>digits$} {sign}", row.number, digits = self.digits)
         };
-        // A line of a diff that is too long goes on below its own beginning.
+        // A line of a diff that is too long continues below its own beginning.
         let columns = if lead.len() * 2 >= self.width { 0 } else { lead.len() };
         let body = Line { spans }.wrap(self.width - columns, &Line::default());
         let mut lines = Vec::with_capacity(body.len());
@@ -185,6 +177,20 @@ impl Painter {
             }
         }
     }
+}
+
+/// For each removed and each added row, what is to be marked in it.
+fn marked(removed: &[&Row], added: &[&Row]) -> (Vec<marks::Places>, Vec<marks::Places>) {
+    let old: Vec<&str> = removed.iter().map(|row| row.text.as_str()).collect();
+    let new: Vec<&str> = added.iter().map(|row| row.text.as_str()).collect();
+    let (mut old_marks, mut new_marks) = (vec![Vec::new(); old.len()], vec![Vec::new(); new.len()]);
+    for (at, to) in marks::pairs(&old, &new) {
+        let Some((one, other)) = old.get(at).zip(new.get(to)) else { continue };
+        let (removed, added) = marks::between(one, other);
+        old_marks.get_mut(at).into_iter().for_each(|marks| marks.clone_from(&removed));
+        new_marks.get_mut(to).into_iter().for_each(|marks| marks.clone_from(&added));
+    }
+    (old_marks, new_marks)
 }
 
 /// The rows of one side that come first.

@@ -47,9 +47,9 @@ pub enum Effect {
     Remember(String),
     /// Paint with another theme.
     Theme(String),
-    /// Draw everything anew: something else has written on the terminal.
+    /// Redraw everything, because something else has written to the terminal.
     Redraw,
-    /// Another profile of the settings holds from now on, so that its rules about secrets do.
+    /// Another settings profile applies from now on, including its rules about secrets.
     Profile(Option<String>),
     /// List the files for `@path`.
     List,
@@ -61,10 +61,10 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// What the loop can do by itself; whatever needs files, programs or settings comes back.
+    /// The action, if the loop can perform the effect without files, programs or settings.
     ///
     /// # Errors
-    /// The effect, for somebody else.
+    /// The effect, if someone else must perform it.
     pub fn into_action(self) -> Result<LoopAction, Box<Self>> {
         Ok(match self {
             Self::Ask(ask) => LoopAction::Ask(ask),

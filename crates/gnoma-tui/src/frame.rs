@@ -40,9 +40,9 @@ pub struct Frame {
     /// Lines that will not change any more: they are written above the live part once, and belong to
     /// the terminal from then on. Already cut to its width.
     pub finished: Vec<Line>,
-    /// What is drawn anew when it changes; at most as many lines as the terminal has, already cut to
-    /// its width.
+    /// The lines that are redrawn when they change; at most as many as the terminal has rows, already cut to its
+    /// width.
     pub live: Vec<Line>,
-    /// Where the terminal's own cursor stands; `None` hides it.
+    /// The position of the terminal's cursor; `None` hides it.
     pub cursor: Option<Cell>,
 }

@@ -10,7 +10,7 @@ use nucleo_matcher::{
 };
 
 /// What a match inside the last part of a path is worth: more than a word that starts where its
-/// letters stand, less than letters that stand together.
+/// letters stand, less than adjacent letters.
 const IN_FILE_NAME: u32 = 24;
 /// What it is worth beyond that if nothing but the file's ending is left over.
 const WHOLE_STEM: u32 = 30;

@@ -93,8 +93,8 @@ impl History {
             .map(|(_, draft)| draft)
     }
 
-    /// The prompts that hold a text, the newest first and each but once. Upper case letters mean
-    /// upper case letters, others mean both.
+    /// The prompts that contain `query`, the newest first and each only once. An upper-case letter matches only
+    /// itself, a lower-case letter both cases.
     #[must_use]
     pub fn search(&self, query: &str, max: usize) -> Vec<&str> {
         let mut seen = HashSet::new();
@@ -102,7 +102,7 @@ impl History {
         entries.filter(|entry| holds(entry, query) && seen.insert(*entry)).take(max).collect()
     }
 
-    /// How many prompts there are.
+    /// The number of prompts.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -130,7 +130,7 @@ fn holds(entry: &str, query: &str) -> bool {
     entry.contains(query) || entry.to_lowercase().contains(query)
 }
 
-/// A search that goes on with every letter, as Ctrl+R does it.
+/// An incremental search, as with Ctrl+R.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     query: String,
@@ -169,7 +169,7 @@ impl Search {
         self.passed = self.passed.saturating_sub(1);
     }
 
-    /// The hit; `None` when nothing is searched for or nothing holds it.
+    /// The match; `None` if the query is empty or matches nothing.
     #[must_use]
     pub fn hit<'a>(&self, history: &'a History) -> Option<&'a str> {
         if self.query.is_empty() {

@@ -12,8 +12,8 @@ use crate::{ask::Purpose, frame::Size, keymap::Key, theme::Shade};
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// The time. It comes before everything else that arrived together, and alone when a time that
-    /// was asked for has come.
+    /// The time. It precedes everything that arrived together with it, and comes alone when a requested time has
+    /// come.
     Tick(Instant),
     /// Something happened in the session.
     Session(Arc<Envelope>),
@@ -33,7 +33,7 @@ pub enum Input {
         /// It is being made again.
         returns: bool,
     },
-    /// The connection is there again.
+    /// The connection is back.
     Connected,
     /// A key.
     Key(Key),
@@ -45,11 +45,11 @@ pub enum Input {
     Wheel(isize),
     /// The terminal has another size.
     Resize(Size),
-    /// The terminal's window is being looked at.
+    /// The terminal's window gained the focus.
     FocusGained,
     /// It is not any more.
     FocusLost,
-    /// The terminal has told what its background is like.
+    /// The terminal reported its background.
     Background(Shade),
     /// The program was stopped and is back.
     Resumed,
@@ -69,7 +69,7 @@ pub enum Input {
         /// How it failed, in a few words; `None` where it ended well.
         failure: Option<String>,
     },
-    /// An image that was asked for: from the clipboard, or from a path that was pasted.
+    /// A requested image: from the clipboard, or from a pasted path.
     Image {
         /// What it takes the place of in what is written, if that stands before the cursor still.
         instead: String,
@@ -80,6 +80,6 @@ pub enum Input {
     },
     /// The external editor is closed; `None` when it could not be used.
     Edited(Option<String>),
-    /// Something that was asked for could not be done; a sentence for people.
+    /// A request failed; a sentence for people.
     Failed(String),
 }

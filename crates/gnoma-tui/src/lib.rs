@@ -1,9 +1,10 @@
-//! The terminal's view of gnoma's sessions: a client of the session protocol that knows only the types of `gnoma-core`.
+//! The terminal's view of gnoma's sessions: a client of the session protocol that knows only the types of
+//! `gnoma-core`.
 //!
-//! State and view are separate: `app` holds what there is to show and decides what a key or an event
-//! means, `view` turns it into a [`Frame`], `screen` writes a frame to the terminal with as few
-//! bytes as it can, and `terminal` is the only part that touches the real one. Finished parts of the
-//! conversation go into the terminal's own scrollback and are never drawn again.
+//! State and view are separate: `app` has the state and decides what a key or an event means, its `view` turns the
+//! state into a [`Frame`], `screen` writes a frame to the terminal with as few bytes as possible, and only
+//! `terminal` touches the real terminal. Finished parts of the conversation go into the terminal's own scrollback
+//! and are never redrawn.
 
 pub mod app;
 pub mod ask;
@@ -23,6 +24,7 @@ pub mod keymap;
 pub mod markdown;
 pub mod paint;
 pub mod picker;
+mod plan;
 pub mod prompt;
 pub mod run;
 pub mod screen;

@@ -1,4 +1,4 @@
-//! A list to choose from, narrowed by typing. It knows nothing of what its rows stand for.
+//! A list to choose from, narrowed by typing. It does not know what its rows mean.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -98,8 +98,7 @@ impl Picker {
         self.growing.is_some()
     }
 
-    /// All rows there are, in the place of those before. The filter stays, and what is chosen too where
-    /// it is among them.
+    /// Replaces all rows. The filter stays, and so does the selection if the row still exists.
     pub fn fill(&mut self, rows: Vec<Row>) {
         self.growing = None;
         let chosen = self.left.get(self.chosen).and_then(|row| self.rows.get(*row)).cloned();
@@ -114,7 +113,7 @@ impl Picker {
         self.chosen = self.left.iter().position(is_chosen).unwrap_or(0);
     }
 
-    /// Sets whether it is for those who write lines and hear what comes of them.
+    /// Sets whether the list is for people who type lines and hear the result.
     #[must_use]
     pub fn by_line(self, by_line: bool) -> Self {
         Self { by_line, ..self }
@@ -226,7 +225,7 @@ impl Picker {
         &self.title
     }
 
-    /// The row that is chosen, said in one line; for those who hear the list.
+    /// The selected row in one line, for people who hear the list.
     #[must_use]
     pub fn spoken(&self) -> String {
         match self.left.get(self.chosen).and_then(|index| self.rows.get(*index)) {

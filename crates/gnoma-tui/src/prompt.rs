@@ -1,6 +1,6 @@
-//! The question whether a call may run: all of what would run, which part of it asks and why, what
-//! it would change, and the rule that a lasting yes would add. Or what the model wants to know, and the
-//! answers that it offers. Who is told the answer is not known here.
+//! The question whether a call may run: the complete call, which part of it needs approval and why, what it would
+//! change, and the rule that "always" would add. Or a question of the model, with the answers that it offers. Who
+//! receives the answer is not known here.
 
 mod body;
 
@@ -23,7 +23,7 @@ const MAX_BODY_LINES: usize = 2_000;
 const PAGE: usize = 6;
 /// Rows that a long reason leaves to what would run.
 const MIN_BODY_ROWS: usize = 3;
-/// Rows for what would run and for the reason, without which the choices are told in one row.
+/// Rows for what would run and for the reason, without which the choices share one row.
 const MIN_ROWS_BESIDE_CHOICES: usize = 3;
 /// Rows that a long command leaves to the reason.
 const MIN_FACT_ROWS: usize = 2;
@@ -48,19 +48,19 @@ pub struct PermissionQuestion {
     scrolled: usize,
 }
 
-/// The rule that a lasting yes would add, and where it would hold.
+/// The rule that "always" would add, and where it would apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lasting {
     /// The rule, as people write it.
     pub rule: String,
-    /// How long and where it holds.
+    /// Where and for how long it applies.
     pub scope: Scope,
     /// Where it would be kept; empty for the session's.
     pub place: String,
 }
 
 impl Lasting {
-    /// Where it holds, in a few words.
+    /// Where it applies, in a few words.
     #[must_use]
     pub fn held(&self) -> String {
         match self.scope {
@@ -86,7 +86,7 @@ pub enum PromptVerdict {
     NamePart,
     /// The person will change the rule of the lasting yes.
     EditRule,
-    /// The lasting yes shall hold elsewhere.
+    /// "Always" should apply elsewhere.
     NextScope,
 }
 
@@ -127,14 +127,14 @@ impl PermissionQuestion {
         }
     }
 
-    /// The question as one of the model's, where it is one.
+    /// Makes it the model's question, if there is one.
     #[must_use]
     pub fn with_inquiry(mut self, inquiry: Option<Inquiry>) -> Self {
         self.inquiry = inquiry;
         self
     }
 
-    /// Words are wanted, not yes or no.
+    /// Whether it needs a text, not yes or no.
     #[must_use]
     pub fn wants_words(&self) -> bool {
         self.inquiry.is_some()
@@ -154,7 +154,7 @@ impl PermissionQuestion {
         Self { parts, ..self }
     }
 
-    /// What can be kept by itself.
+    /// The files that can be kept separately.
     #[must_use]
     pub fn parts(&self) -> &[String] {
         &self.parts
@@ -166,7 +166,7 @@ impl PermissionQuestion {
         self.always.as_ref()
     }
 
-    /// Lets a lasting yes hold elsewhere.
+    /// Changes where "always" would apply.
     pub fn hold(&mut self, scope: Scope, place: String) {
         if let Some(lasting) = &mut self.always {
             (lasting.scope, lasting.place) = (scope, place);
@@ -396,7 +396,7 @@ impl PermissionQuestion {
         choices
     }
 
-    /// Whether a part can be kept by itself.
+    /// Whether some of the files can be kept separately.
     #[must_use]
     pub fn has_parts(&self) -> bool {
         !self.parts.is_empty()

@@ -1,8 +1,9 @@
-//! The loop: waits for whatever comes first, hands everything that is there to the view, has its
-//! effects performed and draws once. While nothing happens it sleeps; it decides nothing itself.
+//! The loop: waits for whatever comes first, passes everything that has arrived to the view, performs the view's
+//! effects and draws once. While nothing happens it sleeps; it decides nothing itself.
 
 mod link;
 mod pace;
+mod size_check;
 mod stage;
 
 use std::{io, time::Instant};
@@ -23,7 +24,7 @@ use crate::{
 /// More frames than this in a second only cost.
 pub const MAX_FRAMES_PER_SECOND: u32 = 30;
 
-/// What there is to see and what becomes of what happens. Never waits and never performs anything.
+/// What is shown, and what each input leads to. Never waits and never performs anything.
 pub trait View {
     /// What it wants done.
     type Effect;
@@ -47,7 +48,7 @@ pub trait EffectHandler {
     fn perform(&mut self, effect: Self::Effect) -> LoopAction;
 }
 
-/// Something that takes its time, on a thread of its own; what it gives goes to the view.
+/// Slow work for a thread of its own; its result goes to the view.
 pub type Job = Box<dyn FnOnce() -> Input + Send>;
 
 /// What the loop can do.
@@ -74,9 +75,9 @@ pub enum LoopAction {
     Theme(String),
     /// Show an earlier part of the conversation, where the screen does its own scrolling; rows up.
     Scroll(isize),
-    /// Draw everything anew, whatever is on the terminal.
+    /// Redraw everything, whatever is on the terminal.
     Redraw,
-    /// Stop the program until it is told to go on.
+    /// Suspend the program until it is continued.
     Suspend,
     /// End.
     Quit,
@@ -91,7 +92,7 @@ pub struct RunOptions {
     pub theme: String,
     /// The background's shade; `None` follows the terminal.
     pub shade: Option<Shade>,
-    /// How many colours there are.
+    /// The number of colours.
     pub depth: Depth,
     /// Which characters it can show.
     pub charset: Charset,
@@ -99,7 +100,7 @@ pub struct RunOptions {
     pub reflows: bool,
     /// How to call for attention.
     pub notifier: Notifier,
-    /// The terminal tells of another size some time after it has it, as multiplexers do.
+    /// The terminal reports a new size some time after it has it, as multiplexers do.
     pub tells_size_late: bool,
     /// Written after the message when a panic ends the program: where the session is kept.
     pub crash_note: String,
@@ -108,7 +109,7 @@ pub struct RunOptions {
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The view wanted it.
+    /// The view ended it.
     Quit,
     /// The system did; the signal's number.
     Signal(i32),
@@ -116,7 +117,7 @@ pub enum Ending {
     InputEnded,
 }
 
-/// Why it could not go on.
+/// Why it could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The terminal cannot be used.

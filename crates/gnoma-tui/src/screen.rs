@@ -38,7 +38,7 @@ pub enum Layout {
     /// Below what the shell has written, with the terminal's own scrollback.
     #[default]
     Inline,
-    /// On a screen of its own, with its own scrolling.
+    /// On the alternate screen, with its own scrolling.
     FullScreen,
     /// Plain lines one after the other, for screen readers and terminals that cannot move their
     /// cursor. The live part is not shown: whatever matters has to be finished lines.
@@ -60,9 +60,9 @@ impl Layout {
     }
 }
 
-/// Whether a terminal folds its rows when it is made narrower: by `TERM`, whether it is XTerm itself
-/// (`XTERM_VERSION` is set), and whether GNU Screen (`STY` is set) or tmux (`TMUX` is set) stands in between. tmux
-/// folds them whatever `TERM` it is told to have.
+/// Whether a terminal folds its rows when it becomes narrower: depends on `TERM`, whether it is XTerm itself
+/// (`XTERM_VERSION` is set), and whether GNU Screen (`STY` is set) or tmux (`TMUX` is set) is in between. tmux
+/// folds rows whatever its `TERM` is.
 #[must_use]
 pub fn reflows(term: Option<&str>, is_xterm: bool, in_screen: bool, in_tmux: bool) -> bool {
     if in_tmux && !in_screen {
@@ -98,8 +98,8 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// A screen of which nothing is drawn yet. The terminal's cursor is where it will begin: inline
-    /// in the first column, on a screen of its own at its upper left corner.
+    /// A screen with nothing drawn yet. The terminal's cursor is where it will begin: in the first column if
+    /// inline, or at the upper left corner of the alternate screen.
     #[must_use]
     pub fn new(layout: Layout, theme: Theme, traits: Traits) -> Self {
         Self {
@@ -139,7 +139,7 @@ impl Screen {
         self.pages.scroll(rows_up);
     }
 
-    /// Something else has written on the terminal: the next frame draws all of it anew.
+    /// Something else has written to the terminal: the next frame redraws everything.
     pub fn redraw(&mut self) {
         self.is_spoiled = true;
     }

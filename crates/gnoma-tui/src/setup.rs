@@ -41,9 +41,9 @@ const BACK_LINE: &str = "q";
 /// What a key did to the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetupStep {
-    /// It goes on.
+    /// It is still open.
     Open,
-    /// It goes on, and this is to be read out.
+    /// It is still open, and this is to be read out.
     Explained(Vec<Line>),
     /// This is to be tried; [`Setup::tried`] takes what became of it.
     Try(Connection),
@@ -51,9 +51,9 @@ pub enum SetupStep {
     Keep(Connection),
     /// It is over: this provider is asked from now on.
     Use(String),
-    /// The demonstration is wanted.
+    /// The person wants the demonstration.
     Demo,
-    /// The person goes on without a provider.
+    /// The person continues without a provider.
     Left,
 }
 
@@ -70,7 +70,7 @@ enum Stage {
         draft: ProviderDraft,
         entry: InputLine,
     },
-    /// How to start a server is told.
+    /// Instructions for starting a server are shown.
     Starting(LocalServer),
     Trying(Connection),
     /// It does not work.
@@ -105,7 +105,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A start from what was found; `by_line` for those who write lines and hear what comes of them.
+    /// The first start, with what was found; `by_line` for people who type lines and hear the result.
     #[must_use]
     pub fn new(found: &FoundProviders, by_line: bool) -> Self {
         let (rows, choices) = offers::offers(found, by_line).into_iter().unzip();
@@ -445,7 +445,7 @@ impl Setup {
         if matches!(self.stage, Stage::Choosing) { self.list.read_out() } else { Vec::new() }
     }
 
-    /// Where it stands, in one line; for those who hear it.
+    /// The current step in one line, for people who hear it.
     #[must_use]
     pub fn spoken(&self) -> String {
         match &self.stage {

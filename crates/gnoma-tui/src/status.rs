@@ -27,7 +27,7 @@ const MAX_ARMS: usize = 50;
 /// Characters of the reason for a model in the line at the bottom.
 const MAX_WHY_CHARS: usize = 48;
 
-/// What the program tells about a session before it says anything itself.
+/// What is known of a session before its first event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The version of the program.
@@ -48,7 +48,7 @@ pub struct Facts {
     pub window: u64,
     /// How much is asked.
     pub mode: PermissionMode,
-    /// Tokens of the last call, where the conversation goes on.
+    /// Tokens of the last call, if the conversation continues.
     pub last_call: Usage,
     /// Tokens of all calls until then.
     pub before: Usage,
@@ -105,7 +105,7 @@ impl Cost {
 }
 
 impl Facts {
-    /// The facts that a session has told.
+    /// The facts in a session's view.
     #[must_use]
     pub fn of(view: &SessionView) -> Self {
         let info = view.info.clone();
@@ -147,7 +147,7 @@ impl Counts {
         }
     }
 
-    /// What there is to count from when a session begins or goes on.
+    /// The counts with which a session begins or continues.
     #[must_use]
     pub fn from_here(facts: &Facts) -> Self {
         Self { round: facts.last_call, past: facts.before, ..Self::default() }
@@ -209,11 +209,11 @@ pub struct Now {
     pub busy: String,
     /// How it is stopped; empty when it waits.
     pub stop: &'static str,
-    /// A hint that is wanted now, before everything else.
+    /// A hint that takes precedence over everything else.
     pub hint: Option<String>,
     /// Prompts that wait for the turn to end.
     pub queued: usize,
-    /// Why this model is called; may be empty.
+    /// Why this model was chosen; may be empty.
     pub why: String,
 }
 
@@ -258,19 +258,15 @@ fn parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
     add(0, now.hint.clone().unwrap_or_default(), warning);
     add(1, now.busy.clone(), accent);
     add(8, now.stop.to_owned(), dim());
-    add(2, facts.mode.name().to_owned(), caution(facts.mode));
+    add(2, format!("{} mode", facts.mode.name()), caution(facts.mode));
     add(3, if facts.incognito { "incognito".to_owned() } else { String::new() }, warning);
     add(4, queued(now.queued), warning);
     let chosen = if facts.chooses { "model: auto" } else { "" };
     add(5, facts.model.clone().unwrap_or_else(|| chosen.to_owned()), dim());
     add(14, why(&now.why), dim());
-    let prompt = counts.round.prompt();
     let used = counts.filled();
     add(6, filled(used, facts.window, counts.context.fullness), fullness(used, facts.window));
     add(7, spent(counts), dim());
-    let session = counts.session().total();
-    add(10, if session > 0 { format!("{} tokens", short(session)) } else { String::new() }, dim());
-    add(11, share("cache ", counts.round.cache_read, prompt), dim());
     add(9, facts.branch.clone().unwrap_or_default(), dim());
     add(13, facts.folder.clone(), dim());
     let profile = facts.profile.as_ref().map(|name| format!("profile {name}"));
@@ -315,7 +311,7 @@ fn spent(counts: &Counts) -> String {
     }
 }
 
-/// An amount of money, in as few digits as tell something.
+/// An amount of money, with as few digits as are useful.
 #[must_use]
 pub fn dollars(micro_usd: u64) -> String {
     let (whole, rest) = (micro_usd / 1_000_000, micro_usd % 1_000_000);
@@ -412,7 +408,7 @@ pub fn usage(facts: &Facts, counts: &Counts) -> Vec<Line> {
         fact("session", amount(counts.session(), counts.has_cost().then_some(counts.session_cost))),
         fact(
             "total",
-            format!("{} tokens, turns: {}", short(counts.session().total()), counts.turns),
+            format!("{} tokens in {}", short(counts.session().total()), turns(counts.turns)),
         ),
         fact("context", context(facts, counts)),
     ];
@@ -429,6 +425,10 @@ pub fn usage(facts: &Facts, counts: &Counts) -> Vec<Line> {
         lines.push(fact("model", format!("{arm}: {calls}, {cost}")));
     }
     lines
+}
+
+fn turns(count: u32) -> String {
+    if count == 1 { "1 turn".to_owned() } else { format!("{count} turns") }
 }
 
 fn amount(usage: Usage, cost: Option<Cost>) -> String {
@@ -455,7 +455,7 @@ fn context(facts: &Facts, counts: &Counts) -> String {
     format!("{} of {} tokens ({percent}%)", short(used), short(facts.window))
 }
 
-/// A name and what it is, in two columns.
+/// A name and its value, in two columns.
 #[must_use]
 pub fn fact(name: &str, value: String) -> Line {
     Line::from([Span::new(format!("  {name:<15}"), dim()), Span::new(value, Style::default())])
@@ -493,7 +493,7 @@ mod tests {
     fn who_has_several_models_sees_that_one_is_chosen() {
         let facts = Facts { model: None, chooses: true, ..facts() };
         let shown = line(&facts, &Counts::default(), &Now::default(), 60).plain();
-        assert!(shown.starts_with("auto · incognito · model: auto"), "{shown}");
+        assert!(shown.starts_with("auto mode · incognito · model: auto"), "{shown}");
     }
 
     #[test]
@@ -505,16 +505,15 @@ mod tests {
         let shown = |width| line(&facts(), &counts, &now, width).plain();
         assert_eq!(
             shown(200),
-            "working 3 s · auto · incognito · 2 queued · anthropic/opus · \
-             the cheapest that can do it · context 10% · $0.012 of $0.340 · 20k tokens \
-             · cache 80% · main · ~/src/gnoma · profile work"
+            "working 3 s · auto mode · incognito · 2 queued · anthropic/opus · \
+             the cheapest that can do it · context 10% · $0.012 of $0.340 · main · ~/src/gnoma · profile work"
         );
         assert_eq!(
             shown(100),
-            "working 3 s · auto · incognito · 2 queued · anthropic/opus · context 10% · \
-             $0.012 of $0.340 · main"
+            "working 3 s · auto mode · incognito · 2 queued · anthropic/opus · context 10% · \
+             $0.012 of $0.340"
         );
-        assert_eq!(shown(41), "working 3 s · auto · incognito · 2 queued");
+        assert_eq!(shown(46), "working 3 s · auto mode · incognito · 2 queued");
         assert_eq!(shown(8), "working…");
     }
 

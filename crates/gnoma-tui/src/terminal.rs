@@ -42,6 +42,8 @@ const GIVE_SCREEN_BACK: &str = "\x1b[?1049l\x1b[?1007r";
 /// The background's colour, whether frames can be synchronized, and a last question that every
 /// terminal answers.
 const QUESTIONS: &str = "\x1b]11;?\x1b\\\x1b[?2026$p\x1b[c";
+/// Asks for rows and columns.
+const SIZE_QUESTION: &[u8] = b"\x1b[18t";
 /// At the end, how long answers are waited for that the shell would take for typed text.
 const LAST_ANSWERS_WAIT: Duration = Duration::from_millis(150);
 
@@ -75,6 +77,8 @@ pub struct Terminal {
     /// What was typed before somebody else got the terminal.
     leftover: Vec<Heard>,
     asked: bool,
+    /// Its size has been asked for and not been answered yet.
+    size_asked: bool,
     /// Written after the message when a panic ends the program.
     crash_note: String,
 }
@@ -120,13 +124,14 @@ impl Terminal {
             reader: None,
             leftover: Vec::new(),
             asked: false,
+            size_asked: false,
             crash_note,
         };
         terminal.take()?;
         Ok(terminal)
     }
 
-    /// How large it is; terminals that do not tell are taken as usual.
+    /// Its size; a default if the terminal does not report one.
     #[must_use]
     pub fn size(&self) -> Size {
         match tcgetwinsize(self.output.file()) {
@@ -135,6 +140,15 @@ impl Terminal {
             }
             _ => Size::default(),
         }
+    }
+
+    /// Asks it how large it is; it answers with [`Heard::Size`].
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn ask_size(&mut self) -> io::Result<()> {
+        self.size_asked = true;
+        self.write(SIZE_QUESTION)
     }
 
     /// Whether it is in our hands now.
@@ -151,7 +165,7 @@ impl Terminal {
         self.output.write(bytes)
     }
 
-    /// Whether it has not taken yet what was written last. [`News::Written`] tells when it has.
+    /// Whether it has not accepted all of the last write yet. [`News::Written`] reports when it has.
     #[must_use]
     pub fn is_clogged(&self) -> bool {
         self.output.is_clogged()
@@ -184,8 +198,13 @@ impl Terminal {
     }
 
     fn note(&mut self, heard: Heard) -> Heard {
-        self.asked &= heard != Heard::Answered;
+        self.answered(answers(std::slice::from_ref(&heard)));
         heard
+    }
+
+    fn answered(&mut self, (first, size): (bool, bool)) {
+        self.asked &= !first;
+        self.size_asked &= !size;
     }
 
     /// Takes the terminal over again after [`Self::give_back`].
@@ -245,11 +264,12 @@ impl Terminal {
         let Some(mut reader) = self.reader.take() else { return };
         self.leftover.extend(std::iter::from_fn(|| reader.ready()));
         drop(reader);
-        self.asked &= !self.leftover.contains(&Heard::Answered);
+        self.answered(answers(&self.leftover));
         if self.layout == Layout::Plain {
             return;
         }
         self.hear_last_answers();
+        self.size_asked = false;
         let screen = if self.layout == Layout::FullScreen { GIVE_SCREEN_BACK } else { "" };
         // A terminal that is gone needs nothing any more.
         self.write(format!("{GIVE_BACK}{screen}").as_bytes()).unwrap_or_default();
@@ -258,23 +278,23 @@ impl Terminal {
         report(&panics::release());
     }
 
-    /// What is said from now on to people whose program ends with a panic.
+    /// Sets the note that is printed if the program ends with a panic.
     pub fn set_crash_note(&mut self, crash_note: String) {
         self.crash_note = crash_note;
     }
 
-    /// Whether somebody could let the program go on after [`Self::stop`]: a terminal's first program
-    /// has no shell that waits for it.
+    /// Whether someone can continue the program after [`Self::stop`]: a terminal's first program has no shell that
+    /// waits for it.
     #[must_use]
     pub fn can_stop(&self) -> bool {
         getsid(None).is_ok_and(|session| session != getpgrp())
     }
 
-    /// Gives the terminal back and stops the program, with whatever was started together with it. It
-    /// goes on with [`Signal::GoOn`].
+    /// Gives the terminal back and stops the program, with everything in its process group. The program continues
+    /// with [`Signal::GoOn`].
     ///
     /// # Errors
-    /// When the system does not allow it; the terminal is given back all the same.
+    /// The system does not allow it; the terminal is given back all the same.
     pub fn stop(&mut self) -> io::Result<()> {
         self.give_back();
         Ok(kill_current_process_group(Number::STOP)?)
@@ -284,7 +304,7 @@ impl Terminal {
         let until = Instant::now() + LAST_ANSWERS_WAIT;
         let mut decoder = Decoder::default();
         let mut buffer = [0; 512];
-        while self.asked {
+        while self.asked || self.size_asked {
             let left = until.saturating_duration_since(Instant::now());
             let Ok(left) = Timespec::try_from(left) else { return };
             match poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&left)) {
@@ -295,8 +315,7 @@ impl Terminal {
             let Ok(count @ 1..) = rustix::io::read(&self.input, &mut buffer) else { return };
             let start = self.leftover.len();
             decoder.feed(buffer.get(..count).unwrap_or_default(), &mut self.leftover);
-            let new = self.leftover.get(start..).unwrap_or_default();
-            self.asked = !new.contains(&Heard::Answered);
+            self.answered(answers(self.leftover.get(start..).unwrap_or_default()));
         }
     }
 }
@@ -310,13 +329,19 @@ impl Drop for Terminal {
     }
 }
 
-/// Whether the terminal on standard error takes a line now, so that writing it cannot hold up the
-/// end of the program.
+/// Whether the terminal on standard error accepts a line now, so that writing one cannot delay the end of the
+/// program.
 #[must_use]
 pub fn takes_words() -> bool {
     let stderr = io::stderr();
     let mut file = [PollFd::new(&stderr, PollFlags::OUT)];
     matches!(poll(&mut file, Some(&Timespec::default())), Ok(1..))
+}
+
+/// Whether the questions at the start are answered there, and the one about the size.
+fn answers(heard: &[Heard]) -> (bool, bool) {
+    let size = heard.iter().any(|heard| matches!(heard, Heard::Size(_)));
+    (heard.contains(&Heard::Answered), size)
 }
 
 /// What the reader hears; nothing at all while there is none.

@@ -46,7 +46,7 @@ pub enum Ink {
     Operator,
 }
 
-/// What lies behind a piece of text.
+/// The background of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Paper {
     /// The terminal's own.
@@ -71,7 +71,7 @@ pub enum Paper {
 pub struct Style {
     /// Its meaning.
     pub ink: Ink,
-    /// What lies behind it.
+    /// Its background.
     pub paper: Paper,
     /// Bold.
     pub bold: bool,
@@ -103,7 +103,7 @@ impl Style {
     }
 }
 
-/// A piece of text in one style. It holds no control characters and no line breaks.
+/// A piece of text in one style. It contains no control characters and no line breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The text.
@@ -194,9 +194,9 @@ impl Line {
         }
     }
 
-    /// The line as lines of at most `width` columns: broken at spaces where there are any, inside of
-    /// what is longer than a line. `indent` stands before every line but the first and counts. A width too
-    /// small for a single wide character still makes progress.
+    /// The line as lines of at most `width` columns: broken at spaces if possible, and otherwise inside a word.
+    /// `indent` precedes every line but the first and counts. A width too small for a single wide character still
+    /// makes progress.
     #[must_use]
     pub fn wrap(&self, width: usize, indent: &Self) -> Vec<Self> {
         let mut wrapper = Wrapper::new(width.max(1), indent);
@@ -207,6 +207,20 @@ impl Line {
         }
         wrapper.end()
     }
+
+    /// The line as lines of at most `width` columns. Those after the first are indented to the text behind a padded
+    /// label, or else like the first.
+    #[must_use]
+    pub fn hang(&self, width: usize) -> Vec<Self> {
+        let text = self.plain();
+        let blanks = text.len() - text.trim_start_matches(' ').len();
+        let label = match self.spans.as_slice() {
+            [label, _, ..] if blanks > 0 && label.text.ends_with(' ') => label.width(),
+            _ => blanks,
+        };
+        let indent = if label * 2 <= width { label } else { blanks.min(width / 2) };
+        self.wrap(width, &Self::new(" ".repeat(indent), Style::default()))
+    }
 }
 
 impl<const N: usize> From<[Span; N]> for Line {
@@ -215,8 +229,8 @@ impl<const N: usize> From<[Span; N]> for Line {
     }
 }
 
-/// Makes what lies on paper as wide as the widest of the lines and a column more, but no wider than
-/// `limit`: lines on paper are a block and not torn at their right.
+/// Pads lines with a background to one column more than the widest of the lines, but to no more than `limit`, so
+/// that they form a block.
 pub fn square(lines: &mut [Line], limit: usize) {
     let widest = lines.iter().map(Line::width).max().unwrap_or(0);
     let columns = widest.saturating_add(1).min(limit);

@@ -12,7 +12,7 @@ use crate::text::{Ink, Paper, Style};
 /// Whether the terminal's background is dark or light.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shade {
-    /// Light text on dark ground; taken when the terminal does not tell.
+    /// Light text on a dark background; used if the terminal does not report its background.
     #[default]
     Dark,
     /// Dark text on light ground.
@@ -160,7 +160,7 @@ impl Theme {
     }
 }
 
-/// What a terminal is told about a piece of text.
+/// How a terminal draws a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// Colour of the letters.

@@ -1,7 +1,6 @@
-//! The conversation as lines: session events go in, lines that can never change come out once and
-//! in order, the rest is drawn anew. What was handed over is forgotten but for what `/copy` and
-//! unfolding need, which is bounded; all of it is in the session's store. Knows no terminal, no clock
-//! and no keys.
+//! The conversation as lines: session events go in, lines that can never change come out once and in order, and the
+//! rest is redrawn. Lines that were handed over are dropped, except for what `/copy` and unfolding need, which has
+//! a limit; the session's store has all of it. Knows no terminal, no clock and no keys.
 
 mod block;
 mod call;
@@ -12,6 +11,7 @@ mod layout;
 mod options;
 mod outcome;
 mod routed;
+mod shows;
 mod thinking;
 
 use std::{borrow::Cow, collections::VecDeque, time::Instant};
@@ -49,6 +49,8 @@ pub struct Transcript {
     /// What the model is about to do, until it does it.
     expected: Option<Line>,
     now: Option<Instant>,
+    /// When the turn that runs began.
+    turn_since: Option<Instant>,
     /// The call that is asked about where everybody sees it.
     asked: Option<CallId>,
     /// The last answer.
@@ -57,7 +59,7 @@ pub struct Transcript {
     before_round: Option<String>,
     /// The answer that is being written.
     arriving: String,
-    /// It goes on with the next text.
+    /// It continues with the next text.
     answer_is_open: bool,
     thinking_is_open: bool,
     /// Calls that are not over.
@@ -99,11 +101,15 @@ impl Transcript {
             Event::Uncompacted { .. } => self.uncompacted(),
             Event::TurnEnded { outcome, rounds, usage, .. } => {
                 self.end_turn();
-                for (text, style) in outcome::words(outcome, *rounds, usage) {
+                let since = self.turn_since.take();
+                let took =
+                    self.now.zip(since).map(|(now, since)| now.saturating_duration_since(since));
+                for (text, style) in outcome::words(outcome, *rounds, usage, took) {
                     self.words(text, style);
                 }
             }
             Event::RoundStarted { .. } => {
+                self.turn_since = self.turn_since.or(self.now);
                 self.close_open();
                 self.before_round = None;
             }
@@ -191,7 +197,7 @@ impl Transcript {
         self.last.is_some()
     }
 
-    /// The question about this call stands elsewhere on the screen, so that its line is not needed.
+    /// The question about this call is shown elsewhere on the screen, so its line is not needed.
     pub fn asks_elsewhere(&mut self, call: Option<CallId>) {
         self.asked = call;
     }
@@ -326,7 +332,7 @@ impl Transcript {
     }
 
     /// Puts what will not change above what still does. Below that a long text would hide how an
-    /// answer goes on, and be drawn again with every frame.
+    /// answer continues, and be drawn again with every frame.
     fn put_above(&mut self, block: Block) {
         let open = self.blocks.iter().position(|block| !block.is_over());
         self.blocks.insert(open.unwrap_or(self.blocks.len()), block);
@@ -380,7 +386,7 @@ impl Transcript {
         }
     }
 
-    /// Nothing goes on after the end of a turn.
+    /// Nothing continues after the end of a turn.
     fn end_turn(&mut self) {
         self.expected = None;
         self.close_open();
@@ -398,7 +404,7 @@ impl Transcript {
     }
 }
 
-/// What a person said in a message, with names in place of images.
+/// The text of a person's message, with names in place of images.
 #[must_use]
 pub fn said(message: &Message) -> String {
     let part = |content: &Content| match content {

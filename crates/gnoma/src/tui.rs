@@ -238,7 +238,11 @@ fn farewell(state: &State) {
     report::release();
     match (state.is_detached(), state.session(), state.stored()) {
         (true, Some(id), _) => report::say(format_args!("gnoma attach {id} comes back to it")),
-        (_, _, Some(id)) => report::say(format_args!("To continue: gnoma --resume {id}")),
+        (_, _, Some(id)) => {
+            // Apart from the conversation.
+            report::say("");
+            report::say(format_args!("To continue: gnoma --resume {id}"));
+        }
         _ => (),
     }
 }

@@ -1,5 +1,5 @@
-//! What is asked of the session and its host, and what becomes of the replies. Nothing waits for one:
-//! a list opens when its rows are there, and until then Esc gives it up.
+//! Requests to the session and its host, and what their replies lead to. Nothing waits for a reply: a list opens
+//! when its rows have arrived, and until then Esc cancels it.
 
 use std::{
     mem,
@@ -38,7 +38,7 @@ impl State {
         self.request(request, Purpose::LookUp(number));
     }
 
-    /// Asks that the session go on in another way, or for another one.
+    /// Asks that the session continue in another way, or for another one.
     pub(crate) fn switch(&mut self, request: Request) {
         // What counts turns back would count the one that runs.
         let waits = matches!(request, Request::Switch(_) | Request::Fork);
@@ -246,13 +246,13 @@ impl State {
         self.session.is_closed = true;
         self.session.is_returning = returns;
         self.warn(if returns {
-            "Lost the connection to the server. Reconnecting…; your draft is saved"
+            "Lost the connection to the server. Your draft is saved; reconnecting…"
         } else {
             "Lost the connection to the session. Your draft is saved"
         });
     }
 
-    /// Leaves the window while the session goes on in its server.
+    /// Leaves the window while the session continues in its server.
     pub(crate) fn detach(&mut self) {
         if !self.session.is_served {
             return self.hint(

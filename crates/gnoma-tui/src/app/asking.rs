@@ -30,13 +30,13 @@ const TO_BE_SEEN: Duration = Duration::from_millis(500);
 /// Questions that can wait; more than calls run side by side.
 const MAX_QUESTIONS: usize = 1_000;
 
-/// Names that stand in the field for a part from the start; more are named by pattern.
+/// Most names that the field for a part begins with; with more, people use a pattern.
 const MAX_NAMED: usize = 12;
 
 /// Keys that wait for the place of a rule.
 const MAX_KEYS: usize = 16;
 
-/// What people write out, and the key it stands for.
+/// What people write out, and the key that it means.
 const SPELT_OUT: [(&str, &str); 3] = [("yes", "y"), ("no", "n"), ("always", "a")];
 
 impl State {
@@ -105,7 +105,7 @@ impl State {
         }
     }
 
-    /// The answer that a digit stands for, of those that the model offers.
+    /// The answer that a digit means, of those that the model offers.
     fn offered_by(&self, key: Key) -> Option<(CallId, PermissionAnswer)> {
         let Code::Char(digit) = key.code else { return None };
         let number = usize::try_from(digit.to_digit(10)?).ok()?;

@@ -199,7 +199,7 @@ impl State {
         }
     }
 
-    /// What was said in the past, and what goes on.
+    /// What was said in the past, and what continues.
     fn show_life(&mut self, messages: &[Arc<Message>], mut broken_off: Option<&SessionView>) {
         for message in messages {
             self.session.has_past = true;
@@ -283,7 +283,7 @@ impl State {
         self.on_event(&Event::Appended(Arc::clone(message)));
     }
 
-    /// What goes on, without what is on the screen already.
+    /// What continues, without what is on the screen already.
     fn show_current(&mut self, before: &SessionView, shown: &Shown) {
         let is_asked = |view: &SessionView, call: &_| {
             view.questions().any(|question| question.call.id == *call)

@@ -1,4 +1,4 @@
-//! Lists, fields and questions of the program's own: they lie over the editor and take the keys.
+//! Lists, fields and questions of the program itself: they cover the editor and take the keys.
 
 use gnoma_core::{
     ThinkingMode,
@@ -123,6 +123,7 @@ impl State {
             None => self.hint("The router chooses the model from now on"),
         }
         self.routes.pinned.clone_from(&arm);
+        self.facts.chooses |= arm.is_none();
         self.request(Request::Pin { arm }, Purpose::Order);
     }
 
@@ -137,7 +138,7 @@ impl State {
         self.request(Request::SetThinking { thinking }, Purpose::Order);
     }
 
-    /// The next way to think: off, adaptive, as the settings have it.
+    /// The next way to think: off, adaptive, as your settings say.
     pub(super) fn cycle_thinking(&mut self) {
         self.think(match self.session.view.thinking {
             None => Some(ThinkingMode::Off),
@@ -225,7 +226,7 @@ impl State {
         self.touched();
     }
 
-    /// A key for what lies over the editor.
+    /// A key for what is over the editor.
     pub(super) fn layer_key(&mut self, layer: Layer, key: Key) {
         match layer {
             Layer::Pick { list, choices } => self.list_key(list, choices, key),
@@ -236,7 +237,7 @@ impl State {
         }
     }
 
-    /// A paste into what lies over the editor.
+    /// A paste into what is over the editor.
     pub(super) fn layer_paste(&mut self, text: String) {
         match &mut self.layer {
             Some(Layer::Pick { list, .. }) => list.type_text(&text),

@@ -18,7 +18,7 @@ use crate::{
 const MAX_HITS: usize = 50;
 
 impl State {
-    /// Looks anew at what can be completed.
+    /// Looks again at what can be completed.
     pub(super) fn complete_anew(&mut self) {
         let composer = &self.composer;
         let is_first = composer.line_number() == 0;

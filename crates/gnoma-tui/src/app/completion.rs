@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// Rows of the drop-down.
-pub(super) const MAX_ROWS: usize = 6;
+pub(super) const MAX_ROWS: usize = 8;
 
 /// A name that can be taken.
 #[derive(Clone, Debug)]

@@ -52,7 +52,7 @@ impl State {
     }
 
     /// Whether a key is meant for the list that was asked for and is not there yet. What is written
-    /// already, and another command, go on in the editor.
+    /// already, and another command, continue in the editor.
     fn is_for_list(&self, key: Key) -> bool {
         let is_awaited = |look_up: &LookUp| look_up.sought.is_list() && look_up.argument.is_empty();
         let begins_command = self.look_ups.typed.is_empty() && key == Key::plain(Code::Char('/'));

@@ -109,7 +109,7 @@ const WILD: [&str; 16] = [
     "alt+r",
 ];
 
-/// Letters from here on are on no key.
+/// Letters from now on are on no key.
 const FIRST_LETTER: u32 = 0x5000;
 
 #[derive(Clone, Debug)]

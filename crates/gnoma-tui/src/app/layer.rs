@@ -1,5 +1,4 @@
-//! What can lie over the editor and take the keys. What a choice does is a value, so that lists need
-//! not know.
+//! What can cover the editor and take the keys. The effect of a choice is a value, so lists need not know it.
 
 use gnoma_core::{
     CallId, ThinkingMode,

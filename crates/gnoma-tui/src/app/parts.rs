@@ -28,14 +28,14 @@ pub(super) struct Running {
 pub(super) enum Wait {
     /// The model is asked again then.
     Again { at: Instant, attempt: u32 },
-    /// Nothing has come of the answer; the call is given up then.
+    /// Nothing of the answer has arrived; the call is abandoned at `until`.
     Silent { since: Instant, until: Instant },
 }
 
 /// Whether the person looks at the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Focus {
-    /// The terminal does not tell.
+    /// The terminal does not report it.
     #[default]
     Unknown,
     Here,
@@ -63,13 +63,13 @@ pub(super) enum Armed {
 pub(crate) struct SessionLink {
     /// The session as its events tell it.
     pub(crate) view: SessionView,
-    /// What was told of it last.
+    /// Its latest value.
     pub(super) info: Option<SessionInfo>,
-    /// What has to be read before what goes on is shown.
+    /// What has to be read before what continues is shown.
     pub(super) behind: Option<Box<Behind>>,
     /// It lives in a server.
     pub(super) is_served: bool,
-    /// It goes on in another way soon, or another one takes its place.
+    /// It continues in another way soon, or another one takes its place.
     pub(super) is_switching: bool,
     /// What is asked for once the turn that runs is over.
     pub(super) later: Option<Request>,
@@ -128,7 +128,7 @@ pub(super) struct Questions {
 /// A program that has no provider yet.
 #[derive(Debug, Default)]
 pub(super) struct FirstStart {
-    /// What a provider could be made of, where there is none; then no message can be answered.
+    /// What a provider could be made of, if there is none; then no message can be answered.
     pub(super) found: Option<FoundProviders>,
 }
 
@@ -138,7 +138,7 @@ pub(super) struct Window {
     pub(super) focus: Focus,
     /// The mark in its title.
     pub(super) mark: Option<&'static str>,
-    /// What a screen reader was told last.
+    /// The last text for a screen reader.
     pub(super) spoken: String,
     /// The list that was read out last, by its title, while it is open.
     pub(super) listed: String,
@@ -215,7 +215,7 @@ impl Sought {
     }
 }
 
-/// What has to be read before what goes on is shown.
+/// What has to be read before what continues is shown.
 #[derive(Debug)]
 pub(super) struct Behind {
     /// Number of the first message that is wanted.
@@ -231,7 +231,7 @@ pub(super) struct Behind {
 /// What follows the messages that are read.
 #[derive(Debug)]
 pub(super) enum AfterPast {
-    /// What goes on now, in a conversation that is shown from its past on. With the session as it was
+    /// What continues now, in a conversation that is shown from its past on. With the session as it was
     /// when another life of it broke off in an answer that is shown.
     Begin(Option<Box<SessionView>>),
     /// What happened between two views of one life of the session.
@@ -254,6 +254,6 @@ pub(super) struct LookUps {
 pub(super) struct Exit {
     /// This is the last that is seen.
     pub(super) is_leaving: bool,
-    /// The session goes on.
+    /// The session continues.
     pub(super) is_detached: bool,
 }

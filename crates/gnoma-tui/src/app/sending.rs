@@ -318,7 +318,7 @@ impl State {
         }
     }
 
-    /// Where what waits is not seen, it is said.
+    /// Says what is waiting where it cannot be seen.
     pub(super) fn tell_waiting(&mut self) {
         if !self.accessible || !self.queue.is_held() {
             return;

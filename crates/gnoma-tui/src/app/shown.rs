@@ -1,4 +1,4 @@
-//! Drafts as people should see them: pasted texts as what they are called, not as all they hold.
+//! Drafts as people should see them: pasted texts by their names, not with all their content.
 
 use gnoma_core::Content;
 

@@ -32,7 +32,7 @@ const HINT: Duration = Duration::from_secs(4);
 const CONFIRM: Duration = Duration::from_secs(2);
 /// How long after the last change what is written is kept in a file.
 const SAVE_AFTER: Duration = Duration::from_millis(300);
-/// How often what is running is drawn anew.
+/// How often what is running is redrawn.
 pub(super) const BEAT: Duration = Duration::from_millis(500);
 /// Decisions that are remembered for `/why`.
 const MAX_DECISIONS: usize = 60;
@@ -59,7 +59,7 @@ pub struct AppOptions {
     pub accessible: bool,
     /// What was written and not sent when the program ended last: as it was saved.
     pub drafts: Vec<Draft>,
-    /// The session lives in a server, so that it can go on without this window.
+    /// The session is in a server, so it can continue without this window.
     pub is_served: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct State {
 }
 
 impl State {
-    /// A view for a session that has not said anything yet.
+    /// A view of a session without any events yet.
     #[must_use]
     pub fn new(options: AppOptions) -> Self {
         let AppOptions { now, now_ms, facts, keymap, history, theme, vim, accessible, .. } =
@@ -154,14 +154,14 @@ impl State {
         (view.seq > 0).then_some(view.parent.as_ref().unwrap_or(&view.session))
     }
 
-    /// The session that can go on from where it was stored, where anything of it was.
+    /// The session that can be continued from the store, if anything of it was stored.
     #[must_use]
     pub fn stored(&self) -> Option<&SessionId> {
         let view = &self.session.view;
         self.session().filter(|_| view.info.is_kept && view.messages > 0)
     }
 
-    /// The window was left and the session goes on.
+    /// The window was detached and the session continues.
     #[must_use]
     pub fn is_detached(&self) -> bool {
         self.exit.is_detached
@@ -188,7 +188,7 @@ impl State {
         self.transcript.lines(lines);
     }
 
-    /// Says lines below a heading; nothing where there are none.
+    /// Says lines below a heading; nothing if there are none.
     pub(crate) fn say_titled(&mut self, title: &str, lines: Vec<Line>) {
         if !lines.is_empty() {
             let heading = Line::new(title.to_owned(), Style::of(Ink::Accent).bold());

@@ -73,7 +73,7 @@ impl State {
     /// An image for what is being written.
     pub(super) fn attach(&mut self, instead: &str, image: Image, name: &str) {
         if !self.composer.attach_instead(instead, image, name) {
-            self.hint("Too many images and pasted texts already");
+            self.hint("Too many images and pasted texts in this message");
         }
         self.touched();
     }

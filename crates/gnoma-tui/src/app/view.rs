@@ -1,5 +1,5 @@
-//! The picture: the conversation, below it what waits, below that the editor or what lies over it,
-//! and at the bottom the line that says how things stand.
+//! The picture: the conversation, below it what is waiting, below that the editor or what covers it, and at the
+//! bottom the status line.
 
 use std::time::{Duration, Instant};
 
@@ -67,7 +67,7 @@ impl State {
         let Size { width, height } = size;
         let is_small = width < MIN_WIDTH || height < MIN_HEIGHT;
         if is_small && !self.accessible && !self.exit.is_leaving {
-            // What is finished waits: in so narrow a form it would stay in the scrollback for ever.
+            // What is finished waits: in so narrow a form it would stay in the scrollback forever.
             return too_small(size);
         }
         let finished = self.take_finished(width);
@@ -251,10 +251,9 @@ impl State {
                 self.shells.front().map(|shell| self.busy_shell(shell)).unwrap_or_default()
             }
         };
-        let why = match (&self.routes.pinned, &self.routes.why) {
-            (Some(_), _) => "your choice".to_owned(),
-            (None, why) => why.clone().unwrap_or_default(),
-        };
+        // Nobody needs to be told what they have chosen.
+        let is_chosen = self.routes.pinned.is_some() || !self.facts.chooses;
+        let why = self.routes.why.clone().filter(|_| !is_chosen).unwrap_or_default();
         let stop = if busy.is_empty() { "" } else { "Esc stops" };
         let now = Now { busy, stop, hint, queued: self.queue.count(), why };
         status::line(&self.facts, &self.counts, &now, width)
@@ -329,7 +328,7 @@ impl State {
 }
 
 impl State {
-    /// Says what a line has led to in a list that goes on, which then ends with its choice.
+    /// Says what a line has led to in a list that continues, which then ends with its choice.
     pub(super) fn say_choice(&mut self, lines: Vec<Line>) {
         self.say(lines);
         let choice = self.layer.as_ref().map(spoken_layer).unwrap_or_default();

@@ -1,5 +1,4 @@
-//! `/compact`: the past of the conversation told in fewer words, by the session itself; and what it is told
-//! as, which can be shown, changed and taken back.
+//! `/compact`: lets the session compact the conversation; shows, edits and undoes the summary.
 
 use gnoma_core::protocol::{Request, Topic};
 

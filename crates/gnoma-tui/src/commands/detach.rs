@@ -1,4 +1,4 @@
-//! `/detach`: leaves the window; the session goes on in its server.
+//! `/detach`: leaves the window; the session continues in its server.
 
 use super::slash::Slash;
 use crate::app::State;

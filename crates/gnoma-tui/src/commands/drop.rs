@@ -7,7 +7,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "drop",
     aliases: &[],
     arguments: "",
-    about: "discard queued messages; history keeps them",
+    about: "discard queued messages; they stay in the history",
     run,
 };
 

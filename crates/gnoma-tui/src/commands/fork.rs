@@ -1,4 +1,4 @@
-//! `/fork`: goes on in a copy, so that the original stays.
+//! `/fork`: continues in a copy, so that the original stays.
 
 use gnoma_core::protocol::Request;
 

@@ -1,4 +1,4 @@
-//! `/hooks`: which hooks there are, where they come from, and how they ran last.
+//! `/hooks`: the hooks, where they come from, and their last runs.
 
 use gnoma_core::protocol::{Request, Topic};
 

@@ -1,5 +1,5 @@
-//! `/init`: has the model write down what an assistant should know about the project. What it is told is
-//! the skill of that name.
+//! `/init`: lets the model write down what an assistant should know about the project. It follows the skill of that
+//! name.
 
 use super::slash::Slash;
 use crate::{app::State, composer::Draft};

@@ -59,15 +59,21 @@ fn rows(state: &State, mut offers: Vec<protocol::Choice>) -> Vec<(Row, LayerChoi
 
 fn mark(state: &State, offers: &mut [protocol::Choice]) {
     for offer in offers {
-        offer.current = state.facts.model.as_ref() == Some(&offer.name);
+        let is_model = state.facts.model.as_ref() == Some(&offer.name);
+        offer.current = is_model && !is_routed(state);
     }
 }
 
 /// The row that lets the router choose, where it has a choice.
 fn first(state: &State, offers: &[protocol::Choice]) -> Option<(Row, LayerChoice)> {
     let can_pin = offers.iter().any(|offer| offer.arm.is_some());
-    let auto = Row::new(AUTO, "the router chooses").current(state.routes.pinned.is_none());
+    let auto = Row::new(AUTO, "the router chooses").current(is_routed(state));
     can_pin.then_some((auto, LayerChoice::Pin(None)))
+}
+
+/// The router chooses a model for each turn.
+fn is_routed(state: &State) -> bool {
+    state.routes.pinned.is_none() && state.facts.chooses
 }
 
 /// What the session knows it changes to by itself; anything else needs another session.

@@ -1,4 +1,4 @@
-//! `/resume`: goes on with a stored conversation.
+//! `/resume`: continues a stored session.
 
 use gnoma_core::{
     protocol::{Request, Switch},
@@ -18,7 +18,7 @@ pub(super) const COMMAND: Slash = Slash {
     name: "resume",
     aliases: &["sessions"],
     arguments: "[id or `last`]",
-    about: "resume an earlier conversation",
+    about: "continue an earlier session",
     run,
 };
 
@@ -42,7 +42,7 @@ pub(super) fn show(state: &mut State, mut sessions: Vec<SessionFacts>, argument:
         return state.switch(stored(Some(argument.to_owned())));
     }
     if sessions.is_empty() {
-        return state.hint("No saved conversations");
+        return state.hint("No other saved sessions");
     }
     let row = |session: SessionFacts| {
         let (id, when) = (session.id.to_string(), state.ago(session.changed_ms));

@@ -27,7 +27,7 @@ fn run(state: &mut State, _argument: &str) {
             state.say(lines);
         }
         None if state.counts.turns > 0 => {
-            let model = state.facts.model.clone().unwrap_or_else(|| "the one there is".to_owned());
+            let model = state.facts.model.clone().unwrap_or_else(|| "the only model".to_owned());
             state.note(&format!("Nothing to choose: all turns go to {model}. /why says more"));
         }
         None => state.hint("No turn has been routed yet"),
@@ -39,7 +39,7 @@ pub(super) fn lines(routing: &Routing) -> Vec<Line> {
     let Routing { kind, complexity, decided_by, strategy, arms, why, candidates, seed } = routing;
     let arms: Vec<String> = arms.iter().map(ToString::to_string).collect();
     let mut lines = vec![
-        fact("task", format!("{kind}, {complexity} % hard (says {decided_by})")),
+        fact("task", format!("{kind}, {complexity}% hard (says {decided_by})")),
         fact("strategy", format!("{strategy}: {}", arms.join(", "))),
         fact("because", why.clone()),
         fact("seed", seed.to_string()),

@@ -29,7 +29,7 @@ fn run(state: &mut State, argument: &str) {
         };
         let tokens = OFFERED_TOKENS.to_string();
         let rows = [
-            row(DEFAULT, "as the settings have it", None),
+            row(DEFAULT, "as your settings say", None),
             row("off", "answers at once", Some(ThinkingMode::Off)),
             row("adaptive", "thinks as much as the task needs", Some(ThinkingMode::Adaptive)),
             row(&tokens, "a budget in tokens", Some(ThinkingMode::Tokens(OFFERED_TOKENS))),

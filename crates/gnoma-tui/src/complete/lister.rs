@@ -1,6 +1,6 @@
-//! The files below a folder, for completion: listed on a thread of its own, without those that are
-//! ignored and without `.git`, within a time and a number. Files that are likely to hold secrets come
-//! last; what is in files is never looked at.
+//! The files below a folder, for completion: listed on a separate thread, without ignored files and without `.git`,
+//! within a limit of time and number. Files that are likely to contain secrets come last; the content of files is
+//! never read.
 
 use std::{
     ffi::OsStr,
@@ -56,10 +56,10 @@ impl Default for Limits {
 /// The files and folders that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Paths below the folder, with `/` between their parts and at the end of a folder's. What is near
-    /// comes first, hidden files behind the others, and files that are likely to hold secrets last.
+    /// Paths below the folder, with `/` between their parts and at the end of a folder's. Near files come first,
+    /// hidden files after the others, and files that are likely to contain secrets last.
     pub paths: Vec<String>,
-    /// A limit was met: there are more.
+    /// A limit was reached: there are more files.
     pub is_cut: bool,
 }
 

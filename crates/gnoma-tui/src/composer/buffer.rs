@@ -1,5 +1,5 @@
-//! Text as lines, changed at one place at a time, with what is needed to take a change back. A
-//! change costs the lines that it touches. Chips stand in the text as single characters.
+//! Text as lines, changed at one place at a time, with what undoing a change needs. A change costs the lines that
+//! it touches. Chips are single characters in the text.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ impl Buffer {
         self.end() == At::default()
     }
 
-    /// What stands between two places.
+    /// The text between two places.
     pub(super) fn slice(&self, range: Range<At>) -> String {
         let Range { start, end } = range;
         if start.line == end.line {

@@ -1,18 +1,17 @@
-//! Pasted texts and images that stand in the text as one character each: however large they are,
-//! editing around them costs nothing. What stands for them are characters of the last private plane
-//! that mean nothing to anybody; texts that hold such characters become chips themselves, so that
-//! nothing that somebody types can be taken for one.
+//! Pasted texts and images, each of which is one character in the text: however large they are, editing around them
+//! costs nothing. The characters are from the last private plane and mean nothing to anyone; texts that contain
+//! such characters become chips themselves, so that nothing typed can be mistaken for one.
 
 use gnoma_core::Image;
 
-/// The characters that stand for chips.
+/// The characters that represent chips.
 const FIRST: u32 = 0x10_f000;
 /// How many chips there can be at once, those included that undo could bring back.
 const MAX_CHIPS: usize = 4_000;
 /// Bytes of all contents from which on those are let go that only undo could bring back.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a chip stands for.
+/// The content of a chip.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
     /// A text.
@@ -46,22 +45,22 @@ pub(super) struct Chips {
 }
 
 impl Chips {
-    /// Whether a text holds a character that stands for chips.
+    /// Whether a text contains a character that represents chips.
     pub(super) fn is_reserved(c: char) -> bool {
         slot_of(c).is_some()
     }
 
-    /// The label of the chip that a character stands for.
+    /// The label of the chip that a character represents.
     pub(super) fn label(&self, c: char) -> Option<&str> {
         self.chip(c).map(|chip| chip.label.as_str())
     }
 
-    /// What the chip that a character stands for is.
+    /// The content of the chip that a character represents.
     pub(super) fn content(&self, c: char) -> Option<&Content> {
         self.chip(c).map(|chip| &chip.content)
     }
 
-    /// Keeps a text; returns the character that stands for it, `None` when there are too many.
+    /// Keeps a text; returns the character that represents it, `None` if there are too many.
     pub(super) fn add_text(&mut self, text: String) -> Option<char> {
         self.texts += 1;
         let breaks = text.matches('\n').count();

@@ -1,5 +1,5 @@
-//! One line of the text as rows of the screen. Rows are broken behind spaces where there are any,
-//! else between graphemes. A column is kept free at the end of every row for the cursor.
+//! One line of the text as rows of the screen. Rows are broken after spaces if possible, else between graphemes.
+//! One column at the end of every row is reserved for the cursor.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -13,7 +13,7 @@ const TAB: usize = 4;
 
 /// How a grapheme is shown.
 pub(super) enum Shown<'a> {
-    /// As it is, or as stand-ins for control characters.
+    /// As it is, with replacements for control characters.
     Plain(Cow<'a, str>),
     /// As the label of a chip.
     Chip(Cow<'a, str>),

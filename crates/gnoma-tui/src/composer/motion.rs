@@ -48,7 +48,7 @@ pub(super) fn word_right(buffer: &Buffer, from: At) -> At {
     }
 }
 
-/// The start of what stands before a place up to a space: what readline's Ctrl+W deletes.
+/// The start of what precedes a place up to a space: what readline's Ctrl+W deletes.
 pub(super) fn space_left(buffer: &Buffer, from: At) -> At {
     let at = skip_left(buffer, from, |class| class == Class::Space, true);
     skip_left(buffer, at, |class| class != Class::Space, false)

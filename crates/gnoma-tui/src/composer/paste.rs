@@ -17,16 +17,16 @@ const IMAGE_ENDS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 /// What became of a paste.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pasted {
-    /// It stands in the text.
+    /// It is in the text.
     Inserted,
-    /// A chip stands for it in the text.
+    /// A chip represents it in the text.
     Chip,
-    /// It stands in the text and looks like the path of an image. With
-    /// [`attach_instead`](super::Composer::attach_instead) and `text` the image can take its place.
+    /// It is in the text and looks like the path of an image. With
+    /// [`attach_instead`](super::Composer::attach_instead) and `text`, the image can replace it.
     Path {
         /// The path; it may begin with `~/`.
         path: PathBuf,
-        /// What stands in the text.
+        /// What is in the text.
         text: String,
     },
     /// There are so many chips that this one was not taken; nothing changed.

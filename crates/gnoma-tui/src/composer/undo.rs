@@ -16,7 +16,7 @@ pub(super) enum EditKind {
     Typing,
     /// A character was deleted to the left.
     Deleting,
-    /// Anything else: a step of its own.
+    /// Anything else: a separate step.
     Other,
 }
 
@@ -84,7 +84,7 @@ impl Undo {
         self.trim();
     }
 
-    /// What comes next is a step of its own.
+    /// The next change is a separate step.
     pub(super) fn close(&mut self) {
         if let Some(step) = self.done.back_mut() {
             step.open = false;
@@ -98,7 +98,7 @@ impl Undo {
         }
     }
 
-    /// What comes next is a step of its own again.
+    /// The next change is a separate step again.
     pub(super) fn end_group(&mut self) {
         self.group = Group::None;
         self.close();
@@ -128,7 +128,7 @@ impl Undo {
         Some(cursor)
     }
 
-    /// Makes the step again that was taken back last; returns where it ends.
+    /// Repeats the step that was undone last; returns where it ends.
     pub(super) fn redo(&mut self, buffer: &mut Buffer) -> Option<At> {
         let mut step = self.undone.pop()?;
         let mut cursor = step.cursor;

@@ -1,5 +1,5 @@
-//! Vim's normal mode over the same text: motions, operators with motions, counts. Which keys they
-//! are is said by the key map; registers, visual mode and the command line are left out.
+//! Vim's normal mode over the same text: motions, operators with motions, counts. The key map defines their keys;
+//! registers, visual mode and the command line are left out.
 
 use std::ops::Range;
 
@@ -80,7 +80,7 @@ impl Composer {
         pressed
     }
 
-    /// In normal mode the cursor stands on a character, not behind the last one.
+    /// In normal mode the cursor is on a character, not after the last one.
     pub(super) fn stay_on_text(&mut self) {
         let behind_last = self.buffer.grapheme_after(self.cursor).is_none();
         if self.mode() == Some(Mode::Normal) && behind_last && self.cursor.byte > 0 {

@@ -1,4 +1,4 @@
-//! Names of all that a key can do. Where each is allowed is said by the built-in table of keys.
+//! Names of everything that a key can do. The built-in table of keys says where each is allowed.
 
 macro_rules! actions {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -160,7 +160,7 @@ actions! {
     Quit = "quit",
     /// Give the terminal back to the shell for a while.
     Suspend = "suspend",
-    /// Leave the window while the session goes on in its server.
+    /// Leave the window while the session continues in its server.
     Detach = "detach",
     /// Draw everything again.
     Redraw = "redraw",

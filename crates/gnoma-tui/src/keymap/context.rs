@@ -9,7 +9,7 @@ pub enum Context {
     Normal,
     /// A list to choose from.
     Picker,
-    /// The question whether something may be done.
+    /// The question whether a call may run.
     Permission,
     /// Everywhere, where the context has no use for the key.
     Global,

@@ -1,5 +1,5 @@
-//! One stroke on the keyboard, the same for every way that terminals tell of it, and its name in
-//! settings (`ctrl+r`, `shift+enter`, `alt+left`, `f1`). What a key does is not known here.
+//! One stroke on the keyboard, the same for every way in which terminals report it, and its name in settings
+//! (`ctrl+r`, `shift+enter`, `alt+left`, `f1`). What a key does is not known here.
 
 use std::{fmt, str::FromStr};
 
@@ -9,7 +9,7 @@ use thiserror::Error;
 /// The highest function key that is known.
 const MAX_FUNCTION: u8 = 24;
 
-/// A key without what is held down with it.
+/// A key without its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Code {
     /// A key that types something; upper case when Shift makes it so.
@@ -71,20 +71,19 @@ const NAMES: [(&str, Code); 21] = [
     ("plus", Code::Char('+')),
 ];
 
-/// A key with what is held down with it. Always in its normal form: a letter typed with Shift alone
-/// is the upper case letter without `shift`; a letter typed with Control, Alt or Super is lower case
-/// and Shift stands beside it.
+/// A key with its modifiers, always in normal form: a letter typed with Shift alone is the upper-case letter
+/// without `shift`; a letter typed with Control, Alt or Super is lower case, with Shift beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// The key itself.
     pub code: Code,
-    /// Control is held.
+    /// With Control.
     pub control: bool,
-    /// Alt (Option, Meta) is held, or Escape was sent in front.
+    /// With Alt (Option, Meta), or Escape was sent first.
     pub alt: bool,
-    /// Shift is held, where that is not in the letter already.
+    /// With Shift, unless the letter already shows it.
     pub shift: bool,
-    /// Super (Command, Windows) is held.
+    /// With Super (Command, Windows).
     pub super_key: bool,
 }
 
@@ -94,8 +93,8 @@ pub enum KeyError {
     /// There is nothing in it.
     #[error("the name of a key is missing")]
     Empty,
-    /// The part before a `+` is not something to hold down.
-    #[error("`{0}` cannot be held down with another key; allowed are ctrl, alt, shift and super")]
+    /// The part before a `+` is not a modifier.
+    #[error("`{0}` is not a modifier key; use ctrl, alt, shift or super")]
     Modifier(String),
     /// The last part is not a key.
     #[error(
@@ -112,8 +111,8 @@ impl Key {
         Self { code, control: false, alt: false, shift: false, super_key: false }.normal()
     }
 
-    /// What a terminal told of, for presses and repeats. `None` for releases and for keys that have
-    /// no meaning here (Caps Lock, media keys, a modifier alone).
+    /// The key that a terminal reported, for presses and repeats. `None` for releases and for keys that have no
+    /// meaning here (Caps Lock, media keys, a modifier alone).
     #[must_use]
     pub fn of_event(event: &KeyEvent) -> Option<Self> {
         if event.kind == KeyEventKind::Release {
@@ -193,7 +192,7 @@ fn with_control(c: char) -> char {
     }
 }
 
-/// The lower case form where it is one character, else the character.
+/// The lower case form if it is one character, else the character.
 fn lower(c: char) -> char {
     let mut forms = c.to_lowercase();
     match (forms.next(), forms.next()) {
@@ -207,7 +206,7 @@ fn is_shifted(c: char) -> bool {
     lower(c) != c && upper(lower(c)) == c
 }
 
-/// The upper case form where it is one character, else the character.
+/// The upper case form if it is one character, else the character.
 fn upper(c: char) -> char {
     let mut forms = c.to_uppercase();
     match (forms.next(), forms.next()) {

@@ -25,7 +25,7 @@ pub enum KeymapError {
     },
     /// A part of this name does not exist.
     #[error(
-        "line {line}: `[{name}]` is not a part of the keys; allowed are composer, normal, picker, permission and global"
+        "line {line}: `[{name}]` is not a section of this file; the sections are composer, normal, picker, permission and global"
     )]
     Context {
         /// From 1.
@@ -45,7 +45,7 @@ pub enum KeymapError {
         /// The names of its actions.
         allowed: String,
     },
-    /// Something else stands where keys should.
+    /// There is something else in place of keys.
     #[error(
         "line {line}: `{name}` must be a key such as \"ctrl+r\" or a list of keys, not {found}"
     )]
@@ -79,7 +79,7 @@ pub enum KeymapError {
     },
     /// One key was given to two actions of a context.
     #[error(
-        "line {line}: `{key}` is given to both `{first}` and `{second}` in [{context}]; keep one of them"
+        "line {line}: `{key}` does both `{first}` and `{second}` in [{context}]; keep one of them"
     )]
     Conflict {
         /// From 1, of the second.
@@ -199,7 +199,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The keys and where in the text each of them stands.
+    /// The keys and the position of each in the text.
     fn keys(
         &self,
         name: &str,

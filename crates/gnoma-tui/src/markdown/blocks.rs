@@ -1,5 +1,5 @@
-//! Complete blocks as lines: what the Markdown parser finds, laid out in columns. Every block stands
-//! behind the marks of the blocks around it, such as the bar of a quote.
+//! Complete blocks as lines: the output of the Markdown parser, laid out in columns. Every block is preceded by the
+//! marks of the blocks around it, such as the bar of a quote.
 
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ struct Painter<'a> {
     table: Option<Table>,
 }
 
-/// What stands before the lines of a block.
+/// The prefix of a block's lines.
 struct Mark {
     /// Before the first line, once.
     first: Option<Span>,

@@ -1,12 +1,12 @@
-//! Where a text can be cut: it is read line by line, and whatever comes later leaves the meaning of a
-//! piece that was given out as it is. Pieces are single top-level blocks, items of top-level lists and
-//! lines of fenced code; what they hold inside is not looked at here.
+//! Where a text can be cut: it is read line by line, and nothing that comes later changes the meaning of a piece
+//! that was released. Pieces are single top-level blocks, items of top-level lists and lines of fenced code; their
+//! content is not examined here.
 
-/// A piece of text is cut when it has this length, though its block goes on.
+/// A piece of text is cut when it has this length, though its block continues.
 const MAX_TEXT_BYTES: usize = 8_192;
 /// Length at which an item of a list is cut; later than other text, as lists cannot be cut well.
 const MAX_ITEM_BYTES: usize = 32_768;
-/// Length at which a table is cut; it goes on below another head.
+/// Length at which a table is cut; it continues below another head.
 const MAX_TABLE_BYTES: usize = 16_384;
 /// Spaces that make code of a line.
 const CODE_SPACES: usize = 4;
@@ -15,7 +15,7 @@ const CODE_SPACES: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) kind: PieceKind,
-    /// An empty line stands before it.
+    /// An empty line precedes it.
     pub(super) gap: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) enum PieceKind {
     /// Complete blocks.
     Text {
         source: String,
-        /// The number of the first item, where it goes on with a list.
+        /// The number of the first item, where it continues with a list.
         number: Option<u64>,
     },
     /// Fenced code begins.
@@ -41,7 +41,7 @@ pub(super) struct Splitter {
     open: String,
     /// Bytes of them that were given out before: the head of a table that was cut.
     repeated: usize,
-    /// An empty line stands before the open block.
+    /// An empty line precedes the open block.
     gap: bool,
     /// The last line was empty.
     blank: bool,

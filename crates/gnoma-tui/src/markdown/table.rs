@@ -1,5 +1,5 @@
-//! A table as lines: columns as wide as what they hold where there is room, narrower and broken
-//! inside where there is not, and one line for each cell where columns make no sense.
+//! A table as lines: columns as wide as their content if there is room, otherwise narrower with wrapped cells, and
+//! one line per cell if columns make no sense.
 
 use pulldown_cmark::Alignment;
 

@@ -119,7 +119,7 @@ proptest! {
     }
 }
 
-/// Beginnings of texts and what they go on with for ever.
+/// Beginnings of texts and what they continue with forever.
 const ENDLESS: [(&str, &str); 9] = [
     ("", "word "),
     ("", "word\n"),

@@ -19,7 +19,7 @@ impl PermissionQuestion {
         let mut lines: Vec<Line> = Vec::new();
         let shown = match &self.inquiry {
             Some(_) => self.inquired(),
-            None => self.arguments(),
+            None => self.arguments(width),
         };
         for line in shown {
             lines.extend(line.wrap(width, &Line::new("    ", dim())));
@@ -38,13 +38,14 @@ impl PermissionQuestion {
     }
 
     /// Every argument: nothing that would run may be hidden.
-    fn arguments(&self) -> Vec<Line> {
+    fn arguments(&self, width: usize) -> Vec<Line> {
         let Ok(arguments) = self.call.arguments.read::<Map<String, Value>>() else {
             return vec![Line::new(format!("  {}", self.call.arguments), Style::of(Ink::Code))];
         };
         let main = MAIN_ARGUMENTS.into_iter().find(|name| arguments.contains_key(*name));
         let mut lines = Vec::new();
-        if let Some(value) = main.and_then(|name| arguments.get(name)) {
+        let told = main.and_then(|name| arguments.get(name));
+        if let Some(value) = told.filter(|value| !self.is_in_heading(value, width)) {
             lines.extend(shown(value).split('\n').map(|line| self.marked(line)));
         }
         // With a preview the rest is what the preview shows.
@@ -59,6 +60,14 @@ impl PermissionQuestion {
             lines.extend(parts.map(|part| Line::new(format!("    {part}"), Style::default())));
         }
         lines
+    }
+
+    /// The heading shows this path whole, the preview the rest, and the reason speaks of neither.
+    fn is_in_heading(&self, path: &Value, width: usize) -> bool {
+        let Some(path) = path.as_str().filter(|_| self.preview.is_some()) else { return false };
+        let heading = self.heading(0);
+        let is_whole = heading.width() <= width && heading.plain().ends_with(&format!(" {path}?"));
+        is_whole && !quoted(&self.reason).any(|part| path.contains(part))
     }
 
     /// A line of what would run, with the parts marked that the reason speaks of.

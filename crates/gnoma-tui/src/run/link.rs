@@ -85,8 +85,8 @@ impl fmt::Debug for Link {
 }
 
 impl Link {
-    /// Attaches to the session. With a `spec`, another one is opened so where it is no more; with a
-    /// `connector`, a connection that ends is made again.
+    /// Attaches to the session. With a `spec`, another session is opened if this one no longer exists; with a
+    /// `connector`, a lost connection is restored.
     #[must_use]
     pub fn new(
         client: Client,
@@ -111,8 +111,7 @@ impl Link {
         link
     }
 
-    /// Sends a request, at the latest when the session is there. Its reply comes as an input, whatever
-    /// happens.
+    /// Sends a request, as soon as there is a session. Its reply always comes as an input.
     pub fn ask(&mut self, ask: Ask) {
         let refused = |kind, cause: &str| RequestError::new(kind, cause);
         match self.reach {
@@ -154,7 +153,7 @@ impl Link {
         }
     }
 
-    /// The next input, if one is there already.
+    /// The next input, if one has arrived.
     pub fn ready(&mut self) -> Option<Input> {
         loop {
             if let Some(input) = self.inputs.pop_front() {
@@ -173,8 +172,8 @@ impl Link {
         self.attach();
     }
 
-    /// Leaves the session for good, and waits a moment for the host to know: the last window to leave
-    /// takes the session along, and one that is merely gone does not.
+    /// Leaves the session for good, and waits a moment for the host to learn of it: the session ends with the last
+    /// window that leaves, but not with one that merely disappears.
     pub async fn leave(mut self) {
         let Some(client) = &mut self.client else { return };
         let own = self.top.as_ref().unwrap_or(&self.session);
@@ -202,7 +201,7 @@ impl Link {
         self.send(Some(&session), Request::Attach { from: None }, Pending::Attaching);
     }
 
-    /// What a request for another session means where there is none: to begin with that.
+    /// What a request for another session means if there is none: to begin with that.
     fn opening(&self, request: &Request) -> Option<Start> {
         self.spec.as_ref()?;
         match request {
@@ -276,7 +275,7 @@ impl Link {
                 self.answer(purpose, Ok(Reply::Opened { session }));
             }
             (Pending::Watching { purpose, is_elf }, Ok(Reply::Opened { session })) => {
-                // The session that the person opened goes on, and is not left for it.
+                // The session that the person opened continues, and is not left for it.
                 let own = self.top.take().unwrap_or_else(|| self.session.clone());
                 self.top = is_elf.then_some(own);
                 self.show(session.clone());

@@ -1,6 +1,6 @@
-//! How often frames are drawn: one at once after a pause, then so many a second. What a person types
-//! may be one frame ahead of that, so that a stream of events never delays the echo of a key; the frames
-//! after it make up for that little by little, so that a key never delays the stream either. Pure.
+//! How often frames are drawn: one at once after a pause, then so many a second. A frame for a key may come one
+//! frame early, so that a stream of events never delays its echo; the following frames make up for that gradually,
+//! so that a key never delays the stream either. Pure.
 
 use std::time::{Duration, Instant};
 

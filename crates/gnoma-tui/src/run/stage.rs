@@ -16,8 +16,13 @@ use tokio::{
     time::sleep_until,
 };
 
-use super::{EffectHandler, Ending, Job, Link, LoopAction, RunError, RunOptions, View, pace::Pace};
+use super::{
+    EffectHandler, Ending, Job, Link, LoopAction, RunError, RunOptions, View,
+    pace::Pace,
+    size_check::{SizeCheck, SizeStep},
+};
 use crate::{
+    frame::Size,
     input::Input,
     keymap::Key,
     screen::{Layout, Screen, Traits},
@@ -60,6 +65,7 @@ pub struct Stage {
     /// What names the window.
     title: Vec<u8>,
     pace: Pace,
+    size_check: SizeCheck,
     /// Nothing is drawn before.
     held_until: Option<Instant>,
     /// Something may look different.
@@ -86,6 +92,7 @@ impl Stage {
     #[must_use]
     pub fn on(terminal: Terminal, theme: Theme, options: RunOptions) -> Self {
         let traits = Traits { synchronized: false, reflows: options.reflows };
+        let size_check = SizeCheck::new(options.tells_size_late && options.layout != Layout::Plain);
         Self {
             screen: Screen::new(options.layout, theme, traits),
             terminal,
@@ -97,6 +104,7 @@ impl Stage {
             background: Shade::default(),
             title: Vec::new(),
             pace: Pace::default(),
+            size_check,
             held_until: None,
             is_stale: true,
             is_typed: false,
@@ -221,6 +229,10 @@ impl Stage {
                 self.screen.set_traits(Traits { synchronized: true, ..self.screen.traits() });
                 None
             }
+            Heard::Size(size) => {
+                self.size_check.answer(size, self.terminal.size(), Instant::now());
+                None
+            }
             Heard::Answered => None,
             Heard::End => self.end(Ending::InputEnded),
         };
@@ -230,7 +242,7 @@ impl Stage {
     fn obey(&mut self, signal: Signal) -> io::Result<()> {
         let input = match signal {
             Signal::Resize => {
-                let is_late = self.options.tells_size_late;
+                let is_late = self.size_check.is_late();
                 self.held_until = is_late.then(|| Instant::now() + SIZE_SETTLES);
                 Some(Input::Resize(self.terminal.size()))
             }
@@ -433,16 +445,25 @@ impl Stage {
         }
         let now = Instant::now();
         let held = self.held_until.filter(|until| *until > now);
-        let wait = held.or_else(|| self.pace.wait(now, self.is_typed));
-        if wait.is_none() && self.draw(face)? {
+        if let Some(wait) = held.or_else(|| self.pace.wait(now, self.is_typed)) {
+            return Ok(Some(wait));
+        }
+        let size = match self.size_check.step(now) {
+            SizeStep::Ask(until) => {
+                self.terminal.ask_size()?;
+                return Ok(Some(until));
+            }
+            SizeStep::Wait(until) => return Ok(Some(until)),
+            SizeStep::Draw(size) => size.unwrap_or_else(|| self.terminal.size()),
+        };
+        if self.draw(face, size)? {
             self.pace.drawn(now);
         }
-        Ok(wait)
+        Ok(None)
     }
 
     /// Says whether there was anything to paint.
-    fn draw(&mut self, face: &mut impl View) -> io::Result<bool> {
-        let size = self.terminal.size();
+    fn draw(&mut self, face: &mut impl View, size: Size) -> io::Result<bool> {
         let mut bytes = Vec::new();
         let frame = self.options.charset.frame(face.frame(size));
         self.screen.draw(&frame, size, &mut bytes);
@@ -456,7 +477,7 @@ impl Stage {
         if !self.terminal.is_taken() {
             return Ok(());
         }
-        self.draw(face)?;
+        self.draw(face, self.terminal.size())?;
         let mut bytes = Vec::new();
         self.screen.close(&mut bytes);
         self.terminal.write(&bytes)

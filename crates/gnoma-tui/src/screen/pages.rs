@@ -1,5 +1,5 @@
-//! The finished lines of a screen of its own, which has no scrollback: kept here, and a window on
-//! their end or, scrolled back, on an earlier part.
+//! The finished lines on the alternate screen, which has no scrollback: they are kept here, with a window on their
+//! end or, scrolled back, on an earlier part.
 
 use std::collections::VecDeque;
 

@@ -17,7 +17,7 @@ pub(super) enum RowStep {
     Keep,
     /// The next old row becomes the next new row.
     Change,
-    /// The next new row stands between old rows.
+    /// The next new row goes between old rows.
     Insert,
     /// The next old row goes.
     Delete,

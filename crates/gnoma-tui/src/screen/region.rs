@@ -1,6 +1,6 @@
-//! The rows that a screen keeps in hand: what they show now, and how they come to show something
-//! else. Everything is relative to where the rows begin, so a region works in the middle of a shell's
-//! output as well as on a screen of its own.
+//! The rows that a screen controls: what they show now, and how they change to show something else. Positions are
+//! relative to the first of these rows, so a region works in the middle of a shell's output as well as on the
+//! alternate screen.
 
 use super::{
     cells,
@@ -50,7 +50,7 @@ impl Region {
         if leaving > 0 || steps.iter().any(|step| *step != RowStep::Keep) {
             self.rows = new.iter().skip(leaving).copied().cloned().collect();
         }
-        // Rows that have left lie above the first. The cursor cannot be there unless nothing was
+        // Rows that have left are above the first. The cursor cannot be there unless nothing was
         // painted below, and then it is brought down.
         if self.spot.row < leaving {
             let mut writer = RowWriter::new(theme, size.width, self.spot, out);

@@ -1,5 +1,5 @@
-//! The end of what went into the terminal's own scrollback, so that a spoiled screen can be filled
-//! again. What lies further back is the terminal's alone.
+//! The last lines that went into the terminal's own scrollback, to fill a spoiled screen again. Only the terminal
+//! has earlier ones.
 
 use std::collections::VecDeque;
 

@@ -12,7 +12,7 @@ use super::offers::{LOCAL_SERVERS, name_of};
 pub(super) struct ProviderDraft {
     /// Its name; without one, it is named after its address.
     pub provider: Option<String>,
-    /// Its address, where it was entered or has to be.
+    /// Its address, if it was entered or has to be.
     pub address: Option<String>,
     /// Its key, once it was entered.
     pub key: Option<Secret<String>>,

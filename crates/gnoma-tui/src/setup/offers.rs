@@ -1,4 +1,4 @@
-//! What the first start offers, and how an address that a person entered is meant.
+//! What the first start offers, and how to interpret an address that a person entered.
 
 use gnoma_core::protocol::{ConnectBy, Connection, FoundProviders};
 
@@ -9,7 +9,7 @@ use crate::picker::Row;
 pub(super) struct LocalServer {
     /// The provider to use it as.
     pub provider: &'static str,
-    /// Where it listens unless told otherwise.
+    /// Its default address.
     pub address: &'static str,
     /// What to do, a line each.
     pub steps: &'static [&'static str],
@@ -22,7 +22,7 @@ pub(super) const LOCAL_SERVERS: [LocalServer; 2] = [
         address: "http://localhost:11434",
         steps: &[
             "Start Ollama in another terminal:",
-            "  ollama serve              (if it does not run already)",
+            "  ollama serve              (if it is not running yet)",
             "  ollama pull qwen3:8b      (once; any model that can call tools)",
         ],
     },
@@ -51,7 +51,7 @@ pub(super) enum Choice {
     Key(String),
     /// The address of this provider is to be entered, and a key.
     AddressAndKey(String),
-    /// How to start this server is told.
+    /// Instructions for starting this server are shown.
     Local(LocalServer),
     /// The address of a server is to be entered, and a key where it wants one.
     Other,
@@ -101,7 +101,7 @@ fn hosted(provider: &str) -> (Row, Choice) {
     (Row::new(provider, "enter a key"), Choice::Key(provider.to_owned()))
 }
 
-/// An address as it was meant: with a scheme, and without the path of a call. `None` where it is none.
+/// An address as it was meant: with a scheme, and without the path of a call. `None` if it is none.
 pub(super) fn meant(entered: &str) -> Option<String> {
     let entered = entered.trim();
     let (scheme, rest) = match entered.split_once("://") {

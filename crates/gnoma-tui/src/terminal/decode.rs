@@ -8,7 +8,7 @@ mod keys;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::theme::Shade;
+use crate::{frame::Size, theme::Shade};
 
 /// A longer paste is refused: no model takes that much, and half of it would be worse than none.
 pub const MAX_PASTE_BYTES: usize = 4 << 20;
@@ -31,12 +31,14 @@ pub enum Heard {
     PasteRefused(u64),
     /// The wheel was turned by so many rows, up by positive numbers.
     Wheel(isize),
-    /// The window is being looked at, or not any more.
+    /// The window gained the focus, or lost it.
     Focus(bool),
     /// The background's shade.
     Shade(Shade),
     /// Synchronized output is understood.
     Synchronized,
+    /// How large it is.
+    Size(Size),
     /// All questions have been answered that will be.
     Answered,
     /// Nothing more will come.
@@ -123,7 +125,7 @@ impl Decoder {
         self.rest = rest;
     }
 
-    /// Whether what is left may be a key of its own: if nothing follows within moments, it is.
+    /// Whether the rest may be a key by itself: it is one if nothing follows within moments.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.paste.is_none() && self.rest.first() == Some(&ESCAPE) && self.rest.len() <= 2
@@ -321,8 +323,17 @@ fn control_sequence(rest: &[u8]) -> Parsed {
         _ if parameters.starts_with(['?', '>', '<', '=']) => {
             Parsed::Whole(taken, report(parameters, last))
         }
+        (_, b't') => Parsed::Whole(taken, size(parameters)),
         _ => Parsed::Whole(taken, keys::by_sequence(parameters, last).map(Heard::Key)),
     }
+}
+
+/// The size in `8;rows;columns`.
+fn size(parameters: &str) -> Option<Heard> {
+    let (rows, columns) = parameters.strip_prefix("8;")?.split_once(';')?;
+    let number =
+        |text: &str| text.parse::<u16>().ok().filter(|number| *number > 0).map(usize::from);
+    Some(Heard::Size(Size::new(number(columns)?, number(rows)?)))
 }
 
 /// An answer to a question, or a report that was asked for.
@@ -405,6 +416,19 @@ mod tests {
         assert_eq!(keys("\x1bOP\x1b[15~\x1b[[A"), "<F(1)> <F(5)> <F(1)>");
         assert_eq!(keys("\x1b\x1b[D"), "alt<Left>");
         assert_eq!(keys("\x1b\x1b"), "<Esc> <Esc>");
+    }
+
+    #[test]
+    fn a_size_is_rows_and_columns() {
+        let heard = |bytes: &[u8]| {
+            let mut heard = Vec::new();
+            Decoder::default().feed(bytes, &mut heard);
+            heard
+        };
+        assert_eq!(heard(b"\x1b[8;24;80t"), [Heard::Size(Size::new(80, 24))]);
+        for other in ["\x1b[8;0;80t", "\x1b[8;24t", "\x1b[3;24;80t", "\x1b[8;24;99999999t"] {
+            assert_eq!(heard(other.as_bytes()), [], "{other:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The way to the terminal. A terminal may take nothing for a while: its window is frozen, the line is
-//! slow. That must hold up neither the session nor a signal, so what it does not take waits here.
+//! Output to the terminal. A terminal may accept nothing for a while: its window is frozen, or the line is slow.
+//! That must delay neither the session nor a signal, so what it does not accept waits here.
 
 use std::{
     fs::OpenOptions,
@@ -84,7 +84,7 @@ impl Output {
         Ok(())
     }
 
-    /// Waits until nothing waits any more; what goes wrong is told by the next [`Self::write`]. Safe to
+    /// Waits until nothing waits any more; the next [`Self::write`] reports what goes wrong. Safe to
     /// drop and call again.
     pub(super) async fn clear(&mut self) {
         while self.is_clogged() {

@@ -1,4 +1,4 @@
-//! What the system tells the program: end, stop, go on, another size.
+//! Signals from the system: end, stop, continue, another size.
 
 use std::io;
 
@@ -10,9 +10,9 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 pub enum Signal {
     /// The terminal has another size.
     Resize,
-    /// The program shall stop until it is told to go on.
+    /// The program should stop until it is continued.
     Stop,
-    /// It goes on.
+    /// The program continues.
     GoOn,
     /// Control+C on a terminal that makes a signal of it, or somebody else's effect that the program ends.
     Interrupt,

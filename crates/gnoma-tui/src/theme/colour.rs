@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// A colour as a terminal is told it.
+/// A colour as it is sent to a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Colour {
     /// The terminal's own.

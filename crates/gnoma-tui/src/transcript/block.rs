@@ -15,6 +15,9 @@ const PERSON_MARK: &str = "› ";
 /// Before the others.
 const PERSON_INDENT: &str = "  ";
 
+/// What errors, their remedies and notices begin with.
+const MARKS: [&str; 4] = ["error: ", "hint: ", "warning: ", "note: "];
+
 /// A part of the conversation.
 #[derive(Debug)]
 pub(super) enum Block {
@@ -36,7 +39,7 @@ pub(super) enum Block {
     Lines(Vec<Line>),
 }
 
-/// What decides whether an empty line stands between two blocks.
+/// Decides whether an empty line separates two blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
     Person,
@@ -103,11 +106,9 @@ impl Block {
                 layout::hanging("", &format!("running: {title}"), Style::of(Ink::Dim), width)
             }
             Self::Person(text) => person(text, width),
-            Self::Words(text, style) => layout::hanging("", text, *style, width),
+            Self::Words(text, style) => words(text, *style, width),
             Self::Folded(folded) => folded.draw(width),
-            Self::Lines(lines) => {
-                lines.iter().flat_map(|line| line.wrap(width, &Line::default())).collect()
-            }
+            Self::Lines(lines) => lines.iter().flat_map(|line| line.hang(width)).collect(),
         }
     }
 }
@@ -120,6 +121,15 @@ fn struck(mut lines: Vec<Line>, is_struck: bool) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// A line that may begin with a word such as `error:`, below whose text it continues.
+fn words(text: &str, style: Style, width: usize) -> Vec<Line> {
+    let marked = MARKS.iter().find_map(|mark| Some((*mark, text.strip_prefix(mark)?)));
+    match marked.filter(|(mark, _)| mark.len() * 3 <= width) {
+        Some((mark, text)) => layout::hanging(mark, text, style, width),
+        None => layout::hanging("", text, style, width),
+    }
 }
 
 fn person(text: &str, width: usize) -> Vec<Line> {

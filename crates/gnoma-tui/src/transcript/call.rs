@@ -1,5 +1,5 @@
-//! A tool's call in one line: how it stands, what it does, how long and how much; below it the end of
-//! its output while it runs, and what it changed or why it failed afterwards.
+//! A tool's call in one line: its state, what it does, how long and how much; below it the end of its output while
+//! it runs, and afterwards what it changed or why it failed.
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use super::{
     image,
     layout::{self, cut, size},
     options::TranscriptOptions,
+    shows::{self, Shows},
 };
 use crate::{
     clean, diff,
@@ -40,8 +41,6 @@ const MIN_SHOWN_MS: u64 = 100;
 const MIN_SHOWN_BYTES: usize = 1_024;
 /// Columns that are kept for the argument before time and size are left out.
 const MIN_ARGUMENT_COLUMNS: usize = 8;
-/// The tool that runs commands.
-const COMMAND_TOOL: &str = "bash";
 const INDENT: &str = "  ";
 const BAR: &str = "│ ";
 
@@ -52,8 +51,7 @@ pub(super) struct Call {
     argument: String,
     state: CallState,
     tail: Tail,
-    /// A command: what it printed is what a person wants to see of it.
-    is_command: bool,
+    shows: Shows,
 }
 
 #[derive(Debug)]
@@ -115,7 +113,7 @@ impl Call {
             argument: argument(call),
             state: CallState::Queued,
             tail: Tail::default(),
-            is_command: call.name == COMMAND_TOOL,
+            shows: Shows::of(call),
         }
     }
 
@@ -127,7 +125,7 @@ impl Call {
             argument: String::new(),
             state: CallState::Queued,
             tail: Tail::default(),
-            is_command: name == COMMAND_TOOL,
+            shows: Shows::of_name(name),
         }
     }
 
@@ -148,7 +146,9 @@ impl Call {
     }
 
     pub(super) fn progress(&mut self, text: &str) {
-        self.tail.push(text);
+        if !self.shows.progress(text) {
+            self.tail.push(text);
+        }
     }
 
     pub(super) fn end(&mut self, mut ended: Ended) {
@@ -184,7 +184,8 @@ impl Call {
             Some(diff) => Body::Diff(diff.clone()),
             None => Body::Text(ended.text.clone()),
         };
-        let is_worth_it = ended.diff.is_some() || !ended.text.trim().is_empty();
+        let is_whole = matches!(self.shows, Shows::Plan(_)) && !ended.failed;
+        let is_worth_it = ended.diff.is_some() || !ended.text.trim().is_empty() && !is_whole;
         is_worth_it.then(|| Folded { title: self.title(), body })
     }
 
@@ -197,12 +198,13 @@ impl Call {
         let mut lines = vec![self.head(width, now, options)];
         match &self.state {
             CallState::Running { .. } => {
-                for line in self.tail.last_lines(LIVE_LINES) {
+                let elfs = self.shows.live().map(clean::output);
+                for line in self.tail.last_lines(LIVE_LINES).into_iter().chain(elfs) {
                     let line = cut(&format!("{INDENT}{BAR}{line}"), width);
                     lines.push(Line::new(line, Style::of(Ink::Dim)));
                 }
             }
-            CallState::Ended(ended) => lines.extend(ended.body(width, options, self.is_command)),
+            CallState::Ended(ended) => lines.extend(ended.body(width, options, &self.shows)),
             CallState::Queued | CallState::Asked | CallState::Refused { .. } => {}
         }
         lines
@@ -264,13 +266,15 @@ impl Call {
             CallState::Ended(ended) if !ended.refused => {
                 let ms = ended.duration_ms.filter(|ms| *ms >= MIN_SHOWN_MS);
                 facts.extend(ms.map(|ms| duration::exact(Duration::from_millis(ms))));
-                match &ended.diff {
-                    Some(diff) => {
+                let own = self.shows.fact(&ended.text).filter(|_| !ended.failed);
+                match (&ended.diff, own) {
+                    (None, Some(own)) => facts.push(own),
+                    (Some(diff), _) => {
                         let (added, removed) = diff::counts(diff);
                         facts.push(format!("+{added} −{removed}"));
                     }
-                    None if ended.bytes >= MIN_SHOWN_BYTES => facts.push(size(ended.bytes)),
-                    None => {}
+                    _ if ended.bytes >= MIN_SHOWN_BYTES => facts.push(size(ended.bytes)),
+                    _ => {}
                 }
             }
             CallState::Ended(_)
@@ -283,20 +287,39 @@ impl Call {
 }
 
 impl Ended {
-    fn body(&self, width: usize, options: TranscriptOptions, is_command: bool) -> Vec<Line> {
+    fn body(&self, width: usize, options: TranscriptOptions, shows: &Shows) -> Vec<Line> {
         let dim = Style::of(Ink::Dim);
         let mut lines: Vec<_> =
             self.images.iter().flat_map(|name| layout::hanging(INDENT, name, dim, width)).collect();
         if let Some(diff) = &self.diff {
             let max = if options.unfolded { super::folded::MAX_LINES } else { MAX_DIFF_LINES };
             lines.extend(diff::set_in(diff, width, max));
+        } else if let Some(own) = self.own_lines(width, options, shows) {
+            return own;
         } else if options.unfolded {
             lines.extend(Body::Text(self.text.clone()).draw(width));
         }
-        if (self.failed || is_command) && self.diff.is_none() && !options.unfolded {
+        if (self.failed || matches!(shows, Shows::Output))
+            && self.diff.is_none()
+            && !options.unfolded
+        {
             lines.extend(self.excerpt(width));
         }
         lines
+    }
+
+    /// What the tool's calls show instead of their result.
+    fn own_lines(
+        &self,
+        width: usize,
+        options: TranscriptOptions,
+        shows: &Shows,
+    ) -> Option<Vec<Line>> {
+        let is_whole = options.unfolded && matches!(shows, Shows::Elfs(_));
+        if self.failed || is_whole {
+            return None;
+        }
+        shows.lines(&self.text, width, options.accessible)
     }
 
     /// What it printed or why it failed: the first lines and the last ones.
@@ -355,6 +378,7 @@ impl Telling {
 fn argument(call: &ToolCall) -> String {
     let Ok(known) = call.arguments.read::<Telling>() else { return String::new() };
     let mut words = known.words();
+    words.extend(shows::tasks(call));
     if words.is_empty() && call.arguments.get().len() <= MAX_UNKNOWN_BYTES {
         words.extend(call.arguments.read::<Value>().ok().and_then(first_text));
     }

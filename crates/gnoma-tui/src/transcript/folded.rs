@@ -1,4 +1,4 @@
-//! What was shown folded and may be asked for: output of tools, long diffs, thinking.
+//! What was shown folded and can be expanded: output of tools, long diffs, thinking.
 
 use std::collections::VecDeque;
 

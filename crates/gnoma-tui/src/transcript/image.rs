@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gnoma_core::Image;
 
-/// Characters of an image in which its size is looked for; divisible by four.
+/// Characters of an image in which its size is searched for; divisible by four.
 const MAX_HEAD_CHARS: usize = 65_536;
 /// Parts of a JPEG before the one that tells its size.
 const MAX_SEGMENTS: usize = 64;
@@ -29,7 +29,7 @@ fn size(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-/// The size stands in the frame's header, behind parts of any number and length.
+/// The size is in the frame's header, after parts of any number and length.
 fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut rest = bytes.get(2..)?;
     for _ in 0..MAX_SEGMENTS {

@@ -4,7 +4,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::text::{Ink, Line, Span, Style, width};
 
-/// Narrower than this, nothing stands before the lines of a block.
+/// Narrower than this, the lines of a block have no prefix.
 const MIN_MARKED_COLUMNS: usize = 12;
 
 /// A line of text behind a mark, as lines of at most `columns`; all of them start below the text.
@@ -30,7 +30,7 @@ pub(super) fn more(lines: usize, columns: usize) -> Line {
     Line::new(text, Style::of(Ink::Dim))
 }
 
-/// A text of at most so many columns; a sign at its end says that it goes on.
+/// A text of at most so many columns; a sign at its end says that it continues.
 pub(super) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

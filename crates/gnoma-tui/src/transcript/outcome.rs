@@ -1,17 +1,24 @@
 //! How a turn ended, in words.
 
-use gnoma_core::{StopReason, Usage, session::Outcome};
+use std::time::Duration;
+
+use gnoma_core::{StopReason, Usage, duration, session::Outcome};
 
 use super::layout::count;
 use crate::text::{Ink, Style};
 
-/// What there is to say at the end of a turn; nothing after a plain answer.
-pub(super) fn words(outcome: &Outcome, rounds: u32, usage: &Usage) -> Vec<(String, Style)> {
+/// What there is to say at the end of a turn that took so long; nothing after a plain answer.
+pub(super) fn words(
+    outcome: &Outcome,
+    rounds: u32,
+    usage: &Usage,
+    took: Option<Duration>,
+) -> Vec<(String, Style)> {
     let warning = |text: String| vec![(text, Style::of(Ink::Warning))];
     match outcome {
         Outcome::Complete { stop } => match cut_off(*stop) {
             Some(why) => warning(why.to_owned()),
-            None if rounds > 1 => vec![(summary(rounds, usage), Style::of(Ink::Dim))],
+            None if rounds > 1 => vec![(summary(rounds, usage, took), Style::of(Ink::Dim))],
             None => Vec::new(),
         },
         Outcome::Cancelled => warning("stopped; work done so far is kept".to_owned()),
@@ -51,12 +58,16 @@ fn cut_off(stop: StopReason) -> Option<&'static str> {
     }
 }
 
-fn summary(rounds: u32, usage: &Usage) -> String {
-    let mut text = format!("{rounds} model calls · {} tokens in", count(usage.prompt()));
+fn summary(rounds: u32, usage: &Usage, took: Option<Duration>) -> String {
+    let mut text = format!("{rounds} model calls");
+    if let Some(took) = took.filter(|took| took.as_secs() > 0) {
+        text.push_str(&format!(" · {}", duration::words(took)));
+    }
+    text.push_str(&format!(" · {} tokens in", count(usage.prompt())));
     if let Some(percent) = (usage.cache_read * 100).checked_div(usage.prompt())
         && percent > 0
     {
-        text.push_str(&format!(" ({percent} % cached)"));
+        text.push_str(&format!(" ({percent}% cached)"));
     }
     text.push_str(&format!(" · {} out", count(usage.output)));
     text

@@ -1,5 +1,5 @@
-//! What becomes of an answer on its way: who is asked and in what way, who takes over, whether the
-//! work held, and a past that is told in fewer words.
+//! What happens to an answer on its way: which models are called and how, which takes over, whether the work passed
+//! its check, and compactions.
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ impl Transcript {
         }
     }
 
-    /// The output limit cut the answer off, and the model goes on.
+    /// The output limit cut the answer off, and the model continues.
     pub(super) fn continuing(&mut self, time: u32, most: u32, joins: bool) {
         self.close_open();
         let what = if joins { "the answer" } else { "a tool call" };

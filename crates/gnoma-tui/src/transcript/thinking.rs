@@ -13,8 +13,10 @@ use crate::{
 
 /// Of longer thinking the beginning is kept.
 const MAX_BYTES: usize = 262_144;
-/// Rows that are shown while it goes on.
+/// Rows that are shown while it continues.
 const LIVE_ROWS: usize = 3;
+/// Columns from which on the key that unfolds is named.
+const MIN_KEY_WIDTH: usize = 40;
 const MARK: &str = "∴ ";
 
 #[derive(Debug, Default)]
@@ -62,10 +64,12 @@ impl Thinking {
         }
         let first = self.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let first = shown(first.trim_start_matches('#').trim());
+        let has_key = width >= MIN_KEY_WIDTH && !options.accessible;
+        let key = if has_key { ", Ctrl+O" } else { "" };
         let count = match self.count() - 1 {
             0 => String::new(),
-            1 => " (1 more line)".to_owned(),
-            more => format!(" ({more} more lines)"),
+            1 => format!(" (1 more line{key})"),
+            more => format!(" ({more} more lines{key})"),
         };
         let room = width.saturating_sub(crate::text::width(mark) + count.len());
         layout::hanging(mark, &format!("{}{count}", layout::cut(&first, room)), style(), width)

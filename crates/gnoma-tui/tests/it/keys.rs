@@ -67,7 +67,10 @@ fn a_key_that_changes_hands_is_told() {
 fn complaints_name_the_line_and_what_is_allowed() {
     for (text, says) in [
         ("[composer]\nsend = ", "line 2: "),
-        ("[editor]", "line 1: `[editor]` is not a part of the keys; allowed are composer,"),
+        (
+            "[editor]",
+            "line 1: `[editor]` is not a section of this file; the sections are composer,",
+        ),
         (
             "\n[global]\nsned = 'x'",
             "line 3: `sned` is not an action of [global]; allowed are page_up,",
@@ -79,12 +82,12 @@ fn complaints_name_the_line_and_what_is_allowed() {
         ),
         (
             "[global]\nquit = [\n'f3',\n'hyper+x']",
-            "line 4: `hyper` cannot be held down with another key; allowed are ctrl,",
+            "line 4: `hyper` is not a modifier key; use ctrl,",
         ),
         ("[global]\nquit = 'f99'", "line 2: `f99` is not a key; allowed are"),
         (
             "[global]\nquit = 'f3'\nhelp = ['f1', 'F3']",
-            "line 3: `f3` is given to both `quit` and `help` in [global]",
+            "line 3: `f3` does both `quit` and `help` in [global]",
         ),
         (
             "[global]\nquit = 'shift+q'",

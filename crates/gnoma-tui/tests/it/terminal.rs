@@ -236,6 +236,16 @@ fn play_after(
     notepad: &mut Notepad,
     script: impl FnOnce(&Person, &Host) + Send + 'static,
 ) -> (Ending, Person) {
+    let options = RunOptions { layout, ..RunOptions::default() };
+    play_with(early, options, notepad, script)
+}
+
+fn play_with(
+    early: &[u8],
+    options: RunOptions,
+    notepad: &mut Notepad,
+    script: impl FnOnce(&Person, &Host) + Send + 'static,
+) -> (Ending, Person) {
     let (person, program, watch) = terminal();
     person.types(early);
     // The system has taken it in once it has echoed it.
@@ -247,8 +257,8 @@ fn play_after(
     let play = thread::spawn(move || script(&actor, &host));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ending = runtime.block_on(async {
-        let options = RunOptions { layout, ..RunOptions::default() };
         let ends = || program.try_clone().unwrap();
+        let layout = options.layout;
         let terminal = Terminal::on(ends(), ends(), layout, "all is saved".to_owned()).unwrap();
         let mut hands = Lender(Arc::clone(&program));
         Stage::on(terminal, Theme::default(), options)
@@ -442,6 +452,29 @@ fn a_resize_is_followed() {
         person.waits_for("40 columns");
         person.resizes(30, 10);
         person.waits_for("30 columns");
+        person.types(b"\x04");
+    });
+    assert_eq!(person.sees().matches("columns").count(), 1);
+}
+
+#[test]
+fn a_terminal_that_reports_its_size_late_is_asked_before_each_frame() {
+    let options = RunOptions { tells_size_late: true, ..RunOptions::default() };
+    let (_, person) = play_with(b"", options, &mut Notepad::default(), |person, _| {
+        person.types(ANSWERS);
+        let answered = AtomicUsize::new(0);
+        let answers = |size: &str, columns: &str| {
+            person.waits_until(columns, |person| {
+                let asked = person.printed().matches("\x1b[18t").count();
+                if asked > answered.swap(asked, Ordering::Relaxed) {
+                    person.types(format!("\x1b[8;{size}t").as_bytes());
+                }
+                person.sees().contains(columns)
+            });
+        };
+        answers("12;30", "30 columns");
+        person.types(b"x");
+        answers("12;20", "20 columns");
         person.types(b"\x04");
     });
     assert_eq!(person.sees().matches("columns").count(), 1);

@@ -108,7 +108,7 @@ fn a_turn() {
     › Fix the tests
       please
 
-    ∴ Looking at (2 more lines)
+    ∴ Looking at (2 more lines, Ctrl+O)
 
     I run the tests.
 
@@ -133,7 +133,7 @@ fn a_turn() {
     • two more
 
     warning: the context is 90 % full
-    2 model calls · 10.0k tokens in (80 % cached) · 1.2k out
+    2 model calls · 10.0k tokens in (80% cached) · 1.2k out
     "#);
 }
 
@@ -171,8 +171,8 @@ fn a_turn_in_few_columns() {
     warning: the context is
     90 % full
     2 model calls · 10.0k
-    tokens in (80 % cached)
-    · 1.2k out
+    tokens in (80% cached) ·
+    1.2k out
     "#);
 }
 
@@ -211,7 +211,7 @@ fn a_turn_in_words_for_screen_readers() {
     • two more
 
     warning: the context is 90 % full
-    2 model calls · 10.0k tokens in (80 % cached) · 1.2k out
+    2 model calls · 10.0k tokens in (80% cached) · 1.2k out
     "#);
 }
 
@@ -237,6 +237,50 @@ fn a_turn_unfolded() {
       xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
       xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
     "#);
+}
+
+#[test]
+fn a_plan_and_elfs_are_shown_in_place_of_their_result() {
+    let plan = call(
+        "c1",
+        "plan",
+        r#"{"steps":[{"text":"read","status":"done"},{"text":"fix it","status":"active"},{"text":"test","status":"pending"}]}"#,
+    );
+    let elfs = call("c2", "elf.spawn", r#"{"tasks":[{"task":"look at a"},{"task":"look at b"}]}"#);
+    let report = "2 of 2 elfs completed\n- `elf-1`: completed · 1s\n- `elf-2`: completed · 2s\n\n<elf-result of=\"elf-1\">\nwords\n</elf-result>\n";
+    let events = [
+        asked(&[plan.clone(), elfs.clone()]),
+        Event::ToolStarted { call: plan.clone() },
+        ended(&plan, "[x] read\n[>] fix it\n[ ] test", false, 2),
+        Event::ToolStarted { call: elfs.clone() },
+        ended(&elfs, report, false, 2),
+        done(1),
+    ];
+    insta::assert_snapshot!(told(TranscriptOptions::default(), &events, 60), @r"
+    › Fix the tests
+      please
+
+    ✓ plan · 1 of 3 done
+      ✓ read
+      ● fix it
+      ○ test
+    ✓ elf.spawn 2 elfs: look at a; look at b
+      elf-1: completed · 1s
+      elf-2: completed · 2s
+    ");
+    let accessible = TranscriptOptions { accessible: true, ..TranscriptOptions::default() };
+    let heard = told(accessible, &events, 60);
+    assert!(heard.contains("  done: read\n  now: fix it\n  next: test\n"), "{heard}");
+}
+
+#[test]
+fn what_follows_an_error_goes_on_below_its_text() {
+    let mut transcript = Transcript::new(TranscriptOptions::default());
+    transcript.notice(NoticeLevel::Warning, "the ledger is read-only, so nothing is counted");
+    assert_eq!(
+        shown(&transcript.take_finished(40)),
+        "warning: the ledger is read-only, so\n         nothing is counted\n"
+    );
 }
 
 #[test]

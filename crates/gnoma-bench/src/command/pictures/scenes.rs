@@ -1,5 +1,5 @@
-//! What the pictures show: a small shop whose coupons are found only as they were written, and what is
-//! typed and said about it. The model's words are made up; what gnoma does with them is not.
+//! The scenes of the pictures: a small shop whose coupons work only in lower case, and a conversation about it.
+//! The model's words are scripted; what gnoma does with them is real.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use super::paint::Shade;
 pub(super) enum Step {
     /// These keys are typed.
     Type(&'static str),
-    /// All of this is on the screen at once. The picture is what the last one saw.
+    /// Waits until all of this is on the screen at once. The picture is the last such screen.
     See(&'static [&'static str]),
 }
 
 /// A picture.
 pub(super) struct Scene {
-    /// What the file is called.
+    /// The name of the file.
     pub(super) name: &'static str,
     /// Columns and rows.
     pub(super) size: (u16, u16),
     pub(super) shade: Shade,
-    /// The person's settings; `URL` stands for the server.
+    /// The person's settings; `URL` is replaced by the server's address.
     pub(super) settings: String,
-    /// Environment that tells a key.
+    /// An environment variable with a key.
     pub(super) key: Option<(&'static str, &'static str)>,
     pub(super) replies: Vec<Reply>,
     pub(super) steps: Vec<Step>,
@@ -34,7 +34,7 @@ pub(super) struct Scene {
 /// The files of the project.
 pub(super) const PROJECT: [(&str, &str); 3] =
     [("src/coupons.py", COUPONS), ("src/basket.py", BASKET), ("test.sh", TEST)];
-const COUPONS: &str = r#""""Coupons of the shop, and what they take off."""
+const COUPONS: &str = r#""""Coupons of the shop, and their discounts."""
 
 from decimal import Decimal
 
@@ -45,7 +45,7 @@ COUPONS = {
 
 
 def discount(code: str) -> Decimal:
-    """The share that a coupon takes off."""
+    """The discount that a coupon gives."""
     if code in COUPONS:
         return COUPONS[code]
     return Decimal(0)
@@ -58,8 +58,8 @@ def total(prices, code=""):
 "#;
 /// A test that takes as long as a picture needs.
 const TEST: &str = r#"echo "ok   an empty basket is free"
-echo "ok   a coupon takes its share off"
-echo "ok   SUMMER10 is summer10"
+echo "ok   a coupon lowers the price"
+echo "ok   SUMMER10 equals summer10"
 sleep 20
 "#;
 
@@ -67,28 +67,28 @@ const WIDE: (u16, u16) = (92, 30);
 const NARROW: (u16, u16) = (40, 24);
 const READ: &str = r#"{"path":"src/coupons.py"}"#;
 const GREP: &str = r#"{"pattern":"discount\\(","path":"src"}"#;
-const EDIT: &str = r#"{"path":"src/coupons.py","edits":[{"old_string":"    \"\"\"The share that a coupon takes off.\"\"\"\n    if code in COUPONS:\n        return COUPONS[code]\n    return Decimal(0)","new_string":"    \"\"\"The share that a coupon takes off, however it is typed.\"\"\"\n    return COUPONS.get(code.strip().lower(), Decimal(0))"}]}"#;
-const QUESTION: &str = "SUMMER10 is refused at the till, summer10 is not. Mend it.";
-const THINKING: &str = "The code is compared as it was typed.\nKeys are lower case, so the lookup must be, too.\nBlanks around it come from copying.";
-const TABLE: &str = r#"Coupons are now found **however they are typed**. What changed:
+const EDIT: &str = r#"{"path":"src/coupons.py","edits":[{"old_string":"    \"\"\"The discount that a coupon gives.\"\"\"\n    if code in COUPONS:\n        return COUPONS[code]\n    return Decimal(0)","new_string":"    \"\"\"The discount that a coupon gives, however it is typed.\"\"\"\n    return COUPONS.get(code.strip().lower(), Decimal(0))"}]}"#;
+const QUESTION: &str = "SUMMER10 is rejected at checkout, but summer10 works. Fix it.";
+const THINKING: &str = "The code is compared exactly as typed.\nThe keys are lower case, so the lookup must be, too.\nSpaces around a code come from copying it.";
+const TABLE: &str = r#"Coupons now work **however they are typed**. What changed:
 
 | typed | before | now |
 |---|---:|---:|
-| `summer10` | 10 % | 10 % |
-| `SUMMER10` | – | 10 % |
-| ` Friends20 ` | – | 20 % |
+| `summer10` | 10% | 10% |
+| `SUMMER10` | – | 10% |
+| ` Friends20 ` | – | 20% |
 | `winter5` | – | – |
 
 The lookup is one line in `src/coupons.py`:
 
 ```python
 def discount(code: str) -> Decimal:
-    """The share that a coupon takes off, however it is typed."""
+    """The discount that a coupon gives, however it is typed."""
     return COUPONS.get(code.strip().lower(), Decimal(0))
 ```
 
 1. `total` in `src/basket.py` needs no change.
-2. Codes that nobody gave out still take nothing off.
+2. Codes that were never issued still give no discount.
 "#;
 
 /// All pictures.
@@ -109,8 +109,8 @@ fn start(name: &'static str, shade: Shade) -> Scene {
     let mut scene = scene(name, shade, "");
     scene.size.1 = 11;
     scene.steps.extend([
-        Step::Type("SUMMER10 is refused at the till, summer10 is not. Look at @src/"),
-        Step::See(&["till", "src/basket.py"]),
+        Step::Type("SUMMER10 is rejected at checkout, but summer10 works. Look at @src/"),
+        Step::See(&["checkout", "src/basket.py"]),
     ]);
     scene
 }
@@ -122,13 +122,13 @@ fn streaming(name: &'static str, shade: Shade) -> Scene {
     scene.replies = vec![
         said(
             3_120,
-            "I look at how a coupon is found.",
+            "I look at how coupons are looked up.",
             &[("fs_read", READ), ("fs_grep", GREP)],
             THINKING,
         ),
         said(
             4_480,
-            "`discount` compares the code **as it was typed**. One place has to change:",
+            "`discount` compares the code **exactly as typed**. One function has to change:",
             &[("fs_edit", EDIT)],
             "",
         ),
@@ -138,9 +138,9 @@ fn streaming(name: &'static str, shade: Shade) -> Scene {
     ];
     scene.steps.extend([
         Step::Type(QUESTION),
-        Step::See(&["Mend it."]),
+        Step::See(&["Fix it."]),
         Step::Type("\r"),
-        Step::See(&["ok   SUMMER10 is summer10", "sh test.sh · 2 s", "◑ running bash 3 s"]),
+        Step::See(&["ok   SUMMER10 equals summer10", "sh test.sh · 2s", "◑ running bash 3s"]),
     ]);
     scene
 }
@@ -148,16 +148,16 @@ fn streaming(name: &'static str, shade: Shade) -> Scene {
 /// An edit that is asked about.
 fn permission(name: &'static str, shade: Shade) -> Scene {
     let mut scene = scene(name, shade, "");
-    let words = "`discount` compares the code **as it was typed**. One place has to change:";
+    let words = "`discount` compares the code **exactly as typed**. One function has to change:";
     scene.replies = vec![
-        said(3_120, "I look at how a coupon is found.", &[("fs_read", READ)], THINKING),
+        said(3_120, "I look at how coupons are looked up.", &[("fs_read", READ)], THINKING),
         said(4_480, words, &[("fs_edit", EDIT)], ""),
     ];
     scene.steps.extend([
         Step::Type(QUESTION),
-        Step::See(&["Mend it."]),
+        Step::See(&["Fix it."]),
         Step::Type("\r"),
-        Step::See(&["say why", "waiting for you"]),
+        Step::See(&["tell the model why", "waiting for you"]),
     ]);
     scene
 }
@@ -171,7 +171,7 @@ fn answer(name: &'static str, shade: Shade) -> Scene {
         Step::Type("What is different now?"),
         Step::See(&["different now?"]),
         Step::Type("\r"),
-        Step::See(&["nothing off.", "tokens"]),
+        Step::See(&["no discount.", "context"]),
     ]);
     scene
 }
@@ -182,7 +182,7 @@ fn setup() -> Scene {
     scene.settings = String::new();
     scene.key = None;
     scene.size.1 = 17;
-    scene.steps = vec![Step::Type("gnoma\r"), Step::See(&["demo", "Enter takes"])];
+    scene.steps = vec![Step::Type("gnoma\r"), Step::See(&["demo", "Enter select"])];
     scene
 }
 
@@ -205,7 +205,7 @@ fn scene(name: &'static str, shade: Shade, more: &str) -> Scene {
         settings,
         key: Some(("MISTRAL_API_KEY", "made-up")),
         replies: Vec::new(),
-        steps: vec![Step::Type("gnoma\r"), Step::See(&["ask something"])],
+        steps: vec![Step::Type("gnoma\r"), Step::See(&["Ask anything"])],
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which key a sequence stands for.
+//! The key that a sequence means.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

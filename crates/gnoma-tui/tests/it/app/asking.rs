@@ -28,7 +28,7 @@ fn a_question_shows_all_and_takes_every_answer() {
               n  no
               r  no, and tell the model why
 
-            ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+            ? waiting for you · Esc stops · auto mode · anthropic/haiku · main · ~/src/gnoma
             ");
             scene.size = Size::new(40, 12);
             insta::assert_snapshot!(scene.live(), @r"
@@ -43,7 +43,7 @@ fn a_question_shows_all_and_takes_every_answer() {
                  this session (s elsewhere, e edits)
               n  no
               r  no, and tell the model why
-            ? waiting for you · auto
+            ? waiting for you · auto mode
             ");
         }
         scene.keys(keys);
@@ -70,7 +70,7 @@ fn a_refusal_with_words_tells_them_to_the_model() {
     › use make clean▏
     Enter select · Esc back
 
-    ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+    ? waiting for you · Esc stops · auto mode · anthropic/haiku · main · ~/src/gnoma
     ");
     scene.keys("enter");
     let answer = PermissionAnswer::Deny { reason: "use make clean".to_owned() };
@@ -213,7 +213,7 @@ fn a_lasting_yes_holds_where_the_person_says() {
       n  no
       r  no, and tell the model why
 
-    this project is not trusted · ? waiting for you · auto · anthropic/haiku
+    this project is not trusted · ? waiting for you · auto mode · anthropic/haiku
     ");
     scene.keys("a");
     let (call, rule) = (CallId::new("c1"), "bash(rm -rf build)".to_owned());
@@ -243,7 +243,7 @@ fn the_rule_of_a_lasting_yes_can_be_written_anew() {
     › bash(rm -rf build)▏
     Enter select · Esc back
 
-    ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+    ? waiting for you · Esc stops · auto mode · anthropic/haiku · main · ~/src/gnoma
     ");
     scene.keys("backspace enter");
     assert!(scene.live().contains("`bash(rm -rf build` is no rule"));
@@ -303,7 +303,7 @@ fn a_question_of_the_models_offers_its_answers_and_takes_others() {
               r  write an answer
               n  no answer
 
-            ? waiting for you · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+            ? waiting for you · Esc stops · auto mode · anthropic/haiku · main · ~/src/gnoma
             ");
         }
         scene.keys("y a 9");

@@ -9,37 +9,37 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
     insta::assert_snapshot!(scene.live(), @r"
 
     Choose the model › ▏
-    › • auto             the router chooses
+        auto             the router chooses
         anthropic/opus   200k
-      • anthropic/haiku  200k
+    › • anthropic/haiku  200k
     Enter select · Esc close · asking the providers …
 
-    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     assert_eq!(scene.requests(), [Request::Models { ask: true }]);
     scene.replies();
     insta::assert_snapshot!(scene.live(), @r"
 
     Choose the model › ▏
-    › • auto             the router chooses
+        auto             the router chooses
         anthropic/opus   200k
-      • anthropic/haiku  200k
+    › • anthropic/haiku  200k
         ollama/qwen      200k
     Enter select · Esc close · type to narrow
 
-    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.size = Size::new(40, 12);
     insta::assert_snapshot!(scene.live(), @r"
 
     Choose the model › ▏
-    › • auto             the router chooses
+        auto             the router chooses
         anthropic/opus   200k
-      • anthropic/haiku  200k
+    › • anthropic/haiku  200k
         ollama/qwen      200k
     Enter select · Esc close · type to narr…
 
-    auto · anthropic/haiku · main
+    auto mode · anthropic/haiku · main
     ");
     scene.is_slow = false;
     scene.write("qw").keys("enter");
@@ -55,7 +55,7 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
 #[test]
 fn models_that_come_later_leave_what_is_chosen_and_come_nowhere_else() {
     let mut scene = Scene::new();
-    scene.slow().send("/model").keys("down").replies();
+    scene.slow().send("/model").keys("up").replies();
     assert!(
         scene.live().contains("› anthropic/opus") || scene.live().contains("›   anthropic/opus")
     );
@@ -79,13 +79,12 @@ fn a_model_that_the_session_knows_is_pinned_and_let_go_in_the_same_session() {
     let mut scene = Scene::new();
     scene.send("/model opus");
     assert_eq!(scene.told(), [Request::Pin { arm: Some(arm("opus")) }]);
-    assert!(scene.wait(5_000).live().contains("anthropic/opus · your choice"));
+    assert!(scene.wait(5_000).live().contains("anthropic/opus · main"));
     scene.send("/model auto");
     assert_eq!(scene.told(), [Request::Pin { arm: None }]);
     scene.send("/model 1").effects.clear();
     scene.send("/model").write("auto").keys("enter");
     assert_eq!(scene.told(), [Request::Pin { arm: None }]);
-    assert!(!scene.wait(5_000).live().contains("your choice"));
 }
 
 #[test]
@@ -167,7 +166,7 @@ fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
     scene.finished.clear();
     scene.send("/route").send("/usage");
     insta::assert_snapshot!(scene.said(), @r"
-      task           debug, 70 % hard (says heuristic)
+      task           debug, 70% hard (says heuristic)
       strategy       cascade: anthropic/haiku
       because        it is right often enough
       seed           7
@@ -177,7 +176,7 @@ fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
     Usage
       turn           10k in, 9.0k of it cached (90%), 200 out, $0.012
       session        10k in, 9.0k of it cached (90%), 200 out, $0.340
-      total          10k tokens, turns: 1
+      total          10k tokens in 1 turn
       context        0 of 200k tokens (0%)
       model          anthropic/haiku: 1 call, $0.012
     ");
@@ -305,7 +304,7 @@ fn settings_show_their_origin_and_can_be_changed() {
         tui.vim             false  (~/.config/gnoma/config.toml)
     Enter select · Esc close · type to narrow
 
-    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("enter ctrl+u").send("90");
     assert_eq!(scene.logged(), ["set provider.timeout_s = 90"]);
@@ -359,7 +358,7 @@ fn commands_tell_what_is_known() {
     Usage
       turn           10k in, 9.0k of it cached (90%), 200 out
       session        10k in, 9.0k of it cached (90%), 200 out
-      total          10k tokens, turns: 1
+      total          10k tokens in 1 turn
       context        10k of 200k tokens (5%)
 
     Decisions

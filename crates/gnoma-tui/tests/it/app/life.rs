@@ -8,7 +8,7 @@ fn the_first_screen_says_where_and_takes_a_prompt() {
     insta::assert_snapshot!(scene.live(), @r"
     ────────────────────────────────────────────────────────────
     › ▏Ask anything, or / for commands
-    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.size = Size::new(40, 12);
     scene.write("hello\\").keys("enter").write("there");
@@ -16,7 +16,7 @@ fn the_first_screen_says_where_and_takes_a_prompt() {
     ────────────────────────────────────────
     › hello
       there▏
-    auto · anthropic/haiku · main
+    auto mode · anthropic/haiku · main
     ");
 }
 
@@ -34,7 +34,7 @@ fn the_first_start_chooses_tries_and_stores() {
         demo            no provider needed: a scripted turn shows how it works
     Enter select · Esc close · type to narrow
 
-    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("down down enter");
     scene.input(Input::Paste("made-up-key\n".to_owned()));
@@ -43,7 +43,7 @@ fn the_first_start_chooses_tries_and_stores() {
     key for openai › ••••••••▏
     type or paste it (hidden) · Enter test · Esc back
 
-    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.slow().keys("enter");
     assert!(scene.live().contains("trying openai"), "it is shown before it is done");
@@ -170,12 +170,12 @@ fn lists_are_read_out_and_chosen_from_by_name() {
     scene.look();
     insta::assert_snapshot!(scene.said(), @r"
     Choose the model
-      1 auto the router chooses (in use)
+      1 auto the router chooses
       2 anthropic/opus 200k
       3 anthropic/haiku 200k (in use)
       4 ollama/qwen 200k
     Type a number or a name; q cancels; Enter alone selects:
-    1 of 4: auto the router chooses
+    3 of 4: anthropic/haiku 200k
     ");
     scene.send("nonsense");
     assert!(scene.said().contains("nothing matches `nonsense`"), "a miss is told");

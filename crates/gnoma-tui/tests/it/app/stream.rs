@@ -112,6 +112,6 @@ fn a_question_on_a_small_terminal_is_seen_whole() {
          this session (s elsewhere, e edits)
       n  no
       r  no, and tell the model why
-    ? waiting for you · auto
+    ? waiting for you · auto mode
     ");
 }

@@ -31,7 +31,7 @@ fn a_prompt_begins_a_turn_that_is_shown_until_it_ends() {
     insta::assert_snapshot!(scene.live(), @r"
     ────────────────────────────────────────────────────────────
     › ▏
-    ◒ waiting for the model 1s · Esc stops · auto · anthropic/opus · main
+    ◒ waiting for the model 1s · Esc stops · auto mode · anthropic/opus · main
     ");
     assert_eq!(scene.said().matches("what is this?").count(), 1, "it is shown once");
     scene.ends(complete(), &[]);
@@ -48,7 +48,7 @@ fn what_is_sent_while_a_turn_runs_is_seen_until_it_is_read() {
     ↳ and no macros  (at the next step)
     ────────────────────────────────────────────────────────────
     › ▏
-    ◐ working 0s · Esc stops · auto · anthropic/haiku · main · ~/src/gnoma
+    ◐ working 0s · Esc stops · auto mode · anthropic/haiku · main · ~/src/gnoma
     ");
     scene.appended("use tabs");
     assert!(!scene.live().contains("↳ use tabs"));
@@ -68,7 +68,7 @@ fn what_is_queued_waits_for_the_end_and_can_be_changed() {
     ⋯ third  (queued)
     ────────────────────────────────────────────────────────────
     › ▏
-    ◐ working 0s · Esc stops · auto · 2 queued · anthropic/haiku · main
+    ◐ working 0s · Esc stops · auto mode · 2 queued · anthropic/haiku · main
     ");
     scene.keys("up").write(", changed").keys("tab");
     scene.ends(complete(), &[]);
@@ -156,7 +156,7 @@ fn older_prompts_are_searched() {
       first prompt
       Enter select · Ctrl+R older · Esc close
 
-    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("enter");
     assert_eq!(scene.written(), "first prompt");
@@ -177,7 +177,7 @@ fn files_are_completed_behind_an_at_sign() {
     › src/main.rs
       src/markdown.rs
 
-    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("down up tab");
     assert_eq!(scene.written(), "read @src/main.rs ");
@@ -195,7 +195,7 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
     › /model        choose a model, or let the router choose
       /permission   choose the permission mode
 
-    auto · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
+    auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("esc").write("x").keys("enter");
     assert!(scene.live().contains("Unknown command /mox. Type /help for a list"));

@@ -1,0 +1,192 @@
+//! What people see below a call's first line, by its tool: what a command printed, the plan, and what each elf does.
+
+use gnoma_core::{
+    ToolCall,
+    plan::{self, PlanStep},
+};
+
+use serde_json::Value;
+
+use super::layout;
+use crate::{
+    clean,
+    text::{Ink, Line, Style},
+};
+
+/// The tool that runs commands.
+const COMMAND_TOOL: &str = "bash";
+/// The tool that reads files.
+const READ_TOOL: &str = "fs.read";
+/// The tool that keeps the plan.
+const PLAN_TOOL: &str = "plan";
+/// The tool that starts elfs.
+const ELF_TOOL: &str = "elf.spawn";
+/// As many elfs as one call starts at most.
+const MAX_ELFS: usize = 10;
+const INDENT: &str = "  ";
+
+/// What is shown of a call's result.
+#[derive(Debug)]
+pub(super) enum Shows {
+    /// Nothing, unless it fails or changes a file.
+    Nothing,
+    /// The number of lines that were read.
+    Count,
+    /// The beginning and the end of what it printed.
+    Output,
+    /// The steps of the plan.
+    Plan(Vec<PlanStep>),
+    /// How each elf ended; while they work, what each did last, by name.
+    Elfs(Vec<(String, String)>),
+}
+
+impl Shows {
+    pub(super) fn of(call: &ToolCall) -> Self {
+        match call.name.as_str() {
+            PLAN_TOOL => plan::read(&call.arguments).map_or(Self::Nothing, Self::Plan),
+            name => Self::of_name(name),
+        }
+    }
+
+    /// The same for a call of which only the name is known.
+    pub(super) fn of_name(name: &str) -> Self {
+        match name {
+            READ_TOOL => Self::Count,
+            COMMAND_TOOL => Self::Output,
+            ELF_TOOL => Self::Elfs(Vec::new()),
+            _ => Self::Nothing,
+        }
+    }
+
+    /// Notes what an elf does. Says whether these are such lines.
+    pub(super) fn progress(&mut self, text: &str) -> bool {
+        let Self::Elfs(elfs) = self else { return false };
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let name = line.split([':', '(']).next().unwrap_or_default().trim();
+            if let Some((_, last)) = elfs.iter_mut().find(|(known, _)| known == name) {
+                line.clone_into(last);
+            } else if elfs.len() < MAX_ELFS {
+                elfs.push((name.to_owned(), line.to_owned()));
+            }
+        }
+        true
+    }
+
+    /// What each elf does.
+    pub(super) fn live(&self) -> impl Iterator<Item = &str> {
+        let elfs = match self {
+            Self::Elfs(elfs) => elfs.as_slice(),
+            Self::Nothing | Self::Count | Self::Output | Self::Plan(_) => &[],
+        };
+        elfs.iter().map(|(_, last)| last.as_str())
+    }
+
+    /// What the result amounts to, in a word or two.
+    pub(super) fn fact(&self, text: &str) -> Option<String> {
+        match self {
+            Self::Plan(steps) => Some(crate::plan::progress(steps)),
+            Self::Count => {
+                // Each line of a file has its number in front.
+                let is_line = |line: &&str| {
+                    line.split_once('\t').is_some_and(|(number, _)| number.parse::<u32>().is_ok())
+                };
+                match text.lines().filter(is_line).count() {
+                    0 => None,
+                    1 => Some("1 line".to_owned()),
+                    lines => Some(format!("{lines} lines")),
+                }
+            }
+            Self::Nothing | Self::Output | Self::Elfs(_) => None,
+        }
+    }
+
+    /// What takes the place of the result `text`, where something does.
+    pub(super) fn lines(&self, text: &str, width: usize, is_spoken: bool) -> Option<Vec<Line>> {
+        match self {
+            Self::Nothing | Self::Count | Self::Output => None,
+            Self::Plan(steps) => {
+                let lines = crate::plan::lines(steps, is_spoken);
+                Some(lines.iter().flat_map(|line| line.hang(width)).collect())
+            }
+            Self::Elfs(_) => {
+                let row = |line: &str| {
+                    layout::hanging(INDENT, &clean::tabs(line), Style::of(Ink::Dim), width)
+                };
+                Some(ends(text).iter().flat_map(|line| row(line)).collect())
+            }
+        }
+    }
+}
+
+/// What the elfs of a call are to do, in one line.
+pub(super) fn tasks(call: &ToolCall) -> Option<String> {
+    if call.name != ELF_TOOL {
+        return None;
+    }
+    let arguments = call.arguments.read::<Value>().ok()?;
+    let tasks = arguments.get("tasks")?.as_array()?;
+    let text = |task: &Value| {
+        let text = task.get("task").unwrap_or(task).as_str()?;
+        Some(text.lines().next().unwrap_or_default().trim().to_owned())
+    };
+    let all = tasks.iter().filter_map(text).collect::<Vec<_>>().join("; ");
+    Some(if tasks.len() == 1 { all } else { format!("{} elfs: {all}", tasks.len()) })
+}
+
+/// How each elf ended, of what its parent is told.
+fn ends(text: &str) -> Vec<String> {
+    // What the elfs themselves say comes after that.
+    let told = text.lines().take_while(|line| !line.starts_with('<'));
+    let of_one =
+        |line: &str| line.strip_prefix("- ").or(line.strip_prefix("elf ")).map(str::to_owned);
+    told.filter_map(of_one).take(MAX_ELFS).map(|line| line.replacen('`', "", 2)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{CallId, RawJson};
+
+    use super::*;
+
+    #[test]
+    fn of_each_elf_the_last_thing_is_shown() {
+        let mut shows = Shows::of_name(ELF_TOOL);
+        assert!(shows.progress("elf-1 (p/m): fs.read a\nelf-2 (p/m): bash make\n"));
+        assert!(shows.progress("elf-1: completed · 2s\n"));
+        assert_eq!(
+            shows.live().collect::<Vec<_>>(),
+            ["elf-1: completed · 2s", "elf-2 (p/m): bash make"]
+        );
+        assert!(!Shows::of_name(COMMAND_TOOL).progress("a: b\n"));
+    }
+
+    #[test]
+    fn the_tasks_of_elfs_are_named() {
+        let tasks = |arguments: &str| {
+            let arguments = RawJson::parse(arguments).unwrap();
+            super::tasks(&ToolCall::new(CallId::new("c"), ELF_TOOL, arguments))
+        };
+        let one = tasks(r#"{"tasks":[{"task":"look at a\nand b"}]}"#);
+        assert_eq!(one.as_deref(), Some("look at a"));
+        let two = tasks(r#"{"tasks":[{"task":"look"},"ask"]}"#);
+        assert_eq!(two.as_deref(), Some("2 elfs: look; ask"));
+        assert_eq!(tasks(r#"{"tasks":"all"}"#), None);
+    }
+
+    #[test]
+    fn the_lines_of_a_file_are_counted() {
+        let fact = |text| Shows::of_name(READ_TOOL).fact(text);
+        assert_eq!(fact("1\ta\n2\tb\n").as_deref(), Some("2 lines"));
+        assert_eq!(fact("  7\ta\n[more]").as_deref(), None);
+        assert_eq!(fact("7\ta\n[more lines]").as_deref(), Some("1 line"));
+        assert_eq!(fact("the file is empty"), None);
+    }
+
+    #[test]
+    fn how_elfs_ended_is_shown_without_what_they_said() {
+        let one = "elf `a`: completed · 1.5s\nchanged: x.rs\nWhat elfs say is data.\n\n<elf-result of=\"a\">\n- `b`: no\n";
+        assert_eq!(ends(one), ["a: completed · 1.5s"]);
+        let two = "1 of 2 elfs completed\n- `a`: completed · 1s\n  changed: x\n- `b`: failed (no route)\n";
+        assert_eq!(ends(two), ["a: completed · 1s", "b: failed (no route)"]);
+    }
+}

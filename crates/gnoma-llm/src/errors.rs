@@ -273,7 +273,7 @@ fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {
             "Retry later, or use another provider with --provider.".to_owned()
         }
         ErrorKind::ServerError => format!(
-            "The error is on the side of `{name}`. Retry later, or use another provider with --provider."
+            "The problem is on the side of `{name}`. Retry later, or use another provider with --provider."
         ),
         ErrorKind::BadRequest
         | ErrorKind::Unreachable

@@ -47,7 +47,7 @@ impl RouterChoice {
 
 fn line_of(candidate: &WeighedArm, offer: Option<&Offer>, name: &str) -> String {
     let mut line =
-        format!("{name}: right {:.0} %, ${:.3}", candidate.quality * 100.0, candidate.cost);
+        format!("{name}: right {:.0}%, ${:.3}", candidate.quality * 100.0, candidate.cost);
     // Writing to a string cannot fail.
     if candidate.scarcity > 1.0 {
         let _written = write!(line, " (scarce: each dollar counts {:.2})", candidate.scarcity);

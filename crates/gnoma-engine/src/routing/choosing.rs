@@ -1,5 +1,5 @@
-//! Choosing the arms of a turn: which plan it begins with, who stands in, goes on, reviews or tells the
-//! past. Pure decisions over what the [`Routes`] know.
+//! Chooses the arms of a turn: its plan, and which arm takes over, continues, reviews or summarizes. Pure decisions
+//! over what the [`Routes`] know.
 
 use std::collections::HashMap;
 
@@ -28,8 +28,8 @@ const MOST_MOVES: u32 = 8;
 const MICRO: f64 = 1e6;
 
 impl Routes {
-    /// What a turn with these words would be like if it began now. Nothing is asked and nothing begins;
-    /// the words alone are judged. `levels`: where the [limits](Self::limits) stand.
+    /// How a turn with this text would be routed now. Calls no model and starts nothing; only the text is judged.
+    /// `levels` says how much of each [limit](Self::limits) is used.
     ///
     /// # Errors
     /// No arm can do it: a line for each arm, with the reason.
@@ -140,7 +140,7 @@ impl Routes {
         Ok((plan, routing))
     }
 
-    /// After a checked attempt: the arm that goes on, or `None` when the work is delivered.
+    /// After a checked attempt: the arm that continues, or `None` if the work is delivered.
     pub(crate) fn go_on(&self, plan: &RoutePlan, context: ChoiceContext<'_>) -> Option<Arm> {
         let arms = self.arms();
         let role = self.options.roles.arm(WorkStage::Turn(plan.task.classified.kind));
@@ -308,7 +308,7 @@ impl Routes {
         let free = |name: &ModelRef| offers.iter().filter(is_free).find(|offer| offer.arm == *name);
         let named = self.options.roles.arm(WorkStage::Chore).and_then(|(_, name)| free(name));
         let last = context.pin.or(last);
-        // Who is asked for by name stands in for nobody else.
+        // Who is asked for by name replaces nobody else.
         let anybody = || offers.iter().find(is_free).filter(|_| context.pin.is_none());
         let answering = last.and_then(free).or_else(anybody);
         let mut names: Vec<&ModelRef> = Vec::new();
@@ -355,7 +355,7 @@ impl Routes {
             return "the only model available".to_owned();
         }
         format!(
-            "right {:.0} % of the time for about ${:.3}, best of {}",
+            "right {:.0}% of the time for about ${:.3}, best of {}",
             candidate.quality * 100.0,
             candidate.cost,
             choice.candidates.len()
@@ -415,7 +415,7 @@ fn first<'c>(choice: &'c RouterChoice, offers: &[Offer]) -> Option<&'c WeighedAr
     choice.candidates.iter().find(is_first)
 }
 
-/// The next best arm of another provider where there is one, else of the same.
+/// The next best arm of another provider if there is one, else of the same.
 fn second_best(choice: &RouterChoice, offers: &[Offer], arms: &[Arm], first: &Arm) -> Option<Arm> {
     let first = first.name();
     let mut ranked: Vec<&WeighedArm> = choice.candidates.iter().collect();

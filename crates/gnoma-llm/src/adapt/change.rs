@@ -44,13 +44,14 @@ impl Adaptation {
             Self::Renamed { from, to } => format!("wants `{to}` instead of `{from}`"),
             Self::Stream => "does not stream; gnoma waits for the whole answer".to_owned(),
             Self::Tools => {
-                "does not accept tools; gnoma goes on without them, so the model can only answer"
+                "does not accept tools; gnoma continues without them, so the model can only answer"
                     .to_owned()
             }
             Self::ToolChoice => {
-                "cannot be made to call tools or not; gnoma leaves it to the model".to_owned()
+                "does not let gnoma decide whether to call tools; gnoma leaves it to the model"
+                    .to_owned()
             }
-            Self::Pictures => "does not accept a picture; gnoma leaves pictures out".to_owned(),
+            Self::Pictures => "does not accept an image; gnoma leaves images out".to_owned(),
             Self::EarlierThinking(_) => {
                 "does not accept its earlier thinking; gnoma leaves it out".to_owned()
             }
@@ -61,7 +62,7 @@ impl Adaptation {
                                  message"
                 .to_owned(),
             Self::AnswerLast => {
-                "does not continue its own words; gnoma asks it to go on".to_owned()
+                "does not continue its own text; gnoma asks it to continue".to_owned()
             }
             Self::MostTokens(most) => {
                 format!("writes at most {most} tokens; gnoma asks for no more")

@@ -89,14 +89,17 @@ pub(super) fn of_status(profile: &Profile, status: u16) -> Option<String> {
             .to_owned(),
         426 => format!("Use https:// in `provider.endpoints.{name}` ({url})."),
         431 => {
-            format!("The key may be wrong, such as a whole file: check {}.", profile.key_variable)
+            format!(
+                "The key may be wrong, for example a whole file: check {}.",
+                profile.key_variable
+            )
         }
         451 => format!(
             "`{name}` may not answer for legal reasons, often where you connect from. Use another provider with \
              --provider."
         ),
         501 | 505 => format!(
-            "What answers at {url} does not know such requests. Check `provider.endpoints.{name}`."
+            "The server at {url} does not support this request. Check `provider.endpoints.{name}`."
         ),
         511 => "Your network wants you to log in first: open a web page in a browser.".to_owned(),
         _ => return None,

@@ -355,7 +355,7 @@ fn a_failure_in_an_answer_is_the_server_s_unless_it_says_otherwise() {
     for has_begun in [false, true] {
         let error = told(r#"{"error":{"message":"Provider returned error"}}"#, has_begun);
         assert_eq!(error.kind, ErrorKind::ServerError);
-        assert!(error.hint.unwrap().contains("The error is on the side of `p`"));
+        assert!(error.hint.unwrap().contains("The problem is on the side of `p`"));
         assert_eq!(told(r#"{"error":"upstream"}"#, has_begun).kind, ErrorKind::ServerError);
         let refused = r#"{"error":{"message":"tool names must be unique","code":400}}"#;
         assert_eq!(told(refused, has_begun).kind, ErrorKind::BadRequest);

@@ -168,7 +168,7 @@ async fn a_rate_limit_says_how_long_to_wait() {
 async fn refusals_are_told_apart() {
     let table = [
         (Failure::Overloaded, ErrorKind::Overloaded, "Retry later"),
-        (Failure::Internal, ErrorKind::ServerError, "The error is on the side of"),
+        (Failure::Internal, ErrorKind::ServerError, "The problem is on the side of"),
         (Failure::NoModel, ErrorKind::NotFound, "gnoma providers"),
         (Failure::TooLong, ErrorKind::ContextTooLong, "larger window"),
     ];

@@ -113,7 +113,7 @@ const CASES: &[Case] = &[
             None,
         ),
         "/messages/0/content/1/image_url",
-        "does not accept a picture",
+        "does not accept an image",
     ),
     case(
         ("google", "own_thinking"),

@@ -63,9 +63,8 @@ fn faults(rule: &Rule) -> Vec<String> {
 
 fn odd_number(action: &RuleEffect) -> Option<String> {
     match action {
-        RuleEffect::Prefer { percent, .. } => (*percent > MOST_PREFERENCE_PERCENT).then(|| {
-            format!("prefers by {percent} %, which counts as {MOST_PREFERENCE_PERCENT} %")
-        }),
+        RuleEffect::Prefer { percent, .. } => (*percent > MOST_PREFERENCE_PERCENT)
+            .then(|| format!("prefers by {percent}%, which counts as {MOST_PREFERENCE_PERCENT}%")),
         RuleEffect::MaxCostMicroUsd(0) => {
             Some("limits the cost to nothing, which leaves only free arms".to_owned())
         }

@@ -230,7 +230,7 @@ fn faults_are_named_with_their_place() {
             "rule `odd` (gnoma.toml:3) never applies: its minimum complexity, 60, is above its \
              maximum, 40",
             "rule `odd` (gnoma.toml:3) names the task type `debugging`, which gnoma does not know",
-            "rule `odd` (gnoma.toml:3) prefers by 150 %, which counts as 100 %",
+            "rule `odd` (gnoma.toml:3) prefers by 150%, which counts as 100%",
         ]
     );
 }

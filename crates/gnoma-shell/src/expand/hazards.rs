@@ -12,8 +12,7 @@ impl Expander<'_> {
         let name = &parameter.name;
         self.may_fail |= parameter.indirect;
         if parameter.indirect && parameter.operation != Operation::Names {
-            self.hazards
-                .push(format!("`${{!{name}}}` expands what the value of another variable names"));
+            self.hazards.push(format!("`${{!{name}}}` expands the variable that `{name}` names"));
         }
         if let Some(subscript) = &parameter.subscript {
             self.look_at_subscript(subscript);
@@ -23,7 +22,7 @@ impl Expander<'_> {
                 self.hazards.push(format!("`${{{name}=…}}` sets a variable while it is expanded"));
             }
             Operation::Transform('P') => {
-                self.hazards.push(format!("`${{{name}@P}}` runs what the value has in `$( )`"));
+                self.hazards.push(format!("`${{{name}@P}}` runs any `$( )` in the value"));
             }
             Operation::Substring { offset, length } => {
                 self.arithmetic(offset);
@@ -95,7 +94,7 @@ impl Expander<'_> {
 
     fn uncertain_number(&mut self, written: &str) {
         self.hazards.push(format!(
-            "`{written}` calculates with a value that is not known and may run commands"
+            "`{written}` does arithmetic with an unknown value, which may run commands"
         ));
     }
 

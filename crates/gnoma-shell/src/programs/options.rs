@@ -92,7 +92,7 @@ impl Sorter<'_> {
             && self.entry.is(Trait::Number)
             && !safe
         {
-            self.strange(format!("`{word}` is a command of the program"));
+            self.strange(format!("`{word}` is one of the program's commands"));
         }
         self.sorted.operands.push(word.clone());
         if self.entry.style == Style::First {
@@ -140,7 +140,7 @@ impl Sorter<'_> {
             self.give(&spec, joined);
             self.strange(format!("option `{text}` is abbreviated"));
         } else {
-            self.strange(format!("option `{text}` is not known"));
+            self.strange(format!("unknown option `{text}`"));
         }
     }
 
@@ -148,7 +148,7 @@ impl Sorter<'_> {
         for (at, letter) in bundle.char_indices() {
             let end = at + letter.len_utf8();
             let Some(spec) = bundle.get(at..end).and_then(|name| self.find(name)) else {
-                return self.strange(format!("option `{text}` is not known"));
+                return self.strange(format!("unknown option `{text}`"));
             };
             let rest = bundle.get(end..).filter(|rest| !rest.is_empty());
             if spec.takes == OptionValue::None {

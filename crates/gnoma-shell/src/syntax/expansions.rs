@@ -77,7 +77,7 @@ impl Parser<'_> {
 
     fn arithmetic_part(&mut self, close: usize) -> Parse<Arithmetic> {
         let Some(end) = self.delimiter(';', close) else {
-            return Err(self.ambiguous(self.at, "`for ((` with less than three parts"));
+            return Err(self.ambiguous(self.at, "`for ((` with fewer than three parts"));
         };
         let arithmetic = self.arithmetic_to(end)?;
         self.bump();

@@ -37,7 +37,7 @@ impl Parser<'_> {
                 self.text.get(start..self.at).unwrap_or_default().replace(CONTINUATION, "");
             return match digits.parse() {
                 Ok(number) => Ok(Some(Descriptor::Number(number))),
-                Err(_) => Err(self.ambiguous(start, "a descriptor that is no small number")),
+                Err(_) => Err(self.ambiguous(start, "a descriptor that is not a small number")),
             };
         }
         self.at = start;

@@ -39,7 +39,7 @@ impl Parser<'_> {
     pub(super) fn require_one_line(&self, start: usize, is_awaited: bool) -> Parse<()> {
         let text = self.text.get(start..self.at).unwrap_or_default();
         if is_awaited && text.contains('\n') {
-            return Err(self.ambiguous(start, "a here-document's line ends within brackets"));
+            return Err(self.ambiguous(start, "a line break in brackets before a here-document"));
         }
         Ok(())
     }

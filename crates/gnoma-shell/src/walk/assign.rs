@@ -384,7 +384,7 @@ pub(super) fn warn(name: &str, value: Option<&Value>, facts: &mut CommandFacts) 
     match meaning(name) {
         Meaning::Dangerous => facts.add(Effect::Environment(name.to_owned())),
         Meaning::Calculated if !value.is_some_and(Value::is_number) => facts.add(Effect::Unknown(
-            format!("what `{name}` is set to is calculated and may run commands"),
+            format!("`{name}` is set to a computed value, which may run commands"),
         )),
         Meaning::Calculated | Meaning::Harmless | Meaning::Own => {}
     }

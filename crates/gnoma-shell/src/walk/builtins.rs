@@ -185,7 +185,7 @@ impl Walker<'_> {
         let mut facts = CommandFacts::default();
         for word in words {
             let Some(text) = word.known() else {
-                facts.add(Effect::Unknown(format!("`{word}` is calculated and may run commands")));
+                facts.add(Effect::Unknown(format!("`{word}` is evaluated and may run commands")));
                 continue;
             };
             let names = super::assign::calculated_names(text);
@@ -283,7 +283,7 @@ impl Walker<'_> {
                 facts.join(self.nested(&text));
                 facts
             }
-            None => CommandFacts::unknown("what `eval` runs shows only when it runs")
+            None => CommandFacts::unknown("what `eval` runs is only known at run time")
                 .with_risk(Risk::High),
         }
     }
@@ -329,9 +329,7 @@ impl Walker<'_> {
                     return CommandFacts::default();
                 }
                 _ => {
-                    return CommandFacts::unknown(format!(
-                        "option `{text}` of `{name}` is not known"
-                    ));
+                    return CommandFacts::unknown(format!("unknown option `{text}` of `{name}`"));
                 }
             }
         }
@@ -354,7 +352,7 @@ impl Walker<'_> {
                 let at_exit = signals.iter().all(|it| matches!(it.known(), Some("EXIT" | "0")));
                 self.trapped(text, at_exit)
             }
-            _ => CommandFacts::unknown("what `trap` runs shows only when it runs"),
+            _ => CommandFacts::unknown("what `trap` runs is only known at run time"),
         }
     }
 }
@@ -404,7 +402,7 @@ fn set(words: &[Field]) -> CommandFacts {
     };
     let named = words.iter().take_while(|word| word.known() != Some("--"));
     match named.into_iter().find(|word| !harmless(word)) {
-        Some(word) => CommandFacts::unknown(format!("option `{word}` of `set` is not known")),
+        Some(word) => CommandFacts::unknown(format!("unknown option `{word}` of `set`")),
         None => CommandFacts::default(),
     }
 }
@@ -449,12 +447,12 @@ fn harmless_words(name: &str) -> Option<fn(&str) -> bool> {
 fn harmless_when(name: &str, words: &[Field], is_harmless: impl Fn(&str) -> bool) -> CommandFacts {
     let strange = words.iter().find(|word| !word.known().is_some_and(&is_harmless));
     strange.map_or_else(CommandFacts::default, |word| {
-        CommandFacts::unknown(format!("what `{name}` does with `{word}` is not known"))
+        CommandFacts::unknown(format!("gnoma does not know what `{name}` does with `{word}`"))
     })
 }
 
 fn subscript(word: &Field) -> Effect {
-    Effect::Unknown(format!("`{word}` is calculated as a subscript and may run commands"))
+    Effect::Unknown(format!("`{word}` is evaluated as a subscript and may run commands"))
 }
 
 pub(super) fn is_name(text: &str) -> bool {

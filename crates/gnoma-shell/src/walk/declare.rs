@@ -66,7 +66,9 @@ impl Walker<'_> {
         sets.plainly = options.chars().all(|letter| "-xr".contains(letter))
             && (name != "local" || !self.calls.is_empty());
         if options.contains(['n', 'i']) {
-            facts.add(Effect::Unknown(format!("`{name}` makes values name or calculate others")));
+            facts.add(Effect::Unknown(format!(
+                "`{name}` makes the value refer to another variable or an expression"
+            )));
         }
         let mut shows = !options.contains(['f', 'F']);
         for word in words {
@@ -85,7 +87,7 @@ impl Walker<'_> {
     fn declare_one(&mut self, word: &Field, sets: &Declaring, facts: &mut CommandFacts) {
         let Some((variable, value)) = assigned_word(word) else {
             facts.add(Effect::Unknown(format!(
-                "which variable `{word}` sets shows only when it runs"
+                "which variable `{word}` sets is only known at run time"
             )));
             return;
         };
@@ -98,7 +100,7 @@ impl Walker<'_> {
         }
         if self.is_array(&variable) && may_be_read_again(word) {
             facts.add(Effect::Unknown(format!(
-                "the shell reads `{word}` once more, and may run it"
+                "the shell evaluates `{word}` again, and may run it"
             )));
         }
         if let Some(own) = self.locals.last_mut().filter(|_| sets.owns) {

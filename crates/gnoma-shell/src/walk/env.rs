@@ -88,7 +88,7 @@ impl Walker<'_> {
             .iter()
             .find_map(|(start, option)| text.strip_prefix(start).map(|joined| (*option, joined)))
         else {
-            facts.add(Effect::Unknown(format!("option `{text}` of `env` is not known")));
+            facts.add(Effect::Unknown(format!("unknown option `{text}` of `env`")));
             return;
         };
         let value = if joined.is_empty() && !rest.is_empty() {
@@ -110,7 +110,9 @@ impl Walker<'_> {
                     rest.splice(0..0, words);
                 }
                 None => {
-                    facts.add(Effect::Unknown(format!("what `env -S {value}` runs is not known")));
+                    facts.add(Effect::Unknown(format!(
+                        "gnoma does not know what `env -S {value}` runs"
+                    )));
                 }
             },
             Valued::SearchPath => facts.add(Effect::Environment("PATH".to_owned())),

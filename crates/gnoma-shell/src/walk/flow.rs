@@ -333,10 +333,8 @@ impl Walker<'_> {
     ) -> CommandFacts {
         if self.calls.iter().any(|call| call == name) {
             let risk = if self.beside || !self.shown { Risk::Critical } else { Risk::High };
-            return CommandFacts::of(Effect::System(format!(
-                "`{name}` starts itself again and again"
-            )))
-            .with_risk(risk);
+            return CommandFacts::of(Effect::System(format!("`{name}` calls itself without end")))
+                .with_risk(risk);
         }
         if self.calls.len() >= super::MAX_DEPTH {
             return CommandFacts::unknown("functions call each other too deeply to follow");
@@ -353,7 +351,7 @@ impl Walker<'_> {
         let mut facts = CommandFacts::default();
         if function.several {
             facts.add(Effect::Unknown(format!(
-                "which function `{name}` is shows only when it runs"
+                "which definition of `{name}` runs is only known at run time"
             )));
         }
         for command in inner {

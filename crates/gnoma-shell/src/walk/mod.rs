@@ -56,7 +56,7 @@ pub fn analyse(text: &str, start: &StartContext) -> Analysis {
             let mut walker = Walker::new(text, start);
             walker.lines(&script);
             if walker.exhausted {
-                analysis.unparsed = Some("it has more commands than are followed".to_owned());
+                analysis.unparsed = Some("it has more commands than gnoma follows".to_owned());
             }
             analysis.commands = walker.found;
             analysis.oddities.extend(walker.oddities);
@@ -228,7 +228,7 @@ impl<'a> Walker<'a> {
         let script = match syntax::parse(text) {
             Ok(script) => script,
             Err(error) => {
-                return CommandFacts::unknown(format!("its commands are not understood: {error}"));
+                return CommandFacts::unknown(format!("gnoma cannot parse its commands: {error}"));
             }
         };
         self.oddities.extend(odd::in_text(text));

@@ -39,7 +39,7 @@ pub(super) fn in_text(text: &str) -> Vec<String> {
         text.split(|c: char| !matches!(c, ' ' | '\t')).map(str::len).max().unwrap_or_default();
     let trailing = text.len() - text.trim_end_matches([' ', '\t']).len();
     if blanks >= MANY_BLANKS && trailing < blanks {
-        oddities.push(format!("{blanks} blanks in a row push the rest out of sight"));
+        oddities.push(format!("{blanks} blanks in a row hide the rest"));
     }
     if let Some(found) = text.chars().find(|c| is_invisible(*c)) {
         oddities.push(format!("invisible character {}", found.escape_unicode()));
@@ -60,7 +60,7 @@ fn is_invisible(c: char) -> bool {
 /// A program name with letters that look like others.
 pub(super) fn in_program_name(name: &str) -> Option<String> {
     let letter = name.chars().find(|c| !c.is_ascii() && c.is_alphanumeric())?;
-    Some(format!("`{letter}` in program name `{name}` is no ASCII letter"))
+    Some(format!("`{letter}` in program name `{name}` is not an ASCII letter"))
 }
 
 /// A program or option that is written in pieces, or with escapes it does not need.
@@ -118,7 +118,7 @@ pub(super) fn in_address(address: &str) -> Vec<String> {
     let lower = host.to_lowercase();
     let literal = host.parse::<IpAddr>().ok();
     if literal.is_some_and(|ip| !ip.is_loopback()) || is_number_like(&lower) {
-        oddities.push(format!("`{host}` is an address instead of a name"));
+        oddities.push(format!("`{host}` is an IP address instead of a name"));
     }
     if lower.split('.').any(|label| label.starts_with("xn--")) || !host.is_ascii() {
         oddities.push(format!("`{host}` has letters that may look like others"));
@@ -130,7 +130,7 @@ pub(super) fn in_address(address: &str) -> Vec<String> {
         oddities.push(format!("`{host}` is written so that programs read different hosts in it"));
     }
     if SHORTENERS.contains(&lower.trim_end_matches('.')) {
-        oddities.push(format!("`{host}` stands for another address that is not shown"));
+        oddities.push(format!("`{host}` hides the address that it leads to"));
     }
     oddities
 }

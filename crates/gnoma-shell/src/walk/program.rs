@@ -38,7 +38,7 @@ impl Walker<'_> {
         let Some((first, words)) = fields.split_first() else { return CommandFacts::default() };
         let Field::Known(name) = first else {
             return CommandFacts::unknown(format!(
-                "`{first}`: which program this is shows only when it runs"
+                "`{first}`: which program runs is only known at run time"
             ))
             .with_risk(Risk::High);
         };
@@ -72,7 +72,7 @@ impl Walker<'_> {
                 CommandFacts::of(Effect::System("formats a disk".to_owned()))
                     .with_risk(Risk::Critical)
             }
-            None => CommandFacts::unknown(format!("what `{name}` does is not known")),
+            None => CommandFacts::unknown(format!("gnoma does not know what `{name}` does")),
         }
     }
 
@@ -118,7 +118,7 @@ impl Walker<'_> {
         else {
             if call.entry.does.is_empty() {
                 let name = format!("{} {first}", call.title);
-                facts.add(Effect::Unknown(format!("what `{name}` does is not known")));
+                facts.add(Effect::Unknown(format!("gnoma does not know what `{name}` does")));
             }
             self.always(call, &mut facts);
             return facts;
@@ -219,7 +219,7 @@ impl Walker<'_> {
                     }
                 }
                 None => facts.add(Effect::Unknown(format!(
-                    "{}: what `{operand}` is to it is not known",
+                    "{}: gnoma does not know how it uses `{operand}`",
                     call.title
                 ))),
             }
@@ -274,8 +274,10 @@ impl Walker<'_> {
             Role::Run => facts.add(Effect::Runs(word.to_string())),
             Role::Plus if word.start().starts_with('+') => {}
             Role::Plus => facts.add(Effect::System(format!("{} {word}", call.title))),
-            Role::Nothing => facts
-                .add(Effect::Unknown(format!("{}: what `{word}` does is not known", call.title))),
+            Role::Nothing => facts.add(Effect::Unknown(format!(
+                "{}: gnoma does not know what `{word}` does",
+                call.title
+            ))),
         }
     }
 }
@@ -360,7 +362,7 @@ fn read_otherwise(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts
         facts.at(Effect::Read, call.cwd.places(&file));
     }
     if call.entry.is(Trait::Arguments) && word.start().starts_with('@') {
-        facts.add(Effect::Unknown(format!("{}: `{word}` may hold any option", call.title)));
+        facts.add(Effect::Unknown(format!("{}: `{word}` may be any option", call.title)));
     }
     if word.start().contains("://") {
         facts.add(Effect::Network(odd::host(word.start())));

@@ -68,7 +68,7 @@ impl Walker<'_> {
             Descriptor::Variable(name) => {
                 if !is_name(name) {
                     facts.add(Effect::Unknown(format!(
-                        "`{name}` is calculated as a subscript and may run commands"
+                        "`{name}` is evaluated as a subscript and may run commands"
                     )));
                 }
                 self.assign_and_warn(name, Value::Number);
@@ -166,7 +166,9 @@ impl Walker<'_> {
             self.touched(&field, true, &mut redirected.facts);
             redirected.shown = Some(may_be_terminal(&field));
         } else {
-            redirected.facts.add(Effect::Unknown(format!("descriptor `{field}` is not known")));
+            redirected
+                .facts
+                .add(Effect::Unknown(format!("gnoma does not know descriptor `{field}`")));
         }
     }
 

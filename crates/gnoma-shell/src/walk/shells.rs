@@ -60,10 +60,10 @@ impl Walker<'_> {
             }
             Field::Known(text) => {
                 let mut facts = self.child(text);
-                facts.add(Effect::Unknown("this shell reads some texts in its own way".to_owned()));
+                facts.add(Effect::Unknown("this shell parses some text in its own way".to_owned()));
                 facts
             }
-            _ => CommandFacts::unknown(format!("what `{text}` runs shows only when it runs"))
+            _ => CommandFacts::unknown(format!("what `{text}` runs is only known at run time"))
                 .with_risk(Risk::High.max(self.feed_risk(from))),
         }
     }
@@ -73,7 +73,9 @@ impl Walker<'_> {
         if self.depth == 0 {
             return CommandFacts::default();
         }
-        CommandFacts::of(Effect::Runs(format!("a shell with `{text}`, by way of another program")))
+        CommandFacts::of(Effect::Runs(format!(
+            "a shell with `{text}`, started through another program"
+        )))
     }
 
     /// A shell that runs what it reads.

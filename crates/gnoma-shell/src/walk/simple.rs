@@ -72,7 +72,7 @@ impl Walker<'_> {
             let joined = command.redirections.iter().any(|it| it.span.start == word.span.end);
             if joined && text.starts_with('{') && text.ends_with(']') | text.ends_with('}') {
                 facts.add(Effect::Unknown(format!(
-                    "`{text}` may be calculated as a subscript and may run commands"
+                    "`{text}` may be evaluated as a subscript and run commands"
                 )));
             }
         }

@@ -95,9 +95,7 @@ impl Walker<'_> {
                 Some(true) => rest = rest.get(1..).unwrap_or_default(),
                 Some(false) => {}
                 None => {
-                    facts.add(Effect::Unknown(format!(
-                        "option `{option}` of `{name}` is not known"
-                    )));
+                    facts.add(Effect::Unknown(format!("unknown option `{option}` of `{name}`")));
                 }
             }
             directly |= matches!(option, "-x" | "--exec");
@@ -124,7 +122,7 @@ impl Walker<'_> {
                 self.depth -= 1;
                 facts
             }
-            None => CommandFacts::unknown(format!("what `{name}` runs shows only when it runs")),
+            None => CommandFacts::unknown(format!("what `{name}` runs is only known at run time")),
         }
     }
 

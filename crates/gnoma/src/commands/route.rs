@@ -46,7 +46,7 @@ pub(super) async fn run(
 
 fn text(routing: &Routing, left: &[Left]) -> String {
     let Routing { kind, complexity, decided_by, strategy, candidates, .. } = routing;
-    let head = format!("{kind}, {complexity} % ({decided_by}) · {strategy}");
+    let head = format!("{kind}, {complexity}% ({decided_by}) · {strategy}");
     let all = std::iter::once(head).chain(candidates.iter().cloned()).chain(lines(left));
     all.map(|line| format!("{line}\n")).collect()
 }

@@ -244,10 +244,10 @@ async fn a_route_is_told_without_asking_anybody() {
     two(&world, "[[router.rules]]\nname = \"no\"\ntask = [\"review\"]\nforbid = [\"one/*\"]\n");
     let run = world.run(&["route", "--seed", "7", "why does the parser crash?"]).await;
     insta::assert_snapshot!(run.out, @"
-    debug, 52 % (heuristic) · single
+    debug, 52% (heuristic) · single
     run two/m2 (seed 7)
-    two/m2: right 65 %, $0.765, worth $7.07, knowing it better $0.06
-    one/m1: right 56 %, $0.422, worth $6.24, knowing it better $0.08
+    two/m2: right 65%, $0.765, worth $7.07, knowing it better $0.06
+    one/m1: right 56%, $0.422, worth $6.24, knowing it better $0.08
     ");
     let review = world.run(&["route", "--seed", "7", "review the parser"]).await;
     let place = "one/m1: is forbidden by rule `no` (~/.config/gnoma/config.toml:";

@@ -40,7 +40,8 @@ pub(super) fn tar(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFac
     }
     if makes {
         if !sorted.options.iter().any(|given| given.role == Role::Archive) {
-            facts.add(Effect::Write(FilePlace::Unknown("the tape that tar is set up for".into())));
+            facts
+                .add(Effect::Write(FilePlace::Unknown("the tape that tar uses by default".into())));
         }
         let here = ProgramCall { cwd: members_in, ..*call };
         let role = if sorted.leads_to(Consequence::Deletes) { Role::Delete } else { Role::Read };
@@ -153,7 +154,9 @@ pub(super) fn seven(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandF
         walker.act(call, if reads { Role::Read } else { Role::Write }, word, &mut facts);
     }
     if !certain || has("-sdel") || has("-spe") {
-        facts.add(Effect::Unknown("7z: what some of its words do is not known".to_owned()));
+        facts.add(Effect::Unknown(
+            "7z: gnoma does not know what some of its arguments do".to_owned(),
+        ));
     }
     if !reads {
         facts.at(Effect::Write, call.cwd.here());

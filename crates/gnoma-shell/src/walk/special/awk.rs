@@ -57,7 +57,9 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
     // Several are one program, as lines of it.
     match programs.iter().map(|program| program.known()).collect::<Option<Vec<_>>>() {
         Some(texts) => judge(walker, call, &texts.join("\n"), &mut facts),
-        None => facts.add(Effect::Unknown("awk: what its program does is not known".to_owned())),
+        None => {
+            facts.add(Effect::Unknown("awk: gnoma does not know what its program does".to_owned()))
+        }
     }
     facts
 }
@@ -144,7 +146,7 @@ fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
             '/' if divides(tokens.last())? => tokens.push(Token::Sign('/')),
             '/' => {
                 let after = after_expression(letters.as_str());
-                letters = after.ok_or("an expression is not surely read")?.chars();
+                letters = after.ok_or("gnoma may misread an expression")?.chars();
                 tokens.push(Token::Expression);
             }
             '0'..='9' | '.' => {
@@ -165,7 +167,7 @@ fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
                 tokens.push(Token::Step);
             }
             _ if letter.is_ascii_graphic() && letter != '\\' => tokens.push(Token::Sign(letter)),
-            _ => return Err("it has characters that are no program text"),
+            _ => return Err("it has characters that no program can have"),
         }
     }
     Ok(tokens)
@@ -190,7 +192,7 @@ fn take_number(first: char, letters: &mut Chars<'_>) -> Result<(), &'static str>
     let runs_on = letters
         .as_str()
         .starts_with(|letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.'));
-    if digits == 0 || runs_on { Err("a number is not surely read") } else { Ok(()) }
+    if digits == 0 || runs_on { Err("gnoma may misread a number") } else { Ok(()) }
 }
 
 /// Whether a `/` divides and does not begin an expression. After what the kinds of awk take differently, or

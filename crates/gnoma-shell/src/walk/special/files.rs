@@ -138,7 +138,7 @@ pub(super) fn dd(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFact
             walker.act(call, Role::Write, &file, &mut facts);
             facts.at_least(Risk::High);
         } else if word.may_be_option() || word.known().is_none() {
-            facts.add(Effect::Unknown(format!("dd: what `{word}` is to it is not known")));
+            facts.add(Effect::Unknown(format!("dd: gnoma does not know what `{word}` means")));
         }
     }
     facts

@@ -183,11 +183,11 @@ fn act<'w>(
             if let Some(file) = rest.first() {
                 walker.act(call, Role::Read, file, facts);
             }
-            facts.add(Effect::Unknown("find: where it starts stands in a file".to_owned()));
+            facts.add(Effect::Unknown("find: a file says where it starts".to_owned()));
             rest.get(1..).unwrap_or_default()
         }
         _ => {
-            facts.add(Effect::Unknown(format!("find: `{action}` is not known")));
+            facts.add(Effect::Unknown(format!("find: unknown action `{action}`")));
             rest
         }
     }

@@ -86,6 +86,6 @@ fn text_or_system(walker: &mut Walker<'_>, by: &str, call: &ProgramCall<'_>) -> 
         "history" => system::history(walker, call),
         "sysctl" => system::sysctl(walker, call),
         "man" => system::man(walker, call),
-        _ => CommandFacts::unknown(format!("what `{}` does is not known", call.title)),
+        _ => CommandFacts::unknown(format!("gnoma does not know what `{}` does", call.title)),
     }
 }

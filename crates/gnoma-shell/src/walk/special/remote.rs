@@ -95,7 +95,7 @@ pub(super) fn ssh(call: &ProgramCall<'_>) -> CommandFacts {
         facts.at_least(Risk::High);
     }
     if call.title != "ssh" {
-        facts.add(Effect::Unknown(format!("what `{}` runs is not known", call.title)));
+        facts.add(Effect::Unknown(format!("gnoma does not know what `{}` runs", call.title)));
     }
     facts
 }
@@ -135,7 +135,8 @@ pub(super) fn transfer(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comma
     {
         match plain.last() {
             Some(word) => facts.at(Effect::Delete, walker.state.folders.places(word)),
-            None => facts.add(Effect::Unknown("it deletes at an unknown place".to_owned())),
+            None => facts
+                .add(Effect::Unknown("it deletes files, and gnoma does not know where".to_owned())),
         }
     }
     facts

@@ -30,7 +30,7 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
     let operand = call.sorted.operands.first().filter(|_| scripts.is_empty() && !given_elsewhere);
     let open = |script: &&Field| script.known().is_some_and(|text| text.ends_with('\\'));
     if scripts.iter().any(open) {
-        facts.add(Effect::Unknown("sed: a script goes on in the next one".to_owned()));
+        facts.add(Effect::Unknown("sed: a script continues in the next one".to_owned()));
     }
     for script in scripts.into_iter().chain(operand) {
         judge(walker, call, script, &mut facts);
@@ -45,12 +45,12 @@ fn judge(
     facts: &mut CommandFacts,
 ) {
     let Some(text) = script.known() else {
-        facts.add(Effect::Unknown(format!("sed: what script `{script}` does is not known")));
+        facts.add(Effect::Unknown(format!("sed: gnoma does not know what script `{script}` does")));
         return;
     };
     let mut reader = SedReader { rest: text, touches: Vec::new() };
     if reader.script().is_none() {
-        facts.add(Effect::Unknown(format!("sed: script `{text}` is not surely harmless")));
+        facts.add(Effect::Unknown(format!("sed: script `{text}` may do harm")));
     }
     for touch in reader.touches {
         let (role, file) = match touch {

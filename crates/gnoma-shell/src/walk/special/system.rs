@@ -229,7 +229,7 @@ fn no_further_option(call: &ProgramCall<'_>) -> bool {
 pub(super) fn history(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = walker.generic(call);
     if call.words.iter().any(|word| word.known().is_none_or(|text| text.starts_with('-'))) {
-        facts.add(Effect::System("changes the history of commands".to_owned()));
+        facts.add(Effect::System("changes the command history".to_owned()));
     }
     facts
 }

@@ -20,7 +20,7 @@ pub(super) fn only_with(
         }
         let wanted = options.first().copied().unwrap_or_default();
         facts.add(Effect::Unknown(format!(
-            "`{}` only looks when it is given `{wanted}`",
+            "`{}` only reads when it is given `{wanted}`",
             call.title
         )));
     }
@@ -37,7 +37,7 @@ pub(super) fn jq(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFact
             facts.add(Effect::Settings("the environment".to_owned()));
         }
         Some(Field::Known(text)) if has_word(text, &["import", "include"]) => {
-            facts.add(Effect::Unknown("jq: what it imports is not known".to_owned()));
+            facts.add(Effect::Unknown("jq: gnoma does not know what it imports".to_owned()));
         }
         Some(Field::Known(_)) | None => {}
         Some(filter) => {
@@ -45,7 +45,9 @@ pub(super) fn jq(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFact
         }
     }
     if filter.is_none() && call.sorted.has(&["f", "from-file"]) {
-        facts.add(Effect::Unknown("jq: what the filter in a file shows is not known".to_owned()));
+        facts.add(Effect::Unknown(
+            "jq: gnoma does not know what the filter in the file shows".to_owned(),
+        ));
     }
     facts
 }
@@ -79,7 +81,7 @@ pub(super) fn xxd(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFac
         .filter_map(Field::known)
         .find(|word| word.starts_with('-') && !is_plain(word));
     if let Some(bundle) = bundle {
-        facts.add(Effect::Unknown(format!("xxd: option `{bundle}` is not known")));
+        facts.add(Effect::Unknown(format!("xxd: unknown option `{bundle}`")));
     }
     facts
 }
@@ -157,12 +159,12 @@ pub(super) fn yq(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFact
     let mut operands = call.sorted.operands.iter().skip(skipped);
     match operands.next() {
         Some(Field::Known(text)) if STRANGE.iter().any(|word| text.contains(word)) => {
-            facts.add(Effect::Unknown(format!("yq: what `{text}` reads is not known")));
+            facts.add(Effect::Unknown(format!("yq: gnoma does not know what `{text}` reads")));
         }
         Some(Field::Known(text))
             if text.contains(['(', '|', '[', '{', '=']) || text.starts_with('.') => {}
         Some(file @ Field::Known(_)) => walker.act(call, Role::Read, file, &mut facts),
-        Some(word) => facts.add(Effect::Unknown(format!("yq: `{word}` is not known"))),
+        Some(word) => facts.add(Effect::Unknown(format!("yq: gnoma does not know `{word}`"))),
         None => {}
     }
     for operand in operands {

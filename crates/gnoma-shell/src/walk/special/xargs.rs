@@ -75,8 +75,9 @@ pub(super) fn parallel(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comma
                     facts.join(ran);
                 }
             }
-            None => facts
-                .add(Effect::Unknown("parallel: its commands show only when it runs".to_owned())),
+            None => facts.add(Effect::Unknown(
+                "parallel: its commands are only known at run time".to_owned(),
+            )),
         }
         if arguments.is_empty() {
             facts.add(Effect::Unknown("parallel runs what it reads".to_owned()));

@@ -132,7 +132,7 @@ fn text(believed: &[Believed], totals: &[Total], shadow: &[(ModelRef, u64)]) -> 
         [
             standing.tasks.to_string(),
             kind.0.to_string(),
-            format!("{:.0} %", standing.quality * 100.0),
+            format!("{:.0}%", standing.quality * 100.0),
             money(standing.cost * MICRO),
             arm.to_string(),
         ]

@@ -28,11 +28,11 @@ pub struct Arm {
     pub model: Arc<str>,
     /// It runs on the user's machine.
     pub local: bool,
-    /// Where nothing may leave this machine, it may be asked.
+    /// Calls to it stay on this machine, so it can be used when nothing may leave.
     pub stays_here: bool,
     /// Whether it counts as a small model, which gets the lean tools; `None` where its window says.
     pub lean: Option<bool>,
-    /// Window in tokens, where it is known.
+    /// Context window in tokens, if known.
     pub context_window: Option<u32>,
     /// Most tokens per answer; `None` leaves it to the adapter.
     pub max_output_tokens: Option<u32>,
@@ -46,11 +46,11 @@ pub struct Arm {
     pub vision: bool,
     /// It thinks before it answers.
     pub thinking: bool,
-    /// It cannot be told not to.
+    /// Thinking cannot be turned off.
     pub always_thinks: bool,
     /// It answers in a given JSON schema.
     pub structured_output: bool,
-    /// What it costs, where that is known.
+    /// Its price, if known.
     pub price: Option<Price>,
     /// How much its price counts when arms are weighed, from 0 to 1; what is paid stays the same.
     pub cost_weight: f64,
@@ -60,7 +60,7 @@ pub struct Arm {
     pub host: Arc<str>,
     /// How it is asked, which says how it counts tokens.
     pub wire: Wire,
-    /// It is asked only where it was chosen by name.
+    /// It is used only if someone chooses it by name.
     pub only_chosen: bool,
 }
 

@@ -1,7 +1,7 @@
-//! What lies in a working folder, for models that would guess it: the names, in a few words, and the file
-//! that a question is probably about.
+//! The contents of a working folder, for models that would otherwise guess: the file names in a short text, and the
+//! file that a question is probably about.
 //!
-//! Two levels. Hidden files and what builds and package managers make are left out.
+//! Two levels deep. Hidden files and the output of builds and package managers are left out.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -55,7 +55,7 @@ const DEFINING: [&str; 18] = [
 /// Folders that nobody wrote.
 const MADE: [&str; 6] = ["__pycache__", "build", "dist", "node_modules", "target", "vendor"];
 
-/// The names, such as `README.md, src/ (main.rs, lib.rs)`; empty where there are none.
+/// The file names, such as `README.md, src/ (main.rs, lib.rs)`; empty if there are none.
 #[must_use]
 pub fn names(folder: &Path) -> String {
     let mut text = String::new();

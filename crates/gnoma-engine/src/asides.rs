@@ -1,4 +1,4 @@
-//! What work beside the conversation has to tell people, on its way to the session's events.
+//! Notices from work beside the conversation, on their way to the session's events.
 
 use gnoma_core::session::NoticeLevel;
 use tokio::sync::mpsc;

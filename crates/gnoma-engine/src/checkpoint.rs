@@ -1,7 +1,7 @@
-//! Sees to it that files are kept before anything may change them.
+//! Saves files before anything may change them.
 //!
-//! Decides which calls are such, and waits for the port beside the session, in the call's own task:
-//! calls that only read never wait. What a kept state holds and how it comes back is the port's.
+//! Decides which calls need this, and waits for the port beside the session, in the call's own task: calls that
+//! only read never wait. What a checkpoint contains and how it is restored is up to the port.
 
 use std::sync::{
     Arc,

@@ -23,40 +23,41 @@ const TAIL_SHARE: u64 = 4;
 const SUMMARY_SHARE: u32 = 8;
 /// The window of an arm of which none is known.
 pub(crate) const UNKNOWN_WINDOW_TOKENS: u32 = 32_768;
-/// The past is shortened unasked only where it is at least this many times as long as a summary.
+/// Without a person's request, compaction happens only if the past is at least this many times as long as a
+/// summary.
 const WORTH: u64 = 2;
 /// Tokens that an image is taken for.
 const IMAGE_TOKENS: u64 = 1_000;
 
-/// What a summary stands for.
+/// What a summary replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// What of it stays word for word, and what was done.
     pub(crate) brief: Arc<Brief>,
     /// Messages at the beginning of the history.
     pub(crate) messages: usize,
-    /// Tokens of what they are told as.
+    /// Tokens of it as models receive it.
     pub(crate) past_tokens: u64,
-    /// Tokens of the window that the conversation has to fit, where it is known.
+    /// Tokens of the window that the conversation has to fit, if known.
     pub(crate) window_tokens: Option<u32>,
 }
 
-/// What the past is told as, beside what is kept of it.
+/// The summary, beside what is kept verbatim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Retelling {
     /// A summary; without one the past is left out.
     pub(crate) summary: Option<String>,
-    /// Results that were set aside, as they are named.
+    /// Names of the results that moved to the result store.
     pub(crate) aside: Vec<String>,
     /// Files that are not what they were when they were read, and their text.
     pub(crate) read_back: Vec<(String, String)>,
 }
 
 impl Cut {
-    /// What stands in the place of the past, as text and as a message.
+    /// The replacement for the past, as text and as a message.
     ///
     /// # Errors
-    /// There is no summary although there should be one, or it is not shorter than what it stands for.
+    /// There is no summary although there should be one, or it is not shorter than what it replaces.
     pub(crate) fn summary(&self, told: &Retelling) -> Result<(String, Message), &'static str> {
         let summary = match &told.summary {
             // What an earlier summary told is all that is known of what it stands for.
@@ -91,13 +92,12 @@ impl Cut {
     }
 }
 
-/// Where in `rest` the messages begin that stay as they are; all before is told in fewer words.
-/// `rest` is what is said after an earlier summary, where there is one.
+/// Where in `rest` the messages begin that stay as they are; everything before is summarized. `rest` is what
+/// follows an earlier summary, if there is one.
 ///
-/// At most [`MAX_TAIL_MESSAGES`] stay, and no more than a part of the window takes; they begin with
-/// something a person said, or else with an answer, so that no result is parted from its call. What
-/// was said last and is not answered yet stays in any case. `None` where nothing would be told in
-/// fewer words.
+/// At most [`MAX_TAIL_MESSAGES`] stay, and no more than fit a part of the window; they begin with a message of a
+/// person, or else with an answer, so that no result is separated from its call. The last message without an answer
+/// always stays. `None` if there is nothing to summarize.
 pub(crate) fn cut(
     has_summary: bool,
     rest: &[Arc<Message>],
@@ -153,7 +153,7 @@ fn tokens_of(message: &Message) -> u64 {
     message.content().iter().map(content).sum()
 }
 
-/// The words of an answer, as far as they may be; `None` where there are none.
+/// The text of an answer, up to the allowed length; `None` if there is none.
 pub(crate) fn words(answer: &str, window_tokens: Option<u32>) -> Option<String> {
     let most = summary_tokens(window_tokens) as usize;
     let mut text = answer.trim();

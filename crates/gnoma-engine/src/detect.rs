@@ -1,8 +1,8 @@
-//! Notices a turn that goes in circles or claims too much.
+//! Detects a turn that goes in circles or claims too much.
 //!
-//! Each detector is a small state that is told what happened and says whether that is the sign it
-//! looks for. What follows from a sign (a corrective message, the end of the turn) is the turn
-//! machine's business. All state is bounded, whatever a model streams.
+//! Each detector is a small state that receives what happened and says whether it is the sign it watches for. The
+//! turn machine decides what follows from a sign (a corrective message, the end of the turn). All state is bounded,
+//! whatever a model streams.
 
 mod announce;
 mod calls;

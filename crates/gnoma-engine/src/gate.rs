@@ -1,8 +1,7 @@
-//! The guard as a session has it.
+//! The guard of one session.
 //!
-//! A call passes here twice: when it is judged, and when it runs with exactly what was judged. In
-//! between lie the questions to people and the rules their answers make. The decisions themselves are
-//! the guard's.
+//! A call passes here twice: when it is judged, and when it runs exactly as judged. In between come the questions
+//! to people and the rules that their answers create. `gnoma-guard` makes the decisions.
 
 use std::{
     collections::HashMap,
@@ -25,28 +24,28 @@ use gnoma_guard::{
 
 use crate::{rights::Rights, turn::Verdict};
 
-/// Longest rule that is offered as an answer for good: it must be read at a glance.
+/// Longest rule that "always" offers: people must be able to read it at a glance.
 const MAX_OFFERED_BYTES: usize = 200;
 
 /// What the guard knows about where a session works.
 pub struct GatePlace {
     /// Folder that commands start in, links resolved.
     pub cwd: PathBuf,
-    /// Folders the tools may work in, links resolved; the first holds `cwd`.
+    /// Folders in which the tools may work, with links resolved; the first contains `cwd`.
     pub roots: Vec<PathBuf>,
     /// The user's home.
     pub home: Option<PathBuf>,
     /// Folders of gnoma's own configuration and state.
     pub config_dirs: Vec<PathBuf>,
-    /// The user stands behind the project's settings.
+    /// The user trusts the project's settings.
     pub trusted: bool,
     /// Commands run behind walls.
     pub sandboxed: bool,
     /// Whether the walls keep a command off the network that it was not granted. Asked only when a
     /// command is to be handed a secret.
     pub network_is_walled: Box<dyn Fn() -> bool + Send + Sync>,
-    /// Whether commands can be tried here: run first in a view of the workspace in which nothing comes
-    /// of what they do. Asked only when a command would be.
+    /// Whether trial runs work here: a command runs first in a view of the workspace where its changes have no
+    /// effect yet. Called only for a command that would run on trial.
     pub can_try: Box<dyn Fn() -> bool + Send + Sync>,
     /// Follows the links of a path, as far as it exists.
     pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
@@ -99,7 +98,7 @@ pub(crate) struct Admitted {
     /// As it runs: placeholders are secrets again.
     call: RestoredCall,
     grant: Grant,
-    /// The rules an answer for good would add.
+    /// The rules that "always" would add.
     always: Vec<Rule>,
 }
 
@@ -149,7 +148,7 @@ impl Gate {
         self.admitted.insert(call, admitted);
     }
 
-    /// A person answered for good: the rules that the question showed hold from now on.
+    /// A person answered "always": the rules in the question apply from now on.
     pub(crate) fn remember(&mut self, id: &CallId) {
         if let Some(judged) = self.admitted.get_mut(id) {
             for rule in judged.always.drain(..) {
@@ -158,8 +157,7 @@ impl Gate {
         }
     }
 
-    /// A person answered for good with rules of their own words: they hold from now on, where the
-    /// question offered any.
+    /// A person answered "always" with rules of their own: they apply from now on, if the question offered any.
     ///
     /// # Errors
     /// Why none is kept, for people.
@@ -175,7 +173,7 @@ impl Gate {
         Ok(())
     }
 
-    /// The rules that an answer for good would add, as a question shows them.
+    /// The rules that "always" would add, as a question shows them.
     pub(crate) fn offered(&self, id: &CallId) -> Option<String> {
         self.admitted.get(id).and_then(|judged| offer(&judged.always))
     }
@@ -225,7 +223,7 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// The one place where it is decided whether a call may run. `preview` shows what it would change.
+    /// The only place that decides whether a call may run. `preview` shows what it would change.
     pub(crate) fn decide(
         &self,
         spec: &ToolSpec,

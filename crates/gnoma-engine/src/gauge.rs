@@ -1,5 +1,4 @@
-//! What a model was sent last, for whoever wants to see what fills its window. Kept by reference and
-//! measured only when somebody asks.
+//! The last request to a model, to show what fills its window. It is kept by reference and measured only on demand.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,14 +31,14 @@ impl Gauge {
         (sent.system, sent.tools, sent.messages) = (system, tools, messages);
     }
 
-    /// What models are told in place of the beginning of the conversation; `None` where they are told all.
+    /// The text that replaces the beginning of the conversation in requests; `None` if they contain all of it.
     #[must_use]
     pub fn summary(&self) -> Option<String> {
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         sent.summary.as_ref().and_then(|summary| prompt::summary_of(summary))
     }
 
-    /// Remembers what stands in the place of the beginning of the conversation.
+    /// Remembers what replaces the beginning of the conversation.
     pub(crate) fn set_summary(&self, summary: Option<Arc<Message>>) {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).summary = summary;
     }

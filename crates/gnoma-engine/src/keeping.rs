@@ -1,7 +1,7 @@
-//! What of a session outlives it: ports that the binary hands over, or does not.
+//! What of a session outlives it: ports that the binary provides or leaves out.
 //!
-//! Only the shape of it. Who writes when is decided in [`crate::session`]; where it goes, the ports
-//! know. The default keeps nothing and touches nothing: that is what incognito means.
+//! Only their shape is defined here. [`crate::session`] decides who writes when, and the ports decide where. The
+//! default saves nothing and touches nothing, which is what incognito means.
 
 use std::{fmt, sync::Arc};
 
@@ -10,32 +10,31 @@ use gnoma_core::store::{Checkpoints, ResultStore, SessionId, SessionStore};
 /// What is done with a call that changes files when their state could not be kept before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unkept {
-    /// It runs; the person is told once that it cannot be taken back.
+    /// The call runs, and a notice says once that it cannot be undone.
     #[default]
     Run,
-    /// It does not run, and the model is told why.
+    /// The call does not run, and the model learns why.
     Refuse,
 }
 
-/// Where a session keeps what it does.
+/// Where a session saves what it does.
 ///
-/// **Conversation.** With a store, every message is stored before anything it causes starts, so a
-/// session that ends in the middle of anything can be continued. A new session is begun when the
-/// first message is said, never earlier, and whatever history it was given is stored with it. To
-/// continue a session the caller takes it in hand ([`SessionStore::hold`]), loads it, makes the
-/// history with [`crate::resume::history`] and gives both that history and the session's id; its
-/// tip must be the last entry of that history. The session lets go of it when it ends.
+/// **Conversation.** With a store, every message is stored before anything that it causes, so a session that ends
+/// in the middle of anything can be continued. A new session is created with the first message, never earlier, and
+/// any history that it was given is stored with it. To continue a session, the caller holds it
+/// ([`SessionStore::hold`]), loads it, builds the history with [`crate::resume::history`], and passes both that
+/// history and the session's id; the session's tip must be the last entry of that history. The session releases it
+/// at its end.
 ///
-/// **Failures.** None stops a turn. The person is told once, in a notice. Where trying again can
-/// help (a full or busy disk) it is tried at the end of the turn and at the beginning of the next,
-/// and what is missing of the conversation is stored then. A store that does not answer for 15
-/// seconds is given up.
+/// **Failures.** None stops a turn. A notice reports each once. If a retry can help (the disk is full or busy), it
+/// happens at the end of the turn and at the beginning of the next, and then also stores what is missing of the
+/// conversation. A store that does not answer for 15 seconds is abandoned.
 ///
-/// **Secrets.** The store redacts what it is given. What goes to the result store and the labels of
-/// checkpoints have passed the session's firewall before.
+/// **Secrets.** The store redacts what it receives. What goes to the result store and the labels of checkpoints has
+/// passed the session's firewall first.
 pub struct Keeping {
-    /// The store, and which of its sessions is continued; without an id a new one is begun. `None`
-    /// where nothing may be kept or no store could be opened.
+    /// The store, and the session to continue; without an id, a new one begins. `None` if nothing may be saved or
+    /// no store could be opened.
     pub store: Option<(Arc<dyn SessionStore>, Option<SessionId>)>,
     /// Told the session's id in the store: at the start of one that is continued, else when the
     /// session has been begun, before anything is stored in it or put into its result store. Must return at
@@ -44,11 +43,11 @@ pub struct Keeping {
     /// Where large results go. Used only for models that are offered the tool
     /// [`ToolKind::ReadsResults`](gnoma_core::tool::ToolKind), which must read from the same result store.
     pub result_store: Option<Arc<dyn ResultStore>>,
-    /// Keeps files before calls that may change them, and once more after a turn that did.
+    /// Saves files before calls that may change them, and again after a turn that did.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// What happens to a call when that fails.
     pub unkept: Unkept,
-    /// The person knows already that nothing can be saved here: that is not said again.
+    /// The person already knows that nothing can be saved here, so no notice repeats it.
     pub is_told: bool,
     /// The time, in milliseconds since 1970, for what is stored.
     pub now_ms: Box<dyn Fn() -> i64 + Send + Sync>,

@@ -60,7 +60,7 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
     }
 }
 
-/// Why the words of one of several arms stand.
+/// Why one of several arms' answers was chosen.
 fn conferred(members: &[ModelRef], chair: Option<&ModelRef>) -> String {
     let members: Vec<String> = members.iter().map(ToString::to_string).collect();
     let by = chair.map_or_else(|| "nobody".to_owned(), ToString::to_string);

@@ -1,9 +1,9 @@
-//! What an arm is shown of a past that it tells in fewer words. Pure.
+//! What an arm receives of a conversation that it summarizes. Pure.
 //!
-//! The arm is shown the past as text and no tools, so that any arm can be asked, and so that nothing in
-//! the past can make it act. A past that is too long for one question is told in parts, and what was
-//! told of them once more as a whole. All that was said is shown; long results and arguments are shown
-//! by their ends, since what matters of them was said afterwards, and people are told how many.
+//! The arm receives the conversation as text and no tools, so that any arm can do this and nothing in the text can
+//! make it act. A conversation that is too long for one request is summarized in parts, and then the summaries as a
+//! whole. Everything that was said is included; of long results and arguments only the ends, because what matters
+//! of them was said afterwards. A notice says how many were cut.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -23,7 +23,7 @@ const THINKING_TOKENS: u32 = 4_096;
 const PAST_SHARE: u32 = 2;
 /// Most tokens that an arm is shown at once.
 const MAX_PAST_TOKENS: u32 = 60_000;
-/// Most parts that a past is told in; of a longer one, parts in the middle are left out.
+/// Most parts in which a past is summarized; of a longer one, parts in the middle are left out.
 const MAX_PARTS: usize = 16;
 /// Bytes for each token of room that are looked at of a text that is divided: counting all that is left each time
 /// would take minutes for one of many megabytes.
@@ -45,7 +45,7 @@ const SYSTEM: &str = "You are given the history of a conversation between a user
     Copy text such as {{secret:name:1}} exactly. Answer in plain text of at most 1000 words, \
     without introduction.";
 
-/// What is told in fewer words, and what the words should dwell on.
+/// What to summarize, and what the summary should focus on.
 #[derive(Clone, Debug)]
 pub(crate) struct Past {
     /// The messages, oldest first.
@@ -97,7 +97,7 @@ pub(crate) fn parts(arm: &Arm, past: &Past) -> Parts {
     divided(&past.messages, most_tokens(arm))
 }
 
-/// What was told of the parts, in as few parts as the arm can take.
+/// The summaries of the parts, in as few parts as the arm can take.
 pub(crate) fn retold(arm: &Arm, told: &[String]) -> Vec<String> {
     packed(told.iter().map(|told| format!("[what happened] {told}\n")), most_tokens(arm))
 }
@@ -221,7 +221,7 @@ fn is_image(part: &ResultPart) -> bool {
     matches!(part, ResultPart::Image(_))
 }
 
-/// A text by its ends, where it has more than `most` bytes; says so, and counts it.
+/// The two ends of a text of more than `most` bytes; marks the gap and counts it.
 fn ends(text: &str, most: usize, shortened: &mut usize) -> String {
     if text.len() <= most {
         return text.to_owned();

@@ -1,5 +1,5 @@
-//! The plan that a conversation holds. It lives in the history alone: in the last call that set it, or in
-//! the summary of what came before.
+//! The plan of a conversation. It exists only in the history: in the last call that set it, or in the summary of
+//! what came before.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) fn sets(kind: ToolKind) -> bool {
     kind == ToolKind::Plans
 }
 
-/// The plan as it stands, where there is one.
+/// The current plan, if there is one.
 pub(crate) fn of(history: &[Arc<Message>]) -> Option<Vec<PlanStep>> {
     let mut failed = Vec::new();
     for message in history.iter().rev().take(MAX_LOOKED_AT) {

@@ -11,7 +11,7 @@ use gnoma_core::{
 
 use crate::{detect::asks_only, shape::without_form};
 
-/// What the system prompt tells about the place.
+/// What the system prompt says about the place.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptPlace<'a> {
     /// Folder the tools work in.
@@ -83,10 +83,10 @@ const TASKS: [Task; 2] = [
     ),
 ];
 
-/// Finished tasks, for models with a small window: they do what they see more than what they are
-/// told. They stand before the conversation as messages, so that the server shows the calls in the
-/// form this model knows; shown as text in the prompt, such models imitate the text. The last ends with
-/// the edit: a call that stood behind it would be made over and over.
+/// Finished tasks, for models with a small window, which imitate what they see rather than follow instructions. The
+/// tasks precede the conversation as messages, so that the server shows the calls in the form that the model knows;
+/// such models would imitate a text in the prompt as text. The last task ends with the edit: a model would repeat
+/// any call after that over and over.
 #[must_use]
 pub fn example(can_spawn: bool) -> Vec<Arc<Message>> {
     let spawning = can_spawn.then_some(&SPAWNING);
@@ -190,8 +190,8 @@ const WORK: [&str; 43] = [
     "write",
 ];
 
-/// Whether the last thing said asks for work on files: it names a file or one of the deeds. Small
-/// models invent an answer instead of looking, unless their first answer must be a call.
+/// Whether the last message asks for work on files: it names a file or such work. Small models invent an answer
+/// instead of looking, unless their first answer must be a call.
 #[must_use]
 pub fn asks_for_work(history: &[Arc<Message>]) -> bool {
     let text = history.last().map(|message| message.text_content()).unwrap_or_default();
@@ -209,7 +209,7 @@ pub fn asks_for_work(history: &[Arc<Message>]) -> bool {
     })
 }
 
-/// What people are told about an answer that is none.
+/// The message to people about an answer without content.
 pub(crate) fn without_answer(stop: StopReason, message: Option<&Message>) -> Option<&'static str> {
     let is_said = |part: &Content| match part {
         Content::Text(text) => !text.text.trim().is_empty(),
@@ -254,7 +254,7 @@ pub(crate) fn is_note(message: &Message) -> bool {
     })
 }
 
-/// What stands where a summary would, had one been made.
+/// The text in place of a summary that could not be made.
 pub(crate) const LEFT_OUT: &str =
     "(The older messages are left out; no summary was made. Ask or look again for what you need.)";
 
@@ -264,13 +264,13 @@ pub(crate) fn said(message: &Message) -> bool {
     message.role() == Role::User && !is_note(message)
 }
 
-/// Stands before the words that stand in for the beginning of a conversation.
+/// The introduction to a text that replaces the beginning of a conversation.
 #[must_use]
 pub(crate) fn summary(text: &str) -> String {
     note(&format!("What happened so far, in short:\n{text}"))
 }
 
-/// The words of a message that stands in for the beginning of a conversation.
+/// The text of a message that replaces the beginning of a conversation.
 #[must_use]
 pub fn summary_of(message: &Message) -> Option<String> {
     let mark = summary("");
@@ -326,7 +326,7 @@ pub(crate) fn reminder(task: &str) -> String {
     if task.is_empty() { String::new() } else { format!(" The user said: {task}") }
 }
 
-/// Earlier turns, told in lines, and what is said now.
+/// Earlier turns, in lines, and the current message.
 pub(crate) fn earlier(told: &str, now: &str) -> String {
     format!(
         "{}\n{}\n{now}",

@@ -31,7 +31,7 @@ use tokio::{
 
 use crate::{asides::Asides, compact::MAX_TAIL_MESSAGES};
 
-/// Entries that may wait to be written; then whoever notes waits.
+/// Entries that may wait to be written; with more, the caller waits.
 const MAX_QUEUED: usize = 64;
 
 /// How long a store may take for one entry before it counts as failing.
@@ -50,7 +50,7 @@ type Clock = Box<dyn Fn() -> i64 + Send + Sync>;
 /// What a recorder is made of.
 pub(crate) struct RecorderOptions {
     pub(crate) store: Arc<dyn SessionStore>,
-    /// The session to continue, which must have been taken in hand.
+    /// The session to continue, which must be held.
     pub(crate) session: Option<SessionId>,
     /// Messages at the start; those of a continued session are stored already.
     pub(crate) history_len: usize,
@@ -127,8 +127,8 @@ impl Recorder {
         }
     }
 
-    /// Notes that models are told `summary` instead of the first `messages` from now on. Where the
-    /// store has failed and lacks some of them it is left out: who continues the session finds all.
+    /// Notes that from now on models receive `summary` instead of the first `messages`. If the store has failed and
+    /// lacks some of them, the note is left out: whoever continues the session finds all messages.
     pub(crate) async fn shorten(
         &mut self,
         summary: String,
@@ -142,7 +142,7 @@ impl Recorder {
         }
     }
 
-    /// Notes that models are told everything again.
+    /// Notes that models receive everything again.
     pub(crate) async fn lengthen(&mut self) {
         let nothing = Record::Summary { text: String::new(), up_to: EntryId(0) };
         self.ink.put(nothing, Durability::Process, false).await;
@@ -179,8 +179,8 @@ impl Recorder {
         }
     }
 
-    /// A turn has ended: what is stored of it survives the loss of power from here on. A store that
-    /// failed meanwhile gets another chance, because no other turn may follow.
+    /// A turn has ended: what is stored of it now survives a power failure. A store that failed meanwhile gets
+    /// another chance, because no other turn may follow.
     pub(crate) async fn turn_ends(&mut self, history: &[Arc<Message>]) {
         if self.stored < history.len() {
             self.may_retry = true;
@@ -207,7 +207,7 @@ enum StoredWords {
     /// A summary of all but the last messages.
     Summary {
         text: String,
-        /// How many messages it does not stand for.
+        /// How many messages it does not replace.
         tail: usize,
     },
 }
@@ -298,7 +298,7 @@ struct Writer {
     session: Option<SessionId>,
     /// The last entry that the store acknowledged.
     last: Option<EntryId>,
-    /// What stands right before each of the latest messages.
+    /// The entry directly before each of the latest messages.
     before: VecDeque<Option<EntryId>>,
     /// Where the first entry goes.
     first: Parent,
@@ -306,7 +306,7 @@ struct Writer {
     now_ms: Clock,
     asides: Asides,
     down: Option<Down>,
-    /// The failure that was told last, until something is stored again.
+    /// The last reported failure, until something is stored again.
     told: Option<StoreErrorKind>,
 }
 
@@ -390,7 +390,7 @@ impl Writer {
         };
         let new: Vec<_> = records.into_iter().map(entry).collect();
         let entries = match self.store.append_all(new.clone()).await {
-            // The last entry was lost to damage and the rest recovered: it goes on from there.
+            // The last entry was lost to damage and the rest recovered: it continues from there.
             Err(error) if error.kind == StoreErrorKind::NotFound && self.last.is_some() => {
                 let at_tip = |new| NewEntry { parent: Parent::Tip, ..new };
                 self.store.append_all(new.into_iter().map(at_tip).collect()).await?

@@ -16,13 +16,13 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// Longer text is not looked at.
+/// Longer text is not repaired.
 pub const MAX_ARGUMENT_BYTES: usize = 4 << 20;
 
 /// Objects and lists nested this deep are refused.
 pub const MAX_DEPTH: usize = 128;
 
-/// How often the whole may be wrapped into a JSON string: by the model, and once more on the way.
+/// How often the whole may be wrapped into a JSON string: by the model, and again on the way.
 const MAX_WRAPPINGS: usize = 2;
 
 /// Words with a meaning of their own, and how JSON spells them.
@@ -35,17 +35,16 @@ const LITERALS: [(&str, &str); 6] = [
     ("None", "null"),
 ];
 
-/// The object that `text` means, or nothing when that is not certain.
+/// The object that `text` means, or `None` if that is not certain.
 ///
-/// A valid object comes back byte for byte without the white space around it. Otherwise a JSON
-/// string that holds the object is opened, a Markdown fence and the prose around the only object
-/// are dropped, and then the spelling is mended: trailing commas, a comma missing at a line's end
-/// between members, `//` and `#` comments, raw control characters in strings, single and curly
-/// quotes, Python's literals, bare keys, and closing brackets missing at the end if the value
-/// before them is complete.
+/// A valid object is returned byte for byte, without the white space around it. Otherwise gnoma unwraps a JSON
+/// string that contains the object, drops a Markdown fence and any prose around the only object, and then corrects
+/// the spelling: trailing commas, a comma missing at a line's end between members, `//` and `#` comments, raw
+/// control characters in strings, single and curly quotes, Python's literals, bare keys, and closing brackets
+/// missing at the end if the value before them is complete.
 ///
-/// An object with a key twice is refused at every depth, also when it is valid JSON: the judge of
-/// a call and its tool could read different values.
+/// An object with a duplicate key is rejected at every depth, even if it is valid JSON: whoever judges a call and
+/// its tool could read different values.
 #[must_use]
 pub fn arguments(text: &str) -> Option<RawJson> {
     if text.len() > MAX_ARGUMENT_BYTES {

@@ -14,22 +14,22 @@ use crate::prompt;
 
 /// The messages of a path, oldest first, as they can be sent.
 ///
-/// The last summary stands in for all up to the entry it names; an empty one for nothing. Calls that were never answered are
-/// answered with their interruption; answers to calls that are gone are left out, and so is all
-/// before the first thing a person said. Tombstones and rewinding are the store's: a loaded path has
-/// neither what is hidden nor what was left behind.
+/// The last summary replaces everything up to the entry that it names; an empty one replaces nothing. Calls without
+/// a result get one that says they were interrupted. Results without a call are left out, and so is everything
+/// before the first message of a person. The store handles tombstones and rewinding: a loaded path contains neither
+/// hidden nor abandoned entries.
 #[must_use]
 pub fn history(entries: &[Entry]) -> Vec<Arc<Message>> {
     made(entries).finish()
 }
 
-/// The last entry that a summary among `entries` stands in for; the [`history`] needs none up to it.
+/// The last entry that a summary among `entries` replaces; the [`history`] needs none up to it.
 #[must_use]
 pub fn summarized_up_to(entries: &[Entry]) -> Option<EntryId> {
     last_summary(entries).map(|(_, up_to)| up_to)
 }
 
-/// The text of the last summary, and the last entry that it stands in for.
+/// The text of the last summary, and the last entry that it replaces.
 fn last_summary(entries: &[Entry]) -> Option<(&str, EntryId)> {
     entries.iter().rev().find_map(|entry| match &entry.record {
         // An empty one takes a compaction back: it stands for nothing, whatever it names.
@@ -44,11 +44,11 @@ fn last_summary(entries: &[Entry]) -> Option<(&str, EntryId)> {
 pub struct Measured {
     /// What the call took.
     pub usage: Usage,
-    /// Messages of the [`history`] that were sent with it, and its answer where that is kept.
+    /// Messages of the [`history`] that were sent with it, plus its answer if that was stored.
     pub messages: usize,
 }
 
-/// What the last call of a path told; `None` where none has told since the last summary.
+/// What the provider counted for the last call of a path; `None` if it has counted none since the last summary.
 #[must_use]
 pub fn measured(entries: &[Entry]) -> Option<Measured> {
     let last = entries.iter().enumerate().rev().find_map(|(at, entry)| match &entry.record {

@@ -17,17 +17,17 @@ pub(crate) enum ToolLimit {
     Never(Arc<[String]>),
 }
 
-/// The mode, the rules and the tools of a session, as they are at each moment. Clones are the same.
+/// The mode, the rules and the tools of a session, as they are at each moment. Clones share one state.
 ///
-/// A session that another one started is judged by the rules of that one and by its mode as well, and
-/// the stricter verdict holds: whatever changes above holds below from the next call on, and nothing
-/// that changes below gives it more than what stands above it may.
+/// A session that another one started is also judged by that one's rules and mode, and the stricter verdict
+/// applies: a change above takes effect below from the next call on, and no change below allows more than what is
+/// allowed above.
 #[derive(Clone)]
 pub struct Rights(Arc<Mutex<RightsNow>>);
 
 struct RightsNow {
     mode: PermissionMode,
-    /// Those that hold, or, where another session stands above, what is added to that one's.
+    /// Its own permissions or, below another session, what is added to that one's.
     permissions: Arc<Permissions>,
     /// What the calls of the session are held to, from its beginning to its end.
     given: Option<Arc<[String]>>,
@@ -61,7 +61,7 @@ impl Rights {
         (held.given, held.forbidden, held.lifecycle) = (given, forbidden, lifecycle);
     }
 
-    /// All lists that a call must be on now: those of the session and of each that stands above it.
+    /// All lists that a call must be on now: those of the session and of each session above it.
     pub(crate) fn tool_limits(&self) -> Vec<ToolLimit> {
         let held = self.held();
         let in_use = held.lifecycle.as_ref().and_then(|lifecycle| lifecycle.held_to());
@@ -82,7 +82,7 @@ impl Rights {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How much the session may do without asking, but for what stands above it.
+    /// How much the session may do without approval, ignoring the sessions above it.
     #[must_use]
     pub fn mode(&self) -> PermissionMode {
         self.held().mode

@@ -25,7 +25,7 @@ impl Shape {
         Ok(Self { schema: Schema::parse(text.get())?, text: Arc::new(text.clone()) })
     }
 
-    /// What a model is told of it, at the end of its prompt.
+    /// The instructions about it that end a model's system prompt.
     #[must_use]
     pub fn instructions(&self) -> String {
         format!("{FORM}{}", self.text)

@@ -1,10 +1,9 @@
-//! How many tokens a text is, roughly, without any model's vocabulary.
+//! Estimates how many tokens a text has, without any model's vocabulary.
 //!
-//! Vocabularies agree in what they are made of: a short word with the space before it is one token,
-//! numbers go by threes, indentation is one token however deep. Within an eighth of the o200k
-//! vocabulary's count for code, prose, lock files, diffs and listings, where a quarter of the bytes
-//! is up to two fifths too few. Good enough to tell large from small; not for filling a window to its
-//! brim.
+//! Vocabularies have much in common: a short word with the space before it is one token, numbers go by threes, and
+//! indentation is one token however deep. The estimate is within an eighth of the o200k vocabulary's count for
+//! code, prose, lock files, diffs and listings, whereas a quarter of the bytes is up to two fifths too low. That is
+//! enough to tell large from small, but not to fill a window completely.
 
 /// Letters of a word beyond which it takes another token.
 const WORD_LETTERS: usize = 8;

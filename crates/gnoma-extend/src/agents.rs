@@ -37,11 +37,11 @@ pub struct AgentFile {
     pub forbidden: Vec<String>,
     /// The model that it wants.
     pub model: Option<String>,
-    /// How much it may do without asking; whoever starts it may allow less.
+    /// How much it may do without approval; whoever starts it may allow less.
     pub mode: Option<PermissionMode>,
     /// Fields of its file that change nothing here.
     pub unsupported: Vec<String>,
-    /// What it is told before its task.
+    /// The instructions before its task.
     pub prompt: String,
 }
 
@@ -76,7 +76,7 @@ pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
     (found, faults)
 }
 
-/// What the coordinator is told.
+/// The coordinator's instructions.
 const COORDINATOR: &str = "\
 You coordinate: elfs do the work, and you plan it, put it together and answer for it.
 
@@ -93,7 +93,7 @@ who is right. Where one has failed or stopped short, let it go on with `resume`,
 5. When all parts are done, see that they fit together, and answer in one piece: what was done, what was \
 checked, what is open. Name what is unsure.";
 
-/// The definitions that gnoma brings along. They are used by name; models are not told of them.
+/// The definitions that come with gnoma. They are used by name; models do not see them.
 #[must_use]
 pub fn bundled() -> Vec<AgentFile> {
     vec![AgentFile {

@@ -64,7 +64,7 @@ pub struct SlashName {
 }
 
 impl Extensions {
-    /// Reads what lies in these places.
+    /// Reads the extensions in these places.
     #[must_use]
     pub fn read(places: ExtendPlaces, hooks: Hooks) -> Self {
         let is_offered = |skill: &Skill| {
@@ -153,7 +153,7 @@ pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
     all
 }
 
-/// What a name behind a slash stands for.
+/// The meaning of a name after a slash.
 struct Meaning {
     by: BroughtBy,
     is_skill: bool,
@@ -181,7 +181,7 @@ impl Meaning {
     }
 }
 
-/// What the name means that stands behind a slash.
+/// The meaning of the name after a slash.
 fn meaning(places: &ExtendPlaces, name: &str, session: &str) -> Option<Meaning> {
     let skill = skills::skills(places).0.into_iter().find(|skill| skill.name == name);
     let command = commands::commands(places).0.into_iter().find(|command| command.name == name);

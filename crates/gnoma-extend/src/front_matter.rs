@@ -1,10 +1,10 @@
-//! The few lines of YAML that stand before a Markdown text: what it is called, what it is for.
+//! The few lines of YAML before a Markdown text: its name, its purpose.
 //!
-//! Read as people write them: a plain value may hold colons, and a line that cannot be read is told of
-//! and left out. No anchors, tags, references or nesting beyond one level of names: nothing in such
-//! a file can grow when it is read.
+//! They are read as people write them: a plain value may contain colons, and an invalid line is reported and left
+//! out. No anchors, tags, references or nesting beyond one level of names, so that nothing in such a file can grow
+//! when it is read.
 
-/// What stands behind a name.
+/// What follows a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FieldValue {
     /// One text.
@@ -206,7 +206,7 @@ fn is_below(line: &str) -> bool {
     line.starts_with([' ', '\t']) || line.trim().is_empty() || item(line).is_some()
 }
 
-/// A line's name and what stands behind it.
+/// A line's name and what follows it.
 fn named(line: &str) -> Option<(String, &str)> {
     let (name, value) = line.split_once(':')?;
     let name = name.trim().trim_matches(['"', '\'']);

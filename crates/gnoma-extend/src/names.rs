@@ -1,6 +1,6 @@
 //! Names of tools as other programs write them, and as gnoma does.
 
-/// The other program's name, and ours. Of several lines the first stands for a name towards hooks.
+/// The other program's name, and ours. Of several lines, the first has the name for hooks.
 const NAMES: [(&str, &str); 15] = [
     ("Bash", "bash"),
     ("Read", "fs.read"),

@@ -1,4 +1,4 @@
-//! Instructions that hold for some files only, told once, when such a file is touched: those of folders
+//! Instructions for certain files only, which the model gets once, when such a file is touched: those of folders
 //! below the working folder, and rules with `paths`.
 
 use std::{
@@ -17,12 +17,12 @@ use crate::{
 
 /// Tools whose argument `path` is a file that is touched.
 const TOUCHING: [&str; 3] = ["fs.read", "fs.write", "fs.edit"];
-/// Most that is told of one file, in bytes.
+/// Most instructions for one file, in bytes.
 const MAX_BYTES: usize = 32 << 10;
-/// Most that is told at once.
+/// Most instructions at once.
 const MAX_ALL_BYTES: usize = 64 << 10;
 
-/// What was told, and the rules, read when a file is first touched.
+/// What was sent, and the rules, which are read when a file is first touched.
 #[derive(Debug, Default)]
 pub(crate) struct AnnouncedState {
     told: Mutex<HashSet<PathBuf>>,
@@ -32,7 +32,7 @@ pub(crate) struct AnnouncedState {
 /// The files that were told.
 pub(crate) type Announced = Arc<AnnouncedState>;
 
-/// The file that a call touches, where it lies in the working folder or in the project.
+/// The file that a call touches, where it is in the working folder or in the project.
 pub(crate) fn touched(places: &ExtendPlaces, call: &ToolCall) -> Option<PathBuf> {
     if !TOUCHING.contains(&&*call.name) {
         return None;

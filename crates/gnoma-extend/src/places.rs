@@ -1,4 +1,4 @@
-//! Where extensions are looked for, and how far a project's are believed.
+//! Where gnoma looks for extensions, and how far it trusts a project's.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::plugin::PluginPlace;
 /// Most bytes of one file of text.
 pub(crate) const MAX_FILE_BYTES: u64 = 256 << 10;
 
-/// The folders that extensions are looked for in.
+/// The folders in which gnoma looks for extensions.
 #[derive(Clone, Debug, Default)]
 pub struct ExtendPlaces {
     /// The person's home.
@@ -30,16 +30,16 @@ pub struct ExtendPlaces {
     pub cwd: PathBuf,
     /// All folders that the session works in, links resolved.
     pub roots: Vec<PathBuf>,
-    /// The person stands behind what the project brings along.
+    /// The person trusts what the project contains.
     pub is_trusted: bool,
     /// The plugins that are in force.
     pub plugins: Vec<Arc<PluginPlace>>,
 }
 
-/// A place in which extensions of one kind lie.
+/// A place in which extensions of one kind are.
 #[derive(Clone, Debug)]
 pub(crate) struct ExtendFolder {
-    /// Who brought along what lies there.
+    /// Who brought along what is there.
     pub(crate) by: BroughtBy,
     /// A folder; in a plugin also a single file.
     pub(crate) path: PathBuf,
@@ -63,7 +63,7 @@ impl ExtendFolder {
 }
 
 impl ExtendPlaces {
-    /// The folders in which one kind of extension lies, `kind` as in `.claude/KIND`; the weightiest last.
+    /// The folders in which one kind of extension is, `kind` as in `.claude/KIND`; the weightiest last.
     /// `shared`: also those of the location that several programs share.
     pub(crate) fn folders(&self, kind: &str, shared: bool) -> Vec<ExtendFolder> {
         let mut all = Vec::new();
@@ -83,11 +83,11 @@ impl ExtendPlaces {
             }
         }
         add(BroughtBy::User, self.config_dir.join(kind));
-        // Where the home is the project, what lies in it is the person's.
+        // Where the home is the project, what is in it is the person's.
         if self.home.as_deref().is_some_and(|home| home == self.project) {
             return all;
         }
-        // What lies here is what trust in the project is pinned to; deeper folders are not.
+        // What is here is what trust in the project is pinned to; deeper folders are not.
         add(BroughtBy::Project, self.project.join(".claude").join(kind));
         if shared {
             add(BroughtBy::Project, self.project.join(".agents").join(kind));
@@ -96,7 +96,7 @@ impl ExtendPlaces {
         all
     }
 
-    /// Whether a file lies where who brought it along may have files, whatever links lead to it.
+    /// Whether a file is where who brought it along may have files, whatever links lead to it.
     pub(crate) fn holds(&self, folder: &ExtendFolder, path: &Path) -> bool {
         match &folder.plugin {
             Some(plugin) => plugin.holds(path),
@@ -104,7 +104,7 @@ impl ExtendPlaces {
         }
     }
 
-    /// Whether a project's file lies in the project, whatever links lead to it, and none leads to a file that
+    /// Whether a project's file is in the project, whatever links lead to it, and none leads to a file that
     /// holds secrets by its name.
     pub(crate) fn is_inside(&self, by: BroughtBy, path: &Path) -> bool {
         let is_its_own = |real: &Path| {
@@ -127,7 +127,8 @@ impl ExtendPlaces {
     }
 }
 
-/// A path in one line: names may hold anything, and what stands behind a line break is no name to who reads it.
+/// A path in one line: names may contain anything, and a reader would not take what follows a line break for a
+/// name.
 #[must_use]
 pub fn in_a_line(path: &Path) -> String {
     let fits = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
@@ -138,7 +139,7 @@ pub fn in_a_line(path: &Path) -> String {
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
 const THEIR_INSTRUCTIONS: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
 
-/// The files of instructions that hold in a folder, the weightiest last.
+/// The instruction files that apply in a folder, the most important last.
 #[must_use]
 pub fn instructions_in(folder: &Path) -> Vec<PathBuf> {
     let there = |name: &&str| Some(folder.join(name)).filter(|path| path.is_file());

@@ -1,4 +1,4 @@
-//! A plugin that is in force: what of it lies where.
+//! A loaded plugin: its parts and where they are.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::brought_by::BroughtBy;
 
-/// What stands for a plugin's folder in its texts.
+/// The variables for a plugin's folder in its texts.
 const ROOTS: [&str; 2] = ["CLAUDE_PLUGIN_ROOT", "GNOMA_PLUGIN_ROOT"];
 
 /// A plugin that is in force.
 #[derive(Clone, Debug)]
 pub struct PluginPlace {
-    /// Its name, which stands before the names of all that it brings along.
+    /// Its name, which precedes the names of everything in it.
     pub name: String,
     /// Who brought it along.
     pub by: BroughtBy,
@@ -24,16 +24,16 @@ pub struct PluginPlace {
     pub skills: Vec<PathBuf>,
     /// Folders and files of definitions of sub-agents.
     pub agents: Vec<PathBuf>,
-    /// Hooks in the form of other programs, and where each document stands.
+    /// Hooks in the format of other programs, and the path of each document.
     pub hooks: Vec<(PathBuf, Value)>,
     /// Hooks in gnoma's own form.
     pub own_hooks: Vec<Value>,
-    /// MCP servers by name, and where each document stands.
+    /// MCP servers by name, and the path of each document.
     pub servers: Vec<(PathBuf, Value)>,
 }
 
 impl PluginPlace {
-    /// A text with the plugin's folder where its name stands.
+    /// Replaces the variable for the plugin's folder in a text.
     #[must_use]
     pub fn filled(&self, text: &str) -> String {
         let root = self.root.to_string_lossy();

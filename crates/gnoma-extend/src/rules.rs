@@ -1,4 +1,4 @@
-//! Rules that hold for certain files: Markdown in `.claude/rules` whose field `paths` names them. Told once,
+//! Rules for certain files: Markdown in `.claude/rules` whose field `paths` names them. The model gets them once,
 //! when such a file is touched.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::{
 
 /// The folder of rules, in the home and in the project.
 const FOLDER: &str = ".claude/rules";
-/// Most files, how deep they may lie, and most entries that are looked at: a link may lead around.
+/// Most files, how deep they may be, and most entries that are looked at: a link may lead around.
 const MAX_FILES: usize = 200;
 const MAX_DEPTH: usize = 4;
 const MAX_ENTRIES: usize = 2_000;

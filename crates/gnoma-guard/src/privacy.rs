@@ -1,4 +1,4 @@
-//! What may be kept of a session, and which models may see it.
+//! What of a session may be saved, and which models may see it.
 //!
 //! One value decides for everything that persists, so that a new store has one place to ask.
 
@@ -30,7 +30,7 @@ pub enum Keep {
     Learning,
     /// Long tool results in files of their own.
     ToolResultFiles,
-    /// Caches that hold content, on disk.
+    /// Caches on disk that contain content.
     Caches,
     /// Answers to questions of permission and trust.
     Trust,
@@ -55,10 +55,10 @@ impl Privacy {
         }
     }
 
-    /// Whether this provider may be asked.
+    /// Checks whether this provider may be called.
     ///
     /// # Errors
-    /// One sentence for a person when it may not.
+    /// It may not: one sentence for a person.
     pub fn admits(self, provider: &ProviderFacts) -> Result<(), String> {
         match self {
             Self::Incognito { local_only: true } if !provider.local => Err(format!(

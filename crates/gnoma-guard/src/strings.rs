@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-/// Where the string literals of a JSON text stand, without their quotes; keys too.
+/// The positions of the string literals of a JSON text, without their quotes; keys too.
 pub(crate) fn literals(json: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let bytes = json.as_bytes();
     let mut from = 0;

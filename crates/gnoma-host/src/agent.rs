@@ -12,7 +12,7 @@ use gnoma_tools::Agent;
 
 use crate::{HostError, Project, Result, extensions};
 
-/// The agent that the person's session works as, where it is to work as one.
+/// The agent as which the person's session works, if it does.
 ///
 /// # Errors
 /// There is no such agent, or nobody trusts it yet.

@@ -1,5 +1,5 @@
-//! Changes for which a session is opened anew: whether they can be done, what they do to what is stored,
-//! and what the session goes on with.
+//! Changes for which a session is opened again: whether they are possible, what they do to what is stored, and with
+//! what the session continues.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ fn rewinding(id: &SessionId, turns: usize, files: bool, conversation: bool) -> R
     Ok(Rewind { session, to, part, dry_run: false, overwrite: true, in_session: true })
 }
 
-/// Whether a change can be done, as far as that is known while the session goes on: what fails later
+/// Whether a change can be done, as far as that is known while the session continues: what fails later
 /// costs it its background jobs.
 pub(crate) async fn check(
     project: Arc<Project>,
@@ -131,10 +131,10 @@ fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
         Switch::Incognito(incognito) => {
             spec.overrides.incognito = Some(incognito);
             spec.start = Start::New;
-            // What was kept may go on unseen; what was said unseen is never kept.
+            // What was kept may continue unseen; what was said unseen is never kept.
             keeps_messages = incognito;
             told = if incognito {
-                "Nothing is saved from here on. The model still remembers the conversation so far"
+                "Nothing is saved from now on. The model still remembers the conversation so far"
             } else {
                 "Started a new conversation, which is saved. The previous one was not"
             }
@@ -152,7 +152,7 @@ fn stored(id: Option<String>, fork: bool) -> Start {
     id.map_or(Start::Newest { fork }, |id| Start::Stored { id, fork })
 }
 
-/// What a session of a project is opened with to go on as the stored one of that id.
+/// The spec with which a session of a project continues the stored one of that id.
 pub(crate) fn going_on(spec: SessionSpec, stored: Option<&SessionId>) -> SessionSpec {
     let start = match stored {
         Some(id) => Start::Stored { id: id.to_string(), fork: false },

@@ -108,7 +108,7 @@ fn within(parent: &SessionSpec, child: &SessionSpec) -> Result<()> {
     }
 }
 
-/// What the engine goes on with, and where it keeps what it does.
+/// The state with which the engine continues, and where it saves its work.
 pub(crate) struct GoingOn {
     pub(crate) history: Vec<Arc<Message>>,
     pub(crate) measured: Option<resume::Measured>,
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use crate::Shared;
 
-    /// A project in a folder of its own, and the folder that it lies in.
+    /// A project in a folder of its own, and the folder that it is in.
     fn parent() -> (Project, tempfile::TempDir) {
         let around = tempfile::tempdir().unwrap();
         let base = around.path().canonicalize().unwrap();

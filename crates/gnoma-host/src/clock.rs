@@ -76,13 +76,13 @@ pub fn session_id() -> String {
     gnoma_store::session_id(now_ms(), chance).as_str().to_owned()
 }
 
-/// The zone of the people in front of the screen, as the system has it; UTC where it cannot be found.
-/// The first call reads files.
+/// The system's time zone, which is that of the people at the screen; UTC if it cannot be found. The first call
+/// reads files.
 pub fn zone() -> TimeZone {
     TimeZone::system()
 }
 
-/// How long ago that was, in few characters; a date on the clocks of people where it is long.
+/// How long ago that was, in a few characters; for longer times a date in the local time zone.
 pub fn ago(then_ms: i64, now_ms: i64) -> String {
     ago_in(zone, then_ms, now_ms)
 }

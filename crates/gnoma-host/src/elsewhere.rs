@@ -1,8 +1,7 @@
-//! Controls that a project configures for other agents, or for a later gnoma, and that nothing here
-//! acts on.
+//! Settings of a project for other agents, or for a later gnoma, which nothing here acts on.
 //!
-//! They are looked for at every start: whoever relies on a hook that blocks must hear that it does not.
-//! Of what the files say, nothing is shown but which of their sections there are.
+//! gnoma looks for them at every start: people who rely on a hook that blocks must learn that it does not. Of what
+//! the files say, only the names of their sections are shown.
 
 use std::{fs::File, io::Read as _, path::Path};
 

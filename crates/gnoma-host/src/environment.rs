@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gnoma_core::protocol::Environment;
 
-/// The folders of whoever has these variables.
+/// The folders that these variables define.
 pub trait Folders {
     /// Folder of the settings: `gnoma` in `XDG_CONFIG_HOME`, by default in `~/.config`.
     fn config_dir(&self) -> PathBuf;

@@ -8,12 +8,12 @@ use gnoma_core::{
     store::StoreError,
 };
 
-/// What kind of reason it is, for whoever branches on it.
+/// The kind of reason, for code that branches on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostErrorKind {
-    /// What was asked for, or a setting, is wrong, and the person can mend it.
+    /// The request or a setting is wrong, and the person can fix it.
     Usage,
-    /// The session is open elsewhere; a copy of it could go on.
+    /// The session is open elsewhere; a copy of it could continue.
     Held,
     /// A provider refused or could not be reached: how that is called.
     Provider(ErrorKind),
@@ -26,9 +26,9 @@ pub enum HostErrorKind {
 pub struct HostError {
     /// What kind of reason it is.
     pub kind: HostErrorKind,
-    /// What happened; several lines where there is more to say.
+    /// What happened, in one or more lines.
     pub cause: String,
-    /// What to do about it, where that is known and not a part of the cause.
+    /// What to do about it, if that is known and not part of the cause.
     pub remedy: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl HostError {
     }
 }
 
-/// The cause, and after a semicolon the remedy. A provider's own advice has a line of its own.
+/// The cause, and after a semicolon the remedy. A provider's own advice is on a separate line.
 impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.cause)?;

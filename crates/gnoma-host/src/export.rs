@@ -34,10 +34,10 @@ pub async fn export<E: From<HostError>>(
     pieces(&past, &facts, format, &mut write).await
 }
 
-/// Writes a session to a file that was not there, readable by nobody else; gives the session's id.
+/// Writes a session to a new file that nobody else can read; returns the session's id.
 ///
 /// # Errors
-/// There is no such session, the file is there already, or it cannot be written.
+/// There is no such session, the file already exists, or it cannot be written.
 pub async fn export_to_file(
     project: &Project,
     session: Option<&str>,

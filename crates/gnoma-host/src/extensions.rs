@@ -1,4 +1,4 @@
-//! What people added to a project: where it lies, and whether it is believed.
+//! Extensions of a project: where they are, and whether they are trusted.
 
 use std::{ffi::OsString, path::Path, sync::Arc};
 
@@ -29,10 +29,10 @@ use crate::{
     plugins,
 };
 
-/// The folder within the state folder where what is handed to hooks lies while they run.
+/// The folder within the state folder for the input of running hooks.
 const HOOKS: &str = "hooks";
 
-/// Where the extensions of a project are looked for.
+/// The places where gnoma looks for extensions of a project.
 #[must_use]
 pub fn places(project: &Project) -> ExtendPlaces {
     let spec = project.original();
@@ -208,7 +208,7 @@ fn runner(project: &Project) -> HookRunner {
     HookRunner::new(Some(HookWalls { walls, policy }), variables, cwd, folder)
 }
 
-/// Hides and holds what lies in the state folder now, but for what is handed to hooks: of all commands
+/// Hides and holds what is in the state folder now, but for what is handed to hooks: of all commands
 /// they alone find that.
 fn open_to(folder: &Path, state: &Path, policy: &mut Policy) {
     policy.writable.push(folder.to_owned());

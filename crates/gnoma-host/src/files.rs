@@ -6,10 +6,10 @@ use std::{
     path::Path,
 };
 
-/// A file's text; `None` where there is no such file.
+/// A file's text; `None` if there is no such file.
 ///
 /// # Errors
-/// It cannot be read, is no UTF-8, or has more than `max_bytes`.
+/// It cannot be read, is not UTF-8, or has more than `max_bytes`.
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -55,8 +55,8 @@ pub(crate) fn is_key(provider: &settings::Provider, name: &str, value: &str) -> 
         || keys.any(|key| key.expose() == value)
 }
 
-/// What stands between secrets and everything that leaves. `random`: bits that nobody can guess, so that
-/// nobody can name a placeholder.
+/// The firewall between secrets and everything that leaves. `random` must be unpredictable bits, so that nobody can
+/// guess a placeholder.
 pub fn firewall(
     settings: &GuardSettings,
     keys: &Keys,
@@ -75,11 +75,11 @@ pub fn firewall(
     })))
 }
 
-/// What is looked for, and what is done about it.
+/// What is searched for, and what is done about it.
 pub struct Search {
     /// Finds secrets.
     pub scanner: secrets::Scanner,
-    /// What becomes of each kind.
+    /// What happens to each kind.
     pub policy: Policy,
     /// Values that are no secrets, whatever they look like.
     pub allowed: Vec<Allowed>,
@@ -193,14 +193,14 @@ pub fn permissions(settings: &GuardSettings) -> Result<Permissions> {
 /// The folder of the layers within the state folder, and within a repository's own.
 const TRIALS: &str = "trials";
 
-/// Where the layers over a workspace lie in the state folder.
+/// Where the layers over a workspace are in the state folder.
 pub(crate) fn trial_layers(environment: &Environment, root: &Path) -> PathBuf {
     let key = gnoma_store::project_key(&root.display().to_string());
     environment.state_dir().join(TRIALS).join(key)
 }
 
-/// Who tries a session's commands; `None` where there are to be no walls. Where the layers lie: in the
-/// state folder, in what is git's own, beside the workspace, or in memory, whichever works first.
+/// Runs a session's commands on trial; `None` without a sandbox. The layers go to the state folder, to git's own
+/// folder, beside the workspace, or into memory, whichever works first.
 #[must_use]
 pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials>> {
     if settings.sandbox.mode == Sandbox::Off {

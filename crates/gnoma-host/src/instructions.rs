@@ -17,7 +17,7 @@ const THEIRS: &str = ".claude/CLAUDE.md";
 /// The folder of rules, in the home and in the project.
 const RULES: &str = ".claude/rules";
 
-/// Reads the instructions that hold in `cwd`.
+/// Reads the instructions that apply in `cwd`.
 #[must_use]
 pub fn find(cwd: &Path, config_dir: &Path, home: Option<&Path>) -> Instructions {
     let root = project_root(cwd, config_dir).unwrap_or_else(|| cwd.to_owned());

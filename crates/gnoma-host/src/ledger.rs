@@ -40,7 +40,7 @@ impl LateLedger {
         self.get().await?.redate(now_ms).await
     }
 
-    /// Whether money may have been spent that a damaged ledger no longer tells.
+    /// Whether a damaged ledger may have lost some of the money that was spent.
     pub async fn lacks_money(&self) -> Result<bool, StoreError> {
         if self.is_empty() { Ok(false) } else { self.get().await?.lacks_money().await }
     }

@@ -28,7 +28,7 @@ pub struct Lowered {
     pub hooks: Vec<HookSetting>,
     /// Servers whose tools are on offer.
     pub mcp_servers: Vec<McpServer>,
-    /// Which plugins are wanted.
+    /// Which plugins are enabled.
     pub plugins: ProjectPlugins,
     /// Every value with its origin, for people.
     pub values: Vec<Explained>,
@@ -43,7 +43,7 @@ pub struct RoutingSettings {
     pub network: Network,
     /// Choosing of models.
     pub router: Router,
-    /// What is said about single arms, by `provider/model`.
+    /// Settings of single arms, by `provider/model`.
     pub arms: BTreeMap<String, ArmSettings>,
     /// Other programs' agents that are arms.
     pub agents: Agents,
@@ -51,7 +51,7 @@ pub struct RoutingSettings {
     pub slm: Slm,
     /// Limits, by provider or by the name of a pool.
     pub rate_limits: BTreeMap<String, RateLimits>,
-    /// Whether anything may be learnt, and who may be asked.
+    /// Whether anything may be learned, and which models may be called.
     pub privacy: Privacy,
 }
 
@@ -64,7 +64,7 @@ pub struct GuardSettings {
     pub security: Security,
     /// The sandbox of commands.
     pub sandbox: SandboxSettings,
-    /// How the project's own settings stand; `None` where it has none.
+    /// Whether the project's own settings are trusted; `None` if it has none.
     pub trust: Option<FileTrust>,
 }
 
@@ -77,7 +77,7 @@ pub struct KeepingSettings {
     pub session: Session,
     /// Keeping of files.
     pub checkpoints: Checkpoints,
-    /// The profile in use, whose sessions lie apart.
+    /// The profile in use, whose sessions are stored separately.
     pub profile: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Servers of the Model Context Protocol of a project: which there are, where they run, and their tools in
-//! a session.
+//! A project's servers of the Model Context Protocol: which there are, where they run, and their tools in a
+//! session.
 
 use std::{
     collections::BTreeMap,
@@ -166,7 +166,7 @@ fn options(project: &Project, definitions: Vec<Definition>, window: Option<u32>)
     }
 }
 
-/// The servers that are configured and may be used. What may not is said.
+/// The configured servers that may be used. A notice names the others.
 #[must_use]
 pub fn definitions(project: &Project) -> Vec<Definition> {
     let (definitions, faults) = found(project);
@@ -174,7 +174,7 @@ pub fn definitions(project: &Project) -> Vec<Definition> {
     definitions
 }
 
-/// The servers that are configured and may be used, and what may not, a sentence each.
+/// The configured servers that may be used, and a sentence for each of the others.
 #[must_use]
 pub fn found(project: &Project) -> (Vec<Definition>, Vec<String>) {
     let (mut definitions, mut faults) = (Vec::new(), Vec::new());
@@ -322,7 +322,7 @@ fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     servers
 }
 
-/// How the project stands with its user, all that acts in it included.
+/// Whether the user trusts the project, including everything in it that acts.
 fn standing(project: &Project, root: &Path) -> FileTrust {
     let content = pin::content(root).ok().flatten();
     let store = Store::open(&project.environment().state_dir()).ok();

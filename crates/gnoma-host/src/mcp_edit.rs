@@ -19,7 +19,7 @@ const HEADER: &str = "[[mcp_servers]]";
 pub struct NewServer {
     /// Its name.
     pub name: String,
-    /// Its address, where it is no program.
+    /// Its address, if it is not a program.
     pub url: Option<String>,
     /// Its program and arguments.
     pub command: Vec<String>,

@@ -7,7 +7,7 @@ use gnoma_core::{info::CommandInfo, session::NoticeLevel};
 type Sink = dyn Fn(NoticeLevel, &str) + Send + Sync;
 type CommandSink = dyn Fn(Vec<CommandInfo>) + Send + Sync;
 
-/// Takes what is said by the way. Cheap to clone; whoever opens a session decides where it goes.
+/// Takes notices. Cheap to clone; whoever opens a session decides where they go.
 #[derive(Clone)]
 pub struct Notices {
     sink: Arc<Sink>,
@@ -15,7 +15,7 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Notices that go to `sink`, which must not wait: it is called wherever something is said.
+    /// Sends notices to `sink`, which must not wait: it is called from anywhere.
     #[must_use]
     pub fn to(sink: impl Fn(NoticeLevel, &str) + Send + Sync + 'static) -> Self {
         Self { sink: Arc::new(sink), commands: None }

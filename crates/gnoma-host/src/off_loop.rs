@@ -5,7 +5,7 @@ use tokio::{runtime::Handle, task::spawn_blocking};
 use crate::{HostError, Result};
 
 /// Makes and does what may block, on a thread that only the caller waits for. Where the caller is
-/// dropped, the work goes on to its end.
+/// dropped, the work continues to its end.
 pub(crate) async fn off_loop<T: Send + 'static, F: Future<Output = Result<T>>>(
     make: impl FnOnce() -> F + Send + 'static,
 ) -> Result<T> {

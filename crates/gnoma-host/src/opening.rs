@@ -35,7 +35,7 @@ use crate::{
 #[derive(Default)]
 pub struct Projects {
     shared: Shared,
-    /// The project of the one session that there will be, where it was read already.
+    /// The project of the only session, if it is already loaded.
     project: Option<Project>,
     /// What fails on the way is the answer to the request.
     opens_whole: bool,
@@ -54,16 +54,15 @@ impl Projects {
         Self { shared: Shared::in_editor(editor), ..Self::default() }
     }
 
-    /// Opens one session, for a single turn in a project that was read already. What fails on the way
-    /// is the answer to the request, and no models are looked for beside the turn. What is said by the
-    /// way goes where `project` says it.
+    /// Opens one session, for a single turn in a project that is already loaded. Failures become the reply to the
+    /// request, and no models are discovered beside the turn. Notices go where `project` sends them.
     #[must_use]
     pub fn for_one_turn(project: Project) -> Self {
         Self { shared: project.shared.clone(), project: Some(project), opens_whole: true }
     }
 
-    /// Opens sessions that a program drives. What fails on the way is the answer to the request, and no
-    /// models are looked for beside them.
+    /// Opens sessions for a program. Failures become the reply to the request, and no models are discovered beside
+    /// the sessions.
     #[must_use]
     pub fn driven(shared: Shared) -> Self {
         Self { shared, project: None, opens_whole: true }

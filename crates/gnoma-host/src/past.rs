@@ -33,7 +33,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Opens what is there; `None` where nothing was ever kept. Makes nothing.
+    /// Opens what exists; `None` if nothing was ever saved. Creates nothing.
     pub fn find(project: &Project) -> Result<Option<Self>> {
         let Project { places, notices, .. } = project;
         if !places.has_sessions() {
@@ -216,8 +216,7 @@ pub fn nothing_kept(places: &Places) -> HostError {
     ))
 }
 
-/// Refuses a command that writes to what is kept, be it only to compare with it, where nothing may
-/// be kept.
+/// Rejects a command that writes to what is saved, even if only to compare with it, when nothing may be saved.
 pub fn refuse_in_incognito(project: &Project, command: &str) -> Result<()> {
     if !project.is_incognito() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Where sessions and files are kept: outside every project, unless the settings say otherwise.
+//! Where sessions and files are saved: outside every project, unless the settings say otherwise.
 //!
-//! One folder holds both, so that the files of a checkpoint never include the store itself, even
-//! where the workspace is the home that the folder lies in.
+//! One folder contains both, so that the files of a checkpoint never include the store itself, even if the
+//! workspace is the home that contains the folder.
 
 use std::{
     borrow::Cow,
@@ -36,10 +36,10 @@ pub struct Places {
     pub project: PathBuf,
     /// The folder of the session databases.
     pub sessions: PathBuf,
-    /// The folder of the checkpoints of all projects, which holds that of the databases. Nothing
-    /// else is in it: commands see nothing of it.
+    /// The folder of the checkpoints of all projects, which also contains that of the databases, and nothing else:
+    /// it is invisible to commands.
     pub vault: PathBuf,
-    /// The folder whose files are kept; `None` where it would be too wide.
+    /// The folder whose files are saved; `None` if it would be too broad.
     pub workspace: Option<PathBuf>,
     /// The project that has come to be around this one since sessions of this one are kept.
     pub around: Option<PathBuf>,
@@ -92,7 +92,7 @@ impl Places {
         }
     }
 
-    /// How the sessions are stored; no secret is. What is recovered while they are in use is told.
+    /// How sessions are stored, without secrets. Recovery of data while they are in use is reported.
     pub fn store(&self, firewall: &Arc<Firewall>, notices: &Notices) -> Options {
         let project = self.project.display().to_string();
         let notices = notices.clone();

@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use gnoma_extend::plugins::PluginsFound;
 
-/// Which plugins are wanted, and what was found, once somebody looked.
+/// Which plugins are enabled, and which were found, once someone has looked.
 #[derive(Clone, Debug, Default)]
 pub struct ProjectPlugins {
-    /// The only ones that are wanted; empty for all.
+    /// The only enabled ones; empty for all.
     pub enabled: Vec<String>,
     /// Those that are not.
     pub disabled: Vec<String>,

@@ -1,4 +1,4 @@
-//! The plugins of a project: where they lie, and which of them are in force.
+//! The plugins of a project: where they are, and which of them are loaded.
 
 use gnoma_config::{FileTrust, project_root};
 use gnoma_core::protocol::SessionSpec;

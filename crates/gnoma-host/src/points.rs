@@ -21,8 +21,8 @@ pub struct Point {
     pub prompt: String,
     /// When it was said, in milliseconds since 1970.
     pub at_ms: Option<i64>,
-    /// How many files have changed since; `None` where that is not known, such as where files were
-    /// changed and not kept before.
+    /// How many files have changed since; `None` if unknown, for example if files were changed without being saved
+    /// first.
     pub files: Option<usize>,
 }
 

@@ -47,7 +47,7 @@ pub async fn ready(project: &Project, seed: Option<u64>) -> Result<Ready> {
     Ok(ready)
 }
 
-/// Where the limits stand; nothing is known where the ledger cannot be read, which is noted.
+/// How much of each limit is used; empty, with a notice, if the ledger cannot be read.
 pub async fn levels(project: &Project, routes: &Routes) -> Vec<Level> {
     let limited: Vec<Draw> =
         routes.limits().into_iter().filter(|draw| !draw.limits.is_empty()).collect();

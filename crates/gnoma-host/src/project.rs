@@ -20,7 +20,7 @@ use crate::{
     wire,
 };
 
-/// What every command and every session of a folder stands on.
+/// What every command and every session of a folder is built on.
 #[derive(Clone)]
 pub struct Project {
     /// What the client wants; its folders exist and are free of symbolic links.
@@ -51,19 +51,19 @@ pub struct Project {
     pub(crate) holder: FileHolder,
     /// What its session is to hooks, where another one started it.
     pub(crate) elf: Option<HookAgent>,
-    /// What the session works in a copy of: what people added is taken from there, where it is trusted.
+    /// The original of the copy in which the session works: trusted extensions come from there.
     pub(crate) copy_of: Option<Arc<SessionSpec>>,
-    /// Where what is said by the way goes.
+    /// Where notices go.
     pub notices: Notices,
     /// What it shares with the other sessions of the process.
     pub shared: Shared,
 }
 
 impl Project {
-    /// Reads the settings that hold for `spec`.
+    /// Loads the settings that apply to `spec`.
     ///
     /// # Errors
-    /// The folder is none, or the settings cannot be used.
+    /// The folder is not a folder, or the settings cannot be used.
     pub fn open(spec: SessionSpec, notices: Notices, shared: Shared) -> Result<Self> {
         let (spec, loaded) = wire::load(spec, &notices)?;
         let mut lowered = Lowered::from(loaded);
@@ -107,7 +107,7 @@ impl Project {
         })
     }
 
-    /// What the session would be opened with in the project itself, where it works in a copy.
+    /// The spec of the session in the project itself, if it works in a copy.
     pub(crate) fn original(&self) -> &SessionSpec {
         self.copy_of.as_deref().unwrap_or(&self.spec)
     }
@@ -136,16 +136,16 @@ impl Project {
         self.keeping.privacy.incognito
     }
 
-    /// Whether people were told that nothing can be saved in the home, which is where it would be.
+    /// Whether a notice already said that nothing can be saved in the home.
     #[must_use]
     pub(crate) fn knows_nothing_is_saved(&self) -> bool {
         self.keeping.session.folder.is_none() && self.spec.environment.cannot_save()
     }
 
-    /// Refuses to work in the whole system, unless there are no walls that would be void there.
+    /// Refuses to work in the root of the system, unless there is no sandbox that this would defeat.
     ///
     /// # Errors
-    /// The folder is the whole system.
+    /// The folder is the root of the system.
     pub fn refuse_whole_system(&self) -> Result<()> {
         if self.spec.folder.parent().is_some() || self.guard.sandbox.mode == Sandbox::Off {
             return Ok(());

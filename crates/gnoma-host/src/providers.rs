@@ -1,4 +1,4 @@
-//! Providers: which there are, whether they answer, and what they have.
+//! Providers: which there are, whether they respond, and which models they have.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -27,13 +27,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct NewProvider {
     /// Its name.
     pub name: String,
-    /// Its address, where the built-in one is not meant.
+    /// Its address, unless it is the built-in one.
     pub address: Option<String>,
-    /// The wire that it speaks, as `provider.protocols` has it.
+    /// Its protocol, as named in `provider.protocols`.
     pub protocol: Option<String>,
     /// Where its key comes from.
     pub key: KeySource,
-    /// The model to use there, under the provider's own name for it; any of them where there is none.
+    /// The model to use there, by the provider's own name for it; `None` for any.
     pub model: Option<String>,
     /// It is to be asked by default.
     pub is_default: bool,
@@ -63,7 +63,7 @@ pub struct ProviderState {
     pub state: Answer,
 }
 
-/// What a provider said when it was asked for its models.
+/// A provider's reply to the request for its models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The models that it has.
@@ -223,8 +223,8 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
     }
 }
 
-/// Whether the provider `name`, which lists these models, has one that is called `model`: also one that the
-/// catalogue knows, and any where people name the models themselves.
+/// Whether the provider `name`, which lists these models, has one called `model`: also one from the catalogue, and
+/// any if people name its models themselves.
 ///
 /// # Errors
 /// It has none. The model that was probably meant, if one is near.

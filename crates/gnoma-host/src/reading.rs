@@ -26,7 +26,7 @@ const GIT_FILES: [&str; 3] = ["path", "excludesfile", "attributesfile"];
 const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "pkg"];
 /// Most entries of a folder that are held against a pattern, and of all skills.
 const MAX_ENTRIES: usize = 4096;
-/// Where a person's skills lie: among gnoma's settings, and below the home those of Claude Code.
+/// Where a person's skills are: among gnoma's settings, and below the home those of Claude Code.
 const SKILLS: &str = "skills";
 const CLAUDE_SKILLS: &str = ".claude/skills";
 const SHARED_SKILLS: &str = ".agents/skills";
@@ -77,7 +77,7 @@ fn of_skills(environment: &Environment) -> Vec<PathBuf> {
         for entry in entries {
             entries_left -= 1;
             let (path, name) = (entry.path(), PathBuf::from(entry.file_name()));
-            // Of what lies around it, only the nearest folder tells.
+            // Of what is around it, only the nearest folder tells.
             let near =
                 folder.file_name().map_or(name.clone(), |folder| Path::new(folder).join(&name));
             if [&name, &near].into_iter().any(|below| places::secret(below).is_some()) {
@@ -139,7 +139,7 @@ fn is_apart(path: &Path, home: Option<&Path>) -> bool {
     const FOR_ALL: [&str; 3] = ["/tmp", "/var/tmp", "/dev"];
     let real = resolve(path);
     let home = home.map(resolve);
-    // A home may lie among temporary files, and what is in it is somebody's own all the same.
+    // A home may be among temporary files, and what is in it is somebody's own all the same.
     let is_own = home.as_ref().is_some_and(|home| real.starts_with(home));
     path.is_absolute()
         && real.parent().is_some()

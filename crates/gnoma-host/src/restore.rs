@@ -48,12 +48,12 @@ pub struct Rewind {
     pub dry_run: bool,
     /// What the person or another program changed meanwhile is overwritten. It is kept anyway.
     pub overwrite: bool,
-    /// It is told in the session itself and not at a shell, which other commands continue from.
+    /// It is shown in the session itself and not in a shell, from which other commands continue.
     pub in_session: bool,
 }
 
 impl Rewind {
-    /// The command that undoes it, where it is told.
+    /// The command that undoes it, as it is shown.
     pub(crate) fn redo(&self) -> &'static str {
         if self.in_session { "/redo" } else { "gnoma redo" }
     }
@@ -69,7 +69,7 @@ pub enum Outcome {
     Conflict(Vec<PathBuf>),
 }
 
-/// Takes a session in hand; says who has it where somebody does.
+/// Holds a session; says who has it if it is already held.
 pub(crate) async fn take(past: &Past, session: &SessionId) -> Result<()> {
     let taken = past.store.hold(session.clone(), past.clock.now_ms()).await;
     Ok(taken.map(drop).with_context(|| format!("cannot change `{session}`"))?)

@@ -1,4 +1,4 @@
-//! A stored session that goes on: which one, and taking it in hand.
+//! Continuing a stored session: which one, and holding it.
 
 use std::sync::Arc;
 
@@ -22,21 +22,21 @@ use crate::{
 /// Characters of what an elf was to do.
 const MAX_TASK_CHARS: usize = 60;
 
-/// A session in hand, and what was said in it.
+/// A held session and its conversation.
 pub struct Continued {
     /// What was kept of its project.
     pub past: Past,
-    /// Its id; the copy's where it goes on in one.
+    /// Its id; the copy's if it continues in one.
     pub id: SessionId,
-    /// What was said in it, as a model gets it.
+    /// Its conversation, as a model receives it.
     pub history: Vec<Arc<Message>>,
     /// The tokens of its calls.
     pub used: Used,
-    /// How large the conversation is, as its provider told.
+    /// The size of the conversation, as its provider reported it.
     pub measured: Option<resume::Measured>,
 }
 
-/// Tokens of a conversation that goes on.
+/// Tokens of a conversation that continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Those of the last call, which fill the context window still; none after a summary.
@@ -62,10 +62,10 @@ impl Used {
     }
 }
 
-/// Takes the session that `start` names in hand, or a copy of it; `None` where it names none.
+/// Holds the session that `start` names, or a copy of it; `None` if it names none.
 ///
 /// # Errors
-/// The settings let none go on, there is no such session, or it is open elsewhere
+/// The settings do not allow sessions to continue, there is no such session, or it is open elsewhere
 /// ([`HostErrorKind::Held`]).
 pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>> {
     let (named, fork) = match start {
@@ -121,10 +121,10 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     Ok(Some(Continued { past, id, history, used, measured }))
 }
 
-/// Takes an elf in hand that a stored session had started before.
+/// Holds an elf that a stored session started earlier.
 ///
 /// # Errors
-/// The session has started no such one, nothing of it is saved, or it cannot be taken in hand.
+/// The session has started no such elf, nothing of it is saved, or it cannot be held.
 pub(crate) async fn take_child(
     project: &Project,
     parent: Option<&SessionId>,
@@ -147,10 +147,10 @@ fn shown(facts: &SessionFacts) -> String {
     format!("`{name}` ({})", cut::head_chars(&facts.title, MAX_TASK_CHARS))
 }
 
-/// The stored session that a spec names. It is not taken in hand.
+/// The stored session that a spec names. It is not held.
 ///
 /// # Errors
-/// The settings cannot be read or let none go on, or there is no such session.
+/// The settings cannot be read or let none continue, or there is no such session.
 pub(crate) async fn meant(shared: Shared, spec: SessionSpec) -> Result<SessionId> {
     let project = Project::open(spec, Notices::unheard(), shared)?;
     may_continue(&project)?;

@@ -17,7 +17,7 @@ use crate::{
     unkept,
 };
 
-/// Columns of the words that stand for a turn.
+/// Columns of the text that represents a turn.
 const MAX_WORDS_COLUMNS: usize = 50;
 
 /// Takes turns back, or says what that would do.
@@ -108,7 +108,7 @@ pub(crate) async fn check(project: &Project, how: &Rewind) -> Result<()> {
 
 /// Where to go back to.
 struct Goal {
-    /// The entry the conversation goes on from; `None` is its start.
+    /// The entry the conversation continues from; `None` is its start.
     before: Option<EntryId>,
     /// The files then.
     files: TimelineFiles,

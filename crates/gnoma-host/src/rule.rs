@@ -35,10 +35,10 @@ pub fn rule_place(project: &Project, scope: Scope) -> Result<String> {
     Ok(place.map_or_else(String::new, shown))
 }
 
-/// Keeps it and says where; a rule for the session is only looked at.
+/// Saves a rule and says where; a rule for the session is only checked.
 ///
 /// # Errors
-/// A sentence: it is no rule, or the file cannot be written.
+/// A sentence: it is not a rule, or the file cannot be written.
 pub fn keep_rule(project: &Project, rule: &str, scope: Scope) -> Result<String> {
     keep(project, rule, scope).map_err(HostError::usage)
 }
@@ -90,7 +90,7 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<R
     let content = paths::read(&file).map_err(|error| format!("{shown}: {error}"))?;
     let Some(content) = content else {
         let folder = file.parent().unwrap_or(&root);
-        // Whatever else lies there would be trusted with it.
+        // Whatever else is there would be trusted with it.
         return match folder.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(RuleFile { file, project: Some(root) })

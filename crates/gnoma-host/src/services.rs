@@ -1,5 +1,5 @@
-//! What a session's project does for it besides the conversation: each request on a thread of its own,
-//! so that nothing that waits for a disk or a server holds up a stream.
+//! What a session's project does for it besides the conversation: each request on a thread of its own, so that
+//! waiting for a disk or a server never delays a stream.
 
 use std::{
     path::{Path, PathBuf},
@@ -52,7 +52,7 @@ pub(crate) type KnownAdditions = Arc<OnceLock<Arc<dyn Lifecycle>>>;
 pub(crate) struct ProjectServices {
     pub(crate) project: Arc<Project>,
     pub(crate) begun: Begun,
-    /// The stored session that goes on.
+    /// The stored session that continues.
     pub(crate) continued: Option<SessionId>,
     /// The model that is asked first, as far as that is known.
     pub(crate) model: Option<String>,
@@ -169,7 +169,7 @@ impl ProjectServices {
         self.begun.get().or(self.continued.as_ref()).cloned()
     }
 
-    /// The store that has the session in hand.
+    /// The store that holds the session.
     fn store(&self) -> Option<Arc<dyn SessionStore>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().and_then(|kept| kept.session_store(None, false))
@@ -243,7 +243,7 @@ async fn prepared_child(
 struct Asked {
     project: Arc<Project>,
     stored: Option<SessionId>,
-    /// What has the session in hand: nobody else may write to it.
+    /// The holder of the session: nobody else may write to it.
     store: Option<Arc<dyn SessionStore>>,
     model: Option<String>,
     routes: KnownRoutes,

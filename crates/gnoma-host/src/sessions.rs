@@ -1,4 +1,4 @@
-//! Stored sessions: which there are, finding words in them, copies and titles.
+//! Stored sessions: list, search, copy and rename them.
 
 use gnoma_core::{
     protocol::SessionSpec,
@@ -63,10 +63,10 @@ pub(crate) async fn delete(shared: Shared, spec: SessionSpec, id: SessionId) -> 
     Ok(past.store.delete(id).await?)
 }
 
-/// Where these words were said, all of them, at most `max` places; 0 gives all that one search can.
+/// Finds where all of these words were said, at most `max` places; 0 returns as many as one search can.
 ///
 /// # Errors
-/// What is kept cannot be read.
+/// The store cannot be read.
 pub async fn search(project: &Project, words: &str, max: usize) -> Result<Vec<Hit>> {
     let max = if max == 0 { MAX_PLACES } else { max.min(MAX_PLACES) };
     match Past::find(project)? {
@@ -75,11 +75,11 @@ pub async fn search(project: &Project, words: &str, max: usize) -> Result<Vec<Hi
     }
 }
 
-/// Begins a session that shares the past of another up to an entry, or to its end; gives the ids of
-/// the new one and the other.
+/// Creates a session that shares the past of another up to an entry, or to its end; returns the ids of the new one
+/// and the other.
 ///
 /// # Errors
-/// There is no such session or entry, nothing may be kept, or it cannot be written.
+/// There is no such session or entry, nothing may be saved, or it cannot be written.
 pub async fn fork(
     project: &Project,
     session: Option<&str>,
@@ -91,10 +91,10 @@ pub async fn fork(
     Ok((past.fork(&source, at).await?, source))
 }
 
-/// Gives a session a title; gives its id and the title as it is stored.
+/// Gives a session a title; returns its id and the title as stored.
 ///
 /// # Errors
-/// The title is empty, there is no such session, nothing may be kept, or it cannot be written.
+/// The title is empty, there is no such session, nothing may be saved, or it cannot be written.
 pub async fn rename(project: &Project, session: &str, title: &str) -> Result<(SessionId, String)> {
     refuse_in_incognito(project, "sessions rename")?;
     let title = own_words(title)?;
@@ -105,7 +105,7 @@ pub async fn rename(project: &Project, session: &str, title: &str) -> Result<(Se
 }
 
 /// Gives a session that is open a title; gives the title as it is stored. `store` is the part of the
-/// database that has the session in hand: nobody else may write to it.
+/// database that holds the session: nobody else may write to it.
 ///
 /// # Errors
 /// The title is empty, or it cannot be written.

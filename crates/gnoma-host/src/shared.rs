@@ -32,7 +32,7 @@ struct Resources {
     clock: Clock,
     /// The program that drives all sessions of the process, where one does.
     driver: Option<Arc<dyn Driver>>,
-    /// The editor that all sessions of the process are seen in, where there is one.
+    /// The editor that all sessions of the process are seen in, if there is one.
     editor: Option<Arc<dyn OpenFiles>>,
     /// Pools of connections; one is enough unless settings want other time-outs.
     pools: Mutex<HashMap<Timeouts, Http>>,
@@ -111,7 +111,7 @@ impl Shared {
         Self(Arc::new(Resources { editor: Some(editor), ..Resources::default() }))
     }
 
-    /// How hooks ran last, in whichever session: one that goes on with another model is a new one here.
+    /// How hooks ran last, in whichever session: one that continues with another model is a new one here.
     pub(crate) fn hook_runs(&self) -> HookRuns {
         self.0.hook_runs.clone()
     }

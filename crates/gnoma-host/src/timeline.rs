@@ -15,7 +15,7 @@ use gnoma_store::checkpoint::SnapshotId;
 /// A turn, from what the person said on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// What was said.
+    /// The message.
     pub said: EntryId,
     /// The entry before; `None` at the start.
     pub before: Option<EntryId>,

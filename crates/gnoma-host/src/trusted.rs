@@ -1,11 +1,11 @@
-//! Whether a person stands behind what a project brings along.
+//! Whether a person trusts what a project contains.
 
 use gnoma_config::{FileTrust, paths, project_root, trust::Store};
 use gnoma_core::protocol::SessionSpec;
 
 use crate::Folders as _;
 
-/// How a project stands whose files act on its behalf.
+/// The trust in a project whose files act on its behalf.
 #[must_use]
 pub fn trust(spec: &SessionSpec) -> FileTrust {
     let SessionSpec { folder, environment, .. } = spec;

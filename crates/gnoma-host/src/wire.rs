@@ -13,10 +13,10 @@ use gnoma_net::{Http, HttpOptions};
 
 use crate::{Folders as _, HostError, Notices, Result, elsewhere};
 
-/// Finds the folders of a spec and loads the settings that hold for it.
+/// Finds the folders of a spec and loads the settings that apply to it.
 ///
 /// # Errors
-/// A folder is none, or the settings cannot be used.
+/// A folder is not a folder, or the settings cannot be used.
 pub fn load(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded)> {
     let spec = found(spec)?;
     if let Some(trouble) = spec.environment.home_trouble() {
@@ -89,7 +89,7 @@ pub fn sources(spec: &SessionSpec) -> Sources {
     }
 }
 
-/// Longest silence on a connection. Which of the limits holds when is the session's.
+/// Longest silence on a connection. The session decides which of the limits applies when.
 pub fn silence(network: &Network) -> Duration {
     let first = network.first_byte_timeout.max(network.local_first_byte_timeout);
     network.idle_timeout.max(first)
@@ -131,7 +131,7 @@ pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
     Ok(profile)
 }
 
-/// What stands behind the address of a provider in the address of a request.
+/// What follows the address of a provider in the address of a request.
 const REQUESTS: &[&str] = &["/chat/completions", "/responses", "/messages", "/models", "/api/chat"];
 
 /// An endpoint as the dialect needs it. People copy addresses with and without the version, and those of
@@ -175,8 +175,8 @@ pub fn is_own_here(profile: &Profile) -> bool {
     profile.local && is_this_machine(&profile.base_url)
 }
 
-/// Whether what a provider is sent stays on this machine, as far as names and addresses tell: a server
-/// here that has a vendor's name passes it on to the vendor.
+/// Whether what is sent to a provider stays on this machine, as far as names and addresses show: a local server
+/// with a vendor's name passes it on to the vendor.
 pub fn stays_here(profile: &Profile) -> bool {
     let is_vendor = KNOWN.iter().any(|known| known.name == profile.name && !known.local);
     !is_vendor && is_this_machine(&profile.base_url)

@@ -107,7 +107,7 @@ impl ByteStream {
             match (next, &mut self.gunzip) {
                 (Some(Ok(chunk)), Some(gunzip)) => gunzip.put(chunk),
                 (None, Some(gunzip)) if !gunzip.may_end() => {
-                    return Poll::Ready(Some(Err(broken("the compressed answer is not whole"))));
+                    return Poll::Ready(Some(Err(broken("the compressed answer is incomplete"))));
                 }
                 (next, _) => {
                     return Poll::Ready(

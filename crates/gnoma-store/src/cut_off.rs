@@ -1,4 +1,4 @@
-//! Sessions that another one had started when its process died: their one is told of them, once.
+//! Sessions that another one had started when its process died: that session learns of them, once.
 
 use std::sync::Arc;
 

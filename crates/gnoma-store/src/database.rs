@@ -1,8 +1,8 @@
 //! An open SQLite file, for all stores of a process on it: one writing thread and two reading ones.
 //!
-//! A file that turns out to be damaged is healed while it is open: all that use it end first, then it is
-//! recovered as at a start, and the threads go on with what was recovered. That needs the file for this
-//! process alone. A database that can only be read is never healed.
+//! A file that proves to be damaged is repaired while it is open: all stores that use it end first, then it is
+//! recovered as at a start, and the threads continue with the result. This requires that no other process uses the
+//! file. A read-only database is never repaired.
 
 use std::{
     path::{Path, PathBuf},
@@ -33,7 +33,7 @@ use crate::{
 /// A slow search leaves one thread for the rest.
 const READERS: usize = 2;
 
-/// Times that a process heals a database; one that is damaged again and again lies on a broken disk.
+/// Times that a process heals a database; one that is damaged again and again is on a broken disk.
 const MAX_HEALS: u64 = 3;
 
 /// An open SQLite file.
@@ -126,7 +126,7 @@ impl Database {
         self.generation.load(Ordering::SeqCst)
     }
 
-    /// Recovers what is readable of the file that somebody met damage in, and goes on with that. `seen` is
+    /// Recovers what is readable of the file that somebody met damage in, and continues with that. `seen` is
     /// the generation then: where it was healed since, there is nothing to do. On a thread of its own,
     /// which ends with that.
     pub(crate) async fn heal(

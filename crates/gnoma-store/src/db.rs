@@ -1,7 +1,7 @@
 //! Connections to the database, with gnoma's settings.
 //!
-//! The log stays when a database is closed: making one anew, and working it in at the end, would
-//! wait for the disk in each run. A copy of a database is a copy of both files.
+//! The log stays when a database is closed: creating one again, and merging it at the end, would wait for the disk
+//! in each run. To copy a database, copy both files.
 
 use std::{fs, path::Path, time::Duration};
 

@@ -1,6 +1,5 @@
-//! Forgets for good: takes what was deleted out of the index and gives the free pages back, piece by
-//! piece. What the log still holds is [`crate::log`]'s; what was kept of a session's files stays in
-//! its vault.
+//! Deletes permanently: removes what was deleted from the index and frees the pages, piece by piece. [`crate::log`]
+//! deals with the log; saved files of a session stay in its vault.
 
 use rusqlite::Connection;
 
@@ -9,7 +8,7 @@ use crate::{
     sql::{execute, secure_delete},
 };
 
-/// Pages of the index that are written anew at once.
+/// Pages of the index that are rewritten at once.
 const MERGE_PAGES: i64 = 1000;
 
 /// Free pages given back at once: other processes wait meanwhile.

@@ -46,8 +46,8 @@ pub(crate) struct ResultLine<'t> {
 }
 
 impl Format {
-    /// What comes before the entries. Formats for people say when the session began, on the clocks of
-    /// `zone`; it is asked for that only.
+    /// The text before the entries. Formats for people say when the session began, in the time zone `zone`, which
+    /// is called only for that.
     #[must_use]
     pub fn head(self, facts: &SessionFacts, zone: fn() -> TimeZone) -> String {
         match self {
@@ -57,7 +57,7 @@ impl Format {
         }
     }
 
-    /// One entry; may be empty where the format leaves it out.
+    /// One entry; empty if the format leaves it out.
     #[must_use]
     pub fn entry(self, entry: &Entry) -> String {
         match self {

@@ -103,7 +103,7 @@ pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     }
     let mode = facts.mode();
     if mode & 0o077 != 0 {
-        // Where the file system has no modes one goes on without.
+        // Where the file system has no modes one continues without.
         drop(fs::set_permissions(folder, Permissions::from_mode(mode & 0o700)));
     }
     Ok(())
@@ -123,7 +123,7 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Takes the lock file. Where the file system has no locks one goes on without.
+/// Takes the lock file. Where the file system has no locks one continues without.
 pub(crate) fn lock(path: &Path, patience: Duration) -> Result<File> {
     let file = private_file(path).map_err(|error| from_io("cannot create", path, &error))?;
     let mut waits = Backoff::new(patience);

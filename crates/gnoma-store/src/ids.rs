@@ -4,9 +4,9 @@ use gnoma_core::store::SessionId;
 
 use crate::time;
 
-/// The id of a session that begins at `at_ms` (milliseconds since 1970) in the form that
-/// [`SessionId`] describes. The lowest 24 bits of `chance` tell it from others of its second; take
-/// them from a source of random numbers.
+/// The id of a session that begins at `at_ms` (milliseconds since 1970), in the format that [`SessionId`]
+/// describes. The lowest 24 bits of `chance` distinguish it from others of the same second; take them from a source
+/// of random numbers.
 #[must_use]
 pub fn session_id(at_ms: i64, chance: i64) -> SessionId {
     let second = time::timestamp(at_ms).strftime("%Y%m%d-%H%M%S");

@@ -1,10 +1,8 @@
-//! Sessions from files: our own JSON lines, and transcripts of other programs as their public
-//! formats go.
+//! Sessions from files: gnoma's own JSON lines, and transcripts of other programs in their public formats.
 //!
-//! Whatever is read is hostile: sizes, numbers and depth are bounded, links are not followed, and
-//! no name in a file becomes a path before it was seen to be a plain name. What cannot be mapped is
-//! counted by kind and told. Branches that another program abandoned are not told apart from the
-//! rest. Nothing here writes.
+//! All input is hostile: sizes, numbers and depth are limited, links are not followed, and no name in a file
+//! becomes a path before it proves to be a plain name. What cannot be mapped is counted by kind and reported.
+//! Branches that another program abandoned are not distinguished from the rest. Nothing here writes.
 
 mod bounded;
 mod builder;
@@ -41,7 +39,7 @@ pub enum Source {
 /// Reads `path` as a session of `source`.
 ///
 /// # Errors
-/// When it cannot be read, is larger than an import may be, or holds no message.
+/// It cannot be read, is too large, or contains no message.
 pub fn read(source: Source, path: &Path) -> Result<Imported> {
     let mut imported = match source {
         Source::Lines => lines::read(path),

@@ -97,7 +97,7 @@ pub(crate) fn closed() -> StoreError {
     StoreError::new(StoreErrorKind::Io, "the session store is closed")
 }
 
-/// A panic in one job is that job's failure: what it did is undone, and the thread goes on.
+/// A panic in one job is that job's failure: what it did is undone, and the thread continues.
 fn unbroken<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let sentence = "internal error in the session store; please report it";

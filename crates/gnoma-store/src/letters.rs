@@ -1,18 +1,17 @@
-//! Reads an entry that damage has made unreadable. What one wrong byte took is worked out from the form
-//! that entries have, where that leaves one answer; what no form tells, a letter of a text, becomes `�`.
-//! Numbers are never made up. Pure.
+//! Reads an entry that damage has made unreadable. If the format of entries leaves only one possibility for a wrong
+//! byte, that is used; a letter of a text that nothing determines becomes `�`. Numbers are never made up. Pure.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use gnoma_core::{Content, Message, Role, Text, Thinking, ToolCall, store::Record};
 
-/// What stands in the place of a letter that is lost.
+/// What replaces a lost letter.
 const LOST: char = char::REPLACEMENT_CHARACTER;
 
 /// What the form of an entry is written with, and the letters and digits that its names have.
 const LETTERS: &str = "\"{}[]:,\\-_0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// Characters before the place where reading ends in which the wrong one is looked for first.
+/// Characters before the place where reading ends in which the wrong one is searched for first.
 const NEAR: usize = 64;
 
 /// Texts that are longer are no names: their inner letters are not looked at where they are far away.
@@ -68,7 +67,7 @@ fn marked(body: &str, found: BTreeSet<usize>) -> Option<Record> {
         .find_map(|places| read_with(body, &places, LOST))
 }
 
-/// What stands in the place of a message that cannot be read: a text that says so and shows what is left.
+/// What replaces an unreadable message: a text that says so and shows what is left.
 pub(crate) fn in_words(body: &str) -> Option<Record> {
     let end = body.floor_char_boundary(MAX_SHOWN_BYTES);
     let text = format!("[damaged message; what is left of it: {}]", body.get(..end)?);

@@ -16,7 +16,7 @@
 //! # }};
 //! # use gnoma_store::{Opened, Options, Store};
 //! # async fn example(folder: std::path::PathBuf, now_ms: i64) -> Result<(), gnoma_core::store::StoreError> {
-//! // One folder a profile. The last argument sees every string before it is written.
+//! // One folder per profile. The last argument receives every string before it is written.
 //! let options = Options::new(folder, "/home/me/project", Arc::new(|_, text| Cow::Borrowed(text)));
 //! let Opened { store, rescued } = Store::open(options)?;
 //! if let Some(rescued) = rescued {
@@ -24,8 +24,8 @@
 //! }
 //! let store = Arc::new(store);
 //!
-//! // A session begins with the first message. To go on with one instead, `hold` it, and tell the
-//! // person which calls were interrupted; when another process has it, offer to `fork` it.
+//! // A session begins with the first message. To continue one instead, `hold` it, and tell the
+//! // person which calls were interrupted; if another process has it, offer to `fork` it.
 //! let session = store.begin(NewSession { at_ms: now_ms, ..NewSession::default() }).await?;
 //! store.hold(session.clone(), now_ms).await?;
 //! let message = Arc::new(Message::user_text("hello"));
@@ -40,7 +40,7 @@
 //!     })
 //!     .await?;
 //!
-//! // A large tool result goes to the result store before the tool message that speaks of it is
+//! // A large tool result goes to the result store before the tool message that refers to it is
 //! // appended.
 //! let results = store.result_store(session.clone());
 //! let handle = results.put("many lines".to_owned()).await?;
@@ -52,8 +52,8 @@
 //! # }
 //! ```
 //!
-//! Errors are values: the turn goes on, the person is told the sentence once. Dropping the last
-//! `Arc` waits for what is queued and lets go of the holds.
+//! Errors are values: the turn continues, and a notice shows the sentence once. Dropping the last
+//! `Arc` waits for queued writes and releases the holds.
 
 mod add_import;
 mod backoff;

@@ -1,21 +1,19 @@
-//! The file of the write-ahead log: flushing it, room in it, and working it in.
+//! The file of the write-ahead log: flushing it, extending it, and merging it.
 //!
-//! Who flushes what. SQLite runs with `synchronous=NORMAL` and flushes where order matters: the log
-//! before its pages are copied into the main file, the main file before the log begins anew, and the
-//! beginning of a log (with the folder that names it) before its first frame. Commits do not flush;
-//! a turn's end does, here. So what the power's failure can take is the log's tail. Each frame's
-//! checksum covers all frames before it since the beginning, which bears fresh random numbers each
-//! time: whatever of the tail reached the disk, in whatever order, reading ends before the first
-//! frame that did not, or is of an earlier round, and at the last commit before that. What a turn's
-//! end has flushed lies before.
+//! What is flushed when: SQLite runs with `synchronous=NORMAL` and flushes where order matters: the log before its
+//! pages are copied into the main file, the main file before the log starts again, and the beginning of a log (with
+//! the folder that names it) before its first frame. Commits do not flush; a turn's end does, here. A power failure
+//! can therefore lose only the tail of the log. Each frame's checksum covers all frames before it since the
+//! beginning, which gets new random numbers each time: whatever of the tail reached the disk, in whatever order,
+//! reading ends before the first frame that is missing or older, and at the last commit before that. What the end
+//! of a turn has flushed comes earlier.
 //!
-//! The log stays between runs, and nothing in this depends on who goes on with it: the next process
-//! reads it through, as after a crash, and adds to its end. That takes a millisecond for some
-//! hundred pages, so the log is kept that short.
+//! The log stays between runs, and it does not matter which process continues it: the next one reads it through, as
+//! after a crash, and appends. That takes a millisecond for a few hundred pages, so the log is kept that short.
 //!
-//! Flushing a file that grows makes the file system commit its own journal, which costs
-//! milliseconds; flushing one that is overwritten costs a tenth of that. So the log is made longer
-//! ahead of time, in a pause. Zeros are never a valid frame.
+//! Flushing a file that grows makes the file system commit its own journal, which costs milliseconds; flushing one
+//! that is overwritten costs a tenth of that. So the log is extended in advance, during a pause. Zeros are never a
+//! valid frame.
 
 use std::{
     cell::OnceCell,

@@ -1,4 +1,4 @@
-//! What the caller decides: where, for which project, and what may be written.
+//! The caller's decisions: where, for which project, and what may be written.
 
 use std::{
     borrow::Cow,
@@ -24,7 +24,7 @@ pub enum Written {
     Opaque,
 }
 
-/// Sees every string before it is written and gives back what may be kept of it.
+/// Receives every string before it is written and returns what may be saved of it.
 pub type Redact = dyn for<'t> Fn(Written, &'t str) -> Cow<'t, str> + Send + Sync;
 
 /// How changes are kept safe until they are in the main file.
@@ -50,7 +50,7 @@ pub struct Options {
     pub key: String,
     /// The project's folder as people know it; written into every session.
     pub project: String,
-    /// What may be written.
+    /// Decides what may be written.
     pub redact: Arc<Redact>,
     /// Told what became of a database in which damage was met while it was in use.
     pub recovered: Arc<Recovered>,
@@ -58,8 +58,8 @@ pub struct Options {
     pub patience: Duration,
     /// How to keep changes safe.
     pub journal: Journal,
-    /// Now, in milliseconds since 1970: where a question brings no time along, it decides which
-    /// holds are too old to count.
+    /// Returns the current time in milliseconds since 1970: for a request without a time, it decides which holds
+    /// are too old to count.
     pub clock: fn() -> i64,
 }
 

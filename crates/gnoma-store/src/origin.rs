@@ -1,5 +1,4 @@
-//! Where imported sessions come from, so that none is imported twice. Only a hash is kept: it tells
-//! nothing of what it was made of.
+//! The origin of imported sessions, so that none is imported twice. Only a hash is saved, which reveals nothing.
 
 use gnoma_core::store::SessionId;
 use rusqlite::{Connection, OptionalExtension, params};

@@ -1,8 +1,8 @@
-//! Reads rows straight from the pages of a database file, where SQLite cannot: when the schema, a tree's
-//! root or a header is damaged, the leaves still hold their rows.
+//! Reads rows directly from the pages of a database file when SQLite cannot: if the schema, a tree's root or a
+//! header is damaged, the leaves still have their rows.
 //!
-//! Format: SQLite's description of its file format and of the write-ahead log. Committed pages of the
-//! log stand in for those of the file. Nothing is written. What a row means is for the caller to say.
+//! Format: SQLite's description of its file format and of the write-ahead log. Committed pages of the log replace
+//! those of the file. Nothing is written. The caller interprets the rows.
 
 mod cell;
 mod log;

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use gnoma_core::{CallId, Content, Message, Role, ToolResult, store::Record};
 
-/// An entry to write anew. Calls that have lost their results, and results that have lost their calls, are
+/// An entry to write again. Calls that have lost their results, and results that have lost their calls, are
 /// told in words; a result whose call is there under a name that differs gets that name.
 pub(crate) type Rewrite = (i64, Record);
 

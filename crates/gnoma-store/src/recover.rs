@@ -1,4 +1,4 @@
-//! Taking a session in hand: closes the calls a dead process left open.
+//! Closes the calls that a dead process left open, when a session is held.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -31,7 +31,7 @@ const ON_TRIAL_THEN: &str = "[interrupted: gnoma ended before the changes of thi
 const UNAPPROVED: &str = "[not run: this call was waiting for approval when gnoma stopped; it was \
      not approved and did not run]";
 
-/// What stands in for the answer of a person.
+/// What replaces a person's answer.
 const NOBODY_ANSWERED: &str = "gnoma stopped before anybody approved it";
 
 /// Takes the hold on a session and repairs its tail.

@@ -13,7 +13,7 @@ pub struct Rescued {
     pub entries: u64,
     /// Entries and large results that were there and could not be read, as far as that is known.
     pub lost: u64,
-    /// Parts of the file could not be read, and nobody can say what they held.
+    /// Parts of the file could not be read, and their content is unknown.
     pub unknown: bool,
 }
 

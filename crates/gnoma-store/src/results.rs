@@ -1,8 +1,8 @@
-//! Large tool results, beside the entries that speak of them.
+//! Large tool results, beside the entries that refer to them.
 //!
-//! A result is cut into pieces that are compressed alone, so that reading from its middle takes
-//! what is asked for and no more. It belongs to the first tool message added after it; forks that
-//! share that message share it. Whether a result is large is for others to say.
+//! A result is divided into pieces that are compressed separately, so that reading from its middle loads only what
+//! is needed. It belongs to the first tool message added after it; forks that share that message share it. The
+//! caller decides whether a result is large.
 
 use std::collections::HashSet;
 
@@ -56,7 +56,7 @@ pub(crate) struct Packed {
 
 /// Does all that needs no database.
 pub(crate) fn prepare(redact: &Redact, text: &str) -> Result<Packed> {
-    // Redacted whole, so that no secret lies across a cut.
+    // Redacted whole, so that no cut goes through a secret.
     pack(&bounded(redact::words(redact, text), MAX_RESULT_BYTES))
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn bind(connection: &Connection, session: i64, entry: i64) -> Result<
 }
 
 /// The last number in use, in the session or in the past it shares: a handle that was said before
-/// a fork goes on meaning what it meant.
+/// a fork continues meaning what it meant.
 fn last_number(connection: &Connection, known: &SessionRow) -> Result<i64> {
     let own: Option<i64> = connection
         .prepare_cached("SELECT max(number) FROM result WHERE session = ?1")

@@ -1,4 +1,4 @@
-//! Finds words in everything that was said. The latest finds come first.
+//! Finds words in all messages. The latest matches come first.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::{
 /// Most words of a query; more find nothing that fewer do not.
 const MAX_WORDS: usize = 16;
 
-/// Shortest beginning of a word that is looked for; shorter ones begin half of the dictionary.
+/// Shortest beginning of a word that is searched for; shorter ones begin half of the dictionary.
 const BEGINNING_CHARS: usize = 4;
 
 /// Finds looked at before one stops.

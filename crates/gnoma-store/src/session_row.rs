@@ -1,7 +1,7 @@
 //! The row of a session, and which entries belong to it.
 //!
-//! Ids are looked up by an index. Where it has none, the rows themselves are asked: a damaged index
-//! must not make a session that is there look like one that never was.
+//! An index finds ids. If it has none, the rows themselves are searched: a damaged index must not make an existing
+//! session look as if it had never existed.
 
 use gnoma_core::store::{EntryId, SessionId, StoreError};
 use rusqlite::{Connection, OptionalExtension};

@@ -1,6 +1,5 @@
-//! The store itself: one writing thread, two reading ones, and the port on top of them. Sessions of one
-//! process share the threads; what may be written and what is held is each store's own. Opening and
-//! healing are [`crate::database`]'s.
+//! The store itself: one writing thread, two reading ones, and the port on top of them. Sessions of one process
+//! share the threads; each store has its own redaction and holds. [`crate::database`] opens and repairs.
 
 use std::{
     path::Path,
@@ -33,7 +32,7 @@ use crate::{
 /// Pieces of the index a search waits for; a store that is behind by more is searched as it is.
 const MOST_PIECES: usize = 10_000;
 
-/// Sessions of one project in one SQLite file. What it holds, it lets go of when it is dropped.
+/// Sessions of one project in one SQLite file. Dropping it releases its holds.
 pub struct Store {
     pub(crate) database: Arc<Database>,
     pub(crate) identity: Arc<Identity>,
@@ -57,9 +56,8 @@ impl OpenDatabase {
         self.0.strong_count() > 0
     }
 
-    /// Another store on the database, with a redaction and holds of its own: it shares the writing thread
-    /// and those that read. `None` where the database is not open any more, or is to be opened anew.
-    /// `options` name the same file.
+    /// Another store on the database, with its own redaction and holds: it shares the writing thread and the
+    /// reading ones. `None` if the database is closed, or about to be reopened. `options` must name the same file.
     #[must_use]
     pub fn store(&self, options: Options) -> Option<Store> {
         let database = self.0.upgrade()?;
@@ -71,7 +69,7 @@ impl OpenDatabase {
 pub struct Opened {
     /// The store.
     pub store: Store,
-    /// A damaged database was put aside; to be told.
+    /// A damaged database was set aside, which should be reported.
     pub rescued: Option<Rescued>,
 }
 
@@ -86,11 +84,11 @@ impl Store {
         Ok(Opened { store: Self::on(Arc::new(database), options), rescued })
     }
 
-    /// Opens what is there to be read, where nothing can be written: in a home that is read-only or full.
-    /// Whatever would change something fails with [`StoreErrorKind::ReadOnly`].
+    /// Opens what exists for reading, if nothing can be written: in a home that is read-only or full. Every change
+    /// fails with [`StoreErrorKind::ReadOnly`].
     ///
     /// # Errors
-    /// When there is no database, or it cannot be read as it is.
+    /// There is no database, or it cannot be read as it is.
     pub fn open_to_read(options: Options) -> Result<Self> {
         Database::open_to_read(&options).map(|database| Self::on(Arc::new(database), options))
     }
@@ -202,7 +200,7 @@ impl Store {
         .await
     }
 
-    /// Does something with the database; when it meets damage, once more with what was recovered.
+    /// Does something with the database; when it meets damage, again with what was recovered.
     async fn healing<T, A: Future<Output = Result<T>>>(
         &self,
         attempt: impl Fn() -> A,

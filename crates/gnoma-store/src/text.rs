@@ -1,4 +1,4 @@
-//! Words of a record: those that can be searched for, and the few that stand for it in a list.
+//! Words of a record: those that a search can find, and the few that represent it in a list.
 
 use gnoma_core::{Content, Message, ResultPart, Role, store::Record};
 use rusqlite::{Row, types::ValueRef};
@@ -13,7 +13,7 @@ const ENTRY_WORDS_BYTES: usize = 64 * 1024;
 const TITLE_CHARS: usize = 80;
 
 /// Largest count and largest sum of counts: far beyond what is real, and so far below what a number
-/// of the database holds that adding never overflows. SQLite would go on with a fraction.
+/// of the database holds that adding never overflows. SQLite would continue with a fraction.
 pub(crate) const MAX_COUNT: i64 = 1 << 44;
 
 /// Counts as the database keeps them; the impossible is cut off.

@@ -1,5 +1,5 @@
-//! The index of all words. It follows the entries at a distance: adding an entry does not wait for
-//! it, and whoever searches brings it up to date first. Finding is [`crate::search`]'s.
+//! The index of all words. It is updated late: adding an entry does not wait for it, and a search updates it first.
+//! [`crate::search`] finds words.
 
 use rusqlite::{Connection, params};
 

@@ -1,8 +1,8 @@
-//! Times as the database and files hold them, and as people read them.
+//! Times as they are in the database and files, and as people read them.
 
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
-/// The time `at_ms` milliseconds after 1970 began; what lies beyond the calendar is its end.
+/// The time `at_ms` milliseconds after 1970 began; what is beyond the calendar is its end.
 pub(crate) fn timestamp(at_ms: i64) -> Timestamp {
     let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(at_ms).unwrap_or(end)

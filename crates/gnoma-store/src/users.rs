@@ -1,8 +1,7 @@
-//! Who has a database open.
+//! Which processes have a database open.
 //!
-//! Each store shares the lock of a file beside its database for as long as it lives; whoever puts
-//! another database in the place of that one takes the lock alone. Where the file system has no
-//! locks one goes on without.
+//! Each store shares the lock of a file beside its database for as long as it lives; replacing the database
+//! requires the exclusive lock. On a file system without locks, gnoma continues without them.
 
 use std::{fs::File, path::Path};
 

@@ -30,7 +30,7 @@ pub use plan::plan;
 pub use read_result::read_result;
 pub use trials::Trials;
 
-/// Reading and writing of whole texts for another program's agent, judged and shown by whoever offers them.
+/// Reads and writes whole texts for another program's agent; the caller judges and shows the calls.
 #[must_use]
 pub fn plain_files(options: &ToolOptions) -> [Arc<dyn Tool>; 2] {
     fs::plain_tools(options)

@@ -7,7 +7,7 @@ use gnoma_sandbox::Policy;
 
 use crate::{FileHolder, Trials};
 
-/// What stands around commands.
+/// The sandbox around commands.
 #[derive(Clone, Debug, Default)]
 pub enum Sandbox {
     /// Nothing.
@@ -38,7 +38,7 @@ pub enum Sandbox {
 pub struct ReadingPlaces {
     /// Folders and files that they read.
     pub shown: Vec<PathBuf>,
-    /// What they cannot open although it lies there.
+    /// Existing files that commands cannot open.
     pub hidden: Vec<PathBuf>,
     /// The folder that keeps the temporary files of each session, see [`gnoma_sandbox::Scratch`].
     pub scratch: PathBuf,
@@ -57,7 +57,7 @@ pub struct ToolOptions {
     pub environment: Option<BTreeMap<String, String>>,
     /// Names of environment variables that commands do not inherit (API keys).
     pub hidden_variables: Vec<String>,
-    /// What stands around commands.
+    /// The sandbox around commands.
     pub sandbox: Sandbox,
     /// Permission bits that new files do not get, of commands and file tools alike; `None`: those of
     /// this process.

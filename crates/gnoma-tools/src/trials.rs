@@ -1,8 +1,8 @@
-//! What a session needs to try commands: where its layers lie, and the layer over its workspace.
+//! What a session needs to run commands on trial: the place of its layers, and the layer over its workspace.
 //!
-//! One layer lasts as long as the session. After each command it is emptied, but for folders that a tool
-//! can build again: the next build begins where the last one ended, and none of it is in the workspace.
-//! While only looking is allowed it is not emptied at all, so that one step can build on another.
+//! One layer lasts as long as the session. After each command it is emptied, except for folders that a tool can
+//! build again: the next build begins where the last one ended, and none of it is in the workspace. While only
+//! looking is allowed, it is not emptied at all, so that one step can build on another.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -61,11 +61,11 @@ const PROGRAM_MARK: [u8; 4] = *b"\x7fELF";
 const STAMP_DEPTH: usize = 2;
 /// Folders that are looked at for that.
 const MAX_STAMPED: usize = 64;
-/// Names beside a folder among which a builder's file is looked for.
+/// Names beside a folder among which a builder's file is searched for.
 const MAX_BESIDE: usize = 1_000;
-/// Rebuilt paths that are told of in a session, about.
+/// About how many rebuilt paths a session reports.
 const MAX_TOLD: usize = 10_000;
-/// Bytes that must be free where layers lie, before a command and while it runs.
+/// Bytes that must be free where layers are, before a command and while it runs.
 pub(crate) const MIN_FREE_BYTES: u64 = 512 << 20;
 
 /// Tries the commands of a session.
@@ -92,7 +92,7 @@ pub(crate) struct Layers {
     is_seen: bool,
     /// Rebuilt folders in the layer, with what the real ones looked like then.
     built: HashMap<PathBuf, Vec<SystemTime>>,
-    /// What was built here and has been told of.
+    /// What was built here and has been reported.
     told: HashSet<PathBuf>,
 }
 
@@ -115,8 +115,8 @@ impl fmt::Debug for Trials {
 }
 
 impl Trials {
-    /// For commands that work in `roots`, whose paths hold no links. `folders` are tried in their order
-    /// for layers; `launcher` builds walls, see [`gnoma_sandbox::launcher`].
+    /// For commands that work in `roots`, whose paths contain no links. `folders` are tried for layers in their
+    /// order; `launcher` builds the sandbox, see [`gnoma_sandbox::launcher`].
     #[must_use]
     pub fn new(launcher: PathBuf, roots: Vec<PathBuf>, folders: Vec<PathBuf>) -> Self {
         let (site, layers, scratch) = (OnceLock::new(), Mutex::default(), OnceLock::new());
@@ -230,7 +230,7 @@ impl Trials {
         changes.map_or(true, |all| all.list.iter().any(is_there) || !all.differences.is_empty())
     }
 
-    /// Those of the rebuilt paths that nobody has been told of yet.
+    /// The rebuilt paths that have not been reported yet.
     pub(crate) fn untold(&self, rebuilt: Vec<PathBuf>) -> Vec<PathBuf> {
         let mut layers = self.layers();
         if layers.told.len() >= MAX_TOLD {
@@ -251,7 +251,7 @@ impl Trials {
         layer.map(Layer::overlays).unwrap_or_default().into_iter().map(view).collect()
     }
 
-    /// Whether commands that begin now see something else than what lies in the workspace.
+    /// Whether commands that begin now see something other than the workspace's own files.
     #[must_use]
     pub fn is_seen(&self) -> bool {
         let layers = self.layers();
@@ -263,8 +263,8 @@ impl Trials {
         self.scratch.get_or_init(|| folder.to_owned());
     }
 
-    /// Whether earlier commands have left something that those which begin now find in place of what lies
-    /// there, in the workspace or among temporary files.
+    /// Whether commands that begin now find files that earlier commands left, in the workspace or among temporary
+    /// files, in place of the real ones.
     #[must_use]
     pub fn have_left(&self) -> bool {
         let has_entries = |place: &str| {
@@ -274,8 +274,8 @@ impl Trials {
         self.is_seen() || TEMPORARY.into_iter().any(has_entries)
     }
 
-    /// Where that lies which such commands find at a path, if an earlier one has left it there; also the sign that it
-    /// was deleted.
+    /// The real path of what such commands find at a path, if an earlier one left it there; also the marker of a
+    /// deletion.
     #[must_use]
     pub fn left_at(&self, path: &Path) -> Option<PathBuf> {
         let leads_to_workspace = |root: &PathBuf| root.starts_with(path) || path.starts_with(root);
@@ -321,7 +321,7 @@ impl Trials {
             || self.is_ignored(path)
     }
 
-    /// Whether it is a folder that the builder whose file lies beside it fills, and version control ignores it.
+    /// Whether it is a folder that the builder whose file is beside it fills, and version control ignores it.
     fn is_output(&self, layer: &Layer, path: &Path, name: &str) -> bool {
         // Read only where the name is one of those.
         let beside = iter::once_with(|| path.parent().and_then(|folder| fs::read_dir(folder).ok()));
@@ -356,13 +356,13 @@ impl Trials {
     }
 }
 
-/// Whether a folder lies there, in the layer or without it.
+/// Whether a folder is there, in the layer or without it.
 fn is_folder_in(layer: &Layer, path: &Path) -> bool {
     let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_dir());
     is_folder(path) || layer.place_of(path).is_some_and(|it| is_folder(&it))
 }
 
-/// Whether a linked program lies there.
+/// Whether a linked program is there.
 fn is_program(path: &Path) -> bool {
     let runs = |facts: &fs::Metadata| facts.is_file() && facts.permissions().mode() & 0o111 != 0;
     if !path.symlink_metadata().is_ok_and(|facts| runs(&facts)) {

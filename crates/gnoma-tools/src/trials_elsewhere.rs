@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gnoma_sandbox::Overlay;
 
-/// Tries the commands of a session, where that can be done.
+/// Runs the commands of a session on trial, where that is possible.
 #[derive(Debug)]
 pub struct Trials;
 
@@ -15,7 +15,7 @@ impl Trials {
         Self
     }
 
-    /// The same; nothing is updated by trials where there are none.
+    /// Does nothing: without trials, none updates a folder.
     #[must_use]
     pub fn updating(self, _folders: Vec<String>) -> Self {
         self

@@ -1,9 +1,9 @@
-//! What stands in the place of the beginning of a conversation: the person's own words, what was done,
-//! and a summary of the rest.
+//! The text that replaces the beginning of a conversation: the person's own words, what was done, and a summary of
+//! the rest.
 //!
-//! A brief is a text and is read back from it: the next compaction begins with what the last one kept,
-//! also after the session was resumed or a person has edited it. Only gnoma writes its headings: a
-//! summary's are made smaller ones, so that no model puts words into the person's mouth.
+//! A brief is a text that gnoma can parse again: the next compaction begins with what the last one kept, even after
+//! the session was resumed or a person has edited it. Only gnoma writes its headings; those of a summary become
+//! smaller ones, so that no model puts words into the person's mouth.
 
 use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
@@ -38,10 +38,10 @@ const KEPT_SHARE: u32 = 4;
 const READ_BACK_SHARE: u32 = 4;
 /// And at most so many tokens.
 const MAX_READ_BACK_TOKENS: u32 = 50_000;
-/// A file takes at most so many of them, or a part of them where there are few.
+/// A file takes at most so many of them, or a part of them if there are few.
 const MAX_FILE_TOKENS: u32 = 5_000;
 const FILE_SHARE: u32 = 4;
-/// Most results that are named as set aside.
+/// Most results that are named as moved to the result store.
 const MAX_ASIDE: usize = 20;
 
 const SAID: &str = "## Said by the user, word for word; the later word counts";
@@ -74,7 +74,7 @@ impl ReadBackRoom {
     }
 }
 
-/// What stands in the place of the beginning of a conversation.
+/// What replaces the beginning of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Brief {
     pub(crate) words: Words,
@@ -83,7 +83,7 @@ pub(crate) struct Brief {
     pub(crate) aside: Vec<String>,
     /// Texts of skills in use.
     kept: Vec<String>,
-    /// The summary of an earlier past, where there is one.
+    /// The summary of an earlier past, if there is one.
     before: String,
     lines: usize,
 }
@@ -131,7 +131,7 @@ impl Brief {
         self.kept = texts;
     }
 
-    /// The summary of an earlier past; empty where there is none.
+    /// The summary of an earlier past; empty if there is none.
     pub(crate) fn before(&self) -> &str {
         &self.before
     }
@@ -142,7 +142,7 @@ impl Brief {
         self
     }
 
-    /// Names a result that was set aside.
+    /// Names a result that moved to the result store.
     pub(crate) fn set_aside(&mut self, what: String) {
         if self.aside.len() == MAX_ASIDE {
             self.aside.remove(0);
@@ -150,7 +150,7 @@ impl Brief {
         self.aside.push(what);
     }
 
-    /// The plan in it; empty where there is none.
+    /// The plan in it; empty if there is none.
     pub(crate) fn plan(&self) -> &[PlanStep] {
         &self.deeds.plan
     }
@@ -294,7 +294,7 @@ fn plain(summary: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What of files that were read again is told: those that are not what they were.
+/// The text about files that were read again: those that have changed.
 pub(crate) fn read_back(
     read: Vec<(String, String, String)>,
     room: ReadBackRoom,

@@ -26,7 +26,7 @@ pub(crate) struct Sent {
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<[Arc<ToolSpec>]>,
     pub(crate) summary: Option<Arc<Message>>,
-    /// Where in the history begins what is told as it was said.
+    /// Where in the history the verbatim part begins.
     pub(crate) from: usize,
     /// The last message, and its place in the history.
     pub(crate) last: Option<(usize, Arc<Message>)>,

@@ -10,9 +10,9 @@ use gnoma_core::{
 };
 use serde_json::Value;
 
-/// Most bytes of what is told of a change, a command or its outcome.
+/// Most bytes of the text about a change, a command or its outcome.
 const MAX_TOLD_BYTES: usize = 100;
-/// Most questions of the model that are told.
+/// Most questions of the model that are named.
 const MAX_QUESTIONS: usize = 4;
 /// Larger results are not read again to compare them.
 const MAX_READ_BYTES: usize = 48 << 10;
@@ -226,7 +226,7 @@ fn questions(text: &str) -> Vec<String> {
     asked.take(MAX_QUESTIONS).collect()
 }
 
-/// A text on one line, by its beginning, without what stands between parts.
+/// The beginning of a text on one line, without what separates parts.
 fn line(text: &str) -> String {
     let text: String = text
         .chars()

@@ -1,9 +1,8 @@
-//! Earlier turns as a small model is told them: what was said, done and answered, in a few lines before
-//! what is said now.
+//! Earlier turns for a small model: what was said, done and answered, in a few lines before the current message.
 //!
-//! Such models go on as they began: after a turn that was answered in words they answer the next one in
-//! words too, whatever it asks for, and copy from results that are no longer true. Told in this way, each
-//! turn looks like the first one, and files are read afresh. Pure.
+//! Such models continue as they began: after a turn that was answered in text, they answer the next one in text,
+//! too, whatever it asks for, and they copy from results that are no longer true. With this text, each turn looks
+//! like the first one, and files are read again. Pure.
 
 use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
@@ -18,7 +17,7 @@ use crate::{
     prompt::{self, said},
 };
 
-/// Most bytes of an earlier answer that are told.
+/// Most bytes of an earlier answer that are included.
 const MAX_ANSWER_BYTES: usize = 1_500;
 /// Most bytes of a command, or of what an edit replaced.
 const MAX_PART_BYTES: usize = 100;
@@ -49,8 +48,8 @@ pub(crate) fn with_earlier(
     if told.is_empty() { None } else { Message::user(content).ok() }
 }
 
-/// A line for each message of a person and each answer, with what was done in between. Before a task that
-/// stands for itself, questions that were answered are left out: a small model would work on them.
+/// A line for each message of a person and each answer, with what was done in between. Before a self-contained
+/// task, answered questions are left out: a small model would work on them.
 fn told(
     earlier: &[Arc<Message>],
     is_task: bool,

@@ -4,11 +4,11 @@ use gnoma_core::session::Fullness;
 
 /// With fewer tokens left a window is about to be full.
 const CRITICAL_TOKENS: u64 = 13_000;
-/// With fewer tokens left people are told.
+/// With fewer tokens left, a notice appears.
 const WARNING_TOKENS: u64 = 20_000;
 /// Small windows are about to be full when less than this part is left.
 const CRITICAL_SHARE: u64 = 3;
-/// People are told of small windows when less than this part is left.
+/// In small windows, a notice appears when less than this part is left.
 const WARNING_SHARE: u64 = 2;
 
 /// How full a window with `used` tokens in it is.

@@ -1,9 +1,9 @@
 //! What fills a model's window, and how it stays within it.
 //!
-//! [`tracker`] knows how many tokens the conversation is: what the provider counted last, and an
-//! estimate of what came after ([`size`], [`wire`]). What stands in the place of the beginning once that
-//! is compacted is a [`brief`]: the person's own [`words`], what was done ([`deeds`]) and a summary.
-//! Small models are told of earlier turns in a few lines ([`earlier`]). [`cache`] says what providers served from their caches, and what broke them.
+//! [`tracker`] knows how many tokens the conversation has: what the provider counted last, plus an estimate of what
+//! came after ([`size`], [`wire`]). After a compaction, a [`brief`] replaces the beginning: the person's own
+//! [`words`], what was done ([`deeds`]) and a summary. Small models get earlier turns in a few lines ([`earlier`]).
+//! [`cache`] says what providers served from their caches, and what invalidated them.
 
 pub(crate) mod brief;
 pub(crate) mod cache;

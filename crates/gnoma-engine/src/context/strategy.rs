@@ -7,8 +7,8 @@ pub enum Strategy {
     Truncate,
     /// A model summarizes the oldest messages; where none can, all stays as it is.
     Summarize,
-    /// Large results are set aside so that they can be read, then the oldest messages are summarized; where
-    /// no model can, they are left out.
+    /// Large results move to the result store, where they can be read; then the oldest messages are summarized, or
+    /// left out if no model can summarize them.
     #[default]
     Full,
 }

@@ -48,10 +48,10 @@ pub struct Tracker {
 enum KnownContext {
     /// Their size as gnoma sees it; the prefix comes on top.
     Estimated(ContextSize),
-    /// What the provider told of a call.
+    /// What the provider reported for a call.
     Told {
         usage: Usage,
-        /// The answer, where it is one of the messages.
+        /// The answer, if it is one of the messages.
         answer: Option<Arc<Message>>,
         by: Counter,
         /// What stood before the conversation.
@@ -65,7 +65,7 @@ impl Default for KnownContext {
     }
 }
 
-/// What stands before the conversation.
+/// What precedes the conversation.
 #[derive(Debug, Default)]
 struct Prefix {
     system: Arc<str>,
@@ -74,8 +74,7 @@ struct Prefix {
 }
 
 impl Tracker {
-    /// The first `messages` of `history` are what a provider told of its last call; nothing is known of
-    /// later ones.
+    /// A provider reported the first `messages` of `history` for its last call; nothing is known of later ones.
     #[must_use]
     pub fn resumed(usage: Usage, history: &[Arc<Message>], messages: usize, by: Counter) -> Self {
         let mut tracker = Self::default();
@@ -84,7 +83,7 @@ impl Tracker {
         tracker
     }
 
-    /// This stands before the conversation from now on.
+    /// From now on, this precedes the conversation.
     pub fn set_prefix(&mut self, system: &Arc<str>, tools: &Arc<[Arc<ToolSpec>]>) {
         let is_same = Arc::ptr_eq(&self.prefix.system, system)
             && (Arc::ptr_eq(&self.prefix.tools, tools)
@@ -100,7 +99,7 @@ impl Tracker {
         }
     }
 
-    /// What was told before anything was known of the prefix was told with this one.
+    /// What was reported before the prefix was known was reported with this one.
     fn adopt_prefix(&mut self) {
         if let KnownContext::Told { prefix_words, .. } = &mut self.known
             && *prefix_words == 0
@@ -109,7 +108,7 @@ impl Tracker {
         }
     }
 
-    /// Tokens of `history` as `by` counts them, with what stands before it.
+    /// Tokens of `history` as `by` counts them, including what precedes it.
     pub fn tokens(&mut self, history: &[Arc<Message>], by: &Counter) -> u64 {
         for message in history.iter().skip(self.counted) {
             self.since.add(message);
@@ -119,7 +118,7 @@ impl Tracker {
         self.base(next, by) + by.tokens(&self.since, self.ratio(by))
     }
 
-    /// Tokens of the first messages and of what stands before them.
+    /// Tokens of the first messages and of what precedes them.
     fn base(&self, next: Option<Role>, by: &Counter) -> u64 {
         let ratio = self.ratio(by);
         let prefix = self.prefix.words;
@@ -161,8 +160,8 @@ impl Tracker {
         self.ratios.get(&by.name).copied().unwrap_or_else(|| by.usual_ratio())
     }
 
-    /// A provider told what a call took, for which the first `messages` of `history` were sent or, if
-    /// the last of them is the model's, received.
+    /// A provider reported the usage of a call for which the first `messages` of `history` were sent or, if the
+    /// last of them is the model's, received.
     pub fn measured(
         &mut self,
         usage: Usage,
@@ -217,7 +216,7 @@ impl Tracker {
         }
     }
 
-    /// Models are told `told` in place of the `messages` of the history from now on.
+    /// From now on, models receive `told` in place of the first `messages` of the history.
     pub fn retold<'a>(&mut self, told: impl IntoIterator<Item = &'a Message>, messages: usize) {
         self.known = KnownContext::Estimated(ContextSize::of(told));
         (self.messages, self.counted) = (messages, messages);
@@ -243,8 +242,8 @@ fn is_hidden(answer: &Message, usage: &Usage) -> bool {
     usage.reasoning == 0 && answer.content().iter().any(hidden)
 }
 
-/// What was told of an answer, unless far more than what is sent back of it: then it thought without
-/// saying so.
+/// The reported size of an answer, unless it is far more than what is sent back of it: then the model thought
+/// without saying so.
 fn within(told: u64, own: u64, is_hidden: bool) -> u64 {
     let most = scaled(own, SLACK) + SLACK_TOKENS;
     if told > most && !is_hidden { own } else { told }

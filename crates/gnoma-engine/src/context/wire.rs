@@ -24,7 +24,7 @@ pub enum Wire {
     Mistral,
     /// Ollama's own chat.
     Ollama,
-    /// The Agent Client Protocol: it is told what is new, and keeps the rest itself.
+    /// The Agent Client Protocol: the agent receives only what is new, and keeps the rest itself.
     Agent,
 }
 
@@ -66,7 +66,7 @@ impl Counter {
         }
     }
 
-    /// Tokens without any reasoning, where one of gnoma's is `ratio` of its own.
+    /// Tokens without any reasoning, if one of gnoma's is `ratio` of its own.
     pub(super) fn tokens(&self, size: &ContextSize, ratio: f64) -> u64 {
         scaled(size.words, ratio) + self.beside(size)
     }
@@ -77,7 +77,7 @@ impl Counter {
         self.frame(size) + pictures.sum::<u64>()
     }
 
-    /// Tokens of what stands around the words.
+    /// Tokens of the frame around the words.
     fn frame(&self, size: &ContextSize) -> u64 {
         let further = size.results.saturating_sub(size.result_messages);
         let results = if self.is_claude() {

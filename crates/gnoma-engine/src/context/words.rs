@@ -1,8 +1,8 @@
-//! Which of a person's words stay as they were said. Pure.
+//! Which of a person's words stay verbatim. Pure.
 //!
-//! Rules and corrections come first, the newest before older ones; then what was said last; then what
-//! says something that nothing else in the conversation says. All is quoted in the order in which it
-//! was said. What there is no room for is listed by its beginning.
+//! Rules and corrections come first, the newest before older ones; then the latest messages; then what is said
+//! nowhere else in the conversation. All of it is quoted in its original order. What does not fit is listed by its
+//! beginning.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -225,7 +225,7 @@ fn is_rule(text: &str) -> bool {
         || text.trim_start().starts_with("no.")
 }
 
-/// These places of a text, with a mark where something is left out; `None` where there is none.
+/// These places of a text, with a mark for each gap; `None` if there are none.
 fn quoted(text: &str, places: &[Range<usize>]) -> Option<String> {
     let mut out = String::new();
     let mut end = 0;

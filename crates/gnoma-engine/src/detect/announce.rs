@@ -1,7 +1,7 @@
-//! Recognises an answer that says what it would do and does not do it.
+//! Recognizes an answer that says what it would do, but does not do it.
 //!
-//! Small models describe the call they should make. Only meant for a turn in which no tool has run:
-//! later, such a sentence may be an offer.
+//! Small models describe the call that they should make. Use this only for a turn in which no tool has run: later,
+//! such a sentence may be an offer.
 
 /// Longer answers say more than an intention.
 const MAX_CHARS: usize = 600;

@@ -40,8 +40,8 @@ impl Tally {
 
 /// Notices that edits of one file keep failing.
 ///
-/// A failed edit of a path counts one up, a successful one counts one down. The fourth failure in
-/// hand is the sign; the path then starts at nothing again.
+/// A failed edit of a path adds one, a successful one subtracts one. A count of four is the sign; the path then
+/// starts again at zero.
 #[derive(Debug, Default)]
 pub struct PatchSpiral {
     failures: Tally,
@@ -72,16 +72,16 @@ pub enum Repeat {
     Again(u32),
 }
 
-/// Notices a call that is made again although nothing has changed.
+/// Notices a call that is repeated although nothing has changed.
 ///
-/// Two calls are the same when the names are equal, the arguments are equal as JSON (white space,
-/// the order of keys and the spelling of strings do not matter; `1` and `1.0` differ) and the
-/// results are equal byte for byte. Other calls in between do not matter, so loops over several
-/// calls are noticed as well. A call with a new result counts on its own: waiting for a job whose
-/// output grows is no repetition. Arguments that are not JSON are compared as text.
+/// Two calls are the same if their names are equal, their arguments are equal as JSON (white space, the order of
+/// keys and the spelling of strings do not matter; `1` and `1.0` differ), and their results are equal byte for
+/// byte. Calls in between do not matter, so loops over several calls are noticed, too. A call with a new result
+/// counts separately: waiting for a job whose output grows is no repetition. Arguments that are not JSON are
+/// compared as text.
 ///
-/// Tell it of every change by [`changed`](Self::changed): then the same call may be made again for
-/// good reason, as a check is after an edit.
+/// Report every change with [`changed`](Self::changed): after a change there is good reason to repeat a call, such
+/// as a check after an edit.
 #[derive(Debug, Default)]
 pub struct SameCall {
     made: Tally,

@@ -38,7 +38,7 @@ impl RedCheck {
         }
     }
 
-    /// Whether the command is or holds a check.
+    /// Whether the command is or contains a check.
     #[must_use]
     pub fn is_check(command: &str) -> bool {
         !runner::purposes(command).is_empty()

@@ -50,7 +50,7 @@ const THINGS: [&str; 12] = [
     "tests",
 ];
 
-/// What stands for one of [`THINGS`], or tells how it is now.
+/// Words that refer to one of [`THINGS`], or say how it is now.
 const STAND_INS: [&str; 9] =
     ["all", "everything", "it", "now", "one", "still", "these", "they", "this"];
 
@@ -67,7 +67,7 @@ const CONDITIONS: [&str; 21] = [
     "once", "to", "try", "unless", "until", "verify", "whether", "will", "would",
 ];
 
-/// Words that put what they are said of into the past.
+/// Words that put a statement into the past.
 const PAST: [&str; 9] =
     ["been", "did", "didn't", "had", "hadn't", "was", "wasn't", "were", "weren't"];
 

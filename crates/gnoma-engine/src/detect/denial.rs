@@ -1,7 +1,7 @@
 //! Whether an answer says that nothing was changed.
 //!
-//! Judged word by word, in English: enough to doubt it where a change was made, no more. What is said
-//! of other things ("I did not change the tests") is not meant.
+//! Judged word by word, in English: enough to doubt the answer if there was a change, and no more. Statements about
+//! other things ("I did not change the tests") do not count.
 
 /// Words that deny the deed after them.
 const DENIALS: [&str; 9] =
@@ -23,7 +23,7 @@ const DEEDS: [&str; 12] = [
     "modifying",
 ];
 
-/// What stands for everything, or for what the talk is about.
+/// Words that mean everything, or the subject of the conversation.
 const WHOLE: [&str; 5] = ["anything", "it", "code", "file", "files"];
 
 /// Words before those that add nothing.

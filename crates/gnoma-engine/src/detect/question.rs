@@ -1,7 +1,7 @@
-//! Whether what a person said is only a question, and which files it names.
+//! Whether a message is only a question, and which files it names.
 //!
-//! Small models edit files when they were asked about them. Judged word by word, in English: where it
-//! is in doubt, it is no question, and everything stays allowed.
+//! Small models edit files that they were asked about. Judged word by word, in English: in case of doubt it is not
+//! a question, and everything stays allowed.
 
 /// Words that ask, with a question mark or without.
 const ASKING: [&str; 8] = ["how", "what", "what's", "which", "who", "whose", "why", "whom"];
@@ -44,7 +44,7 @@ const CHANGING: [&str; 27] = [
     "updat",
 ];
 
-/// Deeds that mean a change of a file wherever they stand as they are.
+/// Verbs that mean a change of a file, wherever they occur in this form.
 const ORDERS: [&str; 13] = [
     "adjust", "change", "correct", "delete", "edit", "fix", "modify", "refactor", "remove",
     "rename", "repair", "replace", "update",
@@ -59,7 +59,7 @@ const REPORTED: [&str; 5] = ["did", "has", "have", "was", "were"];
 /// Words behind which a deed is a thing.
 const NAMING: [&str; 9] = ["a", "an", "its", "last", "my", "that", "the", "this", "your"];
 
-/// They stand among so many words at the beginning.
+/// They occur within so many words from the beginning.
 const REPORTED_WITHIN: usize = 4;
 
 /// Letters of a file name's ending.
@@ -89,7 +89,7 @@ const TESTED: [&str; 10] = [
 /// Deeds for which a program has to be run, whatever is said beside.
 const STARTING: [&str; 6] = ["commit", "compile", "execute", "install", "push", "run"];
 
-/// How words of questions about what lies in the working folder begin.
+/// How words of questions about what is in the working folder begin.
 const PLACES: [&str; 9] =
     ["code", "director", "file", "folder", "modul", "packag", "project", "repos", "tests"];
 
@@ -119,7 +119,7 @@ const FAULTS: [&str; 22] = [
     "wrong",
 ];
 
-/// Orders to change something, beside those of [`CHANGING`], where they stand as one.
+/// Verbs that order a change, beside those of [`CHANGING`], if used as an order.
 const SETTING: [&str; 24] = [
     "append", "bump", "call", "decrease", "disable", "double", "enable", "extend", "give",
     "increase", "let", "lower", "prepend", "print", "put", "raise", "reduce", "return", "set",
@@ -132,7 +132,7 @@ const LEADING: [&str; 9] = ["also", "and", "can", "now", "please", "then", "to",
 /// Files that have no ending, or are called without it.
 const KNOWN: [&str; 5] = ["changelog", "contributing", "licence", "license", "readme"];
 
-/// What is wanted of a model.
+/// What a message wants from a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// An answer that reading can give.
@@ -164,7 +164,7 @@ pub fn wants_change(text: &str) -> bool {
     sentences(text).iter().any(Sentence::wants)
 }
 
-/// What is wanted by `text`.
+/// What `text` wants.
 #[must_use]
 pub fn wanted(text: &str) -> Intent {
     let sentences = sentences(text);
@@ -191,7 +191,7 @@ pub fn wants_run(text: &str) -> bool {
     sentences(text).iter().any(|it| it.orders(starts) || it.is_question() && it.has(&TESTED))
 }
 
-/// Whether `text` is about what lies in the working folder. Who quotes something, or says it behind a colon, is
+/// Whether `text` is about what is in the working folder. Who quotes something, or says it behind a colon, is
 /// taken to mean that.
 #[must_use]
 pub fn asks_about_files(text: &str) -> bool {
@@ -246,7 +246,7 @@ impl Sentence {
         self.words.iter().any(|word| known.contains(&word.as_str()))
     }
 
-    /// Whether a word that `is_order` stands where orders stand.
+    /// Whether a word that `is_order` is in the position of an order.
     fn orders(&self, is_order: impl Fn(&str) -> bool) -> bool {
         let before = std::iter::once("and").chain(self.words.iter().map(String::as_str));
         let mut words = before.zip(&self.words);
@@ -300,7 +300,7 @@ impl Sentence {
     }
 }
 
-/// The files that `text` names: words with an ending as file names have it.
+/// The files that `text` names: words with a file extension.
 #[must_use]
 pub fn named_files(text: &str) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();

@@ -1,11 +1,11 @@
 //! Streamed text that repeats itself without end.
 //!
-//! The tail of the text is looked at, not the whole: a loop that is over is no loop.
+//! Only the tail of the text is checked, because a loop that is over is no loop.
 
 /// New text that is waited for between two looks: they cost microseconds, deltas come by thousands.
 const LOOK_EVERY_BYTES: usize = 512;
 
-/// The longest unit that is looked for: 400 characters in any script of up to three bytes.
+/// The longest unit that is searched for: 400 characters in any script of up to three bytes.
 const MAX_UNIT_BYTES: usize = 1_200;
 
 /// A unit must be there this often, one after the other.
@@ -40,8 +40,8 @@ pub struct Repetition {
 }
 
 impl Repetition {
-    /// Takes the next piece of the stream; true when the text so far ends in a repetition. The
-    /// detector then starts anew.
+    /// Takes the next piece of the stream; returns true if the text so far ends in a repetition, and starts again
+    /// from there.
     pub fn push(&mut self, piece: &str) -> bool {
         if self.is_blank_for_long(piece) {
             return true;
@@ -98,8 +98,7 @@ fn as_number(window: &[u8]) -> Option<u64> {
     window.first_chunk().copied().map(u64::from_ne_bytes)
 }
 
-/// Whether the end of `bytes` equals what stands `unit` bytes before it, for the shortest run that
-/// could be a sign.
+/// Whether the end of `bytes` equals the bytes `unit` before it, for the shortest run that could be a sign.
 fn repeats_by(bytes: &[u8], unit: usize) -> bool {
     let run = MAX_WORDS_CHARS.max(MIN_UNITS * unit);
     let tail = bytes.len().checked_sub(run).and_then(|start| bytes.get(start..));

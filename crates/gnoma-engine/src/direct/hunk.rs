@@ -1,5 +1,5 @@
-//! A file that was written anew, as a change of the old one: what stays as it was is left out, so that the
-//! change is shown, judged and told in few words, and bytes outside of it are not touched.
+//! Turns a rewritten file into a change of the old one. Unchanged parts are left out, so that the change is short
+//! to show, judge and describe, and bytes outside it stay as they are.
 
 use gnoma_core::diff::likeness;
 
@@ -10,7 +10,7 @@ pub(crate) struct Replaced {
     pub(crate) new: String,
 }
 
-/// Words with which models stand for what they leave out, in lines that say nothing else.
+/// Words that models write in place of what they leave out, in lines that say nothing else.
 const ELIDED: [&str; 9] = [
     "rest of",
     "remain",
@@ -81,8 +81,8 @@ fn uses_tabs(text: &str) -> bool {
     begin_with('\t') > begin_with(' ')
 }
 
-/// Indented with a tab where it was indented with so many spaces as the least line. Lines that are in `old` as
-/// they are stay so.
+/// Replaces an indentation of as many spaces as the least indented line by a tab. Lines that are in `old` stay as
+/// they are.
 fn with_tabs(old: &str, text: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let is_kept = |line: &str| old.lines().any(|kept| kept == line);
@@ -153,8 +153,8 @@ pub(crate) fn lost(old: &str, new: &str, task: &str) -> Option<String> {
     })
 }
 
-/// Whether a line stands for others: dots alone, or dots and words for what is left out in a comment or by
-/// themselves. In code (`{ ...existing, name }`, `"Loading existing users..."`) they mean something else.
+/// Whether a line replaces others: only dots, or dots and words for what is left out, in a comment or alone. In
+/// code (`{ ...existing, name }`, `"Loading existing users..."`) they mean something else.
 fn elides(line: &str) -> bool {
     let line = line.trim();
     let dots = ['.', '…'];

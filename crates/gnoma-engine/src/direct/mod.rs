@@ -1,10 +1,10 @@
-//! What a small model is asked where gnoma has gathered all that it takes: the files and the task in one message,
-//! without tools. It answers a question from them, or writes the file that changes anew, whole, in a fenced
+//! Requests to a small model when gnoma has gathered everything that it needs: the files and the task in one
+//! message, without tools. The model answers a question from them, or rewrites the file to change in a fenced
 //! block, which becomes a call like any other.
 //!
-//! Such models know what to change and fail at the form: search texts that are not in the file, arguments that do
-//! not fit, calls where words are wanted. Everything is found in the messages of the turn; once something was done
-//! in another way, or has failed three times, they get their tools. Pure.
+//! Such models know what to change but fail at the form: search texts that are not in the file, arguments that do
+//! not fit, calls where text is expected. Everything is derived from the messages of the turn. Once something was
+//! done in another way, or has failed three times, the model gets its tools. Pure.
 
 mod block;
 mod hunk;

@@ -1,4 +1,4 @@
-//! What a turn that has gone so far comes to: what is asked next, and what an answer is. Pure.
+//! Where a turn is: what to ask next, and what an answer means. Pure.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
 
 /// Writes and answers without a block before it gets its tools.
 const MAX_TRIES: u32 = 3;
-/// Larger files are changed with tools: writing one anew takes long, and such a model loses its place.
+/// Larger files are changed with tools: rewriting one takes long, and such a model loses its place.
 const MAX_TEXT_BYTES: usize = 8 * 1024;
 const MAX_TEXT_LINES: usize = 200;
 
@@ -65,7 +65,7 @@ pub(crate) struct Direct {
     pub(crate) notes: Vec<String>,
     /// Why the last try failed.
     pub(crate) failed: Option<String>,
-    /// The file that it was about, where there was one.
+    /// The file that it was about, if any.
     failed_on: Option<String>,
     /// Files that were to be written and came as they were.
     kept: Vec<String>,
@@ -82,7 +82,7 @@ pub(crate) struct Direct {
 pub(super) type Specs = HashMap<String, Arc<ToolSpec>>;
 
 impl Direct {
-    /// What a model is asked in a turn that has gone so far; nothing where it needs its tools.
+    /// The next request to the model in such a turn; `None` if it needs its tools.
     pub(crate) fn of(
         turn: &[Arc<Message>],
         specs: &Specs,

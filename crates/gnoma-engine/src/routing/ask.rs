@@ -44,7 +44,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// What a call took: as it was told, and what was not.
+    /// The usage of a call: the reported part and the rest.
     pub(crate) fn of(arm: &ModelRef, meter: &Meter) -> Vec<Self> {
         let told = meter.reported().map(|usage| (usage, false));
         let untold = Some((meter.untold(), true)).filter(|(usage, _)| usage.total() > 0);
@@ -116,7 +116,7 @@ impl Dropped {
 #[derive(Clone)]
 pub(crate) struct Account {
     pub(crate) routes: Arc<Routes>,
-    /// What stands between the session's secrets and those who are asked.
+    /// The firewall between the session's secrets and the models that are called.
     pub(crate) firewall: Arc<Firewall>,
     pub(crate) scope: Arc<Scope>,
     pub(crate) dropped: Dropped,

@@ -1,7 +1,7 @@
-//! Whether a call that failed goes to another arm. Pure.
+//! Decides whether a failed call goes to another arm. Pure.
 //!
-//! The same arm is tried again where that is cheaper than it seems to wait: after a failure that
-//! passes, a warm prompt cache is worth a short wait, and without another arm there is no choice.
+//! The same arm is retried if that costs less: after a temporary failure, a warm prompt cache is worth a short
+//! wait, and without another arm there is no choice.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 /// What to do about a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The turn goes on with the same arm, or ends: as if there were no other.
+    /// The turn continues with the same arm or ends, as if there were no other arm.
     Stay,
     /// Another arm is asked.
     Move,

@@ -1,8 +1,8 @@
-//! What a call takes: as its provider tells it, and gnoma's own count for what it does not tell. Pure.
+//! The usage of a call: as its provider reports it, completed by gnoma's own count. Pure.
 //!
-//! A stream that dies has been paid for as far as it came, but says nothing of it any more. What is
-//! missing is counted roughly and rather too high than too low (no cache is taken for warm), so that
-//! no cap is passed by calls that break off. What was told is never touched by it.
+//! A stream that breaks off has been paid for up to that point, but no longer reports it. The missing part is
+//! estimated, and rather too high than too low (no cache counts as warm), so that calls that break off cannot
+//! exceed a cap. Reported numbers are never changed.
 
 use gnoma_core::{ErrorKind, StreamEvent, Usage};
 

@@ -1,10 +1,10 @@
-//! Which arms a turn goes to, and what is learnt from it.
+//! Which arms a turn goes to, and what gnoma learns from it.
 //!
-//! The policy is `gnoma-router`'s. Here it meets the arms that there are ([`routes`]) and how they are
-//! ([`vitals`]), the plan of a
-//! turn ([`plan`]) and who is chosen for it ([`choosing`]), what to do when a call fails ([`failover`]), what speaks for the work ([`signals`],
-//! [`review`]) and for whom ([`parts`]), what a call takes ([`meter`]) and several arms for one answer
-//! ([`several`]). What is asked when is decided in `turn`, and asked by `session`.
+//! `gnoma-router` contains the policy. Here it meets the arms ([`routes`]) and their state ([`vitals`]), the plan
+//! of a turn ([`plan`]) and the choice of arms for it ([`choosing`]), what to do when a call fails ([`failover`]),
+//! the evidence for the work ([`signals`], [`review`]) and whose work it is ([`parts`]), the usage of a call
+//! ([`meter`]), and several arms for one answer ([`several`]). `turn` decides which request happens when, and
+//! `session` sends it.
 
 pub(crate) mod ask;
 mod choosing;
@@ -22,7 +22,7 @@ pub(crate) mod task;
 pub(crate) mod verify;
 mod vitals;
 
-/// Who failed, where it was no provider: there is no arm, no room, or nobody who counts.
+/// The name for failures that are not a provider's: there is no arm, no room, or no one who counts.
 pub const OWN: &str = "router";
 
 pub use self::{

@@ -1,8 +1,8 @@
-//! The arms as the router is offered them at a moment: what they can do, what a warm cache saves, and
-//! what stands against them.
+//! The arms that the router can choose from at a moment: their capabilities, what a warm cache saves, and what
+//! rules them out.
 //!
-//! What passes by itself (a rest after an error, a limit of requests) keeps an arm out only while
-//! another can do the work. Where none can, the one that is free soonest is asked, and waits.
+//! A temporary obstacle (a rest after an error, a limit on requests) excludes an arm only while another can do the
+//! work. If none can, the arm that is free soonest is used, and the turn waits for it.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -51,7 +51,7 @@ const WARM_MS: i64 = 5 * 60 * 1_000;
 pub(crate) struct ChoiceContext<'a> {
     /// Prompts that may be warm, by arm.
     pub(crate) warm: &'a HashMap<ModelRef, Warm>,
-    /// Where the limits of the arms' pools stand.
+    /// How much of the limits of the arms' pools is used.
     pub(crate) levels: &'a [Level],
     /// Only this arm is asked.
     pub(crate) pin: Option<&'a ModelRef>,
@@ -61,11 +61,11 @@ pub(crate) struct ChoiceContext<'a> {
     pub(crate) scope: &'a Scope,
 }
 
-/// What stands against an arm.
+/// What rules an arm out.
 enum Bar {
     /// It stays.
     Lasting(Arc<str>),
-    /// It passes by itself, at that time.
+    /// A temporary obstacle, and when it ends.
     Passing(Arc<str>, i64),
 }
 
@@ -125,7 +125,7 @@ impl Routes {
         (offers, applied)
     }
 
-    /// What stands against a call of the arm; `failed`: why it was given up in this turn.
+    /// What rules out a call of the arm; `failed`: why it was abandoned in this turn.
     fn bar(
         &self,
         arm: &Arm,
@@ -239,7 +239,7 @@ impl Routes {
         rules::apply(&bans, None, &facts, offers, &expected)
     }
 
-    /// The zone is looked for only where a rule asks for the time.
+    /// The zone is searched for only where a rule asks for the time.
     fn local_time(&self) -> LocalTime {
         let asks = self.options.rules.iter().any(|rule| rule.when.hours.is_some());
         let zone = if asks { (self.options.zone)() } else { TimeZone::UTC };
@@ -308,9 +308,9 @@ fn full<'l>(
     passing
 }
 
-/// Tokens that the task takes at this price, roughly: a question about one call, work with tools the
-/// more calls the harder it seems. Each reads again what the one before has read, at the price of the
-/// cache where there is one.
+/// A rough number of tokens that the task takes at this price: a question takes about one call, work with tools
+/// more calls the harder it seems. Each call reads the input of the one before again, at the price of the cache if
+/// there is one.
 fn work(task: &Task, price: &Price) -> Usage {
     let complexity = u64::from(task.classified.complexity);
     let most = u64::from(classify::MOST_COMPLEXITY);

@@ -1,8 +1,8 @@
-//! Whose work an attempt is, where several arms had a hand in it. Pure.
+//! Whose work an attempt is, if several arms took part. Pure.
 //!
-//! Every whole answer counts one, and so does every change that it made. The arm whose work ends the
-//! attempt is credited with its share of that and no more; what an arm did before it failed is
-//! credited to nobody, as it never said that it was done.
+//! Every complete answer counts one, and so does every change that it made. The arm that finishes the attempt is
+//! credited with its own share and no more. What an arm did before it failed is credited to no one, because that
+//! arm never said that it was done.
 
 use gnoma_core::ModelRef;
 

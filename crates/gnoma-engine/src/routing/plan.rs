@@ -1,4 +1,4 @@
-//! The plan of a turn: which arms have it, in which order, what each took and what came of it. Pure.
+//! The plan of a turn: its arms, their order, and what each of them used and achieved. Pure.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -129,7 +129,7 @@ impl RoutePlan {
         }
     }
 
-    /// Another arm goes on with the attempt. Checks that ran before it do not speak for its part.
+    /// Another arm continues the attempt. Checks that ran earlier say nothing about its part.
     pub(crate) fn move_to(&mut self, arm: Arm, why: String) {
         self.attempt_micro_usd = 0;
         self.moves += 1;
@@ -143,7 +143,7 @@ impl RoutePlan {
         self.why = why;
     }
 
-    /// Of several answers one stands.
+    /// One of several answers was chosen.
     pub(crate) fn conferred(&mut self, conferred: &Conferred, author: Option<Arm>) {
         for member in conferred.members.iter().chain(&conferred.chair) {
             self.parts.add(member);
@@ -169,7 +169,7 @@ impl RoutePlan {
 
     /// Why the task may cost no more, by the user's rules.
     pub(crate) fn is_beyond(&self) -> Option<String> {
-        // Who costs nothing goes on.
+        // Who costs nothing continues.
         let is_free = self.arm.price.is_some_and(|price| price.is_free());
         let is_passed = |most: &u64| !is_free && self.turn_micro_usd > *most;
         let most = self.bounds.max_cost_micro_usd.filter(is_passed)?;

@@ -82,7 +82,7 @@ pub(crate) fn plain(arm: &Arm, system: &str, text: String, max_tokens: u32) -> M
     }
 }
 
-/// What an answer of the reviewer says: its last word that can be read; `None` where there is none.
+/// The reviewer's verdict: its last readable word; `None` if there is none.
 pub(crate) fn read(answer: &str) -> Option<Review> {
     let starts = answer.match_indices('{').map(|(at, _)| at).collect::<Vec<_>>();
     let mut review = starts.iter().rev().take(MAX_OBJECTS).find_map(|at| {
@@ -93,7 +93,7 @@ pub(crate) fn read(answer: &str) -> Option<Review> {
     Some(review)
 }
 
-/// What the next arm is told when work did not hold.
+/// The message to the next arm after a failed check.
 pub(crate) fn note(by: &str, evidence: &str) -> String {
     format!(
         "{by} checked the work so far, and it does not hold up:\n{evidence}\nThe changes are \

@@ -1,8 +1,8 @@
-//! What all sessions of a process share about arms: which there are, what is believed of them, how
-//! they are, what they may spend.
+//! What all sessions of a process share about arms: which there are, their scores, their state, and what they may
+//! spend.
 //!
-//! The policy is `gnoma-router`'s and pure; here it meets the arms as they are now. Nothing waits in
-//! here: what does (a ledger, a memory) is a port that the session asks.
+//! `gnoma-router` contains the policy and is pure; here it meets the current arms. Nothing waits in here: what has
+//! to wait (a ledger, a memory) is a port that the session calls.
 
 use std::{
     collections::BTreeMap,
@@ -41,7 +41,7 @@ pub enum Strategy {
     Auto,
     /// One arm, nobody checks.
     Single,
-    /// One arm; its work is checked, and another goes on where it does not hold.
+    /// One arm; its work is checked, and another arm continues if the check fails.
     Cascade,
     /// Several at once, the best answer counts.
     Ensemble,
@@ -52,7 +52,7 @@ pub enum Strategy {
 /// Who looks at work before it is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// The project's checks where there are any, else a reviewing arm.
+    /// The project's checks if it has any, else a reviewing arm.
     #[default]
     Auto,
     /// The project's checks only.
@@ -85,7 +85,7 @@ pub trait VitalsStore: Send + Sync {
 pub struct RoutingOptions {
     /// What the user wants.
     pub rules: Vec<Rule>,
-    /// Faults of the rules that the user was told of, so that they are not told again.
+    /// Mistakes in the rules that the user already knows about, so that they are reported once.
     pub said: Vec<String>,
     /// Arms for parts of the work.
     pub roles: Roles,
@@ -115,7 +115,7 @@ pub struct RoutingOptions {
     pub ground: PathBase,
     /// The classifier does nothing else.
     pub only_classifies: bool,
-    /// What may be spent and how fast.
+    /// How much may be spent, and how fast.
     pub limits: PoolLimits,
     /// The project, as its spending is counted.
     pub project: String,
@@ -123,7 +123,7 @@ pub struct RoutingOptions {
     pub ledger: Option<Arc<dyn Ledger>>,
     /// Who remembers.
     pub memory: Option<Arc<dyn Memory>>,
-    /// Who tells other processes how the arms are.
+    /// Tells other processes about the state of the arms.
     pub board: Option<Arc<dyn VitalsStore>>,
     /// The time, in milliseconds since 1970.
     pub now_ms: Box<dyn Fn() -> i64 + Send + Sync>,
@@ -202,7 +202,7 @@ fn target<'t>(name: &'t ModelRef, arm: &'t Arm) -> HealthTarget<'t> {
 }
 
 impl Routes {
-    /// Routes that go on from what `router` knows.
+    /// Routes that continue from what `router` knows.
     #[must_use]
     pub fn new(router: Router, options: RoutingOptions) -> Self {
         Self {
@@ -306,7 +306,7 @@ impl Routes {
         locked(&self.watch).see(sight, self.options.board.is_some());
     }
 
-    /// Takes in what other processes saw of the arms; `None` where there is nothing to wait for.
+    /// Takes in what other processes observed of the arms; `None` if there is nothing to wait for.
     #[must_use]
     pub fn hear_others(self: &Arc<Self>) -> Option<BoxFuture<'static, Result<(), String>>> {
         let board = self.options.board.as_ref().filter(|board| !board.is_empty())?;
@@ -388,7 +388,7 @@ impl Routes {
         locked(&self.watch).vitals.limits.refusal(arm, self.now_ms(), self.zone())
     }
 
-    /// Where money that is limited by the day or month stands, so that it lasts.
+    /// Notes how much of the daily and monthly budgets is used, so that they last.
     pub(super) fn see_budgets(&self, levels: &[Level]) {
         let now_ms = self.now_ms();
         for level in levels {
@@ -417,7 +417,7 @@ impl Routes {
         self.options.ledger.as_ref()
     }
 
-    /// Takes in what turned out, here and where it is remembered.
+    /// Learns an outcome, here and in the saved scores.
     pub(crate) fn learn(
         self: &Arc<Self>,
         outcome: TaskOutcome,

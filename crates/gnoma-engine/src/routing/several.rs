@@ -1,10 +1,9 @@
 //! Several arms for one answer: the best of them, or one made of all.
 //!
-//! *Ensemble*: all answer at once, a judge picks. *Synthesis*: all answer, each reads the others and
-//! answers again where there are rounds left, and one writes the answer that stands. Nobody here has
-//! tools: two arms at work in one workspace would tread on each other. Where a task needs tools, one
-//! arm looks at the files first, and what the others are asked is how they would go about it. Whatever
-//! fails is left out; what counts is that one answer comes.
+//! *Ensemble*: all answer at once, and a judge picks. *Synthesis*: all answer, each reads the others and answers
+//! again while rounds are left, and one writes the final answer. None of them has tools, because two arms in one
+//! workspace would get in each other's way. If a task needs tools, one arm looks at the files first, and the others
+//! are asked how they would proceed. Failed arms are left out; what counts is that one answer comes.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -46,12 +45,12 @@ const WRITER: &str = "Several engineers answered the same question. Write the on
     stand: keep what is right in any of them, leave out what is wrong, settle contradictions, and add \
     what all of them missed. Answer the question directly; do not speak of the other answers.";
 
-/// What an arm is told that looks first, and whose words the others' stand beside.
+/// The instructions for the arm that looks first, beside whose proposal the others' are put.
 pub(crate) const LOOK: &str = "Look first, with the tools that only read. Change nothing yet: \
     others propose an approach too, and the best one is chosen. Then, as your answer, say how \
     you would do what was asked (which files and places, in which order, what could go wrong, \
     how to check it), or answer, where it is a question. Be exact and brief.";
-/// What it is told where no way could be taken.
+/// Its instructions if no proposal could be chosen.
 pub(crate) const FREE: &str = "The proposals could not be compared. Follow your own: now do what \
     was asked, with all tools.";
 /// Why a call that changes something is refused until then.
@@ -66,7 +65,7 @@ pub(crate) enum Together {
     Synthesis,
 }
 
-/// What the calls took so far; shared with whoever counts.
+/// Usage of the calls so far; shared with whoever counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shares(Arc<Mutex<Tally>>);
 
@@ -78,14 +77,14 @@ struct Tally {
     failures: Vec<String>,
 }
 
-/// Who had a hand in the answer that stands.
+/// The arms behind the chosen answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conferred {
     /// Who answered.
     pub(crate) members: Vec<ModelRef>,
     /// Who judged or wrote, if anybody did.
     pub(crate) chair: Option<ModelRef>,
-    /// Whose words stand.
+    /// The author of the chosen answer.
     pub(crate) author: ModelRef,
     /// They are made of several answers.
     pub(crate) is_merged: bool,
@@ -187,7 +186,7 @@ pub(crate) async fn confer(panel: &Panel) -> Result<String, ProviderError> {
     Ok(text)
 }
 
-/// What whoever judged or wrote has decided.
+/// The decision of the judge or writer.
 struct Chaired {
     chair: ModelRef,
     author: ModelRef,
@@ -276,7 +275,7 @@ async fn second_thoughts(panel: &Panel, answers: Vec<(Arm, String)>) -> Vec<(Arm
     better
 }
 
-/// The chair's answer out of all; `None` where it gives none.
+/// The chair's answer from all of them; `None` if it gives none.
 async fn write(panel: &Panel, answers: &[(Arm, String)]) -> Option<Chaired> {
     let request = |chair: &Arm| {
         let mut request = review::plain(chair, WRITER, material(panel, answers), u32::MAX);
@@ -331,7 +330,7 @@ pub(crate) fn question_of(history: &[Arc<Message>]) -> String {
         .unwrap_or_default()
 }
 
-/// What the arm that goes on is told: the way that was chosen.
+/// The message to the arm that continues: the chosen proposal.
 pub(crate) fn chosen(text: &str, by: Option<&ModelRef>) -> String {
     let chosen = match by {
         Some(by) => format!("chosen by {by}"),

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::detect::RedCheck;
 
-/// Most bytes of diffs kept for whoever reviews the work.
+/// Most bytes of diffs kept for the review of the work.
 const MAX_DIFF_BYTES: usize = 48 << 10;
 /// Longer messages are tasks, not reactions.
 const MAX_REACTION_WORDS: usize = 40;
@@ -188,11 +188,11 @@ pub(crate) fn reaction(text: &str, asked_before: &str) -> Option<bool> {
     (opens(&RIGHT_AT_THE_START) && !doubts).then_some(true)
 }
 
-/// Fewer words may be said twice for any reason ("go on").
+/// Fewer words may be repeated for any reason ("go on").
 const MIN_REPEATED_WORDS: usize = 4;
 /// What says no only where the sentence ends with it: "no problem" does not.
 const NO: [&str; 4] = ["no", "nope", "nein", "non"];
-/// Longer messages that speak of a failure describe one, as a task of its own.
+/// Longer messages about a failure describe it as a new task.
 const MAX_COMPLAINT_WORDS: usize = 14;
 /// How people begin who were not served.
 const WRONG_AT_THE_START: [&str; 5] =
@@ -232,8 +232,8 @@ const FAILS: [&str; 10] = [
 /// Words that point back to the work.
 const POINTERS: [&str; 7] = ["it", "that", "this", "still", "you", "they", "tests"];
 
-/// Whether the failure is said of what was done: a word that points back stands right before it, or
-/// with one word between.
+/// Whether the failure is about the work so far: a word that points back is directly before it, or with one word
+/// between.
 fn is_of_the_work(said: &str, fails: &str) -> bool {
     said.match_indices(fails).any(|(at, _)| {
         let before = said.get(..at).unwrap_or_default();

@@ -112,7 +112,7 @@ impl Task {
         }
     }
 
-    /// This task, of the kind of the task before where the words say nothing: "go on" goes on.
+    /// This task, but of the previous task's kind if the text says nothing: "go on" continues.
     pub(crate) fn after(self, before: &Self) -> Self {
         if !self.classified.scores.is_empty() || !self.is_judged {
             return self;

@@ -1,4 +1,4 @@
-//! How the work of a turn is looked at before it is delivered, and what that shows. Pure.
+//! How the work of a turn is checked before it is delivered, and what the check shows. Pure.
 
 use gnoma_core::{ResultPart, ToolOutcome, session::Outcome, tool::ToolOutput};
 
@@ -27,7 +27,7 @@ impl Finding {
         Self { by, passed, evidence }
     }
 
-    /// Nobody could look: the work stands as it is.
+    /// No one could check: the work is delivered as it is.
     pub(crate) fn nobody(why: &str) -> Self {
         Self::new("nobody".to_owned(), None, why.to_owned())
     }
@@ -73,7 +73,7 @@ impl RoutePlan {
             Outcome::Unfit { why, .. } => {
                 return Look::Seen(Finding::new("gnoma".to_owned(), Some(false), why.clone()));
             }
-            // A person's limit says nothing of the work, and nobody else may go on.
+            // A person's limit says nothing of the work, and nobody else may continue.
             Outcome::RoundLimit { .. } => return Look::No,
             Outcome::Complete { .. } | Outcome::Cancelled | Outcome::Failed { .. } => (),
         }
@@ -98,7 +98,7 @@ impl RoutePlan {
 /// What one of the project's checks shows.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Proven {
-    /// The work holds as far as this command goes.
+    /// This command found no problem.
     Right,
     /// It does not.
     Wrong(Finding),

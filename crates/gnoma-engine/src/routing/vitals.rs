@@ -1,10 +1,9 @@
-//! How the arms are, as their calls have shown: who rests and until when, which limits their providers
-//! told of, how fast they answer. Pure.
+//! The state of the arms, as their calls have shown it: which of them rest and until when, which limits their
+//! providers reported, and how fast they answer. Pure.
 //!
-//! All processes share one text of it, which one at a time reads and replaces. What a process sees it
-//! goes by at once, and notes as [`Sight`]s until it brings them to what is shared then: so nobody's
-//! sights are lost, and none count twice. A text that cannot be read counts as none; what it said is
-//! seen again.
+//! All processes share one text of it, which one process at a time reads and replaces. A process applies its own
+//! observations at once, and notes them as [`Sight`]s until it adds them to the shared text. No observation is
+//! lost, and none counts twice. An unreadable text counts as empty; what it said will be observed again.
 
 use std::time::Duration;
 
@@ -47,7 +46,7 @@ pub(super) enum Seen {
         /// It was tried while something was known against it.
         was_trial: bool,
     },
-    /// Its provider told of limits.
+    /// Its provider reported limits.
     Limits(Vec<pool::ReportedLimit>),
 }
 
@@ -125,8 +124,7 @@ impl Watch {
         !self.news.is_empty()
     }
 
-    /// Takes over what all know, and adds to it what only this process does: the new text, where there
-    /// is anything new.
+    /// Takes over the shared state and adds what only this process knows: the new text, if anything is new.
     pub(super) fn exchange(&mut self, text: Option<&str>, now_ms: i64) -> Option<String> {
         let news = std::mem::take(&mut self.news);
         let mut shared = Vitals::read(text, now_ms);

@@ -19,11 +19,11 @@ use crate::turn::Input;
 
 /// Points that may be told beside the conversation at once; more are not told.
 pub(super) const MAX_BESIDE: usize = 32;
-/// How long the end of a session waits for what is said at it.
+/// How long the end of a session waits for its extensions.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// The session begins: whoever has something to say is asked beside it.
+    /// The session begins: extensions run beside it.
     pub(super) fn begin_additions(&mut self) {
         let is_resumed = !self.turn.history().is_empty();
         if let Some(lifecycle) = self.added.lifecycle.as_ref().filter(|_| is_resumed) {
@@ -146,7 +146,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// What is said before a call is judged.
+    /// Runs the extensions before a call is judged.
     pub(super) async fn said(&self, call: &ToolCall) -> PointAnswer {
         let Some(hooks) = &self.hooks else { return PointAnswer::default() };
         let point = Point::BeforeTool { call: call.clone() };
@@ -155,7 +155,7 @@ impl Before {
         answer
     }
 
-    /// What is said about a call that a person would be asked about.
+    /// Runs the extensions for a call that a person would be asked about.
     pub(super) async fn asked(&self, call: &ToolCall, reason: String) -> PointAnswer {
         let Some(asked) = &self.asked else { return PointAnswer::default() };
         let point = Point::PermissionAsked { call: call.clone(), reason };
@@ -175,7 +175,7 @@ pub(super) struct After {
 }
 
 impl After {
-    /// What the model reads of the call, and why the turn ends after it, where it does.
+    /// What the model reads of the call, and why the turn ends after it, if it does.
     pub(super) async fn said(
         self,
         outcome: ToolOutcome,

@@ -17,7 +17,7 @@ pub(super) struct Additions {
     pub(super) lifecycle: Option<Arc<dyn Lifecycle>>,
     /// What was said as the session began.
     pub(super) started: Option<oneshot::Receiver<PointAnswer>>,
-    /// Points that are told beside the conversation. Dropped, they are told no further.
+    /// Points that run beside the conversation. Dropping it stops them.
     pub(super) beside: JoinSet<()>,
 }
 

@@ -44,7 +44,7 @@ impl Session {
         }
     }
 
-    /// Puts a question of a tool to the person, under an id of its own.
+    /// Shows a tool's question to the person, under a separate id.
     async fn put(
         &mut self,
         call: CallId,
@@ -83,7 +83,7 @@ impl Session {
         self.emit(asked).await
     }
 
-    /// The turn is over; what is asked by sessions that go on is still asked.
+    /// The turn is over; questions of sessions that continue stay open.
     pub(super) async fn ask_again(&mut self) -> Result<(), Gone> {
         let open = self.pending.open.values().filter_map(|open| open.goes_on.clone());
         for asked in open.collect::<Vec<_>>() {
@@ -100,7 +100,7 @@ impl Session {
         Some(ToolCall::new(CallId::new(""), &*starter.name, arguments))
     }
 
-    /// A person has answered. Gives the answer back where it is to no question of a tool.
+    /// A person has answered. Returns the answer if it is not for a tool's question.
     pub(super) async fn tool_answered(
         &mut self,
         question: &CallId,

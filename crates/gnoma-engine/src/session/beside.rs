@@ -22,7 +22,7 @@ use crate::{
     turn::Verdict,
 };
 
-/// Most results of a past that are set aside.
+/// Most results of a past that move to the result store.
 const MAX_ASIDE: usize = 20;
 /// Smaller results are not worth it.
 const LEAST_ASIDE_TOKENS: usize = 256;
@@ -43,7 +43,7 @@ pub(super) struct KeptBeside {
     room: ReadBackRoom,
 }
 
-/// A result that is set aside.
+/// A result that moves to the result store.
 struct Aside {
     name: String,
     text: String,
@@ -118,7 +118,7 @@ impl KeptBeside {
 }
 
 impl ReadAgain {
-    /// What the same call gives now, where it may run unasked.
+    /// The current result of the same call, if it may run without approval.
     async fn again(&self, judge: Judge, cx: ToolCx) -> Option<String> {
         let (tool, call) = (Arc::clone(&self.tool), self.call.clone());
         let judged = spawn_blocking(move || judge.decide(tool.spec(), &call, |_, _| None)).await;

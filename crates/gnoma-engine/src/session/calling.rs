@@ -1,4 +1,4 @@
-//! A call of the turn: whoever is in charge is asked, and its answer heard.
+//! A call of the turn: the current arm is called, and its answer is read.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,7 +29,7 @@ const EMPTY_PATIENCE: Duration = Duration::from_secs(300);
 const MAX_EMPTY_PIECES: usize = 64;
 
 impl Session {
-    /// Asks whoever is in charge.
+    /// Calls the current arm.
     pub(super) async fn call_model(&mut self, round: u32, attempt: u32) -> Result<(), Gone> {
         let Some(plan) = &self.router.plan else { return Ok(()) };
         let (arm, why) = (plan.arm.clone(), plan.why.clone());
@@ -90,7 +90,7 @@ impl Session {
             since: Instant::now(),
             first: None,
             heard: (Instant::now(), 0),
-            // The prompt is in it already, which what is expected has once more.
+            // The prompt is in it already, which what is expected has again.
             meter: Meter::new(context_tokens),
             messages: self.turn.history().len(),
             shares,
@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// The failure of a call whose server goes on sending, but nothing of an answer.
+    /// The failure of a call whose server keeps sending, but nothing of an answer.
     fn says_nothing(&self) -> Option<ProviderError> {
         let call = self.spending.call.as_ref().filter(|call| !call.is_over)?;
         let (since, pieces) = call.heard;
@@ -198,7 +198,7 @@ impl Session {
         self.reads_results = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
     }
 
-    /// The question to an arm, with the history as it stands.
+    /// The request to an arm, with the current history.
     pub(super) fn request(&mut self, arm: &Arm, round: u32) -> ModelRequest {
         self.begin_request(arm);
         let tier = arm.tier();
@@ -243,7 +243,7 @@ impl Session {
         }
     }
 
-    /// What is sent of the conversation. Small models are told of earlier turns in a few lines.
+    /// The messages to send. Small models receive earlier turns in a few lines.
     fn messages(&mut self, tier: Tier) -> Vec<Arc<Message>> {
         let (summary, rest) = self.turn.conversation();
         let summary = summary.map(std::slice::from_ref).unwrap_or_default();
@@ -266,7 +266,7 @@ impl Session {
         messages
     }
 
-    /// Notes what is sent, for whoever asks what fills the window or what broke a cache.
+    /// Notes the request, to show what fills the window or what invalidated a cache.
     pub(super) fn note_prefix(
         &self,
         arm: &Arm,
@@ -297,7 +297,7 @@ impl Session {
         Some(self.spending.call.as_ref()?.silence.as_ref()?.until())
     }
 
-    /// The model has been silent for long: people are told, or the call is given up.
+    /// The model has been silent for long: a notice says so, or the call is abandoned.
     pub(super) async fn silent(&mut self) -> Result<(), Gone> {
         let Some(Call { arm, silence: Some(silence), .. }) = &mut self.spending.call else {
             return Ok(());
@@ -325,7 +325,7 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Whether an answer is longer or over after it: empty pieces could go on for ever.
+/// Whether an answer is longer or over after it: empty pieces could continue forever.
 fn says_something(event: &StreamEvent) -> bool {
     match event {
         StreamEvent::TextDelta { text, .. } | StreamEvent::ThinkingDelta { text, .. } => {

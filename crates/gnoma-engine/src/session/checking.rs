@@ -1,5 +1,4 @@
-//! Looking at the work of a turn before it is delivered, and handing on what does not hold to the next
-//! arm with what was found.
+//! Checks the work of a turn before it is delivered. If a check fails, the next arm gets the work and the findings.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -90,7 +89,7 @@ impl Session {
         Ok(())
     }
 
-    /// Asks whoever reviews the work.
+    /// Calls the reviewer of the work.
     pub(super) async fn review(&mut self) -> Result<(), Gone> {
         let Some(plan) = &self.router.plan else { return Ok(()) };
         let author = plan.arm.name();

@@ -1,5 +1,5 @@
-//! Asking for a summary of the past. What stays and what is asked is decided in [`crate::compact`],
-//! whether it is taken in `turn`.
+//! Requests a summary of the past. [`crate::compact`] decides what stays and what to ask, and `turn` whether to
+//! accept it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -173,8 +173,8 @@ async fn asked(
     (Err(failures.join("; ")), shares)
 }
 
-/// The past in an arm's words, and what it was not shown of it. It is told part by part where it is
-/// long, and what was told of the parts is told again until one telling is left.
+/// An arm's summary of the past, and what it did not see of it. A long past is summarized part by part, and the
+/// summaries again until one is left.
 async fn summarize(
     arm: &Arm,
     past: &Past,

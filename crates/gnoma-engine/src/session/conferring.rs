@@ -106,7 +106,7 @@ impl Session {
         Ok(())
     }
 
-    /// The panel of the call under way has its answer: whose it is is told before the words are.
+    /// The panel of the current call has its answer: its author is announced before its text.
     pub(super) async fn panel_answered(&mut self) -> Result<(), Gone> {
         let Some(shares) = self.spending.call.as_ref().and_then(|call| call.shares.clone()) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Small models are asked without tools where that will do, and a file that they write becomes a call.
+//! Calls small models without tools if that is enough, and turns a file that they write into a call.
 
 use std::{
     collections::VecDeque,
@@ -34,11 +34,11 @@ const SPARE_TOKENS: usize = 512;
 /// Most bytes of a file that is written, with the words beside it: far more than may be shown to be changed.
 const MAX_WRITTEN_BYTES: usize = 128 << 10;
 
-/// Pieces of an answer after which it shows that it goes on.
+/// Pieces of an answer after which a sign of life is shown.
 const PIECES_A_SIGN: u32 = 16;
 
 impl Session {
-    /// What the arm is asked in place of being given tools; nothing where it needs them.
+    /// The request to the arm in place of tools; `None` if it needs them.
     pub(super) fn direct(&self, arm: &Arm) -> Option<Direct> {
         let tier = arm.tier();
         let is_free = self.turn.may_use_tools() || self.turn.wants_shape();
@@ -119,7 +119,7 @@ fn least(limits: [Option<u32>; 2]) -> Option<u32> {
     limits.into_iter().flatten().min()
 }
 
-/// A file that is written anew is about as long as it was.
+/// A rewritten file is about as long as it was.
 fn most_tokens(direct: &Direct) -> Option<u32> {
     let DirectStep::Write(paths) = &direct.step else { return None };
     let length = |seen: &LookedAt| paths.contains(&seen.path).then_some(seen.text.len());
@@ -233,7 +233,7 @@ impl WrittenFile {
             || self.seen.iter().filter(is_of).any(|seen| seen.text.contains("```"))
     }
 
-    /// The answer is there: the call, or the words where there is none.
+    /// The answer is complete: the call, or the text if there is none.
     fn end(&mut self, stop: StopReason) {
         let text = std::mem::take(&mut self.text);
         let has_call = self.part != BlockPart::Words;

@@ -1,4 +1,4 @@
-//! What becomes of a call that failed: another arm goes on, or the machine is told.
+//! What happens after a failed call: another arm continues, or the machine receives the failure.
 
 use gnoma_core::{ErrorKind, ModelRef, ProviderError};
 

@@ -1,4 +1,4 @@
-//! How full the window is: asked of the tracker by all, told to people where it has changed.
+//! How full the window is: everyone asks the tracker, and people see it when it has changed.
 
 use gnoma_core::{
     Event, ModelRef,
@@ -49,7 +49,7 @@ impl Session {
         self.tell(Event::Context(context)).await
     }
 
-    /// What stands before the conversation that the arm in charge is sent.
+    /// What precedes the conversation in requests to the current arm.
     pub(super) fn prefix_known(&mut self) {
         let Some(plan) = &self.router.plan else { return };
         let tier = plan.arm.tier();

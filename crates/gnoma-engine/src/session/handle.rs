@@ -28,7 +28,7 @@ pub struct Options {
     pub place: GatePlace,
     /// The tools, in the order they are offered.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// The models that may be asked, and how one is chosen.
+    /// The models that can be called, and how one is chosen.
     pub routes: Arc<Routes>,
     /// System prompt for an arm that gets the tools of that tier.
     pub system: Box<dyn Fn(Tier) -> String + Send + Sync>,
@@ -36,7 +36,7 @@ pub struct Options {
     pub mode: PermissionMode,
     /// Exceptions from it.
     pub permissions: Permissions,
-    /// What stands between secrets and models; the arms' providers go through the same one.
+    /// Keeps secrets from models; the arms' providers use the same firewall.
     pub firewall: Arc<Firewall>,
     /// Somebody can answer permission questions.
     pub interactive: bool,
@@ -48,7 +48,7 @@ pub struct Options {
     pub thinking: Option<ThinkingMode>,
     /// Conversation to continue.
     pub history: Vec<Arc<Message>>,
-    /// How large that is, where its provider told.
+    /// The size of that history, if its provider reported it.
     pub measured: Option<Measured>,
     /// What of it outlives the session.
     pub keeping: Keeping,
@@ -63,7 +63,7 @@ pub struct Options {
     pub spawner: Option<Arc<dyn Spawner>>,
     /// What people added: hooks, commands, skills.
     pub lifecycle: Option<Arc<dyn Lifecycle>>,
-    /// The tools, by name or by rule, that its calls are held to; `None`: all that it has.
+    /// The tools, by name or rule, that its calls may use; `None` means all that it has.
     pub held_to: Option<Arc<[String]>>,
     /// The tools, by name or by a glob of names, that its calls never use.
     pub forbidden: Arc<[String]>,
@@ -101,8 +101,8 @@ impl ToolUpdates {
     }
 }
 
-/// A way to have the project's checks run in a session although nothing was said, for who changes its
-/// files between turns. What they find is told as at the end of a turn.
+/// Runs the project's checks in a session without a message, for those who change its files between turns. The
+/// findings are reported as at the end of a turn.
 #[derive(Clone, Debug)]
 pub struct Prover(mpsc::WeakSender<Order>);
 
@@ -140,13 +140,13 @@ impl Handle {
         self.orders.try_send(Order::Tools(tools)).is_ok()
     }
 
-    /// A way to do the same for who does not hold the handle. It does not keep the session open.
+    /// A way to do the same without the handle. It does not keep the session open.
     #[must_use]
     pub fn tool_updates(&self) -> ToolUpdates {
         ToolUpdates(self.orders.downgrade())
     }
 
-    /// A way to have the project's checks run, where there are any. It does not keep the session open.
+    /// A way to run the project's checks, if it has any. It does not keep the session open.
     #[must_use]
     pub fn prover(&self) -> Option<Prover> {
         self.has_checks.then(|| Prover(self.orders.downgrade()))
@@ -163,7 +163,7 @@ impl Handle {
         self.events.recv().await
     }
 
-    /// The next event, if one is there already.
+    /// The next event, if one has arrived.
     pub fn ready(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }

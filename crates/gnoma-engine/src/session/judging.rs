@@ -156,7 +156,7 @@ impl Deciding {
         Decision { verdict, admitted, said: Said::default() }
     }
 
-    /// The same, on a thread of its own.
+    /// The same, on a separate thread.
     async fn off_loop(&self, call: &ToolCall, ask: Option<String>) -> Decision {
         let (deciding, judged) = (self.clone(), call.clone());
         spawn_blocking(move || deciding.decide(&judged, ask)).await.unwrap_or_else(|_panic| {

@@ -1,4 +1,4 @@
-//! The life of a session: one place where it waits, one where it acts on what has woken it.
+//! The life of a session: one place where it waits, and one where it acts on what woke it.
 
 use futures_util::StreamExt as _;
 use gnoma_core::{
@@ -37,19 +37,19 @@ enum Woke {
     Ended(Result<Ended, JoinError>),
     /// A call was judged.
     Judged(Box<Judged>),
-    /// Work beside the conversation has something to tell.
+    /// Work beside the conversation has a notice.
     Aside(Aside),
     /// A running tool wants something.
     Requested(ToolRequest),
     /// A running call shows something.
     Progress(Progress),
-    /// What the turn waited for is there.
+    /// What the turn waited for has arrived.
     Awaited(Awaited),
     /// The model's stream gave something.
     Model(Result<StreamEvent, ProviderError>),
     /// A wait is over.
     Timer,
-    /// Nothing has come of the answer for long.
+    /// Nothing of the answer has arrived for a long time.
     Silence,
 }
 

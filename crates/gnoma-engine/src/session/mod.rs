@@ -1,11 +1,11 @@
-//! Drives a turn: performs its effects, reports the facts.
+//! Drives a turn: performs its effects and reports the results.
 //!
-//! One task owns everything that changes. Front ends hold a [`Handle`]: commands go in, events come
-//! out, both over bounded channels, so a front end that does not read slows the model's stream down
-//! instead of filling memory. Dropping the handle stops the session and all it started.
+//! One task owns everything that changes. Front ends hold a [`Handle`]: commands go in, events come out, both over
+//! bounded channels, so a front end that does not read slows the model's stream down instead of filling memory.
+//! Dropping the handle stops the session and everything that it started.
 //!
-//! What happens next is decided in `turn`, and who is asked in `routing`. Each file here performs one
-//! kind of effect.
+//! `turn` decides what happens next, and `routing` which model is called. Each file here performs one kind of
+//! effect.
 
 mod added;
 mod additions;

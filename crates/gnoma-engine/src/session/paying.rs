@@ -44,8 +44,8 @@ impl Session {
         }));
     }
 
-    /// Settles what was not heard to its end, by what was told of it and gnoma's own count of the rest.
-    /// What it took is to be told.
+    /// Settles calls that were not read to their end, by their reported usage and gnoma's own count of the rest.
+    /// Returns the usage to report.
     pub(super) fn settle_rest(&mut self) -> Vec<Share> {
         let mut rest = Vec::new();
         if let Some(Call { arm, meter, shares, .. }) = self.spending.call.take() {
@@ -185,7 +185,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends what is under way. Gives what could not be kept, where nobody was told of it yet.
+    /// Ends what is in progress. Returns what could not be saved, if that was not reported yet.
     pub(super) async fn end_spending(&mut self) -> Option<String> {
         self.waiting = None;
         self.drop_call();

@@ -60,7 +60,7 @@ pub(super) struct OpenQuestion {
     pub(super) answer: oneshot::Sender<PermissionAnswer>,
     /// It is answered with words, not with yes or no.
     pub(super) wants_words: bool,
-    /// How it was asked, where it does not end with the turn: a session asks that goes on.
+    /// The question, if it does not end with the turn because its session continues.
     pub(super) goes_on: Option<Event>,
 }
 
@@ -87,8 +87,7 @@ pub(super) struct Starts {
     pub(super) spawner: Option<Arc<dyn Spawner>>,
     pub(super) lifecycle: Option<Arc<dyn Lifecycle>>,
     pub(super) rights: Rights,
-    /// Those who are told of the end of sessions that nobody waits for any more. Dropped, they are told no
-    /// further.
+    /// Reports of the end of sessions that nobody waits for any more. Dropping it stops them.
     pub(super) telling: Arc<Mutex<JoinSet<()>>>,
 }
 
@@ -140,7 +139,7 @@ impl Starts {
     }
 }
 
-/// Has the end of a session told, also where whoever waited for it is gone first.
+/// Reports the end of a session, even if its waiter is gone first.
 struct ChildEnding {
     /// Who is to hear of it; `None` once they have.
     heard: Option<(Arc<dyn Lifecycle>, Rights)>,
@@ -262,7 +261,7 @@ impl PendingRequests {
         Some((starts.spawner.clone()?, parent))
     }
 
-    /// Those who are told of the end of sessions now; each began with one.
+    /// Reports of the end of sessions, starting now; each began with one.
     pub(super) fn telling(&self) -> JoinSet<()> {
         let telling = &self.port.starts.telling;
         std::mem::take(&mut *telling.lock().unwrap_or_else(PoisonError::into_inner))
@@ -273,7 +272,7 @@ impl PendingRequests {
         Arc::clone(&self.port) as Arc<dyn ToolSession>
     }
 
-    /// Another turn, where it is another.
+    /// Begins another turn, if it is another.
     pub(super) fn in_turn(&mut self, scope: &Arc<Scope>) {
         if !Arc::ptr_eq(&self.port.scope, scope) {
             let Port { requests, starts, .. } = &*self.port;

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::routing::{OWN, offers::LIMIT_PATIENCE, routes::Routes};
 
-/// Longest wait for a ledger; a call goes on without it, unless money is limited.
+/// Longest wait for a ledger; after that a call continues without it, unless money is limited.
 pub(super) const LEDGER_PATIENCE: Duration = Duration::from_secs(5);
 /// The ledger is not asked again before.
 const LEAST_WAIT: Duration = Duration::from_millis(50);
@@ -44,7 +44,7 @@ pub(super) async fn reserved(
     }
 }
 
-/// Room, and how many tokens the answer may have where it had to be made shorter for it.
+/// The room, and how many tokens the answer may have if it had to be shortened for it.
 pub(super) struct Found {
     pub(super) reserved: Reserved,
     /// What was asked for at first.
@@ -94,7 +94,7 @@ fn wait(full: &Full, now_ms: i64) -> Option<Duration> {
     }
 }
 
-/// A limit that has no room, as a failure: one that waiting mends, where it does.
+/// A limit without room, as a failure: one that waiting fixes, if it does.
 pub(super) fn refusal(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> ProviderError {
     let kind = match full.limit.unit {
         Unit::MicroUsd => ErrorKind::Quota,

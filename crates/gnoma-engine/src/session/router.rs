@@ -1,8 +1,7 @@
-//! Where a session stands with the [`Routes`]: the plan of its turn, and what it knows for the next
-//! choice.
+//! What a session knows of the [`Routes`]: the plan of its turn, and what matters for the next choice.
 //!
-//! A turn is routed once, before its first call. What turned out is learnt when the person's next words,
-//! or the end of the session, have shown what they think of it.
+//! A turn is routed once, before its first call. gnoma learns its outcome when the person's next message, or the
+//! end of the session, has shown what they think of it.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -49,7 +48,7 @@ pub(super) struct Router {
     pub(super) turn_pin: Option<ModelRef>,
     /// Prompts that may be warm.
     pub(super) warm: HashMap<ModelRef, Warm>,
-    /// Where the limits stand.
+    /// How much of each limit is used.
     pub(super) levels: Vec<Level>,
     /// What rules about files ask for.
     pub(super) concern: Concern,
@@ -120,7 +119,7 @@ impl Router {
         }
     }
 
-    /// The conversation is told in other words from now on.
+    /// From now on, models receive the conversation in another form.
     pub(super) fn retold(&mut self, tokens: u64) {
         self.warm.clear();
         if let Some(plan) = &mut self.plan {
@@ -128,7 +127,7 @@ impl Router {
         }
     }
 
-    /// The model of this name, where there is one: `provider/model`, the model, or a word of its name.
+    /// The model of this name, if there is one: `provider/model`, the model, or a word of its name.
     pub(super) fn named(&self, wanted: &str) -> Option<ModelRef> {
         let names: Vec<ModelRef> = self.routes.arms().iter().map(Arm::name).collect();
         let exact = |name: &&ModelRef| name.model == wanted || name.to_string() == wanted;
@@ -137,7 +136,7 @@ impl Router {
         names.iter().find(exact).or_else(|| names.iter().find(by_word)).cloned()
     }
 
-    /// Has the turn that is about to begin ask the model of this name, where there is one.
+    /// Lets the turn that is about to begin use the model of this name, if there is one.
     pub(super) fn pin_turn(&mut self, wanted: &str) -> bool {
         self.turn_pin = self.named(wanted);
         self.turn_pin.is_some()

@@ -28,7 +28,7 @@ use crate::{
     turn::{Delivery, Input},
 };
 
-/// Most things a person said before that are read to find out what "go on" means.
+/// Most earlier messages of a person that are read to find out what "go on" means.
 const MAX_PAST_TASKS: usize = 8;
 /// Longest wait for the arm that says what kind of task it is.
 const CLASSIFIER_PATIENCE: Duration = Duration::from_secs(2);
@@ -129,7 +129,7 @@ impl Session {
         task.needing(self.turn.has_shape(), thinking)
     }
 
-    /// What the conversation was about before its last words, where it was taken up again.
+    /// The subject of a resumed conversation before its last message.
     fn task_before(&self) -> Option<Task> {
         let routes = &self.router.routes;
         if routes.arms().len() < 2 && routes.options.rules.is_empty() {
@@ -239,7 +239,7 @@ fn has_images(message: &Message) -> bool {
     })
 }
 
-/// Asks an arm what kind of task it is; what the words suggest stands where it says nothing useful.
+/// Lets an arm classify the task; the type that the words suggest is used if it says nothing useful.
 async fn classified(task: Task, classifier: Option<Arm>, account: &Account) -> (Task, Vec<Share>) {
     let Some(arm) = classifier else { return (task, Vec::new()) };
     let request = task.question(&arm);

@@ -1,4 +1,4 @@
-//! Running calls, each in a task of its own.
+//! Runs calls, each in a separate task.
 
 use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 

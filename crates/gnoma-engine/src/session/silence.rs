@@ -1,14 +1,14 @@
-//! A model that says nothing: people are told what is waited for, and the wait ends.
+//! A model that says nothing: people see what gnoma is waiting for, and the wait has a limit.
 //!
-//! What counts is what comes of the answer. A server that sends comments or empty pieces to keep the
-//! connection open says nothing, however often it does.
+//! Only content counts. A server that sends comments or empty pieces to keep the connection open is silent, however
+//! often it sends them.
 
 use std::time::Duration;
 
 use gnoma_core::StreamEvent;
 use tokio::time::Instant;
 
-/// Silence after which people are told; then again after as long again, doubling.
+/// Silence after which a notice appears; the next follows after as long again, doubling.
 const FIRST_WORD: Duration = Duration::from_secs(15);
 
 /// How long a call has been silent, and how long it may be.
@@ -19,7 +19,7 @@ pub(super) struct Silence {
     limit: Duration,
     /// The same, once the server has begun to answer.
     limit_within: Duration,
-    /// After so much silence people are told.
+    /// The silence after which the next notice appears.
     next_word: Duration,
     has_begun: bool,
 }

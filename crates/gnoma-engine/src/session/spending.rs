@@ -1,4 +1,4 @@
-//! What a session spends: the call under way, the room held for it, and what is still being settled.
+//! What a session spends: the current call, the room reserved for it, and what is still being settled.
 
 use std::{sync::Arc, time::Duration};
 
@@ -62,7 +62,7 @@ pub(super) struct Spending {
     pub(super) session_micro_usd: u64,
     /// How many tokens the conversation is.
     pub(super) tracker: Tracker,
-    /// What was told of that last.
+    /// The last reported value.
     pub(super) told_context: Option<ContextUse>,
     /// Work that nobody waits for, each with what went wrong.
     pub(super) settling: JoinSet<Option<String>>,

@@ -1,4 +1,4 @@
-//! All that a session holds.
+//! The whole state of a session.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -62,18 +62,17 @@ pub(super) struct Ended {
 
 /// What the turn waits for, beside the model and the tools. One thing at a time.
 pub(super) enum Awaited {
-    /// What kind of task it is, what finding out took, and where the limits stand.
+    /// The type of task, the usage of finding it out, and how much of each limit is used.
     Task(Task, Vec<Share>, Vec<Level>),
     /// Whether there is room for the call.
     Room(Result<Found, StoreError>),
-    /// The past in fewer words and what they leave out unseen, or why there are none; and what that
-    /// took.
+    /// The summary, and what it leaves out unseen, or why there is none; and the usage of making it.
     Summary(Result<(Retelling, Option<String>), NotCompacted>, Vec<Share>),
     /// The arms have compared their ways.
     Conferred(Result<String, ProviderError>, Shares),
-    /// Somebody has looked at the work.
+    /// The work was reviewed.
     Reviewed(Reviewed),
-    /// What a person said is ready.
+    /// The person's message is prepared.
     Prepared(Box<Prepared>),
     /// Whether the turn may end.
     Stopping(Box<PointAnswer>),
@@ -88,14 +87,14 @@ pub(super) struct Reviewed {
     pub(super) failures: Vec<String>,
 }
 
-/// What stands before a conversation.
+/// What precedes a conversation.
 pub(super) struct Prompts {
     make: Box<dyn Fn(Tier) -> String + Send + Sync>,
     made: HashMap<Tier, Arc<str>>,
     /// Kept, so that it is encoded once.
     example: Option<Vec<Arc<Message>>>,
-    /// The message that a turn begins with, how many stand before it, and what a small model is told
-    /// instead: kept, so that no round costs what the whole conversation does.
+    /// The message with which a turn begins, how many precede it, and what a small model receives instead: kept, so
+    /// that no round costs as much as the whole conversation.
     told: Option<(Arc<Message>, usize, Arc<Message>)>,
     /// What was sent last.
     pub(super) gauge: Arc<Gauge>,
@@ -158,8 +157,8 @@ pub struct Session {
     pub(super) added: Additions,
     pub(super) firewall: Arc<Firewall>,
     pub(super) persistence: Persistence,
-    /// The tool by which the model that was called last can read large results back; where it has it,
-    /// they are put away.
+    /// The tool with which the last called model can read large results; if it has the tool, they move to the
+    /// result store.
     pub(super) reads_results: Option<Arc<ToolSpec>>,
     /// The effects being performed end the turn.
     pub(super) turn_ends: bool,

@@ -54,7 +54,7 @@ impl Session {
         Ok(())
     }
 
-    /// The conversation is told in other words from now on: no prompt of it is warm.
+    /// From now on, models receive the conversation in another form: no prompt of it is cached.
     fn retold(&mut self) {
         let (summary, rest) = self.turn.conversation();
         self.prompts.gauge.set_summary(summary.cloned());

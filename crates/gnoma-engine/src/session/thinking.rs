@@ -1,4 +1,4 @@
-//! How much models think: what a person has said of it, as each arm and each task come to it.
+//! How much models think: a person's choice, translated for each arm and each task.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Calls that are being judged, each on a thread of its own, one at a time and in order.
+//! Calls that are being judged, each on a separate thread, one at a time and in order.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ pub(super) struct Said {
 pub(super) struct Judging {
     pub(super) queue: VecDeque<ToolCall>,
     pub(super) current: Option<CallId>,
-    /// On a thread of its own; at most one.
+    /// The judgement in progress, on a separate thread; at most one.
     pub(super) under_way: JoinSet<Decision>,
     /// None is judged before the files are there.
     pub(super) ready: Option<Ready>,

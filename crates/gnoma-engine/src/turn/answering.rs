@@ -82,7 +82,7 @@ impl Turn {
         false
     }
 
-    /// The model repeats itself: its text is kept, and it is told.
+    /// The model repeats itself: its text is kept, and it receives a note.
     fn cut_short(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Phase {
         self.keep(answer, fx);
         let note = self.watch.looped();

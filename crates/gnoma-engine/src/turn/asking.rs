@@ -175,10 +175,9 @@ impl Turn {
         Phase::FailingOver { attempt, answer, was_called }
     }
 
-    /// Another arm answers in place of the one that failed. What was heard of its answer is taken
-    /// back: few wires let a model go on from a given beginning, one that is told to repeats or
-    /// contradicts it, and what the first had in mind cannot be handed over. Its tokens were used all
-    /// the same.
+    /// Another arm answers in place of the one that failed. What was received of its answer is retracted: few wires
+    /// let a model continue from a given beginning, a model that is asked to do so repeats or contradicts it, and
+    /// what the first had in mind cannot be handed over. Its tokens count all the same.
     pub(super) fn moved(
         &mut self,
         answer: AnswerDraft,
@@ -187,7 +186,7 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         let retracted = answer.has_content();
-        // Who stands in for one that only looked works alone.
+        // Who replaces one that only looked works alone.
         if self.delivery == Delivery::Conferred {
             self.delivery = Delivery::Direct;
         }
@@ -217,8 +216,8 @@ impl Turn {
         self.failed(attempt, answer, error, fx)
     }
 
-    /// The call is made again after a wait, or the turn ends. What was heard of a broken answer is
-    /// taken back first, as where another arm goes on; what tools have done stays.
+    /// The call is retried after a wait, or the turn ends. What was received of a broken answer is retracted first,
+    /// as if another arm continued; what tools have done stays.
     pub(super) fn failed(
         &mut self,
         attempt: u32,

@@ -1,7 +1,7 @@
 //! The calls of one answer, on their way to results.
 //!
-//! Reading calls run side by side; any other call waits for all before it and holds up all after it.
-//! Results go back in the order of the calls, whatever the order they end in.
+//! Calls that only read run side by side; any other call waits for all before it and delays all after it. Results
+//! are returned in the order of the calls, whatever the order in which they end.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -39,7 +39,7 @@ struct BatchEntry {
 /// The calls of one answer, or one of the project's checks.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// It is a check of gnoma's own: no model made it or reads what comes of it.
+    /// It is gnoma's own check: no model made it or reads its result.
     pub(super) is_check: bool,
     entries: Vec<BatchEntry>,
     index: HashMap<CallId, usize>,
@@ -106,7 +106,7 @@ impl Batch {
         self.entries.iter().enumerate().filter_map(refused).collect()
     }
 
-    /// The calls whose turn it is now; they count as being judged from here on.
+    /// The calls whose turn it is; from now on they count as being judged.
     pub(super) fn startable(&mut self) -> Vec<ToolCall> {
         let mut ready = Vec::new();
         while let Some(entry) = self.entries.get_mut(self.next) {
@@ -155,8 +155,8 @@ impl Batch {
         self.step(id, |state| matches!(state, EntryState::Running), held)
     }
 
-    /// What becomes of a call that does not run any more, and how long it ran: as it went, where it was
-    /// held; else it is interrupted.
+    /// The outcome of a call that will not run any more, and how long it ran: its result if it was being kept, else
+    /// an interruption.
     pub(super) fn given_up(&mut self, id: &CallId) -> (ToolOutcome, u64) {
         let entry = self.index.get(id).and_then(|at| self.entries.get_mut(*at));
         match entry.map(|entry| &mut entry.state) {

@@ -1,5 +1,5 @@
-//! Calls on their way: judged, asked for, run, settled. Those of an answer until the next round can
-//! begin; a check of the project until it has an outcome.
+//! Calls on their way: judged, approved, run, settled. Those of an answer until the next round can begin; a check
+//! of the project until it has an outcome.
 
 use gnoma_core::{
     Event, Message, ToolCall, ToolOutcome,
@@ -196,8 +196,7 @@ impl Turn {
         self.settle(batch, id, ToolOutcome::Denied(reason), 0, fx)
     }
 
-    /// Takes the outcome of a call. A second one for the same call is nothing. Gives it back where it
-    /// is a check's.
+    /// Takes the outcome of a call; a second one for the same call is ignored. Returns it if it is a check's.
     pub(super) fn settle(
         &mut self,
         batch: &mut Batch,
@@ -230,7 +229,7 @@ impl Turn {
         check
     }
 
-    /// Starts the calls that may start now; when none is left, goes on to the next round.
+    /// Starts the calls that may start now; if none is left, continues with the next round.
     pub(super) fn advance(&mut self, mut batch: Batch, fx: &mut Effects) -> Phase {
         fx.extend(batch.startable().into_iter().map(Effect::Judge));
         if !batch.is_over() {

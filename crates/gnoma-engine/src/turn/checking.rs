@@ -1,5 +1,5 @@
-//! The end of a turn: the work is delivered, or looked at first. Ways to go are compared, the project's
-//! checks run, a reviewer is asked; what does not hold goes on.
+//! The end of a turn: the work is delivered, or checked first. Approaches are compared, the project's checks run, a
+//! reviewer reads the work; if a check fails, the turn continues.
 
 use std::mem;
 
@@ -62,7 +62,7 @@ impl Turn {
             let said = mem::take(&mut self.queued);
             return self.prepare(Vec::new(), said.into(), true, fx);
         }
-        // Somebody has spoken meanwhile: the turn goes on with that.
+        // Somebody has spoken meanwhile: the turn continues with that.
         self.most_rounds = self.rounds.saturating_add(self.limits.rounds);
         self.call_model(fx)
     }
@@ -95,7 +95,7 @@ impl Turn {
         }
     }
 
-    /// Runs them once more between turns, as a turn in which no model is asked unless somebody speaks.
+    /// Runs them again between turns, as a turn that calls no model unless a message arrives.
     pub(super) fn prove_again(&mut self, phase: Phase, checks: Checks, fx: &mut Effects) -> Phase {
         if self.is_closing || !matches!(phase, Phase::Idle) {
             return phase;

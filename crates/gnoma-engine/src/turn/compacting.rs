@@ -1,8 +1,8 @@
-//! The past of the conversation is told in fewer words: because a person asks for it, because the
-//! window of the arm in charge is about to be full, or because a provider refused the length.
+//! Compaction: because a person asks for it, because the window of the current arm is almost full, or because a
+//! provider rejected the length.
 //!
-//! Nothing changes until the words are there and are fewer; the history itself never does. What people
-//! say while a person's wish is carried out waits for its end.
+//! Nothing changes until the summary exists and is shorter; the history itself never changes. Messages that people
+//! send during a compaction they asked for wait until it ends.
 
 use std::mem;
 
@@ -111,7 +111,7 @@ impl Turn {
         }
     }
 
-    /// Models are told this from now on.
+    /// Models receive this from now on.
     fn retell(
         &mut self,
         cause: &Cause,

@@ -1,8 +1,7 @@
 //! Whether a call's arguments can be those of its tool. Pure.
 //!
-//! Only what no tool takes is found here, before anybody is asked about the call: what is required and is not
-//! there, and a text or a number where a list or an object is wanted, or the reverse. The rest is for the tool
-//! to say.
+//! Only what no tool accepts is found here, before anyone is asked about the call: a missing required argument, or
+//! a text or number in place of a list or object, or the reverse. The tool checks the rest.
 
 use gnoma_core::{ToolCall, ToolSpec};
 use serde_json::{Map, Value};

@@ -1,8 +1,8 @@
-//! The form that the answer of a turn must have: it is checked, and asked for again where it does not fit.
+//! The form that the answer of a turn must have: the answer is checked, and requested again if it does not fit.
 //!
-//! First the model works as ever, and its last words are looked at. After a misfit it is asked for the
-//! answer alone, without tools: in the wire's own way, then as a call. A form that the server refuses
-//! is not asked for in that way again; what the answer must be stands in the prompt in any case.
+//! At first the model works as usual, and its last text is checked. If that does not fit, the model is asked for
+//! the answer alone, without tools: in the wire's own way, then as a call. A form that the server rejects is not
+//! sent that way again; the prompt always describes the form.
 
 use std::sync::Arc;
 

@@ -48,8 +48,8 @@ pub struct Limits {
     pub silence: Duration,
     /// How long running tools get to stop by themselves.
     pub grace: Duration,
-    /// Tool results of more tokens are put into the result store, where there is one. Files of a few hundred
-    /// lines are below it: what is read to be worked on should not need a second call.
+    /// Tool results of more tokens go into the result store, if there is one. Files of a few hundred lines are
+    /// below the limit: a file that is read in order to work on it should not need a second call.
     pub result_tokens: usize,
     /// How room is made in a window that is about to be full.
     pub compaction: Strategy,
@@ -78,11 +78,11 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How long to wait before attempt `attempt + 1`; `None` where there is none. `waited` is what
-    /// the attempts before have waited, `is_begun` whether part of the answer had come.
+    /// How long to wait before attempt `attempt + 1`; `None` if there is none. `waited` is how long earlier
+    /// attempts have waited, `is_begun` whether part of the answer had arrived.
     ///
-    /// It is what the provider asks for, else doubling with a jitter of a quarter either way, so that
-    /// parallel sessions do not come back together.
+    /// The wait is what the provider asks for, or doubles with a jitter of a quarter either way, so that parallel
+    /// sessions do not come back together.
     pub(super) fn wait(
         &mut self,
         attempt: u32,

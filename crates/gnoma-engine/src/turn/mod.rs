@@ -6,7 +6,7 @@
 //!                                        │  │  │ ▼    it fails  │  │ the answer ends              │
 //!                                        │  │  FailingOver ◄────┘  ▼                              │
 //!                                        │  │   Moved │ Stayed   Conferring, Checking ◄► Proving  │
-//!                                        │  │         ▼            │ it goes on     │ delivered   │
+//!                                        │  │         ▼            │ it continues   │ delivered   │
 //!                                        │  └ Woke ─ Backoff       ▼                ▼             │
 //!                                        └────────────────── the next round ◄───── Idle ┄┄┄┄┄┄┄┄┄┄┄┘
 //! ```
@@ -131,7 +131,7 @@ struct Added {
     stops: Stops,
     /// The turn ends after the calls of this answer: why.
     stop_after: Option<String>,
-    /// The model was told to go on when it wanted to stop.
+    /// The model was told to continue when it wanted to stop.
     is_kept_going: bool,
     /// How often in a row, without a call in between.
     kept_going: u32,
@@ -217,7 +217,7 @@ impl Turn {
         &self.history
     }
 
-    /// What models are told of it: a summary where there is one, and what was said after what that
+    /// What models are told of it: a summary if there is one, and what was said after what that
     /// stands for.
     pub(crate) fn conversation(&self) -> (Option<&Arc<Message>>, &[Arc<Message>]) {
         let rest = self.history.get(self.told.from..).unwrap_or_default();

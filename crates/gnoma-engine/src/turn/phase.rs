@@ -1,4 +1,4 @@
-//! Where a turn stands.
+//! The phase of a turn.
 
 use gnoma_core::{ProviderError, session::Outcome};
 
@@ -9,7 +9,7 @@ use crate::compact::Cut;
 pub(super) enum Phase {
     #[default]
     Idle,
-    /// What was said is made ready.
+    /// The message is being prepared.
     Preparing(Box<Preparing>),
     /// An arm is chosen.
     Routing,
@@ -17,17 +17,17 @@ pub(super) enum Phase {
     Reserving { attempt: u32 },
     /// The model answers.
     Calling { attempt: u32, answer: AnswerDraft },
-    /// A call failed: whether another arm goes on.
+    /// A call failed; whether another arm continues is being decided.
     FailingOver { attempt: u32, answer: AnswerDraft, was_called: bool },
     /// A call failed and is made again after a wait.
     Backoff { attempt: u32 },
-    /// The past is told in fewer words; there is a cut once somebody was asked.
+    /// The conversation is being compacted; there is a cut once a summary was requested.
     Compacting { cause: Cause, cut: Option<Cut> },
-    /// Calls of the last message are judged, asked for, run and settled.
+    /// Calls of the last message are judged, approved, run and settled.
     Tools(Batch),
     /// The ways to go are compared.
     Conferring,
-    /// The work is looked at; so the turn ends unless it does not hold.
+    /// The work is being checked; the turn ends with this outcome unless a check fails.
     Checking(Outcome),
     /// The project's checks run.
     Proving(Outcome, Proof),

@@ -1,5 +1,5 @@
-//! What a person said, on its way to the model: hooks have their say, commands become their text, and
-//! the shell commands in that are judged, asked for and run like any other.
+//! A person's message on its way to the model: hooks run, commands become their text, and shell commands in that
+//! text are judged, approved and run like any other.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{context::earlier, prompt};
 
-/// How often in a row, without a call in between, a model is told to go on that wants to stop.
+/// How often in a row, without a call in between, a model that wants to stop is asked to continue.
 const MAX_KEPT_GOING: u32 = 8;
 
 impl Turn {
@@ -28,7 +28,7 @@ impl Turn {
         self.added.stops.prompts || (self.added.stops.commands && begins_with_slash())
     }
 
-    /// Prepares what has to be, then begins the turn with all of it or goes on to the next round.
+    /// Prepares what needs it, then begins the turn with everything or continues with the next round.
     pub(super) fn prepare(
         &mut self,
         mut ready: Vec<Message>,
@@ -83,7 +83,7 @@ impl Turn {
         self.next_round(ready, fx)
     }
 
-    /// A message was prepared: what stands in it is run, and the next one is prepared.
+    /// A message is prepared: the commands in it run, and the next one is prepared.
     pub(super) fn prepared(
         &mut self,
         mut preparing: Box<Preparing>,
@@ -110,8 +110,8 @@ impl Turn {
         self.fill(*preparing, Unfilled { parts, call, context, shell }, fx)
     }
 
-    /// Runs the next shell command in a message, then what is called with its words; where there is neither,
-    /// the message is ready.
+    /// Runs the next shell command in a message, then the tool that is called with its words; if there is
+    /// neither, the message is ready.
     fn fill(&mut self, mut preparing: Preparing, mut of: Unfilled, fx: &mut Effects) -> Phase {
         while let Some((at, tool, arguments)) = next_call(&mut of) {
             self.checks += 1;
@@ -162,7 +162,7 @@ impl Turn {
         self.fill(*preparing, of, fx)
     }
 
-    /// The model is done; somebody may want it to go on.
+    /// The model is done; an extension may want it to continue.
     pub(super) fn may_end(
         &mut self,
         stop: StopReason,

@@ -1,4 +1,4 @@
-//! What a person said while it is made ready, and where the machine stops for what people added.
+//! A person's message while it is prepared, and where the machine stops for extensions.
 
 use std::collections::VecDeque;
 

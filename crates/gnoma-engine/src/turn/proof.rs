@@ -18,13 +18,13 @@ pub(super) struct Proof {
 }
 
 impl Proof {
-    /// Begins with the first command; `None` where there is none. `name` numbers the proof: no two
-    /// calls of a session share an id.
+    /// Begins with the first command; `None` if there is none. `name` numbers the checks: no two calls of a session
+    /// share an id.
     pub(super) fn new(checks: Checks, name: &str) -> Option<(Self, ToolCall)> {
         Self::at(checks, 0, name)
     }
 
-    /// Goes on with the next command; where there is none, gives all of them.
+    /// Continues with the next command; if there is none, returns all of them.
     pub(super) fn next(self, name: &str) -> Result<(Self, ToolCall), Vec<String>> {
         let commands = self.checks.commands.clone();
         Self::at(self.checks, self.at + 1, name).ok_or(commands)

@@ -1,4 +1,4 @@
-//! What the machine is told, and what it wants done.
+//! The inputs of the machine, and the effects that it wants.
 
 use std::time::Duration;
 
@@ -45,16 +45,16 @@ pub(crate) enum Delivery {
     /// Nothing.
     #[default]
     Direct,
-    /// It is checked, and another arm goes on where it does not hold.
+    /// The work is checked, and another arm continues if the check fails.
     Checked,
-    /// It is only a look at the files: ways to go on are compared first.
+    /// The arm only looks at the files: approaches are compared first.
     Conferred,
 }
 
 /// Whether there is room for a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Room {
-    /// There is, and it is held.
+    /// There is room, and it is reserved.
     Held,
     /// The window of the arm in charge is about to be full.
     Filled,
@@ -69,7 +69,7 @@ pub(crate) enum Room {
 pub(crate) enum Checked {
     /// The work is delivered.
     Deliver,
-    /// It goes on with what was found, which the model is told.
+    /// The turn continues with the findings, which the model receives.
     Again {
         /// For the model.
         note: String,
@@ -90,7 +90,7 @@ pub(crate) struct Checks {
 /// Why the conversation was not compacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotCompacted {
-    /// There is nothing to tell in fewer words.
+    /// There is nothing to compact.
     NothingToShorten,
     /// No arm can be asked.
     NobodyToAsk,
@@ -132,15 +132,15 @@ pub(crate) enum Input {
     Close,
     /// Everything that belongs to the session has ended.
     Closed,
-    /// What was said is made ready; and the tool that runs commands.
+    /// The message is prepared; with it the tool that runs commands.
     Prepared(Box<Prepared>, String),
     /// Whether the turn may end.
     MayStop(Box<PointAnswer>),
     /// A call runs with other arguments.
     Amended(ToolCall),
-    /// The model is told this with the next round.
+    /// The model receives this note with the next round.
     Noted(String),
-    /// The model is told this when it is asked next, in this turn or a later one.
+    /// The model receives this with its next call, in this turn or a later one.
     News(String),
     /// The turn ends after the calls of this answer: why.
     StopAfter(String),
@@ -154,24 +154,24 @@ pub(crate) enum Input {
     Moved {
         /// Who is given up.
         from: ModelRef,
-        /// Who goes on.
+        /// The arm that continues.
         to: ModelRef,
         /// Why, in one line.
         why: String,
     },
-    /// No other arm takes over: the failure stands.
+    /// No other arm takes over: the failure is final.
     Stayed(ProviderError),
-    /// Somebody was asked for a summary of what the cut names.
+    /// A summary of what the cut names was requested.
     CompactionBegun(Cut),
     /// The summary, or why there is none.
     Compacted(Result<Retelling, NotCompacted>),
-    /// The ways to go were compared: what the model is told.
+    /// The approaches were compared; the note is for the model.
     Conferred { note: String },
     /// The project's checks are to be run.
     Prove(Checks),
-    /// They are to be run although nothing was said: the files are not as the last turn left them.
+    /// The checks must run although there was no message: the files differ from what the last turn left.
     ProveAgain(Checks),
-    /// Somebody looked at the work.
+    /// The work was checked.
     Found(Finding),
     /// What the look at the work leads to.
     Checked(Checked),
@@ -192,18 +192,18 @@ pub(crate) enum Input {
     },
     /// A call is over; the time is how long it ran, in milliseconds.
     ToolDone(CallId, ToolOutcome, u64),
-    /// The wait that was wanted is over.
+    /// The requested wait is over.
     Woke,
 }
 
 /// Effects; the driver performs them in order and answers with an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Make ready what was said; [`Input::Prepared`].
+    /// Prepare the message; answered by [`Input::Prepared`].
     Prepare(String),
     /// Ask whether the turn may end; [`Input::MayStop`].
     BeforeStop {
-        /// The model was told to go on before, in this turn.
+        /// The model was already asked to continue in this turn.
         is_again: bool,
         /// Its last words.
         last_words: String,
@@ -214,10 +214,10 @@ pub(crate) enum Effect {
     Reserve {
         /// Number of the round, from 1.
         round: u32,
-        /// The conversation may be compacted first, where it fills the window.
+        /// The conversation may be compacted first if it fills the window.
         may_compact: bool,
     },
-    /// Ask the model, with the history as it stands; [`Input::Model`].
+    /// Call the model with the current history; answered by [`Input::Model`].
     CallModel {
         /// Number of the round, from 1.
         round: u32,

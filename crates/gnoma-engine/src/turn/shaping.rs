@@ -30,7 +30,7 @@ impl Shaping {
         self.refused.clear();
     }
 
-    /// Another model answers from here on.
+    /// Another model answers from now on.
     pub(super) fn moved(&mut self) {
         self.refused.clear();
         self.begun.clear();
@@ -41,7 +41,7 @@ impl Shaping {
         self.answer = None;
     }
 
-    /// The output limit has cut an answer off, and the next one goes on from it.
+    /// The output limit has cut an answer off, and the next one continues it.
     pub(super) fn cut(&mut self, text: &str) {
         self.begun.push_str(text);
     }
@@ -65,7 +65,7 @@ impl Shaping {
         let begun = std::mem::take(&mut self.begun);
         let whole = format!("{begun}{text}");
         let found = self.shape.schema.find(&whole).or_else(|why| {
-            // The model has begun anew.
+            // The model has begun again.
             let alone =
                 if begun.is_empty() { Err(why.clone()) } else { self.shape.schema.find(text) };
             alone.map_err(|_| why)

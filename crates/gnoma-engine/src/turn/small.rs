@@ -1,5 +1,5 @@
-//! What a small model needs beside what every model is watched for: it changes files when it was asked
-//! about them, says what it did and does it once more, and answers without having looked.
+//! Detectors for small models only: such a model changes files that it was asked about, says what it did and then
+//! does it again, and answers without having looked.
 
 use gnoma_core::{ToolCall, ToolOutcome, ToolSpec, tool::Access};
 
@@ -20,7 +20,7 @@ const MAX_CHANGES: u32 = 4;
 /// Files named that are looked after.
 const MAX_FILES: usize = 3;
 
-/// So much of what was said is said again.
+/// So much of the message is repeated.
 const MAX_TASK_CHARS: usize = 400;
 
 /// Shorter words in front of a call may be said twice.
@@ -98,7 +98,7 @@ impl Small {
         std::mem::take(&mut self.is_own)
     }
 
-    /// Words after a note for a model that forgets what it was told.
+    /// Text after a note for a model that forgets its instructions.
     pub(super) fn reminder(&self) -> String {
         prompt::reminder(&self.task)
     }
@@ -158,7 +158,7 @@ impl Small {
         is_again
     }
 
-    /// What it should have done before it answers; each is said once.
+    /// What it should have done before answering; each is said only once.
     pub(super) fn misses(&mut self) -> Option<String> {
         if let Some(path) = std::mem::take(&mut self.unseen).into_iter().next() {
             return Some(prompt::unseen(&path));

@@ -1,4 +1,4 @@
-//! What models are told in place of the beginning of the history, and what they were told before.
+//! What models receive in place of the beginning of the history, and what they received before.
 
 use std::{collections::VecDeque, mem, sync::Arc};
 
@@ -9,18 +9,18 @@ use crate::prompt;
 /// Compactions that can be taken back.
 const MAX_BEFORE: usize = 16;
 
-/// What models are told in place of the beginning of the history.
+/// What models receive in place of the beginning of the history.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) summary: Option<Arc<Message>>,
-    /// Where in the history begins what they are told as it was said.
+    /// Where in the history the verbatim part begins.
     pub(super) from: usize,
     /// What they were told before, the latest last.
     before: VecDeque<(Option<Arc<Message>>, usize)>,
 }
 
 impl Told {
-    /// A history that is continued begins with the summary, where there is one.
+    /// A continued history begins with the summary, if there is one.
     pub(super) fn resumed(history: &[Arc<Message>]) -> Self {
         let summary = history.first().filter(|first| prompt::summary_of(first).is_some());
         let from = usize::from(summary.is_some());
@@ -32,7 +32,7 @@ impl Told {
         self.summary.as_ref().and_then(|summary| prompt::summary_of(summary))
     }
 
-    /// They are told this instead.
+    /// They receive this instead.
     pub(super) fn becomes(&mut self, summary: Message, from: usize) {
         let was = (self.summary.replace(Arc::new(summary)), mem::replace(&mut self.from, from));
         if self.before.len() == MAX_BEFORE {
@@ -41,7 +41,7 @@ impl Told {
         self.before.push_back(was);
     }
 
-    /// They are told what they were told before. False where that is not known.
+    /// They receive what they received before. False if that is unknown.
     pub(super) fn undo(&mut self) -> bool {
         let Some((summary, from)) = self.before.pop_back() else { return false };
         (self.summary, self.from) = (summary, from);

@@ -17,7 +17,7 @@ use crate::{
 
 use super::small::Small;
 
-/// From this many identical calls with identical results on, the model is told.
+/// From this many identical calls with identical results on, the model receives a note.
 const TELL_REPEATS: u32 = 2;
 /// At this many, the model may only answer any more.
 const STOP_REPEATS: u32 = 4;
@@ -55,7 +55,7 @@ pub(super) struct Watch {
     has_edited: bool,
     /// The file of the last change that failed, until a change succeeds.
     unchanged: Option<String>,
-    /// The model was told that this change failed.
+    /// The model knows that this change failed.
     told_unchanged: bool,
     /// The file of the last change that was made in this turn.
     changed: Option<String>,
@@ -70,7 +70,7 @@ pub(super) struct Watch {
     pub(super) small_model: bool,
     /// What only such a model is watched for.
     pub(super) small: Small,
-    /// The model was told that a check is red.
+    /// The model knows that a check fails.
     told_red: bool,
     stuck: Option<String>,
     /// How often the model was put right.
@@ -171,8 +171,8 @@ impl Watch {
         }
     }
 
-    /// A small model goes on changing what works already: tells it that a command succeeded, and at
-    /// the second time takes the tools away.
+    /// A small model keeps changing what already works: tells it that a command succeeded and, the second time,
+    /// takes the tools away.
     fn green(&mut self, output: &ToolOutput) -> Option<Advice> {
         let succeeded = output.report.as_ref().is_some_and(|report| report.exit_code == Some(0));
         if !self.small_model || !succeeded || !std::mem::take(&mut self.has_edited) {
@@ -195,8 +195,8 @@ impl Watch {
         self.stuck.take()
     }
 
-    /// What a small model that goes in circles is told in place of being made to answer: after a change
-    /// that failed, it has to read first.
+    /// The message to a small model that goes in circles, in place of forcing an answer: after a failed change, it
+    /// has to read first.
     pub(super) fn reads_first(&mut self) -> Option<String> {
         let path =
             self.unchanged.as_deref().filter(|_| self.small_model && self.stuck.is_some())?;

@@ -22,7 +22,7 @@ enum JsonPlace {
     Between,
     /// A name at the top.
     Name,
-    /// A text that is not looked at.
+    /// A text that is not examined.
     Text,
     /// After a backslash in a text.
     Escape,
@@ -75,7 +75,7 @@ impl Renamer {
         out
     }
 
-    /// The call is whole: what was held back.
+    /// The call is complete: returns the rest.
     pub fn finish(&mut self) -> String {
         let Some(shape) = self.shape else { return String::new() };
         if !shape.is_built_otherwise() {

@@ -9,7 +9,7 @@ use crate::{front_matter::listed, names};
 
 /// What rules about tools of MCP servers begin with.
 const SERVER: &str = "mcp__";
-/// What stands between a server and its tool.
+/// The separator between a server and its tool.
 const BETWEEN: &str = "__";
 
 /// Why a rule of theirs is none of ours.
@@ -30,11 +30,10 @@ impl fmt::Display for RuleFault {
     }
 }
 
-/// A rule such as `Bash(git add:*)`, `Read(./.env)` or `mcp__git` as rules of ours: all of them together are
-/// about what it is about.
+/// A rule such as `Bash(git add:*)`, `Read(./.env)` or `mcp__git` as rules of ours, which together cover the same.
 ///
 /// # Errors
-/// Why there are none like it.
+/// Why there are no such rules.
 pub fn our_rules(theirs: &str) -> Result<Vec<String>, RuleFault> {
     let (name, inside) = parts(theirs)?;
     if let Some(rest) = name.strip_prefix(SERVER) {
@@ -61,7 +60,7 @@ pub fn our_rules(theirs: &str) -> Result<Vec<String>, RuleFault> {
     Ok(ours.into_iter().map(rule).collect())
 }
 
-/// The name, and what stands in the brackets where that is not everything.
+/// The name, and what is in the brackets where that is not everything.
 fn parts(theirs: &str) -> Result<(&str, Option<&str>), RuleFault> {
     let theirs = theirs.trim();
     let Some((name, rest)) = theirs.split_once('(') else { return Ok((theirs, None)) };
@@ -81,7 +80,7 @@ fn of_server(name: &str, rest: &str) -> String {
     }
 }
 
-/// What stands in the brackets, as ours.
+/// What is in the brackets, as ours.
 fn body(name: &str, inside: &str) -> Result<String, RuleFault> {
     match name {
         "Bash" => Ok(match inside.strip_suffix(":*") {
@@ -113,8 +112,8 @@ fn path(inside: &str) -> Result<String, RuleFault> {
     })
 }
 
-/// The tools that a list such as `Bash(git add:*), Read` names, as our rules write them; tools of servers go
-/// by their names. What cannot be said is left out: a list permits what it names and nothing else.
+/// The tools in a list such as `Bash(git add:*), Read`, as our rules write them; tools of servers keep their names.
+/// What cannot be expressed is left out: a list permits what it names and nothing else.
 #[must_use]
 pub fn tool_list(text: &str) -> Vec<String> {
     let by_commas = listed(text);

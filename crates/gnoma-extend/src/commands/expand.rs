@@ -1,7 +1,7 @@
-//! A command's text with what was written behind its name, as the model will read it.
+//! A command's text with the words after its name, as the model will read it.
 //!
-//! Pure but for the files that the text mentions, which are handed in. What is written behind a name
-//! never becomes a command or a mention of its own: only what the file says is looked at for those.
+//! Pure except for the files that the text mentions, which the caller provides. The words after a name never become
+//! commands or mentions themselves: only the file's own text is searched for those.
 
 use gnoma_core::lifecycle::PromptPart;
 
@@ -9,7 +9,7 @@ use gnoma_core::lifecycle::PromptPart;
 /// is no such file.
 type Include<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
-/// The words of arguments; quotes hold words together.
+/// The words of arguments; quotes keep words together.
 #[must_use]
 pub fn words(arguments: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
@@ -35,13 +35,13 @@ pub fn words(arguments: &str) -> Vec<String> {
 pub struct ExpandWith<'a> {
     /// What is written behind the name.
     pub arguments: &'a str,
-    /// Names of the words of it, in their order: `$name` stands for one.
+    /// Names of its words, in their order: `$name` is replaced by one.
     pub names: &'a [String],
-    /// Variables by name: `${NAME}` stands for one.
+    /// Variables by name: `${NAME}` is replaced by one.
     pub variables: &'a [(&'static str, String)],
 }
 
-/// What is said in place of the command. Faults are for people.
+/// The text that replaces the command. Faults are for people.
 pub fn expand(
     body: &str,
     with: ExpandWith<'_>,
@@ -169,7 +169,7 @@ impl Filling<'_> {
         result
     }
 
-    /// What stands for the placeholder at the beginning of a text, and how long that is.
+    /// The replacement for the placeholder at the beginning of a text, and how long that is.
     fn placeholder(&mut self, here: &str) -> (Option<String>, usize) {
         let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
         let after = here.get(1..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Commands of people's own: Markdown files whose text is said in place of `/name`.
+//! People's own commands: Markdown files whose text replaces `/name`.
 
 mod expand;
 
@@ -16,7 +16,7 @@ use crate::{
 
 /// Most commands of all places together.
 const MAX_COMMANDS: usize = 500;
-/// How deep folders of commands may lie in each other.
+/// How deep folders of commands may be in each other.
 const MAX_DEPTH: usize = 6;
 /// Most entries of a folder that are looked at.
 const MAX_ENTRIES: usize = 2_000;
@@ -34,13 +34,13 @@ pub struct CustomCommand {
     pub description: String,
     /// What is written behind its name, such as `[issue]`.
     pub hint: String,
-    /// The tools that its turn is held to.
+    /// The tools that its turn may use.
     pub tools: Option<Vec<String>>,
     /// The model that it wants.
     pub model: Option<String>,
     /// Names of its arguments, in their order.
     pub arguments: Vec<String>,
-    /// What is said.
+    /// The text that is sent.
     pub body: String,
     /// Fields before it that change nothing here.
     pub unsupported: Vec<String>,
@@ -147,7 +147,7 @@ fn is_name(part: &str) -> bool {
     !part.is_empty() && part.len() <= 64 && !part.starts_with('.') && part.chars().all(fits)
 }
 
-/// The command that a text names, and what stands behind the name.
+/// The command that a text names, and what follows the name.
 #[must_use]
 pub fn named(text: &str) -> Option<(&str, &str)> {
     let rest = text.trim_start().strip_prefix('/')?;

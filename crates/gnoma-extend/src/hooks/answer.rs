@@ -11,7 +11,7 @@ use super::{
     input::own_arguments,
 };
 
-/// Most of a hook's words that go on, in characters.
+/// Most of a hook's words that continue, in characters.
 const MAX_WORDS: usize = 10_000;
 
 /// Objects of a model's answer that are tried, from its end.

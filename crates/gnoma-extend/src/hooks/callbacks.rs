@@ -61,11 +61,11 @@ pub struct Callback {
 /// What the callbacks of a point say together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CalledBack {
-    /// What they hold back, make stricter or add.
+    /// What they block, restrict or add.
     pub answer: PointAnswer,
-    /// One of them lets the call through, and no other one denies it, wants it asked for or changes it.
+    /// One of them allows the call, and no other denies it, asks about it or changes it.
     pub allows: bool,
-    /// What each said, in their order.
+    /// The answer of each, in their order.
     pub said: Vec<Value>,
 }
 

@@ -80,9 +80,9 @@ pub(super) const EVENTS: [(&str, PointKind); 15] = [
 pub struct Found {
     /// The hooks.
     pub hooks: Vec<Hook>,
-    /// What is there and does nothing, or cannot be read, a sentence each.
+    /// Hooks that do nothing or cannot be read, a sentence each.
     pub faults: Vec<String>,
-    /// What is there and changes nothing here, a sentence each.
+    /// Hooks that change nothing here, a sentence each.
     pub notes: Vec<String>,
     /// Files with rules about what may run, which are not read there.
     pub rules: Vec<String>,
@@ -164,7 +164,7 @@ fn file(
     }
 }
 
-/// Plugins that another program has installed are not read; that is said.
+/// Plugins that another program has installed are not read; a notice says so.
 fn other_plugins(shown: &str, value: &Value, found: &mut Found) {
     let enabled = value.get("enabledPlugins").and_then(Value::as_object).into_iter().flatten();
     let enabled = enabled.filter(|(_, is_on)| is_on.as_bool() == Some(true));
@@ -241,7 +241,7 @@ fn own(plugin: &PluginPlace, entry: &Value) -> Result<Hook, String> {
     Ok(Hook { root: Some(plugin.root.clone()), ..hook.hook()? })
 }
 
-/// Where a document with hooks stands.
+/// The place of a document with hooks.
 struct HookFile<'a> {
     by: BroughtBy,
     path: &'a Path,

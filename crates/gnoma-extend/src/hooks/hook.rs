@@ -34,7 +34,7 @@ pub enum HookKind {
     },
     /// They are sent to an address.
     Http {
-        /// What is sent along; `$NAME` and `${NAME}` stand for variables.
+        /// What is sent along; `$NAME` and `${NAME}` are variables.
         headers: Vec<(String, String)>,
         /// The variables that may be filled in.
         variables: Vec<String>,
@@ -93,7 +93,7 @@ pub struct Hook {
     pub name: String,
     /// When it runs.
     pub point: PointKind,
-    /// The event's name where it was written.
+    /// The event's name as it was written.
     pub event: String,
     /// For which tools or words.
     pub(crate) matcher: Matcher,
@@ -156,7 +156,7 @@ pub struct OwnHook {
     pub exec: String,
     /// How long it may run.
     pub timeout: Option<Duration>,
-    /// It goes on where it fails.
+    /// If it fails, the session continues.
     pub fails_open: bool,
     /// Glob of tool names; may be empty.
     pub tools: String,

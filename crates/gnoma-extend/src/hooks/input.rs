@@ -14,16 +14,16 @@ use crate::{
     names::theirs,
 };
 
-/// What holds for all points of a session.
+/// What is the same at all points of a session.
 #[derive(Clone, Debug, Default)]
 pub struct HookSession {
     /// Its id.
     pub id: String,
     /// The folder that it works in.
     pub cwd: String,
-    /// Where the conversation can be read; may be empty.
+    /// The path of the conversation; may be empty.
     pub transcript: String,
-    /// Where another session started it: what it is to that one.
+    /// If another session started it: its role there.
     pub agent: Option<HookAgent>,
     /// The model that is asked; empty until it is known.
     pub model: String,
@@ -55,7 +55,7 @@ pub struct HookAgent {
     pub kind: String,
 }
 
-/// How much models think, in the other program's words; where nobody said it, as much as they like.
+/// How much models think, in the other program's words; the default if no one has chosen.
 #[must_use]
 pub fn effort(thinking: Option<ThinkingMode>) -> &'static str {
     /// Up to how many tokens an effort is low, and up to how many medium.

@@ -69,7 +69,7 @@ impl Matcher {
     }
 }
 
-/// Whether a tool is meant: by its other name, where it has one, else by ours.
+/// Whether a tool is meant: by its other name, if it has one, else by ours.
 fn is_named(written: &str, name: &str) -> bool {
     // `bash` is not `Bash` to programs that write so; ours with a dot can only be ours.
     let is_theirs = written != name && (ours(written) == name || our_name(written) == name);

@@ -1,10 +1,9 @@
-//! Hooks: programs of people's own that are run at points of a session's life and have their say; a hook may
-//! also ask a model, or an address, in place of a program.
+//! Hooks: people's own programs that run at points of a session's life and can influence it; a hook may also ask a
+//! model, or an address, instead of a program.
 //!
-//! Read from gnoma's settings and from the files of two other programs, whose contract they keep: facts
-//! as JSON on standard input; exit code 2 blocks, any other failure does not unless the hook says so;
-//! JSON on standard output says more. All hooks of a point run side by side, and the strictest answer
-//! holds.
+//! They come from gnoma's settings and from the files of two other programs, and follow their contract: facts as
+//! JSON on standard input; exit code 2 blocks, any other failure does not unless the hook says so; JSON on standard
+//! output says more. All hooks of a point run side by side, and the strictest answer applies.
 
 mod answer;
 mod callbacks;

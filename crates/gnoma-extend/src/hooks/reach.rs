@@ -24,7 +24,7 @@ use crate::places::BroughtBy;
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Most of the facts that a model is shown, in bytes.
 const MAX_FACTS_BYTES: usize = 64 << 10;
-/// What stands for the facts in a question.
+/// The placeholder for the facts in a question.
 const FACTS: &str = "$ARGUMENTS";
 const SYSTEM: &str = "You decide for somebody who supervises a coding assistant whether a condition holds. You \
     are given the condition and the facts: one line of JSON that says what the assistant is about to do \
@@ -46,7 +46,7 @@ pub struct HookReach {
     pub closed: Option<&'static str>,
     /// The session's variables.
     pub variables: Vec<(String, String)>,
-    /// Of these, the names of those that hold keys: a project's hooks do not get them.
+    /// Those of them that name keys: a project's hooks do not get them.
     pub keys: Vec<String>,
     /// Takes secrets out of what is sent.
     pub clean: Option<Clean>,

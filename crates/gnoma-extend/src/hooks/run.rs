@@ -33,7 +33,7 @@ use super::{
 
 /// Most that is read of what a hook says, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
-/// How often it is looked whether a hook that takes long has said that it goes on by itself.
+/// How often it is looked whether a hook that takes long has said that it continues by itself.
 const LOOK: Duration = Duration::from_millis(50);
 /// Most bytes of the line by which it does.
 const MAX_FIRST_LINE: u64 = 4 << 10;
@@ -44,7 +44,7 @@ const LOOP: &str = "while IFS= read -r id; do d=\"$0/$id\"; { \
     then /bin/sh \"$d/run\" <\"$d/in\" >\"$d/out\" 2>\"$d/err\"; echo \"$id $?\"; \
     else echo \"$id 126\"; fi; } & done; wait";
 
-/// What stands around hooks.
+/// The sandbox around hooks.
 #[derive(Debug)]
 pub struct HookWalls {
     /// Builds them.
@@ -59,7 +59,7 @@ pub struct HookRunner {
     walls: Option<HookWalls>,
     variables: Vec<(OsString, OsString)>,
     cwd: PathBuf,
-    /// Where what is handed to hooks lies while they run. Commands of a model must not reach it.
+    /// Where what is handed to hooks is while they run. Commands of a model must not reach it.
     folder: PathBuf,
     worker: Mutex<Option<Arc<HookWorker>>>,
     /// Why no hook can be run, where none can.
@@ -108,8 +108,8 @@ impl Drop for HookGroup {
 }
 
 impl HookRunner {
-    /// Runs hooks in `cwd` with these variables, inside `walls` where there are any. What is handed to
-    /// them lies in `folder`, which commands of a model must not reach.
+    /// Runs hooks in `cwd` with these variables, inside `walls` if there are any. Their input files are in
+    /// `folder`, which commands of a model must not reach.
     #[must_use]
     pub fn new(
         walls: Option<HookWalls>,
@@ -189,7 +189,7 @@ impl HookRunner {
 /// A hook has said that nobody need wait for it.
 #[derive(Debug)]
 pub(crate) struct GoesOn {
-    /// How long it may go on, where it said so.
+    /// How long it may continue, where it said so.
     pub(crate) limit: Option<Duration>,
 }
 
@@ -203,7 +203,7 @@ pub(crate) struct RunningHook {
 
 impl RunningHook {
     /// Waits for its end until that time; an error where it has said that nobody need wait for it, with
-    /// how long it may go on from then, and `may_go_on`. Safe to drop.
+    /// how long it may continue from then, and `may_go_on`. Safe to drop.
     pub(crate) async fn end(&mut self, until: Instant, may_go_on: bool) -> Result<HookEnd, GoesOn> {
         loop {
             let look = if may_go_on { until.min(Instant::now() + LOOK) } else { until };

@@ -257,7 +257,7 @@ struct HookGiven {
 struct Means {
     runner: Arc<HookRunner>,
     reach: HookReach,
-    /// Where it may go on when it says that nobody need wait for it.
+    /// Where it may continue when it says that nobody need wait for it.
     beside: Option<Beside>,
 }
 
@@ -296,7 +296,7 @@ async fn one(
     (at, answer::read(&hook, &point, &run))
 }
 
-/// Runs a hook's program. One that says so goes on beside the session, and changes nothing there.
+/// Runs a hook's program. One that says so continues beside the session, and changes nothing there.
 async fn program(hook: &Hook, input: &str, Means { runner, beside, .. }: Means) -> HookRun {
     let mut running = match runner.begin(&hook.line(), input) {
         Ok(running) => running,

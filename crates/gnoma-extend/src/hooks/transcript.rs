@@ -1,5 +1,5 @@
-//! The conversation as hooks read it behind `transcript_path`: a JSON object a line, in the form of the other
-//! program, as far as points of the session tell of it. It goes with the session.
+//! The conversation for hooks that read `transcript_path`: a JSON object a line, in the other program's format, as
+//! far as the points of the session reveal it. It is deleted with the session.
 
 use std::{
     fs,

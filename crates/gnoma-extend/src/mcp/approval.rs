@@ -1,8 +1,8 @@
-//! What is known of servers' tools from one session to the next: the lists, so that nothing has to be
-//! started before a tool is called, and what a person stands behind.
+//! What gnoma knows of servers' tools from one session to the next: the lists, so that nothing has to start before
+//! a tool is called, and what a person approved.
 //!
-//! A tool is approved as it is first seen, together with the server that the person configured. When
-//! its description or its schema is another one later, it is withheld until it is approved again.
+//! A tool is approved as it is first seen, together with the server that the person configured. If its description
+//! or its schema differs later, it is withheld until it is approved again.
 
 use std::{
     collections::BTreeMap,
@@ -79,7 +79,7 @@ pub struct ChangedTool {
 /// What a new list of a server's tools means.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// Those that may be offered.
+    /// Those that may be offered to models.
     pub offered: Vec<Described>,
     /// Those that are withheld.
     pub changed: Vec<ChangedTool>,
@@ -130,7 +130,7 @@ impl KnownTools {
         compared
     }
 
-    /// A person stands behind the list as it is.
+    /// Records that a person approved the list as it is.
     pub fn approve(&mut self, server: &str, listed: &[Described]) {
         for tool in listed {
             self.pins.insert(tool.name.clone(), tool.hash());
@@ -152,8 +152,7 @@ impl ToolMemory {
         Self { folder: Some(state.join(FOLDER)) }
     }
 
-    /// What is known of a server. What cannot be read is not known: then its tools are seen as new, so
-    /// that is an error where there is something.
+    /// What is known of a server. Without this, its tools would look new, so an unreadable file is an error.
     ///
     /// # Errors
     /// Why it cannot be read.

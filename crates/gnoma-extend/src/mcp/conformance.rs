@@ -1,5 +1,5 @@
-//! What the conformance suite of the protocol asks of a client: connect, list, call everything. No model
-//! takes part, forms are filled with their defaults, and a redirect stands for a person's browser.
+//! What the protocol's conformance suite requires of a client: connect, list, call everything. No model takes part,
+//! forms are filled with their defaults, and a redirect replaces a person's browser.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,7 +29,7 @@ const MAX_AUTHORIZATIONS: usize = 3;
 pub struct Scenario {
     /// The server.
     pub url: String,
-    /// What the scenario tells the client, as JSON.
+    /// The scenario's data for the client, as JSON.
     pub context: Option<String>,
     /// The version of the protocol that it is about.
     pub version: Option<String>,

@@ -1,7 +1,6 @@
-//! Which servers there are: what the settings and `.mcp.json` files say of them.
+//! The servers that the settings and `.mcp.json` files define.
 //!
-//! Both are lowered to a [`Definition`]. Reading variables and deciding whether a file is trusted are
-//! the caller's.
+//! Both become a [`Definition`]. The caller reads variables and decides whether a file is trusted.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
@@ -113,9 +112,9 @@ pub struct Read {
     pub faults: Vec<String>,
 }
 
-/// Reads the text of an `.mcp.json` file: an object `mcpServers` of servers by name, each with
-/// `command`, `args` and `env`, or with `type` (`http`), `url` and `headers`. Texts may hold `${NAME}` and
-/// `${NAME:-else}`. gnoma also takes `timeout` (milliseconds), `network` and `writable`.
+/// Parses the text of an `.mcp.json` file: an object `mcpServers` of servers by name, each with `command`, `args`
+/// and `env`, or with `type` (`http`), `url` and `headers`. Texts may contain `${NAME}` and `${NAME:-else}`. gnoma
+/// also accepts `timeout` (milliseconds), `network` and `writable`.
 #[must_use]
 pub fn read_file(path: PathBuf, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Read {
     let shown = path.display().to_string();

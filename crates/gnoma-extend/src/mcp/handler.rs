@@ -1,4 +1,4 @@
-//! What a server may say and ask by itself.
+//! Handles what a server sends without being asked.
 
 use std::sync::Arc;
 

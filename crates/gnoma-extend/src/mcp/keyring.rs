@@ -1,5 +1,5 @@
-//! The keyring of the person's desktop (Secret Service), through the program `secret-tool`, where both are there.
-//! A library for it would bring D-Bus into the program.
+//! The keyring of the person's desktop (Secret Service), through the program `secret-tool`, if both exist. A
+//! library for it would bring D-Bus into the program.
 
 use std::{ffi::OsString, path::PathBuf, process::Stdio, time::Duration};
 
@@ -40,7 +40,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// The keyring of a session with these variables, where it has one.
+    /// The keyring of a session with these variables, if it has one.
     #[must_use]
     pub fn find(variables: &[(String, String)]) -> Option<Self> {
         let named = |wanted: &str| {

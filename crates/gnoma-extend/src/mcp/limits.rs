@@ -1,17 +1,17 @@
-//! What a server gets at most. It is a program of somebody else: it may be slow, silent, flooding, or lie.
+//! Limits for a server. It is someone else's program: it may be slow, silent, flooding, or lying.
 
 use std::time::Duration;
 
 /// Longest start of a server: its process, the handshake and its lists.
 pub const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Longest silence within a call, unless the configuration says otherwise. Progress starts it anew.
+/// Longest silence within a call, unless the configuration says otherwise. Progress restarts it.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(120);
-/// Longest call, however much progress it tells of.
+/// Longest call, however much progress it reports.
 pub const MAX_CALL: Duration = Duration::from_secs(3600);
 /// How long a server that could not be started is left alone.
 pub const RETRY_AFTER: Duration = Duration::from_secs(10);
-/// How long after a session's begin servers start whose tools nobody has seen yet, where nobody wants them
-/// sooner: so that what their starts cost does not hold up the first request.
+/// When servers with unknown tools start after a session begins, unless they are needed earlier: late enough that
+/// starting them does not delay the first request.
 pub const START_DELAY: Duration = Duration::from_millis(500);
 /// How long a message that names a server waits for it, where nobody has seen its tools yet.
 pub const NAMED_WAIT: Duration = Duration::from_secs(10);
@@ -23,13 +23,13 @@ pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
 pub const MAX_UNASKED_BYTES: u64 = 64 << 20;
 /// Most servers of a session.
 pub const MAX_SERVERS: usize = 64;
-/// Most tools of a server that are looked at.
+/// Most tools of a server that are used.
 pub const MAX_TOOLS: usize = 512;
 /// Most resources of a server that are listed.
 pub const MAX_RESOURCES: usize = 1000;
 /// Most pages of a list.
 pub const MAX_PAGES: usize = 64;
-/// Longest description of a tool that models are told, in bytes.
+/// Longest description of a tool that models get, in bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
 /// Largest schema of a tool's arguments, in bytes. A tool with a larger one is left out.
 pub const MAX_SCHEMA_BYTES: usize = 32 << 10;

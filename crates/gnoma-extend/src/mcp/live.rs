@@ -136,7 +136,7 @@ impl From<ServiceError> for Failure {
     }
 }
 
-/// Speaks to a server over HTTP, with its tokens where there are any.
+/// Speaks to a server over HTTP, with its tokens, if there are any.
 async fn over_http(
     http: &Http,
     config: StreamableHttpClientTransportConfig,
@@ -197,7 +197,7 @@ impl Live {
         self.process.as_ref().and_then(Process::id)
     }
 
-    /// Lists the tools anew.
+    /// Lists the tools again.
     pub(super) async fn list(&mut self) -> Result<(), String> {
         let (tools, left_out) = self.listed().await?;
         (self.tools, self.left_out) = (tools, left_out);
@@ -313,7 +313,7 @@ impl Live {
         Ok(read.map_err(spoken)?.contents)
     }
 
-    /// Something that was asked for has come: the count of what comes unasked begins anew.
+    /// Something that was asked for has come: the count of what comes unasked begins again.
     fn answered(&self) {
         if let Some(process) = &self.process {
             process.unasked.store(0, std::sync::atomic::Ordering::Relaxed);

@@ -1,12 +1,12 @@
 //! Servers of the Model Context Protocol: programs and services whose tools a session can call.
 //!
-//! A server is somebody else's: what it says of itself, its descriptions and its answers, is hostile. It
-//! decides nothing here. Its tools are offered as `mcp__server__tool`, and each call is judged as one
-//! that may do anything. It starts when it is needed, runs in walls, ends with gnoma, and every size and
-//! wait has a limit ([`limits`]).
+//! A server is someone else's: its name, its descriptions and its answers are hostile, and it decides nothing here.
+//! Its tools are offered as `mcp__server__tool`, and each call is judged as one that may do anything. A server
+//! starts when it is needed, runs in the sandbox and ends with gnoma, and every size and wait has a limit
+//! ([`limits`]).
 //!
-//! Not here: which files are read and trusted, what walls there are (the host), and whether a call may run
-//! (the guard).
+//! Decided elsewhere: which files are read and trusted and what the sandbox is (the host), and whether a call may
+//! run (the guard).
 
 mod approval;
 mod calls;

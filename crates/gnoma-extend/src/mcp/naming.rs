@@ -6,7 +6,7 @@ use super::limits::MAX_NAME_BYTES;
 
 /// What the names of all servers' tools begin with.
 pub const PREFIX: &str = "mcp__";
-/// What stands between a server and its tool.
+/// The separator between a server and its tool.
 const BETWEEN: &str = "__";
 /// Hexadecimal digits that keep shortened names apart.
 const MARK_DIGITS: usize = 6;
@@ -51,7 +51,7 @@ pub(super) fn of_plugin(plugin: &str, server: &str) -> String {
     format!("{}_{mark}", kept.trim_end_matches('_'))
 }
 
-/// A few digits that stand for a text.
+/// A few digits that identify a text.
 fn mark(text: &str) -> String {
     let digits: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
     digits.get(..MARK_DIGITS).unwrap_or_default().to_owned()

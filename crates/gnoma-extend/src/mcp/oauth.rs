@@ -1,6 +1,5 @@
-//! Authorization at servers that want to know who asks: OAuth as the protocol has it. What is sent, and in
-//! which order, is rmcp's; here are the door that it is sent through, the place of the tokens, and a
-//! person's browser.
+//! Authorization at servers that require it: OAuth as the protocol defines it. rmcp decides what is sent in which
+//! order; this module provides the connection, the storage of tokens, and a person's browser.
 
 use std::{
     io::{self, Write as _},
@@ -155,7 +154,7 @@ impl Tokens {
             return Ok(Some(kept));
         }
         match self.file() {
-            // Another process may have written it anew.
+            // Another process may have written it again.
             Ok(TokenFile::Here(credentials)) => Ok(Some(*credentials)),
             Ok(TokenFile::InKeyring { .. }) => {
                 let found = self.keyring()?.look_up(&self.server).await;

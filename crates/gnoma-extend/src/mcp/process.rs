@@ -29,7 +29,7 @@ use super::{
     oauth::Tokens,
 };
 
-/// What stands around servers that are programs.
+/// The sandbox around servers that are programs.
 #[derive(Clone, Debug)]
 pub struct Enclosure {
     /// The program that builds the walls, see [`gnoma_sandbox::launcher`].
@@ -49,7 +49,7 @@ pub struct Surroundings {
     pub http: Http,
     /// The folder that tokens are kept in; `None` where nothing is kept.
     pub state: Option<PathBuf>,
-    /// The person's keyring, where there is one: then tokens are kept there.
+    /// The person's keyring, if there is one: it then stores the tokens.
     pub keyring: Option<Keyring>,
     /// The folder they start in.
     pub cwd: PathBuf,
@@ -104,7 +104,7 @@ impl Drop for ProcessGroup {
 }
 
 impl Process {
-    /// What has come was wanted: only what comes from now on counts as sent unasked.
+    /// The output so far was requested: only later output counts as unsolicited.
     pub fn heard(&self) {
         self.unasked.store(0, Ordering::Relaxed);
     }
@@ -212,7 +212,7 @@ pub fn start(
     Ok(Started { process, stdin, stdout: Metered { inner: stdout, unasked } })
 }
 
-/// The command, behind walls where there are any.
+/// The command, behind walls if there are any.
 fn walled(
     definition: &Definition,
     around: &Surroundings,

@@ -1,4 +1,4 @@
-//! Reading what servers hold: files, tables, pages. One tool for all servers' resources.
+//! Reads what servers provide: files, tables, pages. One tool for all servers' resources.
 
 use std::sync::{Arc, Weak};
 

@@ -1,4 +1,4 @@
-//! Finding tools by words, where there are too many to offer them all.
+//! Finds tools by words, if there are too many to offer them all.
 
 use std::sync::{Arc, Weak};
 
@@ -89,7 +89,7 @@ impl Tool for ToolSearch {
     }
 }
 
-/// What is said where nothing fits. `awaited`: servers that have not answered yet.
+/// The message if nothing fits. `awaited`: servers that have not answered yet.
 fn nothing(awaited: &[String]) -> String {
     let text = "no tool fits; try other words for what the tool should do";
     if awaited.is_empty() {

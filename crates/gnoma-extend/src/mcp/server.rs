@@ -24,7 +24,7 @@ use super::{
     server_prompt::ServerPrompt,
 };
 
-/// How many lines of its standard error are told with a failure.
+/// How many lines of its standard error are shown with a failure.
 const TOLD_LINES: usize = 3;
 
 /// How a server is.
@@ -45,7 +45,7 @@ pub enum ServerState {
 pub struct ServerFacts {
     /// How it is.
     pub state: ServerState,
-    /// Its tools that may be offered.
+    /// Its tools that may be offered to models.
     pub offered: Vec<Described>,
     /// Its tools that are withheld until they are approved.
     pub changed: Vec<ChangedTool>,
@@ -65,7 +65,7 @@ pub struct ServerFacts {
     pub process: Option<i32>,
 }
 
-/// Takes what is said by the way. The flag says whether it is a warning.
+/// Takes notices. The flag says whether it is a warning.
 pub type Tell = Arc<dyn Fn(bool, String) + Send + Sync>;
 
 /// What all servers of a session share.
@@ -346,7 +346,7 @@ impl ManagedServer {
         Ok(self.live().await?.listed().await?.0)
     }
 
-    /// A person stands behind these tools.
+    /// Records that a person approved these tools.
     pub(super) fn approve(&self, listed: &[Described]) -> Result<(), String> {
         let known = {
             let mut known = self.known();
@@ -375,7 +375,7 @@ async fn told(listening: &mut Option<Subscription>) -> bool {
     }
 }
 
-/// Lists the tools anew whenever the server says that they are others.
+/// Lists the tools again whenever the server says that they are others.
 async fn follow(
     server: Weak<ManagedServer>,
     live: Weak<live::Live>,

@@ -47,7 +47,7 @@ pub struct ServerOptions {
     pub around: Surroundings,
     /// What is known of their tools.
     pub memory: ToolMemory,
-    /// Takes what is said by the way.
+    /// Takes notices.
     pub tell: Tell,
     /// The window of the model that is asked, in tokens.
     pub window: usize,
@@ -91,8 +91,8 @@ pub(super) struct Shared {
 }
 
 impl Servers {
-    /// The servers of a session. Those whose tools are known from before are started when one is called,
-    /// the others in a moment, or when they are wanted, side by side; nothing waits for them.
+    /// The servers of a session. Those whose tools are already known start when one is called; the others start
+    /// shortly, or when they are needed, side by side. Nothing waits for them.
     #[must_use]
     pub fn start(options: ServerOptions) -> Self {
         let servers = Self::idle(options);
@@ -340,7 +340,7 @@ impl Shared {
         shared
     }
 
-    /// The tool that reads resources, where there are any.
+    /// The tool that reads resources, if there are any.
     fn reader(self: &Arc<Self>) -> Option<Arc<dyn Tool>> {
         let has = self.servers.iter().filter(|server| server.has_resources());
         let names: Vec<_> = has.map(|server| server.definition.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Which plugins there are, and which of them are in force.
+//! Finds plugins, and which of them are loaded.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use crate::{places::BroughtBy, plugin::PluginPlace};
 /// Most plugins of a place.
 const MAX_PLUGINS: usize = 200;
 
-/// Where plugins are looked for, and which are wanted.
+/// Where gnoma looks for plugins, and which are enabled.
 #[derive(Clone, Debug, Default)]
 pub struct PluginPlaces {
     /// The folder of the person's plugins.
@@ -25,9 +25,9 @@ pub struct PluginPlaces {
     pub state: PathBuf,
     /// The folder of the project's plugins; `None` where the home is the project.
     pub project: Option<PathBuf>,
-    /// The person stands behind what the project brings along.
+    /// The person trusts what the project contains.
     pub is_trusted: bool,
-    /// The only ones that are wanted; empty for all.
+    /// The only enabled ones; empty for all.
     pub enabled: Vec<String>,
     /// Those that are not.
     pub disabled: Vec<String>,
@@ -80,7 +80,7 @@ pub struct PluginsFound {
     pub all: Vec<FoundPlugin>,
     /// What of them is in force.
     pub active: Vec<Arc<PluginPlace>>,
-    /// What stands in the way, a sentence each.
+    /// What prevents its use, a sentence each.
     pub faults: Vec<String>,
 }
 

@@ -50,7 +50,7 @@ pub struct PluginNews {
     pub tree: PluginTree,
     /// What differs from the content that was approved last.
     pub change: TreeChange,
-    /// The same, line by line, as far as both are there.
+    /// The same, line by line, for files on both sides.
     pub diff: String,
     /// Its content is approved.
     pub is_approved: bool,
@@ -88,7 +88,7 @@ impl PluginInstaller {
         Ok(PluginNews { manifest, tree, change, diff, is_approved: true })
     }
 
-    /// Brings a plugin up to date with where it came from. Another content waits for approval.
+    /// Updates a plugin from its source. Changed content waits for approval.
     ///
     /// # Errors
     /// Why it stays as it is.

@@ -1,4 +1,4 @@
-//! What a plugin says of itself, and what of it lies where.
+//! A plugin's description of itself, and where its parts are.
 
 use std::{
     io,
@@ -13,7 +13,7 @@ use crate::{
     plugin::PluginPlace,
 };
 
-/// Where the manifest lies; the first that is there counts.
+/// Where the manifest is; the first that is there counts.
 pub(super) const FILES: [&str; 3] =
     [".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "plugin.json"];
 /// Fields that are facts for people, or are read.
@@ -47,7 +47,7 @@ const UNSUPPORTED: [(&str, &str); 5] = [
 /// Longest name, in bytes.
 const MAX_NAME: usize = 64;
 
-/// What a plugin says of itself.
+/// A plugin's description of itself.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     /// Its name.
@@ -62,7 +62,7 @@ pub struct Manifest {
     pub faults: Vec<String>,
 }
 
-/// Whether a name can stand before those of a plugin's parts.
+/// Whether a name can precede those of a plugin's parts.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());

@@ -1,4 +1,4 @@
-//! Marketplaces: files that name plugins and where they lie.
+//! Marketplaces: files that name plugins and their locations.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::{
     tree::checked,
 };
 
-/// Where the file lies.
+/// Where the file is.
 pub(super) const FILE: &str = ".claude-plugin/marketplace.json";
 /// Most plugins of a marketplace.
 const MAX_ENTRIES: usize = 2_000;
@@ -29,7 +29,7 @@ const KNOWN: [&str; 12] = [
     "version",
 ];
 
-/// Where a plugin of a marketplace lies.
+/// Where a plugin of a marketplace is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum MarketSource {
     /// In a folder of the marketplace.
@@ -51,7 +51,7 @@ pub(super) struct MarketEntry {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) source: Result<MarketSource, String>,
-    /// What is said of it there and has no effect.
+    /// Fields there that have no effect.
     pub(super) unused: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Market {
 }
 
 impl Market {
-    /// Reads the marketplace in a folder; `None` where it is none.
+    /// Reads the marketplace in a folder; `None` if it is none.
     ///
     /// # Errors
     /// Its file cannot be read.

@@ -1,8 +1,8 @@
-//! Plugins: folders that bring commands, skills, agents, hooks and MCP servers along under one name.
+//! Plugins: folders that contain commands, skills, agents, hooks and MCP servers under one name.
 //!
-//! A plugin of the person's lies as a copy among gnoma's data, with the hash of its whole content that was
-//! approved; one changed byte takes it out of force. One of a project stands and falls with trust in the
-//! project. Nothing of a plugin that is not in force is read beyond its manifest.
+//! A person's plugin is a copy among gnoma's data, with the hash of its whole content that was approved; one
+//! changed byte disables it. A project's plugin depends on trust in the project. Nothing of a plugin that is not
+//! loaded is read beyond its manifest.
 
 mod archive;
 mod found;

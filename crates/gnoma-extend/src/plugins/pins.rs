@@ -1,5 +1,4 @@
-//! Which content of which plugin the person stands behind. One file that only its owner can write,
-//! replaced as a whole.
+//! Which content of which plugin the person approved. One file that only its owner can write, replaced as a whole.
 
 use std::{
     collections::BTreeMap,

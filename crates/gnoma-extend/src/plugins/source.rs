@@ -45,7 +45,7 @@ pub(super) struct Fetched {
     pub(super) root: PathBuf,
     /// What it is called where its manifest does not say.
     pub(super) otherwise: Option<String>,
-    /// What is said of it and has no effect, a sentence each.
+    /// Fields of it that have no effect, a sentence each.
     pub(super) faults: Vec<String>,
     /// Holds what was unpacked or cloned.
     _held: Vec<tempfile::TempDir>,

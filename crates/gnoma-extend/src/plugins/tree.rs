@@ -18,7 +18,7 @@ use unicode_normalization::UnicodeNormalization as _;
 pub(super) const MAX_FILES: usize = 2_000;
 /// Most bytes of all files of a plugin.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
-/// How deep folders may lie in each other.
+/// How deep folders may be in each other.
 const MAX_DEPTH: usize = 16;
 /// Longest path of a file, in bytes.
 const MAX_PATH_BYTES: usize = 512;

@@ -1,5 +1,4 @@
-//! Skills that gnoma brings along. Only people use them: a model is not told of them, so that they cost
-//! nothing.
+//! Skills that come with gnoma. Only people use them: models do not see them, so they cost nothing.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The skills that were used in a conversation that goes on, so that their texts outlive a summary of it as
-//! those do that are used from then on.
+//! The skills that were used in a continued conversation, so that their texts survive a summary of it like those of
+//! skills used later.
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ pub struct Skill {
     pub description: String,
     /// What is written behind its name.
     pub hint: String,
-    /// The tools that its turn is held to.
+    /// The tools that its turn may use.
     pub tools: Option<Vec<String>>,
     /// The model that it wants.
     pub model: Option<String>,
@@ -48,7 +48,7 @@ pub struct SkillFork {
 }
 
 impl Skill {
-    /// Its folder, where it has one.
+    /// Its folder, if it has one.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.path.parent().filter(|_| self.has_folder)

@@ -172,7 +172,7 @@ pub(crate) fn text(skill: &Skill, arguments: &str, session: &str) -> String {
     text
 }
 
-/// The variables that stand for something in texts of commands and skills.
+/// The variables in texts of commands and skills.
 pub(crate) fn variables(folder: Option<&Path>, session: &str) -> Vec<(&'static str, String)> {
     let folder = folder.map(|folder| ("CLAUDE_SKILL_DIR", folder.display().to_string()));
     [("CLAUDE_SESSION_ID", session.to_owned())].into_iter().chain(folder).collect()

@@ -20,7 +20,7 @@ const MAX_COMPATIBILITY: usize = 500;
 /// What was found in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Why it is no valid skill, a sentence each; empty where it is.
+    /// Why it is not a valid skill, a sentence each; empty if it is valid.
     pub problems: Vec<String>,
 }
 

@@ -51,11 +51,11 @@ impl Connection {
         Guarded { connection: self.clone(), firewall: Arc::clone(firewall) }
     }
 
-    /// The models on offer. Nothing of any session is sent.
+    /// The models that the provider offers. Sends nothing of any session.
     ///
     /// # Errors
-    /// Why the provider does not tell, in words that may be the server's own: they go through a
-    /// firewall before anybody reads them.
+    /// Why the provider does not list them, possibly in the server's own words: they pass a firewall before anyone
+    /// reads them.
     pub fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         self.provider.models()
     }

@@ -1,7 +1,7 @@
-//! Takes a text apart into what may leave and what is secret.
+//! Separates a text into what may leave and what is secret.
 //!
-//! Who may see what is not decided here: a judged text is rendered anew for each reader. Each text
-//! is cleaned and scanned once in a session; afterwards its hash tells what was found.
+//! It does not decide who may see what: a judged text is rendered again for each reader. Each text is cleaned and
+//! scanned once per session; after that, its hash identifies the findings.
 
 use std::{
     collections::HashMap,
@@ -27,7 +27,7 @@ const MAX_REMEMBERED_BYTES: usize = 64 << 20;
 const MAX_ROUNDS: usize = 4;
 /// What is left of a finding beside a placeholder is a secret from this length on, in bytes.
 const MIN_REST_BYTES: usize = 8;
-/// Shortest value found by its place in a JSON text that is looked for in its strings, in bytes.
+/// Shortest value found by its place in a JSON text that is searched for in its strings, in bytes.
 const MIN_PLACED_BYTES: usize = 4;
 
 /// A part of a judged text.

@@ -41,7 +41,7 @@ use seen::SeenValues;
 const MAX_PASSES: usize = 4;
 /// Notices that wait to be taken; older ones are dropped.
 const MAX_NOTICES: usize = 256;
-/// Things that are remembered to have been told; then telling starts over.
+/// Most things that are remembered as reported; after that, reporting starts over.
 const MAX_TOLD: usize = 65_536;
 
 /// What a firewall is made of.
@@ -85,7 +85,7 @@ struct FirewallState {
 pub struct Checked {
     /// The request; messages without a finding are the very ones that were given.
     pub request: ModelRequest,
-    /// What was done and not told before.
+    /// What was done and has not been reported yet.
     pub notices: Vec<Notice>,
 }
 
@@ -99,7 +99,7 @@ pub struct Blocked {
     pub rules: Vec<Arc<str>>,
 }
 
-/// A call with its secrets put back. What is said about it is made of the call as it was written.
+/// A call with its secrets restored. Descriptions of it use the call as it was written.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RestoredCall {
     call: ToolCall,
@@ -219,8 +219,7 @@ impl Firewall {
         rendered.map_or(Cow::Borrowed(text), Cow::Owned)
     }
 
-    /// What became of a call, as it may be kept: for one that was handed secrets, which its tool may
-    /// quote.
+    /// The outcome of a call as it may be saved: for a call that received secrets, which its tool may quote.
     #[must_use]
     pub fn outcome(&self, outcome: ToolOutcome) -> ToolOutcome {
         let clean = |text: String| self.text(&text).into_owned();
@@ -262,11 +261,11 @@ impl Firewall {
         error
     }
 
-    /// Puts the secrets back into a call of a tool of this kind, for the tool alone. Into a file, examples of placeholders go as
-    /// they are; one that a session could have issued, this or an earlier one, would be a lost secret.
+    /// Restores the secrets in a call of a tool of this kind, for the tool alone. In a file, examples of
+    /// placeholders stay as they are; one that this or an earlier session could have issued would be a lost secret.
     ///
     /// # Errors
-    /// One sentence for the model when a placeholder stands for nothing: the call must not run.
+    /// One sentence for the model if a placeholder is unknown: the call must not run.
     pub fn restore(&self, kind: ToolKind, call: &ToolCall) -> Result<RestoredCall, String> {
         let Restored { text, used, unknown }: Restored<RawJson> =
             self.judge.vault.restore_json(&call.arguments);
@@ -289,7 +288,7 @@ impl Firewall {
         &self.judge.vault
     }
 
-    /// Takes what was done by [`Guarded`] providers and not told yet.
+    /// Takes what [`Guarded`] providers did and has not been reported yet.
     #[must_use]
     pub fn take_notices(&self) -> Vec<Notice> {
         self.lock().waiting.drain(..).collect()
@@ -318,7 +317,7 @@ impl fmt::Debug for Firewall {
 }
 
 impl FirewallState {
-    /// What was decided when less was known is decided anew.
+    /// What was decided when less was known is decided again.
     fn know(&mut self, known: usize) {
         if self.known != known {
             self.known = known;

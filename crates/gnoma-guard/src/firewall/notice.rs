@@ -1,4 +1,4 @@
-//! What a person is told about what the firewall did.
+//! Notices for people about what the firewall did.
 
 use std::{fmt, sync::Arc};
 
@@ -37,7 +37,7 @@ impl fmt::Display for RequestPart {
     }
 }
 
-/// Something the firewall did, told once.
+/// Something the firewall did, reported once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A placeholder took the place of secrets.
@@ -51,7 +51,7 @@ pub enum Notice {
         /// Who does not get to see them.
         provider: String,
     },
-    /// Secrets were sent, because the policy says so and wants it told.
+    /// Secrets were sent, because the policy says so and wants this reported.
     Sent {
         /// The rule that found them.
         rule: Arc<str>,

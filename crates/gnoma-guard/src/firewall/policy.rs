@@ -14,7 +14,7 @@ pub enum FirewallAction {
     Redact,
     /// The request is not sent.
     Block,
-    /// It is sent, and the person is told.
+    /// It is sent, and a notice says so.
     Warn,
     /// It is sent.
     Allow,
@@ -42,7 +42,7 @@ pub struct AllowEntry {
     /// Which providers, as a glob of their names, or `local`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Which files, as a glob; holds for results of tools that read one.
+    /// Which files, as a glob; applies to results of tools that read one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// What is done.
@@ -105,7 +105,7 @@ impl AllowEntry {
 fn fits(glob: &str, text: &str) -> bool {
     let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
     let (mut g, mut t) = (0, 0);
-    // Where to go on when what follows the last star does not fit: behind it, one letter later.
+    // Where to continue when what follows the last star does not fit: behind it, one letter later.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match glob.get(g) {
@@ -127,7 +127,7 @@ fn fits(glob: &str, text: &str) -> bool {
     glob.get(g..).unwrap_or_default().iter().all(|c| *c == '*')
 }
 
-/// The hash of something that looks like a secret and is none, so that the list tells nobody.
+/// The hash of something that looks like a secret but is none, so that the list reveals nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Allowed([u8; 32]);
 

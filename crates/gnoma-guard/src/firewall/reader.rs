@@ -1,12 +1,12 @@
 //! Rewrites the parts of a request for one reader.
 //!
-//! Every string a model gets to see passes here: text, thinking, arguments and results of tools,
-//! tool names, descriptions and schemas. What passes unlooked-at: pictures; ids; and the tokens
-//! that providers want back unchanged, which they made themselves.
+//! Every string that a model gets to see passes here: text, thinking, arguments and results of tools, tool names,
+//! descriptions and schemas. What passes unexamined: images, ids, and the tokens that providers want back
+//! unchanged, which they made themselves.
 //!
-//! Thinking that carries its author's signature may not be changed. To the provider that wrote it
-//! it goes back as it is, which tells that provider nothing it did not write; for anybody else it
-//! is rewritten like other text and loses the signature, which only its author could read.
+//! Thinking that carries its author's signature must not change. It goes back unchanged to the provider that wrote
+//! it, which learns nothing that it did not write; for anyone else it is rewritten like other text and loses the
+//! signature, which only its author could read.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -8,7 +8,7 @@ use std::{
 /// Values that are remembered; beyond, those that nobody holds any more are forgotten.
 const MAX_SEEN: usize = 16_384;
 
-/// What became of values, by where they lie in memory and by who gets them.
+/// What became of values, by where they are in memory and by who gets them.
 ///
 /// A weak reference keeps a value's place from being used again, so that a place is a name.
 pub(super) struct SeenValues<T: ?Sized, O> {

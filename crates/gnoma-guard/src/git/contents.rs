@@ -1,4 +1,4 @@
-//! Which commands of git show what files held in commits, and of which files.
+//! Which git commands show the content of files in commits, and of which files.
 
 /// How a command of git looks at a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! What git itself would do when somebody only looks: programs that a repository's own settings name, and
-//! secret files that its history holds.
+//! What git itself would do when a command only looks: run programs that a repository's own settings name, or show
+//! secret files in its history.
 //!
-//! Facts come from whoever reads the disk ([`Repositories`]); here they are understood.
+//! [`Repositories`] reads the facts from disk; they are interpreted here.
 
 mod contents;
 mod settings;
@@ -18,7 +18,7 @@ pub use settings::{program_setting, setting};
 /// What is known of repositories, found out when a command looks at one, and of the workspace as commands see it.
 pub trait Repositories {
     /// The setting by which a look at the repository around `folder` would run a program that its user did
-    /// not choose, with where it stands; `None` where there is none.
+    /// not choose, with where it is; `None` if there is none.
     fn program(&self, folder: &Path) -> Option<String>;
 
     /// The files in the history of the repository around `folder` whose names say that they hold secrets;

@@ -179,7 +179,7 @@ impl<'t> Letters<'t> {
         (self.take() == Some(']')).then_some(name)
     }
 
-    /// What stands after a variable: nothing, or `=` and a value, which may go on in the next line.
+    /// What stands after a variable: nothing, or `=` and a value, which may continue in the next line.
     fn value(&mut self) -> Option<String> {
         self.rest = self.rest.trim_start_matches([' ', '\t']);
         match self.peek() {

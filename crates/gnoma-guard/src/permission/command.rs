@@ -1,7 +1,7 @@
-//! Judging a shell command: each simple command of it by itself, then the whole.
+//! Judges a shell command: first each of its simple commands, then the whole.
 //!
-//! The whole is as strict as its strictest part. A rule that allows is about the words of one simple
-//! command in the workspace: what redirections and variables before it do is judged on its own.
+//! The whole is as strict as its strictest part. A rule that allows is about the words of one simple command in the
+//! workspace: the redirections and variables before it are judged separately.
 
 use std::{
     cmp::Reverse,
@@ -54,13 +54,13 @@ impl<'a> Judgement<'a> {
             return (self.by_mode(Access::Execute), Grant::default());
         };
         let (whole, grant) = self.in_each_view(text);
-        // What goes on in the background has no end at which its changes could be looked at.
+        // What continues in the background has no end at which its changes could be looked at.
         let goes_on = arguments.get("background").and_then(Value::as_bool) == Some(true);
         let can_be_tried = whole.can_be_tried && !goes_on;
         (whole.unless_tried(can_be_tried), grant)
     }
 
-    /// What is thought of a command by what lies on the disk, and by what earlier commands on trial have left for it
+    /// What is thought of a command by what is on the disk, and by what earlier commands on trial have left for it
     /// to see: the stricter holds, for it may run in either.
     fn in_each_view(&self, text: &str) -> (Opinion, Grant) {
         let Judged { whole, grant, .. } = self.command(text);

@@ -1,5 +1,5 @@
-//! Whether rules speak of a call as a whole. Says nothing of whether it may run: what holds a call to a
-//! list of commands asks here, and judges it besides.
+//! Whether rules cover a call as a whole. It does not say whether the call may run: whoever limits calls to a list
+//! of commands uses this, and judges the call as well.
 
 use gnoma_core::{ToolCall, ToolSpec, session::PermissionMode, tool::Touches};
 use gnoma_shell::StartContext;

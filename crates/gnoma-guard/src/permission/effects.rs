@@ -1,5 +1,4 @@
-//! What a simple command does, weighed: its effects with the places they are at and what can be said
-//! about them.
+//! Weighs what a simple command does: its effects, the places they touch, and how to describe them.
 
 use std::path::Path;
 

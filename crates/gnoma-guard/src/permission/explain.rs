@@ -22,10 +22,10 @@ pub struct ShellRow {
     pub commands: Vec<String>,
     /// It is proved that it changes nothing.
     pub read_only: bool,
-    /// How bad it would be if it were not meant, in one word.
+    /// How much damage it could do, in one word.
     pub risk: &'static str,
-    /// `allow`, `trial` (it runs first where nothing comes of it; where that cannot be done it is
-    /// `ask`), `ask` or `refuse`.
+    /// `allow`, `trial` (it first runs where its changes have no effect; `ask` if that is not possible), `ask` or
+    /// `refuse`.
     pub verdict: &'static str,
     /// Why, in one line.
     pub why: String,

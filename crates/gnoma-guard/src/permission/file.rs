@@ -185,7 +185,7 @@ fn names_exactly(rule: &Rule) -> bool {
         && matches!(&rule.subject, Subject::Path { path, .. } if path.is_exact())
 }
 
-/// What lies outside is only changed by a rule about paths that the user wrote.
+/// What is outside is only changed by a rule about paths that the user wrote.
 fn is_users_path(rule: &Rule) -> bool {
     rule.action == RuleAction::Allow
         && matches!(rule.origin, Origin::User | Origin::Flag)

@@ -1,4 +1,4 @@
-//! What a command of git does that only looks, by what the repository itself holds.
+//! What a git command that only looks does, given the content of the repository.
 
 use std::path::{Path, PathBuf};
 

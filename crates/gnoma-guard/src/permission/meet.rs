@@ -1,7 +1,7 @@
 //! Whether two patterns can mean the same thing.
 //!
-//! One alignment serves three alphabets: letters of a name, names of a path, words of a command. What
-//! the steps stand for, and who may use an unsure answer for what, is the callers' business.
+//! One alignment serves three alphabets: letters of a name, names of a path, words of a command. The callers decide
+//! what the steps mean, and how an unsure answer may be used.
 
 use unicode_normalization::UnicodeNormalization as _;
 

@@ -1,10 +1,10 @@
 //! Whether a call may run: facts in, a verdict with its reason out.
 //!
-//! A rule that denies beats one that asks, and that beats one that allows, except that of those two the
-//! more specific decides; without a rule the mode does. Above both stand places and effects that are
-//! a question in every mode ([`Severity::Guarded`](crate::places::Severity) and its like). Links are
-//! followed through [`World::resolve`]; nothing here touches a disk, and whoever runs the call must
-//! make sure that what was judged is what is opened.
+//! A rule that denies beats one that asks, and that beats one that allows, except that the more specific of the
+//! last two decides; without a rule, the mode decides. Places and effects that need approval in every mode
+//! ([`Severity::Guarded`](crate::places::Severity) and the like) take precedence over both. [`World::resolve`]
+//! follows links; nothing here touches a disk, and whoever runs the call must make sure that it opens what was
+//! judged.
 
 mod command;
 mod cover;
@@ -72,10 +72,10 @@ pub enum Verdict {
     },
 }
 
-/// What a child (an elf, a hook, a skill) is held to besides its parent's rights.
+/// Limits of a child (an elf, a hook, a skill) in addition to its parent's rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
-    /// A mode that it is judged by as well; the stricter verdict holds.
+    /// A mode that also judges it; the stricter verdict applies.
     pub mode: Option<PermissionMode>,
     /// Globs of the tools it may use; `None` for all of its parent's.
     pub tools: Option<Vec<String>>,
@@ -97,7 +97,7 @@ impl Permissions {
         Self { rules, ..Self::default() }
     }
 
-    /// With rules that may be added later.
+    /// Adds rules that may grow later.
     #[must_use]
     pub fn with_since(mut self, since: RulesSince) -> Self {
         self.since = since;
@@ -114,8 +114,8 @@ impl Permissions {
         now
     }
 
-    /// In mode bypass, also what is otherwise a question in every mode runs. Only for a setting of
-    /// its own that a person confirmed.
+    /// In mode bypass, also runs what otherwise needs approval in every mode. Only for a separate setting that a
+    /// person confirmed.
     #[must_use]
     pub fn confirm_bypass(mut self) -> Self {
         self.confirmed_bypass = true;
@@ -177,9 +177,9 @@ impl Permissions {
         (verdict, trial)
     }
 
-    /// Judges a call by what the tool will get, and speaks of it as it was `written`: what is quoted
-    /// may be cut, and of a secret that was cut nobody can tell any more that it is one. What holds a
-    /// secret is not tried: it could write it anywhere in what is shown.
+    /// Judges a call by what the tool will receive, and describes it as it was `written`: a quotation may be
+    /// shortened, and nobody can recognize a shortened secret as one. A call with a secret does not run on trial,
+    /// because it could write the secret anywhere in what is shown.
     #[must_use]
     pub fn judge_restored(
         &self,

@@ -1,9 +1,9 @@
 //! Rules about paths, such as `src/**` or `~/notes/*.md`.
 //!
-//! `*` and `?` stand for letters of one name, `**` for any number of names. A relative path starts at
-//! every root of the workspace. What allows is compared with the place a path really leads to, letter
-//! by letter; what forbids or asks also with the path as written, without minding case, with all below
-//! a folder, and at any depth when it is a bare name.
+//! `*` and `?` match letters of one name, `**` any number of names. A relative path starts at every root of the
+//! workspace. A rule that allows is compared with the resolved path, letter by letter. A rule that denies or asks
+//! is also compared with the path as written, ignoring case; it covers everything below a folder and, if it is a
+//! bare name, matches at any depth.
 
 use std::{
     fmt,
@@ -54,7 +54,7 @@ impl PathPattern {
         Ok(Self { text: text.to_owned() })
     }
 
-    /// Exactly `path`, relative where it lies in the workspace. `None` when no rule can say it.
+    /// Exactly `path`, relative where it is in the workspace. `None` when no rule can say it.
     pub(crate) fn exactly(path: &Path, world: &World<'_>) -> Option<Self> {
         let below = |base: &Path| path.strip_prefix(base).ok().and_then(Path::to_str);
         let home = world.home.map(|home| (world.resolve)(home));

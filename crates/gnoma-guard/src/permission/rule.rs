@@ -13,7 +13,7 @@ use std::fmt;
 
 use super::{host::HostPattern, paths::PathPattern, words::CommandWords};
 
-/// What a rule says about what it is about.
+/// The effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleAction {
     /// It runs.
@@ -39,7 +39,7 @@ impl fmt::Display for RuleAction {
 pub enum Origin {
     /// The user's configuration.
     User,
-    /// A file of the project; holds only as far as the project is trusted.
+    /// A file of the project; applies only as far as the project is trusted.
     Project,
     /// An answer of "always" in this session.
     Session,
@@ -70,8 +70,8 @@ pub enum Subject {
         /// The tool; `None` for all of them.
         tool: Option<String>,
     },
-    /// Calls whose arguments hold a text. Only for denying: text found somewhere says little about
-    /// the rest of a call.
+    /// Calls whose arguments contain a text. Only for denying: a text found somewhere says little about the rest of
+    /// a call.
     Text {
         /// Glob of names of tools.
         tool: String,
@@ -96,7 +96,7 @@ pub struct Rule {
 pub struct RuleError {
     /// The rule as it was written.
     pub text: String,
-    /// What is wrong with it, and what to write instead where that is clear.
+    /// What is wrong with it, and what to write instead if that is clear.
     pub why: String,
 }
 
@@ -136,7 +136,7 @@ impl Rule {
     }
 
     /// Reads a rule of the configuration: `tool` is a rule as people write it, or the glob of tools
-    /// that a text in the arguments is looked for in.
+    /// that a text in the arguments is searched for in.
     ///
     /// # Errors
     /// When it cannot be read, or would allow by a text.
@@ -208,7 +208,7 @@ impl Subject {
     }
 }
 
-/// Letters of a glob that stand for themselves; a whole name counts one more.
+/// Letters of a glob that mean themselves; a whole name counts one more.
 fn letters_of(glob: &str) -> usize {
     glob.len() - glob.matches('*').count() + usize::from(!glob.contains('*'))
 }

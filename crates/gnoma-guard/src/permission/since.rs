@@ -1,4 +1,4 @@
-//! Rules that are added while sessions run, by whoever drives them.
+//! Rules that are added while sessions run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use super::rule::{Rule, RuleAction};
 /// Most rules that are added so.
 const MAX_RULES: usize = 1_000;
 
-/// Rules that hold from the next call on, in every session that was given them. Clones are the same.
+/// Rules that apply from the next call on, in every session that has them. Clones share one list.
 #[derive(Clone, Debug, Default)]
 pub struct RulesSince(Arc<Mutex<Vec<Rule>>>);
 

@@ -19,9 +19,9 @@ use crate::places::{FileAccess, Severity};
 pub struct TrialRun {
     /// Why it runs, in one line.
     pub reason: String,
-    /// What it may reach, and what becomes of its changes.
+    /// What it may reach, and what happens to its changes.
     pub grant: Grant,
-    /// The rules that keep its changes for good; empty where one answer must not cover later calls.
+    /// The rules that would always keep its changes; empty if one answer must not cover later calls.
     pub always: Vec<Rule>,
 }
 

@@ -1,7 +1,7 @@
-//! Rules about words of one simple command, such as `git status` or `cargo test *`.
+//! Rules about the words of one simple command, such as `git status` or `cargo test *`.
 //!
-//! Words are compared one by one, as the shell would hand them to the program; the raw text is never
-//! looked at. Options count in the order they are written.
+//! Words are compared one by one, as the shell would pass them to the program; the raw text is never examined.
+//! Options count in the order in which they are written.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ impl CommandWords {
         sayable.then(|| Self { words: words.to_vec(), more: false })
     }
 
-    /// Reads words as they stand in a rule: blanks separate, quotes and `\` keep.
+    /// Reads words as they are in a rule: blanks separate, quotes and `\` keep.
     ///
     /// # Errors
     /// Why it is not a list of words.
@@ -73,7 +73,7 @@ impl CommandWords {
     }
 
     /// Whether the command is, or could turn out to be, what the rule says. A program is the same
-    /// wherever it lies, and an unknown word can become any number of words.
+    /// wherever it is, and an unknown word can become any number of words.
     pub(crate) fn touches(&self, words: &[Option<String>]) -> Match {
         let mut mine: Vec<_> =
             self.words.iter().map(|word| PatternStep::One(word.as_str())).collect();

@@ -6,7 +6,7 @@ use gnoma_core::cut;
 
 use crate::git::Repositories;
 
-/// Where a session stands. Gathered by the caller before each judgement.
+/// The situation of a session. The caller gathers it before each judgement.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
     /// Folder that relative paths start from; absolute.
@@ -17,7 +17,7 @@ pub struct World<'a> {
     pub roots: &'a [PathBuf],
     /// Folders of gnoma's own configuration, state and data.
     pub config_dirs: &'a [PathBuf],
-    /// The user stands behind the project's files.
+    /// The user trusts the project's files.
     pub trusted: bool,
     /// Commands run behind walls.
     pub sandboxed: bool,

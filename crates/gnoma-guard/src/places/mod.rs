@@ -1,9 +1,8 @@
-//! Places that matter: what holds secrets, what decides over later runs, what belongs to others.
+//! Places that matter: what contains secrets, what affects later runs, what belongs to others.
 //!
-//! A path is looked at as it is written and as it is with links followed, name by name, without minding
-//! case or composition; the stricter answer holds. Patterns that a shell would expand count as
-//! everything they could name. Links are followed by whoever asks ([`JudgedPath`]'s makers are given the
-//! means); nothing here touches a disk.
+//! A path is examined both as written and with links followed, name by name, ignoring case and composition; the
+//! stricter answer applies. Patterns that a shell would expand count as everything that they could name. The caller
+//! follows links ([`JudgedPath`]'s makers receive the means); nothing here touches a disk.
 
 #[cfg(test)]
 mod expansion;
@@ -25,7 +24,7 @@ use crate::permission::World;
 /// Longest path that is looked at; longer ones no kernel takes.
 pub(crate) const MAX_PATH_BYTES: usize = 4096;
 
-/// What is told of a place among gnoma's settings and state.
+/// The name for a place among gnoma's settings and state.
 const OWN_FILES: &str = "gnoma's own files";
 
 /// Folders around a path that are looked at.
@@ -64,7 +63,7 @@ pub(crate) enum Severity {
     Secret,
     /// Something outside the workspace would be changed or lost.
     Beyond,
-    /// What decides over later runs, holds credentials, or belongs to the system would be changed.
+    /// A change would affect later runs, credentials, or the system.
     Guarded,
 }
 
@@ -128,7 +127,7 @@ fn changed(
     (Severity::Beyond, Some("outside the workspace"))
 }
 
-/// Whether all of it lies in the workspace, links followed.
+/// Whether all of it is in the workspace, links followed.
 pub(crate) fn is_inside(spot: &JudgedPath, world: &World<'_>) -> bool {
     let real = spot.real();
     world.roots.iter().any(|root| real.path.starts_with(root))
@@ -154,7 +153,7 @@ fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
         .or_else(|| is_system(spot, world).then_some("part of the system"))
 }
 
-/// Whether it lies in a repository's own folder, whatever that is called, or would make its folder one.
+/// Whether it is in a repository's own folder, whatever that is called, or would make its folder one.
 fn in_repository(spot: &JudgedPath, world: &World<'_>) -> bool {
     let real = &spot.real().path;
     let inside = real.ancestors().take_while(|path| {
@@ -202,8 +201,8 @@ fn is_own(spot: &JudgedPath, world: &World<'_>) -> bool {
     spot.forms().any(|form| folders.iter().any(|folder| form.is_below(folder)))
 }
 
-/// Whether it lies among the skills there, however it is reached: they may be read like other files of a
-/// person. What a shell would expand may lie elsewhere.
+/// Whether it is among the skills there, however it is reached: they may be read like other files of a
+/// person. What a shell would expand may be elsewhere.
 fn is_skill(spot: &JudgedPath, world: &World<'_>) -> bool {
     const EXPANDED: [char; 9] = ['*', '?', '[', ']', '{', '}', '$', '`', '!'];
     let folders: Vec<_> = own_folders(world).iter().map(|folder| folder.join("skills")).collect();
@@ -219,7 +218,7 @@ fn own_folders(world: &World<'_>) -> Vec<PathBuf> {
     real.chain(world.config_dirs.iter().cloned()).collect()
 }
 
-/// Whether reading there needs a reason: folders of people, and what lies beside the workspace.
+/// Whether reading there needs a reason: folders of people, and what is beside the workspace.
 /// Programs, headers, documentation and the caches of tool chains are everybody's.
 fn is_private(spot: &JudgedPath, world: &World<'_>) -> bool {
     // Temporary files are for handing over, unless the workspace is among them.

@@ -56,7 +56,7 @@ impl Name {
     }
 }
 
-/// The letter that a step stands for, if it is one.
+/// The letter that a step means, if it is one.
 fn literal(step: &PatternStep<Letter>) -> Option<char> {
     match step {
         PatternStep::One(letter) => *letter,

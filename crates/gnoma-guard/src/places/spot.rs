@@ -159,7 +159,7 @@ impl PathForm {
         place.below || self.names.len() == at + place.names.len()
     }
 
-    /// Whether it is `folder` or lies in it.
+    /// Whether it is `folder` or is in it.
     pub(super) fn is_below(&self, folder: &Path) -> bool {
         let folder = Self::new(without_dots(folder), Dialect::Plain);
         self.names.len() >= folder.names.len()
@@ -177,7 +177,7 @@ impl PathForm {
         })
     }
 
-    /// Whether it stands for everything in a folder.
+    /// Whether it means everything in a folder.
     pub(super) fn ends_in_anything(&self) -> bool {
         self.names.last().is_some_and(|name| name.kind == NameKind::Anything)
     }

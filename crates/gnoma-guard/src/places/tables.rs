@@ -8,7 +8,7 @@ use gnoma_core::places::{GUARDED, Group, SECRETS};
 use super::name::Name;
 use crate::permission::meet::Dialect;
 
-/// Names that matter wherever they stand.
+/// Names that matter in any position.
 #[derive(Debug)]
 pub(super) struct SensitivePlace {
     pub(super) names: Vec<Name>,

@@ -1,4 +1,4 @@
-//! What was found in a text, told once per kind.
+//! Findings in a text, one for each kind.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ pub enum FlagKind {
 }
 
 impl FlagKind {
-    /// Whether honest text has this rarely enough to tell a person.
+    /// Whether this is rare enough in honest text to report it to a person.
     #[must_use]
     pub fn is_suspicious(self) -> bool {
         match self {
@@ -65,7 +65,7 @@ pub struct Flag {
     pub at: usize,
     /// How many of them.
     pub count: usize,
-    /// It was taken out; else it stands in the cleaned text.
+    /// It was removed; otherwise it is still in the cleaned text.
     pub removed: bool,
     what: &'static str,
 }

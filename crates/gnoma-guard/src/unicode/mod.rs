@@ -103,7 +103,7 @@ impl Cleaner {
         Cow::Owned(cleaned)
     }
 
-    /// Ends the text; returns what was held back, and what was found.
+    /// Ends the text; returns the rest of it and all findings.
     #[must_use]
     pub fn finish(mut self) -> Cleaned<'static> {
         let text = std::mem::take(&mut self.held);

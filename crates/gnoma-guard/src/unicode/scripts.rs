@@ -1,7 +1,7 @@
 //! Facts about scripts and emoji that decide where an invisible character belongs.
 //!
-//! Ranges are of blocks, not of single letters: what matters is whether a joiner stands in text
-//! that has joins, not whether the word is spelled well. Source: Unicode 16.
+//! Ranges are those of blocks, not of single letters: what matters is whether a joiner is in text that has joins,
+//! not whether the word is spelled correctly. Source: Unicode 16.
 
 /// How letters of a script use joiners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

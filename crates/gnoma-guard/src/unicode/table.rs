@@ -27,7 +27,7 @@ pub(super) enum Class {
     BidiMark,
     /// Opens a span of a direction.
     BidiOpen,
-    /// Closes a span, or overrides the direction of letters: never stays by itself.
+    /// Closes a span, or overrides the direction of letters: never kept alone.
     BidiStray,
     /// Stands for a missing part of an old Korean syllable.
     HangulFiller,
@@ -35,7 +35,7 @@ pub(super) enum Class {
     MongolianSelector,
     /// Stands between two letters of a Mongolian word.
     MongolianSeparator,
-    /// Says where a long word may be broken.
+    /// Marks where a long word may be broken.
     SoftHyphen,
     /// Chooses a form of the character before (VS1 to VS16).
     Selector,
@@ -183,7 +183,7 @@ static TABLE: &[CharRange] = &[
     entry(0x10_FFFE, 0x10_FFFF, Class::Never, FlagKind::Invalid, NONCHARACTERS),
 ];
 
-/// Where letters of most scripts lie that have no entry, to spare the search.
+/// Where letters of most scripts are that have no entry, to spare the search.
 const PLAIN: [(u32, u32); 3] = [(0x370, 0x61B), (0x3165, 0xDFFF), (0x20, 0x7E)];
 
 /// The entry of a character; `None` when it only shows itself.

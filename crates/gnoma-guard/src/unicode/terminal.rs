@@ -10,7 +10,7 @@ const MAX_STRING_BYTES: usize = 8 << 10;
 /// Intermediate bytes of a short escape sequence.
 const MAX_INTERMEDIATES: usize = 4;
 
-/// What stands at an escape character.
+/// What follows an escape character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sequence {
     /// Its end is not here yet.

@@ -1,8 +1,8 @@
-//! Walks a text once and says of each stretch whether it stays.
+//! Walks a text once and decides for each stretch whether it stays.
 //!
-//! Laws that the verdicts keep, so that cleaning twice is cleaning once and a stream may be cut
-//! anywhere: a verdict looks back only at what stayed, looks ahead only a bounded way, and a
-//! character that needs a neighbour stays only if that neighbour is one that always stays.
+//! The decisions obey laws, so that cleaning twice equals cleaning once and a stream may be cut anywhere: a
+//! decision looks back only at what stayed, looks ahead only a limited distance, and a character that needs a
+//! neighbour stays only if that neighbour always stays.
 
 use unicode_normalization::char::is_combining_mark;
 

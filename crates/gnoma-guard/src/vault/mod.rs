@@ -1,13 +1,12 @@
-//! Placeholders that stand for secrets, and the way back.
+//! Placeholders for secrets, and how they become secrets again.
 //!
-//! A secret that may not leave becomes `{{secret:RULE:N}}`. The vault remembers which is which for
-//! as long as the session lives, in memory that is wiped; nothing of it is ever written down. What
-//! may be restored where is the caller's decision: [`Restored::used`] tells it what is at stake.
+//! A secret that must not leave becomes `{{secret:RULE:N}}`. The vault remembers which is which for as long as the
+//! session lives, in memory that is wiped; none of it is ever written to disk. The caller decides what may be
+//! restored where; [`Restored::used`] says what is at stake.
 //!
-//! `N` starts at a number that differs from session to session and cannot be guessed. A web page
-//! that talks a model into writing `{{secret:aws:1}}`, and a placeholder of yesterday's session,
-//! therefore resolve to nothing instead of to somebody's secret. Small numbers are nobody's, so that
-//! documents can show what a placeholder looks like.
+//! `N` starts at a number that differs from session to session and cannot be guessed. A web page that talks a model
+//! into writing `{{secret:aws:1}}`, and a placeholder of yesterday's session, therefore resolve to nothing instead
+//! of someone's secret. Small numbers are never used, so that documents can show what a placeholder looks like.
 
 mod placeholder;
 
@@ -24,7 +23,7 @@ use zeroize::Zeroizing;
 
 use crate::strings;
 
-/// The least number that a session may begin with. What is below stands in examples.
+/// The lowest number with which a session may begin. Lower ones are for examples.
 pub const LEAST_NUMBER: u64 = 1 << 16;
 
 /// Secrets that are remembered; those beyond are hidden for good.
@@ -50,7 +49,7 @@ pub struct Restored<T> {
     pub text: T,
     /// The placeholders that were replaced, each once.
     pub used: Vec<Arc<str>>,
-    /// What looks like a placeholder and stands for nothing, as it was written, each once.
+    /// Text that looks like a placeholder but is none, as written, each once.
     pub unknown: Vec<String>,
 }
 
@@ -159,7 +158,7 @@ impl Vault {
         placeholder::number(written).is_some_and(|number| number < LEAST_NUMBER)
     }
 
-    /// Where placeholders stand in a text, resolvable or not.
+    /// The positions of placeholders in a text, resolvable or not.
     pub(crate) fn placeholders(text: &str) -> Vec<std::ops::Range<usize>> {
         placeholder::find(text).collect()
     }

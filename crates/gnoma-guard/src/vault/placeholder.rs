@@ -1,7 +1,7 @@
-//! How a placeholder is written, and what a model makes of it.
+//! How a placeholder is written, and how models alter it.
 //!
-//! Models copy with small changes: spaces inside the braces, another case, escaped braces. Such a
-//! text is recognised, so that it can be reported; it never stands for a secret.
+//! Models copy with small changes: spaces inside the braces, another case, escaped braces. Such a text is
+//! recognized, so that it can be reported; it never becomes a secret.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(super) fn is_rule_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// Where placeholders stand in a text, well written or not.
+/// The positions of placeholders in a text, well written or not.
 pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut from = 0;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! What an agent is told: the person's words, and what it has not seen of the conversation as text. Pure.
+//! The input of an agent: the person's message, and as text what it has not seen of the conversation. Pure.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -7,7 +7,7 @@ use std::{
 
 use gnoma_core::{Content, Message, ResultPart, Role, cut, message::ModelRef};
 
-/// Most text about the past, in bytes: the end of it is told.
+/// Most text about the past, in bytes: its end is kept.
 const MAX_PAST_BYTES: usize = 48 << 10;
 /// Most text of one call or result of the past, in bytes.
 const MAX_PIECE_BYTES: usize = 2 << 10;
@@ -45,7 +45,7 @@ impl SeenPart {
     }
 }
 
-/// The text of a prompt: the person's last words, and before them, where there is any, the past that the
+/// The text of a prompt: the person's last words, and before them, if there is any, the past that the
 /// agent `me` has no part in. What it said and did itself it knows, unless it is `new` to the conversation.
 pub(super) fn prompt(messages: &[Arc<Message>], me: &ModelRef, new: bool) -> String {
     let last = messages.iter().rposition(|message| message.role() != Role::User);

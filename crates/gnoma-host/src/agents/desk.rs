@@ -70,7 +70,7 @@ impl Desk {
 }
 
 impl Desk {
-    /// Stops the turn of a process beside whatever goes on; one that does not stop is ended.
+    /// Stops the turn of a process beside whatever continues; one that does not stop is ended.
     pub(super) fn stop(self: &Arc<Self>, mut live: LiveAgent) {
         let Ok(runtime) = Handle::try_current() else { return };
         let desk = Arc::downgrade(self);

@@ -19,13 +19,13 @@ use super::brief::SeenPart;
 
 /// Longest start: the process, the handshake and the session.
 const START_PATIENCE: Duration = Duration::from_secs(20);
-/// How long an agent may take to end its turn once it was told to.
+/// How long an agent may take to end its turn after a cancellation.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes that are read at once.
 const READ_BYTES: usize = 16 << 10;
-/// Lines of the standard error that are told of an agent that ended.
+/// Lines of the standard error that are shown when an agent ends.
 const TOLD_LINES: usize = 3;
-/// What an agent's answer to a request is told of, in bytes.
+/// Most bytes of an agent's error that are shown.
 const MAX_TOLD_BYTES: usize = 2 << 10;
 
 /// What the call is about under which an agent waits.
@@ -37,7 +37,7 @@ pub(super) enum Waits {
     Text,
     /// For a file to be written.
     Written,
-    /// For leave to go on with a call of its own, by its name for it.
+    /// For permission to continue with a call of its own, by its name for it.
     Leave(String),
 }
 

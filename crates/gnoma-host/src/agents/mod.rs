@@ -1,11 +1,10 @@
-//! Other programs' agents as arms: they are started in walls, spoken to by the Agent Client Protocol, and
-//! shown as models that call tools.
+//! Other programs' agents as arms: they run in the sandbox, speak the Agent Client Protocol, and appear as models
+//! that call tools.
 //!
-//! An agent works in turns of its own; a session works in rounds. Where an agent takes a step that a person
-//! should see or judge, the round ends with a call of a tool that only agents have ([`tools`]), and the agent
-//! waits under that call ([`desk`]) until the next round brings its result. So the session's own gate judges
-//! what an agent asks for, its own checkpoints keep the files, and its own history tells the next model
-//! what was done.
+//! An agent works in turns of its own; a session works in rounds. When an agent takes a step that a person should
+//! see or judge, the round ends with a call of a tool that only agents have ([`tools`]), and the agent waits under
+//! that call ([`desk`]) until the next round brings its result. So the session's own gate judges an agent's
+//! requests, its own checkpoints save the files, and its own history tells the next model what was done.
 
 mod brief;
 mod desk;

@@ -138,7 +138,7 @@ impl Talk {
         ModelRef { provider: PROVIDER.to_owned(), model: self.agent.settings.name.clone() }
     }
 
-    /// A failure that another attempt would only repeat: it would start the agent anew each time.
+    /// A failure that another attempt would only repeat: it would start the agent again each time.
     fn failure(&self, why: &str) -> ProviderError {
         ProviderError::new(ErrorKind::Agent, &self.agent.settings.name, why)
     }
@@ -266,7 +266,7 @@ impl Talk {
         self.is_over = true;
     }
 
-    /// The plan is set by the session's own tool, where it has one.
+    /// The plan is set by the session's own tool, if it has one.
     fn plan(&mut self, plan: &[PlanStep]) {
         let Some(tool) = self.plan_tool.clone() else { return };
         let step = |step: &PlanStep| json!({ "text": step.text, "status": step.status });

@@ -20,7 +20,7 @@ const MAX_LINES: u64 = 1 << 24;
 pub(super) enum AgentStep {
     /// Begins a turn.
     Begin,
-    /// Tells what the agent has done by itself.
+    /// Reports what the agent has done on its own.
     Did,
     /// Reads a file for it.
     Read,
@@ -28,9 +28,9 @@ pub(super) enum AgentStep {
     Write,
     /// It wants to run a command.
     Run,
-    /// It wants to read a file by itself.
+    /// It wants to read a file on its own.
     Look,
-    /// It wants to change a file by itself.
+    /// It wants to change a file on its own.
     Edit,
     /// It wants to ask an address.
     Fetch,

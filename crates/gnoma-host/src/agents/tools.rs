@@ -218,7 +218,7 @@ async fn start(
     LiveAgent::start(&definition, &around, reads_only).await
 }
 
-/// Lets the agent go on with a call of its own, and waits until that has ended or something else is wanted.
+/// Lets the agent continue with a call of its own, and waits until that has ended or something else is wanted.
 async fn allowed(agent: Arc<AgentProgram>, id: CallId, cx: ToolCx) -> ToolOutcome {
     let Some(Some(mut live)) = agent.desk.take(&id) else { return nobody() };
     let Waits::Leave(wanted) = live.waits.clone() else {
@@ -240,7 +240,7 @@ async fn allowed(agent: Arc<AgentProgram>, id: CallId, cx: ToolCx) -> ToolOutcom
     }
 }
 
-/// Most things that an agent says while a call of its own goes on, before the round ends.
+/// Most things that an agent says while a call of its own continues, before the round ends.
 const MAX_PUT_OFF: usize = 1_000;
 
 async fn until_ended(

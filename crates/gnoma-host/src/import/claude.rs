@@ -1,5 +1,5 @@
-//! Claude Code: `~/.claude/settings.json` and `~/.claude.json`. Hooks, commands, skills and agents are read
-//! where they lie.
+//! Claude Code: `~/.claude/settings.json` and `~/.claude.json`. Hooks, commands, skills and agents are used in
+//! place.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::{
     translate::{left_keys, take_rule, take_server},
 };
 
-/// Keys of the settings that are taken over, read where they lie, or said by themselves.
+/// Keys of the settings that are taken over, read where they are, or said by themselves.
 const TAKEN: [&str; 7] =
     ["$schema", "defaultMode", "enabledPlugins", "env", "hooks", "model", "permissions"];
 
@@ -94,7 +94,7 @@ fn mode(permissions: Option<&Value>, plan: &mut ImportPlan) {
     }
 }
 
-/// Plugins that are switched on, and where they lie.
+/// Plugins that are switched on, and where they are.
 fn plugins(home: &Path, settings: &Value, plan: &mut ImportPlan) {
     let enabled = settings.get("enabledPlugins").and_then(Value::as_object);
     let index = read_json(&home.join(".claude/plugins/installed_plugins.json"));

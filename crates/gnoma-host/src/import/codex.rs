@@ -1,4 +1,4 @@
-//! Codex: `~/.codex/config.toml`, prompts, instructions. Its `hooks.json` is read where it lies.
+//! Codex: `~/.codex/config.toml`, prompts, instructions. Its `hooks.json` is used in place.
 
 use std::path::{Path, PathBuf};
 

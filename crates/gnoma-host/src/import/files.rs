@@ -16,7 +16,7 @@ const MAX_TEXT_BYTES: u64 = 256 << 10;
 /// Most files of a folder.
 const MAX_FILES: usize = 500;
 
-/// The text of a file; `None` where there is none.
+/// The text of a file; `None` if there is none.
 pub(super) fn read_small(path: &Path) -> Result<Option<String>, String> {
     read(path, MAX_TEXT_BYTES)
 }
@@ -54,7 +54,7 @@ fn opened(path: &Path, most: u64) -> io::Result<Result<File, String>> {
     })
 }
 
-/// A file of JSON, perhaps with comments; `None` where there is none.
+/// A file of JSON, perhaps with comments; `None` if there is none.
 pub(super) fn read_json(path: &Path) -> Result<Option<Value>, String> {
     let Some(text) = read(path, MAX_FILE_BYTES)? else { return Ok(None) };
     let read = serde_json::from_str(&text).or_else(|_| serde_json::from_str(&plain(&text)));

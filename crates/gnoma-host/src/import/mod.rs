@@ -1,6 +1,6 @@
-//! Taking over what people have set up for other assistants: permissions, MCP servers, commands,
-//! instructions. Shown first, written only when wanted; nothing that is there already is changed, and what
-//! cannot be taken over is said.
+//! Imports what people have set up for other assistants: permissions, MCP servers, commands, instructions. It is
+//! shown first and written only on request; nothing that already exists is changed, and what cannot be imported is
+//! reported.
 
 mod claude;
 mod codex;

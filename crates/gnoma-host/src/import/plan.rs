@@ -63,7 +63,7 @@ impl ImportStep {
 
 /// Parts of names whose values are not shown.
 const SECRETIVE: [&str; 7] = ["auth", "cookie", "credential", "key", "pass", "secret", "token"];
-/// What stands for a value that is not shown.
+/// The text for a value that is not shown.
 const HIDDEN: &str = "…";
 
 fn is_secretive(name: &str) -> bool {
@@ -108,9 +108,9 @@ fn shown_command(command: &[String]) -> String {
 pub struct ImportPlan {
     /// What would be added.
     pub steps: Vec<ImportStep>,
-    /// What is there already, a line each.
+    /// What already exists, a line each.
     pub known: Vec<String>,
-    /// What gnoma reads where it lies, a sentence each.
+    /// What gnoma uses in place, a sentence each.
     pub as_is: Vec<String>,
     /// What cannot be taken over, a sentence each with what to do.
     pub left: Vec<String>,

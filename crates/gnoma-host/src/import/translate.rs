@@ -16,7 +16,7 @@ pub(super) fn take_rule(action: &'static str, theirs: &str, plan: &mut ImportPla
     }
 }
 
-/// Takes over a rule in our words, where it is one.
+/// Takes over a rule in our words, if it is one.
 pub(super) fn take_own_rule(
     action: &'static str,
     rule: String,

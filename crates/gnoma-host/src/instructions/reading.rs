@@ -17,7 +17,7 @@ pub(super) const MAX_FILE_BYTES: usize = 32 << 10;
 const MAX_BYTES: usize = 64 << 10;
 /// Bytes that are taken for one token where nobody has counted.
 const BYTES_A_TOKEN: usize = 4;
-/// How deep imports may lie in each other.
+/// How deep imports may be in each other.
 const MAX_DEPTH: usize = 5;
 /// Most files of all.
 const MAX_FILES: usize = 100;
@@ -46,7 +46,8 @@ impl InstructionPart {
 pub struct Instructions {
     /// The files, the weightiest last.
     pub parts: Vec<InstructionPart>,
-    /// Rules for certain files, which are told when such a file is touched: each with its place and the files.
+    /// Rules for certain files, which the model gets when such a file is touched: each with its place and the
+    /// files.
     pub scoped: Vec<(String, String)>,
     /// What was left out and why, a sentence each.
     pub warnings: Vec<String>,
@@ -86,7 +87,7 @@ impl<'h> InstructionReader<'h> {
         Self { home, found, seen: HashSet::new(), nearer: Vec::new(), is_full: false }
     }
 
-    /// What is read from now on lies farther away, and comes before what was read.
+    /// What is read from now on is farther away, and comes before what was read.
     pub(super) fn begin_farther(&mut self) {
         self.nearer.push(std::mem::take(&mut self.found.parts));
     }
@@ -141,7 +142,7 @@ impl<'h> InstructionReader<'h> {
         }
     }
 
-    /// The file that an import names, where there is one. A project cannot name the person's.
+    /// The file that an import names, if there is one. A project cannot name the person's.
     fn imported(
         &mut self,
         import: &str,

@@ -1,8 +1,8 @@
-//! A repository of the copy's own: with the person's history, branches and index as they are, of which
-//! nothing that happens in the copy reaches the person's.
+//! A separate repository for a copy: with the person's history, branches and index as they are, and without any
+//! effect on the person's repository.
 //!
-//! Made of files alone: no program of git runs, so none that a repository names does. Objects are read where
-//! they are; those that are new lie in the copy.
+//! It is made from files alone: git never runs, so no program that a repository names runs, either. Objects are
+//! read where they are; new ones go to the copy.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -66,7 +66,7 @@ pub(super) fn make(root: &Path, copy: &Path) -> io::Result<Option<PathBuf>> {
 
 /// A repository of the person's.
 struct Repository {
-    /// What this work tree has of its own.
+    /// The separate parts of this work tree.
     own: PathBuf,
     /// What all its work trees have in common.
     common: PathBuf,
@@ -119,7 +119,7 @@ fn read(path: &Path, max: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Whether that is all that a file of a reference says: another file that only lies in its place is not
+/// Whether that is all that a file of a reference says: another file that is only in its place is not
 /// shown to anybody.
 fn is_reference(text: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_graphic();

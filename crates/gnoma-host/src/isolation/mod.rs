@@ -1,8 +1,8 @@
-//! Elfs that work in a copy of the project: the copy is made of a checkpoint, lies in a folder of its own,
-//! and what was changed there is merged back when the elf is done.
+//! Elfs that work in a copy of the project: the copy is made from a checkpoint in a separate folder, and its
+//! changes are merged back when the elf is done.
 //!
-//! How files are copied, compared and merged is the checkpoints'. Here is where copies lie, who may merge
-//! when, and what is said of it.
+//! The checkpoints copy, compare and merge files. This module decides where copies are, who may merge when, and
+//! what is reported.
 
 mod git;
 mod tidy;
@@ -44,7 +44,7 @@ pub(crate) fn label(elf: &str) -> String {
     format!("elf `{elf}`")
 }
 
-/// Whether an elf cannot begin before all files of its copy are there: it works below its root, goes on with a
+/// Whether an elf cannot begin before all files of its copy are there: it works below its root, continues with a
 /// conversation about files, or may be a small model, whose first request holds names of files.
 pub(crate) fn must_be_whole(task: &ChildTask, arms: &[Arm]) -> bool {
     !task.spec.folder.as_os_str().is_empty()
@@ -56,9 +56,9 @@ pub(crate) fn must_be_whole(task: &ChildTask, arms: &[Arm]) -> bool {
 pub(crate) struct Isolated {
     place: Option<CopyPlace>,
     environment: Environment,
-    /// The folder that stands for the project's.
+    /// The folder that replaces the project's.
     root: PathBuf,
-    /// The same, open: one that was made anew under its name is another.
+    /// The same, open: one that was made again under its name is another.
     opened: Option<File>,
     /// The project's own.
     of: PathBuf,
@@ -195,7 +195,7 @@ impl Isolated {
         Some(if below.as_os_str().is_empty() { self.root.clone() } else { self.root.join(below) })
     }
 
-    /// The folder that stands for the project's.
+    /// The folder that replaces the project's.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -205,7 +205,7 @@ impl Isolated {
         self.objects.as_deref()
     }
 
-    /// What the elf is told of where it works.
+    /// The text for the elf about where it works.
     pub(crate) fn prompt(&self) -> String {
         let git = match self.objects {
             Some(_) => " Commits and branches that you make there are discarded.",

@@ -1,6 +1,6 @@
-//! Copies that nobody works in any more: of elfs that ended, and of processes that were killed.
+//! Abandoned copies: of elfs that ended, and of processes that were killed.
 //!
-//! Whoever works in a copy holds the lock beside it, which the system drops with the process.
+//! Whoever works in a copy holds the lock beside it, which the system releases with the process.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -19,7 +19,7 @@ use crate::{Folders as _, guarding};
 const FOLDER: &str = "elfs";
 /// The ending of the lock beside a copy.
 const LOCK: &str = "lock";
-/// How often a lock is taken anew that was removed meanwhile.
+/// How often a lock is taken again that was removed meanwhile.
 const MAX_TRIES: u32 = 20;
 const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 

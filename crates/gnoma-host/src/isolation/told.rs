@@ -1,4 +1,4 @@
-//! What is said of a merge, to the parent's model and to people. Pure.
+//! Reports of a merge, for the parent's model and for people. Pure.
 
 use std::path::PathBuf;
 

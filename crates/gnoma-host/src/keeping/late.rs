@@ -43,7 +43,7 @@ impl<T> Clone for Late<T> {
 
 impl<T: Send + Sync + 'static> Late<T> {
     /// Starts a thread that does `open`. It ends with that; nothing has to stop it. Where that
-    /// fails for a reason that may pass, it is done anew when somebody asks.
+    /// fails for a reason that may pass, it is done again when somebody asks.
     pub(super) fn opening(
         open: impl Fn() -> Result<Arc<T>, StoreError> + Send + Sync + 'static,
     ) -> Self {
@@ -79,7 +79,7 @@ impl<T: Send + Sync + 'static> Late<T> {
         }
     }
 
-    /// Waits until it is open, or is known not to open; not for ever.
+    /// Waits until it is open, or is known not to open; not forever.
     pub(super) async fn get(&self) -> Result<Arc<T>, StoreError> {
         self.get_within(PATIENCE).await
     }

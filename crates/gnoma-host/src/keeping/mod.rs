@@ -1,8 +1,7 @@
 //! What of a session outlives it: opens the stores beside the work, and hands them to the engine.
 //!
-//! Opening takes milliseconds that nobody should wait for, so threads do it from the program's start;
-//! whoever needs a store first waits for what is left of them. In incognito nothing is opened, so no
-//! file and no folder is made.
+//! Opening takes milliseconds that nobody should wait for, so threads do it from the program's start; whoever needs
+//! a store first waits for the rest. In incognito nothing is opened, so no file and no folder is created.
 
 mod begun;
 mod files;
@@ -27,7 +26,7 @@ use self::{
 };
 use crate::{Notices, Project, clock::Clock, shared::Workplace};
 
-/// The stores of one run. Empty where nothing may be kept.
+/// The stores of one run. Empty if nothing may be saved.
 #[derive(Default)]
 pub struct Kept {
     store: Option<Late<Store>>,
@@ -67,7 +66,7 @@ impl Kept {
         }
     }
 
-    /// What is said, and large results.
+    /// The conversation, and large results.
     fn conversation(project: &Project, store: Option<Arc<Store>>) -> Self {
         let Project { keeping, firewall, places, notices, shared, .. } = project;
         let clock = shared.clock().clone();
@@ -97,8 +96,8 @@ impl Kept {
         Arc::clone(&self.begun)
     }
 
-    /// What the engine gets. `continued`: the session of the store that goes on; `id`: what a new one is
-    /// called, unless it `is_reopened` and one of that id is stored already.
+    /// What the engine gets. `continued`: the stored session that continues; `id`: the id of a new one, unless it
+    /// `is_reopened` and one with that id is already stored.
     pub fn keeping(
         &self,
         continued: Option<SessionId>,
@@ -119,7 +118,7 @@ impl Kept {
         }
     }
 
-    /// The store that has the session in hand. `id`: what the session that is begun first is called.
+    /// The store that holds the session. `id`: what the session that is begun first is called.
     pub(crate) fn session_store(
         &self,
         id: Option<SessionId>,
@@ -130,7 +129,7 @@ impl Kept {
         Some(Arc::new(LateStore { store, id: id.into(), parent, is_reopened }))
     }
 
-    /// Whether what is said is kept.
+    /// Whether the conversation is saved.
     pub(crate) fn is_saving(&self) -> bool {
         self.store.is_some()
     }

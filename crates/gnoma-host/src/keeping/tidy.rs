@@ -1,7 +1,7 @@
-//! Retention: what is too old or too much is forgotten at the end of a run.
+//! Retention: what is too old or too large is deleted at the end of a run.
 //!
-//! Sessions in use are left alone, here and in other processes; where that cannot be found out, no
-//! checkpoint is forgotten. Whatever ends the program meanwhile leaves things too many, never too few.
+//! Sessions in use are left alone, here and in other processes; if that cannot be determined, no checkpoint is
+//! deleted. If the program ends meanwhile, too much is left, never too little.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 

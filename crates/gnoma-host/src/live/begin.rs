@@ -52,7 +52,7 @@ pub(super) async fn open(
     start(shared, Beginning { spec, scope: None, following: None, notices, heard }, prepared)
 }
 
-/// The session that a spec wants to go on with, where it lives here already: one of the same project,
+/// The session that a spec wants to continue with, where it lives here already: one of the same project,
 /// and with the settings that are asked for.
 async fn living(
     shared: &Arc<Shared>,
@@ -90,7 +90,7 @@ pub(super) struct Beginning {
     pub(super) spec: SessionSpec,
     /// Whose money it spends, where another session started it.
     pub(super) scope: Option<Scope>,
-    /// What whoever started it is told of it, where a tool did.
+    /// What its starter learns of it, if a tool started it.
     pub(super) following: Option<Following>,
     pub(super) notices: Notices,
     pub(super) heard: mpsc::Receiver<Notice>,
@@ -139,7 +139,7 @@ pub(super) fn start(
     Ok(id)
 }
 
-/// Where what is said by the way goes: into the log of the session.
+/// Sends notices to the log of the session.
 pub(super) fn notices() -> (Notices, mpsc::Receiver<Notice>) {
     let (say, heard) = mpsc::channel(MAX_NOTICES);
     let list = say.clone();

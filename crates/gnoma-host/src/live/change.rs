@@ -1,4 +1,4 @@
-//! Changes for which a session, or another one, is opened anew: another model, a rewind, a fork.
+//! Changes for which this session or another one is opened again: another model, a rewind, a fork.
 
 use std::sync::{Arc, Weak};
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::Notices;
 
-/// Whether a request opens a session anew.
+/// Whether a request opens a session again.
 pub(super) fn is_change(request: &Request) -> bool {
     matches!(
         request,
@@ -66,7 +66,7 @@ pub(super) struct Reopening {
     pub(super) engine: Option<Opened>,
 }
 
-/// How a session goes on after a change.
+/// How a session continues after a change.
 pub(super) enum NextEngine {
     /// With the engine that it had: nothing was changed.
     AsItWas(Opened),
@@ -91,7 +91,7 @@ pub(super) struct Reopened {
 /// What became of a change.
 pub(super) struct Done {
     pub(super) next: NextEngine,
-    /// What is answered once it goes on.
+    /// The reply once it continues.
     pub(super) outcome: Outcome,
     pub(super) replier: Replier,
 }
@@ -103,7 +103,7 @@ impl Reopening {
                 return Done { next: NextEngine::AsItWas(engine), outcome: Err(error), replier };
             }
             close(engine).await;
-            // What works in the background would go on changing files that are put back here.
+            // What works in the background would continue changing files that are put back here.
             let children =
                 self.shared.upgrade().map(|shared| shared.forbid_children(&self.session));
             end_all(children.unwrap_or_default()).await;
@@ -139,7 +139,7 @@ impl Reopening {
         let spawner = Arc::clone(&shared.spawner);
         let wanted = Opening { spec, session, carried, notices, spawner };
         let mut prepared = shared.opener.open(wanted).await?;
-        // All of it, so that what cannot be opened is known while the session can go on as it was.
+        // All of it, so that what cannot be opened is known while the session can continue as it was.
         let opened = prepared.opening.await?;
         prepared.opening = Box::pin(async { Ok(opened) });
         Ok(prepared)

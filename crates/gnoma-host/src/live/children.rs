@@ -1,8 +1,8 @@
-//! Sessions that tools start: each lives for one turn, and never longer than whoever waits for it or the
-//! session that started it.
+//! Sessions that tools start: each lives for one turn, and never longer than its waiter or the session that started
+//! it.
 //!
-//! A child is a session like any other, with its parent's name in its envelopes. Whoever sees it may
-//! answer what it asks; so may whoever sees its parent, where the same is asked on behalf of the call.
+//! A child is a session like any other, with its parent's name in its envelopes. Whoever sees it may answer its
+//! questions; so may whoever sees its parent, where the same question is asked on behalf of the call.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -95,7 +95,7 @@ struct Child {
 enum Then {
     /// Another one.
     Goes,
-    /// The end; and why its changes cannot be merged, where that was found out.
+    /// The end, and why its changes cannot be merged, if that was determined.
     Ends(Option<String>),
 }
 
@@ -348,7 +348,7 @@ impl Child {
         goes_on
     }
 
-    /// Sends what it is to be sent, and what it cannot take yet once more later.
+    /// Sends what it is to be sent, and what it cannot take yet again later.
     async fn send(&mut self) {
         self.retry = None;
         while let Some(request) = self.unsent.front().cloned() {

@@ -26,7 +26,7 @@ use super::{
 const MAX_UNDER_WAY: usize = 32;
 /// Sessions that a client may be attached to.
 const MAX_ATTACHED: usize = 64;
-/// Events that are told before the client is heard again.
+/// Most events that are sent before the client is read again.
 const MAX_TOLD_AT_ONCE: usize = 64;
 /// Most messages of a conversation in one reply.
 const MAX_MESSAGES: u32 = 1_000;
@@ -284,7 +284,7 @@ impl Connection {
         }
     }
 
-    /// Sees to it that the answer to a request is told when it is there.
+    /// Sends the reply to a request as soon as it is ready.
     fn replier(&mut self, id: RequestId, is_kept: bool) -> Replier {
         let replies = is_kept.then(|| Arc::clone(&self.shared.replies));
         let (replier, told) = Replier::new(replies, &self.client, id);

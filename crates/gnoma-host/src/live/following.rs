@@ -1,5 +1,5 @@
-//! What whoever started a session is told of it while it works: who is called, what it does, what it has
-//! changed and spent. Pure but for the channel.
+//! What the starter of a session learns while it works: its model, what it does, and what it has changed and spent.
+//! Pure except for the channel.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use gnoma_core::{
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// Most changed files that are told.
+/// Most changed files that are named.
 const MAX_CHANGED: usize = 500;
 /// Characters of what a call touches.
 const MAX_SHOWN_CHARS: usize = 60;
 /// Bytes of a call that are looked at for it.
 const MAX_SHOWN_BYTES: usize = 64 << 10;
 
-/// Folds what a session does into what is told of it.
+/// Folds what a session does into what its starter learns of it.
 pub(super) struct Following {
     name: String,
     status: watch::Sender<ChildStatus>,
@@ -32,7 +32,7 @@ pub(super) struct Following {
 }
 
 impl Following {
-    /// The session, and whether what is said in it is saved.
+    /// The session, and whether its conversation is saved.
     pub(super) fn new(
         (session, is_saved): (String, bool),
         name: String,
@@ -44,7 +44,7 @@ impl Following {
         Self { name, status, now, changed, before, found, asked }
     }
 
-    /// What whoever started it calls it.
+    /// Its starter's name for it.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -103,7 +103,7 @@ impl Following {
         self.tell();
     }
 
-    /// Its work is looked at anew.
+    /// Its work is looked at again.
     pub(super) fn forget_verdict(&mut self) {
         self.now.passed = None;
     }

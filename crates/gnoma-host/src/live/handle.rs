@@ -1,4 +1,4 @@
-//! A session that lives in this process, for whoever asks it something.
+//! A handle to a session in this process, for requests to it.
 
 use std::{
     collections::VecDeque,
@@ -62,13 +62,13 @@ pub(super) struct Remembered {
     pub(super) scope: Scope,
     /// What it may do, once its engine is there.
     pub(super) rights: Option<Rights>,
-    /// Has the project's checks run in it, once its engine is there and where there are any.
+    /// Has the project's checks run in it, once its engine is there and if there are any.
     pub(super) prover: Option<Prover>,
     /// Counts what runs in the background, once its engine is there.
     pub(super) jobs: Option<CountJobs>,
     /// How its last turn ended.
     pub(super) outcome: Option<Outcome>,
-    /// What whoever started it is told of it, where a tool did.
+    /// What its starter learns of it, if a tool started it.
     pub(super) following: Option<Following>,
     /// It starts no other sessions any more.
     pub(super) is_ending: bool,

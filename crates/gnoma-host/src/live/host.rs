@@ -65,7 +65,7 @@ impl Host {
         self.shared.state().sessions.values().all(Live::is_idle)
     }
 
-    /// Whether a session runs commands in the background. Nobody is told when they end.
+    /// Whether a session runs commands in the background. Their end is not reported.
     #[must_use]
     pub fn has_jobs(&self) -> bool {
         self.shared.state().sessions.values().any(|live| live.jobs() > 0)

@@ -1,9 +1,8 @@
-//! The event log of one session: numbers what happens, folds it, and hands it to any number of
-//! subscribers.
+//! The event log of one session: numbers the events, folds them, and hands them to any number of subscribers.
 //!
-//! The log keeps what was told last and the fold of everything. A subscriber has a place in it and is
-//! never waited for: one that falls behind what is kept gets the fold in place of what it missed, so
-//! that a reader that stops reading costs nobody anything.
+//! The log keeps the latest events and the fold of all of them. A subscriber has a place in it, and nothing waits
+//! for a subscriber: one that falls too far behind gets the fold in place of what it missed, so that a reader that
+//! stops reading costs nothing.
 
 use std::{
     collections::VecDeque,
@@ -61,12 +60,12 @@ pub struct Subscription {
     /// The last event that the subscriber knows; `None` before the first snapshot.
     at: Option<Position>,
     waker: Arc<Notify>,
-    /// It goes on purpose: its connection did not break.
+    /// It left on purpose: its connection did not break.
     leaves: bool,
 }
 
 impl EventLog {
-    /// The log of a session that goes on with `messages`.
+    /// The log of a session that continues with `messages`.
     #[must_use]
     pub fn new(
         session: SessionId,
@@ -124,7 +123,7 @@ impl EventLog {
         state.wake();
     }
 
-    /// The session, as its events tell it.
+    /// The fold of the session's events.
     #[must_use]
     pub fn view(&self) -> SessionView {
         self.state().view.clone()
@@ -181,7 +180,7 @@ impl EventLog {
         wakers.is_empty() && !is_at_work && view.status().questions == 0
     }
 
-    /// Nobody subscribes, and whoever went last said so: its connection did not break.
+    /// No one subscribes, and the last subscriber left on purpose: its connection did not break.
     #[must_use]
     pub fn is_left(&self) -> bool {
         let state = self.state();
@@ -247,12 +246,12 @@ impl Subscription {
         &self.log
     }
 
-    /// Gives the place up on purpose, which [`EventLog::is_left`] tells from a connection that breaks.
+    /// Gives up the place on purpose, which [`EventLog::is_left`] distinguishes from a broken connection.
     pub fn leave(mut self) {
         self.leaves = true;
     }
 
-    /// What comes next, if it is there already.
+    /// The next delivery, if it is ready.
     pub fn ready(&mut self) -> Option<Delivery> {
         let delivery = self.log.state().after(self.at)?;
         self.at = Some(match &delivery {

@@ -1,8 +1,8 @@
 //! Sessions that live in this process, and the clients that see and steer them.
 //!
-//! [`Host`] owns the sessions and the connections of clients. A session is one task that owns its engine
-//! and writes its [`EventLog`]; a connection is one task that carries requests to sessions, and events
-//! and replies back. Nobody waits for a client: a slow one is behind in the log, and that is all.
+//! [`Host`] owns the sessions and the connections of clients. A session is one task that owns its engine and writes
+//! its [`EventLog`]; a connection is one task that carries requests to sessions, and events and replies back.
+//! Nothing waits for a client: a slow one just falls behind in the log.
 
 mod begin;
 mod change;

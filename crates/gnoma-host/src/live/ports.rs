@@ -20,7 +20,7 @@ pub trait Opener: Send + Sync + 'static {
     /// [`Prepared::opening`].
     fn open(&self, wanted: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>>;
 
-    /// The stored session that a spec goes on with, where it goes on with one itself and not with a copy.
+    /// The stored session that a spec continues with, where it continues with one itself and not with a copy.
     /// Takes nothing in hand: it may live in this process already.
     fn goes_on(&self, spec: SessionSpec) -> BoxFuture<'static, Result<SessionId, RequestError>> {
         let id = match spec.start {
@@ -63,11 +63,11 @@ pub trait Opener: Send + Sync + 'static {
 pub struct Opening {
     /// What the client wants.
     pub spec: SessionSpec,
-    /// The session that goes on under its id, where it lived in this process before.
+    /// The session that continues under its id, if it was in this process before.
     pub session: Option<SessionId>,
-    /// Its conversation, where it is not stored.
+    /// Its conversation, if it is not stored.
     pub carried: Vec<Arc<Message>>,
-    /// Where what is said by the way goes.
+    /// Where notices go.
     pub notices: Notices,
     /// Starts sessions for its tools.
     pub spawner: Arc<dyn Spawner>,
@@ -77,13 +77,13 @@ pub struct Opening {
 pub struct ChildOpening {
     /// Its id.
     pub id: SessionId,
-    /// What the tool wants; what is said to it is not in here any more.
+    /// What the tool asked for, without later messages to it.
     pub task: ChildTask,
     /// Whose money it spends, its own and that of those above it.
     pub scope: Scope,
     /// What the session above it may do.
     pub rights: Rights,
-    /// Where what is said by the way goes.
+    /// Where notices go.
     pub notices: Notices,
     /// Starts sessions for its tools.
     pub spawner: Arc<dyn Spawner>,
@@ -95,7 +95,7 @@ pub struct Prepared {
     pub id: SessionId,
     /// What front ends show of it.
     pub info: SessionInfo,
-    /// The conversation that goes on.
+    /// The conversation that continues.
     pub messages: Vec<Arc<Message>>,
     /// The rest of its making.
     pub opening: BoxFuture<'static, Result<Opened, RequestError>>,
@@ -142,7 +142,7 @@ pub trait Services: Send + Sync {
     }
 
     /// Does what a request wants of the stored conversation and the files while no engine is open, and
-    /// says what the session goes on with.
+    /// says what the session continues with.
     fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>>;
 
     /// Prepares a session that this one starts, and says what it is opened with: it works in the folders
@@ -169,12 +169,12 @@ pub trait Services: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// Whether what is said in the session is saved.
+    /// Whether the session's conversation is saved.
     fn is_saved(&self) -> bool {
         false
     }
 
-    /// What the session is opened with to go on as it was, given what it was opened with.
+    /// The spec with which the session continues unchanged, given the spec with which it was opened.
     fn unchanged(&self, spec: SessionSpec) -> SessionSpec;
 
     /// The engine has ended: forgets what is too old. Nobody waits for it long.
@@ -192,7 +192,7 @@ pub enum Landing {
     BroughtUp,
 }
 
-/// A change for which a session is opened anew.
+/// A change for which a session is opened again.
 #[derive(Clone)]
 pub struct Change {
     /// What is asked: a switch, a rewind, a redo or a fork.
@@ -205,7 +205,7 @@ pub struct Change {
 pub struct Changed {
     /// What the session is opened with from now on.
     pub spec: SessionSpec,
-    /// The conversation goes on; where it is not stored, as it is in memory.
+    /// The conversation continues; if it is not stored, as it is in memory.
     pub keeps_messages: bool,
     /// For people.
     pub told: String,

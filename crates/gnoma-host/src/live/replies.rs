@@ -1,5 +1,5 @@
-//! Replies that were given, so that a request that comes again has no second effect. Pure but for the
-//! channels that waiting connections hold.
+//! Replies that were given, so that a repeated request has no second effect. Pure except for the channels of
+//! waiting connections.
 
 use std::{
     collections::{HashMap, VecDeque},

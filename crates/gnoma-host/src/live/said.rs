@@ -1,20 +1,20 @@
-//! What is said by the way, as it comes into a session's log.
+//! Notices on their way into a session's log.
 
 use gnoma_core::{Event, info::CommandInfo, session::NoticeLevel};
 use gnoma_extend::mcp::PREFIX;
 
 use super::log::EventLog;
 
-/// What is said by the way.
+/// A notice.
 pub(super) enum Notice {
     /// Words for people.
     Said(NoticeLevel, String),
-    /// Prompts of servers, which take the place of those that were told before.
+    /// Prompts of servers, which replace the earlier ones.
     Prompts(Vec<CommandInfo>),
 }
 
 impl Notice {
-    /// As it stands in the log.
+    /// The entry in the log.
     pub(super) fn event(self, log: &EventLog) -> Event {
         match self {
             Self::Said(level, text) => Event::Notice { level, text },

@@ -278,7 +278,7 @@ impl Actor {
         self.look_for_models();
     }
 
-    /// Says why, and stays: what is written can be sent once it is mended and the session opened anew.
+    /// Says why, and stays: what is written can be sent once it is fixed and the session reopened.
     fn not_opened(&mut self, error: &RequestError) {
         self.engine = Engine::Gone;
         self.waiting.clear();
@@ -302,7 +302,7 @@ impl Actor {
     }
 
     /// Whoever leaves last takes the session along. One whose connection breaks does not: it may come
-    /// back, and the work goes on.
+    /// back, and the work continues.
     fn count_subscribers(&mut self) -> std::ops::ControlFlow<()> {
         self.tell_change();
         let is_seen = self.log.subscribers() > 0;
@@ -413,7 +413,7 @@ impl Actor {
         });
     }
 
-    /// Does what needs the session, or another one, to be opened anew.
+    /// Does what needs the session, or another one, to be reopened.
     fn change(&mut self, request: Request, replier: Replier) {
         if self.log.with_view(|view| view.parent.is_some()) {
             return replier.reply(Err(for_one_turn()));
@@ -450,7 +450,7 @@ impl Actor {
         self.engine = Engine::Changing(Box::pin(reopening.change(change, replier)));
     }
 
-    /// The session goes on, changed or as it was.
+    /// The session continues, changed or as it was.
     fn changed(&mut self, done: change::Done) {
         let change::Done { next, outcome, replier } = done;
         let Some(shared) = self.shared.upgrade() else { return };

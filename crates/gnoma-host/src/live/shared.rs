@@ -1,4 +1,4 @@
-//! What the tasks of a host share: its sessions, what was told of them, and replies that were given.
+//! What the tasks of a host share: its sessions, their facts, and replies that were given.
 
 use std::{
     collections::{HashMap, VecDeque},

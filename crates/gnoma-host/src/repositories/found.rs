@@ -1,4 +1,4 @@
-//! Where a repository lies, as git finds it.
+//! Where a repository is, as git finds it.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(super) struct FoundRepository {
     pub(super) git: PathBuf,
     /// The folder with what all its work trees share.
     pub(super) common: PathBuf,
-    /// Where its files are; its own folder where there are none.
+    /// Where its files are; its own folder if there are none.
     pub(super) work_tree: PathBuf,
 }
 

@@ -1,5 +1,5 @@
-//! Which secret files the history of a repository holds: asked of git itself, of a repository whose settings
-//! were found to run nothing.
+//! Which secret files the history of a repository contains: answered by git itself, for a repository whose settings
+//! run nothing.
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +17,7 @@ use super::{found::FoundRepository, index};
 
 /// How long git may take. What it has not told by then is not known: it begins with what is newest.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// Secret files that are told.
+/// Most secret files that are named.
 const MAX_SECRETS: usize = 256;
 /// Longest name of a file that is looked at.
 const MAX_NAME_BYTES: u64 = 8 << 10;

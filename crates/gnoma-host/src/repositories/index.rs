@@ -1,4 +1,4 @@
-//! What stands in the index of a repository: names of files, and which are repositories of their own.
+//! The content of a repository's index: names of files, and which of them are separate repositories.
 //!
 //! Format: <https://git-scm.com/docs/index-format>, versions 2 to 4.
 

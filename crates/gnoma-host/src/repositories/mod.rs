@@ -1,7 +1,7 @@
-//! Looks at repositories of git before a command of git does: which programs their settings would have it run,
-//! and which secret files their history holds.
+//! Examines git repositories before a git command does: which programs their settings would run, and which secret
+//! files their history contains.
 //!
-//! Nothing of a repository is obeyed here but where it says that it lies.
+//! The only thing that is taken from a repository is where it says it is.
 
 mod found;
 mod history;
@@ -35,7 +35,7 @@ const TOOL_CHAIN_FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 const MARKS: [&str; 7] =
     ["HEAD", "index", "packed-refs", "logs/HEAD", "refs/heads", "refs/stash", "FETCH_HEAD"];
 
-/// Repositories as they lie on the disk. What takes long is remembered until they change.
+/// Repositories as they are on the disk. What takes long is remembered until they change.
 #[derive(Debug, Default)]
 pub(crate) struct RepositoriesOnDisk {
     /// Where programs are looked for.
@@ -57,7 +57,7 @@ impl RepositoriesOnDisk {
         Self { path, trials, secrets: Mutex::default() }
     }
 
-    /// Where that lies which commands find at a path in place of what lies there.
+    /// Where that is which commands find at a path in place of what is there.
     fn left_at(&self, path: &Path) -> Option<PathBuf> {
         self.trials.as_ref().and_then(|trials| trials.left_at(path))
     }
@@ -68,7 +68,7 @@ impl RepositoriesOnDisk {
     }
 }
 
-/// What stands for a setting of a repository that is another one in a layer.
+/// The text for a setting of a repository that differs in a layer.
 const LEFT: &str = "of a repository that an earlier command has changed on trial";
 
 impl Repositories for RepositoriesOnDisk {

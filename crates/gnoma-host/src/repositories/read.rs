@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 /// Longest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What stands for a file that is longer: no file of settings begins like this.
+/// The text for a longer file: no file of settings begins like this.
 const UNREADABLE: &str = "[";
 
 /// A file, opened without waiting for whoever fills a pipe.
@@ -21,7 +21,7 @@ pub(super) fn opened(path: &Path) -> Option<File> {
     OpenOptions::new().read(true).custom_flags(WITHOUT_WAITING).open(path).ok()
 }
 
-/// A file's text; `None` where there is none.
+/// A file's text; `None` if there is none.
 pub(super) fn text(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     let file = opened(path)?;

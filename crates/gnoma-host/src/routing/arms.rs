@@ -1,5 +1,5 @@
-//! Makes arms: what the settings say over what the server told over what the catalogue lists. Connects
-//! nothing before the first request.
+//! Makes arms: settings override what the server reports, which overrides the catalogue. Nothing connects before
+//! the first request.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Turns settings into what the router is told: rules, limits, worth, strategies. Pure, with one
-//! sentence for each thing that cannot hold.
+//! Turns settings into the router's input: rules, limits, worth, strategies. Pure, with one sentence for each
+//! setting that cannot apply.
 
 use std::path::Path;
 

@@ -21,7 +21,7 @@ use crate::{Notices, clock::Clock, keeping::Begun};
 
 /// Largest file of scores that is read.
 pub const MAX_SCORES_BYTES: u64 = 8 << 20;
-/// An undo counts for the last task when the conversation went on no longer than this after it: what
+/// An undo counts for the last task when the conversation continued no longer than this after it: what
 /// is written down at a session's end may be a moment younger.
 const SAME_MOMENT_MS: i64 = 1_000;
 
@@ -35,7 +35,7 @@ pub fn router(kept: &Kept, known: &[gnoma_router::Arm]) -> Router {
     router
 }
 
-/// Where what is learnt lies.
+/// The place where scores are saved.
 #[derive(Clone, Debug)]
 pub struct Book {
     file: StateFile,
@@ -56,7 +56,7 @@ impl Book {
         self.file.path()
     }
 
-    /// What was learnt; makes nothing. Says what had to be set aside.
+    /// Reads the scores; creates nothing. Reports what had to be set aside.
     pub fn read(&self) -> io::Result<Kept> {
         let Read { kept, told } = self.file.read()?;
         self.tell(told);
@@ -141,8 +141,8 @@ impl Book {
         })
     }
 
-    /// A person took the last turn back: what was done in it was not right. Once for a task; false
-    /// where it is not known whose work that was. `ended_ms`: when the conversation last went on.
+    /// Records that a person rewound the last turn: its work was not right. Once for a task; returns false if it is
+    /// unknown whose work that was. `ended_ms`: when the conversation last continued.
     pub fn undone(&self, project: &str, session: &str, ended_ms: i64) -> io::Result<bool> {
         let is_it = |open: &Open| {
             open.project == project

@@ -63,7 +63,7 @@ fn key(environment: &Environment) -> Option<String> {
     )
 }
 
-/// A file that was probably meant as the configuration, where there is none, with where that goes.
+/// A file that was probably meant as the configuration, if there is none, with where that goes.
 fn file(environment: &Environment) -> Option<String> {
     let folder = environment.config_dir();
     let read = folder.join("config.toml");

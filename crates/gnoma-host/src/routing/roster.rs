@@ -37,7 +37,7 @@ pub struct Roster {
     pub to_ask: Vec<String>,
 }
 
-/// What can be asked for without a question to any server.
+/// The arms that can be used without contacting a server.
 pub fn of(settings: &RoutingSettings, catalogue: &Overlay, today: i32) -> Roster {
     let mut roster = Roster::default();
     for name in providers(settings) {

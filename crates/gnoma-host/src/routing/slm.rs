@@ -33,7 +33,7 @@ pub(super) fn only_sorts(settings: &RoutingSettings, arm: &ModelRef) -> bool {
         && !roles.into_iter().flatten().any(|named| named == arm)
 }
 
-/// The server's name and address, where it has one of its own.
+/// The server's name and address, if it has one of its own.
 pub(super) fn endpoint(settings: &RoutingSettings) -> Option<(&'static str, &str)> {
     Some((provider(&settings.slm)?, settings.slm.base_url.as_deref()?))
 }

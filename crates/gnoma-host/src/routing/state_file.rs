@@ -1,7 +1,7 @@
-//! The file of what was learnt: versioned, with a checksum, replaced whole and never in parts.
+//! The file of scores: versioned, with a checksum, and only replaced as a whole.
 //!
-//! One JSON object of three fields; the checksum (CRC-32, IEEE 802.3) is over the bytes of the last.
-//! Who changes it holds a lock beside it, so that processes never lose each other's learning.
+//! One JSON object of three fields; the checksum (CRC-32, IEEE 802.3) is over the bytes of the last. Whoever
+//! changes it holds a lock beside it, so that processes never lose each other's scores.
 
 use std::{
     cmp::Ordering,
@@ -142,7 +142,7 @@ struct Alone {
     _lock: File,
 }
 
-/// What was read, and a sentence where something had to be put aside for it.
+/// What was read, and a sentence if something had to be set aside for it.
 pub(super) struct Read {
     pub kept: Kept,
     pub told: Option<String>,
@@ -262,7 +262,7 @@ impl StateFile {
                 Err(TryLockError::WouldBlock) => {
                     return Err(io::Error::other("another gnoma is using it"));
                 }
-                // Where the file system has no locks one goes on without.
+                // Where the file system has no locks one continues without.
                 Ok(()) | Err(TryLockError::Error(_)) => return Ok(Alone { _lock: file }),
             }
         }

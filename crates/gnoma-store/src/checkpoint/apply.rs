@@ -1,4 +1,4 @@
-//! Writing a stored tree over the files that are there, relative to open folders throughout.
+//! Writes a stored tree over the existing files, always relative to open folders.
 
 use std::{
     collections::BTreeSet,
@@ -419,7 +419,7 @@ fn refusal(errno: Errno) -> LeftWhy {
     LeftWhy::Refused(std::io::Error::from(errno).to_string())
 }
 
-/// Fails where the file cannot be opened; it is then written anew.
+/// Fails where the file cannot be opened; it is then rewritten.
 fn change_mode(folder: &OwnedFd, name: &[u8], mode: u32) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     openat(folder, name, flags, Mode::empty())
@@ -461,7 +461,7 @@ mod tests {
     use super::*;
     use crate::checkpoint::{Options, Vault};
 
-    /// A program that has a file open goes on writing while a restore is at work.
+    /// A program that has a file open continues writing while a restore is at work.
     #[test]
     fn what_is_written_during_a_restore_keeps_its_name() {
         let folder = tempfile::tempdir().unwrap();

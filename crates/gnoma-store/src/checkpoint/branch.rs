@@ -1,4 +1,4 @@
-//! A snapshot as a folder of its own: somebody works there, and the workspace stays as it is.
+//! A snapshot in a separate folder, where someone can work while the workspace stays as it is.
 
 use std::{io, path::Path, thread::available_parallelism};
 
@@ -21,7 +21,7 @@ use super::{
 const SPARE_BYTES: u64 = 64 << 20;
 
 impl Workspace {
-    /// Writes what a snapshot holds into an empty folder. What was not kept is not there.
+    /// Writes a snapshot into an empty folder. What was not saved is missing.
     ///
     /// # Errors
     ///

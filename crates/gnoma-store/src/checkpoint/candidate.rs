@@ -1,5 +1,5 @@
-//! A copy brought up to the workspace as it is now: what a merge would make of the files, where it can be
-//! looked at and tried before anything lands.
+//! Updates a copy to what a merge with the current workspace would produce, so that it can be examined and tested
+//! before anything lands.
 
 use std::sync::atomic::AtomicBool;
 

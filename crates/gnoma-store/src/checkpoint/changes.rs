@@ -18,7 +18,7 @@ const SNIFFED_BYTES: usize = 8_000;
 /// Lines around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// Which state is meant.
+/// A state to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point<'a> {
     /// The files as they are.

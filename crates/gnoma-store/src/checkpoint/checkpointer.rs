@@ -86,13 +86,13 @@ impl Checkpointer {
         self.workspace.vault.is_due()
     }
 
-    /// Forgets the oldest snapshots until the vault's limits hold, this workspace's too unless another
-    /// process keeps it. Those in `pinned` stay, and the newest of each workspace.
+    /// Deletes the oldest snapshots until the vault is within its limits, including those of this workspace unless
+    /// another process saves it. Those in `pinned` stay, and the newest of each workspace.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] while another process does it, [`Error::Cancelled`] when the keeper is dropped,
-    /// or the vault is damaged. What was forgotten before stays forgotten.
+    /// [`Error::Busy`] if another process does the same, [`Error::Cancelled`] if the keeper is dropped, or the
+    /// vault is damaged. What was deleted before stays deleted.
     pub async fn tidy(&self, pinned: HashSet<SnapshotId>) -> Result<Pruned, Error> {
         self.ask(move |workspace, cancel| workspace.tidy(&pinned, cancel)).await
     }

@@ -1,9 +1,9 @@
-//! Deleting objects that no snapshot needs.
+//! Deletes objects that no snapshot needs.
 //!
-//! Marking and copying happen beside running snapshots; only the deletion itself is alone. An object
-//! is deleted when three things hold while nobody adds any: no record leads to it, its file is older
-//! than the grace period, and what else is needed from that file lies in a pack already finished.
-//! A crash anywhere leaves objects too many, never too few.
+//! Marking and copying happen beside running snapshots; only the deletion itself is exclusive. An object is deleted
+//! if three things are true while no one adds any: no record leads to it, its file is older than the grace period,
+//! and what else is needed from that file is in a finished pack. A crash anywhere leaves too many objects, never
+//! too few.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -31,13 +31,13 @@ use super::{
 const SMALL_PACK_BYTES: u64 = 4 << 20;
 const MANY_SMALL_PACKS: usize = 16;
 
-/// A pack is written anew when less than one part in this many is needed.
+/// A pack is rewritten when less than one part in this many is needed.
 const WORTH_REWRITING: u64 = 2;
 
 /// What a collection did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Bytes of the files that were deleted, less those written anew.
+    /// Bytes of the deleted files, minus those that were rewritten.
     pub freed_bytes: u64,
     /// Bytes of what is left.
     pub kept_bytes: u64,
@@ -48,13 +48,13 @@ pub struct Collected {
 }
 
 impl Vault {
-    /// Deletes what no snapshot of any workspace needs. Other processes go on meanwhile.
+    /// Deletes what no snapshot of any workspace needs. Other processes continue meanwhile.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] while another process tidies up, or where the file system has no locks;
-    /// [`Error::Damaged`] when a snapshot's tree cannot be read, since then nobody knows what it
-    /// needs. Nothing was deleted then.
+    /// [`Error::Busy`] if another process tidies up, or the file system has no locks; [`Error::Damaged`] if a
+    /// snapshot's tree cannot be read, because then it is unknown what the snapshot needs. Nothing was deleted
+    /// then.
     pub fn collect_garbage(&self) -> Result<Collected, Error> {
         self.collect(&AtomicBool::new(false))
     }
@@ -180,7 +180,7 @@ struct DoomedPack {
     path: PathBuf,
     bytes: u64,
     all: Vec<Hash>,
-    /// What must lie elsewhere before.
+    /// What must be elsewhere before.
     live: Vec<(Hash, Spot)>,
 }
 

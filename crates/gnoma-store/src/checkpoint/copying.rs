@@ -1,5 +1,5 @@
-//! Writing a stored tree into an empty folder of one's own: nobody else is there, so files get their names
-//! at once, threads share the work, and what was written is known without reading it again.
+//! Writes a stored tree into an empty private folder: no one else is there, so files get their names at once,
+//! threads share the work, and what was written is known without reading it again.
 
 use std::{
     ffi::OsStr,
@@ -52,7 +52,7 @@ impl<'a> Copying<'a> {
         Self { objects, spare: Spare::new(spare) }
     }
 
-    /// Fills the folder `root`, which lies at `path`; gives what is known of it then.
+    /// Fills the folder `root`, which is at `path`; gives what is known of it then.
     pub(super) fn run(&self, root: &OwnedFd, path: &Path, tree: Hash) -> Result<Folder, Error> {
         let mut known = self.folder(Here { fd: root, path, depth: 0 }, tree)?;
         // What was written a moment ago may be written again with the same stamp.

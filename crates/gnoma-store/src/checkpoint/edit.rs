@@ -11,7 +11,7 @@ use super::{
     write::Batch,
 };
 
-/// The mode of folders that nobody has named and that something lies in.
+/// The mode of folders that nobody has named and that something is in.
 const FOLDER_MODE: u32 = 0o755;
 
 /// What becomes of one name.

@@ -46,7 +46,7 @@ pub enum Error {
     /// There are not so many states to go back to.
     #[error("cannot rewind that far: {}", states(*.0, "before the current files"))]
     NothingBefore(usize),
-    /// There are not so many rewinds to take back.
+    /// There are fewer rewinds to undo; this is their number.
     #[error("cannot redo that many: {}", states(*.0, "that was rewound"))]
     NothingAfter(usize),
     /// The caller asked to stop.

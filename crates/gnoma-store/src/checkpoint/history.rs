@@ -2,7 +2,7 @@
 
 use super::{made::Made, snapshot_id::SnapshotId};
 
-/// Which snapshots lie behind and ahead of the files as they are now.
+/// Which snapshots are behind and ahead of the files as they are now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
     /// Oldest first; each was taken before a step.
@@ -70,7 +70,7 @@ impl History {
         &self.rewound
     }
 
-    /// How to get to `id`; `None` when it lies on neither side.
+    /// How to get to `id`; `None` when it is on neither side.
     pub(super) fn step_to(&self, id: &SnapshotId) -> Option<HistoryStep> {
         let far = |ids: &[SnapshotId]| ids.iter().rev().position(|known| known == id);
         let back = far(&self.past).map(|far| HistoryStep { is_back: true, count: far + 1 });
@@ -128,10 +128,10 @@ mod tests {
     /// Files are a number; a history over them must behave like an editor's.
     struct Model {
         history: History,
-        /// As the vault keeps it; ids of restores lie above those of states.
+        /// As the vault keeps it; ids of restores are above those of states.
         records: Vec<(SnapshotId, Made)>,
         now: u64,
-        /// What an editor would hold: every state, and where it stands.
+        /// What an editor would hold: every state, and where it is.
         states: Vec<u64>,
         at: usize,
     }

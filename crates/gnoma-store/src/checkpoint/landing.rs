@@ -1,9 +1,9 @@
-//! Bringing what was done in a copy of the workspace back into it: all of it or nothing.
+//! Merges the changes of a copy into the workspace, completely or not at all.
 //!
-//! What the files are to become is stored first, as a snapshot that says so. A process that is killed
-//! on the way leaves that snapshot, and whoever opens the workspace next finishes the merge. Files are
-//! replaced as a restore does it, each whole and only while it still is what was merged with; where
-//! somebody writes to one meanwhile, all is taken back and merged anew with what is there then.
+//! The state that the files will have is stored first, as a snapshot that says so. If the process is killed on the
+//! way, that snapshot remains, and whoever opens the workspace next finishes the merge. Files are replaced as in a
+//! restore, each as a whole and only while it is still what was merged; if someone writes to one meanwhile,
+//! everything is undone and merged again with the new content.
 
 use std::{
     collections::BTreeSet,
@@ -33,7 +33,7 @@ use super::{
     write::Batch,
 };
 
-/// How often a merge is begun anew because somebody writes to its files.
+/// How often a merge is begun again because somebody writes to its files.
 const MAX_TRIES: u32 = 5;
 
 /// The newest snapshots, among which the plan of a merge is that was killed.
@@ -80,18 +80,18 @@ pub enum Without {
 }
 
 impl Workspace {
-    /// Merges what was changed in `copy` since it was made of the snapshot `base`. `label` names the merge.
+    /// Merges what changed in `copy` since it was made from the snapshot `base`. `label` names the merge.
     ///
     /// # Errors
     ///
-    /// The copy is gone, the vault cannot be written, or other programs go on writing to the same files
+    /// The copy is gone, the vault cannot be written, or other programs keep writing to the same files
     /// ([`Error::Busy`]). Nothing was changed then.
     pub fn merge(&self, base: &SnapshotId, copy: &Self, label: &str) -> Result<Merge, Error> {
         self.merge_as(base, copy, label, false)
     }
 
-    /// As [`merge`](Self::merge), but only while the workspace is as in `base`: what the copy has is
-    /// exactly what the files become, so what was found out there holds here.
+    /// As [`merge`](Self::merge), but only while the workspace is as in `base`: the files become exactly what the
+    /// copy has, so findings about the copy also apply here.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// Why a path was left as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftWhy {
-    /// What is there was never kept.
+    /// The existing file was never saved.
     NotKept,
     /// It changed while files were restored.
     Changed,

@@ -1,5 +1,5 @@
-//! Which files of a workspace are one file under several names. Kept beside the tree, so that trees
-//! hold no inode numbers and stay equal after a restore. Pure.
+//! Which files of a workspace are one file under several names. Stored beside the tree, so that trees contain no
+//! inode numbers and stay equal after a restore. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -8,7 +8,7 @@ use super::{
 /// What led to a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Made {
-    /// Somebody asked for it, before a step or after.
+    /// It was requested, before or after a step.
     #[default]
     Asked,
     /// A restore kept what it was about to change.

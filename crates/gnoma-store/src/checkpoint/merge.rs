@@ -1,5 +1,5 @@
-//! What becomes of the files where two sides went on from the same state. Decides and changes nothing but
-//! the objects that a merge adds.
+//! Decides what happens to the files if two sides changed the same state. Changes nothing but the objects that a
+//! merge adds.
 
 use std::{
     ffi::OsStr,
@@ -195,7 +195,7 @@ impl Planned {
             }
             Decided::Clash(why, text) => {
                 let path = shown(path);
-                // What lies below is at odds for the same reason.
+                // What is below is at odds for the same reason.
                 if !self.conflicts.iter().any(|known| path.starts_with(&known.path)) {
                     self.conflicts.push(MergeConflict { path, why, text });
                 }

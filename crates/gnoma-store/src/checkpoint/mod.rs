@@ -1,19 +1,19 @@
-//! Checkpoints: the files of a workspace, kept so that they can be brought back byte for byte.
+//! Checkpoints: the files of a workspace, saved so that they can be restored byte for byte.
 //!
 //! A [`Vault`] is a folder outside the repository with content-addressed objects; a [`Workspace`]
 //! takes [`Snapshot`]s of one folder into it, compares them and restores them. All calls block.
 //!
-//! Kept are contents, modes, symbolic links, empty folders and hard links among themselves. Left out
-//! are owners, times and extended attributes, and the state of version control (`.git` and its like
-//! are neither read nor written). What cannot or shall not be kept is named in
-//! [`Snapshot::skipped`], and restoring leaves it alone.
+//! A snapshot has contents, modes, symbolic links, empty folders and hard links between the files. It
+//! leaves out owners, times, extended attributes, and the state of version control (`.git` and the like
+//! are neither read nor written). [`Snapshot::skipped`] names what could not or should not be saved, and
+//! restoring leaves that alone.
 //!
 //! # In a session
 //!
 //! A [`Checkpointer`] is the engine's [`Checkpoints`](gnoma_core::store::Checkpoints): `keep` before
 //! everything that may write, **and once at the end of each turn**. Both halves matter: what differs
-//! from the session's newest snapshot is taken for the person's own change. A state that was kept
-//! just before keeps its name, so asking too often costs milliseconds and nothing else.
+//! from the session's newest snapshot counts as the person's own change. A state that was saved just
+//! before keeps its name, so calling `keep` too often costs only milliseconds.
 //!
 //! ```ignore
 //! let vault = Vault::open(&state_folder.join("checkpoints"), Options::default())?;
@@ -23,22 +23,22 @@
 //! keeper.prepare(); // reads everything once, in the background
 //! ```
 //!
-//! Snapshots carry the session they were taken for ([`Snapshot::session`]). Several processes may
-//! work on one workspace; each goes along its own snapshots.
+//! Each snapshot names the session that it was taken for ([`Snapshot::session`]). Several processes may
+//! work on one workspace; each moves along its own snapshots.
 //!
 //! # Going back
 //!
-//! [`Workspace::restore_turns`] takes the files back to a snapshot and needs to know which snapshots
-//! turns began with, so that [`Restored::theirs`] names what somebody else changed between them;
-//! [`Conflict::Refuse`] and then [`Conflict::KeepTheirs`] is how to ask first. [`Restored::before`]
-//! holds everything that was overwritten, and [`Restored::left`] names what is not as it was.
-//! [`Workspace::rewind`] and [`Workspace::redo`] go by kept states, where no turns are known.
+//! [`Workspace::restore_turns`] restores a snapshot and needs to know which snapshots began the turns, so
+//! that [`Restored::theirs`] names what someone else changed between them; use [`Conflict::Refuse`] and
+//! then [`Conflict::KeepTheirs`] to ask first. [`Restored::before`] contains everything that was
+//! overwritten, and [`Restored::left`] names what differs from the snapshot. [`Workspace::rewind`] and
+//! [`Workspace::redo`] count saved states, for when turns are unknown.
 //!
 //! # Bounds
 //!
 //! While a [`Checkpointer`] lives, its workspace's snapshots are in use and stay. When the vault grows past
-//! [`Limits::store_bytes`] the keeper's thread forgets the oldest of other workspaces;
-//! [`Checkpointer::tidy`], for the end of a run, forgets this one's, too. What stays above the limit is in
+//! [`Limits::store_bytes`], the keeper's thread deletes the oldest of other workspaces;
+//! [`Checkpointer::tidy`], for the end of a run, deletes this one's, too. What stays above the limit is in
 //! use, pinned, the newest of its workspace, or younger than [`Options::grace`].
 
 mod apply;

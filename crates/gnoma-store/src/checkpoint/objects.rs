@@ -1,7 +1,7 @@
 //! The objects of a vault: found by hash, checked on every read.
 //!
-//! Small ones lie in packs, one pack a snapshot; files above [`MAX_WHOLE_BYTES`] lie alone and are
-//! streamed. Which objects exist is kept in memory and read again when another process deleted some.
+//! Small ones are in packs, one pack per snapshot; files above [`MAX_WHOLE_BYTES`] are separate and are streamed.
+//! The list of objects is in memory, and is read again when another process deleted some.
 
 use std::{
     collections::HashMap,
@@ -34,7 +34,7 @@ pub(super) fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where an object lies.
+/// Where an object is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ObjectLocation {
     /// In the pack with this number.
@@ -122,7 +122,7 @@ impl Objects {
         self.location(hash).is_some()
     }
 
-    /// Where an object lies.
+    /// Where an object is.
     pub(super) fn location(&self, hash: &Hash) -> Option<ObjectLocation> {
         self.read_table(|table| table.places.get(hash).copied())
     }
@@ -167,7 +167,7 @@ impl Objects {
         }
     }
 
-    /// The bytes of a packed object as they lie in the pack, sealed.
+    /// The bytes of a packed object as they are in the pack, sealed.
     pub(super) fn read_packed(&self, pack: u32, spot: Spot) -> Result<Vec<u8>, Error> {
         let file = self.pack_file(pack)?;
         let mut stored = vec![0; spot.stored as usize];

@@ -38,7 +38,7 @@ pub struct Options {
     pub watch: bool,
     /// Wait for the disk before a snapshot counts as taken: survives a power failure.
     pub durable: bool,
-    /// Objects younger than this are not deleted, wanted or not.
+    /// Younger objects are not deleted, needed or not.
     pub grace: Duration,
     /// The person's own list of what git ignores (`core.excludesFile`).
     pub excludes: Option<PathBuf>,

@@ -1,8 +1,8 @@
 //! Packs: many small objects in one file, written once, never changed.
 //!
-//! `gnomapk1`, the objects one after another, an index entry for each, and a trailer that says where
-//! the index starts, how long it is and what it hashes to. A pack whose trailer does not hold was
-//! torn by a power failure: it is passed over, and what it held is stored again when it is met.
+//! `gnomapk1`, the objects one after another, an index entry for each, and a trailer that says where the index
+//! starts, how long it is, and its hash. A pack with a wrong trailer was damaged by a power failure: it is skipped,
+//! and its content is stored again when it is met.
 
 use std::{
     fs::File,
@@ -25,13 +25,13 @@ const TRAILER_BYTES: usize = 8 + 4 + HASH_BYTES + MAGIC.len();
 /// Ending of a pack's name.
 pub(super) const ENDING: &str = "pack";
 
-/// Largest object in a pack, plain. Larger files lie alone; only a folder of millions comes close.
+/// Largest object in a pack, plain. Larger files are alone; only a folder of millions comes close.
 pub(super) const MAX_PACKED_BYTES: usize = 256 << 20;
 
 /// Most objects in a pack that is read.
 const MAX_OBJECTS: u32 = 4 << 20;
 
-/// Where an object lies in its pack.
+/// Where an object is in its pack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
     pub(super) offset: u64,

@@ -1,4 +1,4 @@
-//! Where things lie in a vault, and how its files are made: private, and whole or not at all.
+//! The places in a vault, and how its files are made: private, and completely or not at all.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions, Permissions},

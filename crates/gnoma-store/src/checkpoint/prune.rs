@@ -47,12 +47,12 @@ pub struct Pruned {
 type ForgettableSnapshot = (SnapshotId, PathBuf);
 
 impl Vault {
-    /// Forgets snapshots until `limits` hold, oldest first. Those of workspaces in use, the newest of
+    /// Deletes snapshots until they are within `limits`, oldest first. Those of workspaces in use, the newest of
     /// each other one and those in `pinned` always stay. Setting `cancel` stops it.
     ///
     /// # Errors
     ///
-    /// As [`collect_garbage`](Self::collect_garbage). What was forgotten before stays forgotten.
+    /// As [`collect_garbage`](Self::collect_garbage). What was deleted before stays deleted.
     pub fn prune(
         &self,
         limits: &Limits,

@@ -1,5 +1,5 @@
-//! A snapshot's record: a small file that says which tree it is. Written last, so that whatever it
-//! names is there.
+//! A snapshot's record: a small file that says which tree it is. It is written last, so that everything it names
+//! exists.
 
 use std::{
     ffi::OsStr,

@@ -1,8 +1,8 @@
-//! Bringing a snapshot back.
+//! Restores a snapshot.
 //!
-//! What is there now is kept first, as a snapshot of its own. Only what differs is touched, each file
-//! whole by a rename, and only while it still is what was kept. What was never kept is never deleted
-//! and never overwritten.
+//! The current state is saved first, as a separate snapshot. Only what differs is touched, each file as a whole by
+//! a rename, and only while it is still what was saved. What was never saved is never deleted and never
+//! overwritten.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -56,19 +56,18 @@ pub struct Restored {
     /// What had changed since the session's newest snapshot, or between its turns, and was
     /// overwritten: the person's work, or another session's. As it was last it is in `before`.
     pub theirs: Vec<PathBuf>,
-    /// What is not as the snapshot has it.
+    /// What differs from the snapshot.
     pub left: Vec<LeftOut>,
 }
 
 impl Workspace {
-    /// Makes the files what they were at `id`. What a command closed to its owner is opened for that,
-    /// kept, and brought back; where nothing is restored it is closed again.
+    /// Restores the files as they were at `id`. What a command closed to its owner is opened for that, saved, and
+    /// restored; if nothing is restored, it is closed again.
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] when it would overwrite somebody's changes and is to refuse;
-    /// [`Error::Damaged`] when not all of the snapshot is there; [`Error::Busy`] when another process
-    /// restores. Nothing was changed then.
+    /// [`Error::Conflict`] if it would overwrite someone's changes and should refuse; [`Error::Damaged`] if the
+    /// snapshot is incomplete; [`Error::Busy`] if another process restores. Nothing was changed then.
     pub fn restore(&self, id: &SnapshotId, conflict: Conflict) -> Result<Restored, Error> {
         self.restore_turns(id, &[], conflict)
     }

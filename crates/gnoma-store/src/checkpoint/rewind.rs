@@ -1,7 +1,7 @@
-//! Going back and forth along one session's snapshots, for `gnoma rewind` and `gnoma redo`.
+//! Moves back and forth along one session's snapshots, for `gnoma rewind` and `gnoma redo`.
 //!
-//! Where a session stands is told by its snapshots alone ([`History::replay`]): nothing else is
-//! written that a crash could tear from them, and another process can go on.
+//! The position of a session follows from its snapshots alone ([`History::replay`]): nothing else is written that a
+//! crash could separate from them, and another process can continue.
 
 use std::{collections::BTreeSet, sync::atomic::AtomicBool};
 
@@ -16,15 +16,13 @@ use super::{
 };
 
 impl Workspace {
-    /// Makes the files what they were so many kept states before, as the session's snapshots have it:
-    /// each was taken before something that could write, or after. States that equal the one before
-    /// on the way are not counted, so that a step always changes something. What is there now is kept
-    /// first: [`redo`](Self::redo) brings it back.
+    /// Restores the files as they were `states` saved states before, according to the session's snapshots: each was
+    /// taken before or after something that could write. States that equal the one before them do not count, so
+    /// that a step always changes something. The current state is saved first: [`redo`](Self::redo) restores it.
     ///
     /// # Errors
     ///
-    /// [`Error::NothingBefore`] with the number of states there are; else as
-    /// [`restore`](Self::restore).
+    /// [`Error::NothingBefore`] with the number of states that exist; else as [`restore`](Self::restore).
     pub fn rewind(&self, states: usize, conflict: Conflict) -> Result<Restored, Error> {
         let history = self.history()?;
         let candidates = history.past().iter().rev();
@@ -32,12 +30,11 @@ impl Workspace {
         self.restore(&target, conflict)
     }
 
-    /// Takes back the last `rewinds` rewinds that were not followed by new work.
+    /// Undoes the last `rewinds` rewinds that were not followed by new work.
     ///
     /// # Errors
     ///
-    /// [`Error::NothingAfter`] with the number of rewinds there are; else as
-    /// [`restore`](Self::restore).
+    /// [`Error::NothingAfter`] with the number of rewinds that exist; else as [`restore`](Self::restore).
     pub fn redo(&self, rewinds: usize, conflict: Conflict) -> Result<Restored, Error> {
         let history = self.history()?;
         let candidates = history.rewound().iter().rev();
@@ -45,8 +42,7 @@ impl Workspace {
         self.restore(&target, conflict)
     }
 
-    /// The session's snapshots that lie behind the files, oldest first. Those that were pruned are
-    /// not among them.
+    /// The session's snapshots before the current files, oldest first. Pruned ones are not included.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! What version control ignores, asked only where it matters: for large files, and for folders that
-//! are known to hold what can be built again.
+//! What version control ignores, checked only where it matters: for large files, and for folders that usually
+//! contain what can be built again.
 //!
-//! Rules are read when they are first needed. A `.gitignore` counts outside repositories too. The
-//! person's own list of excludes is handed in by the caller.
+//! Rules are read when they are first needed. A `.gitignore` counts outside repositories, too. The caller provides
+//! the person's own list of excludes.
 
 use std::{
     ffi::OsStr,
@@ -28,7 +28,7 @@ pub(super) const RULES_NAME: &[u8] = b".gitignore";
 /// Largest file of rules that is read.
 const MAX_RULES_BYTES: u64 = 1 << 20;
 
-/// How far up the repository's own folder is looked for.
+/// How far up the repository's own folder is searched for.
 const MAX_PARENTS: usize = 64;
 
 /// How the file begins by which builders mark a folder as theirs.
@@ -133,7 +133,7 @@ impl<'a> Frame<'a> {
         Self { parent, outer, folder, path, own: OnceLock::new(), is_ignored: OnceLock::new() }
     }
 
-    /// Whether version control ignores what is at `path`, which lies right in this folder.
+    /// Whether version control ignores what is at `path`, which is right in this folder.
     pub(super) fn ignores(&self, path: &[u8], is_folder: bool) -> bool {
         if self.is_ignored() {
             return true;

@@ -1,9 +1,9 @@
-//! Keeps what small files say out of sight of whatever reads a disk for its words: indexers, search,
-//! backups of single files.
+//! Hides the content of small files from whatever searches a disk for words: indexers, search, backups of single
+//! files.
 //!
-//! Objects in packs are mixed with the output of BLAKE3 under a key that lies beside them, for the
-//! object's own digest. Who can read the key can read the objects; without it they are noise. Large
-//! files lie as they are, so that file systems can share their blocks.
+//! Objects in packs are combined with the output of BLAKE3 under a key that is stored beside them, for the object's
+//! own digest. Whoever can read the key can read the objects; without it they are noise. Large files are stored as
+//! they are, so that file systems can share their blocks.
 
 use std::{
     fs::{self, File},

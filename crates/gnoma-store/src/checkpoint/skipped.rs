@@ -17,7 +17,7 @@ pub enum Why {
     Mounted,
     /// Folders nested too deeply.
     TooDeep,
-    /// It changed while it was read; what was kept may be a mixture.
+    /// It changed while it was read; what was saved may be a mixture.
     Unsteady,
     /// A folder whose contents a tool makes, and makes again.
     Rebuilt,

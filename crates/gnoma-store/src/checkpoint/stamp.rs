@@ -1,4 +1,4 @@
-//! What the file system says about a file without reading it, and when that may be believed.
+//! What the file system says about a file without reading it, and when that can be trusted.
 
 use rustix::fs::{FileType, Stat};
 

@@ -1,6 +1,6 @@
 //! What is known of the workspace's files: the last walk's stamps and hashes, as a tree in memory.
 //!
-//! As git's index it is a memory, not a truth: every entry is believed only while its stamp holds.
+//! Like git's index it is a cache: every entry counts only while its stamp is unchanged.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,7 +13,7 @@ pub(super) struct Entry {
     pub(super) node: Node,
 }
 
-/// What stands behind a name.
+/// What follows a name.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     File(FileNode),
@@ -148,7 +148,7 @@ impl Folder {
         Some(out.finish())
     }
 
-    /// Counts anew from the entries and the counts of the subfolders.
+    /// Counts again from the entries and the counts of the subfolders.
     pub(super) fn count(&mut self) {
         let mut totals = Totals::default();
         for entry in &self.entries {

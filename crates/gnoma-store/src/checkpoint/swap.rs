@@ -1,7 +1,7 @@
-//! Putting a finished file in the place of another, so that nothing written meanwhile is lost.
+//! Replaces a file by a finished one so that nothing written meanwhile is lost.
 //!
-//! The two change places, and the old one is looked at before it is unlinked: what a program wrote to
-//! it after it was kept comes back to its name.
+//! The two change places, and the old one is checked before it is unlinked: what a program wrote to it after it was
+//! saved gets its name back.
 
 use std::{collections::BTreeMap, os::fd::OwnedFd};
 

@@ -1,9 +1,8 @@
-//! What a restore would overwrite that is not the session's own: the person's work, or another
-//! session's.
+//! What a restore would overwrite that is not the session's own: the person's work, or another session's.
 //!
-//! A session keeps the files before everything that may write and once more after each turn. What
-//! differs then between the end of a turn and the beginning of the next, or since its newest snapshot,
-//! or since a restore, somebody else did.
+//! A session saves the files before everything that may write and again after each turn. Whatever then differs
+//! between the end of a turn and the beginning of the next, or since its newest snapshot, or since a restore, was
+//! changed by someone else.
 
 use std::{
     collections::BTreeSet, ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf,
@@ -31,7 +30,7 @@ impl Workspace {
         self.overwritten(&target, starts, now.tree)
     }
 
-    /// What somebody else changed and would change once more on the way from `now` to `target`.
+    /// What somebody else changed and would change again on the way from `now` to `target`.
     pub(super) fn overwritten(
         &self,
         target: &Snapshot,

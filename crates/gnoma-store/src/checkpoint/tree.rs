@@ -1,7 +1,7 @@
-//! One folder as an object: names in byte order, each with what it is. Pure.
+//! One folder as an object: names in byte order, each with its kind. Pure.
 //!
-//! A tree refers to its subfolders by their hash, so folders that did not change are shared between
-//! snapshots. Names are checked on reading: no stored tree can lead out of the workspace.
+//! A tree refers to its subfolders by their hash, so snapshots share unchanged folders. Names are checked on
+//! reading: no stored tree can lead out of the workspace.
 
 use super::{
     codec::{ByteReader, put_bytes, put_number},
@@ -31,7 +31,7 @@ pub(super) fn is_unfinished(name: &[u8]) -> bool {
     name.starts_with(UNFINISHED_PREFIX)
 }
 
-/// What stands behind a name.
+/// What follows a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
     /// A regular file.

@@ -37,11 +37,11 @@ pub(super) struct Session {
 }
 
 impl Vault {
-    /// Opens the vault in `folder`, making it where there is none.
+    /// Opens the vault in `folder`, and creates it if there is none.
     ///
     /// # Errors
     ///
-    /// The folder cannot be made or read or is not the person's own, or a newer version wrote it.
+    /// The folder cannot be created or read, does not belong to the person, or was written by a newer version.
     pub fn open(folder: &Path, options: Options) -> Result<Self, Error> {
         make_folder(folder)?;
         let folder = folder.canonicalize().at("open", folder)?;

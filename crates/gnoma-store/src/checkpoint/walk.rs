@@ -45,10 +45,10 @@ pub(super) struct Walk<'a> {
     pub(super) outer: &'a OuterRules,
     pub(super) watcher: Option<&'a Watcher>,
     pub(super) cancel: &'a AtomicBool,
-    /// Where the workspace lies; errors name it.
+    /// Where the workspace is; errors name it.
     pub(super) root: &'a Path,
     pub(super) device: u64,
-    /// The vault's own folder, should it lie inside.
+    /// The vault's own folder, should it be inside.
     pub(super) vault: (u64, u64),
     /// Threads that may still be started.
     pub(super) spare: Spare,
@@ -406,7 +406,7 @@ fn unsaved(known: Option<&Node>, why: Why) -> (Option<Node>, bool) {
     (Some(Node::Unsaved(why)), !matches!(known, Some(Node::Unsaved(_))))
 }
 
-/// Always read: a link made anew within one tick of the clock can have the stamp of the old one,
+/// Always read: a link made again within one tick of the clock can have the stamp of the old one,
 /// and its other names change its stamp unheard.
 fn link(frame: &Frame<'_>, name: &[u8], known: Option<&Node>) -> (Option<Node>, bool) {
     match readlinkat(frame.folder, name, Vec::new()) {

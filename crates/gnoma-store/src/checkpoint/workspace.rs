@@ -239,7 +239,7 @@ impl Workspace {
         self.folder.join(SNAPSHOTS)
     }
 
-    /// Opens the workspace's folder anew: it may have been replaced.
+    /// Opens the workspace's folder again: it may have been replaced.
     pub(super) fn open_root(&self) -> Result<OwnedFd, Error> {
         openat(CWD, &self.root, FOLDER_FLAGS, Mode::empty()).at("open", &self.root)
     }
@@ -418,7 +418,7 @@ impl Workspace {
     /// Brings the newest snapshot that can be read up to date; gives the last id of all.
     ///
     /// Asked of the folder each time: an id that only sorts after this process's own snapshots can
-    /// lie before one that another process took within the same millisecond, which would then pass
+    /// are before one that another process took within the same millisecond, which would then pass
     /// for the newest.
     fn find_newest(&self, state: &mut WorkspaceState) -> Result<Option<SnapshotId>, Error> {
         let mut ids = self.snapshots()?;
@@ -429,7 +429,7 @@ impl Workspace {
         Ok(ids.pop())
     }
 
-    /// The session's newest snapshot; where it has none, the newest of all.
+    /// The session's newest snapshot; if it has none, the newest of all.
     pub(super) fn newest_own(&self) -> Result<Option<Snapshot>, Error> {
         let ids = self.snapshots()?;
         let readable = ids.iter().rev().filter_map(|id| self.get(id).ok());

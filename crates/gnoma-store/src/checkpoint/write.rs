@@ -22,7 +22,7 @@ const LEVEL: i32 = 1;
 /// Below this, compressing gains nothing.
 const MIN_COMPRESSED_BYTES: usize = 64;
 
-/// A pack is closed at this size, so that later only the packs with dead objects are written anew.
+/// A pack is closed at this size, so that later only the packs with dead objects are rewritten.
 const MAX_PACK_BYTES: u64 = 64 << 20;
 
 /// What a snapshot adds. Several threads may store at once; dropped unfinished, nothing was added.

@@ -1,6 +1,5 @@
-//! Builds a legal path of pieces in whatever order a transcript has them: the blocks of an answer
-//! become one message, its results the next; calls that never got a result are said to be
-//! interrupted.
+//! Builds a valid path from pieces in whatever order a transcript has them: the blocks of an answer become one
+//! message, its results the next; calls without a result are marked as interrupted.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,6 +1,6 @@
-//! Claude Code: one JSON object a line. Lines of type `user` and `assistant` hold a message of the
-//! Anthropic API; an answer is spread over lines with one message id; results ride in user lines.
-//! Lines of side chains belong to sub-agents.
+//! Claude Code: one JSON object a line. Lines of type `user` and `assistant` contain a message of the Anthropic
+//! API; an answer is spread over lines with one message id; results are in user lines. Lines of side chains belong
+//! to sub-agents.
 
 use std::path::Path;
 

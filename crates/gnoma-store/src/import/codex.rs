@@ -92,7 +92,7 @@ impl CodexReader {
                     reasoning: count(usage, "reasoning_output_tokens"),
                 })
             }
-            // All others say once more what the items say.
+            // All others say again what the items say.
             _ => Ok(()),
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn read(folder: &Path) -> Result<Imported> {
     builder.finish()
 }
 
-/// The folder that `.gnoma/sessions/<id>` lies in.
+/// The folder that `.gnoma/sessions/<id>` is in.
 fn project_of(folder: &Path) -> Option<String> {
     let sessions = folder.parent()?;
     let is_usual = folder.is_absolute() && sessions.ends_with(".gnoma/sessions");

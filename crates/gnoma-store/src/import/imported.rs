@@ -18,7 +18,7 @@ pub struct Imported {
     pub title: Option<String>,
     /// The folder it was about.
     pub project: Option<String>,
-    /// What it is called where it comes from: nothing of the same name is added twice.
+    /// Its name at its origin: nothing with the same name is imported twice.
     pub origin: Option<String>,
     /// A linear path, oldest first. Ids are the file's own and only tie entries to each other.
     pub entries: Vec<Entry>,
@@ -34,7 +34,7 @@ impl Imported {
         *self.skipped.entry(kind.to_owned()).or_default() += 1;
     }
 
-    /// Whether it was about the folder `project` or one below; what does not tell may be.
+    /// Whether it was about the folder `project` or one below; true if the transcript does not say.
     #[must_use]
     pub fn is_about(&self, project: &Path) -> bool {
         let is_plain = |path: &Path| !path.components().any(|part| part == Component::ParentDir);

@@ -1,6 +1,6 @@
-//! opencode: what `opencode export` writes, one object with the session, its messages and their
-//! parts; or as older versions keep it, a file for the session, one for each message and one for
-//! each of its parts, tied by ids that sort by time. A tool's part holds call and result.
+//! opencode: the output of `opencode export`, one object with the session, its messages and their parts; or the
+//! storage of older versions, a file for the session, one for each message and one for each of its parts, linked by
+//! ids that sort by time. A tool's part contains call and result.
 
 use std::{borrow::Cow, path::Path};
 

@@ -1,8 +1,8 @@
 //! Whether money may have been spent that the ledger does not know of.
 //!
-//! That is a note in the ledger itself, so that every process knows it. Windows that begin after the
-//! first call that was asked for then are known whole again. Until then, or until a person accepts what
-//! is missing, no call that costs money is admitted under a limit on money.
+//! This is a note in the ledger itself, so that every process knows it. Windows that begin after the first call
+//! that was requested then are complete again. Until then, or until a person accepts the gap, no call that costs
+//! money is admitted under a spending limit.
 
 use gnoma_core::{
     ledger::{Ask, Unit, Window},

@@ -1,22 +1,21 @@
-//! What was spent, over all sessions and processes: [`gnoma_core::ledger::Ledger`] in one SQLite
-//! file.
+//! Spending over all sessions and processes: [`gnoma_core::ledger::Ledger`] in one SQLite file.
 //!
-//! Every step is a transaction that excludes all others, so parallel callers pass a limit at most by
-//! what calls in flight took beyond their expectation. Which limits there are is not known here.
+//! Every step is a transaction that excludes all others, so parallel callers exceed a limit at most by what calls
+//! in flight cost beyond their estimate. Which limits exist is not known here.
 //!
-//! - A reservation counts until it is settled or let go, or until its process is no more: dead, or
-//!   of an earlier boot. Where one cannot look (another container or machine), a process counts as
-//!   gone after six silent hours. What a dead process had in flight is not counted: nobody knows it.
-//! - A process that was wrongly taken for dead settles all the same: it remembers its reservations.
-//! - A clock that goes back frees nothing: what is dated later than now stays in every window. One
-//!   that was wrongly ahead would keep windows full until then; [`SqliteLedger::redate`] mends that.
-//! - Sums of days are kept for good, single calls for two days and no fewer than the latest 5,000;
-//!   a rolling window that reaches further back counts whole days there. Pools named `turn:…` are
-//!   forgotten two days after their last use, `session:…` after 90.
-//! - What a process settled survives its death; the failure of the power may take the last moment.
+//! - A reservation counts until it is settled or released, or until its process is gone: dead, or from an earlier
+//!   boot. If that cannot be determined (another container or machine), a process counts as gone after six silent
+//!   hours. What a dead process had in flight is not counted, because no one knows it.
+//! - A process that was wrongly considered dead settles all the same: it remembers its reservations.
+//! - A clock that goes back frees nothing: entries dated later than now stay in every window. A clock that was
+//!   wrongly ahead would keep windows full until then; [`SqliteLedger::redate`] fixes that.
+//! - Daily sums are kept forever, single calls for two days and no fewer than the latest 5,000; a rolling window
+//!   that reaches further back counts whole days there. Pools named `turn:…` are deleted two days after their last
+//!   use, `session:…` after 90.
+//! - What a process settled survives its death; a power failure may lose the last moment.
 //!
-//! Beside what was spent, the file keeps *notes*: texts by name, of which this crate makes no sense,
-//! each read and replaced by one process at a time.
+//! Beside the spending, the file has *notes*: texts by name, which this crate does not interpret, each read and
+//! replaced by one process at a time.
 
 mod admit;
 mod books;
@@ -78,17 +77,17 @@ pub struct SqliteLedger {
 pub struct OpenedLedger {
     /// The ledger.
     pub ledger: SqliteLedger,
-    /// A file that could not be used was put aside; to be told.
+    /// A file that could not be used was set aside, which should be reported.
     pub set_aside: Option<SetAside>,
 }
 
 impl SqliteLedger {
-    /// Opens the ledger at `path` or makes it, for its owner alone. Blocks for some milliseconds.
-    /// The folder is made when it is missing, and closed to others.
+    /// Opens the ledger at `path` or creates it, for its owner alone. Blocks for some milliseconds. A missing
+    /// folder is created, and closed to others.
     ///
     /// # Errors
-    /// When the place cannot be written to, is full or locked for too long; when the file is no
-    /// ledger; when it cannot be used and another process has it open. It is left as it is then.
+    /// The place cannot be written to, is full, or is locked for too long; the file is not a ledger; or it cannot
+    /// be used while another process has it open. It is left as it is then.
     pub fn open(path: &Path) -> Result<OpenedLedger> {
         let (connection, set_aside, user) = open::open(path, PATIENCE)?;
         let file = File { path: path.to_owned(), opened: files::identity(path) };
@@ -126,11 +125,11 @@ impl SqliteLedger {
         self.ask(move |connection| books::redate(connection, now_ms)).await
     }
 
-    /// Whether money may have been spent that is not counted, since a damaged ledger could not be read
-    /// whole; until that is accepted, calls that cost money are refused where a limit on money holds.
+    /// Whether money may have been spent that is not counted, because a damaged ledger could not be read
+    /// completely; until that is accepted, calls that cost money are refused if a spending limit applies.
     ///
     /// # Errors
-    /// As the file's.
+    /// Those of the file.
     pub async fn lacks_money(&self) -> Result<bool> {
         self.ask(|connection| Ok(doubt::since(connection)?.is_some())).await
     }

@@ -1,10 +1,9 @@
-//! Finds, makes and opens the ledger's file.
+//! Finds, creates and opens the ledger's file.
 //!
-//! A file that cannot be used, damaged or a newer gnoma's, is set aside whole, and what its pages still
-//! hold goes into a new one ([`super::salvage`]). Where some of the money may be missing, that is noted
-//! ([`super::doubt`]), and caps stay shut until a person says otherwise. The file is never changed, and
-//! it stays where it is while another process has it open. A sound database that is something else is
-//! refused untouched.
+//! A file that cannot be used, because it is damaged or a newer gnoma's, is set aside as a whole, and what its
+//! pages still contain goes into a new one ([`super::salvage`]). If some of the money may be missing, that is noted
+//! ([`super::doubt`]), and caps stay closed until a person says otherwise. The file is never changed, and it stays
+//! where it is while another process has it open. An intact database of another kind is rejected and left alone.
 
 use std::{
     fmt, fs, io,
@@ -37,7 +36,7 @@ const MARK: &str = "CREATE TABLE pool_day (%micro_usd%";
 /// What a newer gnoma's ledger is called when it is set aside.
 const NEWER: &str = "newer";
 
-/// A ledger that could not be used and was put aside; to be told.
+/// A ledger that could not be used and was set aside, which should be reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetAside {
     /// Where it is now.

@@ -1,9 +1,8 @@
-//! Gets out of a damaged ledger what its pages still hold, and says whether that is all the money.
+//! Recovers what the pages of a damaged ledger still contain, and says whether that is all the money.
 //!
-//! The tables and where they begin are known, so a damaged schema or index costs nothing. Sums of days
-//! only rise: of two states of one the larger counts. Where single calls are lost, whole days count in
-//! their place: rather too much than too little. Who had calls in flight is not brought over: nobody
-//! has the file open, so they are gone.
+//! The tables and where they begin are known, so a damaged schema or index costs nothing. Daily sums only grow: of
+//! two states, the larger counts. If single calls are lost, whole days count in their place: rather too much than
+//! too little. Calls in flight are not recovered: no process has the file open, so they are gone.
 
 use std::{
     collections::{HashMap, HashSet},

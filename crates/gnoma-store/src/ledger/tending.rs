@@ -25,7 +25,7 @@ const KEPT_CALLS: i64 = 5000;
 const PIECE_CALLS: i64 = 500;
 
 /// Pools that end with what they are named after, and the days after their last call until they are
-/// forgotten: nobody goes on with a turn, and with a session rarely so late.
+/// forgotten: nobody continues with a turn, and with a session rarely so late.
 const PASSING: [(&str, i64); 2] = [("turn:*", KEPT_DAYS), ("session:*", 90)];
 
 /// Keeps one ledger in shape.

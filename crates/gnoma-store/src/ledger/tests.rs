@@ -222,7 +222,7 @@ enum Stage {
     Over,
 }
 
-/// Tries every sequence of what three callers may do from here on.
+/// Tries every sequence of what three callers may do from now on.
 fn explore(pair: &Pair<'_>, stages: [Stage; 3], seen: &mut usize) {
     *seen += 1;
     check(pair);

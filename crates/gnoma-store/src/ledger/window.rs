@@ -61,7 +61,7 @@ pub(super) fn held(connection: &Connection, pool: i64) -> Result<Amount> {
     sum(connection, &sql, [pool])
 }
 
-/// When the window begins anew.
+/// When the window begins again.
 pub(super) fn resets_at(
     connection: &Connection,
     pool: i64,

@@ -1,4 +1,4 @@
-//! Cells of a page, and the records they hold.
+//! Cells of a page, and their records.
 
 use rusqlite::{ToSql, types::ToSqlOutput};
 

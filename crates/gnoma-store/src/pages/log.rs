@@ -1,4 +1,4 @@
-//! Which pages the write-ahead log has committed, and where in it they stand.
+//! Which pages the write-ahead log has committed, and where they are in it.
 
 use std::{collections::HashMap, fs::File, os::unix::fs::FileExt};
 

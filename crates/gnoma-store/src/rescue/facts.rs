@@ -1,5 +1,5 @@
-//! What is known of a session beside its entries: who writes it, where it was imported from, and which one
-//! has started it.
+//! What is known of a session beside its entries: its writer, its origin if it was imported, and the session that
+//! started it.
 
 use rusqlite::Connection;
 

@@ -1,9 +1,8 @@
-//! Collects the rows that the pages of a damaged database still hold into one that SQLite can read. Its
-//! tables are known, so neither the schema nor an index nor the root of a tree is needed: each row says by
-//! its form what it is.
+//! Collects the remaining rows of a damaged database's pages into a database that SQLite can read. Its tables are
+//! known, so neither the schema nor an index nor the root of a tree is needed: the form of each row says what it
+//! is.
 //!
-//! What was deleted stays so: pages that are not in use are left out, and within a page SQLite overwrites
-//! what it deletes.
+//! What was deleted stays deleted: unused pages are left out, and within a page SQLite overwrites what it deletes.
 
 use std::path::Path;
 
@@ -134,7 +133,7 @@ pub(super) fn collect(damaged: &Path, to: &Path) -> Result<NotFound> {
         }
         insert_all(&transaction, &node.rows)?;
     }
-    // Read once more: rows may be long, and pages are many.
+    // Read again: rows may be long, and pages are many.
     for number in with_loose {
         let mut node = pages.node(number).unwrap_or_default();
         insert_loose(&transaction, take_loose(&mut node.rows))?;

@@ -1,4 +1,4 @@
-//! Which of a command's changes a person wants to keep, told by names as people write them.
+//! Which of a command's changes a person wants to keep, by names as people write them.
 
 use std::{
     collections::BTreeSet,

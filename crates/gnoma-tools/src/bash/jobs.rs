@@ -42,7 +42,7 @@ impl fmt::Display for TooManyJobs {
 pub(super) enum JobState {
     /// Its shell, or something that it left in the background, still runs.
     Running,
-    /// It ended by itself.
+    /// It ended on its own.
     Ended(ShellEnd),
     /// It was killed on request.
     Killed,

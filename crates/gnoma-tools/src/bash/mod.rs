@@ -1,8 +1,7 @@
-//! The `bash` tool: runs shell commands, and hands long ones over to background jobs.
+//! The `bash` tool: runs shell commands, and turns long ones into background jobs.
 //!
-//! It waits for the shell it started, never for the pipe that children inherit: a child that still
-//! holds the pipe becomes a background job. There is no terminal here, and no judgement of commands:
-//! that is the guard's.
+//! It waits for the shell that it started, never for the pipe that children inherit: a child that still holds the
+//! pipe becomes a background job. It has no terminal, and it does not judge commands, which is the guard's task.
 
 mod capture;
 #[cfg(target_os = "linux")]

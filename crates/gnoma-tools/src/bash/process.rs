@@ -95,7 +95,7 @@ impl ShellEnd {
         }
     }
 
-    /// The exit code, where there is one.
+    /// The exit code, if there is one.
     pub(super) fn code(self) -> Option<i32> {
         match self {
             Self::Code(code) => Some(code),
@@ -148,7 +148,7 @@ fn signal_name(number: i32) -> Option<&'static str> {
 pub(super) enum ProcessEvent<'a> {
     /// It wrote this; empty when only part of a character came.
     Wrote(&'a str),
-    /// Its shell ended. There may be output left.
+    /// Its shell ended. There may be unread output.
     Ended(ShellEnd),
 }
 
@@ -249,7 +249,7 @@ impl Process {
     }
 }
 
-/// What a launcher tells of the end, once; `None` where it tells nothing. Nothing is lost when the future is
+/// What a launcher reports of the end, once; `None` if it reports nothing. Nothing is lost when the future is
 /// dropped.
 async fn told(launcher: &mut Option<UnixStream>) -> Option<ShellEnd> {
     let socket = launcher.as_ref()?;

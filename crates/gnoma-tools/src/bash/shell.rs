@@ -212,7 +212,7 @@ impl Shell {
         self.launch(command, cx, walled, Stdio::piped)
     }
 
-    /// The walls around a command and its policy, where there are any.
+    /// The walls around a command and its policy, if there are any.
     fn walled(&self, cx: &ToolCx) -> Result<Option<(&Walls, Policy)>, String> {
         match (&self.sandbox, self.built()) {
             _ if cx.grant.outside => Ok(None),
@@ -267,7 +267,7 @@ impl Shell {
         started.map_err(|error| refusal(&error, &cx.cwd))
     }
 
-    /// The shell with its command, behind walls where there are any.
+    /// The shell with its command, behind walls if there are any.
     fn invocation(
         &self,
         shell: &Path,
@@ -437,7 +437,7 @@ fn place_of(path: &Path) -> Option<&Path> {
 }
 
 /// The shell, or the one that every Unix has: behind walls a missing one would show too late to try
-/// another. A bare name is looked for by whoever starts it.
+/// another. A bare name is searched for by whoever starts it.
 fn installed(shell: &Path) -> &Path {
     let is_installed = shell.components().count() == 1 || shell.is_file();
     if is_installed { shell } else { Path::new(FALLBACK_SHELL) }

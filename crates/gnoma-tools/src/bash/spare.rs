@@ -1,6 +1,6 @@
-//! A launcher that stands ready for the next command, so that walls need not be waited for.
+//! A launcher that is ready for the next command, so that nothing waits for the sandbox.
 //!
-//! At most one is kept. It waits on its input and ends when that is closed, by whoever drops it.
+//! At most one is kept. It waits for its input and ends when whoever dropped it closes that.
 
 use std::{
     io::Write,

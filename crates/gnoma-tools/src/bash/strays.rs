@@ -1,5 +1,5 @@
-//! What a command must not leave behind, and walls cannot hold: an empty stand-in would itself do
-//! harm. It is taken away when the command has ended.
+//! What a command must not leave behind and the sandbox cannot prevent, because an empty stand-in would itself do
+//! harm. It is removed when the command has ended.
 
 use std::{
     fs,

@@ -1,8 +1,8 @@
-//! A look over the workspace before a command runs behind walls: which repositories lie in it, whose
-//! hooks and settings must stay as they are, and which files hold secrets.
+//! Surveys the workspace before a command runs in the sandbox: which repositories it contains, whose hooks and
+//! settings must not change, and which files contain secrets.
 //!
-//! Bounded, so that no workspace holds a command up: nearest folders first, none that programs fill, and
-//! what lies beyond the limits is kept by judging the command alone. Links are not followed.
+//! It has limits, so that no workspace delays a command: nearest folders first, and none that programs fill. Beyond
+//! the limits, only the judgement of the command protects. Links are not followed.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -56,7 +56,7 @@ pub(super) fn held_below(root: &Path) -> impl Iterator<Item = PathBuf> {
 /// A folder that is still to be looked at.
 struct PendingFolder {
     folder: PathBuf,
-    /// Its path, relative to the folder of the workspace it lies in.
+    /// Its path, relative to the folder of the workspace it is in.
     below: PathBuf,
 }
 
@@ -73,7 +73,7 @@ struct FolderNote {
     /// Folders worth a look, and what holds secrets.
     folders: Vec<OsString>,
     secrets: Vec<OsString>,
-    /// Where the repository lies that this folder is or has.
+    /// Where the repository is that this folder is or has.
     repository: Option<PathBuf>,
 }
 
@@ -132,7 +132,7 @@ impl FolderNote {
             if name == GIT_FOLDER {
                 continue;
             }
-            // Only its names below the workspace tell: what the workspace itself lies in is no reason.
+            // Only its names below the workspace tell: what the workspace itself is in is no reason.
             if is_secret(&below.join(&name)) {
                 note.secrets.push(name);
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !is_filled() {

@@ -1,5 +1,5 @@
-//! Commands that run on trial: first in a view of the workspace in which nothing comes of what they do.
-//! What they changed is then a fact, and is dropped, kept, or asked about.
+//! Runs commands on trial: first in a view of the workspace where their changes have no effect yet. What they
+//! changed is then a fact, and is discarded, kept, or shown in a question.
 
 use std::{
     cell::RefCell,
@@ -32,7 +32,7 @@ use crate::{
     trials::{LayerFate, MIN_FREE_BYTES, Trials},
 };
 
-/// How often it is looked whether there is still room where layers lie.
+/// How often it is looked whether there is still room where layers are.
 const ROOM_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A command that has run on trial.
@@ -44,7 +44,7 @@ struct Tried {
 
 /// Why there is nothing to settle.
 enum Untried {
-    /// This becomes of the call.
+    /// The outcome of the call.
     Over(ToolOutcome),
 }
 
@@ -175,7 +175,7 @@ fn begun(trials: &Trials, beside: &[PathBuf]) -> Result<(Layer, Vec<Overlay>), S
     Ok((layer, overlays))
 }
 
-/// Ends when a command has filled the place where layers lie.
+/// Ends when a command has filled the place where layers are.
 async fn room_is_gone(layer: &Layer) {
     loop {
         sleep(ROOM_INTERVAL).await;

@@ -1,5 +1,5 @@
-//! What a command on trial changed: what becomes of it, and how it is told. Decides; reads nothing but names and
-//! the files that are shown.
+//! What a command on trial changed: what happens to it, and its description. Decides; reads only names and the
+//! files that are shown.
 
 use std::{
     collections::HashSet,
@@ -92,7 +92,7 @@ fn is_git(path: &Path) -> bool {
     path.components().any(|part| part == Component::Normal(OsStr::new(GIT_FOLDER)))
 }
 
-/// Whether something lies in a repository without a work tree: its settings name programs.
+/// Whether something is in a repository without a work tree: its settings name programs.
 fn touches_repository(changes: &Changes) -> bool {
     let is_there = |path: &Path| {
         changes.list.iter().any(|change| change.path() == path) || path.symlink_metadata().is_ok()

@@ -47,7 +47,7 @@ impl ProgressWatch {
         (!self.pending.is_empty()).then_some(self.next)
     }
 
-    /// Passes waiting text on; if there is no room it goes on waiting.
+    /// Passes waiting text on; if there is no room it continues waiting.
     pub(super) fn flush(&mut self, now: Instant) {
         if self.pending.is_empty() {
             return;

@@ -119,7 +119,7 @@ impl ElfManager {
             || state.sentences.iter().any(|(gone, _)| gone == name)
     }
 
-    /// Starts an elf that goes on when the call that starts it is over.
+    /// Starts an elf that continues when the call that starts it is over.
     pub(super) fn start(
         &self,
         mut planned: Planned,

@@ -1,8 +1,8 @@
-//! `elf.spawn` and `elf`: the model gives parts of its work to elfs, sessions of their own that work side by
+//! `elf.spawn` and `elf`: the model gives parts of its work to elfs, which are separate sessions that work side by
 //! side, each with the model that suits its task.
 //!
-//! What an elf may do is not decided here: each of its calls is judged by itself, by its own session and
-//! by the rules of its parent. The elfs of a session share nothing but their parent.
+//! What an elf may do is not decided here: its own session and the rules of its parent judge each of its calls. The
+//! elfs of a session share nothing but their parent.
 
 mod manager;
 mod report;
@@ -39,7 +39,7 @@ pub use self::task::Agent;
 const WAIT: Duration = Duration::from_secs(10 * 60);
 /// How long it waits at most.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
-/// Agents that the model is told of.
+/// Most agents that the model sees.
 const MAX_LISTED: usize = 20;
 /// Bytes of the description of one.
 const MAX_LISTED_BYTES: usize = 120;
@@ -133,7 +133,7 @@ impl Tool for Spawn {
     }
 }
 
-/// Starts them and goes on.
+/// Starts them and continues.
 fn start(
     elfs: &ElfManager,
     planned: Vec<Planned>,

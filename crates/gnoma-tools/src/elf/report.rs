@@ -1,4 +1,4 @@
-//! What a parent is told of its elfs. Pure.
+//! The reports that a parent gets about its elfs. Pure.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -11,14 +11,14 @@ use gnoma_core::{
 const MAX_SHOWN_BYTES: usize = 24 * 1024;
 /// Bytes of all results from which on each is told in short first.
 const MANY_BYTES: usize = 4 * 1024;
-/// Bytes of a result that stand for it then.
+/// Bytes of a result that represent it then.
 const SHORT_BYTES: usize = 240;
 /// Most bytes of one result.
 const MAX_RESULT_BYTES: usize = 1 << 20;
 /// Changed files that are named.
 const MAX_FILES: usize = 20;
 
-/// What stands around the words of an elf: they are data.
+/// The marks around the words of an elf: they are data.
 const MARK: &str = "elf-result";
 /// What it becomes in the words themselves.
 const MARK_IN_WORDS: &str = "elf_result";
@@ -77,7 +77,7 @@ impl ElfReport {
         }
     }
 
-    /// How one that did not finish goes on.
+    /// How one that did not finish continues.
     fn resume(&self) -> Option<String> {
         let can_go_on = self.last.is_saved && !self.is_completed();
         can_go_on.then(|| format!("to continue it: `resume`: \"{}\"", self.last.session))

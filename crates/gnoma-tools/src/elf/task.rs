@@ -23,16 +23,16 @@ const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_USD: f64 = 1_000_000.0;
 /// Micro-dollars in a dollar.
 const MICRO: f64 = 1_000_000.0;
-/// Bytes of a task that stand for it in a list.
+/// Bytes of a task that represent it in a list.
 const MAX_ABOUT_BYTES: usize = 60;
 
-/// What every elf is told behind the built-in prompt.
+/// The instructions for every elf, after the built-in prompt.
 const PROMPT: &str = "\
 You are an elf: another agent gave you one part of its work. Do that part and nothing else. Nobody reads \
 along; your last message is all that the agent gets, so put the whole result into it. Others may be \
 changing other files meanwhile: leave those alone.";
 
-/// What an elf is told that goes on, where the call says nothing else.
+/// The message to an elf that continues, unless the call has one.
 const GO_ON: &str = "You were cut off. Look at what is done already, and go on with your task.";
 
 /// A sub-agent that somebody has defined.
@@ -42,7 +42,7 @@ pub struct Agent {
     pub name: String,
     /// What it is for, in one line.
     pub description: String,
-    /// The tools that it is held to, by name or by rule; `None`: all.
+    /// The tools that it may use, by name or rule; `None` means all.
     pub tools: Option<Vec<String>>,
     /// The tools that it may not use, by name or by a glob of names.
     pub forbidden: Vec<String>,
@@ -50,9 +50,9 @@ pub struct Agent {
     pub model: Option<String>,
     /// How much it may do without asking; never more than who starts it.
     pub mode: Option<PermissionMode>,
-    /// What it is told before its task.
+    /// The instructions before its task.
     pub prompt: String,
-    /// Why it cannot be used, where it cannot.
+    /// Why it cannot be used; `None` if it can.
     pub refusal: Option<String>,
 }
 

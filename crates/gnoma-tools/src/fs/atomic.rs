@@ -1,9 +1,9 @@
-//! Replacing a file in one step: whoever looks sees the old content or the new, never a part.
+//! Replaces a file in one step: a reader sees the old content or the new, never a part.
 //!
-//! The new content goes to a hidden file in the same folder, which is then renamed. All of it happens
-//! relative to the opened folder, so that nobody can lead it elsewhere in between. A link was followed
-//! when the call was looked at and stays a link; permission bits stay; the owner stays where the system allows it. Not kept: hard
-//! links. No `fsync`: a crash of the machine may lose the change, not the file system's order.
+//! The new content goes to a hidden file in the same folder, which is then renamed. All of it happens relative to
+//! the opened folder, so that nobody can redirect it in between. A link was followed when the call was examined and
+//! stays a link; permission bits stay; the owner stays if the system allows it. Hard links are not kept. There is
+//! no `fsync`: a crash of the machine may lose the change, but not the file system's order.
 
 use std::{
     ffi::{OsStr, OsString},

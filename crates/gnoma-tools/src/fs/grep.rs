@@ -1,8 +1,8 @@
 //! `fs.grep`: lines that match a regular expression, in the order of their files.
 //!
-//! Files are searched one after the other and the search ends when enough is found, so a wide pattern
-//! costs no more than it shows. Binary files, hidden files and ignored files are not searched, nor are
-//! files that hold secrets by their names unless the call is about them.
+//! Files are searched one after the other, and the search ends when enough is found, so a broad pattern costs no
+//! more than it shows. Binary, hidden and ignored files are not searched, nor are files whose names say that they
+//! contain secrets, unless the call is about them.
 
 use std::{
     io,

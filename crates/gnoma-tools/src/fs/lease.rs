@@ -1,8 +1,9 @@
-//! Who of a session and its elfs changes which file, so that two of them do not work on the same at once.
+//! Leases: which of a session and its elfs may change a file, so that two of them do not work on the same file at
+//! once.
 //!
-//! Whoever writes a file has it for a while, or until it ends. Another one waits a little and is then told
-//! who has it. An elf may take what those above it have: it works for them. That a file is as it was read is
-//! looked at all the same.
+//! A writer holds a file for a while, or until the writer ends. Another one waits briefly and then learns who holds
+//! it. An elf may take the files of those above it, because it works for them. Whether a file is still as it was
+//! read is checked all the same.
 
 use std::{
     collections::HashMap,
@@ -25,7 +26,7 @@ const HELD: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often is looked whether the call was stopped.
 const LOOK: Duration = Duration::from_millis(100);
-/// Files that are held at once; where there are more, the oldest are let go.
+/// Files that are held at once; if there are more, the oldest are let go.
 const MAX_HELD: usize = 1_000;
 
 /// The files that a session and its elfs are changing.

@@ -13,7 +13,7 @@ use std::{
 /// Files remembered; the longest unseen is forgotten first and then counts as never read.
 const MAX_FILES: usize = 4096;
 
-/// How the model's idea of a file stands to the file.
+/// How the model's idea of a file relates to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Familiarity {
     /// Never read or written through the tools.

@@ -54,7 +54,7 @@ pub(super) fn run(_shared: &FileTools, arguments: &LsArguments, cx: &ToolCx) -> 
     list(&target)
 }
 
-/// What lies in the folder `target`.
+/// What is in the folder `target`.
 pub(super) fn list(target: &Target) -> FileAnswer {
     let folder = open::folder(&target.path).map_err(|error| target.cannot("list", &error))?;
     let mut entries = entries(&folder).map_err(|error| target.cannot("list", &error))?;

@@ -1,9 +1,9 @@
-//! Opening what was judged, and nothing else.
+//! Opens what was judged, and nothing else.
 //!
-//! A path is resolved once, when a call is looked at; from then on it must hold no link. Whoever swaps
-//! a folder or file for a link between the check and the use gets an error, not a file elsewhere: the
-//! kernel refuses every link on the way (`openat2` with `RESOLVE_NO_SYMLINKS`; where that is missing,
-//! one step at a time with `O_NOFOLLOW`).
+//! A path is resolved once, when a call is examined; after that it must contain no link. Swapping a folder or file
+//! for a link between the check and the use leads to an error, not to a file elsewhere: the kernel refuses every
+//! link on the way (`openat2` with `RESOLVE_NO_SYMLINKS`; where that is missing, one step at a time with
+//! `O_NOFOLLOW`).
 
 use std::{
     ffi::OsStr,
@@ -97,7 +97,7 @@ pub(super) fn make_folder(real: &Path, umask: Umask) -> io::Result<OwnedFd> {
     Ok(folder)
 }
 
-/// Facts about `name` in `folder`, a link's own where it is one. `None` where there is nothing.
+/// Facts about `name` in `folder`, a link's own if it is one. `None` if there is nothing.
 pub(super) fn facts(folder: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>> {
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(facts) => Ok(Some(facts)),

@@ -1,8 +1,8 @@
-//! `fs.read`: a text file as numbered lines, or a picture; of a folder, what `fs.ls` shows.
+//! `fs.read`: a text file as numbered lines, or an image; for a folder, the output of `fs.ls`.
 //!
-//! Only what is shown is held: a file above the size limit is read line by line. No byte of output
-//! is promised to be a byte of the file (bad UTF-8 is shown as `U+FFFD`, line ends and a byte order
-//! mark are left out); `fs.edit` works on the real bytes.
+//! Only what is shown is in memory: a file above the size limit is read line by line. The output need not be byte
+//! for byte the file (bad UTF-8 is shown as `U+FFFD`, line ends and a byte order mark are left out); `fs.edit`
+//! works on the real bytes.
 
 use std::{
     fs::Metadata,
@@ -130,7 +130,7 @@ fn read_whole(
     cx: &ToolCx,
 ) -> FileAnswer {
     let content = target.content(shared.max_file_bytes)?;
-    // Only of the workspace: what else lies open in an editor is nobody's business.
+    // Only of the workspace: what else is open in an editor is nobody's business.
     let is_of_workspace = cx.roots.iter().any(|root| target.path.starts_with(root));
     let unsaved = is_of_workspace.then(|| shared.unsaved(&target.path, &content)).flatten();
     if let Some(text) = unsaved {

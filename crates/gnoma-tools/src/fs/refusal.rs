@@ -7,7 +7,7 @@ use gnoma_core::{ToolOutcome, tool::ToolOutput};
 pub(super) enum Refusal {
     /// The reason and what to try instead, for the model.
     Failed(String),
-    /// The call was cancelled; what can be said about it.
+    /// The call was cancelled; a message about it.
     Stopped(String),
 }
 

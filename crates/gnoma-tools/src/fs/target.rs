@@ -1,4 +1,4 @@
-//! The path a call names: where it leads, what is there, and what to say when it is not.
+//! The path that a call names: where it leads, what is there, and the error if it does not exist.
 
 use std::{
     fs::{File, Metadata},
@@ -39,7 +39,7 @@ pub(super) enum TargetKind {
     File(Metadata),
     /// A folder.
     Folder,
-    /// A device, pipe or socket: opening one could block for ever.
+    /// A device, pipe or socket: opening one could block forever.
     Special,
 }
 

@@ -1,7 +1,7 @@
 //! `fs.write`: a whole file, in one step.
 //!
-//! Content nobody has looked at is never lost: a file that exists must have been read, and must not
-//! have changed since. Changing part of a file is `fs.edit`'s work.
+//! Content that nobody has read is never lost: an existing file must have been read, and must not have changed
+//! since. `fs.edit` changes a part of a file.
 
 use gnoma_core::{
     ToolCx, ToolSpec,

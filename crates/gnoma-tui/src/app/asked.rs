@@ -71,7 +71,7 @@ impl State {
     }
 
     /// Keeps what was asked for until the turn is over: an answer is on the screen before that, and whoever
-    /// has read it goes on. The last wish counts.
+    /// has read it continues. The last wish counts.
     fn put_off(&mut self, request: Request) {
         self.session.later = Some(request);
         self.hint("Turn running. Queued until it ends; press Esc to stop it now");
@@ -89,7 +89,7 @@ impl State {
         }
     }
 
-    /// Shows an elf's session in place of this one, which goes on; without a name the one that the person
+    /// Shows an elf's session in place of this one, which continues; without a name the one that the person
     /// opened.
     pub(crate) fn watch(&mut self, name: &str) {
         self.session.is_switching = true;

@@ -73,7 +73,7 @@ pub(crate) struct SessionLink {
     pub(super) is_switching: bool,
     /// What is asked for once the turn that runs is over.
     pub(super) later: Option<Request>,
-    /// The next session goes on with the conversation on the screen.
+    /// The next session continues with the conversation on the screen.
     pub(super) keeps_conversation: bool,
     /// The prompt to write again when a rewind has taken it back.
     pub(super) rewound: Option<String>,

@@ -1,4 +1,4 @@
-//! What goes on for ever is stopped.
+//! Endless loops are stopped.
 
 use gnoma_core::{
     StopReason, StreamEvent, ToolOutcome,

@@ -1,9 +1,9 @@
-//! What packed bytes hold: deflate and gzip, no more of it than is allowed.
+//! Inflates deflate and gzip data, and no more than is allowed.
 
 use gnoma_net::gzip_head;
 use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_with_limit};
 
-/// Most bytes of what comes out of an archive, with what stands around the files.
+/// Most bytes of what comes out of an archive, including what surrounds the files.
 pub(super) const MAX_UNPACKED_BYTES: usize = 68 << 20;
 
 /// What a raw deflate stream holds.

@@ -1,8 +1,7 @@
 //! Edits as a function: content and edits in, content out.
 //!
-//! Edits are made one after the other, all or none. A text is looked for to the letter first, then
-//! loosely; it must be in one place unless all places were asked for. Bytes outside the places that
-//! match are never touched.
+//! Edits are made one after the other, all or none. A text is matched exactly first, then loosely; it must match in
+//! one place unless the call asks for all places. Bytes outside the matches are never touched.
 
 use std::ops::Range;
 
@@ -81,7 +80,7 @@ pub(super) enum Cause {
         /// What was overlooked.
         looseness: Option<MatchTolerance>,
     },
-    /// The new text holds `U+FFFD` where the file has bytes that are not UTF-8.
+    /// The new text contains `U+FFFD` where the file has bytes that are not UTF-8.
     Undecodable { line: usize },
 }
 

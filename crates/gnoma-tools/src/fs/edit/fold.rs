@@ -16,7 +16,7 @@ pub(super) enum MatchTolerance {
     UnicodeForm,
     /// White space at line starts.
     Indentation,
-    /// How much white space stands between words.
+    /// The amount of white space between words.
     Spacing,
 }
 

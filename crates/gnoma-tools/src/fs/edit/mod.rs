@@ -221,7 +221,7 @@ fn note(place: &EditSpot) -> Option<String> {
     Some(format!("matched ignoring {overlooked} at {lines}"))
 }
 
-/// `edit 2 of 3: ` where there are several.
+/// `edit 2 of 3: ` if there are several.
 fn which(index: usize, count: usize) -> String {
     if count > 1 { format!("edit {} of {count}: ", index + 1) } else { String::new() }
 }

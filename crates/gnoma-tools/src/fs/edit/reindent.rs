@@ -1,7 +1,7 @@
-//! New lines in the indentation of the place they go to.
+//! Indents new lines like the place they go to.
 //!
-//! A loose match pairs each line that was looked for with the line that is there. The pairs say which
-//! indentation of the model's text stands for which of the file's; new lines follow the nearest pair.
+//! A loose match pairs each line of the searched text with a line of the file. The pairs say which indentation of
+//! the model's text corresponds to which of the file's; new lines follow the nearest pair.
 
 /// How the model's indentation translates to the file's.
 pub(super) struct Reindent<'a> {

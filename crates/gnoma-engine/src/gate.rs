@@ -328,8 +328,11 @@ pub const NOBODY_TO_ASK: &str = "nobody is there to approve it";
 fn unanswered(reason: &str, mode: PermissionMode) -> String {
     let remedy = match mode {
         PermissionMode::Bypass => "--confirm-bypass (also what always needs approval)",
+        // Edits that this mode does not allow are no reason to choose it.
+        PermissionMode::AcceptEdits => {
+            "--permission bypass (everything; what always needs approval, with --confirm-bypass as well)"
+        }
         PermissionMode::Default
-        | PermissionMode::AcceptEdits
         | PermissionMode::Auto
         | PermissionMode::Plan
         | PermissionMode::Deny => {
@@ -348,4 +351,22 @@ fn offer(rules: &[Rule]) -> Option<String> {
     let shown: Vec<_> = rules.iter().map(ToString::to_string).collect();
     let shown = shown.join(", ");
     (!shown.is_empty() && shown.len() <= MAX_OFFERED_BYTES).then_some(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_advised_to_choose_the_mode_that_is_on() {
+        for (mode, advised) in [
+            (PermissionMode::Auto, "--permission accept_edits"),
+            (PermissionMode::AcceptEdits, "--permission bypass"),
+            (PermissionMode::Bypass, "--confirm-bypass"),
+        ] {
+            let said = unanswered("it writes `/x`", mode);
+            assert!(said.contains(advised), "{said}");
+            assert!(!said.contains(&format!("--permission {mode}")), "{said}");
+        }
+    }
 }

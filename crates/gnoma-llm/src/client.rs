@@ -123,7 +123,8 @@ impl Endpoint {
                 .flatten();
             let Some((change, all)) = learnt else {
                 notes.push_front(limits);
-                return AnswerState::Draining(notes, Some(refused.error));
+                let error = errors::suggesting(&self.profile, refused.error, &asked.model);
+                return AnswerState::Draining(notes, Some(error));
             };
             notes.push_back(StreamEvent::Adapted { note: self.note(asked, &change, &refused) });
             self.memory.keep(asked, all.clone());

@@ -22,8 +22,10 @@ pub(crate) use self::keys::unusable as unusable_key;
 use self::quote::is_page;
 pub(crate) use self::quote::quote;
 pub(crate) use self::wait::retry_after;
-use crate::Profile;
+use crate::{Profile, catalogue};
 
+/// How the hint begins where a model is not there.
+const LISTS_MODELS: &str = "`gnoma providers` lists the models";
 /// Longest wait we believe a provider.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
@@ -43,6 +45,14 @@ pub(crate) fn from_status(
         error.retry_after = Some(wait.min(MAX_RETRY_AFTER));
     }
     error
+}
+
+/// A failure of a call of `model`, with the one that may be meant where that is not there.
+pub(crate) fn suggesting(profile: &Profile, error: ProviderError, model: &str) -> ProviderError {
+    let hint = error.hint.as_deref().filter(|hint| hint.starts_with(LISTS_MODELS));
+    let Some(hint) = hint.filter(|_| error.kind == ErrorKind::NotFound) else { return error };
+    let Some(near) = catalogue::near(&profile.name, model) else { return error };
+    ProviderError { hint: Some(format!("Did you mean `{near}`? {hint}")), ..error }
 }
 
 /// A failure told in a JSON value: the body of an answer, or a record in mid-stream.
@@ -258,7 +268,7 @@ fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {
             keys::looks(profile)
         ),
         ErrorKind::NotFound => {
-            format!("`gnoma providers` lists the models of `{name}`. The address is {}.", profile.base_url)
+            format!("{LISTS_MODELS} of `{name}`. The address is {}.", profile.base_url)
         }
         ErrorKind::ContextTooLong if profile.local => {
             "Compact the session with /compact, start a new one, or start the server with a larger window."

@@ -90,17 +90,7 @@ pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError
         NetErrorKind::Broken if cause.contains(NO_HTTP) => NetErrorKind::NoHttp,
         kind => kind,
     };
-    let what = match kind {
-        NetErrorKind::Timeout => "no answer in time",
-        NetErrorKind::Connect => "cannot connect",
-        NetErrorKind::Proxy => "cannot connect through the proxy",
-        NetErrorKind::Certificate => "the server's certificate is not trusted",
-        NetErrorKind::Invalid => "unusable address",
-        NetErrorKind::Broken => "the connection broke",
-        NetErrorKind::NoTls => "the server does not speak TLS",
-        NetErrorKind::NoHttp => "the server does not speak HTTP",
-    };
-    let mut message = what.to_owned();
+    let mut message = what(kind).to_owned();
     if let Some(proxy) = proxy.filter(|_| kind == NetErrorKind::Proxy) {
         message = format!("{message} {proxy}");
     }
@@ -116,6 +106,20 @@ pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError
         message = format!("{message}: {}", in_words(words));
     }
     NetError { kind, message }
+}
+
+/// What has failed.
+fn what(kind: NetErrorKind) -> &'static str {
+    match kind {
+        NetErrorKind::Timeout => "no answer in time",
+        NetErrorKind::Connect => "cannot connect",
+        NetErrorKind::Proxy => "cannot connect through the proxy",
+        NetErrorKind::Certificate => "the server's certificate is not trusted",
+        NetErrorKind::Invalid => "unusable address",
+        NetErrorKind::Broken => "the connection broke",
+        NetErrorKind::NoTls => "the server does not speak TLS",
+        NetErrorKind::NoHttp => "the server does not speak HTTP",
+    }
 }
 
 /// A cause as people say it.

@@ -21,7 +21,7 @@ pub use cassette::Cassette;
 pub use keep::{FakeCheckpoints, FakeResultStore, FakeStore, Fate};
 pub use ledger::{FakeLedger, Settled};
 pub use provider::{Answer, FakeProvider};
-pub use server::{End, Pace, Reaction, Reply, ReplyBody, Request, Server, Vendor};
+pub use server::{End, Gate, Pace, Reaction, Reply, ReplyBody, Request, Server, Vendor};
 pub use terminal::{Terminal, TerminalWindow};
 pub use tool::FakeTool;
 pub use wire::{Failure, Fault, FaultStage, Issued, RetryAfter, Script, ScriptCall, Wire};

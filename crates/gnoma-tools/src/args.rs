@@ -34,9 +34,9 @@ fn respelt<T: DeserializeOwned>(call: &ToolCall) -> Option<T> {
     };
     let texts: Vec<(String, Value)> = arguments.iter().filter_map(plain).take(MAX_TEXTS).collect();
     // Some of them may be texts that the tool wants.
-    (1..1_u32 << texts.len()).find_map(|some| {
+    (1..(1_u32 << texts.len())).find_map(|some| {
         let mut arguments = arguments.clone();
-        let chosen = texts.iter().enumerate().filter(|(at, _)| some >> at & 1 == 1);
+        let chosen = texts.iter().enumerate().filter(|(at, _)| (some >> at) & 1 == 1);
         arguments.extend(chosen.map(|(_, text)| text.clone()));
         serde_json::from_value(Value::Object(arguments)).ok()
     })

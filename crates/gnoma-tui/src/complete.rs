@@ -7,6 +7,9 @@ use std::ops::Range;
 
 pub use lister::{Limits, Lister, Listing};
 
+/// Longest ending of a file's name by which it is known as one.
+const MAX_ENDING_CHARS: usize = 5;
+
 /// What is being completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
@@ -113,6 +116,21 @@ pub fn mentions(text: &str) -> Vec<Mention> {
         }
     }
     mentions
+}
+
+/// Whether a mention can only be a file: its name has an ending, as those of people, scopes and decorators do
+/// not.
+pub(crate) fn is_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_ending = |ending: &str| {
+        (1..=MAX_ENDING_CHARS).contains(&ending.len())
+            && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+            && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let ending = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
+    !path.starts_with('~')
+        && !path.contains('@')
+        && ending.is_some_and(|(_, ending)| is_ending(ending))
 }
 
 fn command_query(line: &str, before: &str) -> Option<Query> {

@@ -192,7 +192,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 /// Forms of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// Text, as it arrives.
+    /// Text: at a terminal as it arrives, otherwise each part once it is complete.
     #[default]
     Text,
     /// One JSON object at the end.

@@ -44,9 +44,9 @@ fn main() -> ExitCode {
     if let Some(words) = codex::words(&line) {
         return of_runtime(codex::run(words, &ProcessEnvironment::of_process()));
     }
-    let args = match Args::try_parse_from(line) {
+    let args = match Args::try_parse_from(&line) {
         Ok(args) => args,
-        Err(error) => return report::usage(&error),
+        Err(error) => return report::usage(&error, &line),
     };
     of_runtime(commands::run(args, &ProcessEnvironment::of_process()))
 }

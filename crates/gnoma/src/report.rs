@@ -1,6 +1,7 @@
 //! How the program ends: exit codes, and errors for people.
 
 use std::{
+    ffi::OsString,
     fmt,
     io::{self, Write as _},
     process::ExitCode,
@@ -177,8 +178,8 @@ pub(crate) fn provider(error: &ProviderError) {
 }
 
 /// Prints help, the version, or what is wrong with the command line.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    if let Some(instead) = crate::args::foreign(error) {
+pub(crate) fn usage(error: &clap::Error, line: &[OsString]) -> ExitCode {
+    if let Some(instead) = crate::args::foreign(error, line) {
         say(format_args!("gnoma: {instead}\n`gnoma --help` lists the options"));
         return ExitCode::from(2);
     }

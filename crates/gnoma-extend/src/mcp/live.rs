@@ -36,7 +36,7 @@ use super::{
         MAX_SCHEMA_BYTES, MAX_TOOLS,
     },
     oauth::{self, Tokens},
-    process::{self, Process, Stderr, Surroundings},
+    process::{self, Process, Started, Stderr, Surroundings},
     result,
 };
 
@@ -69,13 +69,17 @@ pub(super) async fn connect(
     let lifecycle = if shakes_hands { ClientLifecycleMode::Initialize } else { lifecycle() };
     let (service, process) = match &definition.reach {
         ServerReach::Process { .. } => {
-            let started = process::start(definition, around, stderr)?;
-            let transport = AsyncRwTransport::new(started.stdout, started.stdin)
-                .with_max_line_length(MAX_MESSAGE_BYTES);
-            let service = serve_client_with_lifecycle(handler, transport, lifecycle)
-                .await
-                .map_err(|error| in_words(&error))?;
-            (service, Some(started.process))
+            let Started { mut process, stdin, stdout } =
+                process::start(definition, around, stderr)?;
+            let transport =
+                AsyncRwTransport::new(stdout, stdin).with_max_line_length(MAX_MESSAGE_BYTES);
+            match serve_client_with_lifecycle(handler, transport, lifecycle).await {
+                Ok(service) => (service, Some(process)),
+                Err(error) => {
+                    process.wrote_all().await;
+                    return Err(in_words(&error));
+                }
+            }
         }
         ServerReach::Http { url, headers } => {
             let tokens = around.tokens(url);

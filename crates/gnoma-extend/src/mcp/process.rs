@@ -11,6 +11,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
+    time::Duration,
 };
 
 use gnoma_net::Http;
@@ -20,6 +21,7 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt as _, ReadBuf},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
     task::JoinSet,
+    time::timeout,
 };
 
 use super::{
@@ -28,6 +30,9 @@ use super::{
     limits::{MAX_STDERR_BYTES, MAX_UNASKED_BYTES},
     oauth::Tokens,
 };
+
+/// How long the end of a program's standard error is waited for.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The sandbox around servers that are programs.
 #[derive(Clone, Debug)]
@@ -85,7 +90,7 @@ pub struct Process {
     group: ProcessGroup,
     _child: Child,
     _walls: Option<Walls>,
-    _reading: JoinSet<()>,
+    reading: JoinSet<()>,
     /// What came since something was asked.
     pub(super) unasked: Arc<AtomicU64>,
 }
@@ -107,6 +112,13 @@ impl Process {
     /// The output so far was requested: only later output counts as unsolicited.
     pub fn heard(&self) {
         self.unasked.store(0, Ordering::Relaxed);
+    }
+
+    /// Waits until all that it wrote to its standard error is read, where it has ended; not for long, since what
+    /// it has started may hold that open.
+    pub async fn wrote_all(&mut self) {
+        let read = async { while self.reading.join_next().await.is_some() {} };
+        timeout(LAST_WORDS, read).await.ok();
     }
 
     /// Whether it is known by a number, which it is as long as it was not waited for.
@@ -206,7 +218,7 @@ pub fn start(
         group: ProcessGroup(id.and_then(Pid::from_raw)),
         _child: child,
         _walls: walls,
-        _reading: reading,
+        reading,
         unasked: Arc::clone(&unasked),
     };
     Ok(Started { process, stdin, stdout: Metered { inner: stdout, unasked } })

@@ -144,7 +144,10 @@ impl LiveAgent {
         select! {
             written = self.stdin.write(&self.out), if !self.out.is_empty() => match written {
                 Ok(count @ 1..) => drop(self.out.drain(..count)),
-                Ok(0) | Err(_) => return Err(format!("no longer accepts messages{}", self.told())),
+                Ok(0) | Err(_) => {
+                    self.process.wrote_all().await;
+                    return Err(format!("no longer accepts messages{}", self.told()));
+                }
             },
             read = self.stdout.read(&mut self.buffer) => match read {
                 Ok(count @ 1..) => {
@@ -152,7 +155,10 @@ impl LiveAgent {
                     let piece = self.buffer.get(..count).unwrap_or_default();
                     self.read.extend(self.lines.push(piece));
                 }
-                Ok(0) | Err(_) => return Err(format!("ended unexpectedly{}", self.told())),
+                Ok(0) | Err(_) => {
+                    self.process.wrote_all().await;
+                    return Err(format!("ended unexpectedly{}", self.told()));
+                }
             },
         }
         Ok(())

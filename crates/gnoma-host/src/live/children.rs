@@ -30,6 +30,7 @@ use tokio::{
 
 use super::{
     begin::{self, Beginning},
+    elfs::Starting,
     following::Following,
     handle::{Live, Remembered},
     ports::{ChildOpening, Landing},
@@ -119,9 +120,11 @@ async fn start(
     let begun = Instant::now();
     let (notices, heard) = begin::notices();
     let (name, content) = (task.name.clone(), std::mem::take(&mut task.content));
-    let (services, wanted, above) = {
+    let by = SessionId::new(parent.session.as_str());
+    let (services, wanted, above, _starting) = {
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
-        let above = shared.session(&SessionId::new(parent.session.as_str())).map_err(refused)?;
+        let starting = Starting::new(&shared, by.clone(), name.clone());
+        let above = shared.session(&by).map_err(refused)?;
         let resumed = task.resume.as_deref().map(SessionId::new);
         if let Some(id) = resumed.as_ref().filter(|id| shared.session(id).is_ok()) {
             return Err(SpawnError::Failed(format!(
@@ -137,7 +140,7 @@ async fn start(
         let scope = scope.map_err(|deep| SpawnError::TooMany(deep.to_string()))?;
         let (notices, spawner) = (notices.clone(), Arc::clone(&shared.spawner));
         let wanted = ChildOpening { id, task, scope, rights, notices, spawner };
-        (Arc::clone(&kept.services), wanted, Arc::downgrade(&above.kept))
+        (Arc::clone(&kept.services), wanted, Arc::downgrade(&above.kept), starting)
     };
     let (id, scope) = (wanted.id.clone(), wanted.scope.clone());
     let call = wanted.task.call.clone().unwrap_or_else(|| parent.call.clone());

@@ -1,7 +1,10 @@
 //! The elfs of a session as a person sees them: who works below it, on what, since when and for how much;
 //! and how one of them is stopped.
 
-use std::{sync::Weak, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use gnoma_core::{
     duration,
@@ -9,13 +12,42 @@ use gnoma_core::{
     store::SessionId,
     tool::{ChildState, ChildStatus},
 };
+use tokio::time::{sleep, timeout};
 
 use super::{handle::Live, replier::Replier, shared::Shared};
 
 /// Levels that are shown; sessions do not start sessions deeper.
 const MAX_LEVELS: usize = 8;
 
+/// How long an elf that is being started is waited for, and how often it is looked for.
+const MAX_START: Duration = Duration::from_secs(60);
+const STEP: Duration = Duration::from_millis(20);
+
 const NONE: &str = "no elfs are at work";
+
+/// An elf whose session is being made; it is known by its name until this is dropped.
+pub(super) struct Starting {
+    shared: Weak<Shared>,
+    elf: (SessionId, String),
+}
+
+impl Starting {
+    pub(super) fn new(shared: &Arc<Shared>, above: SessionId, name: String) -> Self {
+        let elf = (above, name);
+        shared.state().starting.push(elf.clone());
+        Self { shared: Arc::downgrade(shared), elf }
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let mut state = shared.state();
+        if let Some(at) = state.starting.iter().position(|elf| *elf == self.elf) {
+            state.starting.swap_remove(at);
+        }
+    }
+}
 
 /// A session that another one started, with what is shown of it.
 struct Elf {
@@ -107,6 +139,9 @@ pub(super) fn told(shared: &Weak<Shared>, above: &SessionId) -> String {
     let Some(shared) = shared.upgrade() else { return NONE.to_owned() };
     let elfs = below(&shared, above);
     let mut lines: Vec<_> = elfs.iter().map(Elf::line).collect();
+    let starting = shared.state().starting.clone();
+    let starting = starting.into_iter().filter(|(by, _)| by == above);
+    lines.extend(starting.map(|(_, name)| format!("{name} · starting")));
     if lines.is_empty() {
         lines.push(NONE.to_owned());
     }
@@ -116,25 +151,56 @@ pub(super) fn told(shared: &Weak<Shared>, above: &SessionId) -> String {
     lines.join("\n")
 }
 
-/// Stops the one of that name below a session.
-pub(super) async fn cancel(shared: Weak<Shared>, above: SessionId, name: String, replier: Replier) {
-    let elfs = shared.upgrade().map(|shared| below(&shared, &above)).unwrap_or_default();
-    let outcome = match meant(&elfs, &name) {
-        Ok(elf) => {
-            let stopped = elf.live.ask(Request::Cancel).await;
-            stopped.map(|_| Reply::Text(format!("elf `{name}` is stopping")))
+/// Does what a person wants of the elf that they name, which may be about to start: whoever has read that it does
+/// looks for it at once.
+pub(super) async fn done(
+    shared: Weak<Shared>,
+    session: SessionId,
+    request: Request,
+    replier: Replier,
+) {
+    let outcome = match request {
+        Request::WatchElf { name } => {
+            started(&shared, &name).await;
+            watched(&shared, &session, &name)
         }
-        Err(error) => Err(error),
+        Request::CancelElf { name } => {
+            started(&shared, &name).await;
+            cancelled(&shared, &session, &name).await
+        }
+        _ => Err(RequestError::new(RequestErrorKind::Invalid, "no request about an elf")),
     };
     replier.reply(outcome);
 }
 
-/// The session of the elf of that name: one of all that the person's session has; without a name that one.
-pub(super) fn watched(
+/// Waits until no elf of that name is being started.
+async fn started(shared: &Weak<Shared>, name: &str) {
+    let is_starting = || {
+        let shared = shared.upgrade();
+        shared.is_some_and(|shared| shared.state().starting.iter().any(|(_, it)| it == name))
+    };
+    let waits = async {
+        while is_starting() {
+            sleep(STEP).await;
+        }
+    };
+    timeout(MAX_START, waits).await.ok();
+}
+
+/// Stops the one of that name below a session.
+async fn cancelled(
     shared: &Weak<Shared>,
-    session: &SessionId,
+    above: &SessionId,
     name: &str,
 ) -> Result<Reply, RequestError> {
+    let elfs = shared.upgrade().map(|shared| below(&shared, above)).unwrap_or_default();
+    let elf = meant(&elfs, name)?;
+    elf.live.ask(Request::Cancel).await?;
+    Ok(Reply::Text(format!("elf `{name}` is stopping")))
+}
+
+/// The session of the elf of that name: one of all that the person's session has; without a name that one.
+fn watched(shared: &Weak<Shared>, session: &SessionId, name: &str) -> Result<Reply, RequestError> {
     let gone = || RequestError::new(RequestErrorKind::Closed, "the process is ending");
     let shared = shared.upgrade().ok_or_else(gone)?;
     let mut top = session.clone();

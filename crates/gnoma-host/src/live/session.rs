@@ -342,12 +342,9 @@ impl Actor {
             Request::Explain(Topic::Elfs) => {
                 replier.reply(Ok(Reply::Text(elfs::told(&self.shared, &self.id))));
             }
-            Request::WatchElf { name } => {
-                replier.reply(elfs::watched(&self.shared, &self.id, &name));
-            }
-            Request::CancelElf { name } if self.work.len() < MAX_WORK => {
+            Request::WatchElf { .. } | Request::CancelElf { .. } if self.work.len() < MAX_WORK => {
                 let shared = Weak::clone(&self.shared);
-                self.work.spawn(elfs::cancel(shared, self.id.clone(), name, replier));
+                self.work.spawn(elfs::done(shared, self.id.clone(), request, replier));
             }
             request => match command::of(request) {
                 Ok(command) => {

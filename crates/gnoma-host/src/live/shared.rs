@@ -44,6 +44,8 @@ pub(super) struct Shared {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) sessions: HashMap<SessionId, Live>,
+    /// Names of elfs that have no session yet, with the session that starts them.
+    pub(super) starting: Vec<(SessionId, String)>,
     /// The last things that happened to sessions, numbered like `changed`.
     events: VecDeque<(u64, ProcessEvent)>,
     last_epoch: u64,

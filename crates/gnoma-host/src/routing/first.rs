@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::{
     arms::{Maker, Told},
+    owner,
     roster::Left,
     slm,
 };
@@ -66,8 +67,19 @@ pub(crate) fn settings(settings: &RoutingSettings, overrides: &Overrides) -> Rou
     {
         settings.provider.default = Some(provider);
         settings.provider.model = Some(model);
+    } else if let Some(model) = alone(&settings.provider, overrides)
+        && let Some(owner) = owner::of(&settings.provider, &model)
+    {
+        settings.provider.default = Some(owner.to_owned());
+        settings.provider.model = Some(model);
     }
     settings
+}
+
+/// The model that is named without a provider, for this run or where none is set.
+fn alone(provider: &Provider, overrides: &Overrides) -> Option<String> {
+    let named = if overrides.provider.is_some() { None } else { overrides.model.as_ref() };
+    named.or(provider.model.as_ref().filter(|_| provider.default.is_none())).cloned()
 }
 
 /// Provider and model of a name that has both. Ids of models may have slashes of their own, so a
@@ -102,6 +114,9 @@ pub(super) async fn find(maker: &mut Maker, http: &Http, firewall: &Firewall) ->
         let model = maker.settings().provider.model.clone().unwrap_or_default();
         let arm = ModelRef { provider: name, model };
         return maker.make(&arm, Told::default()).map(|_| First { arm, told: Told::default() });
+    }
+    if let Some(model) = &maker.settings().provider.model {
+        owner::check(&maker.settings().provider, &name, model)?;
     }
     let connection = maker.connection(&name)?;
     let (model, told) = model(&maker.settings().provider, &name, &connection, firewall).await?;

@@ -9,6 +9,7 @@ mod first;
 mod limits;
 pub mod memory;
 mod misnamed;
+mod owner;
 pub mod quality;
 pub mod roster;
 mod slm;

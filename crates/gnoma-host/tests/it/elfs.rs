@@ -384,6 +384,23 @@ async fn elfs_are_shown_as_a_tree_and_one_of_them_is_stopped() {
     assert!(told.contains(" · $0.012 ($0.018031 with its elfs)\n"), "{told}");
 }
 
+/// Whoever reads that it was started looks for it at once.
+#[tokio::test(start_paused = true)]
+async fn an_elf_that_is_being_started_is_shown_watched_and_stopped() {
+    let mut family = Family::new(PermissionMode::Bypass, true).await;
+    let parent = family.parent.clone();
+    let late = json!({"tasks": [{"task": "hang", "name": "late"}], "background": true});
+    family.turn(&format!("spawn {late}")).await;
+    assert_eq!(family.living(), 1, "it has no session yet");
+    let told = family.window.ask(Some(&parent), Request::Explain(Topic::Elfs)).await;
+    assert_eq!(told, Ok(Reply::Text("late · starting".to_owned())));
+    let name = || "late".to_owned();
+    let watched = family.window.ask(Some(&parent), Request::WatchElf { name: name() }).await;
+    assert!(matches!(watched, Ok(Reply::Opened { .. })), "{watched:?}");
+    family.window.ask(Some(&parent), Request::CancelElf { name: name() }).await.unwrap();
+    family.until_living(1).await;
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Spawn(Vec<&'static str>, bool),

@@ -330,7 +330,8 @@ impl Services for TestServices {
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
         let world = Arc::clone(&self.0);
         Box::pin(async move {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            let wait_ms = if wanted.task.name == "late" { 5_000 } else { 5 };
+            tokio::time::sleep(Duration::from_millis(wait_ms)).await;
             let ChildOpening { id, task, scope, rights, spawner, .. } = wanted;
             let (spec, may_spawn) = (task.spec, task.may_spawn);
             let (scope, above) = (Some(scope), Some(rights));

@@ -9,11 +9,13 @@
 mod day;
 mod list;
 mod model;
+mod near;
 mod overlay;
 mod usual;
 
 use self::list::SHIPPED;
 pub use self::model::{Capabilities, ListedModel};
+pub(crate) use self::near::near;
 pub use self::overlay::{MAX_MODELS, MAX_TEXT_BYTES, Overlay, OverlayError};
 
 /// A model by provider and id: as listed; else, for an id with a date, `latest` or a server's variant

@@ -41,7 +41,15 @@ pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
             "Verify your organization in the settings of your account at `{name}`, or use another model \
              with --model."
         )
-    } else if says(&["deploymentnotfound", "api deployment for this resource"]) {
+    } else {
+        return of_hosted(name, says);
+    };
+    Some(advice)
+}
+
+/// The same for what only services on the network say.
+fn of_hosted(name: &str, says: impl Fn(&[&str]) -> bool) -> Option<String> {
+    Some(if says(&["deploymentnotfound", "api deployment for this resource"]) {
         format!(
             "At `{name}` a model goes by the name of its deployment: choose that with --model. A new deployment \
              takes a few minutes."
@@ -56,8 +64,7 @@ pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
         )
     } else {
         return None;
-    };
-    Some(advice)
+    })
 }
 
 /// Addresses of what is asked for behind the address of a provider.

@@ -434,6 +434,18 @@ fn a_model_that_is_not_there_is_known_in_the_words_of_each_vendor() {
 }
 
 #[test]
+fn a_model_that_is_not_there_is_like_one_that_is() {
+    let profile = Profile::new("openai", Protocol::OpenAi, "http://x");
+    let gone = || from_status(&profile, 404, None, br#"{"error":{"message":"no such model"}}"#);
+    let hint = suggesting(&profile, gone(), "GPT-4o").hint.unwrap();
+    assert!(hint.starts_with("Did you mean `gpt-4o`? `gnoma providers`"), "{hint}");
+    let hint = suggesting(&profile, gone(), "nothing-like-it").hint.unwrap();
+    assert!(hint.starts_with("`gnoma providers`"), "{hint}");
+    let page = from_status(&profile, 404, None, b"404 page not found");
+    assert!(!suggesting(&profile, page, "GPT-4o").hint.unwrap().contains("mean"));
+}
+
+#[test]
 fn a_redirect_says_which_address_to_set() {
     let profile = Profile::new("p", Protocol::OpenAi, "http://x/v1");
     let hint = |to: Option<&str>| redirected(&profile, 308, to).hint.unwrap();

@@ -69,6 +69,9 @@ async fn hang_up(reader: &mut ReadHalf<'_>, pending: &mut BytesMut) {
 }
 
 async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &ServerState) -> io::Result<Next> {
+    if let Some(gate) = &reply.gate {
+        gate.opened().await;
+    }
     if !reply.wait.is_zero() {
         time::sleep(reply.wait).await;
     }

@@ -25,7 +25,7 @@ use tokio::{
     task::JoinSet,
 };
 
-pub use reply::{End, Pace, Reply, ReplyBody};
+pub use reply::{End, Gate, Pace, Reply, ReplyBody};
 pub use request::Request;
 pub use vendor::{Reaction, Vendor};
 

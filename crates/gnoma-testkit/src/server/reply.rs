@@ -1,8 +1,26 @@
 //! Replies: what the server says, in what pieces, and how it ends.
 
-use std::{iter, time::Duration};
+use std::{iter, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use tokio::sync::watch;
+
+/// What replies wait for, where a test decides when they come and no clock.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(Arc<watch::Sender<bool>>);
+
+impl Gate {
+    /// Lets all of them through, from now on.
+    pub fn open(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Waits until it is open.
+    pub(super) async fn opened(&self) {
+        // The sender is here, so waiting cannot fail.
+        drop(self.0.subscribe().wait_for(|is_open| *is_open).await);
+    }
+}
 
 /// What an answer carries.
 #[derive(Clone, Debug)]
@@ -95,6 +113,8 @@ pub struct Reply {
     pub piece: usize,
     /// How the pieces are sent.
     pub pace: Pace,
+    /// What it waits for before the status line.
+    pub gate: Option<Gate>,
     /// Wait before the status line.
     pub wait: Duration,
     /// How it ends.
@@ -112,6 +132,7 @@ impl Reply {
             body: ReplyBody::Bytes(body.into()),
             piece: usize::MAX,
             pace: Pace::Burst,
+            gate: None,
             wait: Duration::ZERO,
             end: End::Whole,
             close: false,
@@ -166,6 +187,13 @@ impl Reply {
     #[must_use]
     pub fn after(mut self, wait: Duration) -> Self {
         self.wait = wait;
+        self
+    }
+
+    /// Begun only once `gate` is open.
+    #[must_use]
+    pub fn behind(mut self, gate: &Gate) -> Self {
+        self.gate = Some(gate.clone());
         self
     }
 

@@ -349,6 +349,8 @@ impl State {
             return;
         };
         self.questions.answered = Some(question);
+        // What was said of the question holds no more.
+        self.timers.hint = None;
         self.layer.take_if(|layer| layer.answers(&call));
         self.request(Request::Answer { call: call.clone(), answer }, Purpose::Answer(call));
     }

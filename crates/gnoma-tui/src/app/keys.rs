@@ -159,7 +159,7 @@ impl State {
         if self.is_idle() || self.confirms(Armed::Quit) {
             return self.quit();
         }
-        self.hint("Turn running. Press Ctrl+C again to stop it and quit");
+        self.hint("Turn running. Press Ctrl+D again to stop it and quit");
     }
 
     fn open_editor(&mut self) {

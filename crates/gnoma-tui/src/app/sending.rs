@@ -215,12 +215,13 @@ impl State {
             || self.look_ups.open.as_ref().is_some_and(is_meant)
     }
 
-    /// Files that completion has offered may be gone by now.
+    /// Files that completion has offered may be gone by now, and what is written as one may have a slip in it.
     fn look_for_files(&mut self, text: &str) {
         let mentions = complete::mentions(text).into_iter().take(MAX_LOOKED_FOR);
         let paths = mentions.map(|mention| mention.path);
+        let completion = &self.writing.completion;
         let files: Vec<String> =
-            paths.filter(|path| self.writing.completion.has_offered(path)).collect();
+            paths.filter(|path| completion.has_offered(path) || complete::is_file(path)).collect();
         if !files.is_empty() {
             self.emit(Effect::LookFor(files));
         }
@@ -229,7 +230,7 @@ impl State {
     /// Says of what was sent that it names files that are not there.
     pub(super) fn missing(&mut self, files: &[String]) {
         for file in files {
-            self.warn(&format!("`{file}` no longer exists. The message still mentions it"));
+            self.warn(&format!("`{file}` does not exist. The message still mentions it"));
         }
     }
 

@@ -38,7 +38,7 @@ use rustix::{
 };
 use vt100::Parser;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const WIDTH: u16 = 40;
 const HEIGHT: u16 = 12;
 /// What terminals answer to the questions at the start.
@@ -343,6 +343,8 @@ fn what_is_typed_after_the_wish_to_quit_is_for_the_next_face() {
         stage.play(&mut link, &mut notepad, &mut hands).await.unwrap();
     });
     assert_eq!(notepad.typed, "onetwothree");
+    // What is printed comes by a thread of its own.
+    person.waits_until("the end", |person| person.printed().contains("\x1b[?2004l"));
     assert_eq!(person.printed().matches("\x1b[?2004h").count(), 1);
     assert!(is_cooked(&program));
 }

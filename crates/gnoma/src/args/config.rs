@@ -66,6 +66,9 @@ pub(crate) struct NewProviderArgs {
     /// Read the key from standard input, and save it in the configuration file.
     #[arg(long)]
     pub key_stdin: bool,
+    /// The model to use with it, one of those that it lists.
+    #[arg(short, long, value_name = "ID")]
+    pub model: Option<String>,
     /// Make it the default provider. The first one always is.
     #[arg(long)]
     pub default: bool,

@@ -1,6 +1,13 @@
 //! Options that other assistants have, and what gnoma has in their place.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+
+use clap::{
+    CommandFactory as _,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+
+use super::Args;
 
 /// How the last line of clap's errors begins.
 const LAST_LINE: &str = "For more information";
@@ -134,8 +141,8 @@ const OPTIONS: &[(&[&str], &str)] = &[
 ];
 
 /// What is wrong with a command line that has an option of another assistant, and what to write.
-/// It is about prompts, and would be wrong after a command.
-pub(crate) fn foreign(error: &clap::Error) -> Option<String> {
+/// It is about prompts, and would be wrong with a command.
+pub(crate) fn foreign(error: &clap::Error, line: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || command_of(error).is_some() {
         return None;
     }
@@ -143,6 +150,11 @@ pub(crate) fn foreign(error: &clap::Error) -> Option<String> {
         return None;
     };
     let option = option.split('=').next().unwrap_or(option);
+    if let Some(command) = command_in(line) {
+        return Some(format!(
+            "there is no option `{option}` before a command. `gnoma {command} --help` lists those of `{command}`"
+        ));
+    }
     let (_, instead) = OPTIONS.iter().find(|(names, _)| names.contains(&option))?;
     Some(format!("there is no option `{option}`: {instead}"))
 }
@@ -156,6 +168,13 @@ pub(crate) fn unknown(error: &clap::Error) -> Option<String> {
     let rendered = error.render().to_string();
     let told = rendered.rsplit_once(LAST_LINE).map_or(rendered.as_str(), |(told, _)| told);
     Some(format!("{}\n\n`gnoma {command} --help` lists the options", told.trim_end()))
+}
+
+/// The command that a line names behind its options, such as `trust` of `gnoma --yes trust`.
+fn command_in(line: &[OsString]) -> Option<&str> {
+    let mut words = line.iter().skip(1).filter_map(|word| word.to_str());
+    let first = words.find(|word| !word.starts_with('-'))?;
+    Args::command().find_subcommand(first).map(|_| first)
 }
 
 /// The command that an error is about, such as `config set`; `None` if the line has none.
@@ -172,10 +191,14 @@ fn command_of(error: &clap::Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory as _, Parser as _};
+    use clap::Parser as _;
 
     use super::*;
-    use crate::args::Args;
+    use crate::args::{ProvidersSub, Sub};
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split('|').map(OsString::from).collect()
+    }
 
     #[test]
     fn options_of_other_assistants_are_explained() {
@@ -187,10 +210,46 @@ mod tests {
             ("gnoma|-C|/x|y", "--cwd"),
         ] {
             let error = Args::try_parse_from(line.split('|')).unwrap_err();
-            assert!(foreign(&error).is_some_and(|said| said.contains(told)), "{line}: {error}");
+            let said = foreign(&error, &words(line)).unwrap_or_default();
+            assert!(said.contains(told), "{line}: {error}");
         }
         let error = Args::try_parse_from(["gnoma", "--modle", "x"]).unwrap_err();
-        assert_eq!((foreign(&error), unknown(&error)), (None, None));
+        assert_eq!((foreign(&error, &words("gnoma|--modle|x")), unknown(&error)), (None, None));
+    }
+
+    #[test]
+    fn an_option_before_a_command_is_not_explained_as_one_of_prompts() {
+        for (line, option, command) in [
+            ("gnoma|--yes|trust", "--yes", "trust"),
+            ("gnoma|-p|--verbose|sessions|list", "--verbose", "sessions"),
+            ("gnoma|--whatever|models", "--whatever", "models"),
+        ] {
+            let error = Args::try_parse_from(line.split('|')).unwrap_err();
+            let told = format!(
+                "there is no option `{option}` before a command. `gnoma {command} --help` lists those of `{command}`"
+            );
+            assert_eq!(foreign(&error, &words(line)), Some(told), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_model_of_a_new_provider_is_explained_as_that() {
+        let add = |line: &str| {
+            let args = Args::try_parse_from(line.split('|')).unwrap();
+            let Some(Sub::Providers { what: Some(ProvidersSub::Add(new)) }) = args.command else {
+                panic!("{line}")
+            };
+            new.model.or(args.turn.model)
+        };
+        for line in ["gnoma|providers|add|x|-m|m1", "gnoma|-m|m1|providers|add|x"] {
+            assert_eq!(add(line).as_deref(), Some("m1"), "{line}");
+        }
+        let mut all = Args::command();
+        all.build();
+        let add = all.find_subcommand("providers").unwrap().find_subcommand("add").unwrap();
+        let help = add.clone().render_help().to_string();
+        assert!(help.contains("one of those that it lists"), "{help}");
+        assert!(!help.contains("Model to use\n"), "{help}");
     }
 
     #[test]
@@ -201,7 +260,7 @@ mod tests {
             ("gnoma|sessions|list|--verbose", "sessions list"),
         ] {
             let error = Args::try_parse_from(line.split('|')).unwrap_err();
-            assert_eq!(foreign(&error), None, "{line}: {error}");
+            assert_eq!(foreign(&error, &words(line)), None, "{line}: {error}");
             let told = unknown(&error).unwrap();
             let last = format!("\n\n`gnoma {command} --help` lists the options");
             assert!(told.starts_with("error: ") && told.ends_with(&last), "{line}: {told}");

@@ -32,7 +32,11 @@ pub(crate) async fn run(
 ) -> Result<Exit> {
     let terminal = terminal::open(around).filter(|_| around.stdin_is_terminal);
     let project = project(turn, around)?;
-    let new = described(args, turn.model.as_deref(), &project, terminal.as_ref())?;
+    // Both can stand before the command, too: the rest of the program takes them there.
+    let model = args.model.as_ref().or(turn.model.as_ref());
+    let name = args.name.as_ref().or(turn.provider.as_ref());
+    let args = &NewProviderArgs { name: name.cloned(), ..args.clone() };
+    let new = described(args, model.map(String::as_str), &project, terminal.as_ref())?;
     let mut said = String::new();
     if !args.untested {
         let models = providers::try_new(&project, &new).await.map_err(|error| HostError {

@@ -42,6 +42,8 @@ pub(super) struct Text {
     equal_asides: usize,
     /// Standard output is a terminal, where lines of the two must not run into each other.
     on_terminal: bool,
+    /// What was written of the answer, where whoever reads it would have it twice if it was taken back.
+    held: String,
     /// The session can be continued.
     is_kept: bool,
     /// What is said after the error.
@@ -73,6 +75,7 @@ impl Text {
             last_aside: String::new(),
             equal_asides: 0,
             on_terminal: around.stdout_is_terminal,
+            held: String::new(),
             is_kept: false,
             last_words: Vec::new(),
             joins: false,
@@ -152,41 +155,70 @@ impl Text {
         }
     }
 
+    /// Writes a piece of the answer, or holds it back.
+    fn says(&mut self, text: &str, out: &mut Output) -> Result<(), Gone> {
+        self.joins = false;
+        self.end_asides();
+        if self.on_terminal {
+            self.wipe();
+            self.waiting = None;
+            return out.text(text);
+        }
+        if self.held.is_empty() {
+            self.wait("writing");
+        }
+        self.held.push_str(text);
+        Ok(())
+    }
+
+    /// Writes what is sure to stay.
+    fn release(&mut self, out: &mut Output) -> Result<(), Gone> {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() { Ok(()) } else { out.text(&held) }
+    }
+
+    /// Ends the line of the answer, unless more of it comes in that line.
+    fn end_line(&self, out: &mut Output) -> Result<(), Gone> {
+        let goes_on = !self.on_terminal && (self.joins || !self.held.is_empty());
+        if goes_on { Ok(()) } else { out.end_line() }
+    }
+
+    /// Says that an answer goes on, which has gone on so often.
+    fn continuing(&mut self, how_often: &str, out: &mut Output) -> Result<(), Gone> {
+        self.end_line(out)?;
+        out.flush()?;
+        let what = if self.joins { "the answer" } else { "a tool call" };
+        self.aside(&format!("the output limit cut {what} off; continuing {how_often}"));
+        Ok(())
+    }
+
     /// The answer, from its first word to the end of the turn.
     fn answer(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
             Event::Text { .. } if self.is_shaped => (),
-            Event::Text { text } => {
-                self.joins = false;
-                self.end_asides();
-                self.wipe();
-                self.waiting = None;
-                out.text(text)?;
-            }
+            Event::Text { text } => return self.says(text, out),
             Event::RoundStarted { arm, round, .. } => {
-                if !self.joins {
-                    out.end_line()?;
-                }
+                self.release(out)?;
+                self.end_line(out)?;
                 self.wait(format!("{arm}, round {round}"));
             }
             Event::Appended(message) if message.role() == Role::Assistant && !self.joins => {
-                out.end_line()?;
+                // An answer that ends the turn can still fail a check, and another one take its place.
+                if message.tool_calls().next().is_some() {
+                    self.release(out)?;
+                }
+                self.end_line(out)?;
             }
             Event::Continuing { time, most, joins } => {
+                self.release(out)?;
                 self.joins = *joins;
-                if self.on_terminal {
-                    out.end_line()?;
-                }
-                out.flush()?;
-                let what = if *joins { "the answer" } else { "a tool call" };
-                self.aside(&format!(
-                    "the output limit cut {what} off; continuing ({time} of {most})"
-                ));
+                self.continuing(&format!("({time} of {most})"), out)?;
             }
             Event::TurnEnded { outcome, answer, .. } => {
                 self.end_asides();
                 self.wipe();
                 self.waiting = None;
+                self.release(out)?;
                 if let Some(answer) = answer {
                     out.text(answer.get())?;
                 }
@@ -205,7 +237,8 @@ impl Text {
     fn work(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
             Event::ToolCallDrafted { name, .. } => {
-                out.end_line()?;
+                self.joins = false;
+                self.end_line(out)?;
                 self.wait(format!("preparing {name}"));
             }
             Event::ToolStarted { call } => {
@@ -216,12 +249,12 @@ impl Text {
             Event::ToolProgress { call, text } => self.progress(call, text),
             Event::ToolEnded { result, duration_ms, .. } => {
                 self.waiting = None;
-                out.end_line()?;
+                self.end_line(out)?;
                 out.flush()?;
                 self.ended(result, *duration_ms);
             }
             Event::Checking { arm, by } => {
-                out.end_line()?;
+                self.end_line(out)?;
                 self.wait(format!("{by} checks the work of {arm}"));
             }
             _ => (),
@@ -233,19 +266,19 @@ impl Text {
     fn question(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
             Event::PermissionAsked { call, .. } => {
-                out.end_line()?;
+                self.end_line(out)?;
                 out.flush()?;
                 self.end_asides();
                 self.waiting = None;
                 self.wipe();
                 self.asked.push(call.id.clone());
-                out.end_line()?;
+                self.end_line(out)?;
                 out.flush()?;
             }
             Event::PermissionDecided { call, reason, .. } => {
                 self.asked.retain(|asked| asked != call);
                 if reason.starts_with(CONFIRMED) {
-                    out.end_line()?;
+                    self.end_line(out)?;
                     out.flush()?;
                     self.aside(&format!("warning: {reason}"));
                 }
@@ -266,10 +299,13 @@ impl Text {
     fn happening(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         // These may come in the middle of a line of the answer, which goes on.
         if !matches!(event, Event::Waiting { .. } | Event::Compacted { .. }) {
-            out.end_line()?;
+            self.end_line(out)?;
             out.flush()?;
         }
-        if let Some(line) = line(event) {
+        if let Event::Retrying { .. } | Event::ArmChanged { .. } = event {
+            self.held.clear();
+        }
+        if let Some(line) = line(event, self.on_terminal) {
             self.aside(&line);
         }
         if let Event::Retrying { attempt, wait_ms, .. } = event {
@@ -371,11 +407,15 @@ impl View for Text {
     }
 }
 
-/// What is said of something that happened around the answer.
-fn line(event: &Event) -> Option<String> {
+/// What is said of something that happened around the answer, with its text above that line or not written.
+fn line(event: &Event, is_above: bool) -> Option<String> {
     Some(match event {
         Event::Retrying { error, attempt, wait_ms, retracted } => {
-            let rest = if *retracted { "; discarded what it wrote above" } else { "" };
+            let rest = match (*retracted, is_above) {
+                (false, _) => "",
+                (true, true) => "; discarded what it wrote above",
+                (true, false) => "; discarded what it wrote",
+            };
             let wait = duration::words(Duration::from_secs(wait_ms.div_ceil(1000)));
             format!("{error}{rest}; attempt {attempt} in {wait}")
         }
@@ -392,7 +432,11 @@ fn line(event: &Event) -> Option<String> {
             format!("{kind}: {text}")
         }
         Event::ArmChanged { from, to, why, retracted } => {
-            let rest = if *retracted { "; its text above is discarded" } else { "" };
+            let rest = match (*retracted, is_above) {
+                (false, _) => "",
+                (true, true) => "; its text above is discarded",
+                (true, false) => "; its text is discarded",
+            };
             format!("{from}: {why}{rest}; switching to {to}")
         }
         Event::Conferred { members, chair, author } => {

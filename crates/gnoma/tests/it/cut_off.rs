@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use crate::support::{Run, World, calls, exists, finish, says};
 
 /// How long one waits for another process to get somewhere.
-const MAX_WAIT: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 /// How often the program is killed, unless `GNOMA_KILLS` says another number.
 const KILLS: u64 = 6;
 /// The first kill comes by then, in milliseconds, and the last one this long after it.

@@ -1,6 +1,6 @@
 //! What goes wrong between gnoma and a server: a clear message, never a panic or a hang.
 
-use gnoma_testkit::{End, Pace, Reply, ReplyBody, Script, Wire};
+use gnoma_testkit::{End, Pace, Reply, ReplyBody, Script, Server, Wire};
 
 use crate::support::{World, calls, finish, refused_midway, says};
 
@@ -134,8 +134,30 @@ async fn an_answer_that_somebody_on_the_way_has_compressed_is_read() {
         r#"{"choices":[{"index":0,"delta":{"content":"unpacked"},"finish_reason":"stop"}]}"#;
     let stream = format!("data: {piece}\n\ndata: [DONE]\n\n");
     let packed = miniz_oxide::deflate::compress_to_vec(stream.as_bytes(), 6);
-    let body = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &packed, &[0; 8]].concat();
+    let bytes = u32::try_from(stream.len()).unwrap();
+    let trailer = [crc32fast::hash(stream.as_bytes()), bytes].map(u32::to_le_bytes).concat();
+    let body = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &packed, &trailer].concat();
     let reply = Reply::sse(body).header("content-encoding", "gzip").pieces(5);
     let run = World::new([reply]).run(&["hi"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "unpacked\n"), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_proxy_that_cannot_be_reached_is_named_without_its_password() {
+    let world = World::new([]);
+    let nobody = Server::nobody().unwrap();
+    let place = nobody.trim_start_matches("http://");
+    let run = world
+        .command(&["--provider", "mistral", "--model", "m1", "hi"])
+        .env("MISTRAL_API_KEY", "k")
+        .env("HTTPS_PROXY", format!("http://me:hidden@{place}"))
+        .spawn()
+        .unwrap();
+    let run = finish(run).await;
+    assert_eq!(run.code, Some(7), "{run:?}");
+    let named = format!("through the proxy {nobody} (https://api.mistral.ai");
+    for told in [named.as_str(), "refused", "NO_PROXY"] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
+    assert!(!run.err.contains("hidden"), "{}", run.err);
 }

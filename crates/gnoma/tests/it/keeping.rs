@@ -9,7 +9,7 @@ use tokio::{process::Command, time::sleep};
 use crate::support::{World, calls, exists, finish, says};
 
 /// How long one waits for another process to get somewhere.
-const MAX_WAIT: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Waits until `is_so`.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Nothing outlives the program by more.
-pub(crate) const MAX_LINGER: Duration = Duration::from_secs(5);
+pub(crate) const MAX_LINGER: Duration = Duration::from_secs(30);
 
 /// Speaks the wire with the handshake. It notes each start and each call.
 pub(crate) const SERVER: &str = r#"#!/bin/sh

@@ -85,9 +85,12 @@ async fn the_parts_of_a_cut_answer_are_joined() {
     assert_eq!((&told["time"], &told["joins"]), (&1.into(), &true.into()));
     assert_eq!(lines.last().unwrap()["result"], "one two three four");
 
+    let calls_next = || [cut(), calls("fs_ls", r#"{"path":"."}"#), says("done")];
+    let run = World::new(calls_next()).run(&["count"]).await;
+    assert_eq!(run.out, "one two th\ndone\n", "{run:?}");
+
     // What a tool's result leads to is another answer.
-    let world = World::new([cut(), calls("fs_ls", r#"{"path":"."}"#), says("done")]);
-    let run = world.run(&["--output-format", "json", "count"]).await;
+    let run = World::new(calls_next()).run(&["--output-format", "json", "count"]).await;
     assert_eq!(self::lines(&run.out)[0]["result"], "done");
 }
 

@@ -17,7 +17,7 @@ use crate::{
 /// A folder of every Linux that commands may write in, and that is not among the temporary ones.
 const ELSEWHERE: &str = "/dev/shm";
 /// Nothing outlives the program by more.
-const MAX_LINGER: Duration = Duration::from_secs(5);
+const MAX_LINGER: Duration = Duration::from_secs(30);
 
 /// Whether the walls are whole here.
 fn is_walled() -> bool {

@@ -20,7 +20,7 @@ use crate::{
 
 mod requests;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(10);
 
 /// A server that runs.

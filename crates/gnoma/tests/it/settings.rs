@@ -67,7 +67,8 @@ async fn nothing_set_up_says_how_to_start() {
     assert!(missing.err.contains("export MISTRAL_API_KEY"), "{}", missing.err);
     let unknown = world.run(&["--provider", "mistrall", "hi"]).await;
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.err.contains("unknown provider `mistrall`"), "{}", unknown.err);
+    let told = "unknown provider `mistrall`; did you mean `mistral`? Known: ";
+    assert!(unknown.err.contains(told), "{}", unknown.err);
 }
 
 #[tokio::test]
@@ -78,4 +79,25 @@ async fn providers_lists_what_answers() {
     let line = run.out.lines().find(|line| line.contains(" test ")).unwrap_or_default().to_owned();
     assert!(line.starts_with('*') && line.contains("2 models: alpha, beta"), "{}", run.out);
     assert!(run.out.contains("export ANTHROPIC_API_KEY"), "{}", run.out);
+}
+
+#[tokio::test]
+async fn a_model_that_is_named_alone_goes_to_its_vendor() {
+    let missing = || gnoma_testkit::Reply::json(404, r#"{"error":{"message":"no such model"}}"#);
+    let world = World::new([missing()]);
+    std::fs::write(world.home.path().join(".config/gnoma/config.toml"), "").unwrap();
+    let run = async |keys: &[&str]| {
+        let mut command = world.command(&["--model", "gpt-4o", "hi"]);
+        command.env("OPENAI_BASE_URL", format!("{}/v1", world.server.url()));
+        command.envs(keys.iter().map(|key| (key, "k")));
+        finish(command.spawn().unwrap()).await
+    };
+    let run_both = run(&["ANTHROPIC_API_KEY", "OPENAI_API_KEY"]).await;
+    assert!(run_both.err.contains("openai: not found"), "{run_both:?}");
+    let requests = world.server.requests();
+    assert_eq!(requests.len(), 1, "{run_both:?}");
+    assert!(requests[0].path().ends_with("/v1/responses"));
+    let refused = run(&["ANTHROPIC_API_KEY"]).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("export OPENAI_API_KEY"), "{refused:?}");
 }

@@ -313,3 +313,20 @@ async fn a_key_that_cannot_be_right_is_told_with_its_reason() {
     let run = finish(world.command(&["hi"]).env("CLAUDE_API_KEY", "k").spawn().unwrap()).await;
     assert!(run.err.contains("gnoma reads ANTHROPIC_API_KEY"), "{run:?}");
 }
+
+#[tokio::test]
+async fn a_folder_that_was_deleted_under_the_shell_is_named_as_that() {
+    let world = World::new([]);
+    let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$0\" hi";
+    let command = world.command(&[]);
+    let program = command.as_std().get_program().to_owned();
+    let mut shell = tokio::process::Command::new("sh");
+    shell.args(["-c", script]).arg(program).env_clear();
+    shell.envs(command.as_std().get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.current_dir(world.project.path());
+    let stdio = std::process::Stdio::piped;
+    let run = shell.stdin(std::process::Stdio::null()).stdout(stdio()).stderr(stdio());
+    let run = finish(run.spawn().unwrap()).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.err.contains("the current folder was deleted"), "{run:?}");
+}

@@ -13,7 +13,7 @@ use gnoma_testkit::{Script, Wire};
 
 use crate::support::{World, calls, exists, says};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(20);
 /// About two words of a stream.
 const PIECE_BYTES: usize = 400;

@@ -24,7 +24,7 @@ mod elfs;
 mod first_start;
 mod prefix;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(5);
 const WIDTH: u16 = 80;
 const HEIGHT: u16 = 24;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{World, calls, says};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(20);
 
 /// A program that serves a page.

@@ -9,7 +9,15 @@ fn files_that_were_offered_are_looked_for_when_the_message_goes() {
     scene.keys("tab").write("and @nobody").keys("enter");
     assert!(scene.took().contains(&Effect::LookFor(vec!["notes.txt".to_owned()])));
     scene.input(Input::Missing(vec!["notes.txt".to_owned()]));
-    assert!(scene.said().contains("`notes.txt` no longer exists"));
+    assert!(scene.said().contains("`notes.txt` does not exist"));
+}
+
+#[test]
+fn what_can_only_be_a_file_is_looked_for_though_it_was_not_offered() {
+    let mut scene = Scene::new();
+    let people = "@ana @types/node @property @pytest.fixture me@x.org @~/a.txt";
+    scene.send(&format!("see @src/mian.rs, {people}"));
+    assert!(scene.took().contains(&Effect::LookFor(vec!["src/mian.rs".to_owned()])));
 }
 
 #[test]
@@ -290,4 +298,14 @@ fn a_shell_line_is_seen_while_it_runs_and_can_be_stopped() {
     assert!(scene.live().contains("Press Ctrl+C again to quit"));
     scene.write("x").keys("backspace ctrl+c");
     assert!(!scene.took().contains(&Effect::Quit), "another key came in between");
+}
+
+#[test]
+fn the_key_that_quits_is_the_one_to_press_again() {
+    let mut scene = Scene::new();
+    scene.running("go").keys("ctrl+d");
+    assert!(scene.live().contains("Press Ctrl+D again to stop it and quit"), "{}", scene.live());
+    assert!(!scene.took().contains(&Effect::Quit));
+    scene.keys("ctrl+d");
+    assert!(scene.took().contains(&Effect::Quit));
 }

@@ -104,7 +104,7 @@ async fn a_session_that_is_open_is_given_a_title() {
     let session = speaker.session(&world);
     let rename = |title: &str| json!({ "rename": { "title": title } });
     let unsaved = speaker.asks(Some(&session), rename("too early"));
-    assert!(unsaved["Err"]["cause"].as_str().unwrap().contains("not saved"), "{unsaved}");
+    assert!(unsaved["Err"]["cause"].as_str().unwrap().contains("nothing was said"), "{unsaved}");
     speaker.turn(&session, "what was asked");
     let renamed = speaker.asks(Some(&session), rename(" a title "));
     assert_eq!(renamed["Ok"]["text"], "a title", "{renamed}");

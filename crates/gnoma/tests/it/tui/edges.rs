@@ -96,7 +96,7 @@ async fn a_file_that_is_gone_when_the_message_is_sent_is_named() {
     person.types("\t");
     std::fs::remove_file(world.project.path().join("notes.txt")).unwrap();
     person.types("\r");
-    person.waits_for("`notes.txt` no longer exists");
+    person.waits_for("`notes.txt` does not exist");
     person.waits_for("An answer.");
     person.leaves();
 }

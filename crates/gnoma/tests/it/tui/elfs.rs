@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use gnoma_testkit::{Reply, Request, Server};
+use gnoma_testkit::{Gate, Reply, Request, Server};
 
 use super::Person;
 use crate::support::{World, calls, says};
 
 /// A parent that starts an elf in the background, and an elf that asks before it writes and then says what
-/// it was told last.
-fn model(request: &Request) -> Reply {
+/// it was told last. It writes once somebody looks, and has written once somebody has spoken.
+fn model(request: &Request, [looked, spoken]: &[Gate; 2]) -> Reply {
     let json = request.json();
     let messages = json["messages"].as_array().unwrap();
     let text = |at: usize| messages[at]["content"].as_str().unwrap_or_default().to_owned();
@@ -22,28 +22,36 @@ fn model(request: &Request) -> Reply {
         (false, true) => says("It has begun."),
         (false, false) => says("Well."),
         (true, false) if text(last) == "make it" => {
-            let write = calls("fs_write", r#"{"path":"made.txt","content":"x"}"#);
-            // Until somebody looks, also where the machine is busy.
-            write.after(Duration::from_secs(8))
+            calls("fs_write", r#"{"path":"made.txt","content":"x"}"#).behind(looked)
         }
-        (true, true) => says("Made it.").after(Duration::from_millis(1_500)),
+        (true, true) => says("Made it.").behind(spoken),
         (true, false) => says(&format!("You said: {}.", text(last))).after(Duration::from_secs(1)),
     }
 }
 
+/// A world with that model, and what it waits for.
+fn world() -> (World, [Gate; 2]) {
+    let gates = [Gate::default(), Gate::default()];
+    let waits = gates.clone();
+    (World::with(Server::start(move |request| model(request, &waits)).unwrap()), gates)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_elf_is_watched_answered_spoken_to_and_left_and_its_parent_goes_on() {
-    let world = World::with(Server::start(model).unwrap());
+    let (world, [looked, spoken]) = world();
     let person = Person::ready(&world, &[]);
     person.types("start it\r");
     person.waits_for("It has begun.");
     person.types("/elfs maker\r");
     person.waits_for("Watching the elf `maker`");
     person.waits_for("make it");
+    looked.open();
     person.waits_for("mode auto: edits need");
     person.types("y");
     person.waits_until("the file", |_| crate::support::exists(world.project.path(), "made.txt"));
     person.types("be quick\r");
+    person.waits_for("be quick");
+    spoken.open();
     person.waits_for("You said: be quick.");
     person.waits_for("The elf has ended");
     person.waits_for("It has begun.");
@@ -54,7 +62,7 @@ async fn an_elf_is_watched_answered_spoken_to_and_left_and_its_parent_goes_on() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_looks_at_an_elf_can_go_back_while_it_works() {
-    let world = World::with(Server::start(model).unwrap());
+    let (world, [looked, spoken]) = world();
     let person = Person::ready(&world, &["--permission", "accept_edits"]);
     person.types("start it\r");
     person.waits_for("It has begun.");
@@ -65,6 +73,8 @@ async fn who_looks_at_an_elf_can_go_back_while_it_works() {
         let seen = person.sees();
         seen.rfind("It has begun.") > seen.find("Watching the elf")
     });
+    looked.open();
+    spoken.open();
     person.types("/elfs nobody\r");
     person.waits_for("no elf `nobody` is at work");
     person.types("and now?\r");
@@ -74,7 +84,7 @@ async fn who_looks_at_an_elf_can_go_back_while_it_works() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_hear_what_a_person_writes_to_an_elf_and_can_hold_it_back() {
-    let world = World::with(Server::start(model).unwrap());
+    let (world, [looked, spoken]) = world();
     let line = "tee -a heard.txt | grep -q 'be quick' || exit 0; echo n0t-this >&2; exit 2";
     let hook = serde_json::json!({"type": "command", "command": line});
     let hooks = serde_json::json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}});
@@ -86,6 +96,9 @@ async fn hooks_hear_what_a_person_writes_to_an_elf_and_can_hold_it_back() {
     person.waits_for("Watching the elf `maker`");
     person.types("be quick\r");
     person.types("be slow\r");
+    person.waits_for("be slow");
+    looked.open();
+    spoken.open();
     person.waits_for("You said: be slow.");
     person.waits_until("the end", |_| world.read("heard.txt").contains("be slow"));
     assert!(world.read("heard.txt").contains("be quick"));

@@ -1,0 +1,93 @@
+//! Whose model a name is that stands alone. A model of one vendor that is sent to another costs a refusal which
+//! says no more than that it is not there.
+
+use gnoma_config::{env, settings::Provider};
+use gnoma_llm::catalogue;
+
+use crate::{HostError, Result};
+
+/// Vendors that serve models of their own only.
+const MAKERS: &[&str] = &["mistral", "anthropic", "openai", "google", "deepseek", "xai"];
+
+/// The vendor with a key whose model that is, where the provider that is asked by default does not have it.
+pub(super) fn of(provider: &Provider, model: &str) -> Option<&'static str> {
+    let default = provider.default.as_deref();
+    if default.is_some_and(|default| may_have(provider, default, model)) {
+        return None;
+    }
+    makers(model).find(|maker| has_key(provider, maker))
+}
+
+/// Refuses the model of another vendor.
+pub(super) fn check(provider: &Provider, name: &str, model: &str) -> Result<()> {
+    let owner = makers(model).next().filter(|_| !may_have(provider, name, model));
+    let Some(owner) = owner else { return Ok(()) };
+    let what_to_do = if has_key(provider, owner) {
+        format!("use --provider {owner}")
+    } else {
+        let variable = env::key_variables(owner).into_iter().next().unwrap_or_default();
+        format!("export {variable}=… to use it, or choose another (`gnoma models` lists them)")
+    };
+    Err(HostError::usage(format!(
+        "`{name}` does not have the model `{model}`, which is one of `{owner}`; {what_to_do}"
+    )))
+}
+
+fn has_key(provider: &Provider, name: &str) -> bool {
+    provider.api_keys.contains_key(name) || provider.key_commands.contains_key(name)
+}
+
+/// Those that list the model.
+fn makers(model: &str) -> impl Iterator<Item = &'static str> {
+    MAKERS.iter().copied().filter(move |maker| catalogue::lookup(maker, model).is_some())
+}
+
+/// Whether a provider can have the model, as far as is known: an address of one's own may lead anywhere.
+fn may_have(provider: &Provider, name: &str, model: &str) -> bool {
+    !MAKERS.contains(&name)
+        || provider.endpoints.contains_key(name)
+        || catalogue::lookup(name, model).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_config::Sources;
+    use gnoma_core::Secret;
+
+    use super::*;
+
+    fn with_keys(names: &[&str]) -> Provider {
+        let sources = Sources { config_dir: "/nonexistent".into(), ..Sources::default() };
+        let provider = gnoma_config::load(&sources).unwrap().settings.provider;
+        let key = |name: &&str| ((*name).to_owned(), Secret::new("k".to_owned()));
+        Provider { api_keys: names.iter().map(key).collect(), ..provider }
+    }
+
+    #[test]
+    fn a_model_goes_to_its_vendor_if_that_has_a_key() {
+        let both = with_keys(&["anthropic", "openai"]);
+        assert_eq!(of(&both, "gpt-4o"), Some("openai"));
+        assert_eq!(of(&both, "nobody-knows-it"), None);
+        assert_eq!(of(&with_keys(&["anthropic"]), "gpt-4o"), None);
+        let default = |name: &str| Provider { default: Some(name.to_owned()), ..both.clone() };
+        assert_eq!(of(&default("anthropic"), "gpt-4o"), Some("openai"));
+        assert_eq!(of(&default("openrouter"), "gpt-4o"), None);
+        let mut proxied = default("anthropic");
+        proxied.endpoints.insert("anthropic".to_owned(), "http://proxy/v1".to_owned());
+        assert_eq!(of(&proxied, "gpt-4o"), None);
+    }
+
+    #[test]
+    fn the_model_of_another_vendor_is_refused() {
+        let one = with_keys(&["anthropic"]);
+        let said = check(&one, "anthropic", "gpt-4o").unwrap_err().to_string();
+        assert!(said.contains("one of `openai`; export OPENAI_API_KEY"), "{said}");
+        let both = with_keys(&["anthropic", "openai"]);
+        let said = check(&both, "anthropic", "gpt-4o").unwrap_err().to_string();
+        assert!(said.contains("use --provider openai"), "{said}");
+        for (name, model) in [("anthropic", "claude-new"), ("azure", "gpt-4o"), ("lite", "gpt-4o")]
+        {
+            assert!(check(&one, name, model).is_ok(), "{name} {model}");
+        }
+    }
+}

@@ -445,7 +445,7 @@ mod tests {
             ("Do the tests pass?", true, true),
             ("Run main.py and give its exit code.", true, true),
             ("Which modules does this project have?", false, true),
-            ("Read TODO.md and give the open tasks.", false, true),
+            ("Read TASKS.md and give the open tasks.", false, true),
             ("Give the first five even numbers.", false, false),
             ("Ada Lovelace was born in London in 1815.", false, false),
             ("Extract name and place: Bo works on a project in Rome.", false, false),

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{
     block::FencedBlock,
     hunk::{Replaced, alike, lost, replaced, settled},
-    plan::{Direct, LookedAt, Specs, task_of},
+    plan::{Direct, LookedAt, task_of},
+    writers::Specs,
 };
 
 /// What a call without a file is answered with.

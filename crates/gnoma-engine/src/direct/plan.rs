@@ -8,7 +8,7 @@ use gnoma_core::{
 };
 use serde_json::Value;
 
-use super::writers::Writers;
+use super::writers::{Specs, Writers};
 use crate::{
     detect::{Intent, asks_about_files, named_files, order_files, wanted, wants_change, wants_run},
     prompt::{is_note, said},
@@ -78,8 +78,6 @@ pub(crate) struct Direct {
     /// The JSON schema that the answer must fit.
     pub(crate) schema: Option<Arc<RawJson>>,
 }
-
-pub(super) type Specs = HashMap<String, Arc<ToolSpec>>;
 
 impl Direct {
     /// The next request to the model in such a turn; `None` if it needs its tools.

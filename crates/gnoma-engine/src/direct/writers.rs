@@ -1,9 +1,12 @@
 //! The tools by which files are changed and made, found by what they take.
 
+use std::{collections::HashMap, sync::Arc};
+
 use gnoma_core::{ToolSpec, tool::ToolKind};
 use serde_json::Value;
 
-use super::plan::Specs;
+/// A session's tools by name.
+pub(super) type Specs = HashMap<String, Arc<ToolSpec>>;
 
 /// What the tools are called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -443,8 +443,7 @@ fn working_folder(sorted: &SortedWords, cwd: Folders) -> Folders {
     folders.filter_map(|given| given.values.last()).fold(cwd, |cwd, folder| cwd.enter(folder))
 }
 
-/// The paths a word may be to git: itself, what stands after each `:` of `HEAD:path` or `:0:path`, or the
-/// path of `:(top)path`.
+/// The paths that a word may be to git: itself, or those of `HEAD:path`, `:0:path` and `:(top)path`.
 fn paths_of_git(word: &Field) -> Vec<Field> {
     let Some(text) = word.known() else { return vec![word.clone()] };
     if text.starts_with(":!") || text.starts_with(":^") {
@@ -467,8 +466,7 @@ fn paths_of_git(word: &Field) -> Vec<Field> {
         .collect()
 }
 
-/// Whether a word names what keeps nothing, such as `/dev/null`, in a role where that has no effect. To most
-/// programs that write, `-` is a file of that name.
+/// Whether a word is like `/dev/null`, in a role where that has no effect. To most that write, `-` is a file.
 fn keeps_nothing(call: &ProgramCall<'_>, role: Role, word: &Field) -> bool {
     let Some(text) = word.known().filter(|text| is_nowhere(text)) else { return false };
     let changes = [Consequence::Writes, Consequence::Deletes];

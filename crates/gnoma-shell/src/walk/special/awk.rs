@@ -58,7 +58,7 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
     match programs.iter().map(|program| program.known()).collect::<Option<Vec<_>>>() {
         Some(texts) => judge(walker, call, &texts.join("\n"), &mut facts),
         None => {
-            facts.add(Effect::Unknown("awk: gnoma does not know what its program does".to_owned()))
+            facts.add(Effect::Unknown("awk: gnoma does not know what its program does".to_owned()));
         }
     }
     facts

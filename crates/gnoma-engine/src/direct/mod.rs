@@ -8,6 +8,7 @@
 
 mod block;
 mod hunk;
+mod lines;
 mod made;
 mod plan;
 mod words;
@@ -15,6 +16,7 @@ mod writers;
 
 pub(crate) use self::{
     block::{blocks, opens},
+    lines::with_line,
     made::{arguments, refusal, written},
     plan::{Direct, DirectStep, LookedAt},
     words::request,

@@ -103,7 +103,7 @@ const CASES: &[Case] = &[
         ("llamacpp", "tools_required"),
         (400, "tool_choice 'required' is not supported", None),
         "/tool_choice",
-        "cannot be made to call tools",
+        "does not let gnoma decide whether to call tools",
     ),
     case(
         ("llamacpp", "image"),

@@ -95,10 +95,9 @@ impl SizeCheck {
     pub(super) fn answer(&mut self, size: Size, system: Size, now: Instant) {
         (self.is_silent, self.asked_until) = (false, None);
         let turned = Size::new(size.height, size.width);
-        if size == system {
-            self.is_turned = false;
-        } else if turned == system {
-            self.is_turned = true;
+        // A square says nothing about the order.
+        if size != turned && (size == system || turned == system) {
+            self.is_turned = turned == system;
         }
         let size = if self.is_turned { turned } else { size };
         self.answer = Some((size, now));
@@ -134,6 +133,9 @@ mod tests {
         let mut check = SizeCheck::new(true);
         check.answer(Size::new(20, 60), SIZE, start);
         assert_eq!(check.step(start), SizeStep::Draw(Some(SIZE)));
+        let square = Size::new(40, 40);
+        check.answer(square, square, start);
+        assert!(check.is_turned, "a square says nothing about the order");
         // The system does not know of the new size yet.
         check.answer(Size::new(20, 40), SIZE, start);
         assert_eq!(check.step(start), SizeStep::Wait(start + SETTLES));

@@ -273,7 +273,8 @@ async fn another_model_goes_on_with_the_conversation() {
     let world = World::new([says("From the first."), says("no list"), says("From the second.")]);
     let person = Person::ready(&world, &[]);
     person.types("one\r");
-    person.waits_for("· context");
+    person.waits_for("From the first.");
+    person.waits_until("rest", Person::is_at_rest);
     person.types("/model m2\r");
     person.waits_for("test/m2 ");
     let seen = person.sees();
@@ -491,7 +492,8 @@ async fn incognito_goes_on_with_what_was_said_and_comes_back_without_it() {
     let world = World::new([says("First."), says("Second."), says("Third.")]);
     let person = Person::ready(&world, &[]);
     person.types("one\r");
-    person.waits_for("tokens");
+    person.waits_for("First.");
+    person.waits_until("rest", Person::is_at_rest);
     // All in one go: what is typed behind it goes to the next session.
     person.types("/incognito\rtwo\r");
     person.waits_for("Second.");

@@ -159,7 +159,8 @@ async fn a_conversation_that_goes_on_knows_how_full_its_window_is() {
     let person = Person::ready(&world, &[]);
     person.types("go\r");
     // Until the provider has counted, it is an estimate.
-    person.waits_for("15 tokens");
+    person.waits_for("An answer.");
+    person.waits_until("rest", Person::is_at_rest);
     let seen = person.sees();
     let context = seen.split("context ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
     person.leaves();

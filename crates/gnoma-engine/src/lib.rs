@@ -41,7 +41,7 @@ pub use crate::{
     keeping::{Keeping, Unkept},
     rights::Rights,
     routing::Routes,
-    session::{Handle, Options, Prover, Ready, Session, ToolUpdates},
+    session::{FilesReady, Handle, Options, Prover, Session, ToolUpdates},
     shape::Shape,
     turn::Limits,
 };

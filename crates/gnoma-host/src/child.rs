@@ -9,7 +9,7 @@ use gnoma_core::{
     tool::is_about,
 };
 
-use gnoma_engine::{Arm, Gauge, Handle, Keeping, Ready, Routes, Session as Engine, resume};
+use gnoma_engine::{Arm, FilesReady, Gauge, Handle, Keeping, Routes, Session as Engine, resume};
 use gnoma_extend::hooks::HookAgent;
 use gnoma_guard::permission::Permissions;
 
@@ -117,7 +117,7 @@ pub(crate) struct GoingOn {
     pub(crate) reader: Option<Arc<dyn Tool>>,
     pub(crate) gauge: Arc<Gauge>,
     /// When the files are there.
-    pub(crate) ready: Option<Ready>,
+    pub(crate) ready: Option<FilesReady>,
 }
 
 /// Makes the engine of the session, over the models of the one that starts it. Gives the model that it

@@ -4,6 +4,7 @@
 //! value is not asked for, only that it is a value and not a stand-in for one ([`value`]). Names that
 //! promise a secret (`password = ...`) are the business of `generic`.
 
+mod codes;
 mod command;
 mod credential_file;
 mod header;
@@ -45,4 +46,7 @@ pub(crate) const PLACES: &[SecretContext] = &[
     operand::DEVICE,
     phrase::PRIVATE_LINES,
     phrase::SEED_WORDS,
+    codes::RECOVERY_CODES,
+    prose::KEY,
+    operand::SECURE_STRING,
 ];

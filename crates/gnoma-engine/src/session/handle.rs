@@ -68,11 +68,11 @@ pub struct Options {
     /// The tools, by name or by a glob of names, that its calls never use.
     pub forbidden: Arc<[String]>,
     /// When the files are there that it works with, where that is not at once: no call is judged before.
-    pub ready: Option<Ready>,
+    pub ready: Option<FilesReady>,
 }
 
 /// Whether files are there; an error says why they never will be.
-pub type Ready = watch::Receiver<Option<Result<(), String>>>;
+pub type FilesReady = watch::Receiver<Option<Result<(), String>>>;
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

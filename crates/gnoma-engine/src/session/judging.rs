@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 
 use super::{
     added::Before,
-    handle::Ready,
+    handle::FilesReady,
     state::{Gone, Session},
     verdicts::{Decision, Judged, Said},
 };
@@ -70,7 +70,7 @@ impl Session {
                 cx: self.tool_cx(),
                 limits: self.gate.rights.tool_limits(),
             };
-            let is_there = |ready: &Ready| matches!(*ready.borrow(), Some(Ok(())));
+            let is_there = |ready: &FilesReady| matches!(*ready.borrow(), Some(Ok(())));
             let ready = self.judging.ready.clone().filter(|ready| !is_there(ready));
             match (ready, self.before_calls()) {
                 (None, None) => {
@@ -171,7 +171,7 @@ fn denied(reason: String) -> Decision {
 
 /// Decides about a call once the files are there that it may be about.
 async fn decided_once_ready(
-    ready: Option<Ready>,
+    ready: Option<FilesReady>,
     before: Option<Before>,
     deciding: Deciding,
     call: ToolCall,

@@ -41,6 +41,6 @@ mod toolset;
 mod verdicts;
 
 pub use self::{
-    handle::{Handle, Options, Prover, Ready, ToolUpdates},
+    handle::{FilesReady, Handle, Options, Prover, ToolUpdates},
     state::Session,
 };

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use gnoma_core::{ToolCall, message::CallId};
 use tokio::task::JoinSet;
 
-use super::handle::Ready;
+use super::handle::FilesReady;
 use crate::{gate::Admitted, turn::Verdict};
 
 /// What was decided about a call, and what was said before.
@@ -34,7 +34,7 @@ pub(super) struct Judging {
     /// The judgement in progress, on a separate thread; at most one.
     pub(super) under_way: JoinSet<Decision>,
     /// None is judged before the files are there.
-    pub(super) ready: Option<Ready>,
+    pub(super) ready: Option<FilesReady>,
 }
 
 /// A call that was judged.

@@ -19,7 +19,7 @@ const ANY: &str = "general-purpose";
 pub(crate) type AgentTools = (String, Option<Vec<String>>);
 
 /// The task of the elf that does the skill.
-pub(super) fn task(skill: &Skill, fork: &SkillFork, agents: &[AgentTools], text: String) -> Value {
+pub(super) fn task(skill: &Skill, fork: &SkillFork, agents: &[AgentTools], text: &str) -> Value {
     let wanted = fork.agent.as_deref().filter(|name| !name.is_empty());
     let known = agents.iter().find(|(name, _)| Some(name.as_str()) == wanted);
     let (agent, limit) = match (wanted, known) {
@@ -96,7 +96,7 @@ mod tests {
         let reviewer = Some(vec!["fs.read".to_owned(), "bash(git *)".to_owned()]);
         let agents = vec![("reviewer".to_owned(), reviewer), ("free".to_owned(), None)];
         let fork = skill.fork.clone().unwrap();
-        let task = task(&skill, &fork, &agents, "do it".to_owned());
+        let task = task(&skill, &fork, &agents, "do it");
         assert_eq!((&task["task"], &task["name"]), (&json!("do it"), &json!("s")));
         (task["agent"].clone(), task["tools"].clone())
     }

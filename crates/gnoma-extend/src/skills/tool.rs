@@ -108,7 +108,7 @@ impl Tool for SkillTool {
         let fork = skill.fork.as_ref()?;
         let filled = || text(skill, &arguments.arguments, &self.session);
         let task = arguments.task.unwrap_or_else(filled);
-        let task = fork::task(skill, fork, &self.agents, task);
+        let task = fork::task(skill, fork, &self.agents, &task);
         RawJson::of(&json!({ "tasks": [task] })).ok()
     }
 

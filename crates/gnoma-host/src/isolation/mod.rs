@@ -23,7 +23,7 @@ use gnoma_core::{
 };
 use gnoma_store::checkpoint::{Candidate, Checkpointer, SnapshotId};
 
-use gnoma_engine::{Arm, Ready};
+use gnoma_engine::{Arm, FilesReady};
 use tokio::sync::{OwnedMutexGuard, watch};
 
 use self::tidy::CopyPlace;
@@ -67,7 +67,7 @@ pub(crate) struct Isolated {
     keeper: Arc<Checkpointer>,
     base: SnapshotId,
     /// Whether all files are there.
-    filled: Option<Ready>,
+    filled: Option<FilesReady>,
     /// Nobody else merges until it has landed.
     merges: Option<OwnedMutexGuard<()>>,
     /// It is what a merge would make of the project: that lands, or nothing does.
@@ -152,7 +152,7 @@ impl Isolated {
     }
 
     /// Has the files copied on a thread of its own.
-    fn fill_beside(&self) -> Result<Ready> {
+    fn fill_beside(&self) -> Result<FilesReady> {
         let (told, filled) = watch::channel(None);
         let (keeper, base, root) = (Arc::clone(&self.keeper), self.base.clone(), self.root.clone());
         let filling = std::thread::Builder::new().name("gnoma-elf-copy".to_owned());
@@ -164,7 +164,7 @@ impl Isolated {
     }
 
     /// When the files are there, where they were not when it was made.
-    pub(crate) fn ready(&self) -> Option<Ready> {
+    pub(crate) fn ready(&self) -> Option<FilesReady> {
         self.filled.clone()
     }
 

@@ -43,12 +43,29 @@ pub(super) const DEVICE: SecretContext = SecretContext {
     find: device,
 };
 
+pub(super) const SECURE_STRING: SecretContext = SecretContext {
+    id: "command-line-password",
+    keywords: &["convertto-securestring "],
+    find: secure_string,
+};
+
 /// Longest word or line that is looked at.
 const MAX_BYTES: usize = 512;
 /// Shortest password that its place alone gives away.
 const MIN_BYTES: usize = 5;
 /// Words of `net use` that are looked at.
 const MAX_WORDS: usize = 8;
+
+/// `ConvertTo-SecureString "X" -AsPlainText`.
+fn secure_string(text: &[u8], hit: Range<usize>, found: SpanSink) {
+    let option = b"-string ";
+    let rest = text.get(hit.end..).unwrap_or_default();
+    let has_option = rest.get(..option.len()).is_some_and(|word| word.eq_ignore_ascii_case(option));
+    let from = hit.end + if has_option { option.len() } else { 0 };
+    let word = word_at(text, from, MAX_BYTES);
+    let is_quoted = word.start > from;
+    take(text, word, is_quoted, found);
+}
 
 /// `user/password@host`.
 fn login(text: &[u8], hit: Range<usize>, found: SpanSink) {

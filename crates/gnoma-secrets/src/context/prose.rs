@@ -58,8 +58,28 @@ pub(super) const FOREIGN_PASSWORD: SecretContext = SecretContext {
     find: foreign_password,
 };
 
+/// A key that a sentence names and binds later: `the API key for the weather is X`.
+pub(super) const KEY: SecretContext = SecretContext {
+    id: "key-in-text",
+    keywords: &[
+        "api key ",
+        "api-key ",
+        "access key ",
+        "api token ",
+        "access token ",
+        "auth token ",
+        "secret for ",
+        "secret is ",
+        "password hash ",
+    ],
+    find: key,
+};
+
 /// Longest and shortest password in a sentence.
 const MAX_PASSWORD_BYTES: usize = 64;
+/// Longest and shortest key in a sentence.
+const MAX_KEY_BYTES: usize = 128;
+const MIN_KEY_BYTES: usize = 24;
 const MIN_BOUND_BYTES: usize = 7;
 const MIN_UNBOUND_BYTES: usize = 8;
 /// Words between the name and the value.
@@ -129,6 +149,30 @@ fn bound_later(text: &[u8], hit: Range<usize>, signs: &[&str], found: SpanSink) 
         && word.iter().any(u8::is_ascii_lowercase)
         && mixes(word) >= 1;
     if word.len() >= MIN_UNBOUND_BYTES && is_mixed && may_be_one(word) {
+        found(value);
+    }
+}
+
+/// What no sentence holds for another reason: hexadecimal digits as long as keys are, or letters of both cases and
+/// digits as chance mixes them.
+fn key(text: &[u8], hit: Range<usize>, found: SpanSink) {
+    let end = end_at(text, hit.end, BINDING_REACH, |byte| matches!(byte, b'\n' | b'{' | b'='));
+    let sentence = text.get(hit.end.saturating_sub(" is ".len())..end).unwrap_or_default();
+    let from = end - sentence.len();
+    let bound = [": ", " is ", " lautet "].iter().filter_map(|word| {
+        memchr::memmem::find(sentence, word.as_bytes()).map(|at| from + at + word.len())
+    });
+    let Some(start) = bound.min() else { return };
+    let value = trimmed(text, word_at(text, start, MAX_KEY_BYTES));
+    let word = text.get(value.clone()).unwrap_or_default();
+    let is_hex = matches!(word.len(), 32 | 40 | 64)
+        && word.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'));
+    let is_random = word.len() >= MIN_KEY_BYTES
+        && word.iter().any(u8::is_ascii_uppercase)
+        && word.iter().any(u8::is_ascii_lowercase)
+        && word.iter().filter(|byte| byte.is_ascii_digit()).count() >= 2
+        && word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(byte));
+    if (is_hex || is_random) && is_password(word) {
         found(value);
     }
 }

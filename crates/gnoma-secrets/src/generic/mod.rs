@@ -77,7 +77,9 @@ fn judge(text: &[u8], place: &NamedValue) -> Option<SecretCandidate> {
         return None;
     }
     let features = features::describe(text, place, &reading);
-    let is_secret = model::is_secret(&features, place) && !placeholder::is_placeholder(value);
+    let is_secret = model::is_secret(&features, place)
+        && !placeholder::is_placeholder(value)
+        && !placeholder::is_public(value, place.rule);
     is_secret.then_some(SecretCandidate {
         start: place.value.start,
         end: place.value.end,

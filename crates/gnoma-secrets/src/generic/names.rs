@@ -16,8 +16,37 @@ const MAX_ARGUMENTS: usize = 3;
 const MAX_WORD_BYTES: usize = 24;
 /// Ends of names, without signs and in lower case, whose values everybody may read although a word of
 /// them is about secrets.
-const PUBLIC_NAMES: [&[u8]; 5] =
-    [b"pagetoken", b"continuationtoken", b"sitekey", b"websocketkey", b"siteverification"];
+const PUBLIC_NAMES: [&[u8]; 7] = [
+    b"pagetoken",
+    b"continuationtoken",
+    b"sitekey",
+    b"websocketkey",
+    b"siteverification",
+    b"cachekey",
+    b"codechallenge",
+];
+/// Words before `key` and `token` in sentences and logs that say the same.
+const PUBLIC_BEFORE: [&[u8]; 19] = [
+    b"cache",
+    b"public",
+    b"site",
+    b"primary",
+    b"foreign",
+    b"partition",
+    b"sort",
+    b"publishable",
+    b"from",
+    b"did:",
+    b"host",
+    b"object",
+    b"s3",
+    b"storage",
+    b"idempotency",
+    b"routing",
+    b"pagination",
+    b"continuation",
+    b"page",
+];
 /// Words of one name that are looked at, from its end.
 const MAX_WORDS: usize = 10;
 
@@ -145,7 +174,7 @@ fn each_bound(text: &[u8], name: Range<usize>, take: &mut dyn FnMut(&NamedValue)
         return;
     };
     let is_id = words.ends_lowering && is_uuid(text.get(first.value.clone()).unwrap_or_default());
-    if is_id || is_coordinate(text, &name, &first) {
+    if is_id || is_coordinate(text, &name, &first) || is_public_in_text(text, &name) {
         return;
     }
     let mut argument_end = first.end;
@@ -155,6 +184,21 @@ fn each_bound(text: &[u8], name: Range<usize>, take: &mut dyn FnMut(&NamedValue)
         argument_end = next.end;
         take(&place_of(name.clone(), next, argument, rule));
     }
+}
+
+/// `public key: …`, `restored from key: …`, `did:key:…`.
+pub(super) fn is_public_in_text(text: &[u8], name: &Range<usize>) -> bool {
+    let names: [&[u8]; 3] = [b"key", b"keys", b"token"];
+    let own = text.get(name.clone()).unwrap_or_default();
+    let is_key = names.iter().any(|name| own.eq_ignore_ascii_case(name));
+    let before = text.get(..name.start).unwrap_or_default();
+    let before = before.strip_suffix(b" ").unwrap_or(before);
+    is_key
+        && PUBLIC_BEFORE.iter().any(|word| {
+            let at = before.len().checked_sub(word.len());
+            let tail = at.and_then(|at| before.get(at..));
+            tail.is_some_and(|tail| tail.eq_ignore_ascii_case(word))
+        })
 }
 
 /// `io.jsonwebtoken:jjwt-gson`: a module, not a value.

@@ -86,6 +86,25 @@ static PARTS: Parts<29> = Parts::new([
     b"{{",
 ]);
 
+/// What keys begin with that pages show to everybody.
+const PUBLIC: [&[u8]; 10] = [
+    b"pk.eyJ",
+    b"pk_live_",
+    b"pk_test_",
+    b"cs_live_",
+    b"cs_test_",
+    b"sb_publishable_",
+    b"phc_",
+    b"age1",
+    b"npub1",
+    b"$ANSIBLE_VAULT",
+];
+
+/// Whether `value` is made for everybody to read, unless its name says `secret` or `password`.
+pub(crate) fn is_public(value: &[u8], rule: &str) -> bool {
+    !matches!(rule, "secret" | "password") && PUBLIC.iter().any(|start| value.starts_with(start))
+}
+
 /// Whether `value` only stands for a secret: a template, a reference to one, filler, or a well-known example.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let value = value.get(..MAX_EXAMINED_BYTES).unwrap_or(value);
@@ -150,7 +169,22 @@ fn is_filler(value: &[u8]) -> bool {
             && value.iter().zip(value.iter().skip(period)).all(|(a, b)| a == b)
     };
     let period_limit = MAX_PERIOD.min(value.len() / 3);
-    (1..=period_limit).any(repeats) || is_mostly_ascending(value)
+    (1..=period_limit).any(repeats) || is_mostly_ascending(value) || is_count_in_hex(value)
+}
+
+/// `000102030405…`, `00112233…`: bytes that go up by the same step, as in test vectors.
+fn is_count_in_hex(value: &[u8]) -> bool {
+    const MIN_PAIRS: usize = 8;
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(*high)? * 16 + digit(*low)?),
+        _ => None,
+    };
+    let bytes: Option<Vec<u32>> = value.chunks(2).map(pair).collect();
+    let Some(bytes) = bytes.filter(|bytes| bytes.len() >= MIN_PAIRS) else { return false };
+    let mut steps = bytes.iter().zip(bytes.iter().skip(1)).map(|(one, two)| two.wrapping_sub(*one));
+    let first = steps.next();
+    steps.all(|step| Some(step) == first)
 }
 
 /// `abcdefgh`, `123456789`, `0123456789abcdef`: at least five of six steps go up by one.

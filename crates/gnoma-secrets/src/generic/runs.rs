@@ -4,7 +4,7 @@
 //! numbers, words, hashes of known length and blobs, go no further.
 
 use super::cursor::{back, is_blank, is_name_byte, is_quote};
-use super::names::NameWords;
+use super::names::{NameWords, is_public_in_text};
 use super::place::{NamedValue, Operator};
 use crate::keywords::{self, MIN_RUN_BYTES};
 
@@ -42,8 +42,9 @@ fn place_in(text: &[u8], start: usize, end: usize) -> Option<NamedValue> {
 
 /// Digits and letters mixed as chance mixes them, not a path, not a hash without a name.
 fn may_be_random(run: &[u8]) -> bool {
-    // Web tokens have a rule of their own.
-    let is_known = run.starts_with(b"eyJ") || run.starts_with(b"/");
+    // Web tokens have a rule of their own, and pages name what may run in them.
+    let known: [&[u8]; 6] = [b"eyJ", b"/", b"nonce-", b"sha256-", b"sha384-", b"sha512-"];
+    let is_known = known.iter().any(|start| run.starts_with(start));
     if is_known || !(MIN_RUN_BYTES..=MAX_RUN_BYTES).contains(&run.len()) {
         return false;
     }
@@ -108,7 +109,7 @@ fn is_part_of_more(text: &[u8], start: usize, end: usize) -> bool {
 /// `"integrity": ...`, `request_id=...`: the name says that it is no secret.
 fn is_named_otherwise(text: &[u8], place: &NamedValue) -> bool {
     let words = NameWords::read(text.get(place.name.clone()).unwrap_or_default());
-    words.ends_lowering || words.sealed
+    words.ends_lowering || words.sealed || is_public_in_text(text, &place.name)
 }
 
 /// A line of nothing else is part of a block: a certificate, a signature, a dump.

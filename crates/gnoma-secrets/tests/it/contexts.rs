@@ -105,6 +105,67 @@ fn what_everybody_may_read_stays() {
 }
 
 #[test]
+fn recovery_codes_alone_and_in_lists() {
+    check("my recovery code is ⟦1c59d-4868c⟧, keep it");
+    check("GitHub recovery codes\n⟦337e1-93a86⟧\n0c586-9f371\n");
+    check("GitHub recovery codes\n337e1-93a86\n⟦0c586-9f371⟧\n");
+    check("Backup codes for bob@example.com:\n1. ⟦9225 8843⟧\n2. 1893 9328\n");
+    check("BACKUP_CODES = [\"⟦adqmqdrg⟧\", \"5zs4vkbx\", \"8j38lpbn\"]");
+    check("Use backup code ⟦27231591⟧ to sign in");
+    check("| backup code | ⟦5670-9369⟧ |");
+    check("# scratch codes\n03826351\n⟦12345670⟧\n");
+    check("Wiederherstellungscode: ⟦5K3G-AM8A-9RL8-BZN6-1E34-IVQE⟧");
+    check("BitLocker Recovery Key: ⟦348006-705325-681700-395232⟧");
+    check("If you cannot scan it, enter this setup key: ⟦tb7l cwnm ima3 3hmo t3a2 dxwq⟧");
+    check("backup codes are stored in the table user_backup_codes since 2024-01-15");
+    check("error recovery code 0x80004005 at 12:30:45; recovery code: 0x80004005");
+    check("recovery code: see page 12; backup codes: none; recovery key: docs/keys.md");
+    check("const backupCodes = generateBackupCodes(10); // 8 digits, see two-step-login");
+    check("Recovery codes\n==============\nEach user has ten codes of eight letters.\n");
+}
+
+#[test]
+fn keys_that_a_sentence_names() {
+    let hex = "ad758c50c7e0c2b837fa04df4db5240d";
+    check(&format!("my api key for the weather thing: ⟦{hex}⟧"));
+    check(&format!("the access key of the sensor is ⟦{hex}⟧."));
+    let random = "OcbX+FxPfhzNj3KVtOlP0evRkaSCFRuifa1nA0YQ";
+    check(&format!("the secret for the build user is ⟦{random}⟧"));
+    check(&format!("password hash (md5): ⟦{hex}⟧"));
+    check("ConvertTo-SecureString \"⟦Tr0ub4eF3ejKyR⟧\" -AsPlainText -Force");
+    check("ConvertTo-SecureString $env:PW -AsPlainText; ConvertTo-SecureString -String $x");
+    check("the api key is read from the environment; an access token is needed for /v1/users/me");
+    check(&format!("the api key is checked by its commit {hex}"));
+}
+
+#[test]
+fn keys_that_pages_show_stay() {
+    let random = "kdCA0VchT1HB3DpieCU60ukcWsMseIse2NT3xGiy0to9y";
+    for text in [
+        format!("cache key: npm-Linux-{}", "fa88e8ec68681f42459856de8a7b90885fdb882b4e4e47cf50bd16cb2165d836"),
+        format!("Cache restored from key: cargo-{}", "e6de712249f0b454f30764049f29ed6677a35242"),
+        "object key: uploads/2ce20018-ca61-45de-b6b8-05dc8b1e69ee/ae5010533855fd0fb41cc3399365.png"
+            .to_owned(),
+        "Idempotency-Key: 840125b4e8fda1fc47d6508a164df4cc".to_owned(),
+        "pagination token vYVfFXRgx5lwtx+hj2p0sY7sBpEDpn7E".to_owned(),
+        format!("\"cacheKey\": \"{}\"", "17bb65a54ea4aacca05f32567f9fa354"),
+        format!("STRIPE_PUBLISHABLE_KEY=pk_live_{}", &random[..24]),
+        format!("posthog.init(\"phc_{}\")", &random[..43]),
+        format!("VAPID public key: B{random}{random}"),
+        format!("did:key:z6M{random}"),
+        "recaptcha site key: 6L_Noot49e7PpTbxiDwim1Mz0PvDMA962QJgOGt6".to_owned(),
+        "Key = 000102030405060708090a0b0c0d0e0f\nPlaintext = 00112233445566778899aabbccddeeff"
+            .to_owned(),
+        "$ANSIBLE_VAULT;1.1;AES256\nb456a890670d46fe8f833a520c44651bdab197a675fc55af0c5d72dd8af28649\n"
+            .to_owned(),
+        "script-src 'nonce-+vzr4ZFWJNdr7mj7Kp0UJQ==' 'sha256-TrqJSUy0A63n8JtnAhTB8dnVGzRoUhE/3qY/PQVfHzU='"
+            .to_owned(),
+    ] {
+        check(&text);
+    }
+}
+
+#[test]
 fn bodies_of_private_keys_without_their_frame() {
     let line = "Qk7xP2mZt9vLw4RbYc8NfHsJd6GaEuTq1Xo5Ki3CzVyMhWnDpBrSlFgUjAe0/+Xw";
     for start in [

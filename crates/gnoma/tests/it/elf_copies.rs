@@ -422,6 +422,27 @@ async fn a_copy_that_is_deleted_below_its_elf_merges_nothing() {
 }
 
 #[tokio::test]
+async fn an_elf_may_end_or_call_before_its_copy_is_there() {
+    let reads = || bash("cat f1999.txt; ls f*.txt | wc -l; echo more > f1.txt");
+    for calls_first in [false, true] {
+        let of_elf = if calls_first { vec![reads(), says("read")] } else { vec![says("no need")] };
+        let replies = [spawn("smith")].into_iter().chain(of_elf).chain([says("done")]);
+        let world = World::new(replies);
+        for number in 0..2_000 {
+            world.write(&format!("f{number}.txt"), "here\n");
+        }
+        is_done(&world.run(&["--permission", "bypass", "have it read"]).await);
+        if calls_first {
+            let seen = world.server.requests()[2].json().to_string();
+            assert!(seen.contains("here\\n2000"), "{seen}");
+            assert_eq!(world.read("f1.txt"), "more\n");
+        }
+        assert!(told(&world).contains("elf `smith`: completed"), "{}", told(&world));
+        assert_eq!(copies(&world), Vec::<PathBuf>::new(), "nothing is left");
+    }
+}
+
+#[tokio::test]
 async fn copies_of_a_killed_program_go_with_the_next_start() {
     let world = World::new([spawn("smith"), bash("echo more >>a"), bash("sleep 30"), says("next")]);
     world.write("a", "a\n");

@@ -111,14 +111,15 @@ async fn provider_and_model_can_be_written_as_one() {
     let answer = |_: &gnoma_testkit::Request| says("hello");
     let world = World::with(gnoma_testkit::Server::start(answer).unwrap());
     let file = world.home.path().join(".config/gnoma/config.toml");
-    let endpoint = format!("[provider.endpoints]\ndeepseek = \"{}/v1\"\n", world.server.url());
+    let url = world.server.url();
+    let rest = format!("[provider.endpoints]\ndeepseek = \"{url}/v1\"\n[router]\nmode = \"off\"\n");
     for (settings, variable) in [
         ("model = \"deepseek/m7\"\n", ""),
         ("default = \"mistral\"\nmodel = \"deepseek/m7\"\n", ""),
         ("default = \"deepseek/m7\"\n", ""),
         ("", "deepseek/m7"),
     ] {
-        std::fs::write(&file, format!("[provider]\n{settings}{endpoint}")).unwrap();
+        std::fs::write(&file, format!("[provider]\n{settings}{rest}")).unwrap();
         let mut command = world.command(&["hi"]);
         command.env("MISTRAL_API_KEY", "k").env("DEEPSEEK_API_KEY", "k");
         command.env("GNOMA_MODEL", variable);

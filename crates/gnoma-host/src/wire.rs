@@ -195,9 +195,9 @@ fn protocol(wire: Wire) -> Protocol {
 
 fn unknown_provider(provider: &Provider, name: &str) -> HostError {
     let known = KNOWN.iter().map(|known| known.name);
-    let configured = provider.endpoints.keys().map(String::as_str);
-    let mut names: Vec<_> = known.chain(configured).collect();
-    names.dedup();
+    let is_own = |name: &&str| KNOWN.iter().all(|known| known.name != *name);
+    let configured = provider.endpoints.keys().map(String::as_str).filter(is_own);
+    let names: Vec<_> = known.chain(configured).collect();
     let near = gnoma_config::nearest(name, names.iter().copied());
     let near = near.map_or("known".to_owned(), |near| format!("did you mean `{near}`? Known"));
     HostError::usage(format!(

@@ -58,6 +58,10 @@ pub(crate) fn settings(settings: &RoutingSettings, overrides: &Overrides) -> Rou
         let url = url.to_owned();
         settings.provider.endpoints.entry(name.to_owned()).or_insert(url);
     }
+    if let Some((provider, model)) = written(&settings.provider, overrides) {
+        settings.provider.default = Some(provider);
+        settings.provider.model = Some(model);
+    }
     let named = overrides.model.as_deref().filter(|_| overrides.provider.is_none());
     let agent = named.map(|named| named.strip_prefix(AGENT_PREFIX).unwrap_or(named));
     if let Some(agent) = agent.filter(|name| settings.agents.named(name).is_some()) {
@@ -74,6 +78,20 @@ pub(crate) fn settings(settings: &RoutingSettings, overrides: &Overrides) -> Rou
         settings.provider.model = Some(model);
     }
     settings
+}
+
+/// Provider and model, where the settings have both in one: as the provider, or as a model that cannot be one of
+/// the provider that is set.
+fn written(provider: &Provider, overrides: &Overrides) -> Option<(String, String)> {
+    let default = provider.default.as_deref();
+    if let Some((before, model)) = default.and_then(|default| default.split_once('/')) {
+        let is_known = KNOWN.iter().any(|known| known.name == before);
+        let model = provider.model.as_deref().unwrap_or(model);
+        return is_known.then(|| (before.to_owned(), model.to_owned()));
+    }
+    let named = provider.model.as_deref().filter(|_| overrides.provider.is_none())?;
+    let is_open = default.is_none_or(|default| !owner::may_have(provider, default, named));
+    if is_open { split(provider, named) } else { None }
 }
 
 /// The model that is named without a provider, for this run or where none is set.

@@ -43,7 +43,7 @@ fn makers(model: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether a provider can have the model, as far as is known: an address of one's own may lead anywhere.
-fn may_have(provider: &Provider, name: &str, model: &str) -> bool {
+pub(super) fn may_have(provider: &Provider, name: &str, model: &str) -> bool {
     !MAKERS.contains(&name)
         || provider.endpoints.contains_key(name)
         || catalogue::lookup(name, model).is_some()

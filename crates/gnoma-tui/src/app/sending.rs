@@ -207,10 +207,13 @@ impl State {
         });
     }
 
-    /// A command that was given before is not done yet, and may be about what is sent.
+    /// A command that was given before is not done yet, and may be about what is sent; or an elf has ended, and the
+    /// session that it worked for comes back.
     fn waits_for_command(&self) -> bool {
         let is_meant = |look_up: &LookUp| !look_up.argument.is_empty();
-        self.session.is_switching
+        let comes_back = self.session.is_closed && self.session.view.parent.is_some();
+        comes_back
+            || self.session.is_switching
             || self.session.later.is_some()
             || self.look_ups.open.as_ref().is_some_and(is_meant)
     }

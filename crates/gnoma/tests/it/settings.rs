@@ -69,6 +69,10 @@ async fn nothing_set_up_says_how_to_start() {
     assert_eq!(unknown.code, Some(2));
     let told = "unknown provider `mistrall`; did you mean `mistral`? Known: ";
     assert!(unknown.err.contains(told), "{}", unknown.err);
+    let mut command = world.command(&["--provider", "mistrall", "hi"]);
+    command.env("OPENAI_BASE_URL", "http://localhost:9/v1");
+    let once = finish(command.spawn().unwrap()).await.err;
+    assert_eq!(once.matches(" openai,").count(), 1, "{once}");
 }
 
 #[tokio::test]
@@ -100,4 +104,28 @@ async fn a_model_that_is_named_alone_goes_to_its_vendor() {
     let refused = run(&["ANTHROPIC_API_KEY"]).await;
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("export OPENAI_API_KEY"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn provider_and_model_can_be_written_as_one() {
+    let answer = |_: &gnoma_testkit::Request| says("hello");
+    let world = World::with(gnoma_testkit::Server::start(answer).unwrap());
+    let file = world.home.path().join(".config/gnoma/config.toml");
+    let url = world.server.url();
+    let rest = format!("[provider.endpoints]\ndeepseek = \"{url}/v1\"\n[router]\nmode = \"off\"\n");
+    for (settings, variable) in [
+        ("model = \"deepseek/m7\"\n", ""),
+        ("default = \"mistral\"\nmodel = \"deepseek/m7\"\n", ""),
+        ("default = \"deepseek/m7\"\n", ""),
+        ("", "deepseek/m7"),
+    ] {
+        std::fs::write(&file, format!("[provider]\n{settings}{rest}")).unwrap();
+        let mut command = world.command(&["hi"]);
+        command.env("MISTRAL_API_KEY", "k").env("DEEPSEEK_API_KEY", "k");
+        command.env("GNOMA_MODEL", variable);
+        let run = finish(command.spawn().unwrap()).await;
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "hello\n"), "{settings}: {run:?}");
+        let request = world.server.requests().pop().unwrap().json();
+        assert_eq!(request["model"], "m7", "{settings}");
+    }
 }

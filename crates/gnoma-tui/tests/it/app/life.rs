@@ -325,3 +325,18 @@ fn what_a_line_terminal_has_shown_is_not_read_out_again() {
     assert!(!scene.said().contains("what is this"), "{}", scene.said());
     scene.send("and that").ends(complete(), &[]);
 }
+
+#[test]
+fn what_is_written_when_an_elf_has_ended_goes_to_the_session_that_it_worked_for() {
+    let mut scene = Scene::new();
+    scene.another("s1", 1, 2);
+    let mut elf = SessionView::new(SessionId::new("elf"), Epoch(1), Some(SessionId::new("s1")));
+    (elf.seq, elf.info) = (1, info());
+    scene.input(Input::Snapshot(Box::new(elf.clone())));
+    scene.view = elf;
+    scene.event(Event::State(SessionState::Closed)).send("and now?");
+    assert_eq!(scene.sent(), [""; 0]);
+    assert!(!scene.said().contains("Session closed"), "{}", scene.said());
+    scene.another("s1", 1, 2);
+    assert_eq!(scene.sent(), ["and now?"]);
+}

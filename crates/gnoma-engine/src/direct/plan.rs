@@ -1,9 +1,9 @@
 //! Where a turn is: what to ask next, and what an answer means. Pure.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use gnoma_core::{
-    Message, RawJson, ResultPart, Role, ToolCall, ToolResult, ToolSpec,
+    Message, RawJson, ResultPart, Role, ToolCall, ToolResult,
     tool::{Access, Touches},
 };
 use serde_json::Value;

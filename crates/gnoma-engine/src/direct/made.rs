@@ -13,7 +13,8 @@ use super::{
 };
 
 /// What a call without a file is answered with.
-const NO_FILE: &str = "nothing was changed: the answer was neither the whole file in a code block nor a line of it that changes";
+const NO_FILE: &str =
+    "nothing was changed: no code block was the whole file with a fence at its end";
 
 /// Why a change by a small model is not made: it would leave out what it was to keep.
 pub(crate) fn refusal(turn: &[Arc<Message>], specs: &Specs, call: &ToolCall) -> Option<String> {

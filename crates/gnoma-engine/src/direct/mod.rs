@@ -8,7 +8,6 @@
 
 mod block;
 mod hunk;
-mod lines;
 mod made;
 mod plan;
 mod words;
@@ -16,7 +15,6 @@ mod writers;
 
 pub(crate) use self::{
     block::{blocks, opens},
-    lines::with_line,
     made::{arguments, refusal, written},
     plan::{Direct, DirectStep, LookedAt},
     words::request,

@@ -16,8 +16,6 @@ use crate::{
 
 /// Writes and answers without a block before it gets its tools.
 const MAX_TRIES: u32 = 3;
-/// And before it is asked for a line in place of the file.
-const LINE_TRIES: u32 = 2;
 /// Larger files are changed with tools: rewriting one takes long, and such a model loses its place.
 const MAX_TEXT_BYTES: usize = 8 * 1024;
 const MAX_TEXT_LINES: usize = 200;
@@ -135,13 +133,6 @@ impl Direct {
             }
         }
         Some(direct)
-    }
-
-    /// The file of which only the wrong line is wanted: the model has copied it, or failed otherwise, twice.
-    pub(crate) fn line_of(&self) -> Option<&LookedAt> {
-        let DirectStep::Write(paths) = &self.step else { return None };
-        let [path] = &**paths else { return None };
-        self.seen.iter().find(|seen| self.tries == LINE_TRIES && seen.path == *path)
     }
 
     /// What a model is asked whose answer must fit a schema: the answer, unless something has to be done or
@@ -301,7 +292,7 @@ pub(super) fn task_of(turn: &[Arc<Message>]) -> String {
 #[cfg(test)]
 mod tests {
     use gnoma_core::{
-        CallId,
+        CallId, ToolSpec,
         message::Content,
         tool::{Tier, ToolKind},
     };

@@ -57,13 +57,6 @@ fn order(direct: &Direct, paths: &[String]) -> String {
              in one fenced code block."
         );
     };
-    if direct.line_of().is_some() {
-        return format!(
-            "Which line of {file} has to change, and what does it have to be? Answer with one JSON object and \
-             nothing else: {{\"reason\": what is wrong, in one sentence, \"old_line\": the line as it is above, \
-             \"new_line\": the line as it has to be}}"
-        );
-    }
     if direct.tries > 1 {
         return format!(
             "The file {file} is not right yet. Find the line that has to change, and write the whole file with \

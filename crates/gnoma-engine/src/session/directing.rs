@@ -14,7 +14,6 @@ use gnoma_core::{
     stream::Slot,
     tool::{Tier, ToolKind},
 };
-use serde_json::Value;
 
 use super::state::Session;
 use crate::{
@@ -76,9 +75,7 @@ impl Session {
         let task = self.router.plan.as_ref().map(|plan| &plan.task);
         let (effort, thinking) = self.router.thinking.of(arm, task);
         let sampling = match &direct.step {
-            DirectStep::Write(_) if direct.tries > 1 && direct.line_of().is_none() => {
-                Some(LAST_TEMPERATURE)
-            }
+            DirectStep::Write(_) if direct.tries > 1 => Some(LAST_TEMPERATURE),
             DirectStep::Write(_) | DirectStep::Answer | DirectStep::Report => Some(TEMPERATURE),
         };
         ModelRequest {
@@ -139,7 +136,6 @@ pub(super) fn as_call(inner: EventStream, direct: Option<&Direct>) -> EventStrea
         paths: paths.clone(),
         seen: direct.seen.clone(),
         writers: direct.writers.clone(),
-        line_of: direct.line_of().cloned(),
         slot: None,
         text: String::new(),
         is_plain: direct.failed.is_none(),
@@ -167,8 +163,6 @@ struct WrittenFile {
     paths: Vec<String>,
     seen: Vec<LookedAt>,
     writers: Writers,
-    /// The file of which a line is told.
-    line_of: Option<LookedAt>,
     /// Where the words stand in the answer, behind what was thought; the call takes their place.
     slot: Option<Slot>,
     text: String,
@@ -202,7 +196,7 @@ impl WrittenFile {
         if self.text.len() > MAX_WRITTEN_BYTES {
             return self.end(StopReason::MaxTokens);
         }
-        if self.part == BlockPart::Words && self.has_begun() {
+        if self.part == BlockPart::Words && direct::opens(&self.text) {
             let is_new = self.paths.iter().all(|path| !self.is_there(path));
             let name = if is_new { &self.writers.write } else { &self.writers.edit };
             let (slot, id, name) = (self.at(), "written".to_owned(), name.clone());
@@ -218,11 +212,6 @@ impl WrittenFile {
                 self.end(StopReason::EndTurn);
             }
         }
-    }
-
-    /// Whether what was asked for has begun.
-    fn has_begun(&self) -> bool {
-        if self.line_of.is_some() { self.text.contains('{') } else { direct::opens(&self.text) }
     }
 
     fn at(&self) -> Slot {
@@ -261,23 +250,15 @@ impl WrittenFile {
 
     /// The arguments of the call, without their first brace.
     fn arguments(&self, text: &str, stop: StopReason) -> Option<String> {
-        if let Some(seen) = &self.line_of {
-            let new = direct::with_line(&seen.text, text)?;
-            return rest_of(&direct::arguments(&self.seen, &seen.path, &new));
-        }
         let blocks = direct::blocks(text, self.holds_fences());
         let (path, block) = direct::written(&self.paths, &self.seen, &blocks)?;
         // A block without an end may be the beginning of a file.
         if !block.is_closed && (self.is_there(&path) || stop != StopReason::EndTurn) {
             return None;
         }
-        rest_of(&direct::arguments(&self.seen, &path, block.text))
+        let arguments = direct::arguments(&self.seen, &path, block.text);
+        arguments.to_string().strip_prefix('{').map(str::to_owned)
     }
-}
-
-/// Arguments behind their first brace.
-fn rest_of(arguments: &Value) -> Option<String> {
-    arguments.to_string().strip_prefix('{').map(str::to_owned)
 }
 
 impl Stream for WrittenFile {
@@ -324,7 +305,6 @@ mod tests {
             paths: vec![path.to_owned()],
             seen: vec![seen],
             writers: Writers { edit: "edit".into(), write: "write".into() },
-            line_of: None,
             slot: None,
             text: String::new(),
             is_plain: true,

@@ -151,26 +151,6 @@ async fn a_small_model_that_fails_to_write_a_file_gets_its_tools() {
     assert!(report.contains("+ x * 2"), "{report}");
 }
 
-/// Who copies a file over and over sees the fault once the line has to be named.
-#[tokio::test(start_paused = true)]
-async fn a_small_model_that_copies_the_file_is_asked_for_the_line() {
-    let copy = || Answer::text("```toml\nx + 1\n```");
-    let mut run = small(vec![
-        copy(),
-        copy(),
-        Answer::text(r#"{"reason": "It adds.", "old_line": "x + 1", "new_line": "x * 2"}"#),
-        Answer::text("It returns x * 2."),
-    ]);
-    run.say(&format!("double() in {FILE} is wrong. Fix it."));
-    run.until_idle().await;
-    let asked = asked(&run);
-    let [(_, false), (_, false), (line, false), (report, false)] = &*asked else {
-        panic!("{asked:?}")
-    };
-    assert!(line.contains("\"old_line\"") && line.contains("```toml\nx + 1\n```"), "{line}");
-    assert!(report.contains("- x + 1\n+ x * 2"), "{report}");
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_question_about_a_file_is_answered_without_tools_and_other_work_is_not() {
     let mut run = small(vec![Answer::text("It adds 1."), Answer::text("It prints 2.")]);

@@ -1,5 +1,4 @@
-//! What a session's project does for it besides the conversation: each request on a thread of its own, so that
-//! waiting for a disk or a server never delays a stream.
+//! What a session's project does for it besides the conversation, on threads of their own: no stream waits for a disk.
 
 use std::{
     path::{Path, PathBuf},
@@ -105,9 +104,7 @@ impl Services for ProjectServices {
                 Isolation::Worktree => {
                     let named = (wanted.id.as_str(), &*wanted.task.name);
                     let session = session.map(|id| id.to_string());
-                    let arms = routes.get().map(|routes| routes.arms());
-                    let arms = arms.as_deref().unwrap_or_default();
-                    let waits = isolation::must_be_whole(&wanted.task, arms);
+                    let waits = isolation::must_be_whole(&wanted.task, routes.get());
                     Some(Isolated::make(&parent, named, session, waits).await?)
                 }
             };
@@ -212,7 +209,6 @@ async fn prepared_child(
         history: messages.clone(),
         measured: continued.and_then(|continued| continued.measured),
         keeping: kept.keeping(goes_on.clone(), Some(id.clone()), false),
-        // A program that drives sessions says which tools they have.
         reader: kept.tool().filter(|_| project.shared.driver().is_none()),
         gauge: Arc::clone(&gauge),
         ready: copy.as_ref().and_then(Isolated::ready),

@@ -23,7 +23,7 @@ use gnoma_core::{
 };
 use gnoma_store::checkpoint::{Candidate, Checkpointer, SnapshotId};
 
-use gnoma_engine::{Arm, FilesReady};
+use gnoma_engine::{FilesReady, Routes};
 use tokio::sync::{OwnedMutexGuard, watch};
 
 use self::tidy::CopyPlace;
@@ -46,10 +46,10 @@ pub(crate) fn label(elf: &str) -> String {
 
 /// Whether an elf cannot begin before all files of its copy are there: it works below its root, continues with a
 /// conversation about files, or may be a small model, whose first request holds names of files.
-pub(crate) fn must_be_whole(task: &ChildTask, arms: &[Arm]) -> bool {
+pub(crate) fn must_be_whole(task: &ChildTask, routes: Option<&Arc<Routes>>) -> bool {
     !task.spec.folder.as_os_str().is_empty()
         || task.resume.is_some()
-        || arms.iter().any(|arm| arm.tier() == Tier::Lean)
+        || routes.is_some_and(|all| all.arms().iter().any(|arm| arm.tier() == Tier::Lean))
 }
 
 /// A copy of a project in which one elf works. Dropped, it is removed.

@@ -211,7 +211,7 @@ impl State {
     fn waits_for_command(&self) -> bool {
         let is_meant = |look_up: &LookUp| !look_up.argument.is_empty();
         self.session.is_switching
-            || self.session.later.is_some()
+            || !self.session.later.is_empty()
             || self.look_ups.open.as_ref().is_some_and(is_meant)
     }
 

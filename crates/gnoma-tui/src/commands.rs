@@ -182,6 +182,23 @@ pub(crate) fn switch_note(request: &Request, has_past: bool) -> &'static str {
     }
 }
 
+/// The command that asks for this.
+pub(crate) fn name_of(request: &Request) -> &'static str {
+    match request {
+        Request::Compact { .. } => "/compact",
+        Request::Fork => "/fork",
+        Request::Switch(switch) => match switch {
+            Switch::Model(_) => "/model",
+            Switch::Provider(_) => "/provider",
+            Switch::Profile(_) => "/profile",
+            Switch::Incognito(_) => "/incognito",
+            Switch::New => "/clear",
+            Switch::Stored(_) | Switch::Copy(_) => "/resume",
+        },
+        _ => "a command",
+    }
+}
+
 /// Shows what was looked up for a command with this argument.
 pub(crate) fn show(state: &mut State, sought: Sought, reply: Reply, argument: &str) {
     match (sought, reply) {

@@ -14,7 +14,7 @@ use super::{
 
 /// What a call without a file is answered with.
 const NO_FILE: &str =
-    "nothing was changed: no code block was the whole file with a fence at its end";
+    "nothing was changed: the answer has no complete code block with the whole file";
 
 /// Why a change by a small model is not made: it would leave out what it was to keep.
 pub(crate) fn refusal(turn: &[Arc<Message>], specs: &Specs, call: &ToolCall) -> Option<String> {

@@ -84,7 +84,7 @@ impl Session {
         let can_start = self.tools.of_kind(Tier::Full, ToolKind::StartsSessions).is_some();
         if prepared.call.is_some() && !can_start {
             prepared.call = None;
-            let text = "this runs here, since no elfs can be started in this session".to_owned();
+            let text = "This session cannot start elfs, so the skill runs here".to_owned();
             prepared.notices.push(text);
         }
         let shell = self.tools.full.iter().find(|spec| spec.kind == ToolKind::Shell);

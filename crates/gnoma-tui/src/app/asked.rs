@@ -23,6 +23,8 @@ use crate::{
 
 /// A look-up that takes longer is shown.
 const SLOW: Duration = Duration::from_millis(100);
+/// Commands that wait for the end of the turn.
+const MAX_PUT_OFF: usize = 8;
 
 impl State {
     /// Asks the session or its host.
@@ -71,10 +73,41 @@ impl State {
     }
 
     /// Keeps what was asked for until the turn is over: an answer is on the screen before that, and whoever
-    /// has read it continues. The last wish counts.
+    /// has read it continues.
     fn put_off(&mut self, request: Request) {
-        self.session.later = Some(request);
-        self.hint("Turn running. Queued until it ends; press Esc to stop it now");
+        if self.session.is_switching {
+            return self.not_run("Not run, because another session is opening", &[request]);
+        }
+        if self.session.later.len() == MAX_PUT_OFF {
+            return self.not_run("Not run, because too many commands are queued", &[request]);
+        }
+        if self.session.later.back() != Some(&request) {
+            self.session.later.push_back(request);
+        }
+        self.hint("Turn running. Queued until it ends; press Esc to remove it");
+    }
+
+    /// Gives up the commands that wait. Says whether there were any.
+    pub(super) fn drop_later(&mut self) -> bool {
+        let dropped: Vec<Request> = self.session.later.drain(..).collect();
+        if !dropped.is_empty() {
+            self.not_run("Removed from the queue and not run", &dropped);
+        }
+        !dropped.is_empty()
+    }
+
+    fn not_run(&mut self, why: &str, commands: &[Request]) {
+        let names: Vec<&str> = commands.iter().map(commands::name_of).collect();
+        self.warn(&format!("{why}: {}", names.join(", ")));
+        self.hold_waiting();
+    }
+
+    /// Holds the messages that wait: they may be meant only for where a command leads that is not done.
+    fn hold_waiting(&mut self) {
+        if self.queue.count() > 0 {
+            self.hold_queue();
+            self.tell_waiting();
+        }
     }
 
     /// Does what was put off, once the turn is over.
@@ -82,7 +115,7 @@ impl State {
         if !self.is_between_turns() || self.session.is_switching {
             return;
         }
-        match self.session.later.take() {
+        match self.session.later.pop_front() {
             Some(request @ Request::Compact { .. }) => self.compact(request),
             Some(request) => self.switch(request),
             None => (),
@@ -92,6 +125,7 @@ impl State {
     /// Shows an elf's session in place of this one, which continues; without a name the one that the person
     /// opened.
     pub(crate) fn watch(&mut self, name: &str) {
+        self.drop_later();
         self.session.is_switching = true;
         let purpose = Purpose::Switch { keeps_conversation: false, note: "", copy: None };
         self.request(Request::WatchElf { name: name.to_owned() }, purpose);
@@ -176,6 +210,7 @@ impl State {
     /// The session is open elsewhere: asks whether a copy of it will do.
     fn offer_copy(&mut self, copy: Switch, error: &RequestError) {
         self.session.is_switching = false;
+        self.stays_here();
         let question = format!("{}. Continue in a copy?", error.cause);
         self.confirm(&question, LayerChoice::Switch(Request::Switch(copy)));
     }
@@ -194,8 +229,15 @@ impl State {
             Err(error) => {
                 self.session.rewound = None;
                 self.warn(&words(&error));
+                self.stays_here();
             }
         }
+    }
+
+    /// A switch was not made. What waits for it goes to this session only if the person says so.
+    fn stays_here(&mut self) {
+        self.drop_later();
+        self.hold_waiting();
     }
 
     /// Something was not done. What was written comes back, what was asked is asked again.

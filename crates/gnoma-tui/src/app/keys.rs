@@ -121,6 +121,9 @@ impl State {
         if self.give_up_look_up() {
             return;
         }
+        if self.drop_later() {
+            return self.hint("Press Esc again to stop the turn");
+        }
         let Some(running) = &mut self.running else {
             self.stop_shells();
             return;
@@ -143,6 +146,7 @@ impl State {
         }
         if self.running.as_ref().is_some_and(|running| !running.is_stopping) {
             self.confirms(Armed::Interrupt);
+            self.drop_later();
             self.stop();
             return self.hint("Stopping the turn. Press Ctrl+C again to quit");
         }

@@ -71,8 +71,8 @@ pub(crate) struct SessionLink {
     pub(super) is_served: bool,
     /// It continues in another way soon, or another one takes its place.
     pub(super) is_switching: bool,
-    /// What is asked for once the turn that runs is over.
-    pub(super) later: Option<Request>,
+    /// What is asked for once the turn that runs is over, the oldest first.
+    pub(super) later: VecDeque<Request>,
     /// The next session continues with the conversation on the screen.
     pub(super) keeps_conversation: bool,
     /// The prompt to write again when a rewind has taken it back.

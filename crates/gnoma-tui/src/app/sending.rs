@@ -214,7 +214,7 @@ impl State {
         let comes_back = self.session.is_closed && self.session.view.parent.is_some();
         comes_back
             || self.session.is_switching
-            || self.session.later.is_some()
+            || !self.session.later.is_empty()
             || self.look_ups.open.as_ref().is_some_and(is_meant)
     }
 

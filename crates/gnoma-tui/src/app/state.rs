@@ -265,7 +265,10 @@ impl State {
     /// Nothing of a turn is left.
     pub(super) fn forget_turn(&mut self) {
         self.running = None;
-        self.session.later = None;
+        // A switch that was asked for here leads to where the rest of the queue belongs.
+        if !self.session.is_switching {
+            self.drop_later();
+        }
         self.questions.open.clear();
         self.questions.placing = None;
         self.calls.clear();

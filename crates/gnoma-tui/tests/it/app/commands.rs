@@ -193,11 +193,6 @@ fn nothing_is_exchanged_while_a_turn_runs() {
 
 #[test]
 fn what_is_chosen_while_an_answer_ends_is_done_after_it_and_before_what_is_typed_then() {
-    let orders = |scene: &mut Scene| {
-        let is_order =
-            |request: &Request| matches!(request, Request::Switch(_) | Request::Send { .. });
-        scene.requests().into_iter().filter(is_order).collect::<Vec<_>>()
-    };
     let chosen = Request::Switch(Switch::Model("ollama/qwen".to_owned()));
     let mut scene = Scene::new();
     scene.running("go").send("/model qwen");
@@ -211,8 +206,102 @@ fn what_is_chosen_while_an_answer_ends_is_done_after_it_and_before_what_is_typed
     scene.event(Event::State(SessionState::Idle));
     assert_eq!(orders(&mut scene), [chosen]);
     scene.another("s1", 2, 2);
-    let sent = Request::Send { content: vec![Content::text("and now this")] };
-    assert_eq!(orders(&mut scene), [sent], "to the model that was chosen");
+    assert_eq!(orders(&mut scene), [sent("and now this")], "to the model that was chosen");
+}
+
+/// What changes the session, or is sent to it.
+fn orders(scene: &mut Scene) -> Vec<Request> {
+    let is_order = |request: &Request| {
+        matches!(request, Request::Switch(_) | Request::Send { .. } | Request::Cancel)
+    };
+    scene.requests().into_iter().filter(is_order).collect()
+}
+
+fn sent(text: &str) -> Request {
+    Request::Send { content: vec![Content::text(text)] }
+}
+
+#[test]
+fn all_that_is_chosen_while_an_answer_ends_is_done_in_its_order() {
+    let mut scene = Scene::new();
+    scene.another("s1", 1, 2).running("go");
+    scene.send("/incognito").send("/incognito").send("/model qwen").send("a secret");
+    assert_eq!(orders(&mut scene), []);
+    scene.ends(complete(), &[]);
+    assert_eq!(orders(&mut scene), [Request::Switch(Switch::Incognito(true))], "once");
+    scene.another("s2", 2, 0);
+    assert_eq!(orders(&mut scene), [Request::Switch(Switch::Model("ollama/qwen".to_owned()))]);
+    scene.another("s2", 3, 0);
+    assert_eq!(orders(&mut scene), [sent("a secret")], "only to where all of it leads");
+    assert!(!scene.said().contains("not run"), "{}", scene.said());
+}
+
+#[test]
+fn the_first_escape_takes_commands_out_of_the_queue_and_the_second_stops_the_turn() {
+    let mut scene = Scene::new();
+    scene.another("s1", 1, 2).running("go").send("/incognito").send("/clear").send("a secret");
+    assert!(scene.live().contains("press Esc to remove"), "{}", scene.live());
+    scene.keys("esc");
+    assert_eq!(orders(&mut scene), [], "the turn goes on");
+    let said = scene.said();
+    assert!(said.contains("Removed from the queue and not run: /incognito, /clear"), "{said}");
+    scene.keys("esc");
+    assert_eq!(orders(&mut scene), [Request::Cancel]);
+    scene.ends(Outcome::Cancelled, &[]);
+    assert_eq!(orders(&mut scene), [], "what was written behind them waits for the person");
+    scene.keys("enter");
+    assert_eq!(orders(&mut scene), [sent("a secret")]);
+}
+
+#[test]
+fn an_interrupt_stops_the_turn_and_takes_commands_out_of_the_queue() {
+    let mut scene = Scene::new();
+    scene.another("s1", 1, 2).running("go").send("/clear").keys("ctrl+c");
+    assert_eq!(orders(&mut scene), [Request::Cancel]);
+    assert!(scene.said().contains("not run: /clear"), "{}", scene.said());
+    scene.ends(Outcome::Cancelled, &[]);
+    assert_eq!(orders(&mut scene), []);
+}
+
+#[test]
+fn commands_that_are_not_run_are_named_and_hold_what_was_written_behind_them() {
+    let lost: [fn(&mut Scene); 3] = [
+        |scene| {
+            scene.input(Input::Disconnected { returns: true }).another("s1", 2, 2);
+        },
+        |scene| {
+            scene.send("/elfs smith").another("elf", 2, 0);
+        },
+        |scene| {
+            scene.slow().ends(complete(), &[]).refuses();
+            let switch = orders(scene);
+            assert_eq!(switch, [Request::Switch(Switch::Incognito(true))]);
+        },
+    ];
+    for (place, lose) in lost.into_iter().enumerate() {
+        let mut scene = Scene::new();
+        scene.another("s1", 1, 2).running("go");
+        scene.send("/incognito").send("/model qwen").send("a secret").took();
+        lose(&mut scene);
+        let said = scene.said();
+        assert!(said.contains("not run: ") && said.contains("/model"), "{place}: {said}");
+        scene.replies();
+        assert_eq!(orders(&mut scene), [], "{place}");
+        scene.keys("enter");
+        assert_eq!(orders(&mut scene), [sent("a secret")], "{place}");
+    }
+}
+
+#[test]
+fn only_so_many_commands_wait() {
+    let mut scene = Scene::new();
+    scene.another("s1", 1, 2).running("go");
+    for _ in 0..4 {
+        scene.send("/incognito").send("/fork");
+    }
+    assert!(!scene.said().contains("not run"), "{}", scene.said());
+    scene.send("/clear");
+    assert!(scene.said().contains("too many commands are queued: /clear"), "{}", scene.said());
 }
 
 #[test]

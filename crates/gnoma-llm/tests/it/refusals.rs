@@ -103,7 +103,7 @@ const CASES: &[Case] = &[
         ("llamacpp", "tools_required"),
         (400, "tool_choice 'required' is not supported", None),
         "/tool_choice",
-        "cannot be made to call tools",
+        "does not let gnoma decide whether to call tools",
     ),
     case(
         ("llamacpp", "image"),
@@ -159,7 +159,8 @@ fn refusal(status: u16, message: &str, param: Option<&str>) -> Reply {
 /// Whether a request holds something at a place, whose last step may be the word that stands there.
 fn holds(body: &Value, place: &str) -> bool {
     let (front, last) = place.rsplit_once('/').unwrap();
-    body.pointer(place).is_some_and(|it| !it.is_null() && *it != Value::Bool(false))
+    let is_off = |it: &Value| it.is_null() || (last == "stream" && *it == Value::Bool(false));
+    body.pointer(place).is_some_and(|it| !is_off(it))
         || body.pointer(front).is_some_and(|it| it == last)
 }
 

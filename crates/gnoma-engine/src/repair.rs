@@ -114,8 +114,13 @@ fn sound(text: &str) -> Option<RawJson> {
     if !text.trim_start().starts_with('{') {
         return None;
     }
-    Distinct.deserialize(&mut serde_json::Deserializer::from_str(text)).ok()?;
-    RawJson::parse(text).ok()
+    let json = RawJson::parse(text).ok()?;
+    (!repeats_a_key(json.get())).then_some(json)
+}
+
+/// Whether valid JSON names a key twice in one object, or is nested too deep to tell.
+pub(crate) fn repeats_a_key(json: &str) -> bool {
+    Distinct.deserialize(&mut serde_json::Deserializer::from_str(json)).is_err()
 }
 
 /// Rewrites one object as JSON, from left to right; stops at the first thing it is not sure of.

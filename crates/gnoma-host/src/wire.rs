@@ -1,6 +1,6 @@
 //! Turns settings into the crates' own options. The only place that sees both.
 
-use std::{net::IpAddr, path::Path, time::Duration};
+use std::{io::ErrorKind, net::IpAddr, path::Path, time::Duration};
 
 use gnoma_config::{
     Loaded, Protocol as Wire, Sources, env,
@@ -48,18 +48,32 @@ pub fn idle(spec: &SessionSpec) -> Vec<String> {
 pub fn found(mut spec: SessionSpec) -> Result<SessionSpec> {
     let folders = std::iter::once(&mut spec.folder).chain(&mut spec.more_folders);
     for folder in folders {
-        let real = folder.canonicalize().ok().filter(|path| path.is_dir());
-        let why = || match folder.symlink_metadata() {
-            // What is left of a deleted folder can still be looked at.
-            _ if *folder == Path::new(".") => {
-                "the current folder was deleted; change to another one".to_owned()
+        *folder = match folder.canonicalize() {
+            Ok(real) if real.is_dir() => real,
+            found => {
+                let is_there = folder.symlink_metadata().is_ok();
+                let why = trouble(folder, found.err().map(|error| error.kind()), is_there);
+                return Err(HostError::usage(why));
             }
-            Ok(_) => format!("cannot work in `{}`: not a folder", folder.display()),
-            Err(_) => format!("cannot work in `{}`: there is no such folder", folder.display()),
         };
-        *folder = real.ok_or_else(|| HostError::usage(why()))?;
     }
     Ok(spec)
+}
+
+/// Why nobody can work in a folder.
+fn trouble(folder: &Path, error: Option<ErrorKind>, is_there: bool) -> String {
+    let shown = folder.display();
+    match error {
+        // What is left of a deleted folder can still be looked at.
+        Some(ErrorKind::NotFound) if folder == Path::new(".") => {
+            "the current folder was deleted; change to another one".to_owned()
+        }
+        Some(ErrorKind::PermissionDenied) => {
+            format!("cannot work in `{shown}`: you may not open it or a folder above it")
+        }
+        _ if is_there => format!("cannot work in `{shown}`: not a folder"),
+        _ => format!("cannot work in `{shown}`: there is no such folder"),
+    }
 }
 
 /// Where the settings come from.
@@ -226,6 +240,20 @@ pub fn missing_key(profile: &Profile) -> HostError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_folder_that_is_gone_was_deleted() {
+        for (folder, error, is_there, said) in [
+            (".", Some(ErrorKind::NotFound), true, "was deleted"),
+            (".", Some(ErrorKind::PermissionDenied), true, "you may not open it"),
+            (".", Some(ErrorKind::Other), true, "not a folder"),
+            ("a", Some(ErrorKind::NotFound), false, "there is no such folder"),
+            ("a", None, true, "not a folder"),
+        ] {
+            let told = trouble(Path::new(folder), error, is_there);
+            assert!(told.contains(said), "{told}");
+        }
+    }
 
     #[test]
     fn addresses_are_taken_as_people_write_them() {

@@ -48,8 +48,9 @@ impl NameMap {
     /// The name a model called, as ours. A model may know our spelling from the prompt, and some write the
     /// namespace of their training before it.
     pub(crate) fn ours<'a>(&'a self, wire: &'a str) -> &'a str {
-        let bare = wire.strip_prefix(NAMESPACE).filter(|bare| self.knows(bare)).unwrap_or(wire);
-        self.to_ours.get(bare).map_or(bare, String::as_str)
+        let bare = wire.strip_prefix(NAMESPACE).filter(|_| !self.knows(wire));
+        let name = bare.filter(|bare| self.knows(bare)).unwrap_or(wire);
+        self.to_ours.get(name).map_or(name, String::as_str)
     }
 
     /// Whether `name`, in either spelling, is one of the tools on offer.
@@ -115,6 +116,10 @@ mod tests {
         assert_eq!(map.ours("functions.fs_read"), "fs.read");
         assert_eq!(map.ours("functions.fs.read"), "fs.read");
         assert_eq!(map.ours("functions.other"), "functions.other");
+        let both = ["fs.read".to_owned(), "functions.fs.read".to_owned()];
+        let map = NameMap::new(&tools(&both));
+        assert_eq!(map.ours("functions.fs.read"), "functions.fs.read");
+        assert_eq!(map.ours("functions.fs_read"), "fs.read");
     }
 
     #[test]

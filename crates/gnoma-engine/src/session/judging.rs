@@ -14,7 +14,6 @@ use tokio::task::spawn_blocking;
 
 use super::{
     added::Before,
-    handle::FilesReady,
     state::{Gone, Session},
     verdicts::{Decision, Judged, Said},
 };
@@ -31,8 +30,12 @@ impl Session {
         self.judge_next();
     }
 
-    /// A verdict is there; the next call is judged.
-    pub(super) async fn judged(&mut self, judged: Judged) -> Result<(), Gone> {
+    /// A verdict is there, or the files are that calls wait for; the next call is judged.
+    pub(super) async fn judged(&mut self, judged: Option<Judged>) -> Result<(), Gone> {
+        let Some(judged) = judged else {
+            self.judge_next();
+            return self.follow().await;
+        };
         let Judged { call, decision: Decision { verdict, admitted, said } } = judged;
         if let Some(admitted) = admitted {
             self.gate.admit(call.clone(), admitted);
@@ -50,7 +53,13 @@ impl Session {
 
     fn judge_next(&mut self) {
         while self.judging.current.is_none() {
+            let Some(there) = self.judging.files() else { return };
             let Some(call) = self.judging.queue.pop_front() else { return };
+            if let Err(reason) = there {
+                self.tell_refused(&call.id, &reason);
+                self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
+                continue;
+            }
             let Some(tool) = self.tools.by_name.get(&call.name).map(Arc::clone) else {
                 let reason = format!("there is no tool `{}`", call.name);
                 self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
@@ -70,14 +79,12 @@ impl Session {
                 cx: self.tool_cx(),
                 limits: self.gate.rights.tool_limits(),
             };
-            let is_there = |ready: &FilesReady| matches!(*ready.borrow(), Some(Ok(())));
-            let ready = self.judging.ready.clone().filter(|ready| !is_there(ready));
-            match (ready, self.before_calls()) {
-                (None, None) => {
+            match self.before_calls() {
+                None => {
                     self.judging.under_way.spawn_blocking(move || deciding.decide(&call, None));
                 }
-                (ready, before) => {
-                    self.judging.under_way.spawn(decided_once_ready(ready, before, deciding, call));
+                Some(before) => {
+                    self.judging.under_way.spawn(decided(before, deciding, call));
                 }
             }
         }
@@ -167,28 +174,6 @@ impl Deciding {
 
 fn denied(reason: String) -> Decision {
     Decision { verdict: Verdict::Deny { reason }, admitted: None, said: Said::default() }
-}
-
-/// Decides about a call once the files are there that it may be about.
-async fn decided_once_ready(
-    ready: Option<FilesReady>,
-    before: Option<Before>,
-    deciding: Deciding,
-    call: ToolCall,
-) -> Decision {
-    if let Some(mut ready) = ready {
-        let there = match ready.wait_for(Option::is_some).await {
-            Ok(there) => there.clone().unwrap_or(Ok(())),
-            Err(_gone) => Err("the files are not there".to_owned()),
-        };
-        if let Err(why) = there {
-            return denied(why);
-        }
-    }
-    match before {
-        None => deciding.off_loop(&call, None).await,
-        Some(before) => decided(before, deciding, call).await,
-    }
 }
 
 /// Decides about a call once hooks have had their say. What they changed is judged like any call; what

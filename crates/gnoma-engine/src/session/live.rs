@@ -36,7 +36,7 @@ enum Woke {
     /// A call has run, or its task was stopped.
     Ended(Result<Ended, JoinError>),
     /// A call was judged.
-    Judged(Box<Judged>),
+    Judged(Option<Box<Judged>>),
     /// Work beside the conversation has a notice.
     Aside(Aside),
     /// A running tool wants something.
@@ -112,7 +112,7 @@ impl Session {
             biased;
             order = ordered(&mut self.orders) => Woke::Order(order),
             Some(ended) = self.running.join_next() => Woke::Ended(ended),
-            judged = self.judging.next() => Woke::Judged(Box::new(judged)),
+            judged = self.judging.next() => Woke::Judged(judged.map(Box::new)),
             Some(aside) = self.persistence.asides.recv() => Woke::Aside(aside),
             request = self.pending.next() => Woke::Requested(request),
             Some(progress) = self.progress.1.recv() => Woke::Progress(progress),
@@ -141,7 +141,7 @@ impl Session {
                 self.ended(ended).await
             }
             Woke::Ended(Err(_stopped)) => Ok(()),
-            Woke::Judged(judged) => self.judged(*judged).await,
+            Woke::Judged(judged) => self.judged(judged.map(|judged| *judged)).await,
             Woke::Aside(aside) => self.emit(notice(aside)).await,
             Woke::Requested(request) => self.requested(request).await,
             Woke::Progress(progress) => self.progressed(progress).await,
@@ -286,7 +286,8 @@ impl Session {
             Effect::RunTool(call) => self.run_tool(&call, false),
             Effect::RunCheck(call) => self.run_tool(&call, true),
             Effect::StopTools => {
-                self.judging = Judging::default();
+                let ready = self.judging.ready.take();
+                self.judging = Judging { ready, ..Judging::default() };
                 std::mem::take(&mut self.stop).cancel();
                 self.take_back(None).await?;
             }

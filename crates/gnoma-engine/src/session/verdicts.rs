@@ -45,9 +45,26 @@ pub(super) struct Judged {
 }
 
 impl Judging {
-    /// The next verdict. Where nothing is judged: never. Safe to drop.
-    pub(super) async fn next(&mut self) -> Judged {
-        let Some(call) = self.current.clone() else { return std::future::pending().await };
+    /// Whether the files are there that calls may be about, or never will be and why; `None`: not yet.
+    pub(super) fn files(&self) -> Option<Result<(), String>> {
+        let Some(ready) = &self.ready else { return Some(Ok(())) };
+        let gone = || Err("the files are not there".to_owned());
+        let told = ready.borrow().clone();
+        told.or_else(|| ready.has_changed().is_err().then(gone))
+    }
+
+    /// The next verdict, or nothing where calls can be judged now that had to wait for files: what holds then
+    /// decides, not what held when they came. Where nothing is judged: never. Safe to drop.
+    pub(super) async fn next(&mut self) -> Option<Judged> {
+        let Some(call) = self.current.clone() else {
+            match &mut self.ready {
+                Some(ready) if !self.queue.is_empty() => {
+                    drop(ready.wait_for(Option::is_some).await)
+                }
+                _ => std::future::pending().await,
+            }
+            return None;
+        };
         let decision = match self.under_way.join_next().await {
             Some(Ok(judged)) => judged,
             Some(Err(_)) | None => {
@@ -60,6 +77,6 @@ impl Judging {
             }
         };
         self.current = None;
-        Judged { call, decision }
+        Some(Judged { call, decision })
     }
 }

@@ -1,12 +1,14 @@
 //! The answer as it comes, and what its end leads to.
 
+use std::{collections::HashMap, sync::Arc};
+
 use gnoma_core::{
-    ErrorKind, Event, Message, ProviderError, Response, StopReason, StreamEvent,
+    ErrorKind, Event, Message, ProviderError, RawJson, Response, StopReason, StreamEvent, ToolSpec,
     message::Content,
     session::{NoticeLevel, Outcome},
 };
 
-use super::{Effects, Turn, answer::AnswerDraft, phase::Phase, protocol::Effect};
+use super::{Effects, Turn, answer::AnswerDraft, fits, phase::Phase, protocol::Effect};
 use crate::{prompt, repair};
 
 /// Most attempts at a call that is answered with nothing.
@@ -119,7 +121,7 @@ impl Turn {
         }
         let message = if stop == StopReason::ToolUse {
             let mut response = answer.finish();
-            mend(&mut response);
+            mend(&mut response, &self.specs);
             if self.says_again(&mut response) {
                 stop = StopReason::EndTurn;
             }
@@ -220,15 +222,23 @@ impl Turn {
     }
 }
 
-/// Repairs arguments that are no JSON or a text that holds them, before they reach history, guard or tool.
-fn mend(response: &mut Response) {
+/// Repairs arguments before they reach history, guard or tool, which all read the same from then on: what is not JSON
+/// or a text that holds it, and texts where the tool wants something else. Names that occur twice cannot be repaired.
+fn mend(response: &mut Response, specs: &HashMap<String, Arc<ToolSpec>>) {
     for block in &mut response.content {
-        if let Content::ToolCall(call) = block
-            && let Ok(text) = call.arguments.read::<String>()
-            && let Some(arguments) = repair::arguments(&text)
-        {
-            call.arguments = arguments;
-            call.broken = false;
+        let Content::ToolCall(call) = block else { continue };
+        if let Ok(text) = call.arguments.read::<String>() {
+            if let Some(arguments) = repair::arguments(&text) {
+                call.arguments = arguments;
+                call.broken = false;
+            }
+        } else if repair::repeats_a_key(call.arguments.get()) {
+            let text = RawJson::of(&call.arguments.get());
+            call.arguments = text.unwrap_or_else(|_| RawJson::empty_object());
+            call.broken = true;
+        }
+        if let Some(respelt) = specs.get(&call.name).and_then(|spec| fits::respelt(spec, call)) {
+            call.arguments = respelt;
         }
     }
 }

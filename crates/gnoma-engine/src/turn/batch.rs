@@ -96,7 +96,8 @@ impl Batch {
             if call.broken {
                 let name = &call.name;
                 return Some(format!(
-                    "the arguments of `{name}` are not a JSON object; nothing was done"
+                    "the arguments of `{name}` are not a JSON object, or have a field twice; nothing was \
+                     done"
                 ));
             }
             fits::misfit(spec, call)

@@ -1,9 +1,9 @@
-//! Whether a call's arguments can be those of its tool. Pure.
+//! Whether a call's arguments can be those of its tool, and texts in them that mean something else. Pure.
 //!
 //! Only what no tool accepts is found here, before anyone is asked about the call: a missing required argument, or
 //! a text or number in place of a list or object, or the reverse. The tool checks the rest.
 
-use gnoma_core::{ToolCall, ToolSpec};
+use gnoma_core::{RawJson, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
 /// What is wrong with the arguments, for the model.
@@ -15,6 +15,37 @@ pub(super) fn misfit(spec: &ToolSpec, call: &ToolCall) -> Option<String> {
         _ => Some("they are not a JSON object".to_owned()),
     }?;
     Some(format!("the arguments do not fit `{}`: {why}; nothing was done", spec.name))
+}
+
+/// The arguments with a number, a truth value, a list or an object where the tool wants one and the model wrote it as
+/// a text; `None` where it did not.
+pub(super) fn respelt(spec: &ToolSpec, call: &ToolCall) -> Option<RawJson> {
+    let schema: Value = spec.parameters.read().ok()?;
+    let properties = schema.get("properties")?.as_object()?;
+    let mut arguments: Map<String, Value> = call.arguments.read().ok()?;
+    let mut is_respelt = false;
+    for (name, value) in &mut arguments {
+        let property = properties.get(name);
+        if let Some(meant) = property.and_then(|property| meant(property, value.as_str()?)) {
+            *value = meant;
+            is_respelt = true;
+        }
+    }
+    is_respelt.then(|| RawJson::of(&arguments).ok())?
+}
+
+/// What a text means where no text is wanted.
+fn meant(property: &Value, text: &str) -> Option<Value> {
+    let wanted = property.get("type")?.as_str()?;
+    let text = text.trim();
+    match wanted {
+        "boolean" if text.eq_ignore_ascii_case("true") => Some(Value::Bool(true)),
+        "boolean" if text.eq_ignore_ascii_case("false") => Some(Value::Bool(false)),
+        "integer" | "number" => serde_json::from_str(text).ok().filter(Value::is_number),
+        "array" => serde_json::from_str(text).ok().filter(Value::is_array),
+        "object" => serde_json::from_str(text).ok().filter(Value::is_object),
+        _ => None,
+    }
 }
 
 fn missing(schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
@@ -42,17 +73,17 @@ fn odd(schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use gnoma_core::{
-        CallId, RawJson,
+        CallId,
         tool::{Access, Tier, ToolKind},
     };
 
     use super::*;
 
-    #[test]
-    fn only_what_no_tool_takes_is_found() {
+    fn spec() -> ToolSpec {
         let schema = r#"{"type":"object","required":["path"],"properties":{"path":{"type":"string"},
-            "lines":{"type":"array"},"limit":{"type":"integer"},"any":{"type":["string","null"]}}}"#;
-        let spec = ToolSpec {
+            "lines":{"type":"array"},"limit":{"type":"integer"},"any":{"type":["string","null"]},
+            "all":{"type":"boolean"},"more":{"type":"object"}}}"#;
+        ToolSpec {
             name: "fs.read".to_owned(),
             description: String::new(),
             parameters: RawJson::parse(schema).unwrap(),
@@ -60,7 +91,34 @@ mod tests {
             touches: [].into(),
             kind: ToolKind::Other,
             tier: Tier::Lean,
-        };
+        }
+    }
+
+    #[test]
+    fn texts_become_what_the_tool_wants_and_texts_that_it_wants_stay() {
+        for (written, meant) in [
+            (
+                r#"{"path":"7","limit":" 20 ","all":"True","any":"1"}"#,
+                r#"{"path":"7","limit":20,"all":true,"any":"1"}"#,
+            ),
+            (
+                r#"{"path":"true","lines":"[1, {\"a\": 2}]","more":"{\"x\":\"\\u0061\"}"}"#,
+                r#"{"path":"true","lines":[1,{"a":2}],"more":{"x":"a"}}"#,
+            ),
+            (r#"{"path":"7","limit":"many","all":"1","lines":"7","unknown":"7"}"#, ""),
+            (r#"{"path":"7","limit":3}"#, ""),
+            (r#"["7", "20"]"#, ""),
+        ] {
+            let arguments = RawJson::parse(written).unwrap();
+            let call = ToolCall::new(CallId::new("c"), "fs.read", arguments);
+            let found = respelt(&spec(), &call);
+            assert_eq!(found.as_ref().map_or("", RawJson::get), meant, "{written}");
+        }
+    }
+
+    #[test]
+    fn only_what_no_tool_takes_is_found() {
+        let spec = spec();
         for (arguments, why) in [
             (r#"{"path":"a"}"#, ""),
             (r#"{"path":"a","limit":"3","lines":"[1]","any":7,"more":{}}"#, ""),

@@ -77,24 +77,29 @@ async fn a_cancel_does_not_wait_for_a_preview() {
     assert!(!events.iter().any(|event| matches!(event, Event::PermissionAsked { .. })));
 }
 
+/// A session whose first call, of `tool`, waits for files, and who says that they are there.
+async fn waiting_for_files(tool: &FakeTool) -> (Run, watch::Sender<Option<Result<(), String>>>) {
+    let (tell, ready) = watch::channel(None);
+    let name = tool.spec().name.clone();
+    let answers = vec![Answer::calls(&[("c", &name, "{}")]), Answer::text("ok")];
+    let provider = Arc::new(FakeProvider::new(answers));
+    let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
+    let (routes, tools) = (Arc::new(Routes::single(arm)), vec![Arc::new(tool.clone()) as _]);
+    let mode = (PermissionMode::Bypass, false);
+    let options = options(routes, firewall(), tools, mode, Keeping::default(), (Vec::new(), None));
+    let handle = Session::spawn(Options { ready: Some(ready), ..options });
+    let mut run = Run { handle, provider };
+    run.say("go");
+    // The model is asked meanwhile.
+    run.until(|event| matches!(event, Event::Appended(it) if it.tool_calls().count() > 0)).await;
+    (run, tell)
+}
+
 #[tokio::test]
 async fn no_call_is_judged_before_the_files_are_there() {
     for there in [Ok(()), Err("there is no room".to_owned())] {
-        let (tell, ready) = watch::channel(None);
         let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
-        let answers = vec![Answer::calls(&[("c", "look", "{}")]), Answer::text("ok")];
-        let provider = Arc::new(FakeProvider::new(answers));
-        let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
-        let (routes, tools) = (Arc::new(Routes::single(arm)), vec![Arc::new(tool.clone()) as _]);
-        let mode = (PermissionMode::Bypass, false);
-        let options =
-            options(routes, firewall(), tools, mode, Keeping::default(), (Vec::new(), None));
-        let handle = Session::spawn(Options { ready: Some(ready), ..options });
-        let mut run = Run { handle, provider };
-        run.say("go");
-        // The model is asked meanwhile.
-        run.until(|event| matches!(event, Event::Appended(it) if it.tool_calls().count() > 0))
-            .await;
+        let (mut run, tell) = waiting_for_files(&tool).await;
         assert!(tool.calls().is_empty());
         tell.send_replace(Some(there.clone()));
         let messages = history(&run.until_idle().await);
@@ -105,6 +110,19 @@ async fn no_call_is_judged_before_the_files_are_there() {
             Err(why) => assert!(said.contains(&why) && tool.calls().is_empty(), "{said}"),
         }
     }
+}
+
+#[tokio::test]
+async fn a_call_that_waited_for_files_is_judged_by_what_holds_then() {
+    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("written"));
+    let (mut run, tell) = waiting_for_files(&tool).await;
+    assert!(run.handle.tell(Command::SetMode { mode: PermissionMode::Plan }));
+    run.until(|event| matches!(event, Event::ModeChanged { .. })).await;
+    tell.send_replace(Some(Ok(())));
+    let messages = history(&run.until_idle().await);
+    let result = messages.iter().find_map(|message| message.tool_results().next()).unwrap();
+    assert!(result.joined_text().contains("mode plan"), "{}", result.joined_text());
+    assert!(tool.calls().is_empty());
 }
 
 #[tokio::test]

@@ -55,7 +55,8 @@ impl<'a> Judgement<'a> {
         };
         let (whole, grant) = self.in_each_view(text);
         // What continues in the background has no end at which its changes could be looked at.
-        let goes_on = arguments.get("background").and_then(Value::as_bool) == Some(true);
+        let background = arguments.get("background");
+        let goes_on = !matches!(background, None | Some(Value::Null | Value::Bool(false)));
         let can_be_tried = whole.can_be_tried && !goes_on;
         (whole.unless_tried(can_be_tried), grant)
     }

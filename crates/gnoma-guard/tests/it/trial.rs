@@ -90,10 +90,17 @@ fn rules_still_decide() {
 #[test]
 fn what_goes_on_in_the_background_is_asked_for() {
     let (tool, mut call) = parse("bash make");
-    call.arguments =
-        gnoma_core::RawJson::of(&serde_json::json!({"command": "make", "background": true}))
-            .unwrap();
     let desk = Desk::new(Auto);
-    let tried = desk.look(|world| desk.permissions.judge_or_try(desk.mode, world, &tool, &call).1);
-    assert_eq!(tried, None);
+    let mut tried = |background: &str| {
+        let arguments = format!(r#"{{"command":"make","background":{background}}}"#);
+        call.arguments = gnoma_core::RawJson::parse(arguments).unwrap();
+        desk.look(|world| desk.permissions.judge_or_try(desk.mode, world, &tool, &call).1)
+    };
+    // What is not plainly no may be read as yes.
+    for background in ["true", r#""true""#, r#""false""#, "1", "{}"] {
+        assert_eq!(tried(background), None, "{background}");
+    }
+    for background in ["false", "null"] {
+        assert!(tried(background).is_some(), "{background}");
+    }
 }

@@ -172,7 +172,9 @@ pub(crate) fn fields(head: &[u8]) -> Option<Value> {
 fn field(change: &Adaptation, name: String, value: Value) -> Option<(String, Value)> {
     match (change, value) {
         (Adaptation::Field(gone), _) if *gone == name => None,
-        (Adaptation::Stream, _) if name == "stream" || name == "stream_options" => None,
+        (Adaptation::Stream, _) if name == "stream_options" => None,
+        // Some servers stream unless they are told not to.
+        (Adaptation::Stream, _) if name == "stream" => Some((name, Value::Bool(false))),
         (Adaptation::Renamed { from, to }, value) if *from == name => {
             Some(((*to).to_owned(), value))
         }

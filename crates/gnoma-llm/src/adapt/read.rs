@@ -153,16 +153,21 @@ impl ReadRefusal<'_> {
                 return Some(Adaptation::Tools);
             }
         }
-        if self.has(NO_STREAM) || (self.has(UNKNOWN) && self.names("stream")) {
+        if self.has(NO_STREAM) {
             return Some(Adaptation::Stream);
         }
         if request.effort.is_some() && (self.refuses(EFFORT) || self.has(NO_EFFORT)) {
             return Some(Adaptation::Effort);
         }
-        if self.has(UNKNOWN) && self.names("cache_control") {
+        if !self.has(UNKNOWN) {
+            return None;
+        }
+        if self.names("cache_control") {
             return Some(Adaptation::Field("cache_control".to_owned()));
         }
-        self.has(UNKNOWN).then(|| self.field())?.map(Adaptation::Field)
+        // Streaming may only be why something else is refused.
+        let stream = || self.names("stream").then_some(Adaptation::Stream);
+        self.field().map(Adaptation::Field).or_else(stream)
     }
 
     /// The field of the request that is named.
@@ -311,6 +316,8 @@ mod tests {
                 Some(Adaptation::Stream),
             ),
             ("This model does not support streaming.", Some(Adaptation::Stream)),
+            ("`temperature` is not supported when `stream` is true", field("temperature")),
+            ("reasoning_effort is not supported when 'stream' is set", Some(Adaptation::Effort)),
             ("Qwen/Qwen3-8B is not a multimodal model", Some(Adaptation::Pictures)),
             ("unknown variant `image_url`, expected `text`", Some(Adaptation::Pictures)),
             (

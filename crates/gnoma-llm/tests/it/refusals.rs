@@ -159,7 +159,8 @@ fn refusal(status: u16, message: &str, param: Option<&str>) -> Reply {
 /// Whether a request holds something at a place, whose last step may be the word that stands there.
 fn holds(body: &Value, place: &str) -> bool {
     let (front, last) = place.rsplit_once('/').unwrap();
-    body.pointer(place).is_some_and(|it| !it.is_null())
+    let is_off = |it: &Value| it.is_null() || (last == "stream" && *it == Value::Bool(false));
+    body.pointer(place).is_some_and(|it| !is_off(it))
         || body.pointer(front).is_some_and(|it| it == last)
 }
 
@@ -219,6 +220,33 @@ async fn what_a_server_refuses_is_left_out_for_the_conversation() {
         assert_eq!((notes, error), (vec![], None), "{label}: it is remembered");
         let (notes, _) = asked(&*provider, question(endpoint, history)).await;
         assert_eq!(notes.len(), 1, "{label}: another conversation knows nothing of it");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_answers_in_one_piece() {
+    let answers = [
+        ("llamacpp", r#"{"choices":[{"message":{"content":"good"},"finish_reason":"stop"}]}"#),
+        ("ollama", r#"{"message":{"content":"good"},"done":true,"done_reason":"stop"}"#),
+    ];
+    for (label, answer) in answers {
+        let endpoint = endpoint(label);
+        let (_server, provider) = strict(endpoint, move |body| {
+            let refusal = || refusal(400, "This model does not support streaming.", None);
+            let asked_for_one = body.get("stream") == Some(&Value::Bool(false));
+            Some(if asked_for_one { Reply::json(200, answer.to_owned()) } else { refusal() })
+        });
+        let mut stream = provider.stream(ask(endpoint, [user("hi")]));
+        let (mut notes, mut said) = (0, String::new());
+        while let Some(event) = stream.next().await {
+            match event {
+                Ok(StreamEvent::Adapted { .. }) => notes += 1,
+                Ok(StreamEvent::TextDelta { text, .. }) => said += &text,
+                Ok(_) => (),
+                Err(error) => panic!("{label}: {error:?}"),
+            }
+        }
+        assert_eq!((notes, &*said), (1, "good"), "{label}");
     }
 }
 

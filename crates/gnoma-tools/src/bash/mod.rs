@@ -142,6 +142,11 @@ enum FollowEnd {
 
 impl ShellTools {
     fn in_background(&self, command: &str, cx: &ToolCx) -> ToolOutcome {
+        if cx.grant.trial.is_some() {
+            return ToolOutcome::failed(
+                "the command was not run: it may only run on trial, which the background is not",
+            );
+        }
         match self.jobs.start(&self.shell, command, cx) {
             Ok(id) => ToolOutcome::done(format!("job {id} started")),
             Err(why) => ToolOutcome::failed(why),

@@ -30,6 +30,17 @@ async fn a_job_is_started_polled_and_reported() {
 }
 
 #[tokio::test]
+async fn what_may_only_run_on_trial_does_not_run_in_the_background() {
+    let bench = Bench::new().on_trial();
+    let arguments = json!({ "command": "echo x > made", "background": true });
+    let refused = bench.call("bash", &arguments).await;
+    assert!(is_failed(&refused) && text(&refused).contains("not run"), "{}", text(&refused));
+    assert!(!bench.path("made").exists());
+    let jobs = bench.job(json!({ "action": "list" })).await;
+    assert_eq!(text(&jobs), "no jobs");
+}
+
+#[tokio::test]
 async fn a_job_reads_what_is_sent() {
     let bench = Bench::new();
     bench.start("cat", 1).await;

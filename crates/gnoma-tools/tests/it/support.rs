@@ -8,7 +8,7 @@ use std::{
 
 use gnoma_core::{
     CallId, RawJson, Tool, ToolCall, ToolCx, ToolOutcome,
-    tool::{CommandReport, Grant, Progress, ToolOutput},
+    tool::{CommandReport, Grant, Progress, ToolOutput, Trial},
 };
 use gnoma_tools::{ToolOptions, builtin};
 use serde_json::{Value, json};
@@ -52,6 +52,12 @@ impl Bench {
     /// Large results are put aside.
     pub(crate) fn storing_large_results(mut self) -> Self {
         self.cx.stores_large_results = true;
+        self
+    }
+
+    /// Commands may only run on trial.
+    pub(crate) fn on_trial(mut self) -> Self {
+        self.cx.grant.trial = Some(Trial::Ask);
         self
     }
 

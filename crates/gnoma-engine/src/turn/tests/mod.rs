@@ -129,6 +129,38 @@ fn broken_arguments_are_mended_before_anything_sees_them() {
     }
 }
 
+#[test]
+fn what_is_judged_is_what_runs_whatever_the_model_wrote() {
+    let schema = r#"{"properties":{"command":{"type":"string"},"background":{"type":"boolean"}}}"#;
+    let bash = steps::spec("bash", gnoma_core::tool::Access::Execute);
+    let parameters = gnoma_core::RawJson::parse(schema).unwrap();
+    let bash = Arc::new(ToolSpec { parameters, ..(*bash).clone() });
+    let mut turn = Turn::new(vec![], &[bash], Limits::default());
+    feed(&mut turn, [Input::Say(Message::user_text("do it"))]);
+    feed(&mut turn, call(0, "a", "bash", r#"{"command":"true","background":"True"}"#));
+    let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
+    let judged = fx.iter().find_map(|effect| match effect {
+        Effect::Judge(call) => Some(call.clone()),
+        _ => None,
+    });
+    let judged = judged.unwrap();
+    assert_eq!(judged.arguments.get(), r#"{"command":"true","background":true}"#);
+    assert_eq!(turn.history().last().unwrap().tool_calls().next(), Some(&judged));
+    let fx = feed(&mut turn, [allow("a")]);
+    assert!(fx.contains(&Effect::RunTool(judged)), "{fx:?}");
+}
+
+#[test]
+fn a_field_that_occurs_twice_is_refused_as_nobody_knows_which_one_counts() {
+    let mut turn = started(Limits::default());
+    feed(&mut turn, call(0, "a", "bash", r#"{"command":"ls","command":"rm -rf ."}"#));
+    let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
+    assert!(!fx.iter().any(|effect| matches!(effect, Effect::Judge(_))), "{fx:?}");
+    let results = turn.history().last().unwrap();
+    let said = results.tool_results().next().unwrap().joined_text();
+    assert!(said.contains("a field twice"), "{said}");
+}
+
 fn states(fx: &Effects) -> Vec<SessionState> {
     let state = |effect: &Effect| match effect {
         Effect::Emit(Event::State(state)) => Some(*state),

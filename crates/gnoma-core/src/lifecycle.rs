@@ -6,7 +6,7 @@
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     json::RawJson,
@@ -227,11 +227,13 @@ pub struct PromptCall {
     /// The tool.
     pub tool: String,
     /// Its arguments.
-    pub arguments: Map<String, Value>,
-    /// The argument that the words become.
+    pub arguments: Value,
+    /// Where in them the words go: a JSON pointer to a text.
     pub words: &'static str,
     /// What stands before its result.
-    pub heading: String,
+    pub done: String,
+    /// What stands before the reason why there is none.
+    pub failed: String,
 }
 
 /// What happens to a person's message.
@@ -241,7 +243,7 @@ pub struct Prepared {
     pub block: Option<String>,
     /// What replaces its text; `None` if that stays.
     pub parts: Option<Vec<PromptPart>>,
-    /// What is called with the parts, where a session can be started.
+    /// What is called with the parts.
     pub call: Option<PromptCall>,
     /// For the model, besides.
     pub context: Vec<String>,
@@ -301,8 +303,14 @@ pub trait Lifecycle: Send + Sync + fmt::Debug {
     /// Asks everybody who listens. Dropping the future ends what it has started.
     fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer>;
 
-    /// Prepares what a person said. Dropping the future ends what it has started.
-    fn prepare(&self, text: String, mode: PermissionMode) -> BoxFuture<'static, Prepared>;
+    /// Prepares what a person said. `starter`: the tool that starts sessions, where there is one. Dropping the
+    /// future ends what it has started.
+    fn prepare(
+        &self,
+        text: String,
+        mode: PermissionMode,
+        starter: Option<String>,
+    ) -> BoxFuture<'static, Prepared>;
 
     /// Further limits on the tools of the running turn, from what was used in it; see
     /// [`Prepared::tools`].

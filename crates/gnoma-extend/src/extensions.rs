@@ -13,6 +13,7 @@ use gnoma_core::{
     session::PermissionMode,
     tool::BoxFuture,
 };
+use serde_json::Value;
 use tokio::task::spawn_blocking;
 
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
     mcp::Glance,
     nested::{self, Announced},
     places::{BroughtBy, ExtendPlaces, read_text},
-    skills::{self, KeptSkills, Skill, SkillTool, tool::HeldTo},
+    skills::{self, AgentTools, KeptSkills, Skill, SkillTool, tool::HeldTo},
 };
 
 /// The extensions of a session.
@@ -106,21 +107,13 @@ impl Extensions {
     /// The tools that they add.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let for_elfs = |skill: &&Skill| skill.fork.is_some();
-        let for_people: Vec<Skill> = self.for_people.iter().filter(for_elfs).cloned().collect();
-        if self.skills.is_empty() && for_people.is_empty() {
+        if self.skills.is_empty() {
             return Vec::new();
         }
-        let mut forks = self.skills.iter().chain(&for_people).filter_map(|it| it.fork.as_ref());
-        let agents = if forks.any(|fork| fork.agent.is_some()) {
-            let all = agents::agents(&self.places).0.into_iter();
-            all.map(|agent| (agent.name, agent.tools)).collect()
-        } else {
-            Vec::new()
-        };
+        let agents = agents_for(&self.places, &self.skills);
         let (held_to, kept) = (Arc::clone(&self.held_to), Arc::clone(&self.kept));
         let (skills, session) = (Arc::clone(&self.skills), Arc::clone(&self.session));
-        vec![Arc::new(SkillTool::new((skills, for_people), agents, held_to, kept, session))]
+        vec![Arc::new(SkillTool::new(skills, agents, held_to, kept, session))]
     }
 
     /// What they add to the system prompt; may be empty.
@@ -128,6 +121,15 @@ impl Extensions {
     pub fn prompt(&self) -> String {
         skills::listed(self.skills.iter())
     }
+}
+
+/// The agents with their tools, where such a skill names one.
+fn agents_for(places: &ExtendPlaces, skills: &[Skill]) -> Vec<AgentTools> {
+    let mut forks = skills.iter().filter_map(|skill| skill.fork.as_ref());
+    if !forks.any(|fork| fork.agent.is_some()) {
+        return Vec::new();
+    }
+    agents::agents(places).0.into_iter().map(|agent| (agent.name, agent.tools)).collect()
 }
 
 /// All that can be written behind a slash, sorted by name. A skill takes the place of a command.
@@ -157,8 +159,8 @@ pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
 struct Meaning {
     by: BroughtBy,
     is_skill: bool,
-    /// An elf does it.
-    is_fork: bool,
+    /// What starts the elf that does it.
+    spawn: Option<Value>,
     /// Names of its arguments.
     arguments: Vec<String>,
     body: String,
@@ -169,15 +171,19 @@ struct Meaning {
 impl From<CustomCommand> for Meaning {
     fn from(command: CustomCommand) -> Self {
         let CustomCommand { by, arguments, body, tools, model, .. } = command;
-        Self { by, is_skill: false, is_fork: false, arguments, body, tools, model }
+        Self { by, is_skill: false, spawn: None, arguments, body, tools, model }
     }
 }
 
 impl Meaning {
-    fn of_skill(skill: Skill, session: &str) -> Self {
+    fn of_skill(places: &ExtendPlaces, skill: Skill, session: &str) -> Self {
         let body = skills::tool::text(&skill, "", session);
-        let Skill { by, fork, arguments, tools, model, .. } = skill;
-        Self { by, is_skill: true, is_fork: fork.is_some(), arguments, body, tools, model }
+        let spawn = skill.fork.as_ref().map(|fork| {
+            let agents = agents_for(places, std::slice::from_ref(&skill));
+            skills::spawn(&skill, fork, &agents, String::new())
+        });
+        let Skill { by, arguments, tools, model, .. } = skill;
+        Self { by, is_skill: true, spawn, arguments, body, tools, model }
     }
 }
 
@@ -187,7 +193,7 @@ fn meaning(places: &ExtendPlaces, name: &str, session: &str) -> Option<Meaning> 
     let command = commands::commands(places).0.into_iter().find(|command| command.name == name);
     match (skill, command) {
         (Some(skill), Some(command)) if command.by > skill.by => Some(command.into()),
-        (Some(skill), _) => Some(Meaning::of_skill(skill, session)),
+        (Some(skill), _) => Some(Meaning::of_skill(places, skill, session)),
         (None, command) => command.map(Meaning::from),
     }
 }
@@ -201,6 +207,7 @@ fn expanded(
     places: &ExtendPlaces,
     session: &str,
     text: &str,
+    starter: Option<&str>,
 ) -> Option<(Prepared, Option<UsedSkill>)> {
     let (name, arguments) = commands::named(text)?;
     let meaning = meaning(places, name, session)?;
@@ -216,10 +223,17 @@ fn expanded(
             ));
         }
     }
-    let Meaning { is_skill, is_fork, body, tools, model, .. } = meaning;
-    if is_fork {
-        let call = Some(skills::call(name, arguments));
-        return Some((Prepared { parts: Some(parts), call, notices, ..Prepared::default() }, None));
+    let Meaning { is_skill, spawn, body, tools, model, .. } = meaning;
+    match (spawn, starter) {
+        (Some(spawn), Some(starter)) => {
+            let call = Some(skills::call(starter, spawn, (name, arguments)));
+            let prepared = Prepared { parts: Some(parts), call, notices, ..Prepared::default() };
+            return Some((prepared, None));
+        }
+        (Some(_), None) => {
+            notices.push("This session cannot start elfs, so the skill runs here".to_owned());
+        }
+        (None, _) => (),
     }
     let model = model.filter(|model| model != "inherit");
     let used = is_skill.then(|| (name.to_owned(), body));
@@ -291,7 +305,12 @@ impl Lifecycle for Extensions {
         })
     }
 
-    fn prepare(&self, text: String, mode: PermissionMode) -> BoxFuture<'static, Prepared> {
+    fn prepare(
+        &self,
+        text: String,
+        mode: PermissionMode,
+        starter: Option<String>,
+    ) -> BoxFuture<'static, Prepared> {
         let (places, held_to) = (Arc::clone(&self.places), Arc::clone(&self.held_to));
         let hooks = Arc::clone(&self.hooks);
         let (kept, servers) = (Arc::clone(&self.kept), Arc::clone(&self.servers));
@@ -311,8 +330,8 @@ impl Lifecycle for Extensions {
                 Some(prepared) => (prepared, None),
                 None => {
                     let line = text.clone();
-                    let expanded = spawn_blocking(move || expanded(&places, &session, &line)).await;
-                    expanded.ok().flatten().unwrap_or_default()
+                    let work = move || expanded(&places, &session, &line, starter.as_deref());
+                    spawn_blocking(work).await.ok().flatten().unwrap_or_default()
                 }
             };
             if let Some(servers) = servers.get() {

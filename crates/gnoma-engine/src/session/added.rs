@@ -7,7 +7,7 @@ use gnoma_core::{
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
     message::{CallId, ResultPart},
     session::{NoticeLevel, PermissionMode},
-    tool::{Tier, ToolKind, ToolOutput, ToolSession},
+    tool::{ToolKind, ToolOutput, ToolSession},
 };
 use tokio::{sync::oneshot, time::timeout};
 
@@ -60,13 +60,14 @@ impl Session {
             return self.inbox.push_back(Input::Prepared(Box::default(), String::new()));
         };
         let mode = self.gate.rights.mode();
+        let starter = self.tools.starter().map(|tool| tool.spec().name.clone());
         let started = self.added.started.take();
         self.wait_for(async move {
             let started = match started {
                 Some(started) => started.await.unwrap_or_default(),
                 None => PointAnswer::default(),
             };
-            let mut prepared = lifecycle.prepare(text, mode).await;
+            let mut prepared = lifecycle.prepare(text, mode, starter).await;
             prepared.context.splice(0..0, started.context);
             prepared.notices.splice(0..0, started.notices);
             Awaited::Prepared(Box::new(prepared))
@@ -79,12 +80,6 @@ impl Session {
             && !self.router.pin_turn(&model)
         {
             let text = format!("`{model}` is not in this session; another model answers");
-            prepared.notices.push(text);
-        }
-        let can_start = self.tools.of_kind(Tier::Full, ToolKind::StartsSessions).is_some();
-        if prepared.call.is_some() && !can_start {
-            prepared.call = None;
-            let text = "This session cannot start elfs, so the skill runs here".to_owned();
             prepared.notices.push(text);
         }
         let shell = self.tools.full.iter().find(|spec| spec.kind == ToolKind::Shell);

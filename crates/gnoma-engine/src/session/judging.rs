@@ -122,22 +122,42 @@ struct Deciding {
 }
 
 impl Deciding {
+    /// The call that starts a session, as which a call is judged and run.
+    fn started(&self, call: &ToolCall) -> Option<ToolCall> {
+        let starter = self.starter.as_ref()?;
+        let arguments = self.tool.starts(call)?;
+        Some(ToolCall { name: starter.spec().name.clone(), arguments, ..call.clone() })
+    }
+
     /// Decides about a call; `ask`: a person has to be asked in any case, and why.
     fn decide(self, call: &ToolCall, ask: Option<String>) -> Decision {
-        let started = self.starter.clone().and_then(|starter| {
-            let arguments = self.tool.starts(call)?;
-            let name = starter.spec().name.clone();
-            Some((ToolCall { name, arguments, ..call.clone() }, starter))
-        });
-        let Some((started, starter)) = started else { return self.decide_as_it_is(call, ask) };
-        // It must be allowed as what it is and as what it starts.
+        let started = self.started(call);
+        self.decide_both(call, started.as_ref(), ask)
+    }
+
+    /// The same, with what it starts: it must be allowed as what it is and as that.
+    fn decide_both(
+        self,
+        call: &ToolCall,
+        started: Option<&ToolCall>,
+        ask: Option<String>,
+    ) -> Decision {
+        let Some((started, starter)) = started.zip(self.starter.clone()) else {
+            return self.decide_as_it_is(call, ask);
+        };
         let first = self.clone().decide_as_it_is(call, ask);
         let ask = match &first.verdict {
             Verdict::Deny { .. } => return first,
             Verdict::Ask { reason, .. } => Some(reason.clone()),
             Verdict::Allow { .. } => None,
         };
-        Self { tool: starter, ..self }.decide_as_it_is(&started, ask)
+        let mut both = Self { tool: starter, ..self }.decide_as_it_is(started, ask.clone());
+        if let (Some(first), Verdict::Ask { reason, .. }) = (ask, &mut both.verdict)
+            && *reason != first
+        {
+            *reason = format!("{first}; {reason}");
+        }
+        both
     }
 
     fn decide_as_it_is(self, call: &ToolCall, ask: Option<String>) -> Decision {
@@ -165,8 +185,18 @@ impl Deciding {
 
     /// The same, on a separate thread.
     async fn off_loop(&self, call: &ToolCall, ask: Option<String>) -> Decision {
+        self.both_off_loop(call, self.started(call), ask).await
+    }
+
+    async fn both_off_loop(
+        &self,
+        call: &ToolCall,
+        started: Option<ToolCall>,
+        ask: Option<String>,
+    ) -> Decision {
         let (deciding, judged) = (self.clone(), call.clone());
-        spawn_blocking(move || deciding.decide(&judged, ask)).await.unwrap_or_else(|_panic| {
+        let decided = move || deciding.decide_both(&judged, started.as_ref(), ask);
+        spawn_blocking(decided).await.unwrap_or_else(|_panic| {
             denied("the permission check crashed; this is a bug in gnoma".to_owned())
         })
     }
@@ -176,31 +206,84 @@ fn denied(reason: String) -> Decision {
     Decision { verdict: Verdict::Deny { reason }, admitted: None, said: Said::default() }
 }
 
-/// Decides about a call once hooks have had their say. What they changed is judged like any call; what
-/// they forbid is not judged at all.
+/// Decides about a call once hooks have had their say, about it and about what it starts. What they changed is
+/// judged like any call; what they forbid is not judged at all.
 async fn decided(before: Before, deciding: Deciding, mut call: ToolCall) -> Decision {
-    let answer = before.said(&call).await;
-    let PointAnswer { block, ask, arguments, context, stop, .. } = answer;
-    let amended = arguments.map(|arguments| {
-        call.arguments = arguments;
-        call.clone()
-    });
-    let said = Said { amended, context, stop };
-    if let Some(reason) = block {
-        return Decision { said, ..denied(reason) };
-    }
-    let mut said = said;
-    let mut decision = deciding.off_loop(&call, ask.clone()).await;
-    if let Verdict::Ask { reason, .. } = &decision.verdict {
-        let answer = before.asked(&call, reason.clone()).await;
-        if let Some(reason) = answer.block {
-            decision = denied(reason);
-        } else if let Some(arguments) = answer.arguments {
-            // Whoever would be asked wants it otherwise: that is judged like any call.
-            call.arguments = arguments;
-            said.amended = Some(call.clone());
-            decision = deciding.off_loop(&call, ask).await;
-        }
-    }
+    let (mut heard, written) = (Heard::default(), call.arguments.clone());
+    let decision = heard.decided(&before, &deciding, &mut call).await.unwrap_or_else(denied);
+    let Heard { mut said, ask: _ } = heard;
+    said.amended = (call.arguments != written).then_some(call);
     Decision { said, ..decision }
+}
+
+/// What hooks said before a call.
+#[derive(Default)]
+struct Heard {
+    said: Said,
+    /// Why a person has to be asked.
+    ask: Option<String>,
+}
+
+impl Heard {
+    /// The errors are reasons of hooks that forbid it.
+    async fn decided(
+        &mut self,
+        before: &Before,
+        deciding: &Deciding,
+        call: &mut ToolCall,
+    ) -> Result<Decision, String> {
+        self.hear(before, call).await?;
+        let mut started = self.hear_started(before, deciding, call).await?;
+        let decision = deciding.both_off_loop(call, started.clone(), self.ask.clone()).await;
+        let Verdict::Ask { reason, .. } = &decision.verdict else { return Ok(decision) };
+        // Whoever would be asked may want it otherwise.
+        let mut is_changed = asked(before, call, reason).await?;
+        if is_changed {
+            started = self.hear_started(before, deciding, call).await?;
+        }
+        if let Some(started) = &mut started {
+            is_changed |= asked(before, started, reason).await?;
+        }
+        if !is_changed {
+            return Ok(decision);
+        }
+        Ok(deciding.both_off_loop(call, started, self.ask.clone()).await)
+    }
+
+    /// What a call starts, as hooks want it.
+    async fn hear_started(
+        &mut self,
+        before: &Before,
+        deciding: &Deciding,
+        call: &ToolCall,
+    ) -> Result<Option<ToolCall>, String> {
+        let Some(mut started) = deciding.started(call) else { return Ok(None) };
+        self.hear(before, &mut started).await?;
+        Ok(Some(started))
+    }
+
+    /// Asks hooks about a call, which they may change.
+    async fn hear(&mut self, before: &Before, call: &mut ToolCall) -> Result<(), String> {
+        let PointAnswer { block, ask, arguments, context, stop, .. } = before.said(call).await;
+        if let Some(arguments) = arguments {
+            call.arguments = arguments;
+        }
+        self.ask = self.ask.take().or(ask);
+        self.said.context.extend(context);
+        self.said.stop = self.said.stop.take().or(stop);
+        block.map_or(Ok(()), Err)
+    }
+}
+
+/// Asks hooks about a call that a person would be asked about; says whether they changed it.
+async fn asked(before: &Before, call: &mut ToolCall, reason: &str) -> Result<bool, String> {
+    let PointAnswer { block, arguments, .. } = before.asked(call, reason.to_owned()).await;
+    if let Some(reason) = block {
+        return Err(reason);
+    }
+    let is_changed = arguments.is_some();
+    if let Some(arguments) = arguments {
+        call.arguments = arguments;
+    }
+    Ok(is_changed)
 }

@@ -246,7 +246,7 @@ impl Session {
             && let Some(tools) = self.tools.next.take()
         {
             self.tools.replace(tools);
-            self.turn.offer(self.tools.callable());
+            self.turn.offer(self.tools.callable(), self.tools.may_start());
         }
     }
 
@@ -254,7 +254,7 @@ impl Session {
     /// stay until it ends.
     pub(super) fn add_next_tools(&mut self) {
         if self.tools.add_next() {
-            self.turn.offer(self.tools.callable());
+            self.turn.offer(self.tools.callable(), self.tools.may_start());
         }
     }
 

@@ -216,7 +216,8 @@ impl Session {
         let is_told = keeping.is_told;
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
         let spending = Spending::new(tracker(&history, measured, &router), is_told);
-        let turn = Turn::new(history, tools.callable(), limits).stopping_at(added.stops());
+        let mut turn = Turn::new(history, [], limits).stopping_at(added.stops());
+        turn.offer(tools.callable(), tools.may_start());
         prompts.gauge.set_summary(turn.conversation().0.cloned());
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         Self {

@@ -10,6 +10,8 @@ use gnoma_core::{
     tool::{Access, Tier, ToolKind},
 };
 
+use crate::turn::MayStart;
+
 /// What a small model is offered of a tool.
 fn lean_of(tool: &Arc<dyn Tool>, spec: &Arc<ToolSpec>) -> Option<Arc<ToolSpec>> {
     let less = || tool.lean_spec().cloned().map(Arc::new);
@@ -124,8 +126,19 @@ impl Toolset {
 
     /// The tool that starts sessions.
     pub(super) fn starter(&self) -> Option<Arc<dyn Tool>> {
-        let spec = self.of_kind(Tier::Full, ToolKind::StartsSessions)?;
+        // The one that speaks with them only reads.
+        let starts = |spec: &&Arc<ToolSpec>| {
+            spec.kind == ToolKind::StartsSessions && spec.access != Access::Read
+        };
+        let spec = self.full.iter().find(starts)?;
         self.by_name.get(&spec.name).map(Arc::clone)
+    }
+
+    /// The tools that only read, of which a call may start a session.
+    pub(super) fn may_start(&self) -> MayStart {
+        let reads = |tool: &&Arc<dyn Tool>| tool.spec().access == Access::Read;
+        let all = self.by_name.values().filter(|_| self.starter().is_some());
+        MayStart(all.filter(reads).cloned().collect())
     }
 
     /// Whether a call of the tool may do more than read.

@@ -3,11 +3,30 @@
 //! Calls that only read run side by side; any other call waits for all before it and delays all after it. Results
 //! are returned in the order of the calls, whatever the order in which they end.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
-use gnoma_core::{ToolCall, ToolOutcome, ToolResult, ToolSpec, message::CallId, tool::Access};
+use gnoma_core::{
+    Tool, ToolCall, ToolOutcome, ToolResult, ToolSpec, message::CallId, tool::Access,
+};
 
 use super::fits;
+
+/// Tools that only read, but may have a call that starts a session, which does whatever that one does.
+#[derive(Clone, Default)]
+pub(crate) struct MayStart(pub(crate) Vec<Arc<dyn Tool>>);
+
+impl fmt::Debug for MayStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MayStart").field(&self.0.len()).finish()
+    }
+}
+
+impl MayStart {
+    fn starts(&self, call: &ToolCall) -> bool {
+        let tool = self.0.iter().find(|tool| tool.spec().name == call.name);
+        tool.is_some_and(|tool| tool.starts(call).is_some())
+    }
+}
 
 #[derive(Debug)]
 enum EntryState {
@@ -54,11 +73,18 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(calls: Vec<ToolCall>, specs: &HashMap<String, Arc<ToolSpec>>) -> Self {
+    pub(super) fn new(
+        calls: Vec<ToolCall>,
+        specs: &HashMap<String, Arc<ToolSpec>>,
+        may_start: &MayStart,
+    ) -> Self {
         let index = calls.iter().enumerate().map(|(at, call)| (call.id.clone(), at)).collect();
         let owed = calls.len();
         let entry = |call: ToolCall| BatchEntry {
-            access: specs.get(&call.name).map_or(Access::Execute, |spec| spec.access),
+            access: match specs.get(&call.name) {
+                Some(spec) if !may_start.starts(&call) => spec.access,
+                Some(_) | None => Access::Execute,
+            },
             call,
             state: EntryState::Waiting,
         };
@@ -68,7 +94,7 @@ impl Batch {
 
     /// One of the project's checks.
     pub(super) fn of_check(call: ToolCall) -> Self {
-        Self { is_check: true, ..Self::new(vec![call], &HashMap::new()) }
+        Self { is_check: true, ..Self::new(vec![call], &HashMap::new(), &MayStart::default()) }
     }
 
     /// The calls that cannot be run at all, with the reason for the model.

@@ -21,7 +21,7 @@ impl Turn {
     pub(super) fn run_calls(&mut self, message: Option<&Message>, fx: &mut Effects) -> Phase {
         let calls =
             message.map(|message| message.tool_calls().cloned().collect()).unwrap_or_default();
-        let mut batch = Batch::new(calls, &self.specs);
+        let mut batch = Batch::new(calls, &self.specs, &self.added.may_start);
         if !self.may_use_tools() {
             for call in batch.unfinished() {
                 let why = "not run: only an answer is wanted now";

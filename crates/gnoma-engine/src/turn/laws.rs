@@ -234,10 +234,11 @@ impl Walk {
             block: (dice == 0).then(|| "no".into()),
             parts: (dice > 1).then(|| vec![command(), PromptPart::Text(" x ".into()), command()]),
             call: self.dice.one_in(3).then(|| PromptCall {
-                tool: "skill".into(),
-                arguments: serde_json::Map::new(),
-                words: "task",
-                heading: "h".into(),
+                tool: "start".into(),
+                arguments: serde_json::json!({ "task": "" }),
+                words: "/task",
+                done: "h".into(),
+                failed: "f".into(),
             }),
             context: self.dice.one_in(2).then(|| "c".into()).into_iter().collect(),
             ..Prepared::default()

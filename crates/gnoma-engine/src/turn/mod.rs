@@ -60,7 +60,6 @@ use gnoma_core::{
 };
 
 pub use self::limits::Limits;
-pub(crate) use self::prompting::Stops;
 pub(crate) use self::protocol::{
     Checked, Checks, Delivery, Effect, Input, NotCompacted, Room, Verdict, Wish,
 };
@@ -71,6 +70,7 @@ use self::{
     told::Told,
     watch::Watch,
 };
+pub(crate) use self::{batch::MayStart, prompting::Stops};
 use crate::routing::signals::Handling;
 
 /// One session's machine. Lives as long as the session; turns come and go.
@@ -129,6 +129,7 @@ struct Answers {
 struct Added {
     /// Where it stops for that.
     stops: Stops,
+    may_start: MayStart,
     /// The turn ends after the calls of this answer: why.
     stop_after: Option<String>,
     /// The model was told to continue when it wanted to stop.
@@ -198,8 +199,12 @@ impl Turn {
     }
 
     /// These tools are on offer from the next turn on.
-    pub(crate) fn offer<'t>(&mut self, tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>) {
-        self.specs = by_name(tools);
+    pub(crate) fn offer<'t>(
+        &mut self,
+        tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
+        may_start: MayStart,
+    ) {
+        (self.specs, self.added.may_start) = (by_name(tools), may_start);
     }
 
     /// The numbers it stays within.

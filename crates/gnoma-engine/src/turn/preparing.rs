@@ -113,7 +113,7 @@ impl Turn {
     /// Runs the next shell command in a message, then the tool that is called with its words; if there is
     /// neither, the message is ready.
     fn fill(&mut self, mut preparing: Preparing, mut of: Unfilled, fx: &mut Effects) -> Phase {
-        while let Some((at, tool, arguments)) = next_call(&mut of) {
+        while let Some(NextCall { at, tool, arguments, told }) = next_call(&mut of) {
             self.checks += 1;
             let id = CallId::new(format!("gnoma-prompt-{}-{}", self.turns, self.checks));
             if let Ok(arguments) = RawJson::of(&arguments)
@@ -122,7 +122,7 @@ impl Turn {
                 let mut batch = Batch::of_check(ToolCall::new(id, &*tool, arguments));
                 if let Some(call) = batch.startable().pop() {
                     fx.push(Effect::Judge(call));
-                    preparing.filling = Some(Filling { of, at, batch });
+                    preparing.filling = Some(Filling { of, at, told, batch });
                     return Phase::Preparing(Box::new(preparing));
                 }
             }
@@ -155,9 +155,10 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         let Some(filling) = preparing.filling.take() else { return Phase::Preparing(preparing) };
-        let Filling { mut of, at, .. } = filling;
+        let Filling { mut of, at, told: (done, failed), .. } = filling;
+        let before = if matches!(ended, ToolOutcome::Done(_)) { done } else { failed };
         if let Some(part) = of.parts.get_mut(at) {
-            *part = PromptPart::Text(said_by(ended));
+            *part = PromptPart::Text(before + &said_by(ended));
         }
         self.fill(*preparing, of, fx)
     }
@@ -217,20 +218,31 @@ impl Turn {
     }
 }
 
-/// The next call for a message, with its arguments and the part that its result becomes.
-fn next_call(of: &mut Unfilled) -> Option<(usize, String, Value)> {
+/// A call for a message, and the part that its result becomes.
+struct NextCall {
+    at: usize,
+    tool: String,
+    arguments: Value,
+    /// What stands before a result, and before the reason why there is none.
+    told: (String, String),
+}
+
+fn next_call(of: &mut Unfilled) -> Option<NextCall> {
     let command = |(at, part): (usize, &PromptPart)| match part {
         PromptPart::Text(_) => None,
         PromptPart::Command(command) => Some((at, json!({ "command": command }))),
     };
     if let Some((at, arguments)) = of.parts.iter().enumerate().find_map(command) {
-        return Some((at, of.shell.clone(), arguments));
+        let (tool, told) = (of.shell.clone(), <(String, String)>::default());
+        return Some(NextCall { at, tool, arguments, told });
     }
-    let PromptCall { tool, mut arguments, words: name, heading } = of.call.take()?;
+    let PromptCall { tool, mut arguments, words: place, done, failed } = of.call.take()?;
     let text: String = of.parts.iter().map(words).collect();
-    arguments.insert(name.to_owned(), text.into());
-    of.parts = vec![PromptPart::Text(heading), PromptPart::Text(String::new())];
-    Some((1, tool, Value::Object(arguments)))
+    if let Some(place) = arguments.pointer_mut(place) {
+        *place = text.into();
+    }
+    of.parts = vec![PromptPart::Text(String::new())];
+    Some(NextCall { at: 0, tool, arguments, told: (done, failed) })
 }
 
 fn words(part: &PromptPart) -> &str {

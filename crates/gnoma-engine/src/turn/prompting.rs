@@ -46,6 +46,8 @@ pub(super) struct Unfilled {
 pub(super) struct Filling {
     pub(super) of: Unfilled,
     pub(super) at: usize,
+    /// What stands before a result, and before the reason why there is none.
+    pub(super) told: (String, String),
     pub(super) batch: Batch,
 }
 

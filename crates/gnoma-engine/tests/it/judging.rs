@@ -9,14 +9,17 @@ use std::{
 };
 
 use gnoma_core::{
-    Command, Event, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    Command, Event, RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     session::{Outcome, PermissionMode, SessionState},
-    tool::{Access, BoxFuture},
+    tool::{Access, BoxFuture, ToolKind},
 };
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
 use gnoma_engine::{Arm, Keeping, Options, Routes, Session};
-use gnoma_guard::firewall::Connection;
+use gnoma_guard::{
+    firewall::Connection,
+    permission::{Origin, Permissions, Rule, RuleAction},
+};
 use tokio::sync::watch;
 
 use super::{Run, assert_paired, firewall, history, options, outcome, start_with};
@@ -135,4 +138,71 @@ async fn people_are_heard_while_a_call_is_judged() {
     let events = run.until(|event| matches!(event, Event::PermissionAsked { .. })).await;
     let Some(Event::PermissionAsked { preview, .. }) = events.last() else { panic!() };
     assert_eq!(preview.as_deref(), Some("+x\n"));
+}
+
+/// A tool that only reads, each call of which starts a session.
+struct Starting(FakeTool);
+
+impl Tool for Starting {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    fn starts(&self, _call: &ToolCall) -> Option<RawJson> {
+        RawJson::parse(r#"{"tasks":[]}"#).ok()
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        self.0.run(call, cx)
+    }
+}
+
+/// The tools of a session that can start others: what loads, what looks, what speaks with them, what starts them.
+fn starting() -> (Vec<Arc<dyn Tool>>, FakeTool, Arc<Mutex<Vec<&'static str>>>) {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let noting = |name: &'static str, access| {
+        let order = Arc::clone(&order);
+        FakeTool::new(name, access, move |_| {
+            order.lock().unwrap().push(name);
+            ToolOutcome::done(name)
+        })
+    };
+    let of_elfs = |tool: FakeTool| tool.of_kind(ToolKind::StartsSessions);
+    let speak = of_elfs(noting("elf", Access::Read));
+    let start = of_elfs(noting("start", Access::Execute)).after(Duration::from_secs(5));
+    let load = Arc::new(Starting(noting("load", Access::Read)));
+    let look = Arc::new(noting("look", Access::Read));
+    let tools: Vec<Arc<dyn Tool>> = vec![load, look, Arc::new(speak), Arc::new(start.clone())];
+    (tools, start, order)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_starts_a_session_runs_alone_and_as_the_tool_that_starts_sessions() {
+    let (tools, start, order) = starting();
+    let calls = [("a", "load", "{}"), ("b", "look", "{}"), ("c", "load", "{}")];
+    let provider = Arc::new(FakeProvider::new(vec![Answer::calls(&calls), Answer::text("ok")]));
+    let mut run = start_with(provider, tools, PermissionMode::Bypass, false);
+    run.say("go");
+    run.until_idle().await;
+    assert_eq!(*order.lock().unwrap(), ["start", "look", "start"]);
+    assert_eq!(start.calls()[0].arguments.get(), r#"{"tasks":[]}"#);
+}
+
+#[tokio::test]
+async fn a_person_reads_why_both_calls_ask() {
+    let (tools, ..) = starting();
+    let provider = Arc::new(FakeProvider::new(vec![Answer::calls(&[("a", "load", "{}")])]));
+    let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
+    let mode = (PermissionMode::Bypass, true);
+    let routes = Arc::new(Routes::single(arm));
+    let none = (Vec::new(), None);
+    let options = options(routes, firewall(), tools, mode, Keeping::default(), none);
+    let ask = |tool| Rule::parse(RuleAction::Ask, tool, Origin::User).unwrap();
+    let permissions = Permissions::new(vec![ask("load"), ask("start")]);
+    let handle = Session::spawn(Options { permissions, ..options });
+    let mut run = Run { handle, provider };
+    run.say("go");
+    let events = run.until(|event| matches!(event, Event::PermissionAsked { .. })).await;
+    let Some(Event::PermissionAsked { reason, .. }) = events.last() else { panic!("{events:?}") };
+    assert!(reason.contains("load") && reason.contains("start"), "{reason}");
 }

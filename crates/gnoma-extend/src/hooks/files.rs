@@ -305,12 +305,12 @@ fn condition(
 ) -> Option<Vec<String>> {
     let (shown, written) = (&file.shown, entry.get("if")?);
     if !CALLS.contains(&point) {
-        found.notes.push(format!(
-            "{shown}: a hook for {event} has `if`, which is about calls of tools: it never runs"
+        found.faults.push(format!(
+            "{shown}: a hook for {event}: `if` works only for tool calls, so this hook never runs"
         ));
         return Some(Vec::new());
     }
-    let rules = written.as_str().ok_or_else(|| "it is no text".to_owned());
+    let rules = written.as_str().ok_or_else(|| "must be a string".to_owned());
     match rules.and_then(|rule| our_rules(rule).map_err(|fault| fault.to_string())) {
         Ok(rules) => Some(rules),
         Err(why) => {

@@ -18,8 +18,12 @@ const ANY: &str = "general-purpose";
 /// An agent that is there, with its tools where it is held to some.
 pub(crate) type AgentTools = (String, Option<Vec<String>>);
 
-/// The task of the elf that does the skill.
-pub(super) fn task(skill: &Skill, fork: &SkillFork, agents: &[AgentTools], text: &str) -> Value {
+/// The arguments of the call that starts the elf that does the skill.
+pub(crate) fn spawn(skill: &Skill, fork: &SkillFork, agents: &[AgentTools], text: &str) -> Value {
+    json!({ "tasks": [task(skill, fork, agents, text)] })
+}
+
+fn task(skill: &Skill, fork: &SkillFork, agents: &[AgentTools], text: &str) -> Value {
     let wanted = fork.agent.as_deref().filter(|name| !name.is_empty());
     let known = agents.iter().find(|(name, _)| Some(name.as_str()) == wanted);
     let (agent, limit) = match (wanted, known) {
@@ -65,14 +69,16 @@ fn tools(
     }
 }
 
-/// The call by which a person's words have the skill done.
-pub(crate) fn call(name: &str, arguments: &str) -> PromptCall {
+/// The call by which a person's words have the skill done: no model can make it.
+pub(crate) fn call(starter: &str, spawn: Value, (name, arguments): (&str, &str)) -> PromptCall {
     let typed = format!("/{name} {arguments}");
+    let typed = typed.trim_end();
     PromptCall {
-        tool: TOOL.to_owned(),
-        arguments: Map::from_iter([("name".to_owned(), json!(name))]),
-        words: "task",
-        heading: format!("`{}` was done by an elf. Its result:\n\n", typed.trim_end()),
+        tool: starter.to_owned(),
+        arguments: spawn,
+        words: "/tasks/0/task",
+        done: format!("`{typed}` was done by an elf. Its result:\n\n"),
+        failed: format!("`{typed}` could not be done by an elf: "),
     }
 }
 

@@ -16,8 +16,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) use self::fork::call;
-pub(crate) use self::{kept::KeptSkills, resumed::resumed};
+pub(crate) use self::{
+    fork::{AgentTools, call, spawn},
+    kept::KeptSkills,
+    resumed::resumed,
+};
 pub use self::{
     skill::{Skill, SkillFork},
     tool::SkillTool,

@@ -12,6 +12,9 @@ use super::{
     tool,
 };
 
+/// How the result of a call begins that an elf has done.
+const OF_ELF: &str = "elf `";
+
 /// Takes in the calls that loaded a skill, and the messages of people that hold the text of one. `all`: those
 /// there are now.
 pub(crate) fn resumed<'s>(
@@ -26,16 +29,14 @@ pub(crate) fn resumed<'s>(
             match content {
                 Content::ToolResult(result) if result.name == TOOL && !result.is_error => {
                     // What an elf said of its work is no skill's text.
-                    let is_own = |name: &String| {
-                        !all.clone().any(|it| it.name == *name && it.fork.is_some())
-                    };
+                    let text = result.joined_text();
                     let name = before.and_then(|it| loaded(it, result.call_id.as_str()));
-                    if let Some(name) = name.filter(is_own) {
-                        kept.add(&name, result.joined_text());
+                    if let Some(name) = name.filter(|_| !text.starts_with(OF_ELF)) {
+                        kept.add(&name, text);
                     }
                 }
                 Content::Text(said) if message.role() == Role::User => {
-                    for skill in all.clone().filter(|skill| skill.fork.is_none()) {
+                    for skill in all.clone() {
                         let body = tool::filled(skill, "", session);
                         if !body.trim().is_empty() && said.text.contains(body.trim()) {
                             kept.add(&skill.name, tool::text(skill, "", session));
@@ -95,18 +96,33 @@ mod tests {
             let assistant = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
             [assistant, Message::results(vec![result]).unwrap()]
         };
-        let history: Vec<Arc<Message>> = [Message::user_text("Do it w3ll.\n\nARGUMENTS: now")]
+        let said = "`/look` was done by an elf. Its result:\n\nelf `look`: completed\nN0thing";
+        let history: Vec<Arc<Message>> = ["Do it w3ll.\n\nARGUMENTS: now", said]
+            .map(Message::user_text)
             .into_iter()
             .chain(turn(call(TOOL, json!({"name": "pdf"})), "How to d0 it"))
             .chain(turn(call(TOOL, json!({"name": "x", "file": "a.md"})), "a file"))
             .chain(turn(call("fs.read", json!({"path": "a"})), "other"))
+            // Where no elf could be started, and where one was.
+            .chain(turn(call(TOOL, json!({"name": "near"})), "Look ar0und"))
+            .chain(turn(call(TOOL, json!({"name": "look"})), "elf `look`: completed\nN0thing"))
             .map(Arc::new)
             .collect();
-        let (kept, all) =
-            (KeptSkills::default(), [skill("well", "Do it w3ll."), skill("no", "No.")]);
+        let fork = |name, body| Skill {
+            fork: Some(super::super::SkillFork { agent: None }),
+            ..skill(name, body)
+        };
+        let kept = KeptSkills::default();
+        let all = [
+            skill("well", "Do it w3ll."),
+            skill("no", "No."),
+            fork("near", "Look ar0und"),
+            fork("look", "Look"),
+        ];
         resumed(&kept, &history, &all.iter(), "s");
         let texts = kept.texts();
-        assert_eq!(texts.len(), 2, "{texts:?}");
+        assert_eq!(texts.len(), 3, "{texts:?}");
+        assert!(texts.iter().any(|text| text.contains("Look ar0und")), "{texts:?}");
         assert!(texts[0].contains("\"well\"") && texts[1].contains("How to d0 it"), "{texts:?}");
     }
 }

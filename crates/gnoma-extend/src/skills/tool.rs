@@ -34,8 +34,6 @@ pub(crate) type HeldTo = Arc<Mutex<Option<Arc<[String]>>>>;
 pub struct SkillTool {
     spec: ToolSpec,
     skills: Arc<[Skill]>,
-    /// Those that people use and elfs do.
-    for_people: Vec<Skill>,
     agents: Vec<AgentTools>,
     held_to: HeldTo,
     kept: Arc<KeptSkills>,
@@ -55,14 +53,11 @@ struct Arguments {
     file: Option<String>,
     #[serde(default)]
     arguments: String,
-    /// What an elf is told in place of the skill's text: that text as a person's words fill it.
-    #[serde(default)]
-    task: Option<String>,
 }
 
 impl SkillTool {
     pub(crate) fn new(
-        (skills, for_people): (Arc<[Skill]>, Vec<Skill>),
+        skills: Arc<[Skill]>,
         agents: Vec<AgentTools>,
         held_to: HeldTo,
         kept: Arc<KeptSkills>,
@@ -88,7 +83,7 @@ impl SkillTool {
             kind: ToolKind::Other,
             tier: Tier::Full,
         };
-        Self { spec, skills, for_people, agents, held_to, kept, session }
+        Self { spec, skills, agents, held_to, kept, session }
     }
 }
 
@@ -102,14 +97,10 @@ impl Tool for SkillTool {
         if arguments.file.is_some() {
             return None;
         }
-        let of_people = self.for_people.iter().filter(|_| arguments.task.is_some());
-        let mut all = self.skills.iter().chain(of_people);
-        let skill = all.find(|skill| skill.name == arguments.name)?;
+        let skill = self.skills.iter().find(|skill| skill.name == arguments.name)?;
         let fork = skill.fork.as_ref()?;
-        let filled = || text(skill, &arguments.arguments, &self.session);
-        let task = arguments.task.unwrap_or_else(filled);
-        let task = fork::task(skill, fork, &self.agents, &task);
-        RawJson::of(&json!({ "tasks": [task] })).ok()
+        let task = text(skill, &arguments.arguments, &self.session);
+        RawJson::of(&fork::spawn(skill, fork, &self.agents, &task)).ok()
     }
 
     fn run(&self, call: ToolCall, _cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {

@@ -127,7 +127,12 @@ impl Lifecycle for Points {
         Box::pin(self.clone().said(point, mode))
     }
 
-    fn prepare(&self, text: String, mode: PermissionMode) -> BoxFuture<'static, Prepared> {
+    fn prepare(
+        &self,
+        text: String,
+        mode: PermissionMode,
+        starter: Option<String>,
+    ) -> BoxFuture<'static, Prepared> {
         let this = self.clone();
         Box::pin(async move {
             let point = Point::Prompt { text: text.clone() };
@@ -136,7 +141,7 @@ impl Lifecycle for Points {
             if block.is_some() {
                 return Prepared { block, notices, ..Prepared::default() };
             }
-            let mut prepared = this.added.prepare(text, mode).await;
+            let mut prepared = this.added.prepare(text, mode, starter).await;
             prepared.context.extend(context);
             prepared.notices.extend(notices);
             prepared

@@ -453,7 +453,9 @@ async fn a_hook_runs_only_for_the_calls_that_its_condition_is_about() {
 async fn what_gnoma_does_not_act_on_is_named() {
     let world = world_of("responses", vec![says(Wire::Responses, "ok")]);
     let hook = json!({"type": "command", "command": "true", "if": 5, "flag": true});
-    let settings = json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}, "outputStyle": "x",
+    let stop = json!({"type": "command", "command": "true", "if": "Bash(ls)"});
+    let hooks = json!({"PreToolUse": [{"hooks": [hook]}], "Stop": [{"hooks": [stop]}]});
+    let settings = json!({"hooks": hooks, "outputStyle": "x",
         "permissions": {"deny": ["Read(./secret)"]}});
     world.put_home(".claude/settings.json", &settings.to_string());
     world.put_home(
@@ -463,7 +465,8 @@ async fn what_gnoma_does_not_act_on_is_named() {
     world.put_home(".claude/commands/c.md", "---\nshell: x\n---\nbody");
     let said = run(&world, &["go"]).await;
     for part in [
-        "has an `if` that gnoma cannot read (it is no text)",
+        "has an `if` that gnoma cannot read (must be a string)",
+        "a hook for Stop: `if` works only for tool calls, so this hook never runs",
         "has rules for deny and ask that gnoma does not apply",
         "skills/s/SKILL.md: gnoma does not support `context`, `effort`",
     ] {

@@ -56,7 +56,9 @@ async fn an_elf_does_a_skill_that_a_person_names_also_where_models_may_not_load_
         let world = world(vec![says("all is well"), says("done")], &skill);
         is_done(&world.run(&["--permission", "bypass", "/look b.txt"]).await);
         let (tools, _, task) = asked(&world, 0);
-        assert_eq!(tools, ["fs_read", "skill"]);
+        // Where models may load none, there is no tool for it.
+        let has_more = if more.is_empty() { &["fs_read", "skill"][..] } else { &["fs_read"] };
+        assert_eq!(tools, has_more);
         assert!(task.contains("Look at b.txt thoroughly.\ng1ven"), "{task}");
         let (tools, _, said) = asked(&world, 1);
         assert!(tools.len() > 2, "the turn is not held to them: {tools:?}");
@@ -100,4 +102,82 @@ async fn an_elf_that_starts_none_does_such_a_skill_itself() {
     is_done(&world.run(&["--permission", "bypass", "go"]).await);
     let (_, _, loaded) = asked(&world, 2);
     assert!(loaded.starts_with("Look at c.txt thoroughly."), "{loaded}");
+}
+
+/// A hook for calls of `tool`.
+fn hook(world: &World, event: &str, tool: &str, command: &str) {
+    let entry = json!({"type": "command", "command": command});
+    let hooks = json!({"hooks": {event: [{"matcher": tool, "hooks": [entry]}]}});
+    world.put_home(".claude/settings.json", &hooks.to_string());
+}
+
+#[tokio::test]
+async fn hooks_see_the_elf_that_a_skill_starts_before_it_starts() {
+    for person in [false, true] {
+        // What forbids it.
+        let replies = match person {
+            false => vec![loads(&json!({"name": "look"})), says("done")],
+            true => vec![says("done")],
+        };
+        let count = replies.len();
+        let prompt = if person { "/look b.txt" } else { "look" };
+        let world = self::world(replies, SKILL);
+        hook(&world, "PreToolUse", "elf.spawn", "echo n0-elfs >&2; exit 2");
+        is_done(&world.run(&["--permission", "bypass", prompt]).await);
+        assert_eq!(world.server.requests().len(), count, "no elf was started");
+        let (_, _, said) = asked(&world, count - 1);
+        assert!(said.contains("n0-elfs"), "{said}");
+        let failed = "`/look b.txt` could not be done by an elf: ";
+        assert_eq!(said.starts_with(failed), person, "{said}");
+        assert!(!said.contains("was done"), "{said}");
+    }
+    // What changes it.
+    let load = loads(&json!({"name": "look"}));
+    let world = world(vec![load, says("all is well"), says("done")], SKILL);
+    let input = json!({"tasks": [{"task": "Do s0mething else."}]});
+    let answer = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
+        "permissionDecision": "allow", "updatedInput": input}});
+    hook(&world, "PreToolUse", "elf.spawn", &format!("echo '{answer}'"));
+    is_done(&world.run(&["--permission", "bypass", "look"]).await);
+    assert!(asked(&world, 1).2.contains("Do s0mething else."), "{}", asked(&world, 1).2);
+}
+
+#[tokio::test]
+async fn no_model_starts_an_elf_with_a_skill_that_it_may_not_use() {
+    for is_trusted in [true, false] {
+        let load = loads(&json!({"name": "deploy", "task": "anything", "arguments": "x"}));
+        let world = world(vec![load, says("done")], SKILL);
+        let mut skill = SKILL.replace("name: look", "name: deploy");
+        if is_trusted {
+            skill = skill.replace("context:", "disable-model-invocation: true\ncontext:");
+            world.put_home(".claude/skills/deploy/SKILL.md", &skill);
+        } else {
+            world.put(".claude/skills/deploy/SKILL.md", &skill);
+        }
+        is_done(&world.run(&["--permission", "bypass", "go"]).await);
+        assert_eq!(world.server.requests().len(), 2, "no elf was started");
+        let (_, _, said) = asked(&world, 1);
+        assert!(said.contains("there is no skill `deploy`"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_could_not_be_done_by_an_elf_is_not_said_to_be_done() {
+    let world = world(vec![says("done")], SKILL);
+    world.configure("[[permission.rules]]\nrule = \"elf.spawn\"\naction = \"deny\"\n");
+    is_done(&world.run(&["--permission", "bypass", "/look b.txt"]).await);
+    let (_, _, said) = asked(&world, 0);
+    assert!(said.starts_with("`/look b.txt` could not be done by an elf: "), "{said}");
+    assert!(said.contains("elf.spawn") && !said.contains("was done"), "{said}");
+}
+
+#[tokio::test]
+async fn where_no_elf_can_start_a_skill_holds_the_turn_to_its_tools() {
+    let spawn = calls("elf_spawn", r#"{"tasks":[{"task":"/look c.txt"}]}"#);
+    let writes = calls("fs_write", r#"{"path":"b.txt","content":"x"}"#);
+    let world = world(vec![spawn, writes, says("seen"), says("done")], SKILL);
+    is_done(&world.run(&["--permission", "bypass", "go"]).await);
+    let (_, _, task) = asked(&world, 1);
+    assert!(task.contains("Look at c.txt thoroughly."), "{task}");
+    assert!(!world.project.path().join("b.txt").exists(), "{}", asked(&world, 2).2);
 }

@@ -164,6 +164,8 @@ impl Front {
     ) -> Result<Exit> {
         session.tell(Request::Send { content });
         let exit = self.follow(&mut session, asker).await;
+        // After a second signal, or where the session is gone: as much as nobody has to wait for.
+        self.view.break_off(&mut self.out).and_then(|()| self.out.flush()).ok();
         // The session ends its tools before it says that it is closed, and what could not be kept.
         session.tell(Request::Close);
         while let Some(event) = session.next().await {

@@ -42,7 +42,8 @@ pub(super) struct Text {
     equal_asides: usize,
     /// Standard output is a terminal, where lines of the two must not run into each other.
     on_terminal: bool,
-    /// What was written of the answer, where whoever reads it would have it twice if it was taken back.
+    /// What the model said last, where whoever reads it would have it twice if it was taken back. No longer than a
+    /// message of the session can be.
     held: String,
     /// The session can be continued.
     is_kept: bool,
@@ -379,6 +380,11 @@ impl View for Text {
         }
     }
 
+    fn break_off(&mut self, out: &mut Output) -> Result<(), Gone> {
+        self.release(out)?;
+        out.end_line()
+    }
+
     fn last_words(&mut self) {
         self.last_words.drain(..).for_each(report::say);
     }
@@ -453,4 +459,20 @@ fn line(event: &Event, is_above: bool) -> Option<String> {
         Event::Uncompacted { .. } => "Undid the last compaction".to_owned(),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_back_is_written_when_the_turn_breaks_off() {
+        let around = ProcessEnvironment::of_process();
+        let around = ProcessEnvironment { stdout_is_terminal: false, ..around };
+        let (mut view, mut out) = (Text::new(&around, false), Output::new(true));
+        view.event(&Event::Text { text: "half an answer".into() }, &mut out).unwrap();
+        assert!(out.is_empty(), "it can still be taken back");
+        view.break_off(&mut out).unwrap();
+        assert!(!out.is_empty() && view.held.is_empty());
+    }
 }

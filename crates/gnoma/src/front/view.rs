@@ -20,6 +20,11 @@ pub(super) trait View {
         Ok(())
     }
 
+    /// The turn does not reach its end: what is held back of it is written now.
+    fn break_off(&mut self, _out: &mut Output) -> Result<(), Gone> {
+        Ok(())
+    }
+
     /// The end, once the error has been said: what is left, and how to go on.
     fn last_words(&mut self) {}
 

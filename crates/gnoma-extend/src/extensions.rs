@@ -180,7 +180,7 @@ impl Meaning {
         let body = skills::tool::text(&skill, "", session);
         let spawn = skill.fork.as_ref().map(|fork| {
             let agents = agents_for(places, std::slice::from_ref(&skill));
-            skills::spawn(&skill, fork, &agents, String::new())
+            skills::spawn(&skill, fork, &agents, "")
         });
         let Skill { by, arguments, tools, model, .. } = skill;
         Self { by, is_skill: true, spawn, arguments, body, tools, model }

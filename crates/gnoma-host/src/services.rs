@@ -30,7 +30,7 @@ use gnoma_core::{
     store::{ResultId, ResultStore as _, SessionId, SessionStore},
     tool::{BoxFuture, ChildMerge, Isolation},
 };
-use gnoma_engine::{Arm, Gauge, Routes};
+use gnoma_engine::{Arm, Gauge, Ready, Routes};
 
 /// Most models that are offered.
 const MAX_MODELS: usize = 500;
@@ -124,6 +124,11 @@ impl Services for ProjectServices {
                 copy.merges_next(next);
             }
         })
+    }
+
+    fn copied(&self) -> Option<Ready> {
+        let copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
+        copy.as_ref().and_then(Isolated::ready)
     }
 
     fn bring_up(&self) -> BoxFuture<'static, Option<Result<Landing, String>>> {

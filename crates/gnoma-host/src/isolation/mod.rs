@@ -12,8 +12,11 @@ use std::{
     fs::File,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use gnoma_core::{
@@ -21,10 +24,13 @@ use gnoma_core::{
     store::StoreError,
     tool::{ChildMerge, ChildTask, Tier},
 };
-use gnoma_store::checkpoint::{Candidate, Checkpointer, SnapshotId};
+use gnoma_store::checkpoint::{Candidate, Checkpointer, ReservedRoom, SnapshotId};
 
-use gnoma_engine::{FilesReady, Routes};
-use tokio::sync::{OwnedMutexGuard, watch};
+use gnoma_engine::{Arm, FilesReady};
+use tokio::{
+    sync::{OwnedMutexGuard, watch},
+    time::timeout,
+};
 
 use self::tidy::CopyPlace;
 pub(crate) use self::tidy::orphans;
@@ -35,6 +41,10 @@ use crate::{
 
 /// How often it is asked whether files are still written to a copy that is to go.
 const STILL_FILLED: Duration = Duration::from_millis(20);
+/// Longest wait for a copy that nobody wants any more to stop; what is written to it later goes with the next start.
+const MAX_STOPPING: Duration = Duration::from_secs(60);
+/// Longest wait for the files of a copy.
+const MAX_FILLING: Duration = Duration::from_secs(3600);
 
 /// Why nothing is merged of a copy that is gone.
 const DELETED: &str = "its copy of the project was deleted";
@@ -68,6 +78,8 @@ pub(crate) struct Isolated {
     base: SnapshotId,
     /// Whether all files are there.
     filled: Option<FilesReady>,
+    /// Its files need not be written any more.
+    unwanted: Arc<AtomicBool>,
     /// Nobody else merges until it has landed.
     merges: Option<OwnedMutexGuard<()>>,
     /// It is what a merge would make of the project: that lands, or nothing does.
@@ -122,6 +134,7 @@ impl Isolated {
                 keeper,
                 base,
                 filled: None,
+                unwanted: Arc::default(),
                 merges: None,
                 is_brought_up: false,
                 session,
@@ -141,23 +154,25 @@ impl Isolated {
         self.root = self.root.canonicalize()?;
         self.opened = Some(File::open(&self.root)?);
         let workspace = self.keeper.workspace();
+        let room = workspace.reserve(&self.base, &self.root)?;
         if waits {
-            workspace.copy_to(&self.base, &self.root)?;
+            workspace.copy_to(&self.base, &self.root, &room, &self.unwanted)?;
         } else {
-            workspace.has_room_for(&self.base, &self.root)?;
-            self.filled = Some(self.fill_beside()?);
+            self.filled = Some(self.fill_beside(room)?);
         }
         self.objects = git::make(&self.of, &self.root)?;
         Ok(())
     }
 
     /// Has the files copied on a thread of its own.
-    fn fill_beside(&self) -> Result<FilesReady> {
+    fn fill_beside(&self, room: ReservedRoom) -> Result<FilesReady> {
         let (told, filled) = watch::channel(None);
         let (keeper, base, root) = (Arc::clone(&self.keeper), self.base.clone(), self.root.clone());
+        let unwanted = Arc::clone(&self.unwanted);
         let filling = std::thread::Builder::new().name("gnoma-elf-copy".to_owned());
         filling.spawn(move || {
-            let done = keeper.workspace().copy_to(&base, &root);
+            let done = keeper.workspace().copy_to(&base, &root, &room, &unwanted);
+            drop(room);
             told.send_replace(Some(done.map_err(|error| refusal(&error.to_string()).cause)));
         })?;
         Ok(filled)
@@ -171,9 +186,10 @@ impl Isolated {
     /// Waits until the files are there.
     async fn filled(&self) -> std::result::Result<(), String> {
         let Some(mut filled) = self.filled.clone() else { return Ok(()) };
-        match filled.wait_for(Option::is_some).await {
-            Ok(done) => done.clone().unwrap_or(Ok(())),
-            Err(_gone) => Err(DELETED.to_owned()),
+        match timeout(MAX_FILLING, filled.wait_for(Option::is_some)).await {
+            Ok(Ok(done)) => done.clone().unwrap_or(Ok(())),
+            Ok(Err(_gone)) => Err(DELETED.to_owned()),
+            Err(_late) => Err("its copy of the project took too long to make".to_owned()),
         }
     }
 
@@ -265,6 +281,10 @@ impl Isolated {
 
     /// Merges what the elf changed, unless there is a reason not to, and removes the copy.
     pub(crate) async fn land(mut self, why_not: Option<String>) -> ChildMerge {
+        // Before the files are there, nothing can have changed them.
+        if let Some(why) = why_not.as_ref().filter(|_| is_under_way(self.filled.as_ref())) {
+            return told::unmerged(why, "");
+        }
         if let Err(why) = self.filled().await {
             return told::unmerged(&why, "");
         }
@@ -302,17 +322,14 @@ impl Drop for Isolated {
     /// Not on the thread of a session. What stays is removed by the next start.
     fn drop(&mut self) {
         let Some(place) = self.place.take() else { return };
+        self.unwanted.store(true, Ordering::Relaxed);
         let (environment, root) = (self.environment.clone(), self.root.clone());
         let (keeper, filled) = (Arc::clone(&self.keeper), self.filled.take());
         let removing = std::thread::Builder::new().name("gnoma-elf-copy".to_owned());
         let removing = removing.spawn(move || {
             // What is still written would come after what is removed.
-            let is_under_way = || {
-                filled
-                    .as_ref()
-                    .is_some_and(|filled| filled.borrow().is_none() && filled.has_changed().is_ok())
-            };
-            while is_under_way() {
+            let begun = Instant::now();
+            while is_under_way(filled.as_ref()) && begun.elapsed() < MAX_STOPPING {
                 std::thread::sleep(STILL_FILLED);
             }
             if let Ok(known) = keeper.workspace().beside(&root) {
@@ -322,6 +339,11 @@ impl Drop for Isolated {
         });
         drop(removing);
     }
+}
+
+/// Whether files are still written to a copy.
+fn is_under_way(filled: Option<&Ready>) -> bool {
+    filled.is_some_and(|filled| filled.borrow().is_none() && filled.has_changed().is_ok())
 }
 
 /// What a copy can be made of.

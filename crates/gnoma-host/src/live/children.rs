@@ -21,7 +21,7 @@ use gnoma_core::{
         ChildTask, MAX_CHILD_MESSAGES, Parent, Question, SpawnError, Spawner,
     },
 };
-use gnoma_engine::Prover;
+use gnoma_engine::{Prover, Ready};
 use tokio::{
     sync::{mpsc, watch},
     task::{AbortHandle, JoinSet},
@@ -111,6 +111,30 @@ impl Drop for Child {
     }
 }
 
+/// Why the files of a child's copy will never be there; waits for ever where they are or will be.
+async fn failure(copied: &mut Option<Ready>) -> String {
+    if let Some(copied) = copied {
+        let done = copied.wait_for(Option::is_some).await.map(|done| done.clone());
+        if let Ok(Some(Err(why))) = done {
+            return why;
+        }
+    }
+    std::future::pending().await
+}
+
+fn end_of(outcome: Outcome) -> ChildEnd {
+    match outcome {
+        Outcome::Complete { .. } => ChildEnd::Completed,
+        Outcome::Cancelled => ChildEnd::Cancelled,
+        Outcome::RoundLimit { rounds } => {
+            ChildEnd::Failed(format!("not finished after {rounds} model calls"))
+        }
+        Outcome::Stuck { what } => ChildEnd::Failed(format!("no progress: {what}")),
+        Outcome::Unfit { why, .. } => ChildEnd::Failed(format!("its answer does not fit: {why}")),
+        Outcome::Failed { error, .. } => ChildEnd::Failed(error.to_string()),
+    }
+}
+
 async fn start(
     shared: &Weak<Shared>,
     parent: Parent,
@@ -184,6 +208,8 @@ async fn start(
 impl Child {
     /// Waits for the end of its turn, ends it, and says what came of it.
     async fn result(mut self) -> Result<ChildResult, SpawnError> {
+        let mut copied = self.live.kept().services.copied();
+        let mut uncopied = None;
         let (outcome, unproved) = loop {
             self.changed.borrow_and_update();
             let outcome = self.live.kept().outcome.take();
@@ -204,23 +230,16 @@ impl Child {
                     self.control(wish).await;
                 }
                 () = later(self.retry) => self.send().await,
+                why = failure(&mut copied), if uncopied.is_none() => {
+                    uncopied = Some(why);
+                    self.control(Some(ChildControl::Cancel)).await;
+                }
             }
         };
         let text = last_answer(&self.live);
         self.live.close();
         self.live.ended().await;
-        let end = match outcome {
-            Outcome::Complete { .. } => ChildEnd::Completed,
-            Outcome::Cancelled => ChildEnd::Cancelled,
-            Outcome::RoundLimit { rounds } => {
-                ChildEnd::Failed(format!("not finished after {rounds} model calls"))
-            }
-            Outcome::Stuck { what } => ChildEnd::Failed(format!("no progress: {what}")),
-            Outcome::Unfit { why, .. } => {
-                ChildEnd::Failed(format!("its answer does not fit: {why}"))
-            }
-            Outcome::Failed { error, .. } => ChildEnd::Failed(error.to_string()),
-        };
+        let end = uncopied.map_or_else(|| end_of(outcome), ChildEnd::Failed);
         let following = self.live.kept().following.as_ref().map(|it| it.now().clone());
         let last = following.unwrap_or_default();
         let merge = self.land(&end, &last, unproved).await;

@@ -9,7 +9,7 @@ use gnoma_core::{
     store::{SessionFacts, SessionId},
     tool::{BoxFuture, ChildMerge, ChildTask, Spawner},
 };
-use gnoma_engine::{Handle, Rights};
+use gnoma_engine::{Handle, Ready, Rights};
 use gnoma_router::pool::Scope;
 
 use crate::Notices;
@@ -156,6 +156,11 @@ pub trait Services: Send + Sync {
     /// holds that until it has landed. Safe to drop.
     fn merge_next(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
+    }
+
+    /// Whether the files of its copy of the project are there, where it did not wait for them.
+    fn copied(&self) -> Option<Ready> {
+        None
     }
 
     /// Makes the copy what a merge would make of the project. An error is why nothing can land.

@@ -1,6 +1,11 @@
 //! A snapshot in a separate folder, where someone can work while the workspace stays as it is.
 
-use std::{io, path::Path, thread::available_parallelism};
+use std::{
+    io,
+    path::Path,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    thread::available_parallelism,
+};
 
 use rustix::{
     fs::{CWD, Mode, fstatvfs, openat},
@@ -20,20 +25,51 @@ use super::{
 /// What must be free beside what is written.
 const SPARE_BYTES: u64 = 64 << 20;
 
+/// What this process has promised to copies that are not written yet, so that several at once do not count on the same
+/// room.
+static PROMISED: AtomicU64 = AtomicU64::new(0);
+
+/// Room for one copy. Dropped, it is nobody's.
+#[derive(Debug)]
+pub struct ReservedRoom {
+    bytes: u64,
+    promised: &'static AtomicU64,
+}
+
+impl ReservedRoom {
+    fn take(promised: &'static AtomicU64, free_bytes: u64, bytes: u64) -> Option<Self> {
+        let with =
+            |before: u64| Some(before.saturating_add(bytes)).filter(|all| *all <= free_bytes);
+        promised.fetch_update(Ordering::AcqRel, Ordering::Acquire, with).ok()?;
+        Some(Self { bytes, promised })
+    }
+}
+
+impl Drop for ReservedRoom {
+    fn drop(&mut self) {
+        self.promised.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
 impl Workspace {
     /// Writes a snapshot into an empty folder. What was not saved is missing.
     ///
     /// # Errors
     ///
-    /// The snapshot is unknown or damaged, or there is no room for it. What was written until then stays.
-    pub fn copy_to(&self, id: &SnapshotId, folder: &Path) -> Result<(), Error> {
+    /// The snapshot is unknown or damaged, or it became `unwanted`. What was written until then stays.
+    pub fn copy_to(
+        &self,
+        id: &SnapshotId,
+        folder: &Path,
+        _room: &ReservedRoom,
+        unwanted: &AtomicBool,
+    ) -> Result<(), Error> {
         let _session = self.vault.session()?;
-        self.has_room_for(id, folder)?;
         let objects = &self.vault.0.objects;
         let target = self.get(id)?;
         let root = openat(CWD, folder, FOLDER_FLAGS, Mode::empty()).at("open", folder)?;
         let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        let known = Copying::new(objects, threads).run(&root, folder, target.tree)?;
+        let known = Copying::new(objects, threads, unwanted).run(&root, folder, target.tree)?;
         let copy = self.beside(folder)?;
         // What looks at it next reads only what is not so any more.
         let mut state = copy.state();
@@ -42,12 +78,12 @@ impl Workspace {
         Ok(())
     }
 
-    /// Whether there is room for what a snapshot holds.
+    /// Reserves room for what a snapshot holds.
     ///
     /// # Errors
     ///
     /// There is none, or the snapshot is unknown or damaged.
-    pub fn has_room_for(&self, id: &SnapshotId, folder: &Path) -> Result<(), Error> {
+    pub fn reserve(&self, id: &SnapshotId, folder: &Path) -> Result<ReservedRoom, Error> {
         let _session = self.vault.session()?;
         let objects = &self.vault.0.objects;
         objects.refresh()?;
@@ -60,10 +96,9 @@ impl Workspace {
             }
         })?;
         let about = fstatvfs(&root).at("look at", folder)?;
-        if about.f_bavail.saturating_mul(about.f_frsize) < wanted_bytes {
-            return Err(io::Error::from(Errno::NOSPC)).at("write", folder);
-        }
-        Ok(())
+        let free_bytes = about.f_bavail.saturating_mul(about.f_frsize);
+        let room = ReservedRoom::take(&PROMISED, free_bytes, wanted_bytes);
+        room.ok_or_else(|| io::Error::from(Errno::NOSPC)).at("write", folder)
     }
 
     /// Forgets all that is known of the folder, which is gone.
@@ -72,5 +107,20 @@ impl Workspace {
         drop(self);
         // What stays is small, and its objects go with the snapshots' age.
         drop(std::fs::remove_dir_all(folder));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_at_once_do_not_count_on_the_same_room() {
+        static PROMISED: AtomicU64 = AtomicU64::new(0);
+        let take = |bytes| ReservedRoom::take(&PROMISED, 100, bytes);
+        let first = take(60);
+        assert!(first.is_some() && take(60).is_none() && take(40).is_some());
+        drop(first);
+        assert!(take(100).is_some());
     }
 }

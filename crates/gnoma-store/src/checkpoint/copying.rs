@@ -4,8 +4,10 @@
 use std::{
     ffi::OsStr,
     fs::File,
+    io,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
     thread::Builder,
 };
 
@@ -36,6 +38,8 @@ pub(super) struct Copying<'a> {
     objects: &'a Objects,
     /// Threads that may still be started.
     spare: Spare,
+    /// It need not be made any more.
+    unwanted: &'a AtomicBool,
 }
 
 /// An open folder that is being filled.
@@ -47,9 +51,9 @@ struct Here<'a> {
 }
 
 impl<'a> Copying<'a> {
-    pub(super) fn new(objects: &'a Objects, threads: usize) -> Self {
+    pub(super) fn new(objects: &'a Objects, threads: usize, unwanted: &'a AtomicBool) -> Self {
         let spare = u32::try_from(threads.saturating_sub(1)).unwrap_or_default();
-        Self { objects, spare: Spare::new(spare) }
+        Self { objects, spare: Spare::new(spare), unwanted }
     }
 
     /// Fills the folder `root`, which is at `path`; gives what is known of it then.
@@ -117,6 +121,9 @@ impl<'a> Copying<'a> {
     }
 
     fn node(&self, here: Here<'_>, name: &[u8], item: &Item) -> Result<Option<Node>, Error> {
+        if self.unwanted.load(Ordering::Relaxed) {
+            return Err(io::Error::from(Errno::CANCELED)).at("write", &here.at(name));
+        }
         Ok(match item {
             Item::Unsaved => None,
             Item::Link { target } => {

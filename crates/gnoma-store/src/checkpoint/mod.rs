@@ -89,6 +89,7 @@ mod watch;
 mod workspace;
 mod write;
 
+pub use branch::ReservedRoom;
 pub use candidate::Candidate;
 pub use changes::{Change, ChangeKind, Contents, Point, Side};
 pub use checkpointer::Checkpointer;

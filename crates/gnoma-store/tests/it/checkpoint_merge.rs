@@ -7,6 +7,7 @@ use std::{
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::atomic::AtomicBool,
     time::Duration,
 };
 
@@ -57,7 +58,7 @@ impl Place {
         let root = self.folder.path().join(name);
         fs::create_dir(&root).unwrap();
         let base = self.work.snapshot("base").unwrap().id;
-        self.work.copy_to(&base, &root).unwrap();
+        copy_to(&self.work, &base, &root);
         Copied { work: self.vault.workspace(&root).unwrap(), root, base, name: name.to_owned() }
     }
 
@@ -522,6 +523,25 @@ fn a_large_workspace_is_copied_and_merged() {
     assert_eq!(place.read("f0/0"), "changed\n");
 }
 
+fn copy_to(work: &Workspace, base: &SnapshotId, root: &Path) {
+    let room = work.reserve(base, root).unwrap();
+    work.copy_to(base, root, &room, &AtomicBool::new(false)).unwrap();
+}
+
+#[test]
+fn a_copy_that_nobody_wants_any_more_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, copy) = (folder.path().join("work"), folder.path().join("copy"));
+    fs::create_dir(&root).unwrap();
+    fs::create_dir(&copy).unwrap();
+    fs::write(root.join("file"), "x").unwrap();
+    let work = vault(&folder.path().join("vault")).workspace(&root).unwrap();
+    let base = work.snapshot("base").unwrap().id;
+    let room = work.reserve(&base, &copy).unwrap();
+    assert!(work.copy_to(&base, &copy, &room, &AtomicBool::new(true)).is_err());
+    assert_eq!(fs::read_dir(&copy).unwrap().count(), 0);
+}
+
 /// Does nothing unless it is started beside a job.
 #[test]
 fn child() {
@@ -534,7 +554,7 @@ fn child() {
         let root = PathBuf::from(format!("copy{number}"));
         fs::create_dir(&root).unwrap();
         let base = work.snapshot("base").unwrap().id;
-        work.copy_to(&base, &root).unwrap();
+        copy_to(&work, &base, &root);
         for file in 0..8 {
             fs::write(root.join(format!("file{file}")), number.to_string()).unwrap();
         }

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 
 /// Names that hold keys, and addresses of helpers that hand keys out. For [`crate::Policy::scrub`].
-pub const SCRUBBED: [&str; 39] = [
+pub const SCRUBBED: [&str; 41] = [
     "API_KEY",
     "APIKEY",
     "ACCESS_TOKEN",
@@ -30,6 +30,8 @@ pub const SCRUBBED: [&str; 39] = [
     "*_PASSWORD",
     "*_PASSWD",
     "*_PASS",
+    "*_PWD",
+    "*_AUTHTOKEN",
     "PASS",
     "PASSPHRASE",
     "*_PASSPHRASE",
@@ -187,13 +189,19 @@ mod tests {
                 ("AWS_SECRET_ACCESS_KEY", "k"),
                 ("AWS_ACCESS_KEY_ID", "k"),
                 ("SSH_AUTH_SOCK", "/tmp/agent"),
+                ("LDAP_PWD", "k"),
+                ("NPM_AUTHTOKEN", "k"),
+                ("OLDPWD", "/"),
                 ("TOKENIZERS_PARALLELISM", "1"),
                 ("KEYBOARD", "de"),
                 ("XAUTHORITY", "x"),
             ],
             &SCRUBBED,
         );
-        assert_eq!(kept, ["PATH", "HOME", "TOKENIZERS_PARALLELISM", "KEYBOARD", "XAUTHORITY"]);
+        assert_eq!(
+            kept,
+            ["PATH", "HOME", "OLDPWD", "TOKENIZERS_PARALLELISM", "KEYBOARD", "XAUTHORITY"]
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //!
 //! Not covered: data that they read, and what is named only when it runs ([`unpinned`]).
 
+mod books;
 mod patterns;
 mod rules;
 mod settings;
@@ -119,7 +120,7 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
         }
     }
     let mut left = patterns::Budget::default();
-    for command in said.commands.iter().chain(&said.of_rules) {
+    for command in said.run() {
         for file in patterns::files(folder, command, &mut left).found {
             add(file, &mut files)?;
         }
@@ -159,10 +160,12 @@ fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Res
             add(PathBuf::from(name), files)?;
         }
     }
-    let lines = said.commands.iter().flat_map(|command| rules::of(folder, command).lines);
-    let lines: Vec<String> = lines.collect();
-    said.texts.extend(lines.iter().cloned());
-    said.of_rules = lines;
+    let mut rules = rules::RuleSearch::new(folder);
+    for command in &said.commands {
+        let ruled = rules.of(command).ok_or_else(too_much)?;
+        said.texts.extend(ruled.lines.iter().cloned());
+        said.ruled.push(ruled);
+    }
     Ok(said)
 }
 
@@ -178,11 +181,11 @@ pub fn unpinned(folder: &Path, content: &[u8]) -> io::Result<Vec<String>> {
         let matched = patterns::files(folder, command, &mut left);
         matched.is_cut || unnamed::shows_when_it_runs(command, &said.variables)
     };
-    let is_open = |command: &&String| {
-        let ruled = rules::of(folder, command);
+    let mut is_open = |(command, ruled): &(&String, &rules::Ruled)| {
         is_open_itself(command) || ruled.is_open || ruled.lines.iter().any(&mut is_open_itself)
     };
-    let commands: BTreeSet<&String> = said.commands.iter().filter(is_open).collect();
+    let commands = said.commands.iter().zip(&said.ruled).filter(|each| is_open(each));
+    let commands: BTreeSet<&String> = commands.map(|(command, _)| command).collect();
     Ok(commands.into_iter().cloned().collect())
 }
 

@@ -1,36 +1,58 @@
 //! What a rule says that a command names: `npm run hook`, `make hook`, `just hook`. Its lines are commands of their
 //! own.
 //!
-//! Not a `make`: rules that it makes up by patterns, includes and variables are not followed, and neither is what
-//! packages bring along (`npx`); that is told.
+//! Not a `make`: what is not understood (patterns, includes, options, packages) is open, and that is told. Files are
+//! read once, and all work is counted: nobody may have looked at the project yet.
 
 use std::{
-    fs::File,
-    io::Read as _,
-    path::{Path, PathBuf},
+    collections::{BTreeMap, BTreeSet},
+    path::{Component, Path, PathBuf},
+    rc::Rc,
 };
 
-use serde_json::Value;
+use super::{
+    books::{self, JUSTFILES, MAKEFILES, PACKAGE_FILES, RuleBook},
+    inside,
+    words::{as_a_shell_reads, commands},
+};
 
-use super::words::as_a_shell_reads;
-
-/// Most bytes of a file with rules.
-const MAX_BYTES: u64 = 1 << 20;
 /// Most lines of rules that one command leads to.
 const MAX_LINES: usize = 500;
 /// Most folders that a command names in which rules are looked for.
 const MAX_FOLDERS: usize = 8;
+/// Most work for all commands together: the bytes of what is read, and what each look for something costs beside.
+const MAX_WORK: usize = 8 << 20;
+const LOOK: usize = 64;
 /// Programs that run the scripts of `package.json`.
 const PACKAGES: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 const MAKES: [&str; 2] = ["make", "gmake"];
-const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
-const JUSTFILES: [&str; 3] = ["justfile", "Justfile", ".justfile"];
 /// Programs that run what lies in packages, or rules that are not read here.
 const OPEN: [&str; 5] = ["npx", "pnpx", "bunx", "task", "corepack"];
 /// What begins before the name of a script.
 const RUN: [&str; 2] = ["run", "run-script"];
-/// What installs run besides.
+/// What installs, and what that runs besides the scripts of packages.
+const INSTALL: [&str; 4] = ["i", "ci", "install", "add"];
 const INSTALLS: [&str; 4] = ["preinstall", "install", "postinstall", "prepare"];
+/// Options that change nothing of what is run, without numbers at their end; and those that name a folder.
+const PLAIN_OPTIONS: [&str; 14] = [
+    "",
+    "-",
+    "--",
+    "-s",
+    "-q",
+    "-k",
+    "-B",
+    "-j",
+    "--silent",
+    "--quiet",
+    "--jobs",
+    "--keep-going",
+    "--no-print-directory",
+    "--if-present",
+];
+const FOLDER_OPTIONS: [&str; 5] = ["-C", "--directory", "--prefix", "--cwd", "--dir"];
+/// What a line has in it whose words come from elsewhere.
+const FILLED_IN: [&str; 8] = ["{{", "#!", "$<", "$^", "$@", "$*", "$?", "$+"];
 
 /// What the rules say that a command names.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -41,152 +63,246 @@ pub(super) struct Ruled {
     pub(super) is_open: bool,
 }
 
-/// What `command` has run in the project in `folder`.
-pub(super) fn of(folder: &Path, command: &str) -> Ruled {
-    let mut all = Ruled::default();
-    let mut next = vec![command.to_owned()];
-    while let Some(command) = next.pop() {
-        let Ruled { lines, is_open } = named(folder, &command);
-        all.is_open |= is_open || all.lines.len() > MAX_LINES;
-        for line in lines {
-            if all.lines.len() <= MAX_LINES && !all.lines.contains(&line) {
-                all.lines.push(line.clone());
-                next.push(line);
-            }
-        }
-    }
-    all
+/// The files with rules in a project, and how much more work they may make.
+pub(super) struct RuleSearch<'f> {
+    folder: &'f Path,
+    left: usize,
+    books: BTreeMap<(PathBuf, &'static str), Rc<RuleBook>>,
 }
 
-fn named(folder: &Path, command: &str) -> Ruled {
-    let words = as_a_shell_reads(command);
-    let mut found = Ruled::default();
-    for (at, word) in words.iter().enumerate() {
-        let program = word.rsplit('/').next().unwrap_or(word);
-        let rest = words.get(at + 1..).unwrap_or_default();
-        let lines = if PACKAGES.contains(&program) {
-            scripts(folder, &words, rest)
-        } else if MAKES.contains(&program) {
-            recipes(folder, &words, rest, &MAKEFILES)
-        } else if program == "just" {
-            recipes(folder, &words, rest, &JUSTFILES)
-        } else {
+impl<'f> RuleSearch<'f> {
+    pub(super) fn new(folder: &'f Path) -> Self {
+        Self { folder, left: MAX_WORK, books: BTreeMap::new() }
+    }
+
+    /// What `command` has run in the project; `None` where that is too much work.
+    pub(super) fn of(&mut self, command: &str) -> Option<Ruled> {
+        let mut all = Ruled::default();
+        let mut seen = BTreeSet::new();
+        let mut next = vec![(command.to_owned(), vec![PathBuf::new()])];
+        while let Some((text, mut places)) = next.pop() {
+            self.spend(text.len())?;
+            let words = as_a_shell_reads(&text);
+            if !all.lines.is_empty() || words.iter().any(|word| names_rules(word)) {
+                self.enter(&words, &mut places, &mut all.is_open)?;
+            }
+            let mut found = Ruled::default();
+            for words in commands(&text) {
+                self.named(&words, &places, &mut found)?;
+            }
+            all.is_open |= found.is_open;
+            for line in found.lines {
+                if all.lines.len() >= MAX_LINES {
+                    all.is_open = true;
+                } else if seen.insert((line.clone(), places.clone())) {
+                    all.lines.push(line.clone());
+                    next.push((line, places.clone()));
+                }
+            }
+        }
+        Some(all)
+    }
+
+    fn spend(&mut self, bytes: usize) -> Option<()> {
+        self.left = self.left.checked_sub(bytes + LOOK)?;
+        Some(())
+    }
+
+    /// Adds the folders that a command names to those it may run in.
+    fn enter(
+        &mut self,
+        words: &[String],
+        places: &mut Vec<PathBuf>,
+        is_open: &mut bool,
+    ) -> Option<()> {
+        for word in words {
+            // A variable may stand for the folder.
+            let tail = word.split_once('/').filter(|_| word.starts_with('$'));
+            let name = inside(self.folder, tail.map_or(word.as_str(), |(_, tail)| tail));
+            if name.components().any(|part| part == Component::ParentDir) {
+                *is_open = true;
+            } else if !name.is_absolute() && !places.contains(&name) {
+                self.spend(places.len() * LOOK)?;
+                let is_folder = self.folder.join(&name).is_dir();
+                // Files of a folder that is named from another one are in no pin.
+                *is_open |= is_folder && places.len() > MAX_FOLDERS
+                    || places.iter().skip(1).any(|at| self.folder.join(at).join(&name).is_dir());
+                if is_folder && places.len() <= MAX_FOLDERS {
+                    places.push(name);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// What one command names.
+    fn named(&mut self, words: &[String], places: &[PathBuf], found: &mut Ruled) -> Option<()> {
+        for (at, word) in words.iter().enumerate() {
+            let program = word.rsplit('/').next().unwrap_or(word);
+            let rest = words.get(at + 1..).unwrap_or_default();
             found.is_open |= OPEN.contains(&program);
-            continue;
-        };
-        // `bun run x.ts` names the file itself.
-        let is_file = |word: &String| folder.join(word).is_file();
-        let Some(lines) = lines else { continue };
-        found.is_open |= lines.is_empty() && !rest.iter().any(is_file);
-        found.lines.extend(lines);
-    }
-    found
-}
-
-/// The project, and the folders in it that a command names.
-fn folders(folder: &Path, words: &[String]) -> Vec<PathBuf> {
-    let below = words.iter().map(|word| folder.join(word.trim_start_matches("./")));
-    let below = below.filter(|path| path.starts_with(folder) && path.is_dir());
-    std::iter::once(folder.to_owned()).chain(below.take(MAX_FOLDERS)).collect()
-}
-
-fn read(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    File::open(path).ok()?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-    Some(text)
-}
-
-/// The scripts of `package.json` that the arguments of such a program name; `None` where there is no such file.
-fn scripts(folder: &Path, words: &[String], arguments: &[String]) -> Option<Vec<String>> {
-    let mut plain = arguments.iter().filter(|word| !word.starts_with('-'));
-    let verb = plain.next().map(String::as_str)?;
-    let names: Vec<&str> = match verb {
-        _ if RUN.contains(&verb) => plain.map(String::as_str).collect(),
-        "t" => vec!["test"],
-        "i" | "ci" | "install" | "add" => INSTALLS.to_vec(),
-        verb => vec![verb],
-    };
-    let mut found = None;
-    for place in folders(folder, words) {
-        let Some(text) = read(&place.join("package.json")) else { continue };
-        let lines: &mut Vec<String> = found.get_or_insert_default();
-        let package: Value = serde_json::from_str(&text).unwrap_or_default();
-        for name in &names {
-            let around = [format!("pre{name}"), (*name).to_owned(), format!("post{name}")];
-            let script = |name: &String| package.get("scripts")?.get(name)?.as_str();
-            lines.extend(around.iter().filter_map(script).map(str::to_owned));
-        }
-    }
-    found
-}
-
-/// The lines of the rules that the arguments of `make` or `just` name, else of the first one, with those that they
-/// need; `None` where there is no file with rules.
-fn recipes(
-    folder: &Path,
-    words: &[String],
-    arguments: &[String],
-    files: &[&str],
-) -> Option<Vec<String>> {
-    let mut found = None;
-    for place in folders(folder, words) {
-        let Some(text) = files.iter().find_map(|name| read(&place.join(name))) else { continue };
-        let lines: &mut Vec<String> = found.get_or_insert_default();
-        let rules = rules(&text, files == JUSTFILES);
-        let known = |name: &String| rules.iter().any(|rule| rule.names.contains(name));
-        let mut next: Vec<String> = arguments.iter().filter(|word| known(word)).cloned().collect();
-        if next.is_empty() && !arguments.iter().any(|word| !word.starts_with('-')) {
-            let is_plain = |rule: &&MakeRule| !rule.names.iter().any(|name| name.starts_with('.'));
-            next.extend(rules.iter().find(is_plain).and_then(|rule| rule.names.first()).cloned());
-        }
-        let mut seen: Vec<String> = Vec::new();
-        while let Some(name) = next.pop().filter(|_| seen.len() < MAX_LINES) {
-            if seen.contains(&name) {
+            // `sh -c '…'`
+            let is_text = |word: &&String| word.contains(char::is_whitespace);
+            if word.starts_with('-') && word.ends_with('c') {
+                found.lines.extend(rest.first().filter(is_text).cloned());
+            }
+            let files = if PACKAGES.contains(&program) {
+                PACKAGE_FILES
+            } else if MAKES.contains(&program) {
+                MAKEFILES
+            } else if program == "just" {
+                JUSTFILES
+            } else {
                 continue;
+            };
+            self.spend(rest.len() * LOOK)?;
+            let names = arguments(rest, places, &mut found.is_open);
+            if files == PACKAGE_FILES {
+                self.scripts(program, &names, places, found)?;
+            } else {
+                self.recipes(&names, files, places, found)?;
             }
-            for rule in rules.iter().filter(|rule| rule.names.contains(&name)) {
-                lines.extend(rule.lines.iter().cloned());
-                next.extend(rule.needs.iter().cloned());
-            }
-            seen.push(name);
         }
+        Some(())
     }
-    found
+
+    fn book(&mut self, place: &Path, files: &'static [&'static str]) -> Option<Rc<RuleBook>> {
+        self.spend(0)?;
+        let key = (place.to_owned(), *files.first()?);
+        if let Some(book) = self.books.get(&key) {
+            return Some(Rc::clone(book));
+        }
+        let (book, bytes) = books::read(&self.folder.join(place), files);
+        self.spend(bytes)?;
+        Some(Rc::clone(self.books.entry(key).or_insert(Rc::new(book))))
+    }
+
+    /// The scripts of `package.json` that the arguments of such a program name.
+    fn scripts(
+        &mut self,
+        program: &str,
+        names: &[&str],
+        places: &[PathBuf],
+        found: &mut Ruled,
+    ) -> Option<()> {
+        let verb = names.first().copied().unwrap_or_default();
+        let name = if RUN.contains(&verb) { names.get(1).copied() } else { None };
+        let name = name.unwrap_or(if verb == "t" { "test" } else { verb });
+        // Those of packages run, too.
+        found.is_open |= INSTALL.contains(&name);
+        let around = [format!("pre{name}"), name.to_owned(), format!("post{name}")];
+        let installs = INSTALLS.map(str::to_owned);
+        let wanted = if INSTALL.contains(&name) { &installs[..] } else { &around[..] };
+        let mut lines = Vec::new();
+        let mut is_any = false;
+        for place in places {
+            let book = self.book(place, PACKAGE_FILES)?;
+            is_any |= book.is_there;
+            let rules = wanted.iter().filter_map(|name| book.named.get(name)).flatten();
+            let of_place: Vec<String> = rules
+                .filter_map(|at| book.rules.get(*at))
+                .flat_map(|rule| rule.lines.iter().cloned())
+                .collect();
+            for line in &of_place {
+                self.spend(line.len())?;
+            }
+            lines.extend(of_place);
+        }
+        // `bun run x.ts` names the file itself.
+        let is_file =
+            program == "bun" && places.iter().any(|at| self.folder.join(at).join(name).is_file());
+        found.is_open |= is_any && lines.is_empty() && !is_file;
+        // What lies there is found before other programs, and the shell itself is looked for there.
+        for word in lines.iter().flat_map(|line| as_a_shell_reads(line)).chain(["sh".to_owned()]) {
+            for place in places {
+                self.spend(0)?;
+                let bin = self.folder.join(place).join("node_modules/.bin");
+                found.is_open |= !word.contains('/') && bin.join(&word).symlink_metadata().is_ok();
+            }
+        }
+        found.lines.extend(lines);
+        Some(())
+    }
+
+    /// The lines of the rules that the arguments of `make` or `just` name, else of the first one, with those that
+    /// they need.
+    fn recipes(
+        &mut self,
+        names: &[&str],
+        files: &'static [&'static str],
+        places: &[PathBuf],
+        found: &mut Ruled,
+    ) -> Option<()> {
+        let mut unknown: BTreeSet<&str> = names.iter().copied().collect();
+        let mut is_any = false;
+        for place in places {
+            let book = self.book(place, files)?;
+            is_any |= book.is_there;
+            found.is_open |= book.is_open;
+            let known = |name: &&str| book.named.contains_key(*name);
+            let mut next: Vec<&str> = names.iter().copied().filter(known).collect();
+            unknown.retain(|name| !known(name));
+            let is_plain = |name: &&String| !name.starts_with('.');
+            if names.is_empty() {
+                let first = book.named.iter().filter(|(name, _)| is_plain(name));
+                next.extend(
+                    first.min_by_key(|(_, at)| at.first().copied()).map(|(name, _)| name.as_str()),
+                );
+            }
+            let (mut seen, mut done) = (BTreeSet::new(), BTreeSet::new());
+            while let Some(name) = next.pop() {
+                self.spend(name.len())?;
+                if !seen.insert(name) {
+                    continue;
+                }
+                let Some(rules) = book.named.get(name) else {
+                    found.is_open |= !self.folder.join(place).join(name).is_file();
+                    continue;
+                };
+                for at in rules.iter().filter(|at| done.insert(**at)) {
+                    let Some(rule) = book.rules.get(*at) else { continue };
+                    self.spend(rule.lines.iter().map(|line| line.len() + LOOK).sum())?;
+                    found.is_open |= rule.lines.iter().any(|line| is_filled_in(line));
+                    found.lines.extend(rule.lines.iter().cloned());
+                    next.extend(rule.needs.iter().map(String::as_str));
+                }
+            }
+        }
+        let is_place = |name: &&str| places.iter().any(|at| at.ends_with(name));
+        found.is_open |= is_any && unknown.iter().any(|name| !is_place(name));
+        Some(())
+    }
 }
 
-/// A rule of a file for `make` or `just`.
-struct MakeRule {
-    names: Vec<String>,
-    needs: Vec<String>,
-    lines: Vec<String>,
+fn names_rules(word: &str) -> bool {
+    let program = word.rsplit('/').next().unwrap_or(word);
+    program == "just"
+        || PACKAGES.contains(&program)
+        || MAKES.contains(&program)
+        || word.contains(char::is_whitespace)
 }
 
-/// Rules as both write them: names, a colon, what they need; then lines that are indented.
-fn rules(text: &str, is_just: bool) -> Vec<MakeRule> {
-    let text = text.replace("\\\n", " ");
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let mut rules: Vec<MakeRule> = Vec::new();
-    for line in text.lines() {
-        if line.starts_with([' ', '\t']) {
-            let line = line.trim().trim_start_matches(['@', '-', '+']);
-            if let Some(rule) = rules.last_mut().filter(|_| !line.is_empty()) {
-                rule.lines.push(line.to_owned());
-            }
-            continue;
+fn is_filled_in(line: &str) -> bool {
+    FILLED_IN.iter().any(|sign| line.contains(sign))
+}
+
+/// What arguments name, without options; open where one of these is not known.
+fn arguments<'w>(words: &'w [String], places: &[PathBuf], is_open: &mut bool) -> Vec<&'w str> {
+    let mut names = Vec::new();
+    let mut rest = words.iter().map(String::as_str);
+    while let Some(word) = rest.next() {
+        let is_place = |name: &str| places.iter().any(|at| at == &inside(Path::new(""), name));
+        if FOLDER_OPTIONS.contains(&word) {
+            *is_open |= !rest.next().is_some_and(is_place);
+        } else if PLAIN_OPTIONS.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit())) {
+            // `-j 4`, `2>&1`
+        } else if word.starts_with('-') {
+            *is_open = true;
+        } else if word != "/dev/null" {
+            names.push(word);
         }
-        let line = line.split('#').next().unwrap_or_default();
-        let Some((names, rest)) = line.split_once(':') else { continue };
-        if rest.starts_with('=') || (names.contains('=') && !is_just) {
-            continue;
-        }
-        // Behind the name of a rule of `just` stand its parameters.
-        let names = if is_just { words(names).into_iter().take(1).collect() } else { words(names) };
-        let (needs, own) = rest.trim_start_matches(':').split_once(';').unwrap_or((rest, ""));
-        let own = Some(own.trim()).filter(|own| !own.is_empty()).map(str::to_owned);
-        let lines = own.into_iter().collect();
-        rules.push(MakeRule { names, needs: words(needs), lines });
     }
-    rules
+    names
 }
 
 #[cfg(test)]
@@ -208,6 +324,7 @@ mod tests {
             ("yarn hook", "package.json", PACKAGE, "b.js", true),
             ("npm run two", "package.json", PACKAGE, "a.sh", false),
             ("cd sub && npm run two", "sub/package.json", PACKAGE, "sub/b.js", true),
+            ("cd sub && npm run hook", "sub/package.json", PACKAGE, "sub/b.js", true),
             ("make hook", "Makefile", MAKE, "a.py", true),
             ("make -s check", "Makefile", MAKE, "b.sh", true),
             ("make", "Makefile", MAKE, "c.sh", true),
@@ -242,7 +359,59 @@ mod tests {
             ("just x", false),
             ("sh x.sh", false),
         ] {
-            assert_eq!(of(folder.path(), command).is_open, is_open, "{command}");
+            let ruled = RuleSearch::new(folder.path()).of(command).unwrap();
+            assert_eq!(ruled.is_open, is_open, "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_of_rules_is_open() {
+        const PACKAGE: &str = r#"{"scripts":{"a":"npm run b","b":"node evil.js","lint":"eslint .","up":"cd ../x && npm run b"}}"#;
+        for (command, file, text, is_open) in [
+            ("make -f tools/x.mk hook", "Makefile", "hook:\n\ttrue\n", true),
+            ("make -C elsewhere hook", "Makefile", "hook:\n\ttrue\n", true),
+            ("make -C sub -j4 hook 2>&1 && echo done", "sub/Makefile", "hook:\n\ttrue\n", false),
+            ("make hook", "Makefile", "hook: made\n\ttrue\n", true),
+            ("make hook", "Makefile", "hook: tools/x.mk\n\ttrue\n", false),
+            ("make hook", "Makefile", "hook:\n\ttrue\ninclude tools/x.mk\n", true),
+            ("make hook", "Makefile", "hook:\n\ttrue\nm%: x\n\ttrue\n", true),
+            ("make hook", "Makefile", "SHELL := ./x\nhook:\n\ttrue\n", true),
+            ("make hook", "Makefile", "hook: tools/x.mk\n\tsh $<\n", true),
+            ("just hook", "justfile", "import 'x'\nhook:\n  true\n", true),
+            ("cd sub && npm run a", "sub/package.json", PACKAGE, false),
+            ("cd sub && npm run up", "sub/package.json", PACKAGE, true),
+            ("cd ../sub && npm run a", "package.json", PACKAGE, true),
+            ("npm --prefix sub run a", "sub/package.json", PACKAGE, false),
+            ("npm --prefix=other run a", "package.json", PACKAGE, true),
+            ("sh -c 'npm run lint; npm run none'", "package.json", PACKAGE, true),
+            ("npm run lint", "package.json", PACKAGE, true),
+            ("npm ci", "package.json", PACKAGE, true),
+            ("npm run none tools/x.mk", "package.json", PACKAGE, true),
+            ("bun run tools/x.mk", "package.json", PACKAGE, false),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            for file in [file, "tools/x.mk", "node_modules/.bin/eslint"] {
+                fs::create_dir_all(folder.path().join(file).parent().unwrap()).unwrap();
+                fs::write(folder.path().join(file), text).unwrap();
+            }
+            let ruled = RuleSearch::new(folder.path()).of(command).unwrap();
+            assert_eq!(ruled.is_open, is_open, "{command}: {text}");
+        }
+    }
+
+    #[test]
+    fn hostile_rules_have_no_pin() {
+        let folder = tempfile::tempdir().unwrap();
+        let many: Vec<String> = (0..50_000).map(|number| format!("a{number}")).collect();
+        let text = format!("all: {0}\n{0}:\n{1}", many.join(" "), "\ttrue\n".repeat(50_000));
+        fs::write(folder.path().join("Makefile"), text).unwrap();
+        let package =
+            serde_json::json!({"scripts": {"a": "npm run a ".repeat(90_000)}}).to_string();
+        fs::write(folder.path().join("package.json"), package).unwrap();
+        for command in ["make all ", "npm run a "] {
+            let args = vec![command.repeat(40); 2_000];
+            let config = format!("[[hooks]]\nargs = {args:?}\n");
+            assert!(crate::pin::acting(folder.path(), config.as_bytes()).is_err(), "{command}");
         }
     }
 }

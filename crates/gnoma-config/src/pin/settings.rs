@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use super::rules::Ruled;
+
 /// Settings whose texts are commands or arguments of one.
 const COMMANDS: [&str; 8] =
     ["exec", "command", "args", "run", "cmd", "key_command", "key_commands", "bash"];
@@ -22,13 +24,18 @@ pub(super) struct SettingsWords {
     pub(super) texts: Vec<String>,
     /// Those that are run.
     pub(super) commands: Vec<String>,
-    /// The lines of the rules that those name.
-    pub(super) of_rules: Vec<String>,
+    /// What the rules say that each of those names.
+    pub(super) ruled: Vec<Ruled>,
     /// Names of what has a text as its value: they may be variables whose value is known.
     pub(super) variables: BTreeSet<String>,
 }
 
 impl SettingsWords {
+    /// The commands, and the lines of the rules that they name.
+    pub(super) fn run(&self) -> impl Iterator<Item = &String> {
+        self.commands.iter().chain(self.ruled.iter().flat_map(|ruled| &ruled.lines))
+    }
+
     /// Reads TOML or JSON; what is neither is one text.
     pub(super) fn read(&mut self, content: &[u8]) {
         if let Ok(json) = gnoma_core::json::from_bytes(content) {

@@ -42,7 +42,7 @@ pub(super) fn of(said: &SettingsWords) -> BTreeSet<String> {
             words.extend(files.iter().map(|file| (*file).to_owned()));
         }
     }
-    for command in said.commands.iter().chain(&said.of_rules) {
+    for command in said.run() {
         let read = as_a_shell_reads(command);
         words.extend(modules(&read));
         words.extend(completed(&read));
@@ -87,7 +87,12 @@ fn completed(words: &[String]) -> Vec<String> {
 
 /// The words of a command without their quotes: `"./a b.sh"`, `./a\ b.sh` and `./x".sh"` name files.
 pub(super) fn as_a_shell_reads(text: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    commands(text).into_iter().flatten().collect()
+}
+
+/// The same, apart for each command of a list.
+pub(super) fn commands(text: &str) -> Vec<Vec<String>> {
+    let (mut all, mut words, mut word, mut quote) = (Vec::new(), Vec::new(), String::new(), None);
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
         match (letter, quote) {
@@ -96,11 +101,17 @@ pub(super) fn as_a_shell_reads(text: &str) -> Vec<String> {
             (_, Some(open)) if letter == open => quote = None,
             (_, None) if letter.is_whitespace() || ";&|<>()=".contains(letter) => {
                 words.push(std::mem::take(&mut word));
+                if ";&|\n".contains(letter) {
+                    all.push(std::mem::take(&mut words));
+                }
             }
             _ => word.push(letter),
         }
     }
     words.push(word);
-    words.retain(|word| !word.is_empty());
-    words
+    all.push(words);
+    for words in &mut all {
+        words.retain(|word| !word.is_empty());
+    }
+    all
 }

@@ -94,6 +94,8 @@ impl<'a> Judgement<'a> {
         if whole.decision == Decision::Ask {
             whole.reason = self.all_reasons(&analysis, &parts, &general);
         }
+        let can_be_tried = whole.can_be_tried && trial::hands_no_settings_on(&analysis);
+        let whole = whole.unless_tried(can_be_tried);
         let grant = self.grant(&analysis, &whole);
         Judged { analysis, parts, whole, grant }
     }

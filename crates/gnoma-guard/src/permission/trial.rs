@@ -4,15 +4,30 @@ use gnoma_core::{
     session::PermissionMode,
     tool::{Grant, ON_TRIAL, Trial},
 };
-use gnoma_shell::Effect;
+use gnoma_shell::{Analysis, Effect, Invocation};
 
 use super::{
     World,
-    effects::CommandEffect,
+    effects::{self, CommandEffect},
     opinion::{Decision, Opinion},
     rule::Rule,
 };
 use crate::places::{FileAccess, Severity};
+
+/// Programs that list variables and settings as they are.
+const LISTING: [&str; 12] = [
+    "declare", "env", "export", "git", "npm", "pip", "pip3", "pnpm", "printenv", "readonly", "set",
+    "yarn",
+];
+/// Programs that leave lines as they are, and letters of options with which they do.
+const KEEPING: [(&str, &str); 6] = [
+    ("cat", ""),
+    ("grep", "EFcinvwx"),
+    ("head", "n0123456789"),
+    ("sort", "fnru"),
+    ("tail", "n0123456789"),
+    ("wc", "clmw"),
+];
 
 /// A run on trial in place of a question or a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +70,35 @@ fn becomes(mode: PermissionMode) -> Option<Trial> {
         PermissionMode::AcceptEdits => Some(Trial::KeepEdits),
         PermissionMode::Default | PermissionMode::Bypass | PermissionMode::Deny => None,
     }
+}
+
+/// Whether variables and settings that a line lists are shown as they are: in another spelling (`env | rev`) the
+/// firewall would not know the secrets among them.
+pub(super) fn hands_no_settings_on(analysis: &Analysis) -> bool {
+    let lists = |command: &Invocation| {
+        command.effects.iter().any(|effect| matches!(effect, Effect::Settings(_)))
+    };
+    let keeps = |command: &Invocation| {
+        let program = effects::program_of(command);
+        let writes = |effect: &Effect| matches!(effect, Effect::Write(_) | Effect::Delete(_));
+        let is_kept = if lists(command) {
+            LISTING.contains(&program)
+        } else {
+            KEEPING.iter().any(|(name, letters)| {
+                *name == program
+                    && command.words.iter().skip(1).all(|word| is_one_of(word.as_ref(), letters))
+            })
+        };
+        is_kept && !command.effects.iter().any(writes)
+    };
+    !analysis.commands.iter().any(lists) || analysis.commands.iter().all(keeps)
+}
+
+/// Whether a word is no option, or one of these letters.
+fn is_one_of(word: Option<&String>, letters: &str) -> bool {
+    word.is_some_and(|word| {
+        word.strip_prefix('-').is_none_or(|own| own.chars().all(|letter| letters.contains(letter)))
+    })
 }
 
 /// Whether all that a command does here would be seen in a trial and stay in it. What talks to others,

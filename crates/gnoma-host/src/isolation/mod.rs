@@ -26,7 +26,7 @@ use gnoma_core::{
 };
 use gnoma_store::checkpoint::{Candidate, Checkpointer, ReservedRoom, SnapshotId};
 
-use gnoma_engine::{Arm, FilesReady};
+use gnoma_engine::{FilesReady, Routes};
 use tokio::{
     sync::{OwnedMutexGuard, watch},
     time::timeout,
@@ -342,7 +342,7 @@ impl Drop for Isolated {
 }
 
 /// Whether files are still written to a copy.
-fn is_under_way(filled: Option<&Ready>) -> bool {
+fn is_under_way(filled: Option<&FilesReady>) -> bool {
     filled.is_some_and(|filled| filled.borrow().is_none() && filled.has_changed().is_ok())
 }
 

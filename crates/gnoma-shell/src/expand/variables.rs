@@ -92,6 +92,7 @@ pub(crate) fn looks_secret(name: &str) -> bool {
         || name.ends_with("_KEY")
         || name.ends_with("_PAT")
         || name.ends_with("_PASS")
+        || name.ends_with("_PWD")
         || name.ends_with("_DSN")
-        || matches!(&*name, "PGPASS" | "SSHPASS" | "MYSQL_PWD" | "DATABASE_URL")
+        || matches!(&*name, "PGPASS" | "SSHPASS" | "DATABASE_URL")
 }

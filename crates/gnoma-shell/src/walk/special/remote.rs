@@ -225,7 +225,14 @@ pub(super) fn install(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comman
         Some("pip" | "pip3") => "--no-index",
         _ => return facts,
     };
-    if call.words.iter().any(|word| word.known() == Some(offline)) {
+    let mut last = None;
+    for word in call.words.iter().map(Field::known).take_while(|word| *word != Some("--")) {
+        // Its opposite or a value (`--offline=false`, `--offline false`) takes it back.
+        let name = offline.trim_start_matches('-');
+        let is_of_it = word.is_none_or(|word| word.contains(name) || word == "false");
+        last = if is_of_it { word } else { last };
+    }
+    if last == Some(offline) {
         facts.effects.retain(|effect| !matches!(effect, Effect::Network(_)));
     }
     facts

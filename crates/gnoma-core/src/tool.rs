@@ -109,8 +109,8 @@ pub enum ToolKind {
     /// A step that another program's agent takes on its own within its sandbox: it begins a turn,
     /// or reports what it has done. There is nothing to approve, and no model is offered it.
     AgentStep,
-    /// Something that another program's agent asks for. It is judged as the tool that does the same
-    /// ([`Tool::judged_as`]), and no model is offered it.
+    /// Something that another program does itself, such as what its agent asks for. It is judged as the tool that does
+    /// the same ([`Tool::judged_as`]) but never tried first, and no model is offered it.
     AgentRequest,
     /// Anything else.
     #[default]

@@ -12,6 +12,9 @@ use crate::{
     unkept,
 };
 
+/// Most bytes of a diff in a reply.
+const MAX_DIFF_BYTES: usize = 4 << 20;
+
 /// Checkpoints that are compared with the files as they are.
 const MAX_LOOKED_AT: usize = 100;
 /// Things left out that are named.
@@ -170,4 +173,19 @@ fn not_kept(workspace: &Workspace, newest: &SnapshotId) -> String {
         text.push_str(&format!("  and {} more\n", snapshot.skipped_count - MAX_NAMED));
     }
     text
+}
+
+/// What people look through of a diff, which says how much more there is.
+pub(crate) fn shortened(mut diff: String) -> String {
+    let bytes = diff.len();
+    if bytes > MAX_DIFF_BYTES {
+        let end = diff.floor_char_boundary(MAX_DIFF_BYTES);
+        let end = diff.get(..end).and_then(|head| head.rfind('\n')).map_or(end, |line| line + 1);
+        diff.truncate(end);
+        let more = (bytes - end).div_ceil(1 << 20);
+        diff.push_str(&format!(
+            "\n… {more} MB more are not shown; `gnoma changes` prints them all\n"
+        ));
+    }
+    diff
 }

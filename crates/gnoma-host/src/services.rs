@@ -30,7 +30,7 @@ use gnoma_core::{
     store::{ResultId, ResultStore as _, SessionId, SessionStore},
     tool::{BoxFuture, ChildMerge, Isolation},
 };
-use gnoma_engine::{Arm, Gauge, Ready, Routes};
+use gnoma_engine::{Arm, FilesReady, Gauge, Routes};
 
 /// Most models that are offered.
 const MAX_MODELS: usize = 500;
@@ -38,8 +38,6 @@ const MAX_MODELS: usize = 500;
 const MAX_STORED: usize = 1_000;
 /// Most bytes of a stored result in a reply.
 const MAX_OUTPUT_BYTES: u32 = 1 << 20;
-/// Most bytes of a diff in a reply.
-const MAX_DIFF_BYTES: usize = 4 << 20;
 
 /// The models that a session can choose from, once they are known.
 pub(crate) type KnownRoutes = Arc<OnceLock<Arc<Routes>>>;
@@ -126,7 +124,7 @@ impl Services for ProjectServices {
         })
     }
 
-    fn copied(&self) -> Option<Ready> {
+    fn copied(&self) -> Option<FilesReady> {
         let copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
         copy.as_ref().and_then(Isolated::ready)
     }
@@ -321,7 +319,7 @@ impl Asked {
         let Some(id) = &self.stored else { return Ok(String::new()) };
         let changes = changes::changes(&self.project, Some(id.as_str()), None, true).await?;
         let about = || format!("{}\n", changes.about.join("\n"));
-        Ok(if changes.text.is_empty() { about() } else { shortened(changes.text) })
+        Ok(if changes.text.is_empty() { about() } else { changes::shortened(changes.text) })
     }
 
     async fn export(&self, path: &Path) -> Result<String> {
@@ -399,21 +397,6 @@ impl Asked {
             Topic::Mcp => Reply::Text(mcp::describe(self.servers.get())),
         }
     }
-}
-
-/// What people look through of a diff, which says how much more there is.
-fn shortened(mut diff: String) -> String {
-    let bytes = diff.len();
-    if bytes > MAX_DIFF_BYTES {
-        let end = diff.floor_char_boundary(MAX_DIFF_BYTES);
-        let end = diff.get(..end).and_then(|head| head.rfind('\n')).map_or(end, |line| line + 1);
-        diff.truncate(end);
-        let more = (bytes - end).div_ceil(1 << 20);
-        diff.push_str(&format!(
-            "\n… {more} MB more are not shown; `gnoma changes` prints them all\n"
-        ));
-    }
-    diff
 }
 
 fn not_saved() -> HostError {

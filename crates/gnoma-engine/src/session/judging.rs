@@ -184,10 +184,6 @@ impl Deciding {
     }
 
     /// The same, on a separate thread.
-    async fn off_loop(&self, call: &ToolCall, ask: Option<String>) -> Decision {
-        self.both_off_loop(call, self.started(call), ask).await
-    }
-
     async fn both_off_loop(
         &self,
         call: &ToolCall,

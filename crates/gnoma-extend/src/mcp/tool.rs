@@ -15,6 +15,8 @@ use super::{approval::Described, naming, server::ManagedServer};
 /// one that may do anything.
 pub(super) struct McpTool {
     spec: ToolSpec,
+    /// What its calls are judged as: the server runs commands itself, so that none can be tried first.
+    judged: ToolSpec,
     /// The server's name for it.
     name: String,
     server: Arc<ManagedServer>,
@@ -34,7 +36,8 @@ impl McpTool {
             kind: ToolKind::Other,
             tier: Tier::Full,
         };
-        Some(Self { spec, name: described.name.clone(), server: Arc::clone(server) })
+        let judged = spec.clone();
+        Some(Self { spec, judged, name: described.name.clone(), server: Arc::clone(server) })
     }
 
     /// The tool in the place of a built-in one: what is judged, shown and kept before a call is as there.
@@ -46,7 +49,7 @@ impl McpTool {
         described: &Described,
         built_in: &ToolSpec,
     ) -> Result<Self, String> {
-        let Some(Self { spec, name, server }) = Self::new(server, described) else {
+        let Some(Self { spec, name, server, .. }) = Self::new(server, described) else {
             return Err("the schema of its arguments is not valid".to_owned());
         };
         let schema: Value = spec.parameters.read().unwrap_or_default();
@@ -69,13 +72,21 @@ impl McpTool {
             tier: built_in.tier,
             ..spec
         };
-        Ok(Self { spec, name, server })
+        let mut judged = spec.clone();
+        if judged.kind == ToolKind::Shell {
+            judged.kind = ToolKind::AgentRequest;
+        }
+        Ok(Self { spec, judged, name, server })
     }
 }
 
 impl Tool for McpTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn judged_as(&self) -> &ToolSpec {
+        &self.judged
     }
 
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {

@@ -21,7 +21,7 @@ use gnoma_core::{
         ChildTask, MAX_CHILD_MESSAGES, Parent, Question, SpawnError, Spawner,
     },
 };
-use gnoma_engine::{Prover, Ready};
+use gnoma_engine::{FilesReady, Prover};
 use tokio::{
     sync::{mpsc, watch},
     task::{AbortHandle, JoinSet},
@@ -112,7 +112,7 @@ impl Drop for Child {
 }
 
 /// Why the files of a child's copy will never be there; waits for ever where they are or will be.
-async fn failure(copied: &mut Option<Ready>) -> String {
+async fn failure(copied: &mut Option<FilesReady>) -> String {
     if let Some(copied) = copied {
         let done = copied.wait_for(Option::is_some).await.map(|done| done.clone());
         if let Ok(Some(Err(why))) = done {

@@ -9,7 +9,7 @@ use gnoma_core::{
     store::{SessionFacts, SessionId},
     tool::{BoxFuture, ChildMerge, ChildTask, Spawner},
 };
-use gnoma_engine::{Handle, Ready, Rights};
+use gnoma_engine::{FilesReady, Handle, Rights};
 use gnoma_router::pool::Scope;
 
 use crate::Notices;
@@ -159,7 +159,7 @@ pub trait Services: Send + Sync {
     }
 
     /// Whether the files of its copy of the project are there, where it did not wait for them.
-    fn copied(&self) -> Option<Ready> {
+    fn copied(&self) -> Option<FilesReady> {
         None
     }
 

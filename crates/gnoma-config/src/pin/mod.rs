@@ -13,6 +13,7 @@
 
 mod books;
 mod patterns;
+mod ruled;
 mod rules;
 mod settings;
 mod started;
@@ -23,7 +24,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io::{self, Read},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use sha2::{Digest, Sha256};
@@ -109,7 +110,7 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
     let below_first = |word: &String| word.split_once('/').map(|(_, rest)| rest.to_owned());
     let shorter: Vec<String> = words.iter().filter_map(below_first).collect();
     words.extend(shorter.into_iter().filter(|word| !word.is_empty()));
-    let named: Vec<_> = words.iter().map(|word| inside(folder, word)).collect();
+    let named: Vec<_> = words.iter().map(|word| words::inside(folder, word)).collect();
     // A command may enter a folder before it names a file.
     let folders = named.iter().filter(|name| folder.join(name).is_dir()).take(MAX_FOLDERS);
     for below in std::iter::once(&PathBuf::new()).chain(folders) {
@@ -181,7 +182,7 @@ pub fn unpinned(folder: &Path, content: &[u8]) -> io::Result<Vec<String>> {
         let matched = patterns::files(folder, command, &mut left);
         matched.is_cut || unnamed::shows_when_it_runs(command, &said.variables)
     };
-    let mut is_open = |(command, ruled): &(&String, &rules::Ruled)| {
+    let mut is_open = |(command, ruled): &(&String, &ruled::Ruled)| {
         is_open_itself(command) || ruled.is_open || ruled.lines.iter().any(&mut is_open_itself)
     };
     let commands = said.commands.iter().zip(&said.ruled).filter(|each| is_open(each));
@@ -199,13 +200,6 @@ pub fn content(folder: &Path) -> io::Result<Option<Vec<u8>>> {
         return Ok(Some(content));
     }
     Ok((!acting_files(folder, &[])?.is_empty()).then(Vec::new))
-}
-
-/// A name in the configuration as seen from `folder`. Joining an absolute one leads elsewhere.
-fn inside(folder: &Path, word: &str) -> PathBuf {
-    let path = Path::new(word);
-    let below = path.strip_prefix(folder).unwrap_or(path);
-    below.components().filter(|part| !matches!(part, Component::CurDir)).collect()
 }
 
 fn add(file: PathBuf, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {

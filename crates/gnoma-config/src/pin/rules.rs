@@ -12,8 +12,8 @@ use std::{
 
 use super::{
     books::{self, JUSTFILES, MAKEFILES, PACKAGE_FILES, RuleBook},
-    inside,
-    words::{as_a_shell_reads, commands},
+    ruled::Ruled,
+    words::{as_a_shell_reads, commands, inside},
 };
 
 /// Most lines of rules that one command leads to.
@@ -53,15 +53,6 @@ const PLAIN_OPTIONS: [&str; 14] = [
 const FOLDER_OPTIONS: [&str; 5] = ["-C", "--directory", "--prefix", "--cwd", "--dir"];
 /// What a line has in it whose words come from elsewhere.
 const FILLED_IN: [&str; 8] = ["{{", "#!", "$<", "$^", "$@", "$*", "$?", "$+"];
-
-/// What the rules say that a command names.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Ruled {
-    /// Their lines.
-    pub(super) lines: Vec<String>,
-    /// More may run than these.
-    pub(super) is_open: bool,
-}
 
 /// The files with rules in a project, and how much more work they may make.
 pub(super) struct RuleSearch<'f> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use super::rules::Ruled;
+use super::ruled::Ruled;
 
 /// Settings whose texts are commands or arguments of one.
 const COMMANDS: [&str; 8] =

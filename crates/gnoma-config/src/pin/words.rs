@@ -1,6 +1,9 @@
 //! What of the texts in settings may be the name of a file.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    path::{Component, Path, PathBuf},
+};
 
 use super::settings::SettingsWords;
 
@@ -49,6 +52,13 @@ pub(super) fn of(said: &SettingsWords) -> BTreeSet<String> {
     }
     words.extend(said.texts.iter().cloned());
     words
+}
+
+/// A name in the configuration as seen from `folder`. Joining an absolute one leads elsewhere.
+pub(super) fn inside(folder: &Path, word: &str) -> PathBuf {
+    let path = Path::new(word);
+    let below = path.strip_prefix(folder).unwrap_or(path);
+    below.components().filter(|part| !matches!(part, Component::CurDir)).collect()
 }
 
 /// The files that `python3 -m NAME` may run.

@@ -205,22 +205,22 @@ fn denied(reason: String) -> Decision {
 /// Decides about a call once hooks have had their say, about it and about what it starts. What they changed is
 /// judged like any call; what they forbid is not judged at all.
 async fn decided(before: Before, deciding: Deciding, mut call: ToolCall) -> Decision {
-    let (mut heard, written) = (Heard::default(), call.arguments.clone());
+    let (mut heard, written) = (HookAnswers::default(), call.arguments.clone());
     let decision = heard.decided(&before, &deciding, &mut call).await.unwrap_or_else(denied);
-    let Heard { mut said, ask: _ } = heard;
+    let HookAnswers { mut said, ask: _ } = heard;
     said.amended = (call.arguments != written).then_some(call);
     Decision { said, ..decision }
 }
 
 /// What hooks said before a call.
 #[derive(Default)]
-struct Heard {
+struct HookAnswers {
     said: Said,
     /// Why a person has to be asked.
     ask: Option<String>,
 }
 
-impl Heard {
+impl HookAnswers {
     /// The errors are reasons of hooks that forbid it.
     async fn decided(
         &mut self,

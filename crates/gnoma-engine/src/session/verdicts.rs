@@ -59,7 +59,7 @@ impl Judging {
         let Some(call) = self.current.clone() else {
             match &mut self.ready {
                 Some(ready) if !self.queue.is_empty() => {
-                    drop(ready.wait_for(Option::is_some).await)
+                    drop(ready.wait_for(Option::is_some).await);
                 }
                 _ => std::future::pending().await,
             }

@@ -157,8 +157,11 @@ impl Tool for Starting {
     }
 }
 
+/// The names of the tools that ran, in their order.
+type Ran = Arc<Mutex<Vec<&'static str>>>;
+
 /// The tools of a session that can start others: what loads, what looks, what speaks with them, what starts them.
-fn starting() -> (Vec<Arc<dyn Tool>>, FakeTool, Arc<Mutex<Vec<&'static str>>>) {
+fn starting() -> (Vec<Arc<dyn Tool>>, FakeTool, Ran) {
     let order = Arc::new(Mutex::new(Vec::new()));
     let noting = |name: &'static str, access| {
         let order = Arc::clone(&order);

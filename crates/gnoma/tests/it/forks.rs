@@ -24,11 +24,13 @@ fn is_done(run: &Run) {
 /// The tools, the system prompt and the last message of a request.
 fn asked(world: &World, nth: usize) -> (Vec<String>, String, String) {
     let body = world.server.requests()[nth].json();
-    let name = |tool: &Value| tool["function"]["name"].as_str().unwrap().to_owned();
-    let tools = body["tools"].as_array().into_iter().flatten().map(name).collect();
-    let messages = body["messages"].as_array().unwrap();
-    let text = |message: &Value| message["content"].as_str().unwrap().to_owned();
-    (tools, text(&messages[0]), text(messages.last().unwrap()))
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let tools = body["tools"].as_array().into_iter().flatten();
+    let tools = tools.map(|tool| text(&tool["function"]["name"])).collect();
+    let texts = body["messages"].as_array().into_iter().flatten();
+    let texts: Vec<_> = texts.map(|message| text(&message["content"])).collect();
+    let (first, last) = (texts.first().cloned(), texts.last().cloned());
+    (tools, first.unwrap_or_default(), last.unwrap_or_default())
 }
 
 #[tokio::test]

@@ -236,8 +236,12 @@ fn first(bytes: &[u8]) -> Parsed {
         [ESCAPE] | [ESCAPE, ESCAPE] => Parsed::Part,
         // Some terminals put an escape before a sequence for Alt.
         [ESCAPE, ESCAPE, b'[' | b'O', ..] => match first(bytes.get(1..).unwrap_or_default()) {
-            Parsed::Whole(taken, what) => Parsed::Whole(taken + 1, what.map(with_alt)),
-            other => other,
+            Parsed::Whole(taken, what @ Some(Heard::Key(_))) => {
+                Parsed::Whole(taken + 1, what.map(with_alt))
+            }
+            Parsed::Part => Parsed::Part,
+            // An answer of the terminal came right behind the key.
+            _ => whole(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
         },
         [ESCAPE, ESCAPE, ..] => whole(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
         [ESCAPE, b'[' | b'O' | b']' | b'P'] => Parsed::Part,
@@ -426,6 +430,8 @@ mod tests {
             heard
         };
         assert_eq!(heard(b"\x1b[8;24;80t"), [Heard::Size(Size::new(80, 24))]);
+        let escape = Heard::Key(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+        assert_eq!(heard(b"\x1b\x1b[8;24;80t"), [escape, Heard::Size(Size::new(80, 24))]);
         for other in ["\x1b[8;0;80t", "\x1b[8;24t", "\x1b[3;24;80t", "\x1b[8;24;99999999t"] {
             assert_eq!(heard(other.as_bytes()), [], "{other:?}");
         }

@@ -7,6 +7,7 @@
 //! | `decode [DELTAS] [PASSES] [PROTOCOL]` | how fast answers are read |
 //! | `guard GNOMA FOLDER` | what looking through everything costs |
 //! | `history` | what a long conversation costs |
+//! | `hot NAME [COUNT]` | one hot path, for `bench/budgets`, which counts instructions |
 //! | `mock SCRIPT …` | a model server for `bench/one-shot`, `terminal`, `soak`, `serve`, `freeze` and `full-disk` |
 //! | `pictures GNOMA FOLDER [--check] [SCENE …]` | the README's pictures, from the real program |
 //! | `router` | what choosing between models costs |
@@ -17,7 +18,7 @@ mod command;
 
 use anyhow::{Result, bail};
 
-const COMMANDS: &str = "decode, guard, history, mock, pictures, router, tokens, watch";
+const COMMANDS: &str = "decode, guard, history, hot, mock, pictures, router, tokens, watch";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +27,7 @@ fn main() -> Result<()> {
             "decode" => command::decode::run(rest),
             "guard" => command::guard::run(rest),
             "history" => command::history::run(rest),
+            "hot" => command::hot::run(rest),
             "mock" => command::mock::run(rest.to_vec()),
             "pictures" => command::pictures::run(rest),
             "router" => command::router::run(rest),

@@ -17,7 +17,6 @@ pub const SKIPS_VARIABLE: &str = "GNOMA_SKIPS";
 pub fn skip(reason: &str) {
     let thread = thread::current();
     let test = thread.name().unwrap_or("main");
-    println!("SKIPPED: {test}: {reason}");
     #[expect(
         clippy::disallowed_methods,
         reason = "the runner hands its file to each test program this way"

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "it/dependencies.rs"]
+mod dependencies;
 #[path = "it/promises.rs"]
 mod promises;
 #[path = "it/structure.rs"]
@@ -84,6 +86,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gnoma-router",
             "gnoma-sandbox",
             "gnoma-testkit",
+            "gnoma-tui",
         ],
     ),
     ("xtask", &["gnoma-core"]),
@@ -143,7 +146,7 @@ fn sources_keep_the_rules() {
         if !is_test && !text.starts_with("//!") && !file.ends_with("tests.rs") {
             wrong.push(format!("{shown}: does not open with what it is for"));
         }
-        for forbidden in [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("#[", "ignore")] {
+        for forbidden in [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("#[", "ignore]")] {
             if text.contains(forbidden) {
                 wrong.push(format!("{shown}: holds `{forbidden}`"));
             }

@@ -3,6 +3,7 @@
 pub(crate) mod decode;
 pub(crate) mod guard;
 pub(crate) mod history;
+pub(crate) mod hot;
 pub(crate) mod mock;
 pub(crate) mod pictures;
 pub(crate) mod router;

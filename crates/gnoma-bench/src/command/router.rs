@@ -90,6 +90,18 @@ fn load(router: &Router) -> Result<()> {
     Ok(())
 }
 
+/// Chooses among the arms `count` times.
+pub(super) fn choose_repeatedly(count: usize) {
+    let mut router = Router::new(Tuning::default());
+    router.admit(arms());
+    let offers: Vec<Offer> = (0..ARMS).map(offer).collect();
+    for number in 0..count {
+        let need = Need { tools: true, ..Need::new(kind(number), 10_000_000) };
+        let situation = Situation { need, attempts: Vec::new(), attempts_left: 3, verified: true };
+        black_box(router.choose(&situation, &offers, number as u64));
+    }
+}
+
 /// Microseconds of each of many choices.
 fn choices(router: &Router, verified: bool) -> Vec<f64> {
     let offers: Vec<Offer> = (0..ARMS).map(offer).collect();

@@ -129,7 +129,7 @@ mod tests {
             );
             let made = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).status();
             if !made.is_ok_and(|status| status.success()) {
-                println!("skipped: git cannot make one with {format}");
+                gnoma_testkit::skip(&format!("git cannot make a repository with {format}"));
                 continue;
             }
             let found = FoundRepository::at(folder.path()).unwrap();

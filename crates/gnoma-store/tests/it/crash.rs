@@ -53,7 +53,7 @@ fn waits(most_us: u64) -> impl Iterator<Item = Duration> {
 /// What `child` said before it was killed `after` its line that starts with `signal`.
 fn run_and_kill(child: &str, folder: &Path, signal: &str, after: Duration) -> Vec<String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", child, "--nocapture"])
+        .args(["--ignored", "--exact", child, "--nocapture"])
         .env(FOLDER, folder)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -92,12 +92,14 @@ fn large(number: usize) -> String {
 
 /// A child: writes turns until it is killed, and says what was acknowledged.
 #[test]
+#[ignore = "another test runs it in a process of its own"]
 fn child() {
     write_turns(100_000);
 }
 
 /// A child: writes some turns and then nothing, so that upkeep begins.
 #[test]
+#[ignore = "another test runs it in a process of its own"]
 fn quiet_child() {
     write_turns(20);
 }
@@ -173,6 +175,7 @@ fn check(folder: &Path, said: &[String]) {
 
 /// A child: opens an old database.
 #[test]
+#[ignore = "another test runs it in a process of its own"]
 fn migrating_child() {
     let Some(folder) = variable(FOLDER) else { return };
     say("opening");
@@ -224,6 +227,7 @@ fn killed_in_a_migration_the_old_or_the_new_database_is_there() {
 
 /// A child: forgets one session after the other.
 #[test]
+#[ignore = "another test runs it in a process of its own"]
 fn pruning_child() {
     let Some(folder) = variable(FOLDER) else { return };
     let store = open(Path::new(&folder));
@@ -282,6 +286,7 @@ fn killed_in_a_pruning_each_session_is_whole_or_gone() {
 
 /// A child: recovers a database that is said to be damaged.
 #[test]
+#[ignore = "another test runs it in a process of its own"]
 fn rescuing_child() {
     let Some(folder) = variable(FOLDER) else { return };
     say("opening");

@@ -214,7 +214,7 @@ async fn a_place_that_cannot_be_written_to_stops_no_turn() {
 #[tokio::test]
 async fn a_read_only_home_stops_no_turn() {
     if rustix::process::getuid().is_root() {
-        return println!("not run: for the superuser no folder is read-only");
+        return gnoma_testkit::skip("root may write to read-only folders");
     }
     let world = World::new([says("done")]);
     let locked = fs::Permissions::from_mode(0o555);
@@ -262,11 +262,11 @@ async fn a_full_disk_stops_no_turn() {
         let world = World::new([calls("fs_write", &write), says("done")]);
         let args = ["--permission", "accept_edits", "write"];
         let Ok(child) = on_small_disk(&world, kilobytes, &args).spawn() else {
-            return println!("not run: `unshare` does not exist here");
+            return gnoma_testkit::skip("`unshare` is not installed");
         };
         let run = finish(child).await;
         if run.err.contains("unshare:") || run.err.contains("mount:") {
-            return println!("not run: this machine lets nobody mount: {}", run.err);
+            return gnoma_testkit::skip(&format!("no sandbox: {}", run.err.trim()));
         }
         assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{kilobytes} kB: {run:?}");
         assert_eq!(world.read("a"), "1");
@@ -284,11 +284,11 @@ async fn sessions_on_a_disk_that_cannot_be_written_are_read_and_go_on() {
              \"$1\" --continue second && echo ---- && \"$1\" sessions show"
         );
         let Ok(child) = with_small_disk(&world, 4096, &script).spawn() else {
-            return println!("not run: `unshare` does not exist here");
+            return gnoma_testkit::skip("`unshare` is not installed");
         };
         let run = finish(child).await;
         if run.err.contains("unshare:") || run.err.contains("mount:") {
-            return println!("not run: this machine lets nobody mount: {}", run.err);
+            return gnoma_testkit::skip(&format!("no sandbox: {}", run.err.trim()));
         }
         assert_eq!(run.code, Some(0), "{shut}: {run:?}");
         let (out, after) = run.out.split_once("----\n").unwrap_or_else(|| panic!("{run:?}"));

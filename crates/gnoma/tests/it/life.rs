@@ -79,7 +79,7 @@ async fn being_stopped_ends_running_commands_with_all_they_started() {
         stopping_ends_commands(signal).await;
     }
     if hangups_are_ignored() {
-        println!("not tried with SIGHUP: these tests run under `nohup`, which gnoma honours");
+        gnoma_testkit::skip("the tests run under `nohup`, which gnoma honours");
     } else {
         stopping_ends_commands(Signal::HUP).await;
     }

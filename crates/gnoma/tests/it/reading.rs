@@ -40,7 +40,7 @@ impl Session {
     fn new(settings: &str) -> Option<Self> {
         let support = Support::detect();
         if support.strength != Strength::Full {
-            println!("skipped, since this machine lacks walls: {}", support.strength);
+            gnoma_testkit::skip(&format!("no sandbox: {}", support.strength));
             return None;
         }
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -309,12 +309,13 @@ async fn the_person_can_add_to_the_list() {
 /// A corpus of commands with observed effects from outside the project, one JSON object with `command` a line: handed
 /// over as if the judge had taken each for reading.
 #[tokio::test]
+#[ignore = "needs a corpus that is not part of the project, named by GNOMA_HOSTILE"]
 #[expect(
     clippy::disallowed_methods,
     reason = "says where a corpus lies that is not part of the project"
 )]
 async fn hostile_commands_leave_nothing_and_learn_nothing() {
-    let Some(corpus) = std::env::var_os("GNOMA_HOSTILE") else { return };
+    let corpus = std::env::var_os("GNOMA_HOSTILE").expect("GNOMA_HOSTILE names the corpus");
     let Some(session) = Session::new("") else { return };
     let secrets = [".env", ".env.local", "key.pem", "sub/.env", "credentials.json"];
     let at_home =

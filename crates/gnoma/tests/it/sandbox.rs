@@ -24,8 +24,8 @@ fn is_walled() -> bool {
     let support = Support::detect();
     let whole = support.strength == Strength::Full;
     if !whole {
-        println!("skipped, since this machine lacks walls: {}", support.strength);
-        support.parts.iter().for_each(|part| println!("  {}: {}", part.name, part.note));
+        let parts = support.parts.iter().map(|part| format!("{}: {}", part.name, part.note));
+        gnoma_testkit::skip(&format!("no sandbox: {}", parts.collect::<Vec<_>>().join("; ")));
     }
     whole
 }
@@ -67,7 +67,7 @@ fn nothing(_: &World) {}
 fn elsewhere() -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir_in(ELSEWHERE).ok();
     if folder.is_none() {
-        println!("skipped: there is no {ELSEWHERE} to write in");
+        gnoma_testkit::skip(&format!("{ELSEWHERE} cannot be written"));
     }
     folder
 }

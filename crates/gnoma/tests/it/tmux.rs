@@ -118,7 +118,7 @@ async fn a_day_in_tmux() {
         says("And on."),
     ]);
     let Some(pane) = Pane::open(&world) else {
-        println!("not tried: there is no tmux (Debian: apt-get install tmux)");
+        gnoma_testkit::skip("`tmux` is not installed");
         return;
     };
     pane.types(env!("CARGO_BIN_EXE_gnoma"));

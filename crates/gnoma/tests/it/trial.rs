@@ -19,7 +19,7 @@ fn can_try(world: &World) -> bool {
     );
     let hindrance = why.hindrance();
     if let Some(why) = hindrance {
-        println!("skipped, since nothing can be tried here: {why}");
+        gnoma_testkit::skip(&format!("no sandbox: nothing can be tried here: {why}"));
     }
     whole && hindrance.is_none()
 }
@@ -406,7 +406,10 @@ fn unfit(world: &World, script: &str, arguments: &[&str]) -> Option<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if text.is_empty() {
-        println!("skipped, since the machine cannot be made unfit here: {said}");
+        gnoma_testkit::skip(&format!(
+            "no sandbox: the machine cannot be made unfit: {}",
+            said.trim()
+        ));
         return None;
     }
     Some(text)

@@ -1,0 +1,191 @@
+//! Starts test programs and reads their output.
+//!
+//! The lines are libtest's (`--list --format terse`, and `test NAME ... ok|FAILED|ignored`).
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    fs::File,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    TestProgram,
+    result::{TestOutcome, TestResult},
+};
+
+/// A program that ends no test for this long hangs, and is ended.
+const STALL_TIMEOUT: Duration = Duration::from_secs(180);
+/// How often a running program is looked at.
+const POLL: Duration = Duration::from_millis(5);
+/// Lines of a failed program's output that are shown.
+const MAX_SHOWN_LINES: usize = 120;
+
+/// The tests of a program that run, and those that do not.
+#[derive(Debug)]
+pub(super) struct Selection {
+    pub(super) tests: Vec<String>,
+    pub(super) without: Vec<String>,
+}
+
+/// Asks a program for its tests.
+///
+/// # Errors
+/// If it cannot be started or fails.
+pub(super) fn list_tests(program: &TestProgram) -> Result<Vec<String>, String> {
+    let output = Command::new(&program.executable)
+        .args(["--list", "--format", "terse"])
+        .current_dir(&program.folder)
+        .output()
+        .map_err(|error| format!("{}: {error}", program.label()))?;
+    if !output.status.success() {
+        return Err(format!("{} does not list its tests: {}", program.label(), output.status));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+}
+
+/// Runs a program's tests side by side.
+///
+/// # Errors
+/// If it cannot be started.
+pub(super) fn run_program(
+    program: &TestProgram,
+    selection: &Selection,
+    folder: &Path,
+) -> Result<Vec<TestResult>, String> {
+    let mut arguments = vec!["--exact".to_owned()];
+    for test in &selection.without {
+        arguments.extend(["--skip".to_owned(), test.clone()]);
+    }
+    run(program, &arguments, STALL_TIMEOUT, folder)?;
+    let output = read_output(program, folder);
+    Ok(selection.tests.iter().map(|test| result_of(program, test, &output)).collect())
+}
+
+/// Runs one test of a program.
+///
+/// # Errors
+/// If the program cannot be started.
+pub(super) fn run_alone(
+    program: &TestProgram,
+    test: &str,
+    timeout: Duration,
+    folder: &Path,
+) -> Result<TestResult, String> {
+    // With one thread libtest would run it on the main thread, whose name says nothing (`gnoma_testkit::skip`).
+    let arguments = ["--exact", test, "--test-threads=2"].map(str::to_owned);
+    run(program, &arguments, timeout, folder)?;
+    Ok(result_of(program, test, &read_output(program, folder)))
+}
+
+/// Returns the last lines of what a program printed.
+pub(super) fn failures_of(program: &TestProgram, folder: &Path) -> String {
+    let text = read_output(program, folder);
+    let from = text.find("\nfailures:\n").unwrap_or_default();
+    let lines: Vec<_> = text.get(from..).unwrap_or_default().lines().collect();
+    let skipped = if from > 0 { 0 } else { lines.len().saturating_sub(MAX_SHOWN_LINES) };
+    lines
+        .get(skipped..)
+        .unwrap_or_default()
+        .iter()
+        .take(MAX_SHOWN_LINES)
+        .map(|line| format!("    {line}\n"))
+        .collect()
+}
+
+fn output_file(program: &TestProgram, folder: &Path) -> PathBuf {
+    folder.join(format!("{}.log", program.file_stem()))
+}
+
+fn read_output(program: &TestProgram, folder: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(output_file(program, folder)).unwrap_or_default())
+        .into_owned()
+}
+
+fn run(
+    program: &TestProgram,
+    arguments: &[String],
+    timeout: Duration,
+    folder: &Path,
+) -> Result<(), String> {
+    let describe = |error: std::io::Error| format!("{}: {error}", program.label());
+    let output = File::create(output_file(program, folder)).map_err(describe)?;
+    let mut child = Command::new(&program.executable)
+        .args(arguments)
+        .current_dir(&program.folder)
+        // As cargo sets it.
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .env("GNOMA_SKIPS", folder.join(format!("{}.skips", program.file_stem())))
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().map_err(describe)?)
+        .stderr(output.try_clone().map_err(describe)?)
+        .spawn()
+        .map_err(describe)?;
+    wait_for_end(&mut child, &output, timeout).map_err(describe)
+}
+
+/// Waits for the end of a program, and ends it once it has written nothing for `timeout`.
+fn wait_for_end(child: &mut Child, output: &File, timeout: Duration) -> std::io::Result<()> {
+    let (mut written, mut since) = (0, Instant::now());
+    while child.try_wait()?.is_none() {
+        let now_written = output.metadata()?.len();
+        if now_written != written {
+            (written, since) = (now_written, Instant::now());
+        }
+        if since.elapsed() > timeout {
+            child.kill()?;
+            child.wait()?;
+            return Ok(());
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// Finds a test's result; one without a result has failed, since its program died or was ended.
+fn result_of(program: &TestProgram, test: &str, output: &str) -> TestResult {
+    let outcomes = parse_outcomes(output);
+    let outcome = outcomes.get(test).copied().unwrap_or(TestOutcome::Failed);
+    TestResult { program: program.label(), test: test.to_owned(), outcome, is_retried: false }
+}
+
+fn parse_outcomes(output: &str) -> BTreeMap<&str, TestOutcome> {
+    let lines = output.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
+    let outcomes = lines.filter_map(|(test, outcome)| {
+        // `name - should panic` is shown for those that have to.
+        let test = test.strip_suffix(" - should panic").unwrap_or(test);
+        let outcome = match outcome.split([',', ' ']).next()? {
+            "ok" => TestOutcome::Passed,
+            "ignored" => TestOutcome::Ignored,
+            "FAILED" => TestOutcome::Failed,
+            _ => return None,
+        };
+        Some((test, outcome))
+    });
+    outcomes.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_without_a_result_has_failed() {
+        let program = TestProgram {
+            package: "p".to_owned(),
+            target: "it".to_owned(),
+            executable: PathBuf::new(),
+            folder: PathBuf::new(),
+        };
+        let output = "running 3 tests\ntest a::b ... ok\ntest c ... FAILED\ntest d ... ignored, run by `e`\n";
+        let outcome = |test| result_of(&program, test, output).outcome;
+        assert_eq!(
+            [outcome("a::b"), outcome("c"), outcome("d"), outcome("hangs")],
+            [TestOutcome::Passed, TestOutcome::Failed, TestOutcome::Ignored, TestOutcome::Failed]
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! The one list of tests that run one at a time: those that need a real terminal, kill processes, fill disks, or measure.
+
+use std::time::Duration;
+
+use super::TestProgram;
+
+/// `package program test seconds`, one a line; `#` begins a comment.
+const LIST: &str = include_str!("serial.txt");
+
+/// The most tests that may be on the list: everything else has to bear company.
+const MAX_TESTS: usize = 150;
+
+/// A test that runs by itself.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct SerialTest {
+    package: String,
+    program: String,
+    /// Its full path in its program, such as `tmux::a_day_in_tmux`.
+    pub(super) test: String,
+    /// After this time it is ended, and has failed.
+    pub(super) timeout: Duration,
+}
+
+impl SerialTest {
+    pub(super) fn is(&self, program: &TestProgram, test: &str) -> bool {
+        self.test == test && self.package == program.package && self.program == program.target
+    }
+}
+
+/// Reads the list that is part of this program.
+///
+/// # Errors
+/// The line that cannot be read, or that the list is too long.
+pub(super) fn read_list() -> Result<Vec<SerialTest>, String> {
+    parse(LIST)
+}
+
+fn parse(list: &str) -> Result<Vec<SerialTest>, String> {
+    let lines = list.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let tests = lines.filter(|line| !line.is_empty()).map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let [package, program, test, seconds] = words.as_slice() else {
+            return Err(format!("serial.txt: not `package program test seconds`: {line}"));
+        };
+        let seconds = seconds.parse().map_err(|error| format!("serial.txt: {line}: {error}"))?;
+        Ok(SerialTest {
+            package: (*package).to_owned(),
+            program: (*program).to_owned(),
+            test: (*test).to_owned(),
+            timeout: Duration::from_secs(seconds),
+        })
+    });
+    let tests: Vec<_> = tests.collect::<Result<_, _>>()?;
+    if tests.len() > MAX_TESTS {
+        return Err(format!(
+            "serial.txt: {} tests, and at most {MAX_TESTS} may run one at a time",
+            tests.len()
+        ));
+    }
+    Ok(tests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_a_test_and_its_time() {
+        let tests = parse("# real terminals\ngnoma it tmux::a_day 90 # keys\n\n").unwrap();
+        assert_eq!(tests.len(), 1);
+        assert_eq!(
+            (tests[0].test.as_str(), tests[0].timeout),
+            ("tmux::a_day", Duration::from_secs(90))
+        );
+        assert!(parse("gnoma it tmux::a_day").unwrap_err().contains("tmux::a_day"));
+        assert!(parse(&"a b c 1\n".repeat(MAX_TESTS + 1)).is_err());
+    }
+}

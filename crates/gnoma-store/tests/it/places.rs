@@ -1,13 +1,7 @@
 //! Places that make trouble: full, read-only, without shared memory.
 
 use std::{
-    fs,
-    os::unix::fs::{MetadataExt, PermissionsExt},
-    path::Path,
-    process::Command,
-    sync::Arc,
-    thread,
-    time::Duration,
+    fs, os::unix::fs::MetadataExt, path::Path, process::Command, sync::Arc, thread, time::Duration,
 };
 
 use gnoma_core::store::{
@@ -37,14 +31,6 @@ fn a_place_that_cannot_be_written_is_an_error_value() {
     let file = home.path().join("file");
     fs::write(&file, "in the way").unwrap();
     assert!(try_open(&file.join("below")).is_err());
-    let folder = home.path().join("closed");
-    fs::create_dir(&folder).unwrap();
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).unwrap();
-    if rustix::process::geteuid().is_root() {
-        return gnoma_testkit::skip("root may write to read-only folders");
-    }
-    let Err(error) = try_open(&folder) else { panic!("a read-only folder was written to") };
-    assert_eq!(error.kind, StoreErrorKind::ReadOnly);
 }
 
 /// Runs one of this file's tests in a process with mounts of its own, that go with it.

@@ -19,6 +19,8 @@ use super::{
 
 /// A program that ends no test for this long hangs, and is ended.
 const STALL_TIMEOUT: Duration = Duration::from_secs(180);
+/// Tests of one program that run at the same time, for each processor: most wait for a program that they started.
+const TESTS_PER_PROCESSOR: usize = 2;
 /// How often a running program is looked at.
 const POLL: Duration = Duration::from_millis(5);
 /// Lines of a failed program's output that are shown.
@@ -57,7 +59,8 @@ pub(super) fn run_program(
     selection: &Selection,
     folder: &Path,
 ) -> Result<Vec<TestResult>, String> {
-    let mut arguments = vec!["--exact".to_owned()];
+    let threads = thread::available_parallelism().map_or(1, usize::from) * TESTS_PER_PROCESSOR;
+    let mut arguments = vec!["--exact".to_owned(), format!("--test-threads={threads}")];
     for test in &selection.without {
         arguments.extend(["--skip".to_owned(), test.clone()]);
     }

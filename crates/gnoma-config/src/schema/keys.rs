@@ -264,7 +264,7 @@ pub static ROWS: &[Row] = &[
         .guarded(NeverMore),
     Row::new("router.caps.project_month", DOLLARS, "spending cap per month for a project, in dollars")
         .guarded(NeverMore),
-    Row::new("router.roles.small", Form(&ARM), "model for small things, such as titles")
+    Row::new("router.roles.small", Form(&ARM), "model for summaries of long conversations")
         .guarded(Trusted),
     Row::new("router.roles.planner", Form(&ARM), "model that plans").guarded(Trusted),
     Row::new("router.roles.editor", Form(&ARM), "model that carries out the plan").guarded(Trusted),

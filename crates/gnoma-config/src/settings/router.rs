@@ -120,7 +120,7 @@ pub struct Caps {
 /// Arms for parts of the work; `None` leaves the part to the router.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// Small things, such as titles.
+    /// Summaries of long conversations.
     pub small: Option<ModelRef>,
     /// Plans.
     pub planner: Option<ModelRef>,

@@ -8,7 +8,7 @@ use crate::{arm::ArmId, classify::TaskType};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Chores: sorting requests, titles, summaries.
+    /// Summaries of long conversations, and classifying requests.
     Small,
     /// Deciding what to do.
     Planner,
@@ -34,7 +34,7 @@ impl Role {
 /// A piece of work within a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkStage {
-    /// Sorting, naming, summarising.
+    /// Summarising and classifying.
     Chore,
     /// A turn of the person's.
     Turn(TaskType),

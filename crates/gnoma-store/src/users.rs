@@ -52,3 +52,12 @@ impl User {
         flock(&self.file, FlockOperation::NonBlockingLockShared).unwrap_or_default();
     }
 }
+
+impl Drop for User {
+    /// Closing the file is not enough: a process that another thread is starting has a copy of every open file until it has
+    /// become its program, and would keep the lock for that long.
+    fn drop(&mut self) {
+        // It fails only where there are no locks.
+        flock(&self.file, FlockOperation::Unlock).unwrap_or_default();
+    }
+}

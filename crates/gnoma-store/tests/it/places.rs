@@ -35,11 +35,14 @@ fn a_place_that_cannot_be_written_is_an_error_value() {
 
 /// Runs one of this file's tests in a process with mounts of its own, that go with it.
 fn with_own_mounts(test: &str) {
+    // The child cannot remove a folder on which it has mounted something.
+    let temporary = tempfile::tempdir().unwrap();
     let inside = Command::new("unshare")
         .args(["--user", "--map-root-user", "--mount"])
         .arg(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", test, "--nocapture"])
         .env(MOUNTS, "own")
+        .env("TMPDIR", temporary.path())
         .output();
     let Ok(output) = inside else { return gnoma_testkit::skip("`unshare` is not installed") };
     let said = String::from_utf8_lossy(&output.stderr);

@@ -6,7 +6,7 @@ use std::{
     collections::BTreeMap,
     fs,
     fs::File,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -50,6 +50,25 @@ pub(super) fn list_tests(program: &TestProgram) -> Result<Vec<String>, String> {
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
+/// What a program did: the results of the tests that were chosen, and all that it printed.
+#[derive(Debug)]
+pub(super) struct ProgramRun {
+    pub(super) results: Vec<TestResult>,
+    output: String,
+}
+
+impl ProgramRun {
+    /// Returns libtest's part about failures, or the last lines of a program that died before it.
+    pub(super) fn describe_failures(&self) -> String {
+        let from = self.output.find("\nfailures:\n");
+        let lines: Vec<_> =
+            self.output.get(from.unwrap_or(0)..).unwrap_or_default().lines().collect();
+        let skipped = if from.is_some() { 0 } else { lines.len().saturating_sub(MAX_SHOWN_LINES) };
+        let shown = lines.iter().skip(skipped).take(MAX_SHOWN_LINES);
+        shown.map(|line| format!("    {line}\n")).collect()
+    }
+}
+
 /// Runs a program's tests side by side.
 ///
 /// # Errors
@@ -58,18 +77,18 @@ pub(super) fn run_program(
     program: &TestProgram,
     selection: &Selection,
     folder: &Path,
-) -> Result<Vec<TestResult>, String> {
+) -> Result<ProgramRun, String> {
     let threads = thread::available_parallelism().map_or(1, usize::from) * TESTS_PER_PROCESSOR;
     let mut arguments = vec!["--exact".to_owned(), format!("--test-threads={threads}")];
     for test in &selection.without {
         arguments.extend(["--skip".to_owned(), test.clone()]);
     }
-    run(program, &arguments, STALL_TIMEOUT, folder)?;
-    let output = read_output(program, folder);
-    Ok(selection.tests.iter().map(|test| result_of(program, test, &output)).collect())
+    let output = run(program, &arguments, STALL_TIMEOUT, &program.file_stem(), folder)?;
+    let results = selection.tests.iter().map(|test| result_of(program, test, &output)).collect();
+    Ok(ProgramRun { results, output })
 }
 
-/// Runs one test of a program.
+/// Runs one test of a program, the `attempt`th time.
 ///
 /// # Errors
 /// If the program cannot be started.
@@ -77,58 +96,42 @@ pub(super) fn run_alone(
     program: &TestProgram,
     test: &str,
     timeout: Duration,
+    attempt: u32,
     folder: &Path,
-) -> Result<TestResult, String> {
+) -> Result<ProgramRun, String> {
     // With one thread libtest would run it on the main thread, whose name says nothing (`gnoma_testkit::skip`).
     let arguments = ["--exact", test, "--test-threads=2"].map(str::to_owned);
-    run(program, &arguments, timeout, folder)?;
-    Ok(result_of(program, test, &read_output(program, folder)))
+    let log = format!("{}.{}.{attempt}", program.file_stem(), test.replace("::", "."));
+    let output = run(program, &arguments, timeout, &log, folder)?;
+    Ok(ProgramRun { results: vec![result_of(program, test, &output)], output })
 }
 
-/// Returns the last lines of what a program printed.
-pub(super) fn failures_of(program: &TestProgram, folder: &Path) -> String {
-    let text = read_output(program, folder);
-    let from = text.find("\nfailures:\n").unwrap_or_default();
-    let lines: Vec<_> = text.get(from..).unwrap_or_default().lines().collect();
-    let skipped = if from > 0 { 0 } else { lines.len().saturating_sub(MAX_SHOWN_LINES) };
-    lines
-        .get(skipped..)
-        .unwrap_or_default()
-        .iter()
-        .take(MAX_SHOWN_LINES)
-        .map(|line| format!("    {line}\n"))
-        .collect()
-}
-
-fn output_file(program: &TestProgram, folder: &Path) -> PathBuf {
-    folder.join(format!("{}.log", program.file_stem()))
-}
-
-fn read_output(program: &TestProgram, folder: &Path) -> String {
-    String::from_utf8_lossy(&fs::read(output_file(program, folder)).unwrap_or_default())
-        .into_owned()
-}
-
+/// Runs a program to its end, or until it has written nothing for `timeout`, and returns what it printed, which is also
+/// in the file `log` (`.log` appended) in `folder`.
 fn run(
     program: &TestProgram,
     arguments: &[String],
     timeout: Duration,
+    log: &str,
     folder: &Path,
-) -> Result<(), String> {
+) -> Result<String, String> {
     let describe = |error: std::io::Error| format!("{}: {error}", program.label());
-    let output = File::create(output_file(program, folder)).map_err(describe)?;
+    let path = folder.join(format!("{log}.log"));
+    let output = File::create(&path).map_err(describe)?;
     let mut child = Command::new(&program.executable)
         .args(arguments)
         .current_dir(&program.folder)
-        // As cargo sets it.
+        // As cargo sets them.
         .env("CARGO_MANIFEST_DIR", &program.folder)
+        .env("CARGO_PKG_NAME", &program.package)
         .env("GNOMA_SKIPS", folder.join(format!("{}.skips", program.file_stem())))
         .stdin(Stdio::null())
         .stdout(output.try_clone().map_err(describe)?)
         .stderr(output.try_clone().map_err(describe)?)
         .spawn()
         .map_err(describe)?;
-    wait_for_end(&mut child, &output, timeout).map_err(describe)
+    wait_for_end(&mut child, &output, timeout).map_err(describe)?;
+    Ok(String::from_utf8_lossy(&fs::read(&path).map_err(describe)?).into_owned())
 }
 
 /// Waits for the end of a program, and ends it once it has written nothing for `timeout`.
@@ -174,6 +177,8 @@ fn parse_outcomes(output: &str) -> BTreeMap<&str, TestOutcome> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]

@@ -25,7 +25,7 @@ use std::{
 };
 
 pub use artifacts::{TestProgram, test_programs};
-use libtest::Selection;
+use libtest::{ProgramRun, Selection};
 use report::Report;
 use result::{TestOutcome, TestResult};
 use serial::SerialTest;
@@ -144,22 +144,21 @@ fn run_side_by_side(plan: &Plan<'_>, folder: &Path) -> Result<Vec<TestResult>, S
     let run = || -> Result<(), String> {
         while let Some((program, selection)) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let began = Instant::now();
-            let found = libtest::run_program(program, selection, folder)?;
-            let failed =
-                found.iter().filter(|result| result.outcome == TestOutcome::Failed).count();
+            let done = libtest::run_program(program, selection, folder)?;
+            let failed = done.results.iter().filter(|result| result.outcome == TestOutcome::Failed);
+            let failed: Vec<_> = failed
+                .map(|result| format!("FAILED {} {}\n", program.label(), result.test))
+                .collect();
             println!(
                 "{:>6.1} s  {:>4} tests  {}",
                 began.elapsed().as_secs_f64(),
-                found.len(),
+                done.results.len(),
                 program.label()
             );
-            for result in found.iter().filter(|result| result.outcome == TestOutcome::Failed) {
-                println!("FAILED {} {}", program.label(), result.test);
+            if !failed.is_empty() {
+                println!("{}{}", failed.concat(), done.describe_failures());
             }
-            if failed > 0 {
-                println!("{}", libtest::failures_of(program, folder));
-            }
-            results.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+            results.lock().unwrap_or_else(PoisonError::into_inner).extend(done.results);
         }
         Ok(())
     };
@@ -176,28 +175,36 @@ fn run_side_by_side(plan: &Plan<'_>, folder: &Path) -> Result<Vec<TestResult>, S
 fn run_serial_test(
     (program, entry): &(&TestProgram, &SerialTest),
     folder: &Path,
-) -> Result<TestResult, String> {
+) -> Result<Vec<TestResult>, String> {
     let began = Instant::now();
-    let mut result = libtest::run_alone(program, &entry.test, entry.timeout, folder)?;
-    if result.outcome == TestOutcome::Failed {
+    let before = report::leftovers();
+    let run = |attempt| libtest::run_alone(program, &entry.test, entry.timeout, attempt, folder);
+    let is_failed =
+        |done: &ProgramRun| done.results.iter().any(|result| result.outcome == TestOutcome::Failed);
+    let mut done = run(1)?;
+    let is_retried = is_failed(&done);
+    if is_retried {
         println!(
             "FAILED {} {}, and runs once more:\n{}",
             program.label(),
             entry.test,
-            libtest::failures_of(program, folder)
+            done.describe_failures()
         );
-        result = libtest::run_alone(program, &entry.test, entry.timeout, folder)?;
-        result.is_retried = true;
+        done = run(2)?;
     }
-    let word = if result.outcome == TestOutcome::Passed { "ok" } else { "FAILED" };
+    let word = if is_failed(&done) { "FAILED" } else { "ok" };
     println!(
         "{:>6.1} s  {word}  {} {}",
         began.elapsed().as_secs_f64(),
         program.label(),
         entry.test
     );
-    if result.outcome == TestOutcome::Failed {
-        println!("{}", libtest::failures_of(program, folder));
+    if is_failed(&done) {
+        println!("{}", done.describe_failures());
     }
-    Ok(result)
+    for name in report::leftovers().difference(&before) {
+        println!("it left behind: {}", name.to_string_lossy());
+    }
+    let results = done.results.into_iter().map(|result| TestResult { is_retried, ..result });
+    Ok(results.collect())
 }

@@ -22,8 +22,8 @@ impl Report {
         Self { results, phases: Vec::new(), leftovers: Vec::new(), skips: BTreeSet::new() }
     }
 
-    pub(super) fn add(&mut self, result: TestResult) {
-        self.results.push(result);
+    pub(super) fn add(&mut self, results: Vec<TestResult>) {
+        self.results.extend(results);
     }
 
     pub(super) fn note_phase(&mut self, name: &'static str, duration: Duration) {

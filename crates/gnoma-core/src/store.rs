@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    message::{CallId, Message, ModelRef},
+    message::{CallId, Message, ModelRef, ToolResult},
     tool::BoxFuture,
     usage::Usage,
 };
@@ -80,6 +80,12 @@ pub enum Record {
         allowed: bool,
         /// Which rule, mode or person decided, in one line.
         reason: String,
+    },
+    /// A call has ended while others of the same answer had not. The results of all of them follow in one message; until
+    /// then, this is what is known.
+    ToolEnded {
+        /// What came of it.
+        result: ToolResult,
     },
     /// Tokens of one model call.
     Used(Usage),

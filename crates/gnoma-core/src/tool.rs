@@ -397,6 +397,12 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// The arguments that are judged, shown and run, where they are not those of the call: with the paths that it
+    /// means. May look at folders, changes nothing.
+    fn normalize(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<RawJson> {
+        None
+    }
+
     /// Runs one call. Never fails outside [`ToolOutcome`]; returns soon after `cx.stop`.
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome>;
 

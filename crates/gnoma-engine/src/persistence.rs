@@ -90,9 +90,10 @@ impl Persistence {
                 recorder.shorten(summary.clone(), history, *messages).await;
             }
             Event::Uncompacted { summary: None, .. } => recorder.lengthen().await,
+            Event::ToolEnded { result, .. } => recorder.tool_ended(result, history).await,
             other => {
                 if let Some(record) = noted::note_of(other) {
-                    recorder.note(record).await;
+                    recorder.note(record, history).await;
                 }
             }
         }

@@ -1,8 +1,11 @@
-//! The few lines of YAML before a Markdown text: its name, its purpose.
+//! The fields in YAML before a Markdown text: its name, its purpose.
 //!
-//! They are read as people write them: a plain value may contain colons, and an invalid line is reported and left
-//! out. No anchors, tags, references or nesting beyond one level of names, so that nothing in such a file can grow
-//! when it is read.
+//! A YAML parser reads them, within limits. People write what is no YAML: values with colons, brackets or tabs. Where the
+//! whole cannot be read, each field is read by itself, a value that needs quotes gets them, and what is still wrong is
+//! named and left out.
+
+use saphyr_parser::{Event, Parser, ScalarStyle};
+use std::collections::HashMap;
 
 /// What follows a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,122 +31,125 @@ pub(crate) struct FrontMatter {
 
 /// Most lines that are read as fields.
 const MAX_LINES: usize = 500;
+/// Most bytes of them.
+const MAX_BYTES: usize = 256 << 10;
+/// Most texts, lists and maps in the fields, those that aliases repeat included.
+const MAX_NODES: usize = 2000;
+/// Most lists and maps inside each other.
+const MAX_DEPTH: usize = 16;
+/// Most references to other parts of the fields.
+const MAX_ALIASES: usize = 20;
 
 impl FrontMatter {
     /// Splits a text into its fields and the rest. `None` where no fields stand before it.
     #[must_use]
     pub(crate) fn split(text: &str) -> Option<(Self, &str)> {
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-        let first = text.lines().next()?;
-        if first.trim_end() != "---" {
+        let text = text.trim_start_matches(['\n', '\r']);
+        if text.lines().next()?.trim_end() != "---" {
             return None;
         }
-        let mut at = next_line(text, 0);
-        let begin = at;
+        let begin = next_line(text, 0);
+        let mut at = begin;
         while at < text.len() {
             let end = next_line(text, at);
-            if text.get(at..end)?.trim_end() == "---" {
+            if matches!(text.get(at..end)?.trim_end(), "---" | "...") {
                 return Some((Self::read(text.get(begin..at)?), text.get(end..)?));
             }
             at = end;
         }
-        None
+        Self::split_without_end(text, begin)
+    }
+
+    /// The fields up to the first line that is none, where no line ends them.
+    fn split_without_end(text: &str, begin: usize) -> Option<(Self, &str)> {
+        let mut at = begin;
+        while let Some(line) = text.get(at..).and_then(|rest| rest.lines().next()) {
+            if line.trim().is_empty() || !(is_below(line) || named(line).is_some()) {
+                break;
+            }
+            at = next_line(text, at);
+        }
+        let mut fields = Self::read(text.get(begin..at)?);
+        if fields.fields.is_empty() {
+            return None;
+        }
+        fields.faults.push("the line `---` behind its fields is missing".to_owned());
+        Some((fields, text.get(at..)?))
     }
 
     fn read(text: &str) -> Self {
         let mut all = Self::default();
-        let lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
-        let mut at = 0;
-        while let Some(line) = lines.get(at) {
-            at += 1;
-            if line.trim().is_empty() || line.trim_start().starts_with('#') {
-                continue;
-            }
-            let Some((name, value)) = named(line).filter(|_| !line.starts_with([' ', '\t'])) else {
-                all.faults
-                    .push(format!("`{}` is not a field: it needs `name: value`", line.trim()));
-                continue;
-            };
-            let below = lines.get(at..).unwrap_or_default();
-            let count = below.iter().take_while(|line| is_below(line)).count();
-            let below = below.get(..count).unwrap_or_default();
-            at += count;
-            let value = all.value(&name, value, below);
-            if all.get(&name).is_some() {
-                all.lenient.push(format!("`{name}` occurs twice"));
-                all.faults.push(format!("`{name}` occurs twice; the first one counts"));
-            } else {
-                all.fields.push((name, value));
-            }
+        let lines: Vec<&str> = text.lines().collect();
+        if lines.len() > MAX_LINES || text.len() > MAX_BYTES {
+            all.faults.push(format!(
+                "its fields are longer than {MAX_LINES} lines or {} KiB; the rest is left out",
+                MAX_BYTES >> 10
+            ));
+        }
+        let mut bytes = 0;
+        let lines: Vec<&str> = lines
+            .into_iter()
+            .take(MAX_LINES)
+            .take_while(|line| {
+                bytes += line.len() + 1;
+                bytes <= MAX_BYTES
+            })
+            .collect();
+        match parse(&lines.join("\n")) {
+            Ok(fields) => all.add(fields),
+            Err(_) => all.read_one_by_one(&lines),
         }
         all
     }
 
-    fn value(&mut self, name: &str, value: &str, below: &[&str]) -> FieldValue {
-        let value = value.trim();
-        if let Some(folds) = block(value) {
-            return FieldValue::Text(joined(below, folds));
-        }
-        if value.is_empty() {
-            let filled: Vec<&str> =
-                below.iter().copied().filter(|line| !line.trim().is_empty()).collect();
-            if filled.iter().any(|line| item(line).is_some()) {
-                return FieldValue::List(filled.iter().filter_map(|line| item(line)).collect());
+    /// Reads each field by itself.
+    fn read_one_by_one(&mut self, lines: &[&str]) {
+        let mut at = 0;
+        while let Some(line) = lines.get(at) {
+            let count = lines.iter().skip(at + 1).take_while(|line| is_below(line)).count();
+            let field = lines.get(at..at + 1 + count).unwrap_or_default();
+            // The fields begin on the second line of the file.
+            let number = at + 2;
+            at += 1 + count;
+            match parse(&field.join("\n")) {
+                Ok(fields) => self.add(fields),
+                Err(error) => match named(line) {
+                    Some((name, _)) => self.repair(&name, field, number, &error),
+                    None => self
+                        .faults
+                        .push(format!("`{}` is not a field: it needs `name: value`", line.trim())),
+                },
             }
-            if !filled.is_empty() {
-                return self.map(name, &filled);
-            }
-            return FieldValue::Text(String::new());
-        }
-        self.begins_plainly(name, value);
-        if let Some(inside) = value.strip_prefix('[') {
-            let Some(inside) = inside.strip_suffix(']') else {
-                self.faults.push(format!("the list of `{name}` has no end"));
-                return FieldValue::Text(value.to_owned());
-            };
-            return FieldValue::List(listed(inside));
-        }
-        let whole = below.iter().fold(value.to_owned(), |text, line| {
-            let line = line.trim();
-            if line.is_empty() { text } else { format!("{text} {line}") }
-        });
-        FieldValue::Text(self.scalar(name, &whole))
-    }
-
-    fn begins_plainly(&mut self, name: &str, value: &str) {
-        if value.starts_with(['[', '{', '&', '*', '!', '%', '@', '`']) {
-            self.lenient
-                .push(format!("the value of `{name}` begins with a character that needs quotes"));
         }
     }
 
-    fn map(&mut self, name: &str, lines: &[&str]) -> FieldValue {
-        let mut fields = Vec::new();
-        for line in lines {
-            match named(line.trim_start()) {
-                Some((key, value)) => {
-                    self.begins_plainly(name, value.trim());
-                    fields.push((key, self.scalar(name, value.trim())));
-                }
-                None => self.faults.push(format!("`{}` in `{name}` is not a field", line.trim())),
+    /// Reads a field that is no YAML with quotes where its values need them.
+    fn repair(&mut self, name: &str, field: &[&str], line: usize, error: &Fault) {
+        let repaired = Repaired::of(name, field);
+        match parse(&repaired.text) {
+            Ok(fields) => {
+                self.lenient.extend(repaired.lenient);
+                self.faults.extend(repaired.faults);
+                self.add(fields);
+            }
+            Err(_) => {
+                let line = line + error.line;
+                self.faults.push(format!("`{name}` is left out: line {line}: {}", error.why));
             }
         }
-        FieldValue::Map(fields)
     }
 
-    fn scalar(&mut self, name: &str, text: &str) -> String {
-        for quote in ['"', '\''] {
-            let Some(inside) = text.strip_prefix(quote) else { continue };
-            let Some(end) = closing(inside, quote) else {
-                self.faults.push(format!("the text of `{name}` has no closing quote"));
-                return inside.to_owned();
-            };
-            return unquoted(inside.get(..end).unwrap_or_default(), quote);
+    fn add(&mut self, parsed: Parsed) {
+        self.lenient.extend(parsed.lenient);
+        for (name, node) in parsed.fields {
+            if self.get(&name).is_some() {
+                self.lenient.push(format!("`{name}` occurs twice"));
+                self.faults.push(format!("`{name}` occurs twice; the first one counts"));
+            } else {
+                self.fields.push((name, node.into_field()));
+            }
         }
-        if text.contains(": ") || text.ends_with(':') {
-            self.lenient.push(format!("the value of `{name}` contains a colon and needs quotes"));
-        }
-        text.find(" #").and_then(|at| text.get(..at)).unwrap_or(text).trim_end().to_owned()
     }
 
     /// The value of a field.
@@ -197,13 +203,294 @@ pub(crate) fn argument_names(fields: &FrontMatter) -> Vec<String> {
     names.filter(|name| !name.is_empty()).filter(is_name).map(str::to_owned).collect()
 }
 
+/// A part of the fields.
+#[derive(Clone, Debug)]
+enum Node {
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    fn into_field(self) -> FieldValue {
+        match self {
+            Self::Text(text) => FieldValue::Text(text),
+            Self::List(items) => FieldValue::List(items.into_iter().map(Self::into_text).collect()),
+            Self::Map(fields) => FieldValue::Map(
+                fields.into_iter().map(|(name, value)| (name, value.into_text())).collect(),
+            ),
+        }
+    }
+
+    /// On one line: what is nested deeper than fields are read.
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::List(items) => {
+                items.into_iter().map(Self::into_text).collect::<Vec<_>>().join(", ")
+            }
+            Self::Map(fields) => {
+                let field = |(name, value): (String, Self)| format!("{name}: {}", value.into_text());
+                fields.into_iter().map(field).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// How many parts it has, itself included.
+    fn size(&self) -> usize {
+        1 + match self {
+            Self::Text(_) => 0,
+            Self::List(items) => items.iter().map(Self::size).sum::<usize>(),
+            Self::Map(fields) => fields.iter().map(|(_, value)| value.size()).sum(),
+        }
+    }
+}
+
+/// Fields that were read.
+#[derive(Debug, Default)]
+struct Parsed {
+    fields: Vec<(String, Node)>,
+    lenient: Vec<String>,
+}
+
+/// Why a text is no fields.
+#[derive(Debug)]
+struct Fault {
+    /// From 0.
+    line: usize,
+    why: String,
+}
+
+/// A list or map that is being read.
+#[derive(Debug)]
+enum Open {
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>, Option<String>),
+}
+
+/// Reads a map of fields.
+fn parse(text: &str) -> Result<Parsed, Fault> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut reader = Reader::default();
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| Fault {
+            line: error.marker().line().saturating_sub(1),
+            why: error.info().to_owned(),
+        })?;
+        let is_flow = matches!(letters.get(span.start.index()), Some('[' | '{'));
+        reader.take(event, is_flow).map_err(|why| Fault {
+            line: span.start.line().saturating_sub(1),
+            why: why.to_owned(),
+        })?;
+    }
+    match reader.root {
+        Some(Node::Map(fields)) => Ok(Parsed { fields, lenient: reader.lenient }),
+        // Only comments.
+        None => Ok(Parsed::default()),
+        Some(Node::Text(_) | Node::List(_)) => {
+            Err(Fault { line: 0, why: "it needs `name: value`".to_owned() })
+        }
+    }
+}
+
+/// Builds fields from a parser's events.
+#[derive(Debug, Default)]
+struct Reader {
+    open: Vec<(Open, usize)>,
+    root: Option<Node>,
+    anchors: HashMap<usize, Node>,
+    nodes: usize,
+    aliases: usize,
+    lenient: Vec<String>,
+}
+
+impl Reader {
+    fn take(&mut self, event: Event<'_>, is_flow: bool) -> Result<(), &'static str> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.note(anchor > 0 || tag.is_some());
+                let is_nothing =
+                    style == ScalarStyle::Plain && matches!(&*text, "~" | "null" | "Null" | "NULL");
+                // A text on several lines ends with a line break that nobody means.
+                let text = if is_nothing { "" } else { text.trim_end() };
+                self.put(Node::Text(text.to_owned()), anchor)
+            }
+            Event::Alias(anchor) => {
+                self.note(true);
+                self.aliases += 1;
+                if self.aliases > MAX_ALIASES {
+                    return Err("it has too many references");
+                }
+                let Some(node) = self.anchors.get(&anchor).cloned() else {
+                    return Err("it refers to something that is not there");
+                };
+                self.nodes += node.size();
+                self.put(node, 0)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.note(is_flow || anchor > 0 || tag.is_some());
+                self.begin(Open::List(Vec::new()), anchor)
+            }
+            Event::MappingStart(anchor, tag) => {
+                self.note(is_flow || anchor > 0 || tag.is_some());
+                self.begin(Open::Map(Vec::new(), None), anchor)
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some((Open::List(items), anchor)) => self.put(Node::List(items), anchor),
+                Some((Open::Map(fields, _), anchor)) => self.put(Node::Map(fields), anchor),
+                None => Ok(()),
+            },
+            Event::DocumentStart(_) if self.root.is_some() => Err("it has a second document"),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, open: Open, anchor: usize) -> Result<(), &'static str> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err("it is nested too deep");
+        }
+        self.open.push((open, anchor));
+        Ok(())
+    }
+
+    fn put(&mut self, node: Node, anchor: usize) -> Result<(), &'static str> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err("it has too many parts");
+        }
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        match self.open.last_mut() {
+            None => self.root = Some(node),
+            Some((Open::List(items), _)) => items.push(node),
+            Some((Open::Map(fields, name), _)) => match (name.take(), node) {
+                (Some(name), node) => fields.push((name, node)),
+                (None, Node::Text(text)) => *name = Some(text),
+                (None, Node::List(_) | Node::Map(_)) => return Err("a list or map is no name"),
+            },
+        }
+        Ok(())
+    }
+
+    /// Notes what is YAML and not of the plain kind.
+    fn note(&mut self, is_odd: bool) {
+        let field = self.open.iter().find_map(|(open, _)| match open {
+            Open::Map(_, name) => name.as_deref(),
+            Open::List(_) => None,
+        });
+        if let Some(name) = field.filter(|_| is_odd) {
+            self.lenient.push(needs_quotes(name));
+        }
+    }
+}
+
+fn needs_quotes(name: &str) -> String {
+    format!("the value of `{name}` begins with a character that needs quotes")
+}
+
+/// A field with quotes around what needs them.
+#[derive(Debug, Default)]
+struct Repaired {
+    text: String,
+    lenient: Vec<String>,
+    faults: Vec<String>,
+}
+
+impl Repaired {
+    fn of(name: &str, field: &[&str]) -> Self {
+        let mut repaired = Self::default();
+        let (first, below) = field.split_first().unwrap_or((&"", &[]));
+        let value = named(first).map_or("", |(_, value)| value.trim());
+        if !value.is_empty() && !is_block(value) {
+            // One text, perhaps on several lines.
+            let rest = below.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+            let whole = std::iter::once(value).chain(rest).collect::<Vec<_>>().join(" ");
+            repaired.text = format!("{}: {}", quote(name), repaired.quoted(name, &whole));
+            return repaired;
+        }
+        repaired.text = format!("{}:{}", quote(name), if value.is_empty() { "" } else { " " });
+        repaired.text.push_str(value);
+        for line in below {
+            let body = line.trim_start();
+            let tabs = line.get(..line.len() - body.len()).unwrap_or_default();
+            if tabs.contains('\t') {
+                repaired.lenient.push(format!("lines of `{name}` begin with tabs"));
+            }
+            repaired.text.push('\n');
+            repaired.text.push_str(&tabs.replace('\t', "  "));
+            let line = if is_block(value) { body.to_owned() } else { repaired.line(name, body) };
+            repaired.text.push_str(&line);
+        }
+        repaired
+    }
+
+    /// A line below a name: an item, a name with a value, or the rest of a text.
+    fn line(&mut self, name: &str, body: &str) -> String {
+        let (dash, rest) = match body.strip_prefix("- ") {
+            Some(rest) => ("- ", rest.trim()),
+            None => ("", body.trim_end()),
+        };
+        match named(rest).filter(|(_, value)| !value.trim().is_empty()) {
+            Some((key, value)) => {
+                format!("{dash}{}: {}", quote(&key), self.quoted(name, value.trim()))
+            }
+            None if dash.is_empty() || rest.is_empty() => body.to_owned(),
+            None => format!("{dash}{}", self.quoted(name, rest)),
+        }
+    }
+
+    /// A value as it is where that is YAML, else in quotes.
+    fn quoted(&mut self, name: &str, value: &str) -> String {
+        if is_block(value) || parse(&format!("value: {value}")).is_ok() {
+            return value.to_owned();
+        }
+        let mut inside = value;
+        for mark in ['"', '\''] {
+            let Some(rest) = value.strip_prefix(mark) else { continue };
+            inside = rest.strip_suffix(mark).unwrap_or(rest);
+            if !rest.contains(mark) {
+                self.faults.push(format!("the text of `{name}` has no closing quote"));
+            }
+        }
+        if value.starts_with('[') && !value.contains(']') {
+            self.faults.push(format!("the list of `{name}` has no end"));
+        }
+        let plain = inside.find(" #").and_then(|at| inside.get(..at)).unwrap_or(inside).trim_end();
+        self.lenient.push(if plain.contains(": ") || plain.ends_with(':') {
+            format!("the value of `{name}` contains a colon and needs quotes")
+        } else {
+            needs_quotes(name)
+        });
+        quote(plain)
+    }
+}
+
+/// `text` in the quotes of YAML.
+fn quote(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
+    format!("\"{escaped}\"")
+}
+
+/// Whether the lines below are one text.
+fn is_block(value: &str) -> bool {
+    let mut letters = value.chars();
+    matches!(letters.next(), Some('|' | '>'))
+        && letters.all(|letter| matches!(letter, '-' | '+' | '0'..='9'))
+}
+
 fn next_line(text: &str, from: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     rest.find('\n').map_or(text.len(), |at| from + at + 1)
 }
 
+/// Whether a line belongs to the field above it.
 fn is_below(line: &str) -> bool {
-    line.starts_with([' ', '\t']) || line.trim().is_empty() || item(line).is_some()
+    line.starts_with([' ', '\t', '#']) || line.trim().is_empty() || line == "-" || line.starts_with("- ")
 }
 
 /// A line's name and what follows it.
@@ -211,37 +498,14 @@ fn named(line: &str) -> Option<(String, &str)> {
     let (name, value) = line.split_once(':')?;
     let name = name.trim().trim_matches(['"', '\'']);
     let is_name = !name.is_empty()
-        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '));
-    let is_apart = value.is_empty() || value.starts_with([' ', '\t']);
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '$'));
+    let is_apart = value.is_empty() || value.starts_with(char::is_whitespace);
     (is_name && is_apart).then(|| (name.to_owned(), value))
-}
-
-fn item(line: &str) -> Option<String> {
-    let rest = line.trim().strip_prefix('-')?;
-    (rest.is_empty() || rest.starts_with(' ')).then(|| bare(rest.trim()))
 }
 
 fn bare(text: &str) -> String {
     let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     inside('"').or_else(|| inside('\'')).unwrap_or(text).to_owned()
-}
-
-/// Whether lines below are one text, and then whether line breaks in it are spaces.
-fn block(value: &str) -> Option<bool> {
-    match value.trim_end_matches(['-', '+']) {
-        "|" => Some(false),
-        ">" => Some(true),
-        _ => None,
-    }
-}
-
-fn joined(lines: &[&str], folds: bool) -> String {
-    let indent = |line: &&str| line.len() - line.trim_start().len();
-    let filled = lines.iter().filter(|line| !line.trim().is_empty());
-    let least = filled.map(indent).min().unwrap_or(0);
-    let cut: Vec<&str> =
-        lines.iter().map(|line| line.get(least..).unwrap_or("").trim_end()).collect();
-    cut.join(if folds { " " } else { "\n" }).trim_end().to_owned()
 }
 
 /// The parts of a text between commas that stand in no brackets and no quotes.
@@ -264,39 +528,6 @@ pub(crate) fn listed(text: &str) -> Vec<String> {
     parts.push(text.get(begin..).unwrap_or_default());
     let parts = parts.into_iter().map(|part| bare(part.trim()));
     parts.filter(|part| !part.is_empty()).collect()
-}
-
-fn closing(text: &str, quote: char) -> Option<usize> {
-    let mut is_escaped = false;
-    for (at, c) in text.char_indices() {
-        if is_escaped {
-            is_escaped = false;
-        } else if c == '\\' && quote == '"' {
-            is_escaped = true;
-        } else if c == quote {
-            return Some(at);
-        }
-    }
-    None
-}
-
-fn unquoted(text: &str, quote: char) -> String {
-    if quote == '\'' {
-        return text.to_owned();
-    }
-    let mut result = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                Some('n') => result.push('\n'),
-                Some('t') => result.push('\t'),
-                other => result.extend(other),
-            },
-            c => result.push(c),
-        }
-    }
-    result
 }
 
 #[cfg(test)]
@@ -330,8 +561,79 @@ mod tests {
         let (fields, _) = read("---\nname: \"a\n: [\nname: b\nlist: [a\n---\n");
         assert_eq!(fields.faults.len(), 4, "{:?}", fields.faults);
         assert_eq!(fields.text("name").unwrap(), "a");
-        assert!(FrontMatter::split("---\nname: a\n").is_none());
         assert!(FrontMatter::split("# name: a\n").is_none());
+        let (fields, _) = read("---\nname: a\nother:\n  a: b\n c: [\ndescription: d\n---\n");
+        assert_eq!((fields.text("name").unwrap(), fields.text("description").unwrap()), ("a".into(), "d".into()));
+        assert!(fields.faults[0].starts_with("`other` is left out: line "), "{:?}", fields.faults);
+    }
+
+    #[test]
+    fn fields_without_an_end_are_read_up_to_the_first_line_that_is_none() {
+        let (fields, rest) = read("---\nname: a\nlist:\n  - b\n\n# Title\nText: x\n");
+        assert_eq!((fields.text("name").unwrap(), fields.text("list").unwrap()), ("a".into(), "b".into()));
+        assert_eq!(rest, "\n# Title\nText: x\n");
+        assert_eq!(fields.faults, ["the line `---` behind its fields is missing"]);
+        for rule in ["---\n\nText\n", "---\n# Title\n", "---\nno field\n"] {
+            assert!(FrontMatter::split(rule).is_none(), "{rule}");
+        }
+        let (fields, rest) = read("\u{feff}\r\n---\r\nname: a\r\ntext: |\r\n  b\r\n  c\r\n...\r\nbody");
+        assert_eq!((fields.text("text").unwrap().as_str(), rest.as_str()), ("b\nc", "body"));
+    }
+
+    #[test]
+    fn values_that_need_quotes_are_read_as_they_are_meant() {
+        for (value, text) in [
+            ("Use when: the user asks. Examples: a, b", "Use when: the user asks. Examples: a, b"),
+            ("Use when: x\n  and y: z", "Use when: x and y: z"),
+            ("\n  Begins on the next line\n  and goes on.", "Begins on the next line and goes on."),
+            ("|\n  L1\n  L2", "L1\nL2"),
+            (">-\n  F1\n  F2", "F1 F2"),
+            ("|2-\n    L1\n  L2", "  L1\nL2"),
+            ("[pr-number] [priority]", "[pr-number] [priority]"),
+            ("**/*.rs", "**/*.rs"),
+            ("@team owns `x`", "@team owns `x`"),
+            ("\"a \\d b\"", "a \\d b"),
+            ("'it's'", "it's"),
+            ("\"a\" and b", "a\" and b"),
+            ("{{x}} y", "{{x}} y"),
+            ("\n\ttabs\n\tand more", "tabs and more"),
+            ("~", ""),
+            ("yes", "yes"),
+            ("1.10", "1.10"),
+        ] {
+            let (fields, _) = read(&format!("---\nname: n\nfield: {value}\nlast: l\n---\n"));
+            assert_eq!(fields.get("field"), Some(&FieldValue::Text(text.to_owned())), "{value}");
+            assert_eq!(fields.text("last").as_deref(), Some("l"), "{value}");
+            assert_eq!(fields.faults, [""; 0], "{value}");
+        }
+        for (value, items) in [
+            ("\n  - **/*.ts\n  - a: b: c", vec!["**/*.ts", "a: b: c"]),
+            ("\n- a\n- b", vec!["a", "b"]),
+            ("[a, \"b, c\"]", vec!["a", "b, c"]),
+            ("&x [a]\ncopy: *x", vec!["a"]),
+        ] {
+            let (fields, _) = read(&format!("---\nfield: {value}\n---\n"));
+            let items = items.into_iter().map(str::to_owned).collect();
+            assert_eq!(fields.get("field"), Some(&FieldValue::List(items)), "{value}");
+        }
+    }
+
+    #[test]
+    fn fields_that_would_grow_are_left_out() {
+        let deep = "[".repeat(MAX_DEPTH + 2) + &"]".repeat(MAX_DEPTH + 2);
+        let wide = format!("[{}]", "a, ".repeat(MAX_NODES));
+        let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for at in 1..9 {
+            let before = at - 1;
+            laughs.push_str(&format!("a{at}: &a{at} [*a{before}, *a{before}, *a{before}, *a{before}]\n"));
+        }
+        for text in [format!("x: {deep}"), format!("x: {wide}"), laughs, "x: *y".to_owned()] {
+            let (fields, _) = read(&format!("---\nname: n\n{text}\n---\n"));
+            assert_eq!(fields.text("name").as_deref(), Some("n"), "{}", text.len());
+            assert!(format!("{fields:?}").len() < 20_000);
+        }
+        let (fields, _) = read(&format!("---\nname: n\n{}---\n", "k: v\n".repeat(MAX_LINES)));
+        assert!(fields.faults[0].contains("longer than"), "{:?}", fields.faults);
     }
 
     proptest::proptest! {

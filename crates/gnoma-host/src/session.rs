@@ -148,6 +148,7 @@ fn tools(
         shell: shell(tools).into(),
         environment: Some(variables.clone()),
         hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
+        home: spec.environment.home(),
         sandbox: guarding::sandbox(guard, places, spec, trials),
         umask: spec.umask,
         editor: shared.editor().map(|editor| (Arc::clone(editor), id.to_owned())),

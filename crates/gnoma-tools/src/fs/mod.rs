@@ -2,16 +2,19 @@
 //!
 //! A tool is a spec and a plain function of its arguments; this module runs that function away from
 //! the session's thread and turns its answer into an outcome. Left out on purpose: permission (judged
-//! from the spec before a call) and the environment (`~` is not expanded).
+//! from the spec before a call).
 
+mod address;
 mod atomic;
 pub(crate) mod diff;
 mod edit;
+mod encoding;
 mod glob;
 mod grep;
 mod lease;
 mod ledger;
 mod ls;
+mod name;
 mod open;
 mod pattern;
 mod plain;
@@ -29,10 +32,12 @@ mod write;
 
 use std::sync::Arc;
 
-use gnoma_core::{Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, tool::BoxFuture};
-use serde::de::DeserializeOwned;
+use gnoma_core::{RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, tool::BoxFuture};
+use serde::{Deserialize, de::DeserializeOwned};
 
+pub use address::intended_path;
 pub use lease::FileHolder;
+pub use name::Disk;
 pub use open::resolve;
 
 use crate::{ToolOptions, args};
@@ -85,6 +90,13 @@ impl<A> FileTool<A> {
     }
 }
 
+/// The path in the arguments of a call.
+#[derive(Deserialize)]
+struct GivenPath<'a> {
+    #[serde(borrow)]
+    path: std::borrow::Cow<'a, str>,
+}
+
 impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -104,6 +116,14 @@ impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
             work.await
                 .unwrap_or_else(|error| ToolOutcome::failed(format!("the tool crashed: {error}")))
         })
+    }
+
+    fn normalize(&self, call: &ToolCall, cx: &ToolCx) -> Option<RawJson> {
+        let given: GivenPath<'_> = serde_json::from_str(call.arguments.get()).ok()?;
+        let path = intended_path(&given.path, &cx.cwd, self.shared.home.as_deref())?;
+        let mut arguments: serde_json::Map<_, _> = call.arguments.read().ok()?;
+        arguments.insert("path".to_owned(), path.into());
+        RawJson::of(&arguments).ok()
     }
 
     fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {

@@ -81,12 +81,8 @@ pub enum Record {
         /// Which rule, mode or person decided, in one line.
         reason: String,
     },
-    /// A call has ended while others of the same answer had not. The results of all of them follow in one message; until
-    /// then, this is what is known.
-    ToolEnded {
-        /// What came of it.
-        result: ToolResult,
-    },
+    /// The result of a call that ended before others of the same answer; a message with all results follows.
+    ToolEnded(ToolResult),
     /// Tokens of one model call.
     Used(Usage),
     /// What a model call cost, where its price was known.

@@ -152,29 +152,25 @@ impl Recorder {
         self.ink.put(nothing, Durability::Process, false).await;
     }
 
-    /// Stores the result of a call, where others of the same answer have not ended; else a message with all results
-    /// follows at once.
-    pub(crate) async fn tool_ended(&mut self, result: &ToolResult, history: &[Arc<Message>]) {
-        let calls = calls_of_last(history);
+    /// Stores the result of one of `calls` where others have not ended; else a message with all results follows at once.
+    pub(crate) async fn tool_ended(&mut self, result: &ToolResult, calls: usize) {
         self.ended += 1;
         if self.ended < calls {
-            let record = Record::ToolEnded { result: result.clone() };
-            self.ink.put(record, Durability::Process, false).await;
+            self.ink.put(Record::ToolEnded(result.clone()), Durability::Process, false).await;
         }
     }
 
     /// Notes what goes beside the conversation. Waits for what tells, after a crash, whether a call
     /// can have run, and how: the question about it and the answer, that it runs on trial, and, of several calls, that
     /// it is this one's turn. One alone that nobody was asked about may have.
-    pub(crate) async fn note(&mut self, record: Record, history: &[Arc<Message>]) {
+    pub(crate) async fn note(&mut self, record: Record, calls: usize) {
         let tells = match &record {
             Record::Asked { call } => {
                 self.asked.insert(call.clone());
                 true
             }
             Record::Judged { call, reason, .. } => {
-                let is_one_of_several = calls_of_last(history) > 1;
-                is_one_of_several || self.asked.contains(call) || reason.starts_with(ON_TRIAL)
+                calls > 1 || self.asked.contains(call) || reason.starts_with(ON_TRIAL)
             }
             _ => false,
         };
@@ -215,11 +211,6 @@ impl Recorder {
         drop(ink);
         while writer.join_next().await.is_some() {}
     }
-}
-
-/// How many calls the last message has.
-fn calls_of_last(history: &[Arc<Message>]) -> usize {
-    history.last().map_or(0, |message| message.tool_calls().count())
 }
 
 /// What an entry says.

@@ -163,7 +163,7 @@ fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<OpenCalls> {
                 open.allowed.insert(call);
             }
             Some(Record::Judged { call, allowed: false, .. }) => drop(open.refused.insert(call)),
-            Some(Record::ToolEnded { result }) => {
+            Some(Record::ToolEnded(result)) => {
                 open.ended.insert(result.call_id.clone(), result);
             }
             // What a newer version said may have answered them.

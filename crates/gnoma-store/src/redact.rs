@@ -30,7 +30,7 @@ pub(crate) fn record(redact: &Redact, record: &Record) -> Result<Record> {
             allowed: *allowed,
             reason: words(redact, reason),
         },
-        Record::ToolEnded { result } => Record::ToolEnded { result: tool_result(redact, result) },
+        Record::ToolEnded(result) => Record::ToolEnded(tool_result(redact, result)),
         Record::Summary { text, up_to } => {
             Record::Summary { text: words(redact, text), up_to: *up_to }
         }

@@ -167,7 +167,7 @@ fn counted_of(known: &SessionRow, new: &Prepared) -> (Usage, i64, Option<String>
             Record::Asked { .. }
             | Record::Routed { .. }
             | Record::Judged { .. }
-            | Record::ToolEnded { .. }
+            | Record::ToolEnded(_)
             | Record::Paid { .. }
             | Record::Checked { .. }
             | Record::Summary { .. }
@@ -236,7 +236,7 @@ fn hide_results_before(connection: &Connection, entry: Option<i64>) -> Result<()
         match parse(&node.body) {
             Some(Record::Message(_)) => break,
             None if may_be_message(&node.body) => break,
-            Some(Record::ToolEnded { .. }) => {
+            Some(Record::ToolEnded(_)) => {
                 connection.execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [id]).explain()?;
             }
             Some(_) | None => {}

@@ -58,7 +58,7 @@ pub(crate) fn searchable(record: &Record) -> Option<String> {
         | Record::Asked { .. }
         | Record::Judged { .. }
         // The message that follows has the same words.
-        | Record::ToolEnded { .. }
+        | Record::ToolEnded(_)
         | Record::Used(_)
         | Record::Paid { .. }
         | Record::Checked { .. }

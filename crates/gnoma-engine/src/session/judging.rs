@@ -165,7 +165,7 @@ impl Deciding {
         };
         let first = self.clone().decide_as_it_is(call, ask);
         let ask = match &first.verdict {
-            Verdict::Deny { .. } => return first,
+            Verdict::Deny { .. } | Verdict::Fail { .. } => return first,
             Verdict::Ask { reason, .. } => Some(reason.clone()),
             Verdict::Allow { .. } => None,
         };
@@ -191,13 +191,20 @@ impl Deciding {
         if let Some(why) = limits.iter().find_map(refused) {
             return denied(why);
         }
+        let mut refusal = None;
         let preview = |call: &ToolCall, grant: &Grant| {
-            tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
+            let cx = ToolCx { grant: grant.clone(), ..cx };
+            refusal = tool.refusal(call, &cx);
+            if refusal.is_some() { None } else { tool.preview(call, &cx) }
         };
         let (verdict, admitted) = match ask {
             None => judge.decide(tool.judged_as(), call, preview),
             Some(why) => judge.ask(tool.judged_as(), call, &why, preview),
         };
+        if let (Verdict::Ask { .. }, Some(why)) = (&verdict, refusal) {
+            let verdict = Verdict::Fail { why };
+            return Decision { verdict, admitted: None, said: Said::default() };
+        }
         Decision { verdict, admitted, said: Said::default() }
     }
 

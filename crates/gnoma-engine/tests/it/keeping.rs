@@ -170,7 +170,7 @@ async fn what_happens_beside_the_conversation_is_noted_in_order() {
             },
             Record::Routed { .. } => "routed",
             Record::Judged { .. } => "judged",
-            Record::ToolEnded { .. } => "ended",
+            Record::ToolEnded(_) => "ended",
             Record::Asked { .. } => "asked",
             Record::Checkpoint { .. } => "files",
             other => panic!("{other:?}"),
@@ -201,7 +201,7 @@ async fn a_call_that_ended_is_stored_before_the_next_one_runs() {
     run.turn("go").await;
     let then = seen.get().unwrap();
     let ended = then.iter().find_map(|record| match record {
-        Record::ToolEnded { result } => Some((result.call_id.as_str(), result.joined_text())),
+        Record::ToolEnded(result) => Some((result.call_id.as_str(), result.joined_text())),
         _ => None,
     });
     assert_eq!(ended, Some(("a", "one".to_owned())));
@@ -210,7 +210,7 @@ async fn a_call_that_ended_is_stored_before_the_next_one_runs() {
     assert!(then.iter().any(is_second), "{then:?}");
     // The last result comes with the message of all.
     let path = store.path(&store.sessions()[0]);
-    let ended = path.iter().filter(|entry| matches!(entry.record, Record::ToolEnded { .. }));
+    let ended = path.iter().filter(|entry| matches!(entry.record, Record::ToolEnded(_)));
     assert_eq!(ended.count(), 1);
 }
 

@@ -226,7 +226,7 @@ fn a_call_that_had_ended_keeps_its_result_when_the_session_is_taken() {
         reason: String::new(),
     };
     append(&store, &session, judged("call_0"));
-    let noted = append(&store, &session, Record::ToolEnded { result: result.clone() });
+    let noted = append(&store, &session, Record::ToolEnded(result.clone()));
     append(&store, &session, judged("call_1"));
     drop(store);
     let store = open(home.path());

@@ -145,7 +145,7 @@ fn record() -> impl Strategy<Value = Record> {
         (text(), number.clone()).prop_map(|(text, up_to)| Record::Summary { text, up_to }),
         text().prop_map(|text| {
             let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
-            Record::ToolEnded { result: ToolResult::text(&call, text, false) }
+            Record::ToolEnded(ToolResult::text(&call, text, false))
         }),
         text().prop_map(|id| Record::Checkpoint { id }),
         text().prop_map(|text| Record::Title { text }),

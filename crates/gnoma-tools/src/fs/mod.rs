@@ -49,8 +49,16 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(FileTools::new(options));
     vec![
         Arc::new(FileTool::new(&shared, read::spec(), read::run)),
-        Arc::new(FileTool::new(&shared, write::spec(), write::run).with_preview(write::preview)),
-        Arc::new(FileTool::new(&shared, edit::spec(), edit::run).with_preview(edit::preview)),
+        Arc::new(
+            FileTool::new(&shared, write::spec(), write::run)
+                .with_preview(write::preview)
+                .with_check(write::check),
+        ),
+        Arc::new(
+            FileTool::new(&shared, edit::spec(), edit::run)
+                .with_preview(edit::preview)
+                .with_check(edit::check),
+        ),
         Arc::new(FileTool::new(&shared, grep::spec(), grep::run)),
         Arc::new(FileTool::new(&shared, glob::spec(), glob::run)),
         Arc::new(FileTool::new(&shared, ls::spec(), ls::run)),
@@ -70,6 +78,7 @@ pub(crate) fn plain_tools(options: &ToolOptions) -> [Arc<dyn Tool>; 2] {
 
 type Run<A> = fn(&FileTools, &A, &ToolCx) -> FileAnswer;
 type Preview<A> = fn(&FileTools, &A, &ToolCx) -> Option<String>;
+type Check<A> = fn(&FileTools, &A, &ToolCx) -> Result<(), Refusal>;
 
 /// A tool that is a function of its arguments `A`.
 struct FileTool<A> {
@@ -77,15 +86,21 @@ struct FileTool<A> {
     shared: Arc<FileTools>,
     run: Run<A>,
     preview: Option<Preview<A>>,
+    check: Option<Check<A>>,
 }
 
 impl<A> FileTool<A> {
     fn new(shared: &Arc<FileTools>, spec: ToolSpec, run: Run<A>) -> Self {
-        Self { spec, shared: Arc::clone(shared), run, preview: None }
+        Self { spec, shared: Arc::clone(shared), run, preview: None, check: None }
     }
 
     fn with_preview(mut self, preview: Preview<A>) -> Self {
         self.preview = Some(preview);
+        self
+    }
+
+    fn with_check(mut self, check: Check<A>) -> Self {
+        self.check = Some(check);
         self
     }
 }
@@ -124,6 +139,14 @@ impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
         let mut arguments: serde_json::Map<_, _> = call.arguments.read().ok()?;
         arguments.insert("path".to_owned(), path.into());
         RawJson::of(&arguments).ok()
+    }
+
+    fn refusal(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {
+        let check = self.check?;
+        match check(&self.shared, &args::read(call).ok()?, cx) {
+            Err(Refusal::Failed(why)) => Some(why),
+            Err(Refusal::Stopped(_)) | Ok(()) => None,
+        }
     }
 
     fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {

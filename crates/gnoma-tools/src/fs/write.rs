@@ -66,6 +66,17 @@ pub(super) fn preview(
     plan.keep_hidden().ok()?.diff()
 }
 
+/// Whether the file can be written as things are.
+pub(super) fn check(
+    shared: &FileTools,
+    arguments: &WriteArguments,
+    cx: &ToolCx,
+) -> Result<(), Refusal> {
+    let plan = PlannedWrite::of(shared, arguments, cx)?;
+    plan.check(shared)?;
+    plan.keep_hidden().map(drop)
+}
+
 pub(super) fn preview_overwrite(
     shared: &FileTools,
     arguments: &WriteArguments,
@@ -231,6 +242,21 @@ mod tests {
         bench.done("fs.read", json!({"path": "a"})).await;
         let done = bench.done("fs.write", arguments).await;
         assert_eq!(done, "overwrote `a` (1 line, 4 bytes; was 1 line, 9 bytes)");
+    }
+
+    #[tokio::test]
+    async fn a_write_or_edit_that_would_fail_is_known_before_anybody_is_asked() {
+        let bench = Bench::new();
+        bench.put("a", "precious\n");
+        let write = json!({"path": "a", "content": "new\n"});
+        assert!(bench.refusal("fs.write", &write).unwrap().contains("Read it first"));
+        let edit = |old: &str| json!({"path": "a", "old_string": old, "new_string": "x"});
+        assert!(bench.refusal("fs.edit", &edit("gone")).unwrap().contains("not in `a`"));
+        bench.done("fs.read", json!({"path": "a"})).await;
+        assert_eq!(bench.refusal("fs.write", &write), None);
+        assert_eq!(bench.refusal("fs.edit", &edit("precious")), None);
+        bench.put("a", "other\n");
+        assert!(bench.refusal("fs.edit", &edit("other")).unwrap().contains("has changed"));
     }
 
     #[tokio::test]

@@ -89,6 +89,15 @@ pub(super) fn preview(
     PlannedEdit::of(shared, arguments, cx).ok()?.diff().for_people()
 }
 
+/// Whether the edit can be made as things are.
+pub(super) fn check(
+    shared: &FileTools,
+    arguments: &EditArguments,
+    cx: &ToolCx,
+) -> Result<(), Refusal> {
+    PlannedEdit::of(shared, arguments, cx).map(drop)
+}
+
 impl EditArguments {
     /// The edits, in order.
     fn edits(&self) -> Result<Vec<Edit<'_>>, Refusal> {

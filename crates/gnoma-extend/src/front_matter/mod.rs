@@ -4,8 +4,11 @@
 //! whole cannot be read, each field is read by itself, a value that needs quotes gets them, and what is still wrong is
 //! named and left out.
 
-use saphyr_parser::{Event, Parser, ScalarStyle};
-use std::collections::HashMap;
+mod repair;
+mod yaml;
+
+use repair::{Repaired, named};
+use yaml::{Fault, Node, Parsed, parse};
 
 /// What follows a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +36,18 @@ pub(crate) struct FrontMatter {
 const MAX_LINES: usize = 500;
 /// Most bytes of them.
 const MAX_BYTES: usize = 256 << 10;
-/// Most texts, lists and maps in the fields, those that aliases repeat included.
-const MAX_NODES: usize = 2000;
-/// Most lists and maps inside each other.
-const MAX_DEPTH: usize = 16;
-/// Most references to other parts of the fields.
-const MAX_ALIASES: usize = 20;
+impl FieldValue {
+    fn of(node: Node) -> Self {
+        match node {
+            Node::Text(text) => Self::Text(text),
+            Node::List(items) => Self::List(items.into_iter().map(Node::into_text).collect()),
+            Node::Map(fields) => {
+                let field = |(name, value): (String, Node)| (name, value.into_text());
+                Self::Map(fields.into_iter().map(field).collect())
+            }
+        }
+    }
+}
 
 impl FrontMatter {
     /// Splits a text into its fields and the rest. `None` where no fields stand before it.
@@ -147,7 +156,7 @@ impl FrontMatter {
                 self.lenient.push(format!("`{name}` occurs twice"));
                 self.faults.push(format!("`{name}` occurs twice; the first one counts"));
             } else {
-                self.fields.push((name, node.into_field()));
+                self.fields.push((name, FieldValue::of(node)));
             }
         }
     }
@@ -203,286 +212,6 @@ pub(crate) fn argument_names(fields: &FrontMatter) -> Vec<String> {
     names.filter(|name| !name.is_empty()).filter(is_name).map(str::to_owned).collect()
 }
 
-/// A part of the fields.
-#[derive(Clone, Debug)]
-enum Node {
-    Text(String),
-    List(Vec<Node>),
-    Map(Vec<(String, Node)>),
-}
-
-impl Node {
-    fn into_field(self) -> FieldValue {
-        match self {
-            Self::Text(text) => FieldValue::Text(text),
-            Self::List(items) => FieldValue::List(items.into_iter().map(Self::into_text).collect()),
-            Self::Map(fields) => FieldValue::Map(
-                fields.into_iter().map(|(name, value)| (name, value.into_text())).collect(),
-            ),
-        }
-    }
-
-    /// On one line: what is nested deeper than fields are read.
-    fn into_text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::List(items) => {
-                items.into_iter().map(Self::into_text).collect::<Vec<_>>().join(", ")
-            }
-            Self::Map(fields) => {
-                let field = |(name, value): (String, Self)| format!("{name}: {}", value.into_text());
-                fields.into_iter().map(field).collect::<Vec<_>>().join(", ")
-            }
-        }
-    }
-
-    /// How many parts it has, itself included.
-    fn size(&self) -> usize {
-        1 + match self {
-            Self::Text(_) => 0,
-            Self::List(items) => items.iter().map(Self::size).sum::<usize>(),
-            Self::Map(fields) => fields.iter().map(|(_, value)| value.size()).sum(),
-        }
-    }
-}
-
-/// Fields that were read.
-#[derive(Debug, Default)]
-struct Parsed {
-    fields: Vec<(String, Node)>,
-    lenient: Vec<String>,
-}
-
-/// Why a text is no fields.
-#[derive(Debug)]
-struct Fault {
-    /// From 0.
-    line: usize,
-    why: String,
-}
-
-/// A list or map that is being read.
-#[derive(Debug)]
-enum Open {
-    List(Vec<Node>),
-    Map(Vec<(String, Node)>, Option<String>),
-}
-
-/// Reads a map of fields.
-fn parse(text: &str) -> Result<Parsed, Fault> {
-    let letters: Vec<char> = text.chars().collect();
-    let mut reader = Reader::default();
-    for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| Fault {
-            line: error.marker().line().saturating_sub(1),
-            why: error.info().to_owned(),
-        })?;
-        let is_flow = matches!(letters.get(span.start.index()), Some('[' | '{'));
-        reader.take(event, is_flow).map_err(|why| Fault {
-            line: span.start.line().saturating_sub(1),
-            why: why.to_owned(),
-        })?;
-    }
-    match reader.root {
-        Some(Node::Map(fields)) => Ok(Parsed { fields, lenient: reader.lenient }),
-        // Only comments.
-        None => Ok(Parsed::default()),
-        Some(Node::Text(_) | Node::List(_)) => {
-            Err(Fault { line: 0, why: "it needs `name: value`".to_owned() })
-        }
-    }
-}
-
-/// Builds fields from a parser's events.
-#[derive(Debug, Default)]
-struct Reader {
-    open: Vec<(Open, usize)>,
-    root: Option<Node>,
-    anchors: HashMap<usize, Node>,
-    nodes: usize,
-    aliases: usize,
-    lenient: Vec<String>,
-}
-
-impl Reader {
-    fn take(&mut self, event: Event<'_>, is_flow: bool) -> Result<(), &'static str> {
-        match event {
-            Event::Scalar(text, style, anchor, tag) => {
-                self.note(anchor > 0 || tag.is_some());
-                let is_nothing =
-                    style == ScalarStyle::Plain && matches!(&*text, "~" | "null" | "Null" | "NULL");
-                // A text on several lines ends with a line break that nobody means.
-                let text = if is_nothing { "" } else { text.trim_end() };
-                self.put(Node::Text(text.to_owned()), anchor)
-            }
-            Event::Alias(anchor) => {
-                self.note(true);
-                self.aliases += 1;
-                if self.aliases > MAX_ALIASES {
-                    return Err("it has too many references");
-                }
-                let Some(node) = self.anchors.get(&anchor).cloned() else {
-                    return Err("it refers to something that is not there");
-                };
-                self.nodes += node.size();
-                self.put(node, 0)
-            }
-            Event::SequenceStart(anchor, tag) => {
-                self.note(is_flow || anchor > 0 || tag.is_some());
-                self.begin(Open::List(Vec::new()), anchor)
-            }
-            Event::MappingStart(anchor, tag) => {
-                self.note(is_flow || anchor > 0 || tag.is_some());
-                self.begin(Open::Map(Vec::new(), None), anchor)
-            }
-            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some((Open::List(items), anchor)) => self.put(Node::List(items), anchor),
-                Some((Open::Map(fields, _), anchor)) => self.put(Node::Map(fields), anchor),
-                None => Ok(()),
-            },
-            Event::DocumentStart(_) if self.root.is_some() => Err("it has a second document"),
-            Event::Nothing
-            | Event::StreamStart
-            | Event::StreamEnd
-            | Event::DocumentStart(_)
-            | Event::DocumentEnd => Ok(()),
-        }
-    }
-
-    fn begin(&mut self, open: Open, anchor: usize) -> Result<(), &'static str> {
-        if self.open.len() >= MAX_DEPTH {
-            return Err("it is nested too deep");
-        }
-        self.open.push((open, anchor));
-        Ok(())
-    }
-
-    fn put(&mut self, node: Node, anchor: usize) -> Result<(), &'static str> {
-        self.nodes += 1;
-        if self.nodes > MAX_NODES {
-            return Err("it has too many parts");
-        }
-        if anchor > 0 {
-            self.anchors.insert(anchor, node.clone());
-        }
-        match self.open.last_mut() {
-            None => self.root = Some(node),
-            Some((Open::List(items), _)) => items.push(node),
-            Some((Open::Map(fields, name), _)) => match (name.take(), node) {
-                (Some(name), node) => fields.push((name, node)),
-                (None, Node::Text(text)) => *name = Some(text),
-                (None, Node::List(_) | Node::Map(_)) => return Err("a list or map is no name"),
-            },
-        }
-        Ok(())
-    }
-
-    /// Notes what is YAML and not of the plain kind.
-    fn note(&mut self, is_odd: bool) {
-        let field = self.open.iter().find_map(|(open, _)| match open {
-            Open::Map(_, name) => name.as_deref(),
-            Open::List(_) => None,
-        });
-        if let Some(name) = field.filter(|_| is_odd) {
-            self.lenient.push(needs_quotes(name));
-        }
-    }
-}
-
-fn needs_quotes(name: &str) -> String {
-    format!("the value of `{name}` begins with a character that needs quotes")
-}
-
-/// A field with quotes around what needs them.
-#[derive(Debug, Default)]
-struct Repaired {
-    text: String,
-    lenient: Vec<String>,
-    faults: Vec<String>,
-}
-
-impl Repaired {
-    fn of(name: &str, field: &[&str]) -> Self {
-        let mut repaired = Self::default();
-        let (first, below) = field.split_first().unwrap_or((&"", &[]));
-        let value = named(first).map_or("", |(_, value)| value.trim());
-        if !value.is_empty() && !is_block(value) {
-            // One text, perhaps on several lines.
-            let rest = below.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-            let whole = std::iter::once(value).chain(rest).collect::<Vec<_>>().join(" ");
-            repaired.text = format!("{}: {}", quote(name), repaired.quoted(name, &whole));
-            return repaired;
-        }
-        repaired.text = format!("{}:{}", quote(name), if value.is_empty() { "" } else { " " });
-        repaired.text.push_str(value);
-        for line in below {
-            let body = line.trim_start();
-            let tabs = line.get(..line.len() - body.len()).unwrap_or_default();
-            if tabs.contains('\t') {
-                repaired.lenient.push(format!("lines of `{name}` begin with tabs"));
-            }
-            repaired.text.push('\n');
-            repaired.text.push_str(&tabs.replace('\t', "  "));
-            let line = if is_block(value) { body.to_owned() } else { repaired.line(name, body) };
-            repaired.text.push_str(&line);
-        }
-        repaired
-    }
-
-    /// A line below a name: an item, a name with a value, or the rest of a text.
-    fn line(&mut self, name: &str, body: &str) -> String {
-        let (dash, rest) = match body.strip_prefix("- ") {
-            Some(rest) => ("- ", rest.trim()),
-            None => ("", body.trim_end()),
-        };
-        match named(rest).filter(|(_, value)| !value.trim().is_empty()) {
-            Some((key, value)) => {
-                format!("{dash}{}: {}", quote(&key), self.quoted(name, value.trim()))
-            }
-            None if dash.is_empty() || rest.is_empty() => body.to_owned(),
-            None => format!("{dash}{}", self.quoted(name, rest)),
-        }
-    }
-
-    /// A value as it is where that is YAML, else in quotes.
-    fn quoted(&mut self, name: &str, value: &str) -> String {
-        if is_block(value) || parse(&format!("value: {value}")).is_ok() {
-            return value.to_owned();
-        }
-        let mut inside = value;
-        for mark in ['"', '\''] {
-            let Some(rest) = value.strip_prefix(mark) else { continue };
-            inside = rest.strip_suffix(mark).unwrap_or(rest);
-            if !rest.contains(mark) {
-                self.faults.push(format!("the text of `{name}` has no closing quote"));
-            }
-        }
-        if value.starts_with('[') && !value.contains(']') {
-            self.faults.push(format!("the list of `{name}` has no end"));
-        }
-        let plain = inside.find(" #").and_then(|at| inside.get(..at)).unwrap_or(inside).trim_end();
-        self.lenient.push(if plain.contains(": ") || plain.ends_with(':') {
-            format!("the value of `{name}` contains a colon and needs quotes")
-        } else {
-            needs_quotes(name)
-        });
-        quote(plain)
-    }
-}
-
-/// `text` in the quotes of YAML.
-fn quote(text: &str) -> String {
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
-    format!("\"{escaped}\"")
-}
-
-/// Whether the lines below are one text.
-fn is_block(value: &str) -> bool {
-    let mut letters = value.chars();
-    matches!(letters.next(), Some('|' | '>'))
-        && letters.all(|letter| matches!(letter, '-' | '+' | '0'..='9'))
-}
-
 fn next_line(text: &str, from: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     rest.find('\n').map_or(text.len(), |at| from + at + 1)
@@ -491,16 +220,6 @@ fn next_line(text: &str, from: usize) -> usize {
 /// Whether a line belongs to the field above it.
 fn is_below(line: &str) -> bool {
     line.starts_with([' ', '\t', '#']) || line.trim().is_empty() || line == "-" || line.starts_with("- ")
-}
-
-/// A line's name and what follows it.
-fn named(line: &str) -> Option<(String, &str)> {
-    let (name, value) = line.split_once(':')?;
-    let name = name.trim().trim_matches(['"', '\'']);
-    let is_name = !name.is_empty()
-        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '$'));
-    let is_apart = value.is_empty() || value.starts_with(char::is_whitespace);
-    (is_name && is_apart).then(|| (name.to_owned(), value))
 }
 
 fn bare(text: &str) -> String {
@@ -620,6 +339,7 @@ mod tests {
 
     #[test]
     fn fields_that_would_grow_are_left_out() {
+        use super::yaml::{MAX_DEPTH, MAX_NODES};
         let deep = "[".repeat(MAX_DEPTH + 2) + &"]".repeat(MAX_DEPTH + 2);
         let wide = format!("[{}]", "a, ".repeat(MAX_NODES));
         let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();

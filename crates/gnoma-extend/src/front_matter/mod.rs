@@ -36,6 +36,7 @@ pub(crate) struct FrontMatter {
 const MAX_LINES: usize = 500;
 /// Most bytes of them.
 const MAX_BYTES: usize = 256 << 10;
+
 impl FieldValue {
     fn of(node: Node) -> Self {
         match node {

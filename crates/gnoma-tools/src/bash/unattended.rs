@@ -77,7 +77,10 @@ impl Unattended {
     #[must_use]
     pub fn new(inherited: &BTreeMap<String, String>) -> Self {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        let mut set: Vec<_> = VARIABLES.into_iter().map(owned).collect();
+        // A program that has the password asks nobody.
+        let is_kept = |name: &str| name == "GIT_ASKPASS" && inherited.contains_key(name);
+        let mut set: Vec<_> =
+            VARIABLES.into_iter().filter(|(name, _)| !is_kept(name)).map(owned).collect();
         let count = inherited.get(GIT_COUNT).and_then(|count| count.parse::<u16>().ok());
         let first = count.map_or(0, usize::from);
         for (at, (key, value)) in (first..).zip(GIT_SETTINGS) {
@@ -122,6 +125,8 @@ mod tests {
         };
         assert_eq!(value(&[], "GIT_CONFIG_KEY_0").as_deref(), Some("core.editor"));
         assert_eq!(value(&[], "GIT_CONFIG_COUNT").as_deref(), Some("2"));
+        assert_eq!(value(&[], "GIT_ASKPASS").as_deref(), Some(""));
+        assert_eq!(value(&[("GIT_ASKPASS", "/editor/askpass.sh")], "GIT_ASKPASS"), None);
         let inherited = [("GIT_CONFIG_COUNT", "3")];
         assert_eq!(value(&inherited, "GIT_CONFIG_KEY_3").as_deref(), Some("core.editor"));
         assert_eq!(value(&inherited, "GIT_CONFIG_COUNT").as_deref(), Some("5"));

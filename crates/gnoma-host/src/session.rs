@@ -7,7 +7,8 @@ use gnoma_core::{lifecycle::Lifecycle, tool::Tier};
 use gnoma_engine::{Keeping, Limits, Routes, Shape, around, context::Strategy, prompt, session};
 use gnoma_extend::Extensions;
 
-use crate::{HostError, Project, Result, driven::DrivenSession, extensions, guarding};
+use crate::{
+    environment::Folders as _,HostError, Project, Result, driven::DrivenSession, extensions, guarding};
 
 /// How room is made in a full window.
 fn strategy(set: Compaction) -> Strategy {

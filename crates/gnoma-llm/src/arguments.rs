@@ -20,6 +20,11 @@ pub(crate) fn text_of(raw: &RawValue) -> Cow<'_, str> {
     Cow::Owned(text.into_string())
 }
 
+/// Whether `arguments` say nothing yet: some servers send them in place of what follows.
+pub(crate) fn is_stand_in(arguments: &str) -> bool {
+    matches!(arguments.trim(), "" | "{}" | "null" | "\"\"")
+}
+
 /// Serialises as the arguments themselves where they are an object. Anything else (a list, or the
 /// text of a broken call) goes as `{"_raw": …}`: the wire takes it, and the model sees what it wrote.
 #[derive(Clone, Copy, Debug)]

@@ -209,8 +209,12 @@ impl Turn {
         was_called: bool,
         fx: &mut Effects,
     ) -> Phase {
-        let is_too_long = error.kind == ErrorKind::ContextTooLong && !answer.has_content();
+        let is_too_long = error.kind == ErrorKind::ContextTooLong;
         if was_called && is_too_long && self.may_compact() {
+            // What was written before the window was full stays, and the model continues it.
+            if answer.has_words() && self.keep(answer, fx).is_some() {
+                self.append(Message::user_text(prompt::note(prompt::CONTINUE)), fx);
+            }
             return self.compact(Cause::Refused { attempt, error }, String::new(), fx);
         }
         self.failed(attempt, answer, error, fx)

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Profile,
     arguments::text_of,
-    dialect::{Decode, Events, Frame, sign},
+    dialect::{Decode, Ending, Events, Frame, sign},
     errors,
     lenient::{Count, Text},
     names::NameMap,
@@ -94,6 +94,12 @@ impl Decode for GoogleDecoder {
         }));
         self.ended = true;
         Ok(())
+    }
+
+    fn ending(&self) -> Option<Ending> {
+        let has_usage = self.usage != Usage::default();
+        let is_open = !self.ended && !self.recited;
+        self.stop.filter(|_| is_open).map(|reason| Ending { reason, has_usage })
     }
 }
 

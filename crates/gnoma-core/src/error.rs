@@ -76,6 +76,9 @@ impl fmt::Display for ErrorKind {
     }
 }
 
+/// Longest wait that a provider is believed.
+pub const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
+
 /// A failed model call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -92,7 +95,7 @@ pub struct ProviderError {
     /// The vendor's error code or type, verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// How long the provider asked us to wait before trying again.
+    /// How long the provider asked us to wait before trying again, up to a day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
     /// What the user can do about it; a sentence, shown on a line of its own.

@@ -15,7 +15,7 @@ mod wait;
 
 use std::time::Duration;
 
-use gnoma_core::{ErrorKind, ProviderError, duration};
+use gnoma_core::{ErrorKind, ProviderError, duration, error::MAX_RETRY_AFTER};
 use gnoma_net::{NetError, NetErrorKind};
 use serde_json::Value;
 
@@ -25,9 +25,6 @@ use self::quote::is_page;
 pub(crate) use self::quote::quote;
 pub(crate) use self::wait::{asked_wait, sent_at};
 use crate::{Profile, catalogue};
-
-/// Longest wait we believe a provider.
-const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
 /// A failure with a status: read from the answer's body and its `Retry-After`.
 pub(crate) fn from_status(
@@ -207,12 +204,14 @@ pub(crate) fn refused_size(profile: &Profile, error: ProviderError, bytes: usize
 
 /// The server points elsewhere, where the key would go too.
 pub(crate) fn redirected(profile: &Profile, status: u16, location: Option<&str>) -> ProviderError {
+    let location = location.map(|at| without_key(profile, at.to_owned()));
+    let location = location.as_deref();
     let place = location.map_or("another address".to_owned(), |at| format!("`{}`", quote(at)));
     let message = format!("the server redirects to {place}; gnoma does not follow redirects");
     let (kind, status) = (ErrorKind::WrongServer, Some(status));
     let error = ProviderError { kind, status, ..protocol(profile, message) };
     match advice::moved(profile, location.unwrap_or_default()) {
-        Some(hint) => ProviderError { hint: Some(without_key(profile, hint)), ..error },
+        Some(hint) => ProviderError { hint: Some(hint), ..error },
         None => error,
     }
 }

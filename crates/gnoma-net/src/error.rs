@@ -129,21 +129,29 @@ fn in_words(cause: &str) -> String {
     cause.to_owned()
 }
 
-/// What is wrong with a server's certificate, where that is why an exchange failed.
+/// What is wrong with a server's certificate, where that is why an exchange failed. Errors of streams wrap each
+/// other, and their sources leave out what they wrap.
 fn certificate_error(
     error: &(dyn std::error::Error + 'static),
 ) -> Option<rustls::CertificateError> {
-    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    let tls = error.downcast_ref::<rustls::Error>();
-    match tls.or_else(|| inner?.downcast_ref::<rustls::Error>())? {
-        rustls::Error::InvalidCertificate(error) => Some(error.clone()),
-        _ => None,
+    if let Some(rustls::Error::InvalidCertificate(error)) = error.downcast_ref() {
+        return Some(error.clone());
     }
+    let inner = error.downcast_ref::<std::io::Error>()?.get_ref()?;
+    certificate_error(inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn certificate_error_is_found_within_errors_of_streams() {
+        let error = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let wrapped = std::io::Error::other(std::io::Error::other(error));
+        assert_eq!(certificate_error(&wrapped), Some(rustls::CertificateError::UnknownIssuer));
+        assert_eq!(certificate_error(&std::io::Error::other("else")), None);
+    }
 
     #[test]
     fn causes_are_said_as_people_say_them() {

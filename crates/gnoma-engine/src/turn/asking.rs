@@ -4,6 +4,7 @@ use std::{mem, time::Duration};
 
 use gnoma_core::{
     Content, ErrorKind, Event, Message, ModelRef, ProviderError, Usage, duration,
+    error::MAX_RETRY_AFTER,
     session::{NoticeLevel, Outcome, SessionState},
 };
 
@@ -240,7 +241,9 @@ impl Turn {
             fx.push(Effect::Sleep(wait));
             return Phase::Backoff { attempt };
         }
-        if let Some(asked) = error.retry_after.filter(|_| error.kind.is_transient()) {
+        // Of a wait that is not believed, the message says how long it is.
+        let believed = error.retry_after.filter(|asked| *asked < MAX_RETRY_AFTER);
+        if let Some(asked) = believed.filter(|_| error.kind.is_transient()) {
             error.message =
                 format!("{} (the provider asks to wait {})", error.message, duration::words(asked));
         }

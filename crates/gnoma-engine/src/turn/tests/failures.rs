@@ -242,10 +242,10 @@ fn short_waits_that_are_asked_for_again_and_again_grow() {
 #[test]
 fn long_waits_are_said_in_hours() {
     let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
-    limited.retry_after = Some(Duration::from_hours(24));
+    limited.retry_after = Some(Duration::from_hours(23));
     let fx = feed(&mut started(Limits::default()), [Input::Model(Err(limited))]);
     let Some(Outcome::Failed { error, .. }) = outcome(&fx) else { panic!("{fx:?}") };
-    assert_eq!(error.message, "slow down (the provider asks to wait 24h)");
+    assert_eq!(error.message, "slow down (the provider asks to wait 23h)");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Errors as the client of the agent gets them: codes of JSON-RPC and of the protocol.
 
 use gnoma_core::{
-    ErrorKind, ProviderError,
+    ProviderError,
+    error_policy::ExitMeaning,
     protocol::{RequestError, RequestErrorKind},
 };
 
@@ -50,9 +51,9 @@ impl RpcError {
 
     /// A failed model call.
     pub(crate) fn provider(error: &ProviderError) -> Self {
-        let code = match error.kind {
-            ErrorKind::Auth => Self::AUTH_REQUIRED,
-            _ => Self::INTERNAL,
+        let code = match error.kind.policy().exit {
+            ExitMeaning::NotAuthorised => Self::AUTH_REQUIRED,
+            ExitMeaning::NoModel | ExitMeaning::Failed => Self::INTERNAL,
         };
         let mut message = error.to_string();
         if let Some(hint) = &error.hint {

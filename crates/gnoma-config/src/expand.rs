@@ -22,6 +22,16 @@ pub(crate) fn has_variable(text: &str) -> bool {
     text.contains("${")
 }
 
+/// Returns the name of the first variable that `text` asks for.
+pub(crate) fn first_variable(text: &str) -> Option<&str> {
+    let asked = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
+    asked.map(|(at, _)| &text[at + 2..]).find_map(|inside| {
+        let name = inside.split_once('}')?.0;
+        let name = name.split(":-").next().unwrap_or(name);
+        is_variable_name(name).then_some(name)
+    })
+}
+
 /// Puts the variables' values into `text`.
 pub(crate) fn expand(text: &str, env: &Environment) -> Result<String, ExpandError> {
     let mut expanded = String::with_capacity(text.len());
@@ -87,6 +97,19 @@ mod tests {
         ];
         for (text, wanted) in cases {
             assert_eq!(expanded(text).as_deref(), Ok(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_variable_of_a_text_is_named() {
+        for (text, name) in [
+            ("${WORK_KEY}", Some("WORK_KEY")),
+            ("https://${HOST:-local}/${PATH}", Some("HOST")),
+            ("$${HOST} ${PORT}", Some("PORT")),
+            ("plain", None),
+            ("${", None),
+        ] {
+            assert_eq!(first_variable(text), name, "{text}");
         }
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Entry {
     pub(crate) value: Value,
     pub(crate) origin: Origin,
     pub(crate) place: Place,
+    /// The variable that the value reads, in a file.
+    pub(crate) variable: Option<String>,
 }
 
 /// What one file, the environment or the command line sets.

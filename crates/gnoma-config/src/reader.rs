@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::{
-    expand::{Environment, ExpandError},
+    expand::{Environment, ExpandError, first_variable},
     finding::{Finding, Origin, Place, Report, Severity},
     guard::{self, FileTrust},
     key::KeyPath,
@@ -194,7 +194,14 @@ impl<'a> Reader<'a> {
         match row.kind.read(&tree) {
             Ok(value) => {
                 let place = self.read_from.place(&node.span);
-                self.layer.insert(path.clone(), Entry { value, origin: self.origin, place });
+                let variable = match (&self.read_from, &node.tree) {
+                    (ReadFrom::File { .. }, Tree::Text(text)) if row.kind.expands() => {
+                        first_variable(text).map(str::to_owned)
+                    }
+                    _ => None,
+                };
+                let entry = Entry { value, origin: self.origin, place, variable };
+                self.layer.insert(path.clone(), entry);
             }
             Err(refusal) => self.error(path, &node.span, refusal),
         }

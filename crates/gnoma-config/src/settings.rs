@@ -12,6 +12,7 @@ mod plugins;
 mod router;
 mod rules;
 mod section;
+mod source;
 mod tools;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -31,6 +32,7 @@ pub use self::{
     plugins::Plugins,
     router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
     rules::RoutingRule,
+    source::ValueSource,
     tools::{Compaction, Tools},
 };
 pub use crate::condition::{Hours, Share, Weekday, arm_named};
@@ -93,8 +95,12 @@ pub struct Provider {
     pub api_keys: BTreeMap<String, Secret<String>>,
     /// Commands that print keys.
     pub key_commands: BTreeMap<String, String>,
+    /// What to change to change a key.
+    pub key_sources: BTreeMap<String, ValueSource>,
     /// Addresses, `http` or `https`, as they were written.
     pub endpoints: BTreeMap<String, String>,
+    /// What to change to change an address.
+    pub endpoint_sources: BTreeMap<String, ValueSource>,
     /// Wires that endpoints speak.
     pub protocols: BTreeMap<String, Protocol>,
     /// Windows in tokens.
@@ -372,7 +378,9 @@ impl Provider {
                 _ => None,
             }),
             key_commands: map(layers, "provider.key_commands", |value| value.clone().into_text()),
+            key_sources: source::of_table(layers, "provider.api_keys"),
             endpoints: map(layers, "provider.endpoints", |value| value.clone().into_text()),
+            endpoint_sources: source::of_table(layers, "provider.endpoints"),
             protocols: map(layers, "provider.protocols", |value| {
                 Protocol::named(&value.clone().into_text()?)
             }),

@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The key is missing, wrong, or lacks a right (401, 403).
+    /// The key is missing or wrong (401).
     Auth,
+    /// The key is good, but what it asks for is not open to it: a region, a model, a policy (403, 451).
+    Forbidden,
     /// The request itself is refused (400, 422); sending it again cannot help.
     BadRequest,
     /// The prompt does not fit the model's window; a shorter one would.
@@ -30,6 +32,11 @@ pub enum ErrorKind {
     ServerError,
     /// No connection could be made.
     Unreachable,
+    /// The server's certificate cannot be checked, or is not trusted.
+    Certificate,
+    /// What answers is no model server: a web page, a redirect, another protocol. Nor will it be one the
+    /// next time.
+    WrongServer,
     /// The connection broke.
     Network,
     /// Nothing arrived for too long.
@@ -45,34 +52,11 @@ pub enum ErrorKind {
     Cancelled,
 }
 
-impl ErrorKind {
-    /// Whether the same request may succeed a little later.
-    #[must_use]
-    pub fn is_transient(self) -> bool {
-        match self {
-            Self::RateLimited
-            | Self::Overloaded
-            | Self::ServerError
-            | Self::Unreachable
-            | Self::Network
-            | Self::Garbled
-            | Self::Timeout => true,
-            Self::Auth
-            | Self::BadRequest
-            | Self::ContextTooLong
-            | Self::NotFound
-            | Self::Quota
-            | Self::Protocol
-            | Self::Agent
-            | Self::Cancelled => false,
-        }
-    }
-}
-
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Auth => "not authorised",
+            Self::Forbidden => "no access",
             Self::BadRequest => "request refused",
             Self::ContextTooLong => "prompt too long for the model",
             Self::NotFound => "not found",
@@ -81,6 +65,8 @@ impl fmt::Display for ErrorKind {
             Self::Overloaded => "provider overloaded",
             Self::ServerError => "server error",
             Self::Unreachable => "cannot be reached",
+            Self::Certificate => "untrusted certificate",
+            Self::WrongServer => "not a model server",
             Self::Network => "network failure",
             Self::Timeout => "timed out",
             Self::Garbled | Self::Protocol => "unreadable answer",
@@ -89,6 +75,9 @@ impl fmt::Display for ErrorKind {
         })
     }
 }
+
+/// Longest wait that a provider is believed.
+pub const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
 /// A failed model call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,7 +95,7 @@ pub struct ProviderError {
     /// The vendor's error code or type, verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// How long the provider asked us to wait before trying again.
+    /// How long the provider asked us to wait before trying again, up to a day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
     /// What the user can do about it; a sentence, shown on a line of its own.
@@ -139,8 +128,8 @@ impl ProviderError {
 impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Why nobody could be reached says that nobody could.
-        if self.kind == ErrorKind::Unreachable && self.status.is_none() && !self.message.is_empty()
-        {
+        let says_all = matches!(self.kind, ErrorKind::Unreachable | ErrorKind::Certificate);
+        if says_all && self.status.is_none() && !self.message.is_empty() {
             return write!(f, "{}: {}", self.provider, self.message);
         }
         write!(f, "{}: {}", self.provider, self.kind)?;

@@ -3,7 +3,7 @@
 //! Tool schemas and tool arguments pass between provider and tool byte for byte: re-serialising
 //! them would reorder keys, change numbers and break prompt caches.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize, de::Error};
 use serde_json::value::RawValue;
@@ -84,6 +84,57 @@ fn comment_length(rest: &str) -> Option<usize> {
     }
     let end = rest.starts_with("/*").then(|| inside.find("*/")).flatten()?;
     Some(2 + end + 2)
+}
+
+/// Bytes of `\uXXXX`.
+const ESCAPE_BYTES: usize = 6;
+
+/// Returns `json` with each escaped half of a character that lacks its other half replaced by the
+/// replacement character: strict readers refuse a whole document for one.
+#[must_use]
+pub fn without_lone_surrogates(json: Cow<'_, str>) -> Cow<'_, str> {
+    replace_lone_surrogates(json, |_| "\\ufffd".into())
+}
+
+/// Replaces each escaped half of a character that lacks its other half in the JSON text `json`.
+#[must_use]
+pub fn replace_lone_surrogates(
+    json: Cow<'_, str>,
+    replacement: impl Fn(u16) -> Cow<'static, str>,
+) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(start) = json.get(at..).and_then(|rest| Some(at + rest.find('\\')?)) {
+        at = match escaped_unit(&json, start) {
+            None => start + 2,
+            Some(0xD800..=0xDBFF) if has_low_surrogate(&json, start + ESCAPE_BYTES) => {
+                start + 2 * ESCAPE_BYTES
+            }
+            Some(half @ 0xD800..=0xDFFF) => {
+                out.push_str(json.get(copied..start).unwrap_or_default());
+                out.push_str(&replacement(half));
+                copied = start + ESCAPE_BYTES;
+                copied
+            }
+            Some(_) => start + ESCAPE_BYTES,
+        };
+    }
+    if copied == 0 {
+        return json;
+    }
+    out.push_str(json.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+/// The UTF-16 unit that is escaped at `start`, if one is.
+fn escaped_unit(json: &str, start: usize) -> Option<u16> {
+    let digits = json.get(start..start + ESCAPE_BYTES)?.strip_prefix("\\u")?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+fn has_low_surrogate(json: &str, start: usize) -> bool {
+    matches!(escaped_unit(json, start), Some(0xDC00..=0xDFFF))
 }
 
 /// One valid JSON value, kept as the text it arrived as.
@@ -204,6 +255,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn only_lone_surrogates_are_replaced() {
+        for (json, replaced) in [
+            (r#""plain \n é""#, r#""plain \n é""#),
+            (r#""\ud83e\udd80 \u00e9""#, r#""\ud83e\udd80 \u00e9""#),
+            (r#""a\uD83E""#, r#""a\ufffd""#),
+            (r#""\udd80b""#, r#""\ufffdb""#),
+            (r#""\ud83e\ud83e\udd80""#, r#""\ufffd\ud83e\udd80""#),
+            (r#""\\ud83e""#, r#""\\ud83e""#),
+            (r#""\ud83"#, r#""\ud83"#),
+        ] {
+            assert_eq!(without_lone_surrogates(Cow::Borrowed(json)), replaced);
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_is_read_without_harm(text in "[\\[\\]{},:/*\"\\\\ \na1é]{0,40}") {
@@ -212,6 +278,14 @@ mod tests {
             if let Ok(value) = serde_json::from_str::<Value>(&text) {
                 prop_assert_eq!(from_hand::<Value>(&text).unwrap(), value);
             }
+        }
+
+        /// A text of any escapes can be read afterwards.
+        #[test]
+        fn json_without_lone_surrogates_can_be_read(text in "([a\u{e9}]|\\\\[n\\\\]|\\\\u[dD][89abcdef]0[0-9]){0,12}") {
+            let json = format!("\"{text}\"");
+            let replaced = without_lone_surrogates(Cow::Borrowed(&json));
+            prop_assert!(serde_json::from_str::<String>(&replaced).is_ok(), "{replaced}");
         }
     }
 }

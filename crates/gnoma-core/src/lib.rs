@@ -7,10 +7,12 @@
 //! ([`Provider`], [`Tool`]); no IO, no
 //! clock, no runtime.
 
+pub mod call_arguments;
 pub mod cut;
 pub mod diff;
 pub mod duration;
 pub mod error;
+pub mod error_policy;
 pub mod glob;
 pub mod info;
 pub mod json;

@@ -17,7 +17,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    json::RawJson,
+    call_arguments::sound_arguments,
     message::{CallId, Content, Message, ModelRef, Redacted, Text, Thinking, ToolCall},
     usage::Usage,
 };
@@ -438,18 +438,6 @@ fn unique_id(id: &str, nth: usize, taken: &mut HashSet<CallId>) -> CallId {
             return fresh;
         }
         copy += 1;
-    }
-}
-
-/// Arguments as JSON; nothing and `null` mean no arguments; text that is not JSON becomes a string.
-fn sound_arguments(text: &str) -> (RawJson, bool) {
-    let trimmed = text.trim();
-    if trimmed.is_empty() || trimmed == "null" {
-        return (RawJson::empty_object(), false);
-    }
-    match RawJson::parse(trimmed) {
-        Ok(json) => (json, false),
-        Err(_) => (RawJson::of(&text).unwrap_or_else(|_| RawJson::empty_object()), true),
     }
 }
 

@@ -216,6 +216,8 @@ pub(crate) fn without_answer(stop: StopReason, message: Option<&Message>) -> Opt
         Content::ToolCall(_) | Content::Image(_) | Content::ToolResult(_) => true,
         Content::Thinking(_) | Content::RedactedThinking(_) => false,
     };
+    let is_thought =
+        |part: &Content| matches!(part, Content::Thinking(_) | Content::RedactedThinking(_));
     match (stop, message) {
         (StopReason::Refusal, _) => {
             Some("the model refused to answer; rephrase, or try another model")
@@ -223,14 +225,12 @@ pub(crate) fn without_answer(stop: StopReason, message: Option<&Message>) -> Opt
         (StopReason::ContentFilter, _) => Some(
             "the provider's content filter stopped the answer; rephrase, or try another provider",
         ),
-        (_, None) => Some(
-            "the model gave no output; it may not support tools, or have produced only hidden \
-             reasoning; try a more capable model",
-        ),
-        (_, Some(message)) if !message.content().iter().any(is_said) => {
+        (_, None) => Some("the model returned an empty answer; retry, or try another model"),
+        (_, Some(message)) if message.content().iter().any(is_said) => None,
+        (_, Some(message)) if message.content().iter().any(is_thought) => {
             Some("the model thought, but gave no answer; retry, or try another model")
         }
-        (_, Some(_)) => None,
+        (_, Some(_)) => Some("the model returned only white space; retry, or try another model"),
     }
 }
 

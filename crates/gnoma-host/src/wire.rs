@@ -142,6 +142,13 @@ pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
     if let Some(variable) = env::key_variables(name).into_iter().next() {
         profile.key_variable = variable;
     }
+    let by_command = || {
+        let has_command = provider.key_commands.contains_key(name);
+        has_command.then(|| format!("the command in `provider.key_commands.{name}`"))
+    };
+    let key_source = provider.key_sources.get(name).map(ToString::to_string);
+    profile.key_source = profile.key.as_ref().and_then(|_| key_source.or_else(by_command));
+    profile.address_source = provider.endpoint_sources.get(name).map(ToString::to_string);
     Ok(profile)
 }
 

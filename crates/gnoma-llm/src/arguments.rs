@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use gnoma_core::RawJson;
+use gnoma_core::{RawJson, stream::Slot};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
 
@@ -18,6 +18,34 @@ pub(crate) fn text_of(raw: &RawValue) -> Cow<'_, str> {
     }
     let text: Text<'_> = serde_json::from_str(raw).unwrap_or_default();
     Cow::Owned(text.into_string())
+}
+
+/// Whether `arguments` say nothing yet: some servers send them in place of what follows.
+pub(crate) fn is_stand_in(arguments: &str) -> bool {
+    matches!(arguments.trim(), "" | "{}" | "null" | "\"\"")
+}
+
+/// Most calls of an answer that are remembered as unfilled.
+const MAX_UNFILLED: usize = 128;
+
+/// Calls that came whole, with nothing but a stand-in for their arguments: some servers send such a call again,
+/// under its id, once its arguments are there.
+#[derive(Debug, Default)]
+pub(crate) struct UnfilledCalls(Vec<(String, String, Slot)>);
+
+impl UnfilledCalls {
+    /// Remembers a call if its `arguments` are a stand-in.
+    pub(crate) fn note(&mut self, (id, name): (&str, &str), arguments: &str, slot: Slot) {
+        if !id.is_empty() && is_stand_in(arguments) && self.0.len() < MAX_UNFILLED {
+            self.0.push((id.to_owned(), name.to_owned(), slot));
+        }
+    }
+
+    /// Takes the block of the call that is sent again under this id.
+    pub(crate) fn take(&mut self, (id, name): (&str, &str)) -> Option<Slot> {
+        let at = self.0.iter().position(|(known, tool, _)| known == id && tool == name)?;
+        Some(self.0.swap_remove(at).2)
+    }
 }
 
 /// Serialises as the arguments themselves where they are an object. Anything else (a list, or the

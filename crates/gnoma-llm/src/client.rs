@@ -3,30 +3,24 @@
 //! The consumer pulls: nothing is read ahead of it, and at most one network read's worth of events
 //! waits here. Dropping the stream closes the connection.
 
-use std::{
-    borrow::Cow,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_core::Stream;
 use gnoma_core::{
     EventStream, ModelInfo, ModelRequest, Provider, ProviderError, Secret, StreamEvent,
     tool::BoxFuture,
 };
-use gnoma_net::{ByteStream, Http, HttpRequest, NetError, Reply};
+use gnoma_net::{Http, HttpRequest, NetError, Reply};
+use jiff::Timestamp;
 
 use crate::{
     Profile, Protocol,
     adapt::{self, Adaptation, RefusedRequest},
+    answer_stream::{AnswerState, AnswerStream, Reading},
     body::Encoder,
-    dialect::{Decode, Dialect, Events},
+    dialect::{Dialect, Events},
     errors,
     format::{self, Shaped, answer::AnswerCalls},
-    framing::Framer,
     names::NameMap,
     textcall::TextCalls,
 };
@@ -104,9 +98,10 @@ impl Endpoint {
         let mut notes = Events::new();
         loop {
             let mut sent = self.sent(asked, &changes);
-            let head = sent.body.first().cloned().unwrap_or_default();
             let body = std::mem::take(&mut sent.body);
-            let reply = match self.exchange(&self.dialect.path(&asked.model), Some(body)).await {
+            let bytes: usize = body.iter().map(Bytes::len).sum();
+            let path = self.dialect.path(&asked.model);
+            let reply = match self.exchange(&path, Some(body.clone())).await {
                 Ok(reply) => reply,
                 Err(error) => return AnswerState::Draining(notes, Some(error)),
             };
@@ -114,16 +109,18 @@ impl Endpoint {
             let refused = match self.checked(reply).await {
                 Ok(reply) => {
                     notes.push_front(limits);
+                    self.memory.accept_pictures(asked, adapt::pictures(&sent.request));
                     return self.reading(reply, sent, notes, asked);
                 }
                 Err(refused) => refused,
             };
             let learnt = (notes.len() < MAX_CHANGES_PER_CALL && !sent.as_call)
-                .then(|| self.learn(&sent.request, &head, &refused, &changes))
+                .then(|| self.learn(asked, (&sent.request, &body), &refused, &changes))
                 .flatten();
             let Some((change, all)) = learnt else {
                 notes.push_front(limits);
                 let error = errors::suggesting(&self.profile, refused.error, &asked.model);
+                let error = errors::refused_size(&self.profile, error, bytes);
                 return AnswerState::Draining(notes, Some(error));
             };
             notes.push_back(StreamEvent::Adapted { note: self.note(asked, &change, &refused) });
@@ -135,6 +132,12 @@ impl Endpoint {
     /// What goes out for `asked`, with what the server wants changed.
     fn sent<'a>(&self, asked: &'a ModelRequest, changes: &[Adaptation]) -> SentRequest<'a> {
         let Shaped { request, as_call } = format::shaped(&self.profile, asked);
+        let is_blind = self.profile.blind_models.iter().any(|model| **model == *request.model);
+        let request = if is_blind {
+            adapt::applied(&[Adaptation::Pictures], request, as_call)
+        } else {
+            request
+        };
         let request = adapt::applied(changes, request, as_call);
         let (body, names) = self.encoder.encode(&*self.dialect, &self.profile.name, &request);
         SentRequest { request, as_call, names, body: adapt::rewritten(changes, body) }
@@ -143,15 +146,21 @@ impl Endpoint {
     /// What a refusal teaches: what is new, and all that is changed from now on.
     fn learn(
         &self,
-        request: &ModelRequest,
-        head: &[u8],
+        asked: &ModelRequest,
+        (request, sent): (&ModelRequest, &[Bytes]),
         refused: &Refused,
         changes: &[Adaptation],
     ) -> Option<(Adaptation, Vec<Adaptation>)> {
-        let fields = &adapt::fields(head)?;
+        let fields = &adapt::fields(sent.first()?)?;
+        let known = changes.iter().find_map(|change| match change {
+            Adaptation::RefusedPictures(known) => Some(known.clone()),
+            _ => None,
+        });
+        let pictures = (known.unwrap_or_default(), self.memory.accepted_pictures(asked));
         let (error, body, bytes) = (&refused.error, &refused.body, adapt::bytes(request));
         let has_names = self.profile.protocol == Protocol::OpenAi;
-        let refusal = RefusedRequest { error, body, request, fields, bytes, has_names };
+        let refusal =
+            RefusedRequest { error, body, request, fields, sent, pictures, bytes, has_names };
         let change = adapt::change(&refusal)?;
         let all = adapt::joined(changes, change.clone())?;
         Some((change, all))
@@ -174,21 +183,19 @@ impl Endpoint {
         let text_calls = (self.profile.reads_text_calls() && !request.tools.is_empty())
             .then(|| TextCalls::new(Arc::clone(&names), Arc::clone(&request.tools)));
         let wrapped = |format: &_| AnswerCalls::new(format::is_wrapped(format));
-        AnswerState::Reading(Box::new(Reading {
-            body: reply.into_body(),
-            framer: Framer::default(),
-            decoder: self.dialect.decoder(names),
-            events,
-            text_calls,
-            answer_calls: asked.format.as_ref().filter(|_| as_call).map(wrapped),
-            has_begun: false,
-        }))
+        let answer_calls = asked.format.as_ref().filter(|_| as_call).map(wrapped);
+        let decoder = self.dialect.decoder(names);
+        let reading = Reading::new(reply.into_body(), decoder, events, text_calls, answer_calls);
+        AnswerState::Reading(Box::new(reading))
     }
 
     async fn models(&self) -> Result<Vec<ModelInfo>, ProviderError> {
         let reply = self.exchange(self.dialect.models_path(), None).await?;
         let reply = self.checked(reply).await.map_err(|refused| refused.error)?;
         let body = reply.into_bytes(MAX_MODELS_BYTES).await.map_err(|error| self.net(&error))?;
+        if let Some(error) = errors::no_list(&self.profile, &body) {
+            return Err(error);
+        }
         Ok(self.dialect.models(&body))
     }
 
@@ -238,142 +245,8 @@ fn rate_limits(reply: &Reply) -> StreamEvent {
     StreamEvent::RateLimits { headers }
 }
 
-/// The wait that the headers of a failure ask for. `retry-after-ms` is OpenAI's.
+/// The wait that the headers of a failure ask for.
 fn wait(reply: &Reply) -> Option<Duration> {
-    let told = reply.header("retry-after");
-    let wait = told.and_then(|value| errors::retry_after(value, reply.header("date")));
-    let exact = || Some(Duration::from_millis(reply.header("retry-after-ms")?.parse().ok()?));
-    wait.or_else(exact)
-}
-
-/// One answer, being asked for or being read.
-struct AnswerStream {
-    state: AnswerState,
-    profile: Arc<Profile>,
-}
-
-enum AnswerState {
-    Asking(BoxFuture<'static, Self>),
-    Reading(Box<Reading>),
-    /// The body is over; what is left is handed out, then perhaps an error.
-    Draining(Events, Option<ProviderError>),
-}
-
-struct Reading {
-    body: ByteStream,
-    framer: Framer,
-    decoder: Box<dyn Decode>,
-    events: Events,
-    text_calls: Option<TextCalls>,
-    answer_calls: Option<AnswerCalls>,
-    /// Something of the answer has come.
-    has_begun: bool,
-}
-
-fn is_of_answer(event: &StreamEvent) -> bool {
-    !matches!(event, StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. })
-}
-
-impl Reading {
-    /// Takes one network read.
-    fn take(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
-        self.framer.feed(bytes).map_err(|why| errors::misframed(profile, why, bytes))?;
-        loop {
-            match self.framer.next_record() {
-                Ok(Some(record)) => {
-                    let went = self.decoder.frame(record.frame(), &mut self.events);
-                    self.has_begun |= self.events.iter().any(is_of_answer);
-                    went.map_err(|error| errors::in_answer(profile, error, self.has_begun))?;
-                }
-                Ok(None) => break,
-                Err(why) => return Err(errors::protocol(profile, why)),
-            }
-        }
-        if let Some(text_calls) = &mut self.text_calls {
-            text_calls.filter(&mut self.events);
-        }
-        if let Some(answer_calls) = &mut self.answer_calls {
-            answer_calls.filter(&mut self.events);
-        }
-        Ok(())
-    }
-
-    /// The body has ended.
-    fn end(&mut self, profile: &Profile) -> Result<(), ProviderError> {
-        if !self.framer.received() {
-            return Err(errors::empty(profile));
-        }
-        if self.framer.is_cut() {
-            return Err(errors::truncated(profile));
-        }
-        if let Some(record) = self.framer.rest() {
-            // A record without its end may be cut; then the end is what is reported.
-            let _cut = self.decoder.frame(record.frame(), &mut self.events);
-        }
-        self.decoder.finish(&mut self.events)
-    }
-
-    /// All events that will come are here, whether the answer is complete or not.
-    fn drain(&mut self) -> Events {
-        if let Some(text_calls) = &mut self.text_calls {
-            text_calls.finish(&mut self.events);
-        }
-        if let Some(answer_calls) = &mut self.answer_calls {
-            answer_calls.filter(&mut self.events);
-        }
-        std::mem::take(&mut self.events)
-    }
-
-    fn has_stopped(&self) -> bool {
-        matches!(self.events.back(), Some(StreamEvent::Stop(_)))
-    }
-}
-
-impl Stream for AnswerStream {
-    type Item = Result<StreamEvent, ProviderError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        loop {
-            match &mut this.state {
-                AnswerState::Asking(asking) => {
-                    this.state = ready!(asking.as_mut().poll(cx));
-                }
-                AnswerState::Reading(reading) => {
-                    // After the last event the end of the body is looked for once, without waiting:
-                    // a connection that is read to its end can be used again.
-                    let stopped = reading.has_stopped();
-                    if !stopped && let Some(event) = reading.events.pop_front() {
-                        return Poll::Ready(Some(Ok(event)));
-                    }
-                    let piece = match Pin::new(&mut reading.body).poll_next(cx) {
-                        Poll::Ready(piece) => piece,
-                        Poll::Pending if stopped => None,
-                        Poll::Pending => return Poll::Pending,
-                    };
-                    let went = match piece {
-                        Some(Ok(_)) if stopped => continue,
-                        Some(Ok(bytes)) => {
-                            let went = reading.take(&this.profile, &bytes);
-                            if went.is_ok() || reading.has_stopped() {
-                                continue;
-                            }
-                            went
-                        }
-                        None | Some(Err(_)) if stopped => Ok(()),
-                        None => reading.end(&this.profile),
-                        Some(Err(error)) => Err(errors::from_net(&this.profile, &error)),
-                    };
-                    let events = reading.drain();
-                    this.state = AnswerState::Draining(events, went.err());
-                }
-                AnswerState::Draining(events, error) => {
-                    if let Some(event) = events.pop_front() {
-                        return Poll::Ready(Some(Ok(event)));
-                    }
-                    return Poll::Ready(error.take().map(Err));
-                }
-            }
-        }
-    }
+    let now = errors::sent_at(reply.header("date")).unwrap_or_else(Timestamp::now);
+    errors::asked_wait(&reply.headers().collect::<Vec<_>>(), now)
 }

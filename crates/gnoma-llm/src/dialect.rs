@@ -3,8 +3,8 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use gnoma_core::{
-    Message, ModelInfo, ModelRef, ModelRequest, ProviderError, RawJson, Role, Secret, StreamEvent,
-    ToolSpec, stream::Slot,
+    Message, ModelInfo, ModelRef, ModelRequest, ProviderError, RawJson, Role, Secret, StopReason,
+    StreamEvent, ToolSpec, stream::Slot,
 };
 
 use crate::{Profile, completions, envelope::Envelope, lenient::Text, names::NameMap};
@@ -37,6 +37,21 @@ pub trait Decode: Send {
     /// # Errors
     /// When the end came too early.
     fn finish(&mut self, out: &mut Events) -> Result<(), ProviderError>;
+
+    /// What the server has said of the end of an answer that is not marked as ended yet. More may come:
+    /// tokens, and on some wires more of the answer.
+    fn ending(&self) -> Option<Ending> {
+        None
+    }
+}
+
+/// What a server has said of the end of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// Why the answer ends.
+    pub reason: StopReason,
+    /// How many tokens it took has come too.
+    pub has_usage: bool,
 }
 
 /// Header names and values; values may be keys.

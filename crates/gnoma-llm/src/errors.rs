@@ -8,12 +8,14 @@ mod advice;
 mod facts;
 mod keys;
 mod kind;
+mod overflow;
 mod quote;
+mod remedy;
 mod wait;
 
 use std::time::Duration;
 
-use gnoma_core::{ErrorKind, ProviderError};
+use gnoma_core::{ErrorKind, ProviderError, duration, error::MAX_RETRY_AFTER};
 use gnoma_net::{NetError, NetErrorKind};
 use serde_json::Value;
 
@@ -21,13 +23,8 @@ use self::facts::ErrorFacts;
 pub(crate) use self::keys::unusable as unusable_key;
 use self::quote::is_page;
 pub(crate) use self::quote::quote;
-pub(crate) use self::wait::retry_after;
+pub(crate) use self::wait::{asked_wait, sent_at};
 use crate::{Profile, catalogue};
-
-/// How the hint begins where a model is not there.
-const LISTS_MODELS: &str = "`gnoma providers` lists the models";
-/// Longest wait we believe a provider.
-const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
 /// A failure with a status: read from the answer's body and its `Retry-After`.
 pub(crate) fn from_status(
@@ -42,14 +39,25 @@ pub(crate) fn from_status(
         Err(_) => classified(profile, Some(status), ErrorFacts::unread(&text)),
     };
     if let Some(wait) = retry_after {
-        error.retry_after = Some(wait.min(MAX_RETRY_AFTER));
+        ask_wait(&mut error, wait);
     }
     error
 }
 
+/// Takes over the wait that the provider asks for, up to the longest that is believed; says so where it is more.
+fn ask_wait(error: &mut ProviderError, wait: Duration) {
+    error.retry_after = Some(wait.min(MAX_RETRY_AFTER));
+    if wait > MAX_RETRY_AFTER {
+        let (asked, most) = (duration::words(wait), duration::words(MAX_RETRY_AFTER));
+        let said = format!("it asks for a wait of {asked}, of which gnoma believes {most}");
+        let gap = if error.message.is_empty() { "" } else { "; " };
+        error.message = format!("{}{gap}{said}", error.message);
+    }
+}
+
 /// A failure of a call of `model`, with the one that may be meant where that is not there.
 pub(crate) fn suggesting(profile: &Profile, error: ProviderError, model: &str) -> ProviderError {
-    let hint = error.hint.as_deref().filter(|hint| hint.starts_with(LISTS_MODELS));
+    let hint = error.hint.as_deref().filter(|hint| hint.starts_with(remedy::LISTS_MODELS));
     let Some(hint) = hint.filter(|_| error.kind == ErrorKind::NotFound) else { return error };
     let Some(near) = catalogue::near(&profile.name, model) else { return error };
     ProviderError { hint: Some(format!("Did you mean `{near}`? {hint}")), ..error }
@@ -100,7 +108,7 @@ pub(crate) fn in_answer(
         || (!has_begun && REFUSING_WORDS.iter().any(|words| text.contains(words)));
     if error.kind == ErrorKind::BadRequest && !is_refused {
         error.kind = ErrorKind::ServerError;
-        error.hint = hint(profile, error.kind);
+        error.hint = remedy::of(profile, error.kind, error.status);
     }
     error
 }
@@ -113,8 +121,12 @@ pub(crate) fn empty(profile: &Profile) -> ProviderError {
 /// An answer that does not follow the protocol.
 pub(crate) fn protocol(profile: &Profile, message: impl Into<String>) -> ProviderError {
     let hint = format!(
-        "Check that the address of `{}` ({}) is right and that it speaks the configured protocol.",
-        profile.name, profile.base_url
+        "Check that the address of `{}` ({}) in {} is right, and that the server speaks the protocol in \
+         `provider.protocols.{}`.",
+        profile.name,
+        profile.base_url,
+        profile.address_place(),
+        profile.name
     );
     ProviderError::new(ErrorKind::Protocol, &profile.name, without_key(profile, message.into()))
         .with_hint(hint)
@@ -131,20 +143,75 @@ pub(crate) fn misframed(profile: &Profile, why: String, begin: &[u8]) -> Provide
         return protocol(profile, quote(text));
     }
     let hint = format!(
-        "Check that the address of `{}` ({}) is right. If it is, the login page of a network or a proxy \
+        "Check that the address of `{}` ({}) in {} is right. If it is, the login page of a network or a proxy \
          answered in its place: open the address in a browser.",
-        profile.name, profile.base_url
+        profile.name,
+        profile.base_url,
+        profile.address_place()
     );
-    protocol(profile, quote(text)).with_hint(hint)
+    let error = protocol(profile, quote(text)).with_hint(hint);
+    ProviderError { kind: ErrorKind::WrongServer, ..error }
+}
+
+/// A list of models that is none: a page, nothing, or another server's words.
+pub(crate) fn no_list(profile: &Profile, body: &[u8]) -> Option<ProviderError> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Some(empty(profile));
+    }
+    let error = serde_json::from_slice::<serde::de::IgnoredAny>(body).err()?;
+    let why = format!("the list of models is not JSON ({error})");
+    Some(misframed(profile, why, body))
+}
+
+/// Whether a reason to stop says that the model's window is full.
+pub(crate) fn is_window_word(reason: &str) -> bool {
+    matches!(
+        reason,
+        "model_context_window_exceeded"
+            | "context_window_exceeded"
+            | "context_length_exceeded"
+            | "max_context_length"
+            | "context_length"
+            | "context_limit"
+    )
+}
+
+/// A prompt that fills the model's window, so that nothing or not all could be answered.
+pub(crate) fn window_full(profile: &Profile) -> ProviderError {
+    let message =
+        "the model's context window is full, so it stopped before the answer was complete";
+    let mut error = ProviderError::new(ErrorKind::ContextTooLong, &profile.name, message);
+    error.hint = remedy::of(profile, error.kind, None);
+    error
+}
+
+/// A refusal for the size of a small request: what stands before the model refuses all bodies of that size.
+pub(crate) fn refused_size(profile: &Profile, error: ProviderError, bytes: usize) -> ProviderError {
+    /// No window of a model is so small.
+    const SMALL_BYTES: usize = 64 << 10;
+    let is_vague = error.status == Some(413) && !overflow::is_overflow(&error.message);
+    if !is_vague || bytes > SMALL_BYTES {
+        return error;
+    }
+    let hint = format!(
+        "The request is small, so a proxy in front of {} limits what it lets through: raise that \
+         limit (nginx: `client_max_body_size`), or check {}.",
+        profile.base_url,
+        profile.address_place()
+    );
+    ProviderError { kind: ErrorKind::BadRequest, ..error }.with_hint(hint)
 }
 
 /// The server points elsewhere, where the key would go too.
 pub(crate) fn redirected(profile: &Profile, status: u16, location: Option<&str>) -> ProviderError {
+    let location = location.map(|at| without_key(profile, at.to_owned()));
+    let location = location.as_deref();
     let place = location.map_or("another address".to_owned(), |at| format!("`{}`", quote(at)));
     let message = format!("the server redirects to {place}; gnoma does not follow redirects");
-    let error = ProviderError { status: Some(status), ..protocol(profile, message) };
+    let (kind, status) = (ErrorKind::WrongServer, Some(status));
+    let error = ProviderError { kind, status, ..protocol(profile, message) };
     match advice::moved(profile, location.unwrap_or_default()) {
-        Some(hint) => ProviderError { hint: Some(without_key(profile, hint)), ..error },
+        Some(hint) => ProviderError { hint: Some(hint), ..error },
         None => error,
     }
 }
@@ -162,48 +229,14 @@ pub(crate) fn truncated(profile: &Profile) -> ProviderError {
 pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     let kind = match error.kind {
         NetErrorKind::Timeout => ErrorKind::Timeout,
-        NetErrorKind::Connect | NetErrorKind::Proxy | NetErrorKind::Certificate => {
-            ErrorKind::Unreachable
-        }
+        NetErrorKind::Connect | NetErrorKind::Proxy => ErrorKind::Unreachable,
+        NetErrorKind::Certificate | NetErrorKind::Authorities => ErrorKind::Certificate,
         NetErrorKind::Broken => ErrorKind::Network,
         NetErrorKind::Invalid => ErrorKind::BadRequest,
-        NetErrorKind::NoTls | NetErrorKind::NoHttp => ErrorKind::Protocol,
+        NetErrorKind::NoTls | NetErrorKind::NoHttp => ErrorKind::WrongServer,
     };
     ProviderError::new(kind, &profile.name, error.to_string())
-        .with_hint(net_hint(profile, error.kind))
-}
-
-fn net_hint(profile: &Profile, kind: NetErrorKind) -> String {
-    let (name, url) = (&profile.name, &profile.base_url);
-    match kind {
-        NetErrorKind::NoTls => {
-            format!("Use http:// instead of https:// in `provider.endpoints.{name}` ({url}).")
-        }
-        NetErrorKind::NoHttp => format!(
-            "Check `provider.endpoints.{name}` ({url}). If the server expects TLS, use https:// instead \
-             of http://."
-        ),
-        NetErrorKind::Certificate => "If your company's proxy or a server of your own signed it, set \
-                                      `network.ca_file` (or SSL_CERT_FILE) to the PEM file with its certificate \
-                                      authority. Otherwise check the address and this machine's clock, and do \
-                                      not send a key: somebody may be intercepting the connection."
-            .to_owned(),
-        NetErrorKind::Connect if profile.local => {
-            format!("Is the server of `{name}` running at {url}?")
-        }
-        NetErrorKind::Connect => "Check the network and the provider's address.".to_owned(),
-        NetErrorKind::Proxy => "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names this proxy. Check that it runs and that its \
-                                address is right (http://NAME:PASSWORD@HOST:PORT), or add the provider's host to \
-                                NO_PROXY to connect without it."
-            .to_owned(),
-        NetErrorKind::Invalid => format!("Check `provider.endpoints.{name}` and the key."),
-        NetErrorKind::Timeout => {
-            "Raise `network.idle_timeout` if the model needs longer to think or read.".to_owned()
-        }
-        NetErrorKind::Broken => {
-            format!("Retry later, or check the network and the server at {url}.")
-        }
-    }
+        .with_hint(remedy::of_connection(profile, error.kind))
 }
 
 /// A server may quote the key it was sent; it must not reach a screen or a log by that way.
@@ -219,81 +252,18 @@ fn classified(profile: &Profile, status: Option<u16>, facts: ErrorFacts) -> Prov
     let mut error = ProviderError::new(kind, &profile.name, without_key(profile, facts.message));
     error.status = status.or(facts.status);
     error.code = facts.code.or(facts.kind).map(|code| without_key(profile, code));
-    error.retry_after = facts.retry_after.map(|wait| wait.min(MAX_RETRY_AFTER));
+    if let Some(wait) = facts.retry_after {
+        ask_wait(&mut error, wait);
+    }
     let said = [Some(&error.message), error.code.as_ref()];
     error.hint = said
         .into_iter()
         .flatten()
         .find_map(|text| advice::of(profile, text))
         .or_else(|| advice::of_status(profile, error.status?))
-        .or_else(|| page_hint(profile, kind, status, facts.is_page))
-        .or_else(|| hint(profile, kind));
+        .or_else(|| remedy::of_page(profile, kind, status, facts.is_page))
+        .or_else(|| remedy::of(profile, kind, status));
     error
-}
-
-/// What to do where no model server answered, but something before it or at another address.
-fn page_hint(
-    profile: &Profile,
-    kind: ErrorKind,
-    status: Option<u16>,
-    is_page: bool,
-) -> Option<String> {
-    let (name, url) = (&profile.name, &profile.base_url);
-    match kind {
-        ErrorKind::NotFound | ErrorKind::BadRequest if is_page || status == Some(405) => {
-            Some(format!(
-                "The address of `{name}` may be wrong: {url}. It often ends in /v1; change it in \
-             `provider.endpoints.{name}`."
-            ))
-        }
-        ErrorKind::Auth if is_page && profile.key.is_some() => Some(format!(
-            "A proxy or firewall may have answered in place of {url}. If not, `{name}` rejected \
-             the key: check {} or `provider.api_keys.{name}`.",
-            profile.key_variable
-        )),
-        _ => None,
-    }
-}
-
-fn hint(profile: &Profile, kind: ErrorKind) -> Option<String> {
-    let name = &profile.name;
-    Some(match kind {
-        ErrorKind::Auth if profile.key.is_none() => format!(
-            "No key for `{name}` is set: export {} or set `provider.api_keys.{name}`.",
-            profile.key_variable
-        ),
-        ErrorKind::Auth => format!(
-            "`{name}` rejected the key: check {} or `provider.api_keys.{name}`.{}",
-            profile.key_variable,
-            keys::looks(profile)
-        ),
-        ErrorKind::NotFound => {
-            format!("{LISTS_MODELS} of `{name}`. The address is {}.", profile.base_url)
-        }
-        ErrorKind::ContextTooLong if profile.local => {
-            "Compact the session with /compact, start a new one, or start the server with a larger window."
-                .to_owned()
-        }
-        ErrorKind::ContextTooLong => {
-            "Compact the session with /compact, start a new one, or choose a model with a larger window."
-                .to_owned()
-        }
-        ErrorKind::Quota => format!("Top up or raise the limit at `{name}`, or use another provider."),
-        ErrorKind::RateLimited | ErrorKind::Overloaded => {
-            "Retry later, or use another provider with --provider.".to_owned()
-        }
-        ErrorKind::ServerError => format!(
-            "The problem is on the side of `{name}`. Retry later, or use another provider with --provider."
-        ),
-        ErrorKind::BadRequest
-        | ErrorKind::Unreachable
-        | ErrorKind::Network
-        | ErrorKind::Timeout
-        | ErrorKind::Garbled
-        | ErrorKind::Protocol
-        | ErrorKind::Agent
-        | ErrorKind::Cancelled => return None,
-    })
 }
 
 #[cfg(test)]

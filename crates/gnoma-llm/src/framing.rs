@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 
 use crate::{
+    characters::mark_fragments,
     dialect::Frame,
-    halves::mended,
     objects::{SplitError, Splitter},
-    sse::SseDecoder,
+    sse::{SseDecoder, SseEvent},
 };
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -17,7 +17,7 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 /// The body is in no form we know; in words for the error.
 pub type FramingError = String;
 
-/// A record with its text made sound.
+/// A record as text; fragments of characters in it are marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// SSE event name.
@@ -47,6 +47,8 @@ enum FramingForm {
 pub struct Framer {
     form: Option<FramingForm>,
     received: bool,
+    /// A record held a fragment of a character.
+    has_fragments: bool,
 }
 
 impl Framer {
@@ -76,20 +78,16 @@ impl Framer {
         match &mut self.form {
             None => Ok(None),
             Some(FramingForm::Sse(decoder)) => match decoder.next() {
-                Ok(Some(event)) => Ok(Some(Record {
-                    event: sound(event.event),
-                    data: mended(sound(event.data)),
-                    whole: false,
-                })),
+                Ok(Some(event)) => Ok(Some(sse_record(event, &mut self.has_fragments))),
                 Ok(None) => Ok(None),
                 Err(_) => Err("a record of the answer is longer than gnoma accepts".to_owned()),
             },
             Some(FramingForm::Objects(splitter)) => match splitter.next() {
-                Ok(Some(object)) => Ok(Some(Record {
-                    event: Cow::Borrowed(""),
-                    data: mended(sound(object)),
-                    whole: true,
-                })),
+                Ok(Some(object)) => {
+                    let (data, has_fragments) = mark_fragments(object);
+                    self.has_fragments |= has_fragments;
+                    Ok(Some(Record { event: Cow::Borrowed(""), data, whole: true }))
+                }
                 Ok(None) => Ok(None),
                 Err(SplitError::TooLong) => {
                     Err("the answer is longer than gnoma accepts".to_owned())
@@ -105,13 +103,18 @@ impl Framer {
     /// The record an ended stream leaves unfinished, if it may be one.
     pub fn rest(&mut self) -> Option<Record<'_>> {
         match &mut self.form {
-            Some(FramingForm::Sse(decoder)) => decoder.rest().map(|event| Record {
-                event: sound(event.event),
-                data: mended(sound(event.data)),
-                whole: false,
-            }),
+            Some(FramingForm::Sse(decoder)) => {
+                let event = decoder.rest()?;
+                Some(sse_record(event, &mut self.has_fragments))
+            }
             Some(FramingForm::Objects(_)) | None => None,
         }
+    }
+
+    /// Whether a record so far held a fragment of a character.
+    #[must_use]
+    pub fn has_fragments(&self) -> bool {
+        self.has_fragments
     }
 
     /// Whether anything arrived at all.
@@ -149,9 +152,10 @@ fn form(first: u8) -> Result<FramingForm, FramingError> {
     }
 }
 
-/// `bytes` as text. The check of the standard library's lossy reading is slow, and hardly ever needed.
-fn sound(bytes: &[u8]) -> Cow<'_, str> {
-    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+fn sse_record<'a>(event: SseEvent<'a>, has_fragments: &mut bool) -> Record<'a> {
+    let (data, is_marked) = mark_fragments(event.data);
+    *has_fragments |= is_marked;
+    Record { event: String::from_utf8_lossy(event.event), data, whole: false }
 }
 
 #[cfg(test)]

@@ -2,18 +2,21 @@
 //!
 //! A dialect is a folder: `wire` (their types), `encode` (ours to theirs), `decode` (theirs to ours, a
 //! pure state machine) and a thin `mod`. What dialects share is beside them: framing ([`sse`],
-//! [`objects`]), the body with its memory of what was encoded ([`body`]), tool names ([`names`]),
-//! error classification ([`errors`]), the skeleton of chat completions ([`completions`]). [`client`] is
-//! the only part that awaits anything.
+//! [`objects`]), characters that are cut in two ([`characters`]), the body with its memory of what was
+//! encoded ([`body`]), tool names ([`names`]), error classification ([`errors`]), the skeleton of chat
+//! completions ([`completions`]). [`client`] and the stream that it returns ([`answer_stream`]) are the
+//! only parts that await anything.
 //!
 //! Nothing here retries, chooses a model or reads the environment, with one exception: a request that the server
 //! refused for something that can be left out or lowered is sent again without it ([`adapt`]).
 
 mod adapt;
+mod answer_stream;
 mod anthropic;
 mod arguments;
 mod body;
 pub mod catalogue;
+mod characters;
 mod client;
 mod completions;
 mod dialect;
@@ -23,7 +26,6 @@ mod families;
 mod format;
 mod framing;
 mod google;
-mod halves;
 mod ids;
 mod lenient;
 mod mistral;

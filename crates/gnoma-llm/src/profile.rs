@@ -279,6 +279,13 @@ pub struct Profile {
     pub key: Option<Secret<String>>,
     /// Variable that would set the key, for the hint when it is missing or wrong.
     pub key_variable: String,
+    /// What the key came from, as a person finds it: a variable, or a setting and its place. `None` where
+    /// nobody told.
+    pub key_source: Option<String>,
+    /// The same of the address; `None` where it is the vendor's own.
+    pub address_source: Option<String>,
+    /// Models that are sent no pictures.
+    pub blind_models: Vec<String>,
     /// It runs on the user's machine.
     pub local: bool,
     /// Its differences from plain chat completions.
@@ -296,6 +303,9 @@ impl Profile {
             base_url: base_url.trim_end_matches('/').to_owned(),
             key: None,
             key_variable: variable_name(&name),
+            key_source: None,
+            address_source: None,
+            blind_models: Vec::new(),
             local: known.is_some_and(|known| known.local),
             quirks: known.map_or(Quirks::COMPATIBLE, |known| known.quirks),
             name,
@@ -306,7 +316,8 @@ impl Profile {
     /// for both.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        let Self { name, protocol, base_url, key, key_variable, local, quirks } = self;
+        let Self { name, protocol, base_url, key, key_variable, local, quirks, .. } = self;
+        let sources = |profile: &Self| [profile.key_source.clone(), profile.address_source.clone()];
         let is_same_key = match (key, &other.key) {
             (Some(own), Some(other)) => own.expose() == other.expose(),
             (None, None) => true,
@@ -322,6 +333,27 @@ impl Profile {
                 &other.quirks,
             )
             && is_same_key
+            && sources(self) == sources(other)
+            && self.blind_models == other.blind_models
+    }
+
+    /// What a person checks where the key is wrong: what it came from, or else where it may stand.
+    pub(crate) fn key_place(&self) -> String {
+        self.key_source.clone().unwrap_or_else(|| {
+            format!("{} or `provider.api_keys.{}`", self.key_variable, self.name)
+        })
+    }
+
+    /// What a person changes where the address is wrong.
+    pub(crate) fn address_place(&self) -> String {
+        let setting = || format!("`provider.endpoints.{}`", self.name);
+        self.address_source.clone().unwrap_or_else(setting)
+    }
+
+    /// Whether it is a server of people's own, and not a vendor's: on their machine, or at an address that
+    /// they have set for a name that gnoma does not know.
+    pub(crate) fn is_own_server(&self) -> bool {
+        self.local || KNOWN.iter().all(|known| known.name != self.name)
     }
 
     /// Whether calls that the model writes as text are read. Small models on machines of one's own

@@ -9,6 +9,10 @@
 mod compare;
 #[path = "cassettes/conversation.rs"]
 mod conversation;
+#[path = "mutate/mod.rs"]
+mod mutate;
+#[path = "cassettes/mutations.rs"]
+mod mutations;
 #[path = "cassettes/pieces.rs"]
 mod pieces;
 #[path = "cassettes/replay.rs"]
@@ -40,6 +44,22 @@ async fn an_answer_goes_back_with_the_content_it_came_with() {
     let report = conversation::every(cassettes, &Http::new(HttpOptions::default())).await;
     say(&report.text);
     assert_eq!(report.failures, 0, "answers are sent back changed; the table above names them");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_streams_are_read_like_whole_ones() {
+    let Some(cassettes) = cassettes() else { return };
+    let report = mutations::every(cassettes, &Http::new(HttpOptions::default())).await;
+    say(&format!(
+        "{} damaged answers, {} faults\n{}",
+        report.tried,
+        report.faults.len(),
+        report.shown()
+    ));
+    assert!(
+        report.faults.is_empty(),
+        "damaged answers are read wrongly; the list above names them"
+    );
 }
 
 /// The recordings, or `None` after having said that there are none.

@@ -2,32 +2,20 @@
 
 use std::{error::Error as _, fmt};
 
+use crate::trust::describe;
+
 /// rustls's words for an answer that is no TLS; it has no other sign.
 const NO_TLS: &str = "received corrupt message of type InvalidContentType";
 /// hyper's words for an answer that is no HTTP, such as an alert of TLS.
 const NO_HTTP: &str = "invalid HTTP version parsed";
 /// The standard library's words for a name that gives no address; the system's stand behind them.
 const NO_NAME: &str = "failed to lookup address information: ";
-/// rustls's words for a certificate that it does not take; its reason stands behind them.
-const NO_TRUST: &str = "invalid peer certificate: ";
 /// The words of the HTTP library for a proxy that makes no connection, and what they mean.
 const PROXY_WORDS: &[(&str, &str)] = &[
     ("tunnel error: unsuccessful", "the proxy refused to connect"),
     ("tunnel error: proxy authorization required", "the proxy wants a name and a password"),
     ("tunnel error: unexpected end of file", "the proxy closed the connection"),
 ];
-/// What its reasons mean, by how they begin.
-const TRUST_WORDS: &[(&str, &str)] = &[
-    ("UnknownIssuer", "it is not signed by an authority that gnoma knows"),
-    ("Other(OtherError(CaUsedAsEndEntity", "it is signed by itself"),
-    ("Expired", "it has expired, or the clock of this machine is wrong"),
-    ("certificate expired", "it has expired, or the clock of this machine is wrong"),
-    ("NotValidYet", "it is not valid yet, or the clock of this machine is wrong"),
-    ("certificate not valid yet", "it is not valid yet, or the clock of this machine is wrong"),
-    ("NotValidForName", "it is for another host"),
-    ("certificate not valid for name", "it is for another host"),
-];
-
 /// Why an exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetErrorKind {
@@ -39,6 +27,8 @@ pub enum NetErrorKind {
     Proxy,
     /// The server's certificate is not one to trust.
     Certificate,
+    /// The file of certificate authorities that are to be trusted cannot be used.
+    Authorities,
     /// Connected, then silent for too long, or the connection took too long.
     Timeout,
     /// The connection broke.
@@ -79,13 +69,18 @@ pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError
     };
     // The innermost cause is the one that says something.
     let mut cause = error.source();
+    let mut distrust = cause.and_then(certificate_error);
     while let Some(deeper) = cause.and_then(std::error::Error::source) {
         cause = Some(deeper);
+        distrust = distrust.or_else(|| certificate_error(deeper));
     }
-    let cause = cause.map(ToString::to_string).unwrap_or_default();
+    let cause = match &distrust {
+        Some(distrust) => describe(distrust),
+        None => cause.map(ToString::to_string).unwrap_or_default(),
+    };
     let kind = match kind {
         NetErrorKind::Connect if cause.contains(NO_TLS) => NetErrorKind::NoTls,
-        NetErrorKind::Connect if cause.contains(NO_TRUST) => NetErrorKind::Certificate,
+        NetErrorKind::Connect if distrust.is_some() => NetErrorKind::Certificate,
         NetErrorKind::Connect if proxy.is_some() => NetErrorKind::Proxy,
         NetErrorKind::Broken if cause.contains(NO_HTTP) => NetErrorKind::NoHttp,
         kind => kind,
@@ -115,6 +110,7 @@ fn what(kind: NetErrorKind) -> &'static str {
         NetErrorKind::Connect => "cannot connect",
         NetErrorKind::Proxy => "cannot connect through the proxy",
         NetErrorKind::Certificate => "the server's certificate is not trusted",
+        NetErrorKind::Authorities => "cannot read the certificate authorities",
         NetErrorKind::Invalid => "unusable address",
         NetErrorKind::Broken => "the connection broke",
         NetErrorKind::NoTls => "the server does not speak TLS",
@@ -130,14 +126,32 @@ fn in_words(cause: &str) -> String {
     if let Some((_, words)) = PROXY_WORDS.iter().find(|(begin, _)| cause.starts_with(begin)) {
         return (*words).to_owned();
     }
-    let Some((_, reason)) = cause.split_once(NO_TRUST) else { return cause.to_owned() };
-    let known = TRUST_WORDS.iter().find(|(begin, _)| reason.starts_with(begin));
-    known.map_or(reason, |(_, words)| words).to_owned()
+    cause.to_owned()
+}
+
+/// What is wrong with a server's certificate, where that is why an exchange failed. Errors of streams wrap each
+/// other, and their sources leave out what they wrap.
+fn certificate_error(
+    error: &(dyn std::error::Error + 'static),
+) -> Option<rustls::CertificateError> {
+    if let Some(rustls::Error::InvalidCertificate(error)) = error.downcast_ref() {
+        return Some(error.clone());
+    }
+    let inner = error.downcast_ref::<std::io::Error>()?.get_ref()?;
+    certificate_error(inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn certificate_error_is_found_within_errors_of_streams() {
+        let error = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let wrapped = std::io::Error::other(std::io::Error::other(error));
+        assert_eq!(certificate_error(&wrapped), Some(rustls::CertificateError::UnknownIssuer));
+        assert_eq!(certificate_error(&std::io::Error::other("else")), None);
+    }
 
     #[test]
     fn causes_are_said_as_people_say_them() {
@@ -147,11 +161,6 @@ mod tests {
                 "failed to lookup address information: Name or service not known",
                 "the host name was not found (Name or service not known)",
             ),
-            (
-                "invalid peer certificate: UnknownIssuer",
-                "it is not signed by an authority that gnoma knows",
-            ),
-            ("invalid peer certificate: BadEncoding", "BadEncoding"),
             ("tunnel error: unsuccessful", "the proxy refused to connect"),
         ] {
             assert_eq!(in_words(cause), words);

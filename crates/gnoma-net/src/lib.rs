@@ -7,6 +7,7 @@ mod body;
 mod error;
 mod gzip;
 mod stream;
+mod trust;
 
 use std::{
     borrow::Cow,
@@ -29,7 +30,7 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 
-use crate::{body::Pieces, error::explain};
+use crate::{body::Pieces, error::explain, trust::ServerTrust};
 pub use crate::{
     error::{NetError, NetErrorKind},
     gzip::{Damaged, gzip_head},
@@ -254,14 +255,17 @@ fn build(
     more: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
 ) -> Result<Built, NetError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let (roots, untrusting) = match roots(options.ca_file.as_deref()) {
+    let ((roots, own), untrusting) = match roots(options.ca_file.as_deref()) {
         Ok(roots) => (roots, None),
         Err(error) => (roots(None)?, Some(error)),
     };
+    let invalid = |message| NetError { kind: NetErrorKind::Invalid, message };
+    let trust = ServerTrust::new(roots, own, Arc::clone(&provider)).map_err(invalid)?;
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| NetError { kind: NetErrorKind::Invalid, message: error.to_string() })?
-        .with_root_certificates(roots)
+        .map_err(|error| invalid(error.to_string()))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(trust))
         .with_no_client_auth();
     let client = more(reqwest::Client::builder())
         .tls_backend_preconfigured(tls)
@@ -288,12 +292,13 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Whom certificates may be signed by.
-fn roots(more: Option<&Path>) -> Result<RootCertStore, NetError> {
+/// Whom certificates may be signed by, and the certificates of the person's own file.
+fn roots(more: Option<&Path>) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), NetError> {
+    let mut own = Vec::new();
     let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(path) = more {
         let unread = |why: &dyn fmt::Display| NetError {
-            kind: NetErrorKind::Certificate,
+            kind: NetErrorKind::Authorities,
             message: format!(
                 "cannot read certificate authorities from `{}`: {why}",
                 path.display()
@@ -301,12 +306,13 @@ fn roots(more: Option<&Path>) -> Result<RootCertStore, NetError> {
         };
         let text = read(path).map_err(|error| unread(&error))?;
         let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-        let (added, _) = roots.add_parsable_certificates(all.map_err(|error| unread(&error))?);
+        own = all.map_err(|error| unread(&error))?;
+        let (added, _) = roots.add_parsable_certificates(own.iter().cloned());
         if added == 0 {
             return Err(unread(&"it has no certificate in PEM"));
         }
     }
-    Ok(roots)
+    Ok((roots, own))
 }
 
 #[cfg(test)]
@@ -334,9 +340,9 @@ mod tests {
         let said = |name: &str, text: &str| {
             let path = folder.path().join(name);
             std::fs::write(&path, text).unwrap();
-            roots(Some(&path)).map(|roots| roots.len()).map_err(|error| error.to_string())
+            roots(Some(&path)).map(|(roots, _)| roots.len()).map_err(|error| error.to_string())
         };
-        let known = roots(None).unwrap().len();
+        let known = roots(None).unwrap().0.len();
         assert_eq!(said("own.pem", OWN_AUTHORITY), Ok(known + 1));
         for text in
             ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
@@ -356,7 +362,7 @@ mod tests {
         }
         for secure in ["https://127.0.0.1:8443/v1", "https://api.example/v1"] {
             let kind = http.raw(secure).map_err(|error| error.kind).err();
-            assert_eq!(kind, Some(NetErrorKind::Certificate), "{secure}");
+            assert_eq!(kind, Some(NetErrorKind::Authorities), "{secure}");
         }
     }
 

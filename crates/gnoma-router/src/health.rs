@@ -11,13 +11,15 @@
 
 use std::collections::BTreeMap;
 
-use gnoma_core::{ErrorKind, ModelRef, ProviderError};
+use gnoma_core::{
+    ErrorKind, ModelRef, ProviderError,
+    error_policy::{ErrorPolicy, FaultScope, RestRule},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Zone, time_of};
 
-const SECOND_MS: i64 = 1000;
-const MINUTE_MS: i64 = 60 * SECOND_MS;
+const MINUTE_MS: i64 = 60 * 1000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 
 /// A provider's own wish is heard up to this length.
@@ -69,71 +71,7 @@ pub struct Resting {
     pub times: u32,
 }
 
-/// Whether an error says something to other processes and to the next start. What a new key, another
-/// model in the settings or a line that is back mends is tried again by whoever starts.
-#[must_use]
-pub fn outlives(kind: ErrorKind) -> bool {
-    match kind {
-        ErrorKind::RateLimited
-        | ErrorKind::Quota
-        | ErrorKind::Overloaded
-        | ErrorKind::ServerError
-        | ErrorKind::Timeout
-        | ErrorKind::Garbled
-        | ErrorKind::Agent
-        | ErrorKind::Protocol => true,
-        ErrorKind::Auth
-        | ErrorKind::NotFound
-        | ErrorKind::Network
-        | ErrorKind::Unreachable
-        | ErrorKind::ContextTooLong
-        | ErrorKind::BadRequest
-        | ErrorKind::Cancelled => false,
-    }
-}
-
-/// Whom an error concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum FaultScope {
-    Arm,
-    Provider,
-    Host,
-}
-
 const REACHES: [FaultScope; 3] = [FaultScope::Arm, FaultScope::Provider, FaultScope::Host];
-
-/// How long a place rests after an error of a kind.
-#[derive(Clone, Copy)]
-struct Policy {
-    reach: FaultScope,
-    /// After the first failure, where the provider asks for nothing.
-    first_ms: i64,
-    /// At most, whatever was doubled; the provider's own wish may be longer.
-    most_ms: i64,
-}
-
-fn policy(kind: ErrorKind) -> Option<Policy> {
-    let (reach, first_ms, most_ms) = match kind {
-        ErrorKind::RateLimited => (FaultScope::Arm, 30 * SECOND_MS, 15 * MINUTE_MS),
-        ErrorKind::Overloaded | ErrorKind::ServerError => {
-            (FaultScope::Arm, 15 * SECOND_MS, 10 * MINUTE_MS)
-        }
-        ErrorKind::Timeout | ErrorKind::Garbled => {
-            (FaultScope::Arm, 30 * SECOND_MS, 10 * MINUTE_MS)
-        }
-        ErrorKind::Protocol | ErrorKind::Agent => (FaultScope::Arm, MINUTE_MS, 30 * MINUTE_MS),
-        ErrorKind::NotFound => (FaultScope::Arm, HOUR_MS, 24 * HOUR_MS),
-        ErrorKind::Quota => (FaultScope::Provider, 15 * MINUTE_MS, 6 * HOUR_MS),
-        ErrorKind::Auth => (FaultScope::Provider, 10 * MINUTE_MS, 6 * HOUR_MS),
-        ErrorKind::Network | ErrorKind::Unreachable => {
-            (FaultScope::Host, 5 * SECOND_MS, 5 * MINUTE_MS)
-        }
-        // Another request may well succeed.
-        ErrorKind::ContextTooLong | ErrorKind::BadRequest | ErrorKind::Cancelled => return None,
-    };
-    Some(Policy { reach, first_ms, most_ms })
-}
 
 /// What is known of a place that failed and has not succeeded since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -240,17 +178,17 @@ impl Health {
     pub fn fail(&mut self, target: HealthTarget<'_>, error: &ProviderError, now_ms: i64) {
         // It said nothing of places other than the one it concerns: another call may try those.
         self.end_trials(target);
-        let Some(policy) = policy(error.kind) else { return };
+        let ErrorPolicy { scope, rest: Some(rest), .. } = error.kind.policy() else { return };
         let told_ms = error
             .retry_after
             .map(|wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(MOST_TOLD_MS));
-        let place = place(policy.reach, target);
+        let place = place(scope, target);
         let before = self.places.get(&place).copied();
         let next = match before {
             Some(before) if before.rests(now_ms) => prolonged(before, told_ms, now_ms),
             Some(_) | None => {
                 let strikes = before.map_or(1, |before| before.strikes.saturating_add(1));
-                new_rest(error.kind, policy, strikes.min(MOST_STRIKES), told_ms, now_ms)
+                new_rest(error.kind, rest, strikes.min(MOST_STRIKES), told_ms, now_ms)
             }
         };
         self.places.insert(place, next);
@@ -280,7 +218,7 @@ impl Health {
         for (place, ailment) in own {
             match self.places.get_mut(&place) {
                 Some(known) => known.trial_ms = ailment.trial_ms,
-                None if !outlives(ailment.kind) => {
+                None if !ailment.kind.policy().is_shared => {
                     self.places.insert(place, ailment);
                 }
                 None => (),
@@ -348,15 +286,17 @@ fn prolonged(before: FailureRecord, told_ms: Option<i64>, now_ms: i64) -> Failur
 /// The first time the provider's own wish is followed to the letter; after that it is the least.
 fn new_rest(
     kind: ErrorKind,
-    policy: Policy,
+    rest: RestRule,
     strikes: u32,
     told_ms: Option<i64>,
     now_ms: i64,
 ) -> FailureRecord {
+    let [first_ms, most_ms] =
+        [rest.first, rest.most].map(|rest| i64::try_from(rest.as_millis()).unwrap_or(i64::MAX));
     let doubled = 1_i64
         .checked_shl(strikes.saturating_sub(1))
-        .and_then(|times| policy.first_ms.checked_mul(times))
-        .map_or(policy.most_ms, |ms| ms.min(policy.most_ms));
+        .and_then(|times| first_ms.checked_mul(times))
+        .map_or(most_ms, |ms| ms.min(most_ms));
     let rest_ms = match told_ms {
         Some(told) if strikes <= 1 => told,
         Some(told) => told.max(doubled),
@@ -414,24 +354,6 @@ mod tests {
     /// Some hundred thousand years.
     const FAR_MS: i64 = 10_000_000_000_000_000;
 
-    const KINDS: [ErrorKind; 15] = [
-        ErrorKind::Auth,
-        ErrorKind::BadRequest,
-        ErrorKind::ContextTooLong,
-        ErrorKind::NotFound,
-        ErrorKind::RateLimited,
-        ErrorKind::Quota,
-        ErrorKind::Overloaded,
-        ErrorKind::ServerError,
-        ErrorKind::Unreachable,
-        ErrorKind::Network,
-        ErrorKind::Timeout,
-        ErrorKind::Garbled,
-        ErrorKind::Protocol,
-        ErrorKind::Agent,
-        ErrorKind::Cancelled,
-    ];
-
     fn arm(number: usize) -> ModelRef {
         ModelRef { provider: format!("p{}", number / 2), model: format!("m{number}") }
     }
@@ -470,7 +392,7 @@ mod tests {
     }
 
     fn any_kind() -> impl Strategy<Value = ErrorKind> {
-        prop::sample::select(&KINDS[..])
+        prop::sample::select(&ErrorKind::ALL[..])
     }
 
     #[derive(Clone, Debug)]
@@ -593,11 +515,13 @@ mod tests {
             let mut health = Health::default();
             fail(&mut health, failed, &error(kind, None), NOW_MS);
             for other in 0..8 {
-                let is_concerned = policy(kind).is_some_and(|policy| match policy.reach {
-                    FaultScope::Arm => other == failed,
-                    FaultScope::Provider => other / 2 == failed / 2,
-                    FaultScope::Host => host(other) == host(failed),
-                });
+                let policy = kind.policy();
+                let is_concerned = policy.rest.is_some()
+                    && match policy.scope {
+                        FaultScope::Arm => other == failed,
+                        FaultScope::Provider => other / 2 == failed / 2,
+                        FaultScope::Host => host(other) == host(failed),
+                    };
                 prop_assert_eq!(until(&health, other, NOW_MS).is_some(), is_concerned);
             }
         }
@@ -609,7 +533,7 @@ mod tests {
         ) {
             let (mut health, now) = after(&steps);
             fail(&mut health, 0, &error(kind, Some(wait)), now);
-            if policy(kind).is_some() {
+            if kind.policy().rest.is_some() {
                 let wait = i64::try_from(wait).unwrap().min(MOST_TOLD_MS);
                 prop_assert!(until(&health, 0, now).is_some_and(|end| end >= now + wait));
                 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "a part")]
@@ -625,7 +549,7 @@ mod tests {
                 let at = NOW_MS + i64::try_from(number).unwrap() * apart;
                 fail(&mut health, 0, &error(ErrorKind::RateLimited, None), at);
             }
-            prop_assert_eq!(until(&health, 0, NOW_MS), Some(NOW_MS + 30 * SECOND_MS));
+            prop_assert_eq!(until(&health, 0, NOW_MS), Some(NOW_MS + 30_000));
         }
 
         #[test]

@@ -1,6 +1,7 @@
 //! How the program ends: exit codes, and errors for people.
 
 use std::{
+    collections::VecDeque,
     ffi::OsString,
     fmt,
     io::{self, Write as _},
@@ -9,7 +10,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use gnoma_core::{ErrorKind, ProviderError, session::NoticeLevel};
+use gnoma_core::{ErrorKind, ProviderError, error_policy::ExitMeaning, session::NoticeLevel};
 use gnoma_engine::routing::OWN;
 use gnoma_host::{HostError, HostErrorKind, Notices};
 
@@ -60,23 +61,13 @@ impl Exit {
     /// The same, by what kind of failure it was; `is_own`: a limit of gnoma's was in the way.
     fn of(kind: ErrorKind, is_own: bool) -> Self {
         match kind {
-            ErrorKind::Auth => Self::NotAuthorised,
             ErrorKind::Quota if is_own => Self::OverBudget,
             ErrorKind::NotFound if is_own => Self::NoModel,
-            ErrorKind::Quota
-            | ErrorKind::RateLimited
-            | ErrorKind::Overloaded
-            | ErrorKind::ServerError
-            | ErrorKind::Unreachable
-            | ErrorKind::Garbled
-            | ErrorKind::Network
-            | ErrorKind::Timeout
-            | ErrorKind::Agent
-            | ErrorKind::Protocol => Self::NoModel,
-            ErrorKind::NotFound
-            | ErrorKind::BadRequest
-            | ErrorKind::ContextTooLong
-            | ErrorKind::Cancelled => Self::Failed,
+            kind => match kind.policy().exit {
+                ExitMeaning::NotAuthorised => Self::NotAuthorised,
+                ExitMeaning::NoModel => Self::NoModel,
+                ExitMeaning::Failed => Self::Failed,
+            },
         }
     }
 
@@ -120,8 +111,33 @@ pub(crate) fn say(text: impl fmt::Display) {
 pub(crate) fn notices() -> Notices {
     Notices::to(|level, text| match level {
         NoticeLevel::Info => say(format_args!("note: {text}")),
-        NoticeLevel::Warning => say(format_args!("warning: {text}")),
+        NoticeLevel::Warning => warn(text),
     })
+}
+
+/// The latest warnings, so that none appears twice.
+static WARNINGS: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+/// More warnings than this are not remembered.
+const MAX_WARNINGS: usize = 64;
+
+/// Writes a warning to standard error, unless it is one of the latest.
+pub(crate) fn warn(text: &str) {
+    if is_new_warning(text) {
+        say(format_args!("warning: {text}"));
+    }
+}
+
+/// Whether a warning was not among the latest; it is from now on.
+pub(crate) fn is_new_warning(text: &str) -> bool {
+    let mut latest = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_new = !latest.iter().any(|known| known == text);
+    if is_new {
+        if latest.len() == MAX_WARNINGS {
+            latest.pop_front();
+        }
+        latest.push_back(text.to_owned());
+    }
+    is_new
 }
 
 /// Keeps lines back from now on.

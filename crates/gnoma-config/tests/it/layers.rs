@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use gnoma_config::{
     Origin, Protocol,
-    settings::{About, Action, Rule},
+    settings::{About, Action, Rule, ValueSource},
     toml::Value,
 };
 use gnoma_core::{Effort, session::PermissionMode};
@@ -291,6 +291,40 @@ fn endpoints_and_keys_come_from_the_environment_too() {
     assert_eq!(provider.protocols["my-vllm"], Protocol::Responses);
     assert_eq!(provider.api_keys.keys().collect::<Vec<_>>(), ["google", "my-vllm"]);
     assert_eq!(provider.model.as_deref(), Some("${HOME}"), "variables are taken as they are");
+}
+
+#[test]
+fn keys_and_addresses_know_the_variable_or_setting_that_they_came_from() {
+    let home = Home::new()
+        .user(
+            "[provider.endpoints]\nwork = \"http://gpu:8000/v1\"\nopenai = \"https://a.example/v1\"\n\
+             far = \"https://${FAR_HOST}/v1\"\n[provider.api_keys]\nwork = \"${WORK_KEY}\"\nmistral = \"plain\"\n",
+        )
+        .env("WORK_KEY", "k")
+        .env("FAR_HOST", "far.example")
+        .env("OPENAI_BASE_URL", "https://other.example/v1")
+        .env("OLLAMA_HOST", "gpu")
+        .env("ANTHROPIC_API_KEY", "k");
+    let provider = home.load().settings.provider;
+    let said = |sources: &BTreeMap<String, ValueSource>, name: &str| sources[name].to_string();
+    for (name, source) in [("work", "WORK_KEY"), ("anthropic", "ANTHROPIC_API_KEY")] {
+        assert_eq!(said(&provider.key_sources, name), source);
+    }
+    for (name, source) in
+        [("openai", "OPENAI_BASE_URL"), ("ollama", "OLLAMA_HOST"), ("far", "FAR_HOST")]
+    {
+        assert_eq!(said(&provider.endpoint_sources, name), source);
+    }
+    let work = said(&provider.endpoint_sources, "work");
+    assert!(
+        work.starts_with("`provider.endpoints.work` (") && work.ends_with("config.toml:2)"),
+        "{work}"
+    );
+    let plain = said(&provider.key_sources, "mistral");
+    assert!(
+        plain.starts_with("`provider.api_keys.mistral` (") && plain.ends_with(":7)"),
+        "{plain}"
+    );
 }
 
 #[test]

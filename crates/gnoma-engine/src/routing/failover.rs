@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use gnoma_core::{ErrorKind, ProviderError};
+use gnoma_core::ProviderError;
 
 /// A warm cache that saves this much is worth a short wait.
 const CACHE_WORTH_A_WAIT_MICRO_USD: u64 = 10_000;
@@ -37,7 +37,7 @@ pub(crate) struct Failure<'a> {
 /// Decides.
 pub(crate) fn next(failure: Failure<'_>) -> Next {
     let Failure { error, attempt, has_content, cached_micro_usd } = failure;
-    if error.kind == ErrorKind::Cancelled {
+    if !error.kind.policy().another_model {
         return Next::Stay;
     }
     let wait = error.retry_after.unwrap_or(Duration::from_secs(1));
@@ -57,6 +57,8 @@ pub(crate) fn words(error: &ProviderError, has_content: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use gnoma_core::ErrorKind;
+
     use super::*;
 
     fn error(kind: ErrorKind) -> ProviderError {

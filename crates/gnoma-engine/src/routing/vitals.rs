@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gnoma_core::{ModelRef, ProviderError};
 use gnoma_router::{
-    health::{self, Health, HealthTarget},
+    health::{Health, HealthTarget},
     pool::{self, Learnt},
 };
 use serde::{Deserialize, Serialize};
@@ -110,7 +110,7 @@ impl Watch {
     pub(super) fn see(&mut self, mut sight: Sight, is_shared: bool) {
         let has_cured = self.vitals.take_in(&sight);
         match &mut sight.seen {
-            Seen::Failed(error) if !health::outlives(error.kind) => return,
+            Seen::Failed(error) if !error.kind.policy().is_shared => return,
             Seen::Worked { was_trial, .. } => *was_trial = has_cured,
             Seen::Failed(_) | Seen::Limits(_) => (),
         }

@@ -1,6 +1,6 @@
 //! What happens after a failed call: another arm continues, or the machine receives the failure.
 
-use gnoma_core::{ErrorKind, ModelRef, ProviderError};
+use gnoma_core::{ErrorKind, ModelRef, ProviderError, error_policy::FaultScope};
 
 use super::state::Session;
 use crate::{
@@ -106,8 +106,10 @@ impl Session {
 
 fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> ProviderError {
     // What a provider cannot do for one of its models it cannot do for the others.
-    let is_provider =
-        matches!(error.kind, ErrorKind::Unreachable | ErrorKind::Network | ErrorKind::Auth);
+    let is_provider = match error.kind.policy().scope {
+        FaultScope::Provider | FaultScope::Host => true,
+        FaultScope::Arm => false,
+    };
     let can_help =
         |name: &ModelRef| name != failed && (!is_provider || name.provider != failed.provider);
     let others: Vec<String> = arms
@@ -120,8 +122,7 @@ fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> Provide
     if others.is_empty() {
         return error;
     }
-    let remedy =
-        format!("Try another model: /model NAME or --model NAME, with {}.", others.join(", "));
+    let remedy = format!("Another model may answer: {}.", others.join(", "));
     let hint = match &error.hint {
         Some(hint) => format!("{hint} {remedy}"),
         None => remedy,

@@ -3,10 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use gnoma_core::{
-    Accumulator, Response, StopReason, StreamEvent,
+    Accumulator, Response, StopReason, StreamEvent, Usage,
     message::{CallId, Content},
     stream::Slot,
 };
+
+/// An answer of so few tokens has used up no output limit.
+const FEW_TOKENS: u64 = 16;
 
 /// What has come of an answer, and the ids that its calls will have in the history.
 #[derive(Debug, Default)]
@@ -32,6 +35,13 @@ impl AnswerDraft {
 
     pub(super) fn has_call(&self) -> bool {
         self.parts.has_call()
+    }
+
+    /// Whether nothing was written, and not because the output limit was spent on hidden reasoning: of an
+    /// answer that its length ended, that is a window without room.
+    pub(super) fn is_without_room(&self) -> bool {
+        let is_spent = |usage: Usage| usage.output > FEW_TOKENS;
+        !self.parts.has_content() && !self.is_full() && !self.parts.usage().is_some_and(is_spent)
     }
 
     /// The stop reason in the light of what has come.

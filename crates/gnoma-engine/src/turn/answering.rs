@@ -8,11 +8,14 @@ use gnoma_core::{
     session::{NoticeLevel, Outcome},
 };
 
-use super::{Effects, Turn, answer::AnswerDraft, fits, phase::Phase, protocol::Effect};
+use super::{Effects, Turn, answer::AnswerDraft, fits, names, phase::Phase, protocol::Effect};
 use crate::{prompt, repair};
 
 /// Most attempts at a call that is answered with nothing.
 const EMPTY_ATTEMPTS: u32 = 3;
+
+/// What a person can do where a prompt leaves no room for an answer.
+const NO_ROOM: &str = "Start a new session, compact this one (/compact at its prompt), or use a model with a larger window.";
 
 impl Turn {
     pub(super) fn heard(
@@ -101,17 +104,7 @@ impl Turn {
         mut stop: StopReason,
         fx: &mut Effects,
     ) -> Phase {
-        if stop == StopReason::Other && !answer.has_words() {
-            let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
-            let text = "the answer ended without text, for a reason that gnoma does not know";
-            let error = ProviderError::new(ErrorKind::Garbled, provider, text);
-            return self.fail_over(attempt, answer, error, true, fx);
-        }
-        // After tools have run, some models end without a word, and mean it.
-        let is_empty = stop == StopReason::EndTurn && !answer.has_content();
-        if is_empty && attempt < EMPTY_ATTEMPTS && !self.watch.has_run_tools() {
-            let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
-            let error = ProviderError::new(ErrorKind::Garbled, provider, "the answer is empty");
+        if let Some(error) = self.no_answer(attempt, &answer, stop) {
             return self.fail_over(attempt, answer, error, true, fx);
         }
         let has_calls = answer.has_call();
@@ -145,6 +138,35 @@ impl Turn {
             | StopReason::ContentFilter
             | StopReason::Other => self.ended(message.as_deref(), stop, fx),
         }
+    }
+
+    /// Why an answer that has ended is none: nothing was written, and not because there was nothing to say.
+    fn no_answer(
+        &self,
+        attempt: u32,
+        answer: &AnswerDraft,
+        stop: StopReason,
+    ) -> Option<ProviderError> {
+        // After tools have run, some models end without a word, and mean it.
+        let is_empty = stop == StopReason::EndTurn && !answer.has_content();
+        let is_repeated = attempt < EMPTY_ATTEMPTS && !self.watch.has_run_tools();
+        let (kind, text) = match stop {
+            StopReason::Other if !answer.has_words() => (
+                ErrorKind::Garbled,
+                "the answer ended without text, for a reason that gnoma does not know",
+            ),
+            StopReason::EndTurn if is_empty && is_repeated => {
+                (ErrorKind::Garbled, "the answer is empty")
+            }
+            StopReason::MaxTokens if answer.is_without_room() => (
+                ErrorKind::ContextTooLong,
+                "the prompt fills the model's window and leaves no room for an answer",
+            ),
+            _ => return None,
+        };
+        let provider = self.origin.as_ref().map_or("provider", |origin| &origin.provider);
+        let error = ProviderError::new(kind, provider, text);
+        Some(if kind == ErrorKind::ContextTooLong { error.with_hint(NO_ROOM) } else { error })
     }
 
     /// A small model that says word by word what it said before has answered: what it calls beside is
@@ -222,11 +244,14 @@ impl Turn {
     }
 }
 
-/// Repairs arguments before they reach history, guard or tool, which all read the same from then on: what is not JSON
+/// Repairs names and arguments before they reach history, guard or tool, which all read the same from then on: what is not JSON
 /// or a text that holds it, and texts where the tool wants something else. Names that occur twice cannot be repaired.
 fn mend(response: &mut Response, specs: &HashMap<String, Arc<ToolSpec>>) {
     for block in &mut response.content {
         let Content::ToolCall(call) = block else { continue };
+        if let Some(meant) = names::meant_tool(&call.name, specs) {
+            call.name = meant;
+        }
         if let Ok(text) = call.arguments.read::<String>() {
             if let Some(arguments) = repair::arguments(&text) {
                 call.arguments = arguments;

@@ -4,6 +4,7 @@ use std::{mem, time::Duration};
 
 use gnoma_core::{
     Content, ErrorKind, Event, Message, ModelRef, ProviderError, Usage, duration,
+    error::MAX_RETRY_AFTER,
     session::{NoticeLevel, Outcome, SessionState},
 };
 
@@ -209,8 +210,12 @@ impl Turn {
         was_called: bool,
         fx: &mut Effects,
     ) -> Phase {
-        let is_too_long = error.kind == ErrorKind::ContextTooLong && !answer.has_content();
+        let is_too_long = error.kind == ErrorKind::ContextTooLong;
         if was_called && is_too_long && self.may_compact() {
+            // What was written before the window was full stays, and the model continues it.
+            if answer.has_words() && self.keep(answer, fx).is_some() {
+                self.append(Message::user_text(prompt::note(prompt::CONTINUE)), fx);
+            }
             return self.compact(Cause::Refused { attempt, error }, String::new(), fx);
         }
         self.failed(attempt, answer, error, fx)
@@ -236,7 +241,9 @@ impl Turn {
             fx.push(Effect::Sleep(wait));
             return Phase::Backoff { attempt };
         }
-        if let Some(asked) = error.retry_after.filter(|_| error.kind.is_transient()) {
+        // Of a wait that is not believed, the message says how long it is.
+        let believed = error.retry_after.filter(|asked| *asked < MAX_RETRY_AFTER);
+        if let Some(asked) = believed.filter(|_| error.kind.is_transient()) {
             error.message =
                 format!("{} (the provider asks to wait {})", error.message, duration::words(asked));
         }

@@ -17,13 +17,14 @@ pub(super) fn misfit(spec: &ToolSpec, call: &ToolCall) -> Option<String> {
     Some(format!("the arguments do not fit `{}`: {why}; nothing was done", spec.name))
 }
 
-/// The arguments with a number, a truth value, a list or an object where the tool wants one and the model wrote it as
+/// The arguments with our names where they have those of other programs, and with a number, a truth value, a list
+/// or an object where the tool wants one and the model wrote it as
 /// a text; `None` where it did not.
 pub(super) fn respelt(spec: &ToolSpec, call: &ToolCall) -> Option<RawJson> {
     let schema: Value = spec.parameters.read().ok()?;
     let properties = schema.get("properties")?.as_object()?;
     let mut arguments: Map<String, Value> = call.arguments.read().ok()?;
-    let mut is_respelt = false;
+    let mut is_respelt = rename(&schema, &mut arguments);
     for (name, value) in &mut arguments {
         let property = properties.get(name);
         if let Some(meant) = property.and_then(|property| meant(property, value.as_str()?)) {
@@ -32,6 +33,44 @@ pub(super) fn respelt(spec: &ToolSpec, call: &ToolCall) -> Option<RawJson> {
         }
     }
     is_respelt.then(|| RawJson::of(&arguments).ok())?
+}
+
+/// Names that other programs give to arguments, and what ours are called.
+const OTHER_NAMES: [(&str, &[&str]); 6] = [
+    (
+        "path",
+        &["file_path", "filepath", "filePath", "filename", "file", "absolute_path", "target_file"],
+    ),
+    ("command", &["cmd", "script", "shell_command"]),
+    ("content", &["contents", "file_text", "text"]),
+    ("old_string", &["old_str", "old_text", "oldString"]),
+    ("new_string", &["new_str", "new_text", "newString"]),
+    ("pattern", &["query", "regex", "search"]),
+];
+
+/// Gives arguments that the tool does not know the names of the required ones that they can only mean.
+fn rename(schema: &Value, arguments: &mut Map<String, Value>) -> bool {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array);
+    let (Some(properties), Some(required)) = (properties, required) else { return false };
+    let mut is_renamed = false;
+    for wanted in required.iter().filter_map(Value::as_str) {
+        let others =
+            OTHER_NAMES.iter().find(|(name, _)| *name == wanted).map(|(_, others)| *others);
+        let is_meant = |name: &&String| {
+            others.is_some_and(|others| others.contains(&name.as_str()))
+                && !properties.contains_key(*name)
+        };
+        let mut meant = arguments.keys().filter(is_meant);
+        let (Some(name), None) = (meant.next().cloned(), meant.next()) else { continue };
+        if !arguments.contains_key(wanted)
+            && let Some(value) = arguments.shift_remove(&name)
+        {
+            arguments.insert(wanted.to_owned(), value);
+            is_renamed = true;
+        }
+    }
+    is_renamed
 }
 
 /// What a text means where no text is wanted.
@@ -107,6 +146,9 @@ mod tests {
             ),
             (r#"{"path":"7","limit":"many","all":"1","lines":"7","unknown":"7"}"#, ""),
             (r#"{"path":"7","limit":3}"#, ""),
+            (r#"{"file_path":"a","limit":3}"#, r#"{"limit":3,"path":"a"}"#),
+            (r#"{"file_path":"a","file":"b"}"#, ""),
+            (r#"{"path":"a","file":"b"}"#, ""),
             (r#"["7", "20"]"#, ""),
         ] {
             let arguments = RawJson::parse(written).unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnoma_core::{ErrorKind, ProviderError};
+use gnoma_core::{ProviderError, error_policy::RetryRule};
 
 use crate::context::Strategy;
 
@@ -12,6 +12,8 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_BREAK: Duration = Duration::from_secs(8);
 /// Longest wait that is not asked for, before a provider that has too much to do is asked again.
 const LONGEST_REST: Duration = Duration::from_secs(30);
+/// So many waits in a row are as short as the provider asks for.
+const OBEYED_WAITS: u32 = 3;
 /// Most attempts at a call to a server that cannot be reached.
 const UNREACHABLE_ATTEMPTS: u32 = 4;
 /// Most attempts at a call that is met with silence: each takes minutes.
@@ -81,7 +83,7 @@ impl Limits {
     /// How long to wait before attempt `attempt + 1`; `None` if there is none. `waited` is how long earlier
     /// attempts have waited, `is_begun` whether part of the answer had arrived.
     ///
-    /// The wait is what the provider asks for, or doubles with a jitter of a quarter either way, so that parallel
+    /// The wait is what the provider asks for, a few times and then at least the following, or doubles with a jitter of a quarter either way, so that parallel
     /// sessions do not come back together.
     pub(super) fn wait(
         &mut self,
@@ -96,7 +98,13 @@ impl Limits {
         }
         let asked = error.retry_after.filter(|asked| !asked.is_zero());
         let longest = if most.is_none() { LONGEST_REST } else { LONGEST_BREAK };
-        let wait = asked.unwrap_or_else(|| self.jittered(attempt, longest));
+        // A provider that keeps asking for a moment is asked less and less often.
+        let more = attempt.checked_sub(OBEYED_WAITS).filter(|more| *more > 0);
+        let wait = match (asked, more) {
+            (None, _) => self.jittered(attempt, longest),
+            (Some(asked), None) => asked,
+            (Some(asked), Some(more)) => asked.max(self.jittered(more, longest)),
+        };
         (waited + wait <= self.patience).then_some(wait)
     }
 
@@ -104,24 +112,17 @@ impl Limits {
     fn most_attempts(&self, error: &ProviderError, is_begun: bool) -> Option<u32> {
         // A time-out that the server tells of is no silence.
         let is_told = error.status.is_some() || error.code.is_some();
-        let most = match error.kind {
-            ErrorKind::RateLimited | ErrorKind::Overloaded => return None,
-            ErrorKind::Network | ErrorKind::Garbled | ErrorKind::ServerError => self.attempts,
-            ErrorKind::Protocol if is_begun => self.attempts,
-            ErrorKind::Protocol => UNREADABLE_ATTEMPTS,
-            ErrorKind::Unreachable => UNREACHABLE_ATTEMPTS,
-            ErrorKind::Timeout if is_told => self.attempts,
-            ErrorKind::Timeout if self.first_byte.max(self.silence) <= SHORT_SILENCE => {
-                SHORT_SILENT_ATTEMPTS
-            }
-            ErrorKind::Timeout => SILENT_ATTEMPTS,
-            ErrorKind::Auth
-            | ErrorKind::BadRequest
-            | ErrorKind::ContextTooLong
-            | ErrorKind::NotFound
-            | ErrorKind::Quota
-            | ErrorKind::Agent
-            | ErrorKind::Cancelled => 1,
+        let is_brief = self.first_byte.max(self.silence) <= SHORT_SILENCE;
+        let most = match error.kind.policy().retry {
+            RetryRule::Patient => return None,
+            RetryRule::Broken => self.attempts,
+            RetryRule::Unreadable if is_begun => self.attempts,
+            RetryRule::Unreadable => UNREADABLE_ATTEMPTS,
+            RetryRule::Unreachable => UNREACHABLE_ATTEMPTS,
+            RetryRule::Silent if is_told => self.attempts,
+            RetryRule::Silent if is_brief => SHORT_SILENT_ATTEMPTS,
+            RetryRule::Silent => SILENT_ATTEMPTS,
+            RetryRule::Never => 1,
         };
         Some(most.min(self.attempts))
     }

@@ -36,6 +36,7 @@ mod compacting;
 mod fits;
 mod forming;
 mod limits;
+mod names;
 mod phase;
 mod preparing;
 mod prompting;

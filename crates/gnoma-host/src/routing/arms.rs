@@ -217,7 +217,11 @@ impl Maker {
     }
 
     fn connect(&self, name: &str) -> Result<Line> {
-        let profile = wire::profile(&self.settings.provider, name)?;
+        let mut profile = wire::profile(&self.settings.provider, name)?;
+        let blind = self.settings.arms.iter().filter(|(_, said)| said.vision == Some(false));
+        profile.blind_models = blind
+            .filter_map(|(arm, _)| Some(arm.strip_prefix(name)?.strip_prefix('/')?.to_owned()))
+            .collect();
         if wire::needs_key(&self.settings.provider, &profile) {
             return Err(wire::missing_key(&profile));
         }

@@ -100,17 +100,27 @@ fn alone(provider: &Provider, overrides: &Overrides) -> Option<String> {
     named.or(provider.model.as_ref().filter(|_| provider.default.is_none())).cloned()
 }
 
-/// Provider and model of a name that has both. Ids of models may have slashes of their own, so a
-/// model that the default provider is known to have is its own.
+/// Providers that pass calls on, and name each model by its vendor and a slash.
+const PASSING_ON: &[&str] = &["openrouter"];
+
+/// Provider and model of a name that has both: the call goes there, or nowhere. Ids of models may have slashes of
+/// their own, so a model that the default provider has or may have is its own.
 fn split(provider: &Provider, named: &str) -> Option<(String, String)> {
     let (before, model) = named.split_once('/')?;
-    let is_own = provider
-        .default
-        .as_ref()
-        .is_some_and(|default| default != before && catalogue::lookup(default, named).is_some());
-    let is_provider = provider.endpoints.contains_key(before)
+    let is_known = |known: &KnownProvider| known.name == before;
+    let is_set_up = provider.endpoints.contains_key(before)
         || provider.api_keys.contains_key(before)
-        || KNOWN.iter().any(|known| known.name == before && known.local);
+        || provider.key_commands.contains_key(before)
+        || KNOWN.iter().any(|known| is_known(known) && known.local);
+    let is_own = match provider.default.as_deref() {
+        Some(default) if default == before => false,
+        Some(default) => {
+            PASSING_ON.contains(&default) || catalogue::lookup(default, named).is_some()
+        }
+        // Without a key of the vendor, the one who passes calls on is meant.
+        None => !is_set_up && PASSING_ON.iter().any(|name| provider.api_keys.contains_key(*name)),
+    };
+    let is_provider = is_set_up || KNOWN.iter().any(is_known);
     (is_provider && !is_own).then(|| (before.to_owned(), model.to_owned()))
 }
 

@@ -37,9 +37,26 @@ fn has_key(provider: &Provider, name: &str) -> bool {
     provider.api_keys.contains_key(name) || provider.key_commands.contains_key(name)
 }
 
-/// Those that list the model.
+/// How the names of vendors' own models begin, also of those that are newer than the catalogue.
+const FAMILIES: &[(&str, &[&str])] = &[
+    ("mistral", &["mistral-", "magistral-", "codestral-", "devstral-", "ministral-", "pixtral-"]),
+    ("anthropic", &["claude-"]),
+    ("openai", &["gpt-3", "gpt-4", "gpt-5", "gpt-6", "chatgpt-", "codex-", "o1", "o3", "o4-"]),
+    ("google", &["gemini-"]),
+    ("deepseek", &["deepseek-chat", "deepseek-reasoner", "deepseek-v"]),
+    ("xai", &["grok-"]),
+];
+
+/// Those that list the model, or whose models are named like it.
 fn makers(model: &str) -> impl Iterator<Item = &'static str> {
-    MAKERS.iter().copied().filter(move |maker| catalogue::lookup(maker, model).is_some())
+    let is_named = |maker: &str| {
+        let family = FAMILIES.iter().find(|(name, _)| *name == maker);
+        family.is_some_and(|(_, begins)| begins.iter().any(|begin| model.starts_with(begin)))
+    };
+    MAKERS
+        .iter()
+        .copied()
+        .filter(move |maker| catalogue::lookup(maker, model).is_some() || is_named(maker))
 }
 
 /// Whether a provider can have the model, as far as is known: an address of one's own may lead anywhere.
@@ -89,5 +106,13 @@ mod tests {
         {
             assert!(check(&one, name, model).is_ok(), "{name} {model}");
         }
+        // Newer than the catalogue.
+        for (model, owner) in
+            [("claude-99", "anthropic"), ("gpt-5.9-mini", "openai"), ("gemini-9", "google")]
+        {
+            let said = check(&with_keys(&["mistral"]), "mistral", model).unwrap_err().to_string();
+            assert!(said.contains(&format!("one of `{owner}`")), "{said}");
+        }
+        assert!(check(&one, "mistral", "my-own-finetune").is_ok());
     }
 }

@@ -41,7 +41,18 @@ pub(crate) fn applied<'r>(
             Adaptation::Tools if is_form => (),
             Adaptation::Tools => request.tools = Arc::default(),
             Adaptation::ToolChoice => request.tool_choice = ToolChoice::Auto,
-            Adaptation::Pictures => each(&mut request, usize::MAX, without_pictures),
+            Adaptation::Pictures => {
+                each(&mut request, usize::MAX, |message| {
+                    without_pictures(message, NO_PICTURE, |_| true)
+                });
+            }
+            Adaptation::RefusedPictures(refused) => {
+                let text =
+                    format!("[A picture stood here; the provider refused it: {}]", refused.why);
+                each(&mut request, usize::MAX, |message| {
+                    without_pictures(message, &text, |base64| refused.has(base64))
+                });
+            }
             Adaptation::EarlierThinking(some) => each(&mut request, *some, without_origin),
             Adaptation::Effort => (request.effort, request.thinking) = (None, None),
             Adaptation::SystemRole => system_first(&mut request),
@@ -67,7 +78,7 @@ fn lower(request: &mut ModelRequest, most: u32) {
 }
 
 /// Changes the first messages, as far as they have something to change.
-fn each(request: &mut ModelRequest, some: usize, change: fn(&Message) -> Option<Message>) {
+fn each(request: &mut ModelRequest, some: usize, change: impl Fn(&Message) -> Option<Message>) {
     for message in request.messages.iter_mut().take(some) {
         if let Some(changed) = change(message) {
             *message = Arc::new(changed);
@@ -119,26 +130,46 @@ pub(super) fn has_pictures(message: &Message) -> bool {
     })
 }
 
-fn without_pictures(message: &Message) -> Option<Message> {
-    if !has_pictures(message) {
+/// With `text` in the place of the pictures that `is_out` names.
+fn without_pictures(
+    message: &Message,
+    text: &str,
+    is_out: impl Fn(&Arc<str>) -> bool,
+) -> Option<Message> {
+    let images = |block: &Content| match block {
+        Content::Image(image) => is_out(&image.base64),
+        Content::ToolResult(result) => result.images().any(|image| is_out(&image.base64)),
+        Content::Text(_)
+        | Content::Thinking(_)
+        | Content::RedactedThinking(_)
+        | Content::ToolCall(_) => false,
+    };
+    if !message.content().iter().any(images) {
         return None;
     }
     if message.role() == Role::Tool {
+        let blind = |result: &ToolResult| ToolResult {
+            parts: result.parts.iter().map(|part| blind_part(part, text, &is_out)).collect(),
+            ..result.clone()
+        };
         return Message::results(message.tool_results().map(blind).collect()).ok();
     }
     let block = |block: &Content| match block {
-        Content::Image(_) => Content::Text(Text { text: NO_PICTURE.to_owned(), signature: None }),
+        Content::Image(image) if is_out(&image.base64) => {
+            Content::Text(Text { text: text.to_owned(), signature: None })
+        }
         other => other.clone(),
     };
     Message::user(message.content().iter().map(block).collect()).ok()
 }
 
-fn blind(result: &ToolResult) -> ToolResult {
-    let part = |part: &ResultPart| match part {
-        ResultPart::Image(_) => ResultPart::Text { text: NO_PICTURE.to_owned() },
-        text @ ResultPart::Text { .. } => text.clone(),
-    };
-    ToolResult { parts: result.parts.iter().map(part).collect(), ..result.clone() }
+fn blind_part(part: &ResultPart, text: &str, is_out: impl Fn(&Arc<str>) -> bool) -> ResultPart {
+    match part {
+        ResultPart::Image(image) if is_out(&image.base64) => {
+            ResultPart::Text { text: text.to_owned() }
+        }
+        part => part.clone(),
+    }
 }
 
 /// The pieces of a body with the changes of its fields. The first piece holds all fields and ends within

@@ -1,6 +1,6 @@
 //! What is changed in requests that a server has refused.
 
-use super::room::Room;
+use super::{pictures::RefusedPictures, room::Room};
 
 /// One change of the requests of a conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub(crate) enum Adaptation {
     ToolChoice,
     /// Pictures stay at home.
     Pictures,
+    /// These pictures stay at home.
+    RefusedPictures(RefusedPictures),
     /// What was thought in the first messages stays at home: in how many.
     EarlierThinking(usize),
     /// How hard to think is left to the model.
@@ -52,6 +54,12 @@ impl Adaptation {
                     .to_owned()
             }
             Self::Pictures => "does not accept an image; gnoma leaves images out".to_owned(),
+            Self::RefusedPictures(pictures) if pictures.suspect.is_some() => {
+                "refused a picture; gnoma leaves one out that may be the reason".to_owned()
+            }
+            Self::RefusedPictures(_) => {
+                "refused a picture; gnoma leaves it out and sends the others".to_owned()
+            }
             Self::EarlierThinking(_) => {
                 "does not accept its earlier thinking; gnoma leaves it out".to_owned()
             }
@@ -94,6 +102,11 @@ pub(crate) fn joined(changes: &[Adaptation], new: Adaptation) -> Option<Vec<Adap
         (Adaptation::MostTokens(now), Some(Adaptation::MostTokens(then))) if now < then => {
             all.retain(|old| !matches!(old, Adaptation::MostTokens(_)));
             all.push(new);
+        }
+        (Adaptation::RefusedPictures(now), Some(Adaptation::RefusedPictures(before))) => {
+            let both = before.clone().with(now);
+            all.retain(|old| !matches!(old, Adaptation::RefusedPictures(_)));
+            all.push(Adaptation::RefusedPictures(both));
         }
         (Adaptation::Room(_), Some(_)) => {
             all.retain(|old| !matches!(old, Adaptation::Room(_)));

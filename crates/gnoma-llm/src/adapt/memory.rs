@@ -20,6 +20,8 @@ struct KnownConversation {
     first: Weak<Message>,
     model: Arc<str>,
     changes: Vec<Adaptation>,
+    /// Pictures that the server has taken.
+    accepted: Vec<Arc<str>>,
 }
 
 impl KnownConversation {
@@ -38,15 +40,43 @@ impl AdaptationMemory {
         known.map(|known| known.changes.clone()).unwrap_or_default()
     }
 
-    /// They are changed so from now on.
+    /// The pictures of the conversation that the server has taken.
+    pub(crate) fn accepted_pictures(&self, request: &ModelRequest) -> Vec<Arc<str>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.iter().find(|known| known.is_of(request));
+        known.map(|known| known.accepted.clone()).unwrap_or_default()
+    }
+
+    /// Such requests are changed so from now on.
     pub(crate) fn keep(&self, request: &ModelRequest, changes: Vec<Adaptation>) {
+        self.update(request, |known| known.changes = changes);
+    }
+
+    /// The server has taken these pictures.
+    pub(crate) fn accept_pictures(&self, request: &ModelRequest, pictures: Vec<Arc<str>>) {
+        if !pictures.is_empty() {
+            self.update(request, |known| known.accepted = pictures);
+        }
+    }
+
+    fn update(&self, request: &ModelRequest, change: impl FnOnce(&mut KnownConversation)) {
         let Some(first) = request.messages.first() else { return };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|known| known.first.strong_count() > 0 && !known.is_of(request));
+        all.retain(|known| known.first.strong_count() > 0);
+        let place = all.iter().position(|known| known.is_of(request));
+        let mut known = match place {
+            Some(at) => all.remove(at),
+            None => KnownConversation {
+                first: Arc::downgrade(first),
+                model: Arc::clone(&request.model),
+                changes: Vec::new(),
+                accepted: Vec::new(),
+            },
+        };
         if all.len() >= MAX_KNOWN {
             all.remove(0);
         }
-        let (first, model) = (Arc::downgrade(first), Arc::clone(&request.model));
-        all.push(KnownConversation { first, model, changes });
+        change(&mut known);
+        all.push(known);
     }
 }

@@ -7,6 +7,7 @@
 mod apply;
 mod change;
 mod memory;
+mod pictures;
 mod read;
 mod room;
 mod words;
@@ -15,5 +16,6 @@ pub(crate) use self::{
     apply::{applied, bytes, fields, rewritten},
     change::{Adaptation, joined},
     memory::AdaptationMemory,
+    pictures::pictures,
     read::{RefusedRequest, change},
 };

@@ -3,12 +3,16 @@
 //! Only what is said clearly counts: an answer of 400 or 422 that names what is not taken. Local servers
 //! and routers say some of it with other statuses, in words that are known.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use gnoma_core::{ErrorKind, ModelRequest, ProviderError, Role};
 use serde_json::Value;
 
 use super::{
     apply::{has_pictures, has_thinking},
     change::Adaptation,
+    pictures::{RefusedPictures, find_refused, is_about_one},
     room::{self, Room},
     words::{
         ANSWER_LAST, CLEAR, EARLIER, EFFORT, HOLDERS, KEPT, NO_EFFORT, NO_PICTURES, NO_STREAM,
@@ -28,6 +32,10 @@ pub(crate) struct RefusedRequest<'a> {
     pub(crate) request: &'a ModelRequest,
     /// Its fields, all but the conversation.
     pub(crate) fields: &'a Value,
+    /// All that was sent.
+    pub(crate) sent: &'a [Bytes],
+    /// Pictures that the server has refused or taken before.
+    pub(crate) pictures: (RefusedPictures, Vec<Arc<str>>),
     /// Bytes of the prompt.
     pub(crate) bytes: u64,
     /// The output limit has another name for some models.
@@ -48,24 +56,14 @@ pub(crate) fn change(of: &RefusedRequest<'_>) -> Option<Adaptation> {
     let text = of.error.message.to_ascii_lowercase();
     let is_clear = match of.error.status {
         Some(400 | 422) => true,
+        Some(413 | 415) if is_about_one(&text) => true,
         Some(_) => CLEAR.iter().any(|words| text.contains(words)),
         None => false,
     };
-    let may_be = match of.error.kind {
-        ErrorKind::BadRequest | ErrorKind::ContextTooLong | ErrorKind::NotFound => true,
-        ErrorKind::Auth
-        | ErrorKind::Quota
-        | ErrorKind::RateLimited
-        | ErrorKind::Overloaded
-        | ErrorKind::ServerError
-        | ErrorKind::Unreachable
-        | ErrorKind::Network
-        | ErrorKind::Timeout
-        | ErrorKind::Garbled
-        | ErrorKind::Protocol
-        | ErrorKind::Agent
-        | ErrorKind::Cancelled => false,
-    };
+    let may_be = matches!(
+        of.error.kind,
+        ErrorKind::BadRequest | ErrorKind::ContextTooLong | ErrorKind::NotFound
+    );
     if !is_clear || !may_be {
         return None;
     }
@@ -124,6 +122,15 @@ impl ReadRefusal<'_> {
             || (self.has(&["messages.", "messages["]) && self.refuses(&["reasoning", "thinking"]));
         if is_earlier && messages.iter().any(|message| has_thinking(message)) {
             return Some(Adaptation::EarlierThinking(messages.len()));
+        }
+        if is_about_one(&self.text) {
+            let (known, accepted) = &self.of.pictures;
+            let (body, request) = (self.of.sent.concat(), self.of.request);
+            let found = find_refused(&self.text, &body, request, known, accepted);
+            if let Some(mut found) = found {
+                found.why = crate::errors::quote(&self.of.error.message);
+                return Some(Adaptation::RefusedPictures(found));
+            }
         }
         if self.is_about_pictures() && messages.iter().any(|message| has_pictures(message)) {
             return Some(Adaptation::Pictures);
@@ -210,8 +217,6 @@ const LONG_WORDS: &[&str] = &["temperature"];
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use gnoma_core::{
         Content, Effort, Image, Message, ModelRef, RawJson, Thinking, ToolChoice, ToolSpec,
         tool::{Access, Tier, ToolKind},
@@ -264,6 +269,8 @@ mod tests {
             body: b"",
             request: &request(),
             fields: &fields,
+            sent: &[],
+            pictures: <_>::default(),
             bytes: 9_000,
             has_names: false,
         };
@@ -320,10 +327,6 @@ mod tests {
             ("reasoning_effort is not supported when 'stream' is set", Some(Adaptation::Effort)),
             ("Qwen/Qwen3-8B is not a multimodal model", Some(Adaptation::Pictures)),
             ("unknown variant `image_url`, expected `text`", Some(Adaptation::Pictures)),
-            (
-                "image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
-                Some(Adaptation::Pictures),
-            ),
             (
                 "The last message of deepseek-reasoner must be a user message",
                 Some(Adaptation::AnswerLast),

@@ -8,8 +8,8 @@ use serde_json::{Value, value::RawValue};
 use super::wire::{Delta, ReadBlock, Record, Tokens, WholeAnswer};
 use crate::{
     Profile,
-    arguments::text_of,
-    dialect::{Decode, Events, Frame, sign},
+    arguments::{is_stand_in, text_of},
+    dialect::{Decode, Ending, Events, Frame, sign},
     errors,
     lenient::{Count, Text},
     names::NameMap,
@@ -25,6 +25,8 @@ pub(super) struct AnthropicDecoder {
     usage: Usage,
     called: bool,
     stop: Option<StopReason>,
+    /// The window was full before the answer was complete.
+    is_window_full: bool,
     ended: bool,
 }
 
@@ -69,7 +71,7 @@ impl Decode for AnthropicDecoder {
                 self.count(record.usage.map(|usage| *usage), out);
                 self.stopped(&record.delta.unwrap_or_default().stop_reason);
             }
-            "message_stop" => self.stop(out),
+            "message_stop" => self.stop(out)?,
             "message" => self.whole(frame.data, out)?,
             "" if frame.whole => self.whole(frame.data, out)?,
             _ => (),
@@ -84,8 +86,12 @@ impl Decode for AnthropicDecoder {
         if self.stop.is_none() {
             return Err(errors::truncated(&self.profile));
         }
-        self.stop(out);
-        Ok(())
+        self.stop(out)
+    }
+
+    /// The tokens come in the record of the reason.
+    fn ending(&self) -> Option<Ending> {
+        self.stop.filter(|_| !self.ended).map(|reason| Ending { reason, has_usage: true })
     }
 }
 
@@ -99,6 +105,7 @@ impl AnthropicDecoder {
             usage: Usage::default(),
             called: false,
             stop: None,
+            is_window_full: false,
             ended: false,
         }
     }
@@ -144,8 +151,7 @@ impl AnthropicDecoder {
             self.end(Count(None), out);
         }
         self.stopped(&answer.stop_reason);
-        self.stop(out);
-        Ok(())
+        self.stop(out)
     }
 
     fn start(&mut self, answer: &mut WholeAnswer<'_>, out: &mut Events) {
@@ -247,11 +253,13 @@ impl AnthropicDecoder {
     }
 
     fn stopped(&mut self, reason: &Text<'_>) {
+        self.is_window_full |= errors::is_window_word(reason.as_str());
         self.stop = match reason.as_str() {
             "" => return,
             "end_turn" => Some(StopReason::EndTurn),
             "tool_use" => Some(StopReason::ToolUse),
-            "max_tokens" | "model_context_window_exceeded" => Some(StopReason::MaxTokens),
+            "max_tokens" => Some(StopReason::MaxTokens),
+            word if errors::is_window_word(word) => Some(StopReason::MaxTokens),
             "stop_sequence" => Some(StopReason::StopSequence),
             "refusal" => Some(StopReason::Refusal),
             "pause_turn" => Some(StopReason::Pause),
@@ -260,7 +268,11 @@ impl AnthropicDecoder {
     }
 
     /// The answer is over.
-    fn stop(&mut self, out: &mut Events) {
+    fn stop(&mut self, out: &mut Events) -> Result<(), ProviderError> {
+        self.ended = true;
+        if self.is_window_full {
+            return Err(errors::window_full(&self.profile));
+        }
         for open in self.open.drain(..) {
             open.close(out);
         }
@@ -269,7 +281,7 @@ impl AnthropicDecoder {
             stop => stop,
         };
         out.push_back(StreamEvent::Stop(stop));
-        self.ended = true;
+        Ok(())
     }
 }
 
@@ -298,7 +310,7 @@ fn say(slot: Slot, text: Text<'_>, out: &mut Events) {
 /// nothing.
 fn filled(input: &RawValue) -> Option<String> {
     let text = text_of(input);
-    (!matches!(&*text, "{}" | "" | "null")).then(|| text.into_owned())
+    (!is_stand_in(&text)).then(|| text.into_owned())
 }
 
 #[cfg(test)]
@@ -451,7 +463,6 @@ mod tests {
         for (wire, stop) in [
             ("end_turn", StopReason::EndTurn),
             ("max_tokens", StopReason::MaxTokens),
-            ("model_context_window_exceeded", StopReason::MaxTokens),
             ("stop_sequence", StopReason::StopSequence),
             ("pause_turn", StopReason::Pause),
             ("refusal", StopReason::Refusal),
@@ -460,6 +471,15 @@ mod tests {
             let delta = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{wire}"}}}}"#);
             assert_eq!(read(&[START, &delta, STOP]).stop, Some(stop), "{wire}");
             assert_eq!(read(&[START, &delta]).stop, Some(stop), "{wire}, cut");
+        }
+    }
+
+    #[test]
+    fn full_window_is_told_as_a_prompt_that_is_too_long() {
+        let delta =
+            r#"{"type":"message_delta","delta":{"stop_reason":"model_context_window_exceeded"}}"#;
+        for records in [&[START, delta, STOP][..], &[START, delta]] {
+            assert_eq!(read_as(records, false).unwrap_err().kind, ErrorKind::ContextTooLong);
         }
     }
 

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Profile,
-    dialect::{Decode, Events, Frame},
+    dialect::{Decode, Ending, Events, Frame},
     errors,
     lenient::Text,
     names::NameMap,
@@ -44,6 +44,8 @@ pub(crate) struct CompletionsDecoder<F> {
     has_model: bool,
     has_id: bool,
     stop: Option<StopReason>,
+    /// The window was full before the answer was complete.
+    is_window_full: bool,
     ended: bool,
 }
 
@@ -57,6 +59,7 @@ impl<F: Flavour> CompletionsDecoder<F> {
             has_model: false,
             has_id: false,
             stop: None,
+            is_window_full: false,
             ended: false,
         }
     }
@@ -100,16 +103,21 @@ impl<F: Flavour> CompletionsDecoder<F> {
         if !choice.finish_reason.is_empty() {
             let word = choice.finish_reason.as_str().to_ascii_lowercase();
             self.stop = Some(stop_reason(&word));
+            self.is_window_full = errors::is_window_word(&word);
         }
         Ok(())
     }
 
-    fn end(&mut self, out: &mut Events) {
+    fn end(&mut self, out: &mut Events) -> Result<(), ProviderError> {
         self.ended = true;
         self.flavour.finish(&mut self.blocks, out);
+        if self.is_window_full {
+            return Err(errors::window_full(&self.profile));
+        }
         self.blocks.finish(out);
         let stop = self.stop.unwrap_or(StopReason::Other);
         out.push_back(StreamEvent::Stop(self.blocks.stop_reason(stop)));
+        Ok(())
     }
 
     fn failure(&self, data: &str) -> ProviderError {
@@ -126,8 +134,7 @@ impl<F: Flavour> Decode for CompletionsDecoder<F> {
             return Ok(());
         }
         if data == "[DONE]" {
-            self.end(out);
-            return Ok(());
+            return self.end(out);
         }
         if frame.event == "error" {
             return Err(self.failure(data));
@@ -153,7 +160,7 @@ impl<F: Flavour> Decode for CompletionsDecoder<F> {
         self.choice(&choice, frame.whole, out)
             .map_err(|error| errors::broken_record(&self.profile, &error, data))?;
         if frame.whole && !is_piece {
-            self.end(out);
+            self.end(out)?;
         }
         Ok(())
     }
@@ -164,10 +171,14 @@ impl<F: Flavour> Decode for CompletionsDecoder<F> {
         }
         // Some servers send no `[DONE]`: Perplexity, Hugging Face, GPUStack.
         if self.stop.is_some() {
-            self.end(out);
-            return Ok(());
+            return self.end(out);
         }
         Err(errors::truncated(&self.profile))
+    }
+
+    fn ending(&self) -> Option<Ending> {
+        let has_usage = self.tally.has_counts();
+        self.stop.filter(|_| !self.ended).map(|reason| Ending { reason, has_usage })
     }
 }
 
@@ -176,9 +187,8 @@ fn stop_reason(word: &str) -> StopReason {
     match word {
         "stop" | "end_turn" | "eos" | "eos_token" => StopReason::EndTurn,
         "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
-        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => {
-            StopReason::MaxTokens
-        }
+        "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
+        word if errors::is_window_word(word) => StopReason::MaxTokens,
         "stop_sequence" => StopReason::StopSequence,
         "content_filter" | "sensitive" => StopReason::ContentFilter,
         "refusal" => StopReason::Refusal,

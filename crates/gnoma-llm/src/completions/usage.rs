@@ -46,6 +46,11 @@ impl UsageTotals {
         *self != before
     }
 
+    /// Whether a report has come.
+    pub(crate) fn has_counts(&self) -> bool {
+        *self != Self::default()
+    }
+
     /// The counts in parts that do not overlap.
     pub(crate) fn usage(&self) -> Usage {
         let prompt = self.prompt.unwrap_or_default();

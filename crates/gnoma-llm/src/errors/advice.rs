@@ -15,7 +15,7 @@ const FILTER_WORDS: &[&str] = &[
 pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
     let text = text.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let (name, url) = (&profile.name, &profile.base_url);
+    let (name, url, place) = (&profile.name, &profile.base_url, profile.address_place());
     let advice = if says(&["more system memory"]) {
         "The model does not fit into the memory of its machine. Choose a smaller one with --model, or give it a \
          smaller context in `provider.context`."
@@ -28,8 +28,7 @@ pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
         format!("Start the server of `{name}` with --jinja, which lets models call tools.")
     } else if says(&["unexpected endpoint or method"]) {
         format!(
-            "The address of `{name}` may be wrong: {url}. It often ends in /v1; change it in \
-             `provider.endpoints.{name}`."
+            "The address of `{name}` may be wrong: {url}. It often ends in /v1; change it in {place}."
         )
     } else if says(&["unsupported_country", "region, or territory", "user location is not"]) {
         format!(
@@ -72,42 +71,39 @@ const ASKED: &[&str] = &["/chat/completions", "/responses", "/messages", "/api/c
 
 /// What to do where the server points to `location`.
 pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
-    let (name, url) = (&profile.name, &profile.base_url);
+    let (url, place) = (&profile.base_url, profile.address_place());
     let end = ASKED.iter().filter_map(|asked| location.find(asked)).min();
     let base = end.and_then(|end| location.get(..end)).filter(|base| base.contains("://"));
     Some(match base {
-        Some(base) => format!(
-            "If you trust that address, set `provider.endpoints.{name}` to `{base}`. The key is sent there."
-        ),
+        Some(base) => {
+            format!("If you trust that address, change {place} to `{base}`. The key is sent there.")
+        }
         None if location.is_empty() => return None,
         None => format!(
-            "Check `provider.endpoints.{name}` ({url}). If it is right, your network may want you to log in: open \
-             a web page in a browser."
+            "Check {place} ({url}). If it is right, your network may want you to log in: open a web page in a browser."
         ),
     })
 }
 
 /// What to do about a status that says enough by itself.
 pub(super) fn of_status(profile: &Profile, status: u16) -> Option<String> {
-    let (name, url) = (&profile.name, &profile.base_url);
+    let (name, url, place) = (&profile.name, &profile.base_url, profile.address_place());
     Some(match status {
         407 => "A proxy wants a name and a password: write them into the proxy variable, as in \
                 HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT."
             .to_owned(),
-        426 => format!("Use https:// in `provider.endpoints.{name}` ({url})."),
+        426 => format!("Use https:// in {place} ({url})."),
         431 => {
             format!(
                 "The key may be wrong, for example a whole file: check {}.",
-                profile.key_variable
+                profile.key_place()
             )
         }
         451 => format!(
-            "`{name}` may not answer for legal reasons, often where you connect from. Use another provider with \
-             --provider."
+            "`{name}` refuses for legal reasons, often because of the country you connect from. Use another \
+             provider with --provider."
         ),
-        501 | 505 => format!(
-            "The server at {url} does not support this request. Check `provider.endpoints.{name}`."
-        ),
+        501 | 505 => format!("The server at {url} does not support this request. Check {place}."),
         511 => "Your network wants you to log in first: open a web page in a browser.".to_owned(),
         _ => return None,
     })

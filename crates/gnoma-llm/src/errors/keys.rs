@@ -36,10 +36,7 @@ pub(crate) fn unusable(profile: &Profile) -> Option<ProviderError> {
         odd => format!("`{odd}`, which no key has"),
     };
     let message = format!("the key contains {what}");
-    let hint = format!(
-        "Copy the key again into {} or `provider.api_keys.{}`.",
-        profile.key_variable, profile.name
-    );
+    let hint = format!("Copy the key again into {}.", profile.key_place());
     Some(ProviderError::new(ErrorKind::Auth, &profile.name, message).with_hint(hint))
 }
 

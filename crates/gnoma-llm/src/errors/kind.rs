@@ -2,7 +2,10 @@
 
 use gnoma_core::ErrorKind;
 
-use super::facts::{ErrorFacts, Period};
+use super::{
+    facts::{ErrorFacts, Period},
+    overflow::is_overflow,
+};
 
 const CONTEXT_WORDS: &[&str] = &[
     "context_length_exceeded",
@@ -58,6 +61,24 @@ const KEY_WORDS: &[&str] = &[
     "authentication_error",
     "permission_error",
 ];
+/// That a 403 is about the key itself, and not about what it may do.
+const BAD_KEY_WORDS: &[&str] = &[
+    "api_key_invalid",
+    "api key not valid",
+    "invalid api key",
+    "incorrect api key",
+    "invalid_api_key",
+    "authentication_error",
+    "unregistered callers",
+    "invalid key",
+    "key is invalid",
+    "key is not valid",
+    "key expired",
+    "key has expired",
+    "invalid token",
+    "missing api key",
+    "no api key",
+];
 const MODEL_WORDS: &[&str] = &[
     "model not found",
     "model_not_found",
@@ -101,13 +122,15 @@ pub(super) fn of(status: Option<u16>, facts: &ErrorFacts) -> ErrorKind {
         Some(408 | 504 | 524) => ErrorKind::Timeout,
         Some(413) => ErrorKind::ContextTooLong,
         _ if says(CONTEXT_WORDS) => ErrorKind::ContextTooLong,
+        None | Some(400 | 422 | 500) if is_overflow(&facts.message) => ErrorKind::ContextTooLong,
         Some(500..) if says(HOPELESS_WORDS) => ErrorKind::BadRequest,
         Some(500) if !says(BUSY_WORDS) => ErrorKind::ServerError,
         // Not implemented, no such version, a network that wants a login, and no status of HTTP.
         Some(501 | 505 | 511 | 600..) => ErrorKind::BadRequest,
         Some(500..) => ErrorKind::Overloaded,
         _ if is_quota(facts) => ErrorKind::Quota,
-        Some(403) => ErrorKind::Auth,
+        Some(403) if says(BAD_KEY_WORDS) => ErrorKind::Auth,
+        Some(403 | 451) => ErrorKind::Forbidden,
         Some(429) => ErrorKind::RateLimited,
         Some(_) if says(KEY_WORDS) => ErrorKind::Auth,
         Some(_) if says(MODEL_WORDS) => ErrorKind::NotFound,

@@ -450,7 +450,7 @@ fn a_redirect_says_which_address_to_set() {
     let profile = Profile::new("p", Protocol::OpenAi, "http://x/v1");
     let hint = |to: Option<&str>| redirected(&profile, 308, to).hint.unwrap();
     let moved = hint(Some("https://x/v1/chat/completions"));
-    assert!(moved.contains("set `provider.endpoints.p` to `https://x/v1`."), "{moved}");
+    assert!(moved.contains("change `provider.endpoints.p` to `https://x/v1`."), "{moved}");
     assert!(hint(Some("http://wifi.example/login?to=x")).contains("log in"));
     let nowhere = redirected(&profile, 303, None);
     assert!(nowhere.message.contains("redirects to another address"), "{nowhere:?}");

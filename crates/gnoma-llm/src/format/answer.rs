@@ -1,6 +1,9 @@
 //! An answer that comes as a call, made a text again, so that nobody behind this sees the difference.
 
-use gnoma_core::stream::{Slot, StopReason, StreamEvent};
+use gnoma_core::{
+    call_arguments::sound_arguments,
+    stream::{Slot, StopReason, StreamEvent},
+};
 use serde_json::Value;
 
 use super::{NAME, WRAPPED};
@@ -68,8 +71,10 @@ impl AnswerCalls {
         if let Some((slot, text)) = &self.call
             && !std::mem::replace(&mut self.is_given, true)
         {
+            let (arguments, is_broken) = sound_arguments(text);
+            let text = if is_broken || text.trim().is_empty() { text } else { arguments.get() };
             let inside = self.wrapped.then(|| inside(text)).flatten();
-            let text = inside.unwrap_or_else(|| text.clone());
+            let text = inside.unwrap_or_else(|| text.to_owned());
             out.push_back(StreamEvent::TextDelta { slot: *slot, text });
         }
     }

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     Profile,
-    arguments::text_of,
-    dialect::{Decode, Events, Frame, sign},
+    arguments::{UnfilledCalls, text_of},
+    dialect::{Decode, Ending, Events, Frame, sign},
     errors,
     lenient::{Count, Text},
     names::NameMap,
@@ -30,6 +30,7 @@ pub(super) struct GoogleDecoder {
     started: Started,
     usage: Usage,
     called: bool,
+    unfilled: UnfilledCalls,
     /// Records that were not part of an event stream.
     bodies: usize,
     stop: Option<StopReason>,
@@ -95,6 +96,12 @@ impl Decode for GoogleDecoder {
         self.ended = true;
         Ok(())
     }
+
+    fn ending(&self) -> Option<Ending> {
+        let has_usage = self.usage != Usage::default();
+        let is_open = !self.ended && !self.recited;
+        self.stop.filter(|_| is_open).map(|reason| Ending { reason, has_usage })
+    }
 }
 
 impl GoogleDecoder {
@@ -108,6 +115,7 @@ impl GoogleDecoder {
             started: Started::default(),
             usage: Usage::default(),
             called: false,
+            unfilled: UnfilledCalls::default(),
             bodies: 0,
             stop: None,
             recited: false,
@@ -212,12 +220,15 @@ impl GoogleDecoder {
         let continues = call.will_continue == Some(true);
         if !call.name.is_empty() {
             self.close_partial(out);
-            let slot = self.begin(&call, out);
+            let arguments = call.args.map_or(Cow::Borrowed("{}"), text_of);
+            let named = (call.id.as_str(), call.name.as_str());
+            let known = self.unfilled.take(named);
+            let slot = known.unwrap_or_else(|| self.begin(&call, out));
             sign(slot, signature, out);
             if continues || call.partial_args.is_some() {
                 self.partial = Some((slot, PartialArguments::default()));
             } else {
-                let arguments = call.args.map_or(Cow::Borrowed("{}"), text_of);
+                self.unfilled.note(named, &arguments, slot);
                 complete(slot, arguments.into_owned(), out);
             }
         }
@@ -351,6 +362,15 @@ mod tests {
         let mut call = ToolCall::new(CallId::new(id), name, arguments);
         call.signature = signature.map(str::to_owned);
         Content::ToolCall(call)
+    }
+
+    #[test]
+    fn call_with_stand_in_arguments_is_filled_when_it_comes_again() {
+        let response = read(&[
+            r#"{"functionCall":{"id":"x","name":"bash","args":{}}}"#,
+            r#"{"functionCall":{"id":"x","name":"bash","args":{"command":"ls"}}}"#,
+        ]);
+        assert_eq!(response.content, [call("x", "bash", r#"{"command":"ls"}"#, None)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::wire;
 use crate::{
     Profile,
-    arguments::text_of,
+    arguments::{UnfilledCalls, text_of},
     dialect::{Decode, Events, Frame},
     errors,
     names::NameMap,
@@ -29,6 +29,7 @@ pub(super) struct OllamaDecoder {
     open: Option<(OpenBlock, Slot)>,
     next_slot: Slot,
     called: bool,
+    unfilled: UnfilledCalls,
     stopped: bool,
 }
 
@@ -81,6 +82,7 @@ impl OllamaDecoder {
             open: None,
             next_slot: 0,
             called: false,
+            unfilled: UnfilledCalls::default(),
             stopped: false,
         }
     }
@@ -115,19 +117,22 @@ impl OllamaDecoder {
         let Some(name) = function.name.filled() else {
             return;
         };
-        let slot = self.new_slot();
-        self.open = None;
-        self.called = true;
-        out.push_back(StreamEvent::ToolCallStart {
-            slot,
-            id: call.id.into_string(),
-            name: self.names.ours(name).to_owned(),
-        });
-        if let Some(arguments) = function.arguments {
-            out.push_back(StreamEvent::ToolCallDelta {
+        let arguments = function.arguments.map(text_of).unwrap_or_default();
+        let known = self.unfilled.take((call.id.as_str(), name));
+        let slot = known.unwrap_or_else(|| self.new_slot());
+        if known.is_none() {
+            self.open = None;
+            self.called = true;
+            self.unfilled.note((call.id.as_str(), name), &arguments, slot);
+            out.push_back(StreamEvent::ToolCallStart {
                 slot,
-                fragment: text_of(arguments).into_owned(),
+                id: call.id.as_str().to_owned(),
+                name: self.names.ours(name).to_owned(),
             });
+        }
+        if !arguments.is_empty() {
+            let fragment = arguments.into_owned();
+            out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
         }
         out.push_back(StreamEvent::ToolCallDone { slot });
     }

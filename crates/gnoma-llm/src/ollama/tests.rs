@@ -47,6 +47,21 @@ fn lines_are_blocks_in_the_order_of_their_kinds() {
 }
 
 #[test]
+fn call_with_stand_in_arguments_is_filled_when_it_comes_again() {
+    let call = |arguments: &str| {
+        format!(
+            r#"{{"message":{{"tool_calls":[{{"id":"x","function":{{"name":"bash","arguments":{arguments}}}}}]}},"done":false}}"#
+        )
+    };
+    let end = r#"{"done":true,"done_reason":"stop"}"#;
+    let response = decode(&[&call("{}"), &call(r#"{"command":"ls"}"#), end]).unwrap();
+    let calls: Vec<_> = response.tool_calls().map(|call| call.arguments.get()).collect();
+    assert_eq!(calls, [r#"{"command":"ls"}"#]);
+    let response = decode(&[&call(r#"{"a":1}"#), &call(r#"{"a":2}"#), end]).unwrap();
+    assert_eq!(response.tool_calls().count(), 2, "two calls that share an id");
+}
+
+#[test]
 fn endings_have_their_reasons() {
     for (end, stop) in [
         (r#"{"done":true}"#, StopReason::EndTurn),

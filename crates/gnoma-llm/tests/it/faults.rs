@@ -106,7 +106,7 @@ async fn silence_is_not_waited_out() {
 
 #[tokio::test]
 async fn an_answer_in_another_language_is_called_so() {
-    use ErrorKind::{Garbled, Protocol};
+    use ErrorKind::{Garbled, Protocol, WrongServer};
     let table: [(&str, &'static [u8], ErrorKind, &str); 7] = [
         ("text/plain", b"Hello, I am a clock.\n", Protocol, "begins with `H`"),
         ("", b"\x00\x01\xFE\xFF\r\n\r\n\x80\x81", Protocol, r"begins with `\x00`"),
@@ -116,7 +116,7 @@ async fn an_answer_in_another_language_is_called_so() {
         (
             "text/html",
             b"<!doctype html><title>Login</title>",
-            Protocol,
+            WrongServer,
             "HTML page (\u{201c}Login\u{201d})",
         ),
         ("text/event-stream", b"\x1f\x8b\x08\0\0\0\0\0", Protocol, "the answer is compressed"),
@@ -217,7 +217,7 @@ async fn a_redirect_is_not_followed() {
             outcome.expect(
                 endpoint,
                 &Expected {
-                    kind: ErrorKind::Protocol,
+                    kind: ErrorKind::WrongServer,
                     says: &target,
                     hint: "Check `provider.endpoints",
                 },
@@ -239,7 +239,7 @@ async fn a_server_without_tls_is_told_from_one_that_is_not_there() {
     let outcome = asked(endpoint, endpoint.profile(&url)).await;
     plain.join().unwrap();
     let expected =
-        Expected { kind: ErrorKind::Protocol, says: "does not speak TLS", hint: "Use http://" };
+        Expected { kind: ErrorKind::WrongServer, says: "does not speak TLS", hint: "Use http://" };
     outcome.expect(endpoint, &expected);
 }
 
@@ -255,7 +255,7 @@ async fn a_server_that_wants_tls_is_called_so() {
     });
     let outcome = asked(endpoint, endpoint.profile(&url)).await;
     encrypted.join().unwrap();
-    let (kind, says) = (ErrorKind::Protocol, "the server does not speak HTTP");
+    let (kind, says) = (ErrorKind::WrongServer, "the server does not speak HTTP");
     outcome.expect(endpoint, &Expected { kind, says, hint: "use https:// instead of http://" });
 }
 
@@ -265,7 +265,12 @@ async fn a_page_in_place_of_an_answer_points_to_the_address() {
         (404, "404 page not found", ErrorKind::NotFound, "The address of `"),
         (404, "<html>nothing here</html>", ErrorKind::NotFound, "It often ends in /v1"),
         (405, "", ErrorKind::BadRequest, "The address of `"),
-        (403, "<html>blocked</html>", ErrorKind::Auth, "A proxy or firewall may have answered"),
+        (
+            403,
+            "<html>blocked</html>",
+            ErrorKind::Forbidden,
+            "A proxy or firewall may have answered",
+        ),
     ];
     for endpoint in &PROTOCOLS {
         for (status, body, kind, hint) in table {

@@ -4,11 +4,17 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "../mutate/mod.rs"]
+mod mutate;
+
 mod corpus;
+mod endings;
 mod endpoints;
 mod faults;
 mod histories;
+mod pictures;
 mod refusals;
 mod requests;
 mod rounds;
+mod sentences;
 mod streams;

@@ -88,7 +88,7 @@ impl Transcript {
         retracted: bool,
     ) {
         let wait = duration::words(Duration::from_secs(wait_ms.div_ceil(1_000)));
-        let next = format!("attempt {attempt} in {wait}");
+        let next = format!("retrying in {wait} (attempt {attempt})");
         if retracted {
             let beginning = self.retract();
             let what = beginning.map_or_else(String::new, |beginning| format!(" (“{beginning}”)"));

@@ -18,7 +18,7 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Error, Result, anyhow};
 use gnoma_core::{
-    Content, Event, RawJson, StopReason,
+    Content, Event, RawJson, Role, StopReason,
     protocol::Request,
     session::{NoticeLevel, Outcome, SessionState},
     store::SessionId,
@@ -68,6 +68,8 @@ pub(crate) struct Front {
     redaction: Option<(Schema, Arc<Firewall>)>,
     /// The answer in its form, where it is not written.
     answer: Option<RawJson>,
+    /// The model has said something, or a call of it has succeeded.
+    has_result: bool,
     /// Why calls were refused because nobody could be asked, each reason once.
     unasked: Vec<String>,
     /// The sessions that calls start, where the form tells of them.
@@ -99,6 +101,7 @@ impl Front {
             ignores_hangup: around.ignores_hangup,
             outcome: None,
             answer: None,
+            has_result: false,
             unasked: Vec::new(),
             children: None,
         }
@@ -171,7 +174,7 @@ impl Front {
         while let Some(event) = session.next().await {
             match event {
                 Event::Notice { level: NoticeLevel::Warning, text } => {
-                    report::say(format_args!("warning: {text}"));
+                    report::warn(&text);
                 }
                 Event::State(SessionState::Closed) => break,
                 _ => (),
@@ -227,7 +230,7 @@ impl Front {
                 Ok(Step::Going) => (),
                 Ok(Step::Broken) => return Err(broken()),
                 Ok(Step::Over(outcome)) => {
-                    over = Some(exit(outcome.as_ref(), &self.unasked, stopped));
+                    over = Some(exit(outcome.as_ref(), self.has_result, &self.unasked, stopped));
                     self.view.last_words();
                 }
                 Err(Gone(error)) => return report::unwritten(error),
@@ -257,6 +260,7 @@ impl Front {
             {
                 self.unasked.push(reason.clone());
             }
+            self.has_result |= is_result(&event);
             if let Event::State(SessionState::Idle) = event {
                 step = Step::Over(self.outcome.take());
             }
@@ -296,6 +300,23 @@ impl Front {
     }
 }
 
+/// Whether an event brings something that a turn was for: words, an answer in its form, or a call that succeeded.
+fn is_result(event: &Event) -> bool {
+    match event {
+        Event::Appended(message) => {
+            message.role() == Role::Assistant && !message.text_content().trim().is_empty()
+        }
+        Event::ToolEnded { result, .. } => !result.is_error,
+        // Hooks can end a turn before a model is asked, or after calls.
+        Event::TurnEnded { outcome, answer, rounds, .. } => {
+            let is_by_hook =
+                *rounds == 0 || matches!(outcome, Outcome::Complete { stop: StopReason::Other });
+            answer.is_some() || is_by_hook
+        }
+        _ => false,
+    }
+}
+
 /// What happens in the sessions that calls have started. Safe to drop.
 async fn told(children: &mut Option<Children>) -> (SessionId, Event) {
     match children {
@@ -317,7 +338,12 @@ fn broken() -> Error {
 }
 
 /// How the program ends after a turn that a signal may have stopped, and the last words about it.
-fn exit(outcome: Option<&Outcome>, unasked: &[String], stopped_by: Option<i32>) -> Exit {
+fn exit(
+    outcome: Option<&Outcome>,
+    has_result: bool,
+    unasked: &[String],
+    stopped_by: Option<i32>,
+) -> Exit {
     if let Some(signal) = stopped_by {
         return Exit::Signalled(signal);
     }
@@ -326,7 +352,9 @@ fn exit(outcome: Option<&Outcome>, unasked: &[String], stopped_by: Option<i32>) 
         Some(Outcome::Complete { stop: StopReason::Refusal | StopReason::ContentFilter }) => {
             Exit::Failed
         }
-        Some(Outcome::Complete { .. }) if unasked.is_empty() => Exit::Done,
+        Some(Outcome::Complete { .. }) if unasked.is_empty() && has_result => Exit::Done,
+        // The session has said so; a script must not take nothing for an answer.
+        Some(Outcome::Complete { .. }) if unasked.is_empty() => Exit::Failed,
         Some(Outcome::Complete { .. }) => {
             // The line about the call was short; what helps is said whole.
             for reason in unasked {

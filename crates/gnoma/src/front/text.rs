@@ -22,6 +22,8 @@ use crate::{environment::ProcessEnvironment, report};
 const MAX_RUNNING_CHARS: usize = 40;
 /// Equal lines that are shown one after the other; more are only counted.
 const MAX_EQUAL_LINES: usize = 3;
+/// So many attempts at one call are each told of; of more only some.
+const MAX_TOLD_ATTEMPTS: u32 = 4;
 /// How the reason begins for what only a confirmed bypass permits; it never happens silently.
 const CONFIRMED: &str = "CONFIRMED BYPASS";
 const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
@@ -49,6 +51,8 @@ pub(super) struct Text {
     is_kept: bool,
     /// What is said after the error.
     last_words: Vec<&'static str>,
+    /// The answer of this round has more than blanks; those before its first word are not written.
+    has_words: bool,
     /// What comes next goes on where the answer was cut off.
     joins: bool,
     /// Only the answer in its form goes to standard output.
@@ -79,6 +83,7 @@ impl Text {
             held: String::new(),
             is_kept: false,
             last_words: Vec::new(),
+            has_words: false,
             joins: false,
             is_shaped,
         }
@@ -158,8 +163,14 @@ impl Text {
 
     /// Writes a piece of the answer, or holds it back.
     fn says(&mut self, text: &str, out: &mut Output) -> Result<(), Gone> {
+        let is_begin = !self.joins && !self.has_words;
+        if is_begin && text.trim().is_empty() {
+            return Ok(());
+        }
+        self.has_words = true;
         self.joins = false;
         self.end_asides();
+        let text = if is_begin { text.trim_start_matches(['\r', '\n']) } else { text };
         if self.on_terminal {
             self.wipe();
             self.waiting = None;
@@ -199,6 +210,7 @@ impl Text {
             Event::Text { .. } if self.is_shaped => (),
             Event::Text { text } => return self.says(text, out),
             Event::RoundStarted { arm, round, .. } => {
+                self.has_words = false;
                 self.release(out)?;
                 self.end_line(out)?;
                 self.wait(format!("{arm}, round {round}"));
@@ -305,8 +317,14 @@ impl Text {
         }
         if let Event::Retrying { .. } | Event::ArmChanged { .. } = event {
             self.held.clear();
+            self.has_words = false;
         }
-        if let Some(line) = line(event, self.on_terminal) {
+        let is_told = match event {
+            Event::Retrying { attempt, .. } => is_told(*attempt),
+            Event::Notice { level: NoticeLevel::Warning, text } => report::is_new_warning(text),
+            _ => true,
+        };
+        if is_told && let Some(line) = line(event, self.on_terminal) {
             self.aside(&line);
         }
         if let Event::Retrying { attempt, wait_ms, .. } = event {
@@ -413,17 +431,19 @@ impl View for Text {
     }
 }
 
+/// Whether a line says that a call is made again: each of the first attempts, then fewer and fewer.
+fn is_told(attempt: u32) -> bool {
+    attempt <= MAX_TOLD_ATTEMPTS || attempt.is_power_of_two()
+}
+
 /// What is said of something that happened around the answer, with its text above that line or not written.
 fn line(event: &Event, is_above: bool) -> Option<String> {
     Some(match event {
         Event::Retrying { error, attempt, wait_ms, retracted } => {
-            let rest = match (*retracted, is_above) {
-                (false, _) => "",
-                (true, true) => "; discarded what it wrote above",
-                (true, false) => "; discarded what it wrote",
-            };
+            let is_discarded = *retracted && is_above;
+            let rest = if is_discarded { "; what it wrote above is discarded" } else { "" };
             let wait = duration::words(Duration::from_secs(wait_ms.div_ceil(1000)));
-            format!("{error}{rest}; attempt {attempt} in {wait}")
+            format!("{error}{rest}; retrying in {wait} (attempt {attempt})")
         }
         Event::Waiting { arm, waited_ms, limit_ms } => {
             let [waited, limit] =

@@ -26,6 +26,78 @@ async fn garbage_is_named() {
     assert!(failing(garbage).await.contains("unreadable answer"));
 }
 
+/// An answer in which the model says this and calls nothing.
+fn answers(delta: &str) -> Reply {
+    Reply::sse(format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n\
+         data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
+    ))
+}
+
+#[tokio::test]
+async fn empty_answer_is_an_error_for_scripts() {
+    for (delta, said) in [
+        (r#"{"reasoning_content":"hm"}"#, "thought, but gave no answer"),
+        (r#"{"content":" \n\n"}"#, "only white space"),
+        ("{}", "returned an empty answer"),
+    ] {
+        let world = World::new(std::iter::repeat_with(|| answers(delta)).take(3));
+        let run = world.run(&["hi"]).await;
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{delta}: {run:?}");
+        assert!(run.err.contains(said), "{delta}: {}", run.err);
+    }
+}
+
+/// The last word of a model may be its last call.
+#[tokio::test]
+async fn empty_answer_after_a_call_that_succeeded_is_done() {
+    let write = calls("fs_write", r#"{"path":"new.txt","content":"made"}"#);
+    let world = World::new([write, answers(r#"{"content":"\n"}"#)]);
+    let run = world.run(&["--permission", "bypass", "write it"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), ""), "{run:?}");
+    assert!(world.project.path().join("new.txt").exists());
+}
+
+#[tokio::test]
+async fn blank_text_before_an_answer_is_not_printed() {
+    let world = World::new([answers(r#"{"content":"\n\n  done"}"#)]);
+    let run = world.run(&["hi"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "  done\n"), "{run:?}");
+}
+
+#[tokio::test]
+async fn finished_answer_is_not_asked_for_again_when_the_connection_stays_open() {
+    let reply = answers(r#"{"content":"here"}"#);
+    let ReplyBody::Bytes(body) = &reply.body else { panic!("an endless script") };
+    let end = body.len() - "data: [DONE]\n\n".len();
+    let world = World::new([reply.ending(End::Stall(end))]);
+    let run = world.run(&["hi"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "here\n"), "{run:?}");
+    assert_eq!(world.server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn named_model_goes_to_its_provider_or_nowhere() {
+    for model in ["anthropic/claude-opus-4-7", "openai/gpt-5"] {
+        let world = World::new([says("from elsewhere")]);
+        let run = world.run(&["-m", model, "hi"]).await;
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{model}: {run:?}");
+        assert!(run.err.contains("_API_KEY"), "{model}: {}", run.err);
+        assert_eq!(world.server.requests().len(), 0, "{model}");
+    }
+}
+
+#[tokio::test]
+async fn other_programs_names_of_tools_are_understood() {
+    for name in ["Bash", "functions.bash", "run_shell_command"] {
+        let world = World::new([calls(name, r#"{"command":"echo A1"}"#), says("done")]);
+        let run = world.run(&["--permission", "bypass", "go"]).await;
+        assert_eq!(run.code, Some(0), "{name}: {run:?}");
+        let sent = String::from_utf8(world.server.requests()[1].body.to_vec()).unwrap();
+        assert!(sent.contains("A1") && !sent.contains("unknown tool"), "{name}: {sent}");
+    }
+}
+
 #[tokio::test]
 async fn the_part_that_arrived_is_kept_and_said() {
     let world = World::new([refused_midway("half an answer")]);
@@ -55,7 +127,7 @@ async fn a_provider_that_asks_to_wait_is_waited_for() {
     let world = World::new([busy(), busy(), says("here")]);
     let run = world.run(&["hi"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "here\n"), "{run:?}");
-    assert!(run.err.contains("attempt 3 in 1s"), "{}", run.err);
+    assert!(run.err.contains("retrying in 1s (attempt 3)"), "{}", run.err);
 }
 
 /// A server that keeps the connection open with comments says nothing.
@@ -94,7 +166,11 @@ async fn nobody_listening_names_the_address() {
     let lines: Vec<&str> = run.err.lines().collect();
     let [.., error, hint, next] = lines.as_slice() else { panic!("{}", run.err) };
     assert!(error.starts_with("gnoma: test: cannot connect"), "{}", run.err);
-    assert!(hint.starts_with("Check the network"), "{}", run.err);
+    assert!(
+        hint.starts_with("Check that the server of `test` runs at http://127.0.0.1:9/v1"),
+        "{}",
+        run.err
+    );
     assert_eq!(*next, "To continue: gnoma --continue \"go on\"", "{}", run.err);
 }
 

@@ -168,7 +168,7 @@ fn an_answer_of_nothing_is_asked_for_twice_more() {
     assert!(retrying(&fx).is_some(), "{fx:?}");
     let fx = feed(&mut turn, [Input::Woke, stop(StopReason::EndTurn)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
-    assert!(notices(&fx)[0].contains("gave no output"), "{fx:?}");
+    assert!(notices(&fx)[0].contains("returned an empty answer"), "{fx:?}");
 }
 
 #[test]
@@ -181,12 +181,71 @@ fn an_answer_of_thinking_alone_is_said_to_be_none() {
 }
 
 #[test]
+fn an_answer_of_white_space_alone_is_said_to_be_none() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [text(" \n"), stop(StopReason::EndTurn)]);
+    assert!(notices(&fx)[0].contains("only white space"), "{fx:?}");
+}
+
+fn compacts(fx: &Effects) -> bool {
+    fx.iter().any(|effect| matches!(effect, Effect::Compact(_)))
+}
+
+/// Servers that cut a prompt at the end of the window, or answer nothing there.
+#[test]
+fn no_output_at_the_limit_compacts_the_conversation() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [stop(StopReason::MaxTokens)]);
+    let Some(Effect::FailOver { error, .. }) =
+        fx.iter().find(|effect| matches!(effect, Effect::FailOver { .. }))
+    else {
+        panic!("{fx:?}")
+    };
+    assert_eq!(error.kind, ErrorKind::ContextTooLong);
+    assert!(compacts(&fx), "{fx:?}");
+}
+
+#[test]
+fn output_limit_spent_on_hidden_reasoning_is_no_full_window() {
+    let mut turn = started(Limits::default());
+    let usage = Usage { input: 9, output: 500, ..Usage::default() };
+    let fx =
+        feed(&mut turn, [Input::Model(Ok(StreamEvent::Usage(usage))), stop(StopReason::MaxTokens)]);
+    assert!(!compacts(&fx), "{fx:?}");
+}
+
+#[test]
+fn context_overflow_in_the_middle_of_an_answer_keeps_its_beginning_and_compacts() {
+    let mut turn = started(Limits::default());
+    let fx = feed(&mut turn, [text("the beginning"), error(ErrorKind::ContextTooLong)]);
+    assert!(compacts(&fx), "{fx:?}");
+    assert_eq!(turn.history()[1].text_content(), "the beginning");
+}
+
+#[test]
+fn short_waits_that_are_asked_for_again_and_again_grow() {
+    let mut limits = Limits::default();
+    let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
+    limited.retry_after = Some(Duration::from_secs(2));
+    let mut waited = Duration::ZERO;
+    let mut attempts = 0;
+    while let Some(wait) = limits.wait(attempts + 1, waited, &limited, false) {
+        attempts += 1;
+        waited += wait;
+        if attempts <= 3 {
+            assert_eq!(wait, Duration::from_secs(2), "the provider's own wish");
+        }
+    }
+    assert!((8..30).contains(&attempts), "{attempts} attempts in {waited:?}");
+}
+
+#[test]
 fn long_waits_are_said_in_hours() {
     let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
-    limited.retry_after = Some(Duration::from_hours(24));
+    limited.retry_after = Some(Duration::from_hours(23));
     let fx = feed(&mut started(Limits::default()), [Input::Model(Err(limited))]);
     let Some(Outcome::Failed { error, .. }) = outcome(&fx) else { panic!("{fx:?}") };
-    assert_eq!(error.message, "slow down (the provider asks to wait 24h)");
+    assert_eq!(error.message, "slow down (the provider asks to wait 23h)");
 }
 
 #[test]

@@ -139,7 +139,7 @@ async fn a_resumed_conversation_goes_on_with_its_kind_of_task() {
 
 #[tokio::test(start_paused = true)]
 async fn an_arm_that_was_asked_for_by_name_is_not_replaced() {
-    let failing = || (0..4).map(|_| Answer::failing(ErrorKind::Quota)).collect::<Vec<_>>();
+    let failing = || (0..4).map(|_| Answer::failing(ErrorKind::NotFound)).collect::<Vec<_>>();
     let members = vec![member("best", 0.9, 0.1, failing()), member("other", 0.6, 0.1, Vec::new())];
     let options = RoutingOptions { pinned: Some(name("best")), ..RoutingOptions::default() };
     let mut team = team(members, options, Vec::new());

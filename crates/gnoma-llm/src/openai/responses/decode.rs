@@ -155,6 +155,10 @@ impl ResponsesDecoder {
         let counted = response.usage.and_then(|raw| serde_json::from_str(raw.get()).ok());
         out.extend(counted.map(|counted| StreamEvent::Usage(usage(&counted))));
         let reason = response.incomplete_details.unwrap_or_default().reason;
+        if errors::is_window_word(reason.as_str()) {
+            self.stopped = true;
+            return Err(errors::window_full(&self.profile));
+        }
         let stop = match (status, reason.as_str()) {
             ("completed", _) => self.items.natural_stop(),
             ("incomplete", "max_output_tokens" | "max_tokens" | "length") => StopReason::MaxTokens,

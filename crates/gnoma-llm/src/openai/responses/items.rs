@@ -15,7 +15,12 @@ use super::{
     reasoning::kept_id,
     wire::{OutputItem, OutputPart},
 };
-use crate::{arguments::text_of, dialect::Events, names::NameMap};
+use crate::{
+    arguments::{is_stand_in, text_of},
+    characters::{joined_bytes, skip_joined},
+    dialect::Events,
+    names::NameMap,
+};
 
 /// What a piece of an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +63,8 @@ struct ItemCall {
     slot: Option<Slot>,
     /// How much of the arguments was passed on, in bytes.
     passed: usize,
+    /// What was passed on stands for arguments that are still to come.
+    is_stand_in: bool,
     done: bool,
 }
 
@@ -114,7 +121,7 @@ impl Items {
         let Some(part) = self.part(at, kind, index) else {
             return;
         };
-        part.passed += text.len();
+        part.passed += joined_bytes(text);
         let (slot, text) = (part.slot, text.to_owned());
         match kind {
             ItemPartKind::Text => self.said = true,
@@ -142,7 +149,7 @@ impl Items {
             .iter()
             .find(|part| part.kind == kind && part.index == index)
             .map_or(0, |part| part.passed);
-        self.more(at, kind, index, text.get(passed..).unwrap_or_default(), out);
+        self.more(at, kind, index, skip_joined(text, passed), out);
     }
 
     /// The piece, begun if it is new. A reasoning item shows summaries or raw reasoning, whichever
@@ -327,7 +334,8 @@ impl Items {
 impl ItemCall {
     fn arguments(&mut self, fragment: &str, out: &mut Events) {
         if let (Some(slot), false) = (self.slot, fragment.is_empty()) {
-            self.passed += fragment.len();
+            self.is_stand_in = self.passed == 0 && is_stand_in(fragment);
+            self.passed += joined_bytes(fragment);
             let fragment = fragment.to_owned();
             out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
         }
@@ -335,7 +343,8 @@ impl ItemCall {
 
     /// The arguments are complete: what did not come in pieces is taken.
     fn finish(&mut self, whole: &str, out: &mut Events) {
-        self.arguments(whole.get(self.passed..).unwrap_or_default(), out);
+        let passed = if self.is_stand_in && !is_stand_in(whole) { 0 } else { self.passed };
+        self.arguments(skip_joined(whole, passed), out);
         if let (Some(slot), false) = (self.slot, self.done) {
             self.done = true;
             out.push_back(StreamEvent::ToolCallDone { slot });

@@ -1,0 +1,54 @@
+//! Where values came from, for messages that say what to change.
+
+use std::{collections::BTreeMap, fmt};
+
+use crate::{finding::Place, key::KeyPath, layer::Merged};
+
+/// What a person changes to change a value: the variable or the setting that it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueSource {
+    /// This environment variable.
+    Variable(String),
+    /// This setting, in a file at a line.
+    Setting {
+        /// Its key.
+        key: String,
+        /// Where it is.
+        place: Place,
+    },
+}
+
+impl fmt::Display for ValueSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => f.write_str(name),
+            Self::Setting { key, place: Place::File { path, position } } => {
+                write!(f, "`{key}` ({}", path.display())?;
+                match position {
+                    Some(position) => write!(f, ":{})", position.line),
+                    None => f.write_str(")"),
+                }
+            }
+            Self::Setting { key, .. } => write!(f, "`{key}`"),
+        }
+    }
+}
+
+/// Where the entries of a table came from.
+pub(super) fn of_table(layers: &Merged, table: &str) -> BTreeMap<String, ValueSource> {
+    let within = KeyPath::dotted(table);
+    let entries = layers.entries().iter().filter(|(path, _)| path.is_within(&within));
+    entries
+        .filter_map(|(path, entry)| {
+            let variable = match &entry.place {
+                Place::Variable(name) => Some(name.clone()),
+                Place::BuiltIn | Place::File { .. } | Place::Flag(_) => entry.variable.clone(),
+            };
+            let source = match variable {
+                Some(name) => ValueSource::Variable(name),
+                None => ValueSource::Setting { key: path.to_string(), place: entry.place.clone() },
+            };
+            Some((path.last_name()?.to_owned(), source))
+        })
+        .collect()
+}

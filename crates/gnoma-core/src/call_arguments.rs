@@ -1,0 +1,94 @@
+//! The arguments of a call, as the pieces of an answer spell them out.
+//!
+//! Servers begin the arguments with an empty stand-in, repeat them whole at the end, and cut characters in
+//! two. What is plain is read; two different objects are not.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::json::{RawJson, without_lone_surrogates};
+
+/// What some servers send in place of arguments that are still to come, or of none.
+const STAND_INS: [&str; 4] = ["{}", "null", "\"\"", "[]"];
+
+/// Most JSON values that are looked at in the arguments of one call.
+const MAX_VALUES: usize = 64;
+
+/// Returns the arguments as JSON, and whether they are broken: text that is not JSON becomes a string.
+/// Nothing and `null` mean no arguments.
+#[must_use]
+pub fn sound_arguments(text: &str) -> (RawJson, bool) {
+    let trimmed = text.trim();
+    if trimmed.is_empty() || trimmed == "null" {
+        return (RawJson::empty_object(), false);
+    }
+    let whole = without_lone_surrogates(Cow::Borrowed(trimmed));
+    if let Ok(json) = RawJson::parse(&*whole) {
+        return (json, false);
+    }
+    match only_value(&whole) {
+        Some(json) => (json, false),
+        None => (RawJson::of(&text).unwrap_or_else(|_| RawJson::empty_object()), true),
+    }
+}
+
+/// Returns the one value in a row of values that is not a stand-in, however often it is repeated.
+fn only_value(text: &str) -> Option<RawJson> {
+    let mut only: Option<&RawValue> = None;
+    let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    for (number, value) in values.enumerate() {
+        let value = value.ok().filter(|_| number < MAX_VALUES)?;
+        if STAND_INS.contains(&value.get()) {
+            continue;
+        }
+        match only {
+            Some(first) if !says_the_same(first, value) => return None,
+            Some(_) => (),
+            None => only = Some(value),
+        }
+    }
+    only.map_or_else(|| Some(RawJson::empty_object()), |value| RawJson::parse(value.get()).ok())
+}
+
+fn says_the_same(first: &RawValue, second: &RawValue) -> bool {
+    let value = |raw: &RawValue| serde_json::from_str::<serde_json::Value>(raw.get()).ok();
+    first.get() == second.get() || value(first).is_some_and(|first| Some(first) == value(second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stand_in_before_the_arguments_is_replaced_by_them() {
+        for (text, arguments) in [
+            (r#"{}{"a":1}"#, r#"{"a":1}"#),
+            (r#"null{"a":1}"#, r#"{"a":1}"#),
+            (r#"""{"a":1}"#, r#"{"a":1}"#),
+            ("{} {\"a\": 1}\n{}", r#"{"a": 1}"#),
+            (r#"{"a":1}{"a": 1}"#, r#"{"a":1}"#),
+            ("{}{}", "{}"),
+            ("", "{}"),
+            ("null", "{}"),
+        ] {
+            let (json, is_broken) = sound_arguments(text);
+            assert_eq!((json.get(), is_broken), (arguments, false), "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_contradict_each_other_are_broken() {
+        for text in [r#"{"a":1}{"a":2}"#, r#"{"a":1}{"b""#, r#"{"a":"#, "rm -rf"] {
+            assert!(sound_arguments(text).1, "{text}");
+        }
+    }
+
+    #[test]
+    fn half_a_character_alone_becomes_one_replacement_character() {
+        let (json, is_broken) = sound_arguments(r#"{"text":"a\ud83d"}"#);
+        assert_eq!((json.get(), is_broken), ("{\"text\":\"a\\ufffd\"}", false));
+        let pair = r#"{"text":"\ud83d\ude00"}"#;
+        assert_eq!(sound_arguments(pair).0.get(), pair);
+    }
+}

@@ -1,0 +1,231 @@
+//! What each kind of failure means for everybody who acts on it: one row a kind.
+//!
+//! | reader | column |
+//! |---|---|
+//! | the turn, before it makes a call again | [`retry`](ErrorPolicy::retry) |
+//! | the router, before another model takes over | [`another_model`](ErrorPolicy::another_model), [`scope`](ErrorPolicy::scope) |
+//! | the router's health, and the processes that share it | [`rest`](ErrorPolicy::rest), [`scope`](ErrorPolicy::scope), [`is_shared`](ErrorPolicy::is_shared) |
+//! | the command, when it ends | [`exit`](ErrorPolicy::exit) |
+//! | the adapters, for the sentence that follows an error | [`remedy`](ErrorPolicy::remedy) |
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ErrorKind;
+
+/// What a kind of failure means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorPolicy {
+    /// Whether and how often the same model is asked the same again.
+    pub retry: RetryRule,
+    /// Whether another model may do better.
+    pub another_model: bool,
+    /// What the failure speaks against.
+    pub scope: FaultScope,
+    /// How long that is left alone; `None` where only the request is to blame.
+    pub rest: Option<RestRule>,
+    /// Whether the failure says something to other processes and to the next start. What a new key, another
+    /// model in the settings or a line that is back repairs is tried again by each process that starts.
+    pub is_shared: bool,
+    /// How the command ends.
+    pub exit: ExitMeaning,
+    /// What a person can do.
+    pub remedy: Remedy,
+}
+
+/// Whether and how often the same model is asked the same again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryRule {
+    /// Never: the answer would be the same.
+    Never,
+    /// As often as any call that breaks.
+    Broken,
+    /// As often as any call that breaks, if its answer had begun, and a few times otherwise.
+    Unreadable,
+    /// A few times: a server that is started or comes back does so within seconds.
+    Unreachable,
+    /// Once or twice: each attempt takes minutes.
+    Silent,
+    /// As long as the turn is patient, with the waits that the provider asks for.
+    Patient,
+}
+
+/// What a failure speaks against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultScope {
+    /// One model at one provider.
+    Arm,
+    /// All models of the provider.
+    Provider,
+    /// All providers at the same host.
+    Host,
+}
+
+/// How long something is left alone after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestRule {
+    /// After the first failure, where the provider asks for nothing; doubles each time it fails again.
+    pub first: Duration,
+    /// At most; the provider's own wish may be longer.
+    pub most: Duration,
+}
+
+/// How a command ends that a failure has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitMeaning {
+    /// The key was refused.
+    NotAuthorised,
+    /// No model could answer.
+    NoModel,
+    /// The request is at fault.
+    Failed,
+}
+
+/// What a person can do about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Check the key.
+    Key,
+    /// Check what the account may do, or use another provider.
+    Access,
+    /// Check the request, or what the server supports.
+    Request,
+    /// Make the conversation shorter.
+    Shorten,
+    /// Check the name of the model and the address.
+    ModelName,
+    /// Wait, or use another provider.
+    Wait,
+    /// Top up, or use another provider.
+    Quota,
+    /// Nothing but to wait: the fault is at the provider.
+    Report,
+    /// Check that the server runs, and the network.
+    Network,
+    /// Trust the certificate, or do not.
+    Certificate,
+    /// Check the address.
+    Address,
+    /// Wait longer.
+    Patience,
+    /// None is needed.
+    Nothing,
+}
+
+const fn rest(first_s: u64, most_s: u64) -> Option<RestRule> {
+    Some(RestRule { first: Duration::from_secs(first_s), most: Duration::from_secs(most_s) })
+}
+
+const fn row(
+    retry: RetryRule,
+    (another_model, scope): (bool, FaultScope),
+    (rest, is_shared): (Option<RestRule>, bool),
+    exit: ExitMeaning,
+    remedy: Remedy,
+) -> ErrorPolicy {
+    ErrorPolicy { retry, another_model, scope, rest, is_shared, exit, remedy }
+}
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+
+impl ErrorKind {
+    /// Every kind.
+    pub const ALL: [Self; 18] = [
+        Self::Auth,
+        Self::Forbidden,
+        Self::BadRequest,
+        Self::ContextTooLong,
+        Self::NotFound,
+        Self::RateLimited,
+        Self::Quota,
+        Self::Overloaded,
+        Self::ServerError,
+        Self::Unreachable,
+        Self::Certificate,
+        Self::WrongServer,
+        Self::Network,
+        Self::Timeout,
+        Self::Garbled,
+        Self::Protocol,
+        Self::Agent,
+        Self::Cancelled,
+    ];
+
+    /// What the kind means for everybody who acts on it.
+    #[must_use]
+    #[rustfmt::skip]
+    pub const fn policy(self) -> ErrorPolicy {
+        use self::{ExitMeaning as Exit, FaultScope as Of, Remedy as Do, RetryRule as Retry};
+        // again · another model, at fault · left alone for, told to others · exit · remedy
+        match self {
+            Self::Auth =>           row(Retry::Never, (true, Of::Provider), (rest(10 * MINUTE, 6 * HOUR), false), Exit::NotAuthorised, Do::Key),
+            Self::Forbidden =>      row(Retry::Never, (true, Of::Arm), (rest(10 * MINUTE, 6 * HOUR), false), Exit::NoModel, Do::Access),
+            Self::BadRequest =>     row(Retry::Never, (true, Of::Arm), (None, false), Exit::Failed, Do::Request),
+            Self::ContextTooLong => row(Retry::Never, (true, Of::Arm), (None, false), Exit::Failed, Do::Shorten),
+            Self::NotFound =>       row(Retry::Never, (true, Of::Arm), (rest(HOUR, 24 * HOUR), false), Exit::Failed, Do::ModelName),
+            Self::RateLimited =>    row(Retry::Patient, (true, Of::Arm), (rest(30, 15 * MINUTE), true), Exit::NoModel, Do::Wait),
+            Self::Quota =>          row(Retry::Never, (true, Of::Provider), (rest(15 * MINUTE, 6 * HOUR), true), Exit::NoModel, Do::Quota),
+            Self::Overloaded =>     row(Retry::Patient, (true, Of::Arm), (rest(15, 10 * MINUTE), true), Exit::NoModel, Do::Wait),
+            Self::ServerError =>    row(Retry::Broken, (true, Of::Arm), (rest(15, 10 * MINUTE), true), Exit::NoModel, Do::Report),
+            Self::Unreachable =>    row(Retry::Unreachable, (true, Of::Host), (rest(5, 5 * MINUTE), false), Exit::NoModel, Do::Network),
+            Self::Certificate =>    row(Retry::Never, (true, Of::Host), (rest(MINUTE, 30 * MINUTE), false), Exit::NoModel, Do::Certificate),
+            Self::WrongServer =>    row(Retry::Never, (true, Of::Provider), (rest(MINUTE, 30 * MINUTE), false), Exit::NoModel, Do::Address),
+            Self::Network =>        row(Retry::Broken, (true, Of::Host), (rest(5, 5 * MINUTE), false), Exit::NoModel, Do::Network),
+            Self::Timeout =>        row(Retry::Silent, (true, Of::Arm), (rest(30, 10 * MINUTE), true), Exit::NoModel, Do::Patience),
+            Self::Garbled =>        row(Retry::Broken, (true, Of::Arm), (rest(30, 10 * MINUTE), true), Exit::NoModel, Do::Address),
+            Self::Protocol =>       row(Retry::Unreadable, (true, Of::Arm), (rest(MINUTE, 30 * MINUTE), true), Exit::NoModel, Do::Address),
+            Self::Agent =>          row(Retry::Never, (true, Of::Arm), (rest(MINUTE, 30 * MINUTE), true), Exit::NoModel, Do::Nothing),
+            Self::Cancelled =>      row(Retry::Never, (false, Of::Arm), (None, false), Exit::Failed, Do::Nothing),
+        }
+    }
+
+    /// Whether the same request may succeed a little later.
+    #[must_use]
+    pub const fn is_transient(self) -> bool {
+        match self.policy().retry {
+            RetryRule::Broken | RetryRule::Unreachable | RetryRule::Silent | RetryRule::Patient => {
+                true
+            }
+            RetryRule::Never | RetryRule::Unreadable => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_one_row_that_does_not_contradict_itself() {
+        for (at, kind) in ErrorKind::ALL.into_iter().enumerate() {
+            assert!(!ErrorKind::ALL[..at].contains(&kind), "{kind:?} is listed twice");
+            let policy = kind.policy();
+            if let Some(rest) = policy.rest {
+                assert!(rest.first <= rest.most, "{kind:?}");
+            } else {
+                assert!(
+                    !policy.is_shared && !kind.is_transient(),
+                    "{kind:?} is remembered by nobody"
+                );
+            }
+            assert_eq!(
+                policy.remedy == Remedy::Key,
+                policy.exit == ExitMeaning::NotAuthorised,
+                "{kind:?}"
+            );
+            assert!(!format!("{kind}").is_empty());
+        }
+    }
+
+    #[test]
+    fn what_cannot_change_is_not_retried() {
+        for kind in
+            [ErrorKind::Certificate, ErrorKind::WrongServer, ErrorKind::Forbidden, ErrorKind::Auth]
+        {
+            assert_eq!(kind.policy().retry, RetryRule::Never, "{kind:?}");
+        }
+    }
+}

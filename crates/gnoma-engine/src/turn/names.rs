@@ -1,0 +1,128 @@
+//! Which tool a call means that names none of those on offer. Pure.
+//!
+//! Models know tools by the names of other programs: `Bash`, `read_file`, `functions.bash`. Where exactly one
+//! tool on offer can be meant, the call is one of that tool, from the history to the permission.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gnoma_core::ToolSpec;
+
+/// What some servers and models put before a name.
+const PREFIXES: [&str; 7] =
+    ["functions.", "function.", "functions/", "default_api.", "default_api:", "tools.", "tool."];
+/// Names that other programs give to tools, in small letters without signs, and what ours is called.
+const OTHER_NAMES: [(&str, &[&str]); 7] = [
+    (
+        "bash",
+        &[
+            "shell",
+            "sh",
+            "runshellcommand",
+            "runcommand",
+            "executecommand",
+            "execute",
+            "exec",
+            "terminal",
+            "runterminalcmd",
+            "bashtool",
+            "localshell",
+            "shellcommand",
+        ],
+    ),
+    ("fs.read", &["readfile", "view", "viewfile", "openfile", "cat", "readtool", "getfile"]),
+    ("fs.write", &["writefile", "createfile", "savefile", "newfile", "writetool"]),
+    (
+        "fs.edit",
+        &["editfile", "strreplace", "replace", "searchreplace", "replaceinfile", "edittool"],
+    ),
+    ("fs.ls", &["listdir", "listdirectory", "listfiles", "list", "dir"]),
+    ("fs.grep", &["search", "searchfiles", "searchfilecontent", "ripgrep", "rg", "greptool"]),
+    ("fs.glob", &["findfiles", "filesearch", "find", "globtool"]),
+];
+
+/// Returns the name of the only tool of `specs` that `name` can mean; `None` if it is one, or none or several fit.
+pub(super) fn meant_tool(name: &str, specs: &HashMap<String, Arc<ToolSpec>>) -> Option<String> {
+    if specs.contains_key(name) {
+        return None;
+    }
+    let bare = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+    let wanted = letters(bare);
+    if wanted.is_empty() {
+        return None;
+    }
+    let other = OTHER_NAMES.iter().find(|(_, names)| names.contains(&wanted.as_str()));
+    let ranks: [&dyn Fn(&str) -> bool; 3] = [
+        &|own| own == bare || letters(own) == wanted,
+        &|own| own.rsplit('.').next().is_some_and(|last| last != own && letters(last) == wanted),
+        &|own| other.is_some_and(|(meant, _)| own == *meant),
+    ];
+    for fits in ranks {
+        let mut found = specs.keys().filter(|own| fits(own));
+        if let Some(own) = found.next() {
+            return found.next().is_none().then(|| own.clone());
+        }
+    }
+    None
+}
+
+fn letters(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::{
+        RawJson,
+        tool::{Access, Tier, ToolKind},
+    };
+
+    use super::*;
+
+    fn specs(names: &[&str]) -> HashMap<String, Arc<ToolSpec>> {
+        let spec = |name: &&str| {
+            let spec = ToolSpec {
+                name: (*name).to_owned(),
+                description: String::new(),
+                parameters: RawJson::empty_object(),
+                access: Access::Read,
+                touches: [].into(),
+                kind: ToolKind::Other,
+                tier: Tier::Lean,
+            };
+            ((*name).to_owned(), Arc::new(spec))
+        };
+        names.iter().map(spec).collect()
+    }
+
+    #[test]
+    fn tool_names_of_other_programs_mean_the_only_tool_that_fits() {
+        let specs = specs(&["bash", "fs.read", "fs.write", "fs.edit", "fs.ls", "mcp__s__hello"]);
+        for (name, meant) in [
+            ("Bash", "bash"),
+            ("functions.bash", "bash"),
+            ("default_api.fs_read", "fs.read"),
+            ("Read", "fs.read"),
+            ("read_file", "fs.read"),
+            ("fs_write", "fs.write"),
+            ("FS-Write", "fs.write"),
+            ("write", "fs.write"),
+            ("str_replace", "fs.edit"),
+            ("LS", "fs.ls"),
+            ("run_shell_command", "bash"),
+            ("mcp__S__Hello", "mcp__s__hello"),
+        ] {
+            assert_eq!(meant_tool(name, &specs).as_deref(), Some(meant), "{name}");
+        }
+        for name in ["bash", "fs.read", "delete", "", "functions.", "grep", "hello"] {
+            assert_eq!(meant_tool(name, &specs), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn name_that_several_tools_fit_means_none() {
+        let specs = specs(&["fs.read", "notes.read", "a_b", "a-b"]);
+        for name in ["Read", "ab"] {
+            assert_eq!(meant_tool(name, &specs), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The stream of one answer: bytes of the connection in, events out.
+//!
+//! A server that has said why its answer ends owes nothing more. If the connection stays open, breaks or
+//! carries junk after that, the answer is whole all the same: it is neither thrown away nor asked for again.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use futures_core::Stream;
+use gnoma_core::{ProviderError, StopReason, StreamEvent, tool::BoxFuture};
+use gnoma_net::ByteStream;
+use tokio::time::{Sleep, sleep};
+
+use crate::{
+    Profile,
+    characters::{CharacterJoiner, replace_fragments},
+    dialect::{Decode, Events},
+    errors,
+    format::answer::AnswerCalls,
+    framing::Framer,
+    textcall::TextCalls,
+};
+
+/// How long more of an answer is waited for after its reason to stop and its tokens have come. Some gateways
+/// send both with every piece.
+const GRACE: Duration = Duration::from_secs(1);
+/// The same where the tokens are still to come.
+const GRACE_FOR_USAGE: Duration = Duration::from_secs(3);
+/// The same where more of the answer has come after a reason to stop before.
+const GRACE_FOR_MORE: Duration = Duration::from_secs(10);
+
+/// One answer, being asked for or being read.
+pub(crate) struct AnswerStream {
+    pub(crate) state: AnswerState,
+    pub(crate) profile: Arc<Profile>,
+}
+
+/// How far an answer is.
+pub(crate) enum AnswerState {
+    /// The head of the reply is waited for.
+    Asking(BoxFuture<'static, Self>),
+    /// The body is read.
+    Reading(Box<Reading>),
+    /// The body is over; what is left is handed out, then perhaps an error.
+    Draining(Events, Option<ProviderError>),
+}
+
+/// The body of an answer, and what reads it.
+pub(crate) struct Reading {
+    body: ByteStream,
+    framer: Framer,
+    decoder: Box<dyn Decode>,
+    events: Events,
+    characters: CharacterJoiner,
+    text_calls: Option<TextCalls>,
+    answer_calls: Option<AnswerCalls>,
+    /// Something of the answer has come.
+    has_begun: bool,
+    /// More of the answer has come after a reason to stop.
+    has_gone_on: bool,
+    /// Ends the wait for more once the server has said why the answer ends.
+    grace: Option<Pin<Box<Sleep>>>,
+}
+
+/// Whether an event is of the answer, and not about its request.
+fn is_of_answer(event: &StreamEvent) -> bool {
+    !matches!(event, StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. })
+}
+
+/// Whether an event brings more of what the model wrote.
+fn is_content(event: &StreamEvent) -> bool {
+    let is_about = matches!(event, StreamEvent::Started { .. } | StreamEvent::Usage(_));
+    is_of_answer(event) && !is_about && !matches!(event, StreamEvent::Stop(_))
+}
+
+impl Reading {
+    pub(crate) fn new(
+        body: ByteStream,
+        decoder: Box<dyn Decode>,
+        events: Events,
+        text_calls: Option<TextCalls>,
+        answer_calls: Option<AnswerCalls>,
+    ) -> Self {
+        Self {
+            body,
+            framer: Framer::default(),
+            decoder,
+            events,
+            characters: CharacterJoiner::default(),
+            text_calls,
+            answer_calls,
+            has_begun: false,
+            has_gone_on: false,
+            grace: None,
+        }
+    }
+
+    /// Takes one network read.
+    fn take(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
+        let had_ending = self.decoder.ending().is_some();
+        let known = self.events.len();
+        let went = self.decode(profile, bytes);
+        if self.events.iter().skip(known).any(is_content) {
+            self.has_gone_on |= had_ending;
+            self.grace = None;
+        }
+        self.filter();
+        went
+    }
+
+    fn decode(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
+        self.framer.feed(bytes).map_err(|why| errors::misframed(profile, why, bytes))?;
+        loop {
+            match self.framer.next_record() {
+                Ok(Some(record)) => {
+                    let went = self.decoder.frame(record.frame(), &mut self.events);
+                    self.has_begun |= self.events.iter().any(is_of_answer);
+                    went.map_err(|error| {
+                        let message = replace_fragments(&error.message);
+                        let error = ProviderError { message, ..error };
+                        errors::in_answer(profile, error, self.has_begun)
+                    })?;
+                }
+                Ok(None) => return Ok(()),
+                Err(why) => return Err(errors::protocol(profile, why)),
+            }
+        }
+    }
+
+    /// Passes the new events through what stands behind the decoder.
+    fn filter(&mut self) {
+        if self.framer.has_fragments() || self.characters.is_waiting() {
+            self.characters.filter(&mut self.events);
+        }
+        if let Some(text_calls) = &mut self.text_calls {
+            text_calls.filter(&mut self.events);
+        }
+        if let Some(answer_calls) = &mut self.answer_calls {
+            answer_calls.filter(&mut self.events);
+        }
+    }
+
+    /// The body has ended.
+    fn end(&mut self, profile: &Profile) -> Result<(), ProviderError> {
+        if !self.framer.received() {
+            return Err(errors::empty(profile));
+        }
+        if self.framer.is_cut() {
+            return Err(errors::truncated(profile));
+        }
+        if let Some(record) = self.framer.rest() {
+            // A record without its end may be cut; then the end is what is reported.
+            let _cut = self.decoder.frame(record.frame(), &mut self.events);
+        }
+        self.decoder.finish(&mut self.events)
+    }
+
+    /// Ends an answer whose connection has failed: well, if the server had said why the answer ends.
+    fn end_with(&mut self, error: ProviderError) -> Result<(), ProviderError> {
+        match self.decoder.ending() {
+            // A reason that nobody knows may be the failure that is told of next.
+            Some(ending) if ending.reason != StopReason::Other => {
+                self.decoder.finish(&mut self.events)
+            }
+            Some(_) | None => Err(error),
+        }
+    }
+
+    /// Waits until nothing more of the answer is to be expected; for ever where it has not ended.
+    fn poll_grace(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(ending) = self.decoder.ending() else { return Poll::Pending };
+        let grace = if self.has_gone_on {
+            GRACE_FOR_MORE
+        } else if ending.has_usage {
+            GRACE
+        } else {
+            GRACE_FOR_USAGE
+        };
+        self.grace.get_or_insert_with(|| Box::pin(sleep(grace))).as_mut().poll(cx)
+    }
+
+    /// All events that will come are here, whether the answer is complete or not.
+    fn drain(&mut self) -> Events {
+        if self.framer.has_fragments() || self.characters.is_waiting() {
+            self.characters.filter(&mut self.events);
+            let mut alone = Events::new();
+            self.characters.finish(&mut alone);
+            self.events.append(&mut alone);
+        }
+        if let Some(text_calls) = &mut self.text_calls {
+            text_calls.finish(&mut self.events);
+        }
+        if let Some(answer_calls) = &mut self.answer_calls {
+            answer_calls.filter(&mut self.events);
+        }
+        std::mem::take(&mut self.events)
+    }
+
+    fn has_stopped(&self) -> bool {
+        matches!(self.events.back(), Some(StreamEvent::Stop(_)))
+    }
+
+    /// Reads on: `Ready` once the body is over, with what is wrong with it.
+    fn poll_body(
+        &mut self,
+        profile: &Profile,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<(), ProviderError>>> {
+        // After the last event the end of the body is looked for once, without waiting:
+        // a connection that is read to its end can be used again.
+        let stopped = self.has_stopped();
+        let piece = match Pin::new(&mut self.body).poll_next(cx) {
+            Poll::Ready(piece) => piece,
+            Poll::Pending if stopped => return Poll::Ready(Some(Ok(()))),
+            Poll::Pending => {
+                ready!(self.poll_grace(cx));
+                return Poll::Ready(Some(self.decoder.finish(&mut self.events)));
+            }
+        };
+        let went = match piece {
+            Some(Ok(_)) if stopped => return Poll::Ready(None),
+            None | Some(Err(_)) if stopped => return Poll::Ready(Some(Ok(()))),
+            Some(Ok(bytes)) => {
+                let went = self.take(profile, &bytes);
+                if self.has_stopped() {
+                    return Poll::Ready(None);
+                }
+                // Signs of life are no reason to wait for an answer that has ended.
+                match went {
+                    Ok(()) if self.poll_grace(cx).is_ready() => {
+                        self.decoder.finish(&mut self.events)
+                    }
+                    Ok(()) => return Poll::Ready(None),
+                    Err(error) => Err(error),
+                }
+            }
+            None => self.end(profile),
+            Some(Err(error)) => Err(errors::from_net(profile, &error)),
+        };
+        Poll::Ready(Some(went.or_else(|error| self.end_with(error))))
+    }
+}
+
+impl Stream for AnswerStream {
+    type Item = Result<StreamEvent, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            match &mut this.state {
+                AnswerState::Asking(asking) => {
+                    this.state = ready!(asking.as_mut().poll(cx));
+                }
+                AnswerState::Reading(reading) => {
+                    if !reading.has_stopped()
+                        && let Some(event) = reading.events.pop_front()
+                    {
+                        return Poll::Ready(Some(Ok(event)));
+                    }
+                    if let Some(went) = ready!(reading.poll_body(&this.profile, cx)) {
+                        let events = reading.drain();
+                        this.state = AnswerState::Draining(events, went.err());
+                    }
+                }
+                AnswerState::Draining(events, error) => {
+                    if let Some(event) = events.pop_front() {
+                        return Poll::Ready(Some(Ok(event)));
+                    }
+                    return Poll::Ready(error.take().map(Err));
+                }
+            }
+        }
+    }
+}

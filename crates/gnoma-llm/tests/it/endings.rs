@@ -1,0 +1,128 @@
+//! Answers that are whole in a connection that is not, and words that come in odd pieces.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, future::join_all};
+use gnoma_core::{Accumulator, ModelRequest, ProviderError, Response};
+use gnoma_llm::connect;
+use gnoma_net::{Http, HttpOptions};
+use gnoma_testkit::{End, Reply, ReplyBody, Script, Server};
+use tokio::time::timeout;
+
+use crate::{
+    endpoints::{COMPATIBLE, Endpoint, PROTOCOLS},
+    histories::{ask, tools, user},
+    mutate::Body,
+};
+
+/// Longest wait for an answer, the grace for what may follow its end included.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
+    PROTOCOLS.iter().chain(&COMPATIBLE)
+}
+
+fn body_of(reply: &Reply) -> Vec<u8> {
+    let ReplyBody::Bytes(body) = &reply.body else { panic!("an endless script") };
+    body.to_vec()
+}
+
+/// The answer to a reply, and the failure that ended it.
+async fn read(endpoint: &Endpoint, reply: Reply) -> (Response, Option<ProviderError>) {
+    let server = Server::queue([reply]).unwrap();
+    let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+    let request = ModelRequest { tools: tools(), ..ask(endpoint, [user("Hello")]) };
+    let mut stream = provider.stream(request);
+    let mut all = Accumulator::new();
+    let mut error = None;
+    while let Some(event) = timeout(PATIENCE, stream.next()).await.unwrap() {
+        match event {
+            Ok(event) => all.push(&event),
+            Err(failure) => error = Some(failure),
+        }
+    }
+    (all.finish(), error)
+}
+
+/// The same answer without what only the server's last words tell.
+fn without_counts(response: Response) -> Response {
+    Response { usage: None, ..response }
+}
+
+fn script() -> Script {
+    Script::text(["Grüße ", "an alle 🦀"]).call("call00001", "fs_read", r#"{"path":"ä"}"#)
+}
+
+#[tokio::test]
+async fn finish_reason_ends_an_answer_whatever_the_connection_does() {
+    let mut jobs = Vec::new();
+    for endpoint in endpoints() {
+        let reply = endpoint.wire.stream(&script());
+        let Some(whole) = Body::parse(&body_of(&reply)).and_then(|body| body.up_to_reason()) else {
+            // The Responses API says why an answer ends in its last record, and nowhere else.
+            assert_eq!(endpoint.label, "openai-responses");
+            continue;
+        };
+        let cut = whole.len();
+        let ends =
+            [End::Whole, End::Truncate(cut), End::Abort(cut), End::Reset(cut), End::Stall(cut)];
+        for end in ends {
+            let damaged = Reply { body: ReplyBody::Bytes(whole.clone().into()), ..reply.clone() };
+            let reply = reply.clone();
+            jobs.push(async move {
+                let expected = without_counts(read(endpoint, reply).await.0);
+                let (response, error) = read(endpoint, damaged.ending(end)).await;
+                assert_eq!(error, None, "{} {end:?}", endpoint.label);
+                assert_eq!(without_counts(response), expected, "{} {end:?}", endpoint.label);
+            });
+        }
+    }
+    assert!(jobs.len() >= 50, "{}", jobs.len());
+    join_all(jobs).await;
+}
+
+#[tokio::test]
+async fn junk_and_doubled_ends_after_a_finish_reason_do_no_harm() {
+    for endpoint in endpoints() {
+        let reply = endpoint.wire.stream(&script());
+        let expected = without_counts(read(endpoint, reply.clone()).await.0);
+        let body = Body::parse(&body_of(&reply)).unwrap();
+        for damaged in [body.with_junk_at_end(), body.with_doubled_end()].into_iter().flatten() {
+            let damaged = Reply { body: ReplyBody::Bytes(damaged.into()), ..reply.clone() };
+            let (response, error) = read(endpoint, damaged).await;
+            assert_eq!(error, None, "{}", endpoint.label);
+            assert_eq!(without_counts(response), expected, "{}", endpoint.label);
+        }
+    }
+}
+
+#[tokio::test]
+async fn split_surrogates_are_joined_on_every_wire() {
+    for endpoint in endpoints() {
+        let reply = endpoint.wire.stream(&script());
+        let body = Body::parse(&body_of(&reply)).unwrap();
+        let (whole, split) = body.with_split_letters().unwrap();
+        let [whole, split] = [whole, split]
+            .map(|body| Reply { body: ReplyBody::Bytes(body.into()), ..reply.clone() });
+        let expected = read(endpoint, whole).await;
+        let text = format!("{:?}", expected.0.content);
+        assert!(text.contains('😀'), "{}: {text}", endpoint.label);
+        assert_eq!(read(endpoint, split).await, expected, "{}", endpoint.label);
+    }
+}
+
+#[tokio::test]
+async fn stand_in_arguments_are_replaced_by_what_follows() {
+    let mut tried = 0;
+    for endpoint in endpoints() {
+        let reply = endpoint.wire.stream(&script());
+        let expected = read(endpoint, reply.clone()).await;
+        let Some(body) = Body::parse(&body_of(&reply)).unwrap().with_stand_ins() else { continue };
+        let body = Reply { body: ReplyBody::Bytes(body.into()), ..reply };
+        let found = read(endpoint, body).await;
+        assert_eq!(found, expected, "{}", endpoint.label);
+        tried += 1;
+    }
+    // Google and Ollama send arguments whole, Mistral with the call.
+    assert!(tried >= 7, "{tried}");
+}

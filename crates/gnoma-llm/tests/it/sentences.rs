@@ -1,0 +1,148 @@
+//! What a person reads for each HTTP status, by where the key and the address came from, on all wires.
+//!
+//! The snapshot is there to be read aloud: each line says what happened, and what to do with the setting or
+//! variable that has to be changed.
+
+use futures_util::{StreamExt as _, future::join_all};
+use gnoma_core::{ErrorKind, ProviderError, Secret};
+use gnoma_llm::{Profile, connect};
+use gnoma_net::{Http, HttpOptions};
+use gnoma_testkit::{Reply, Server};
+
+use crate::{
+    endpoints::{Endpoint, PROTOCOLS},
+    histories::{ask, user},
+};
+
+const STATUSES: [u16; 24] = [
+    302, 400, 401, 402, 403, 404, 405, 408, 409, 413, 415, 422, 425, 426, 429, 431, 451, 500, 501,
+    502, 503, 504, 511, 529,
+];
+
+/// Where a profile comes from: its name, the key's source, the address's source.
+const ORIGINS: [(&str, Option<&str>, Option<&str>); 4] = [
+    ("vendor", Some("VENDOR_KEY"), None),
+    (
+        "work",
+        Some("WORK_KEY"),
+        Some("`provider.endpoints.work` (/home/u/.config/gnoma/config.toml:4)"),
+    ),
+    (
+        "vendor",
+        Some("`provider.api_keys.vendor` (/home/u/.config/gnoma/config.toml:7)"),
+        Some("VENDOR_BASE_URL"),
+    ),
+    ("work", None, Some("`provider.endpoints.work` (/home/u/.config/gnoma/config.toml:4)")),
+];
+
+/// The sentence for a status, with the names of the origin in place of those of the wire.
+async fn sentence(endpoint: &Endpoint, status: u16, origin: usize) -> String {
+    let (name, key, address) = ORIGINS[origin];
+    let reply = match status {
+        302 => Reply::text(status, "").header("location", "https://wifi.example/login"),
+        _ => Reply::new(status, "application/json", r#"{"error":{"message":"it says no"}}"#),
+    };
+    let server = Server::queue([reply]).unwrap();
+    let url = server.url();
+    let mut profile = match name {
+        "work" => Profile::new("work", endpoint.protocol, &url),
+        _ => endpoint.profile(&url),
+    };
+    profile.local = false;
+    profile.key = key.map(|_| Secret::new("k3y".to_owned()));
+    profile.key_source = key.map(str::to_owned);
+    profile.address_source = address.map(str::to_owned);
+    let provider = profile.name.clone();
+    let error = failure(endpoint, profile).await;
+    let text = format!("{error}\n    {}", error.hint.clone().unwrap_or_default());
+    let text = text.replace(&url, "https://address/v1");
+    text.replace(&format!("{provider}:"), &format!("{name}:"))
+        .replace(&format!("`{provider}`"), &format!("`{name}`"))
+        .replace(&format!(".{provider}`"), &format!(".{name}`"))
+}
+
+async fn failure(endpoint: &Endpoint, profile: Profile) -> ProviderError {
+    let provider = connect(profile, Http::new(HttpOptions::default()));
+    let mut stream = provider.stream(ask(endpoint, [user("hi")]));
+    while let Some(event) = stream.next().await {
+        if let Err(error) = event {
+            return error;
+        }
+    }
+    panic!("{}: no failure", endpoint.label)
+}
+
+#[tokio::test]
+async fn every_status_has_a_sentence_with_a_remedy_that_names_its_origin() {
+    let mut page = String::new();
+    for (origin, (name, key, address)) in ORIGINS.iter().enumerate() {
+        page.push_str(&format!("# `{name}`, key: {key:?}, address: {address:?}\n"));
+        for status in STATUSES {
+            let all =
+                join_all(PROTOCOLS.iter().map(|endpoint| sentence(endpoint, status, origin))).await;
+            for (said, endpoint) in all.iter().zip(&PROTOCOLS) {
+                assert_eq!(said, &all[0], "{} {status}", endpoint.label);
+            }
+            let said = &all[0];
+            let hint = said.split_once("\n    ").map(|(_, hint)| hint).unwrap_or_default();
+            assert!(!hint.is_empty(), "{status} has no remedy: {said}");
+            assert!(!said.contains("/model ") && !said.contains("k3y"), "{said}");
+            // Neither a setting nor a variable is named that the key or the address does not come from.
+            for other in [
+                "provider.endpoints",
+                "VENDOR_BASE_URL",
+                "WORK_KEY",
+                "VENDOR_KEY",
+                "provider.api_keys",
+            ] {
+                let is_source =
+                    |source: &Option<&str>| source.is_some_and(|source| source.contains(other));
+                let is_missing = key.is_none() && other == "provider.api_keys";
+                let is_unset = address.is_none() && other == "provider.endpoints";
+                assert!(
+                    !hint.contains(other)
+                        || is_source(key)
+                        || is_source(address)
+                        || is_missing
+                        || is_unset,
+                    "{status} names {other}: {hint}"
+                );
+            }
+            page.push_str(&format!("{status} {said}\n"));
+        }
+        page.push('\n');
+    }
+    insta::assert_snapshot!(page);
+}
+
+#[tokio::test]
+async fn login_page_in_place_of_the_list_of_models_is_told() {
+    for endpoint in &PROTOCOLS {
+        let page = Reply::new(200, "text/html", "<!doctype html><title>Guest Wi-Fi</title>");
+        let server = Server::queue([page]).unwrap();
+        let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+        let error = provider.models().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::WrongServer, "{}", endpoint.label);
+        assert!(error.message.contains("Guest Wi-Fi"), "{}: {error}", endpoint.label);
+        assert!(error.hint.unwrap_or_default().contains("login page"), "{}", endpoint.label);
+    }
+}
+
+#[tokio::test]
+async fn small_request_that_is_too_large_is_the_fault_of_a_proxy() {
+    for endpoint in &PROTOCOLS {
+        let page = Reply::new(
+            413,
+            "text/html",
+            "<html><title>413 Request Entity Too Large</title></html>",
+        );
+        let server = Server::queue([page]).unwrap();
+        let error = failure(endpoint, endpoint.profile(&server.url())).await;
+        assert_eq!(error.kind, ErrorKind::BadRequest, "{}", endpoint.label);
+        assert!(
+            error.hint.unwrap_or_default().contains("client_max_body_size"),
+            "{}",
+            endpoint.label
+        );
+    }
+}

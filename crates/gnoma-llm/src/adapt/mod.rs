@@ -9,6 +9,7 @@ mod change;
 mod memory;
 mod pictures;
 mod read;
+mod refused_tool;
 mod room;
 mod words;
 

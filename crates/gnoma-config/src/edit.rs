@@ -21,6 +21,11 @@ pub enum Change {
         /// The value.
         value: toml::Value,
     },
+    /// Removes a key with its value, if it is there.
+    Remove {
+        /// The names that lead to it, from the top of the file.
+        path: Vec<String>,
+    },
     /// Adds a permission rule that allows something, if it is not there.
     Allow(String),
 }
@@ -40,6 +45,12 @@ impl Change {
     #[must_use]
     pub fn set(path: &[&str], value: impl Into<toml::Value>) -> Self {
         Self::Set { path: path.iter().map(|&name| name.to_owned()).collect(), value: value.into() }
+    }
+
+    /// Removes the key under these names.
+    #[must_use]
+    pub fn remove(path: &[&str]) -> Self {
+        Self::Remove { path: path.iter().map(|&name| name.to_owned()).collect() }
     }
 }
 
@@ -91,6 +102,7 @@ pub fn apply(text: &str, changes: &[Change]) -> Result<String, EditError> {
     for change in changes {
         text = match change {
             Change::Set { path, value } => set(&text, path, &value.to_string())?,
+            Change::Remove { path } => remove(&text, path)?,
             Change::Allow(rule) => allow(&text, rule)?,
         };
     }
@@ -136,6 +148,55 @@ fn set(text: &str, path: &[String], value: &str) -> Result<String, EditError> {
         None => EditError::NoKey,
         Some(last) => EditError::IsTable { key: dotted(path, last) },
     })
+}
+
+/// The text without a key and its value; a line that held nothing else goes with it.
+fn remove(text: &str, path: &[String]) -> Result<String, EditError> {
+    let document = parse(text)?;
+    let Some((name, way)) = path.split_last() else { return Err(EditError::NoKey) };
+    let mut at: &dyn TableLike = document.as_table();
+    let mut is_inline = false;
+    for step in way {
+        match at.get(step) {
+            Some(Item::Value(Value::InlineTable(table))) => {
+                is_inline |= !table.is_dotted();
+                at = table;
+            }
+            Some(Item::Table(table)) => at = table,
+            _ => return Ok(text.to_owned()),
+        }
+    }
+    let Some((key, Item::Value(value))) = at.get_key_value(name) else {
+        return Ok(text.to_owned());
+    };
+    let (Some(key), Some(value)) = (key.span(), value.span()) else { return Ok(text.to_owned()) };
+    Ok(match is_inline {
+        true => spliced(text, field_of(text, key.start..value.end), ""),
+        false => spliced(text, lines_of(text, key.start..value.end), ""),
+    })
+}
+
+/// The whole lines around a place.
+fn lines_of(text: &str, place: Range<usize>) -> Range<usize> {
+    let before = text.get(..place.start).unwrap_or_default();
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let top = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+    let after = text.get(place.end..).unwrap_or_default();
+    start.max(top)..after.find('\n').map_or(text.len(), |length| place.end + length + 1)
+}
+
+/// A field of an inline table with the comma that parts it from its neighbour.
+fn field_of(text: &str, field: Range<usize>) -> Range<usize> {
+    let before = text.get(..field.start).unwrap_or_default();
+    // A dotted key begins before its last name.
+    let start = before.rfind(['{', ',']).map_or(field.start, |at| at + 1);
+    let after = text.get(field.end..).unwrap_or_default();
+    let comma = after.trim_start().starts_with(',').then(|| after.find(',')).flatten();
+    match comma {
+        Some(length) => start..field.end + length + 1,
+        None if before.get(start - 1..start) == Some(",") => start - 1..field.end,
+        None => start..field.end,
+    }
 }
 
 /// Puts in a key that is not there. `at` is the table that would hold the name at `depth`, and `host`

@@ -94,6 +94,10 @@ fn upper_snake(name: &str) -> String {
 /// What the environment sets. `below` are the layers under it: they name further providers.
 pub(crate) fn layer(env: &Environment, below: &Merged, report: &mut Report) -> Layer {
     let mut layer = Layer::new();
+    let ignored = below.texts("provider.ignored_variables");
+    let filled = |env, variable: &str| {
+        filled(env, variable).filter(|_| !ignored.iter().any(|name| name == variable))
+    };
     let mut set = |path: KeyPath, variable: &str, text: String| {
         let mut reader = Reader::new(Origin::Environment, ReadFrom::Variable(variable), report);
         reader.visit(&path, &Node { tree: Tree::Text(text), span: 0..0 });

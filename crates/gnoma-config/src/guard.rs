@@ -82,12 +82,9 @@ fn refusal(subject: &KeyPath, path: &KeyPath, standing: FileTrust, place: Place)
 
 /// Whether a limit would be higher than the one `below`; none below is the highest.
 fn is_more(path: &KeyPath, entry: &Entry, below: &Merged) -> bool {
-    let limit = |value: &Value| match value {
-        Value::Number(number) => Some(*number),
-        _ => None,
-    };
-    let before = below.value_at(path).as_ref().and_then(limit);
-    let after = limit(&entry.value).unwrap_or(f64::INFINITY);
+    // What cannot be compared, for want of a rate, is more.
+    let before = below.value_at(path).map(|value| below.dollars(&value).unwrap_or(0.0));
+    let after = below.dollars(&entry.value).unwrap_or(f64::INFINITY);
     before.is_some_and(|before| after > before)
 }
 

@@ -12,6 +12,7 @@ use std::{
 use crate::{
     finding::{Origin, Place},
     key::{KeyPath, Segment},
+    money::{DOLLAR, Money, RATES},
     schema,
     value::Value,
 };
@@ -118,6 +119,30 @@ impl Merged {
     }
 
     /// A number.
+    /// The dollars that a value stands for; `None` where it is no amount, or in a currency without a rate.
+    pub(crate) fn dollars(&self, value: &Value) -> Option<f64> {
+        match value {
+            Value::Number(number) => Some(*number),
+            Value::Text(text) => {
+                let Money { amount, currency } = Money::parse(text)?;
+                Some(amount * self.rate(&currency)?)
+            }
+            _ => None,
+        }
+    }
+
+    /// Dollars for one unit of a currency.
+    fn rate(&self, currency: &str) -> Option<f64> {
+        if currency == DOLLAR {
+            return Some(1.0);
+        }
+        let rate = self.table(RATES).find(|(code, _)| code.eq_ignore_ascii_case(currency));
+        match rate?.1 {
+            Value::Number(rate) => Some(*rate),
+            _ => None,
+        }
+    }
+
     pub(crate) fn number(&self, key: &str) -> Option<f32> {
         match self.value_at(&KeyPath::dotted(key)) {
             #[expect(clippy::cast_possible_truncation, reason = "no setting is that precise")]

@@ -22,6 +22,7 @@ mod key;
 mod layer;
 pub mod load;
 mod mistakes;
+mod money;
 pub mod paths;
 pub mod pin;
 pub mod profile;

@@ -4,16 +4,40 @@ use crate::{
     finding::{Finding, Report, Severity},
     key::KeyPath,
     layer::Merged,
+    money::{Money, RATES},
     settings::RULES,
+    value::Value,
 };
 
 /// Fields of a rule that say what happens; the others say when.
 const DECIDING: [&str; 5] = ["pin", "forbid", "prefer", "max_cost", "max_seconds"];
 
+/// Where the caps are.
+const CAPS: &str = "router.caps";
+
 /// Warns of what looks as if it did something and does nothing.
 pub(crate) fn check(layers: &Merged, report: &mut Report) {
     idle_rules(layers, report);
     blind_cascade(layers, report);
+    caps_without_rate(layers, report);
+}
+
+/// A cap that cannot be counted must not look as if it held.
+fn caps_without_rate(layers: &Merged, report: &mut Report) {
+    for name in layers.names(CAPS) {
+        let path = KeyPath::dotted(CAPS).with(name);
+        let Some(entry) = layers.entries().get(&path) else { continue };
+        let Value::Text(text) = &entry.value else { continue };
+        let lacks_rate = layers.dollars(&entry.value).is_none();
+        let Some(money) = Money::parse(text).filter(|_| lacks_rate) else {
+            continue;
+        };
+        let currency = money.currency;
+        let message = format!("is in {currency}, and gnoma counts in dollars");
+        let finding = Finding::new(Severity::Error, entry.place.clone(), message);
+        let hint = format!("set `{RATES}.{currency}` to the dollars for one {currency}");
+        report.add(finding.about(path).hint(hint));
+    }
 }
 
 fn idle_rules(layers: &Merged, report: &mut Report) {

@@ -93,6 +93,8 @@ pub struct Provider {
     pub thinking: Option<ThinkingMode>,
     /// Keys.
     pub api_keys: BTreeMap<String, Secret<String>>,
+    /// Variables of the environment that no key or address is taken from.
+    pub ignored_variables: Vec<String>,
     /// Commands that print keys.
     pub key_commands: BTreeMap<String, String>,
     /// What to change to change a key.
@@ -377,6 +379,7 @@ impl Provider {
                 Value::Secret(key) => Some(Secret::new(bare_key(key.expose()).to_owned())),
                 _ => None,
             }),
+            ignored_variables: layers.texts("provider.ignored_variables"),
             key_commands: map(layers, "provider.key_commands", |value| value.clone().into_text()),
             key_sources: source::of_table(layers, "provider.api_keys"),
             endpoints: map(layers, "provider.endpoints", |value| value.clone().into_text()),

@@ -38,11 +38,33 @@ pub struct SessionInfo {
     pub vim: bool,
     /// No provider is configured; this is what one could be made of.
     pub found: Option<FoundProviders>,
+    /// Hosted providers for which a key can be entered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub connectable: Vec<String>,
     /// What can be written behind a slash at the start of a message: commands and skills.
     pub commands: Vec<CommandInfo>,
+    /// The stored conversation that it continues, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<ResumedFrom>,
+    /// The files of instructions that hold in its folder, for people: with `~` for the home.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<String>,
     /// Whose it is, where a tool of another session has started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<ChildInfo>,
+}
+
+/// The stored conversation that a session continues.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ResumedFrom {
+    /// Its title, or else the beginning of its first message.
+    pub title: String,
+    /// When it was last added to, in milliseconds since 1970.
+    pub changed_ms: i64,
+    /// It continues in a copy.
+    pub is_copy: bool,
 }
 
 /// What a session that a tool has started is to the session that it has started it for.

@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use gnoma_config::settings::Provider;
-use gnoma_core::{info::SessionInfo, protocol::SessionSpec, session::PermissionMode};
+use gnoma_core::{
+    info::{ResumedFrom, SessionInfo},
+    protocol::SessionSpec,
+    session::PermissionMode,
+};
 use gnoma_llm::KNOWN;
 
-use crate::{Folders as _, Project, extensions, files::read, resuming::Used, routing};
+use crate::{Folders as _, Project, extensions, files::read, providers, resuming::Used, routing};
 
 /// Most bytes of the file that names the branch.
 const MAX_HEAD_BYTES: u64 = 4096;
@@ -49,8 +53,9 @@ pub fn of(project: &Project) -> Facts {
 }
 
 /// What front ends show of a session, as it begins.
-pub(crate) fn info(project: &Project, used: Used) -> SessionInfo {
+pub(crate) fn info(project: &Project, used: Used, resumed: Option<ResumedFrom>) -> SessionInfo {
     let facts = of(project);
+    let instructions = extensions::instructions(&project.spec).parts;
     let set = |key: &str| {
         let set = project.explain(key).map_or("", |set| set.value.as_str());
         set.trim_matches('"').to_owned()
@@ -70,6 +75,9 @@ pub(crate) fn info(project: &Project, used: Used) -> SessionInfo {
         theme: set("tui.theme"),
         vim: set("tui.vim") == "true",
         found: None,
+        resumed,
+        connectable: providers::hosted(),
+        instructions: instructions.into_iter().map(|part| part.place).collect(),
         commands: extensions::commands(project),
     }
 }

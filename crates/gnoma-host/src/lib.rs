@@ -16,6 +16,7 @@ mod elsewhere;
 mod environment;
 mod error;
 pub mod export;
+mod extension_lists;
 pub mod extensions;
 pub mod facts;
 pub mod files;

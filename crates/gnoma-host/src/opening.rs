@@ -171,9 +171,11 @@ fn ready(
     let measured = continued.as_ref().and_then(|continued| continued.measured);
     let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
     let kept = Kept::start(&project, store);
-    let (stored, messages, used) = match continued {
-        Some(continued) => (Some(continued.id), continued.history, continued.used),
-        None => (None, carried, Used::default()),
+    let (stored, messages, used, resumed) = match continued {
+        Some(Continued { id, history, used, resumed, .. }) => {
+            (Some(id), history, used, Some(resumed))
+        }
+        None => (None, carried, Used::default(), None),
     };
     let (is_new, is_reopened) = (stored.is_none(), session.is_some());
     let new_id = || SessionId::new(project.shared.clock().session_id());
@@ -182,7 +184,7 @@ fn ready(
     extensions::tell(&project);
     let (routes, gauge) = (KnownRoutes::default(), Arc::<Gauge>::default());
     let servers = mcp::KnownServers::clone(&project.servers);
-    let (added, info) = (KnownAdditions::default(), facts::info(&project, used));
+    let (added, info) = (KnownAdditions::default(), facts::info(&project, used, resumed));
     let making = Making {
         project,
         id: id.clone(),

@@ -3,7 +3,12 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::future::join_all;
-use gnoma_config::{Protocol, edit::Change, env::bare_key, settings::Provider};
+use gnoma_config::{
+    Protocol,
+    edit::Change,
+    env::{bare_key, variables_of},
+    settings::Provider,
+};
 use gnoma_core::Secret;
 use gnoma_llm::{KNOWN, Profile, catalogue};
 
@@ -129,8 +134,14 @@ pub async fn to_set_up(project: &Project) -> Option<Vec<String>> {
     if find_provider(provider, &http).await.is_some() {
         return None;
     }
+    Some(hosted())
+}
+
+/// The providers for which a key can be entered.
+#[must_use]
+pub fn hosted() -> Vec<String> {
     let hosted = KNOWN.iter().filter(|known| !known.local);
-    Some(hosted.map(|known| known.name.to_owned()).collect())
+    hosted.map(|known| known.name.to_owned()).collect()
 }
 
 fn has_key(provider: &Provider) -> bool {
@@ -321,6 +332,7 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
         KeySource::Command(command) => Some(set("key_commands", command.clone())),
         KeySource::Entered(key) => Some(set("api_keys", bare_key(key.expose()).to_owned())),
     });
+    changes.extend(variables_change(project, new));
     changes.extend(new.model.clone().map(|model| {
         if new.is_default {
             Change::set(&["provider", "model"], model)
@@ -336,6 +348,76 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
     }
     let folder = project.environment().config_dir();
     setting::write_provider(&folder, name, &changes).map_err(HostError::usage)
+}
+
+/// What is to change in the list of ignored variables: a key that was entered is not to lose against one in the
+/// environment, and a variable that is named is read.
+fn variables_change(project: &Project, new: &NewProvider) -> Option<Change> {
+    let mut ignored = project.routing.provider.ignored_variables.clone();
+    match &new.key {
+        KeySource::None => return None,
+        KeySource::Variable(variable) => ignored.retain(|name| name != variable),
+        KeySource::Entered(_) | KeySource::Command(_) => {
+            ignored.extend(set_variables(project, &new.name));
+        }
+    }
+    let is_changed = ignored != project.routing.provider.ignored_variables;
+    is_changed.then(|| Change::set(&["provider", "ignored_variables"], ignored))
+}
+
+/// The variables of the environment that set a provider's key or address, without those that are ignored.
+fn set_variables(project: &Project, name: &str) -> Vec<String> {
+    let ignored = &project.routing.provider.ignored_variables;
+    let is_set = |variable: &String| {
+        project.environment().get(variable).is_some_and(|key| !key.trim().is_empty())
+            && !ignored.contains(variable)
+    };
+    let all = ["api_keys", "endpoints"].map(|table| variables_of(&["provider", table, name]));
+    all.concat().into_iter().filter(is_set).collect()
+}
+
+/// Removes a provider from the person's own settings: its key, address, protocol and models. A key in the
+/// environment is ignored from then on. Returns a sentence that says what was done.
+///
+/// # Errors
+/// There is no such provider, or the file cannot be changed.
+pub fn remove(project: &Project, name: &str) -> Result<String> {
+    let provider = &project.routing.provider;
+    let variables = set_variables(project, name);
+    let known = configured(provider);
+    if !known.iter().any(|known| known == name) && variables.is_empty() {
+        let near = gnoma_config::nearest(name, known.iter().map(String::as_str));
+        let near = near.map_or_else(
+            || {
+                format!(
+                    "set up are: {}",
+                    if known.is_empty() { "none".into() } else { known.join(", ") }
+                )
+            },
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(HostError::usage(format!("no provider `{name}` is set up; {near}")));
+    }
+    let tables = ["api_keys", "key_commands", "endpoints", "protocols", "context", "models"];
+    let mut changes: Vec<Change> =
+        tables.iter().map(|table| Change::remove(&["provider", table, name])).collect();
+    if provider.default.as_deref() == Some(name) {
+        changes.push(Change::remove(&["provider", "default"]));
+        changes.push(Change::remove(&["provider", "model"]));
+    }
+    if !variables.is_empty() {
+        let mut ignored = provider.ignored_variables.clone();
+        ignored.extend(variables.iter().cloned());
+        changes.push(Change::set(&["provider", "ignored_variables"], ignored));
+    }
+    let folder = project.environment().config_dir();
+    let file = setting::write_all(&folder, &changes)
+        .map_err(|error| HostError::usage(format!("`{name}` was not removed: {error}")))?;
+    let ignored = match variables.as_slice() {
+        [] => String::new(),
+        names => format!("; gnoma no longer reads {}", names.join(" and ")),
+    };
+    Ok(format!("Removed `{name}` from {file}{ignored}"))
 }
 
 #[cfg(test)]

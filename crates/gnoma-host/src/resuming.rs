@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use gnoma_core::{
     Message, Usage, cut,
+    info::ResumedFrom,
     protocol::{SessionSpec, Start},
     store::{
         Entry, HoldReport, Holder, Record, SessionFacts, SessionId, SessionStore as _,
@@ -34,6 +35,8 @@ pub struct Continued {
     pub used: Used,
     /// The size of the conversation, as its provider reported it.
     pub measured: Option<resume::Measured>,
+    /// Its title and age, for people.
+    pub resumed: ResumedFrom,
 }
 
 /// Tokens of a conversation that continues.
@@ -76,6 +79,8 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     may_continue(project)?;
     let past = Past::open(project)?;
     let mut facts = past.session(named).await?;
+    let resumed =
+        ResumedFrom { title: facts.title.clone(), changed_ms: facts.changed_ms, is_copy: fork };
     if fork {
         facts = past.store.facts(past.fork(&facts.id, None).await?).await?;
     }
@@ -118,7 +123,7 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     }
     let history = resume::history(&path);
     let measured = resume::measured(&path);
-    Ok(Some(Continued { past, id, history, used, measured }))
+    Ok(Some(Continued { past, id, history, used, measured, resumed }))
 }
 
 /// Holds an elf that a stored session started earlier.

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     Folders as _, HostError, Project, Result, changes, changing, child, export,
     export::Format,
-    extensions, facts, first_start,
+    extension_lists, extensions, facts, first_start,
     isolation::{self, Isolated},
     keeping::{Begun, Kept},
     live::{Change, Changed, ChildOpening, Landing, Opened, Prepared, Services},
@@ -204,7 +204,7 @@ async fn prepared_child(
     let kept = Kept::child(&project, store, stored.map(|parent| (parent, name)));
     let begun = kept.begun();
     let used = continued.as_ref().map(|continued| continued.used).unwrap_or_default();
-    let mut info = facts::info(&project, used);
+    let mut info = facts::info(&project, used, None);
     let gauge = Arc::<Gauge>::default();
     let goes_on = continued.as_ref().map(|continued| continued.id.clone());
     let messages = continued.as_ref().map(|it| it.history.clone()).unwrap_or_default();
@@ -286,6 +286,9 @@ impl Asked {
             }
             Request::AddProvider(connection) => {
                 Reply::Text(first_start::add_provider(project, connection)?)
+            }
+            Request::RemoveProvider { provider } => {
+                Reply::Text(providers::remove(project, &provider)?)
             }
             Request::Settings => Reply::Settings(settings(project)),
             Request::SetSetting { key, value } => {
@@ -395,6 +398,10 @@ impl Asked {
             Topic::Summary => Reply::Text(self.gauge.summary().unwrap_or_default()),
             Topic::Cache => Reply::Text(self.gauge.cache()),
             Topic::Mcp => Reply::Text(mcp::describe(self.servers.get())),
+            Topic::Agents => Reply::Text(extension_lists::agents(&self.project)),
+            Topic::Skills => Reply::Text(extension_lists::skills(&self.project)),
+            Topic::Plugins => Reply::Text(extension_lists::plugins_of(&self.project)),
+            Topic::Instructions => Reply::Text(extensions::context(&self.project)),
         }
     }
 }

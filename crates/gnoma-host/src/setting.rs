@@ -74,7 +74,15 @@ pub(crate) fn write_provider(
 ) -> Result<String, String> {
     let shown = write(config_dir, changes)
         .map_err(|error| format!("the provider `{name}` was not added: {error}"))?;
-    Ok(format!("the provider `{name}` is set in {shown}"))
+    Ok(format!("Added `{name}` to {shown}"))
+}
+
+/// Makes the changes in the person's own settings, all or none; returns the file.
+///
+/// # Errors
+/// A sentence with the cause and what to do.
+pub(crate) fn write_all(config_dir: &Path, changes: &[Change]) -> Result<String, String> {
+    write(config_dir, changes)
 }
 
 fn write(config_dir: &Path, changes: &[Change]) -> Result<String, String> {

@@ -34,6 +34,25 @@ pub fn load(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded
     Ok((spec, loaded))
 }
 
+/// The settings that hold without any file, where the files cannot be used: what depends on none of them can still be
+/// checked.
+///
+/// # Errors
+/// A folder is not a folder, or the environment sets something wrong.
+pub fn load_without_files(spec: SessionSpec) -> Result<(SessionSpec, Loaded)> {
+    let spec = found(spec)?;
+    let no_files = gnoma_config::Sources {
+        config_dir: Path::new("/nonexistent").to_owned(),
+        project_root: None,
+        profile: None,
+        flags: Vec::new(),
+        ..sources(&spec)
+    };
+    let loaded = gnoma_config::load(&no_files)
+        .map_err(|error| HostError::usage(format!("invalid configuration\n{error}")))?;
+    Ok((spec, loaded))
+}
+
 /// What the project configures and nothing acts on, a sentence each.
 #[must_use]
 pub fn idle(spec: &SessionSpec) -> Vec<String> {

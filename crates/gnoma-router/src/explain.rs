@@ -61,7 +61,7 @@ fn line_of(candidate: &WeighedArm, offer: Option<&Offer>, name: &str) -> String 
         None => write!(line, ", not among the best"),
     };
     if candidate.knowledge > 0.005 {
-        let _written = write!(line, ", knowing it better ${:.2}", candidate.knowledge);
+        let _written = write!(line, ", value of learning: ${:.2}", candidate.knowledge);
     }
     line
 }

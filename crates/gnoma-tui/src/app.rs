@@ -8,6 +8,7 @@ mod attached;
 mod choosing;
 mod completing;
 mod completion;
+mod greeting;
 mod inputs;
 mod keys;
 #[cfg(test)]

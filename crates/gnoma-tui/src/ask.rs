@@ -45,6 +45,8 @@ pub enum Purpose {
     },
     /// The past of the conversation is shown.
     Past,
+    /// The last session before a new one, which could be continued instead.
+    Earlier,
     /// Where a rule for the question about this call would be kept.
     RulePlace {
         /// The call.

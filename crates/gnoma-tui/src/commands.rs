@@ -20,13 +20,17 @@ mod hooks;
 mod incognito;
 mod init;
 mod keys;
+mod lists;
+mod login;
 mod mcp;
 mod model;
+mod outside;
 mod permission;
 mod plan;
 mod profile;
 mod provider;
 mod redo;
+mod rename;
 mod resume;
 mod rewind;
 mod route;
@@ -36,54 +40,69 @@ mod status;
 mod theme;
 mod thinking;
 mod usage;
+mod version;
 mod vim;
 mod why;
 
 pub(crate) use self::{model::listed as models_listed, slash::Slash};
 use gnoma_core::protocol::{Reply, Request, Switch};
 
-use crate::app::{Sought, State};
+use crate::{
+    app::{Sought, State},
+    fuzzy,
+};
 
+/// Commands that are named where a name is like theirs.
+const MAX_NEAREST: usize = 4;
 /// Longer names are like no other.
 const MAX_NAME_CHARS: usize = 64;
 
-/// All commands, in the order in which they are listed.
+/// All commands, those that are used most first.
 pub(crate) const ALL: &[&Slash] = &[
     &HELP,
-    &status::COMMAND,
+    &model::COMMAND,
+    &clear::COMMAND,
+    &resume::COMMAND,
+    &compact::COMMAND,
+    &permission::COMMAND,
+    &diff::COMMAND,
+    &rewind::COMMAND,
     &usage::COMMAND,
     &context::COMMAND,
-    &cache::COMMAND,
+    &status::COMMAND,
+    &login::COMMAND,
+    &provider::COMMAND,
+    &plan::COMMAND,
+    &thinking::COMMAND,
+    &init::COMMAND,
+    &redo::COMMAND,
+    &copy::COMMAND,
+    &config::COMMAND,
     &mcp::COMMAND,
+    &lists::AGENTS,
+    &lists::SKILLS,
+    &lists::PLUGINS,
+    &lists::MEMORY,
+    &hooks::COMMAND,
     &elfs::COMMAND,
     &why::COMMAND,
     &route::COMMAND,
     &good::COMMAND,
     &bad::COMMAND,
-    &diff::COMMAND,
-    &model::COMMAND,
-    &provider::COMMAND,
-    &profile::COMMAND,
-    &permission::COMMAND,
-    &plan::COMMAND,
-    &thinking::COMMAND,
+    &fork::COMMAND,
+    &rename::COMMAND,
+    &export::COMMAND,
     &incognito::COMMAND,
-    &config::COMMAND,
     &theme::COMMAND,
     &vim::COMMAND,
     &keys::COMMAND,
-    &hooks::COMMAND,
-    &init::COMMAND,
-    &clear::COMMAND,
-    &resume::COMMAND,
-    &fork::COMMAND,
-    &rewind::COMMAND,
-    &redo::COMMAND,
+    &profile::COMMAND,
     &drop::COMMAND,
-    &compact::COMMAND,
-    &copy::COMMAND,
-    &export::COMMAND,
+    &cache::COMMAND,
     &shell::COMMAND,
+    &outside::DOCTOR,
+    &outside::TRUST,
+    &version::COMMAND,
     &detach::COMMAND,
     &exit::COMMAND,
 ];
@@ -115,20 +134,108 @@ pub(crate) fn names() -> &'static [&'static str] {
     &NAMES
 }
 
-/// The command that a misspelt one is nearest to, of these and of people's `own`: about a letter in three may
-/// be wrong.
-pub(crate) fn nearest<'a>(written: &str, own: &[&'a str]) -> Option<&'a str> {
+/// What a name behind a slash means.
+#[derive(Clone, Copy)]
+pub(crate) enum Meaning<'a> {
+    /// One of gnoma's commands.
+    BuiltIn(&'static Slash),
+    /// One of people's own.
+    Own(&'a str),
+    /// The beginning of several names.
+    Ambiguous,
+    /// The name of none.
+    Unknown,
+}
+
+/// Finds the command that `written` names: by its whole name, by an alias, or by a beginning that no other command
+/// has. Letters that only occur in a name in this order name nothing.
+pub(crate) fn resolve<'a>(written: &str, own: &[&'a str]) -> Meaning<'a> {
+    let written = written.trim_start_matches('/');
+    if let Some(command) = named(written) {
+        return Meaning::BuiltIn(command);
+    }
+    if let Some(name) = own.iter().find(|name| **name == written) {
+        return Meaning::Own(name);
+    }
+    if written.is_empty() {
+        return Meaning::Ambiguous;
+    }
+    let names = |command: &&'static Slash| {
+        std::iter::once(command.name).chain(command.aliases.iter().copied())
+    };
+    let begins = |command: &&&'static Slash| names(command).any(|name| name.starts_with(written));
+    let built_in = ALL.iter().filter(begins).map(|command| Meaning::BuiltIn(command));
+    let own = own.iter().filter(|name| name.starts_with(written)).map(|name| Meaning::Own(name));
+    let mut all = built_in.chain(own);
+    match (all.next(), all.next()) {
+        (None, _) => Meaning::Unknown,
+        (Some(only), None) => only,
+        (Some(_), Some(_)) => Meaning::Ambiguous,
+    }
+}
+
+/// The commands that a misspelt name is like, of these and of people's `own`, the nearest first: those that it
+/// begins, then those of which about a letter in three is wrong.
+pub(crate) fn nearest<'a>(written: &str, own: &[&'a str]) -> Vec<&'a str> {
     let written = written.trim_start_matches('/').to_lowercase();
     let length = written.chars().count();
-    if length > MAX_NAME_CHARS {
-        return None;
+    if length > MAX_NAME_CHARS || length == 0 {
+        return Vec::new();
     }
-    let near = |name: &'a str| {
+    let distance = |name: &str| {
+        if name.starts_with(&written) {
+            return Some(0);
+        }
         let distance = strsim::osa_distance(&written, name);
-        (distance <= (length.max(name.chars().count()) / 3).max(1)).then_some((distance, name))
+        (distance <= (length.max(name.chars().count()) / 3).max(1)).then_some(distance)
     };
-    let all = NAMES.iter().copied().chain(own.iter().copied());
-    all.filter_map(near).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+    let of_command = |command: &&'static Slash| {
+        let names = std::iter::once(command.name).chain(command.aliases.iter().copied());
+        names.filter_map(distance).min().map(|distance| (distance, command.name))
+    };
+    let own = own.iter().filter_map(|name| Some((distance(name)?, *name)));
+    let mut near: Vec<(usize, &str)> = ALL.iter().filter_map(of_command).chain(own).collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    let best = near.first().map_or(0, |(distance, _)| *distance);
+    // A name that is much nearer than the others is the one.
+    near.retain(|(distance, _)| *distance <= best + 1);
+    near.into_iter().take(MAX_NEAREST).map(|(_, name)| name).collect()
+}
+
+/// The names that `written` can become, in the order in which they are offered: those that begin with it, or have
+/// an alias that does, those that contain it, and those that have its letters in this order.
+pub(crate) fn order<'a>(written: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let best = fuzzy::rank(written, names, names.len());
+    let best: Vec<&str> = best.into_iter().filter_map(|index| names.get(index).copied()).collect();
+    let aliases = |name: &str| named(name).map_or(&[] as &[&str], |command| command.aliases);
+    let begins = |name: &&&str| {
+        name.starts_with(written) || aliases(name).iter().any(|alias| alias.starts_with(written))
+    };
+    // Of those that begin with it, the one that is used most comes first.
+    let first: Vec<&str> = names.iter().filter(begins).copied().collect();
+    let contains = |name: &&&str| name.contains(written) && !first.contains(name);
+    let second: Vec<&str> = best.iter().filter(contains).copied().collect();
+    let is_new = |name: &&&str| !first.contains(name) && !second.contains(name);
+    let third: Vec<&str> = best.iter().filter(is_new).copied().collect();
+    [first, second, third].concat()
+}
+
+/// What to say of a name that names no command, or several.
+pub(crate) fn explain_unknown(name: &str, own: &[&str]) -> String {
+    let near = nearest(name, own).into_iter().map(|name| format!("/{name}")).collect::<Vec<_>>();
+    let or = |names: &[String]| match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, first)) => format!("{} or {last}", first.join(", ")),
+        None => String::new(),
+    };
+    match resolve(name, own) {
+        Meaning::Ambiguous if near.is_empty() => {
+            "Type the name of a command, or choose one".to_owned()
+        }
+        Meaning::Ambiguous => format!("{name} could be {}: type more of it", or(&near)),
+        _ if near.is_empty() => format!("Unknown command {name}. Type /help for a list"),
+        _ => format!("Unknown command {name}. Did you mean {}?", or(&near)),
+    }
 }
 
 /// What a command does, in a few words; empty for one that does not exist.
@@ -148,16 +255,18 @@ pub(crate) fn takes_lines(first: &str) -> bool {
     first.trim_end() == compact::EDIT.trim_end()
 }
 
-/// The command that a line names, and what follows.
-pub(crate) fn find(line: &str) -> Option<(&'static Slash, &str)> {
+/// The name and the argument of a line that begins with a slash.
+pub(crate) fn split(line: &str) -> Option<(&str, &str)> {
     let rest = line.trim().strip_prefix('/')?;
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    Some((named(name)?, argument.trim()))
+    Some((name, argument.trim()))
 }
 
 /// Does what a line says, as if it had been written.
 pub(crate) fn run(state: &mut State, line: &str) {
-    if let Some((command, argument)) = find(line) {
+    if let Some((name, argument)) = split(line)
+        && let Some(command) = named(name)
+    {
         (command.run)(state, argument);
     }
 }
@@ -215,6 +324,8 @@ pub(crate) fn show(state: &mut State, sought: Sought, reply: Reply, argument: &s
         (Sought::Settings, Reply::Settings(settings)) => config::show(state, settings, argument),
         (Sought::Models, Reply::Choices(models)) => model::show(state, models, argument),
         (Sought::Providers, Reply::Choices(names)) => provider::show(state, names, argument),
+        (Sought::Connections, Reply::Choices(names)) => state.offer_connections(&names, argument),
+        (Sought::Removable, Reply::Choices(names)) => login::show_removable(state, names),
         (Sought::Profiles, Reply::Choices(names)) => profile::show(state, names, argument),
         _ => (),
     }
@@ -249,18 +360,81 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_command_is_like_the_one_that_was_meant() {
+    fn misspelt_command_is_like_the_ones_that_were_meant() {
         for (written, meant) in [
-            ("/modle", Some("model")),
-            ("/clera", Some("clear")),
-            ("/Rewind", Some("rewind")),
-            ("/reviw", Some("review")),
-            ("/mox", None),
-            ("/frobnicate", None),
+            ("/modle", "model"),
+            ("/clera", "clear"),
+            ("/Rewind", "rewind"),
+            ("/reviw", "review"),
+            ("/loggin", "login"),
+            ("/permision", "permission"),
         ] {
-            assert_eq!(nearest(written, &["review"]), meant, "{written}");
+            assert_eq!(nearest(written, &["review"]).first(), Some(&meant), "{written}");
         }
-        assert_eq!(nearest(&"x".repeat(100_000), &[]), None);
+        for written in ["/frobnicate", "/", &"x".repeat(100_000)] {
+            assert!(nearest(written, &["review"]).is_empty(), "{written:.20}");
+        }
+        assert!(explain_unknown("/frobnicate", &[]).contains("/help"));
+        assert!(explain_unknown("/c", &[]).contains("could be /"));
+    }
+
+    #[test]
+    fn command_is_meant_by_its_name_an_alias_or_a_beginning_of_its_own() {
+        let meant = |written: &str| match resolve(written, &["review", "modern"]) {
+            Meaning::BuiltIn(command) => command.name.to_owned(),
+            Meaning::Own(name) => format!("own {name}"),
+            Meaning::Ambiguous => "?".to_owned(),
+            Meaning::Unknown => "-".to_owned(),
+        };
+        for (written, name) in [
+            ("/model", "model"),
+            ("/models", "model"),
+            ("/mode", "permission"),
+            ("/permissions", "permission"),
+            ("/perm", "permission"),
+            ("/effort", "thinking"),
+            ("/rename", "rename"),
+            ("/agents", "agents"),
+            ("/skills", "skills"),
+            ("/plugins", "plugins"),
+            ("/memory", "memory"),
+            ("/doctor", "doctor"),
+            ("/trust", "trust"),
+            ("/version", "version"),
+            ("/login", "login"),
+            ("/providers", "login"),
+            ("/status", "status"),
+            ("/review", "own review"),
+            ("/revi", "own review"),
+            ("/rewi", "rewind"),
+            ("/compa", "compact"),
+            ("/c", "?"),
+            ("/mod", "?"),
+            ("/", "?"),
+            ("/ps", "-"),
+            ("/mdl", "-"),
+            ("/pms", "-"),
+            ("/cpy", "-"),
+        ] {
+            assert_eq!(meant(written), name, "{written}");
+        }
+    }
+
+    /// No letters in between: a command runs only where one of its names begins with what is written.
+    #[test]
+    fn scattered_letters_of_a_name_name_nothing() {
+        let names = || {
+            ALL.iter().flat_map(|command| {
+                std::iter::once(command.name).chain(command.aliases.iter().copied())
+            })
+        };
+        for name in names() {
+            let letters: String = name.chars().step_by(2).collect();
+            if let Meaning::BuiltIn(command) = resolve(&letters, &[]) {
+                let all = std::iter::once(command.name).chain(command.aliases.iter().copied());
+                assert!(all.into_iter().any(|name| name.starts_with(&letters)), "{letters}");
+            }
+        }
     }
 
     #[test]
@@ -269,10 +443,6 @@ mod tests {
         assert!(is_command("/nonsense"));
         assert!(!is_command("/usr/bin/env is missing"));
         assert!(!is_command("/ model"));
-        assert_eq!(
-            find("/perm  plan ").map(|(command, argument)| (command.name, argument)),
-            Some(("permission", "plan"))
-        );
-        assert!(find("/nonsense").is_none());
+        assert_eq!(split("/perm  plan "), Some(("perm", "plan")));
     }
 }

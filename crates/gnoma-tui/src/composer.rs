@@ -274,7 +274,7 @@ impl Composer {
     /// The text of a draft with chips for its folds. Folds that do not fit the text are passed over;
     /// images that no fold speaks of come at the end.
     fn folded(&mut self, draft: Draft) -> String {
-        let Draft { text, images, folds } = draft;
+        let Draft { text, images, folds, session: _ } = draft;
         let of_images: usize = images.iter().map(|image| image.base64.len()).sum();
         self.make_room(text.len() + of_images);
         let mut images: Vec<Option<Image>> = images.into_iter().map(Some).collect();

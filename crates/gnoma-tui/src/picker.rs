@@ -128,6 +128,13 @@ impl Picker {
         self
     }
 
+    /// All rows, whatever was typed to narrow the list.
+    #[must_use]
+    pub fn unfiltered(mut self) -> Self {
+        self.change_filter(String::new());
+        self
+    }
+
     /// Rows that are left.
     #[must_use]
     pub fn count(&self) -> usize {

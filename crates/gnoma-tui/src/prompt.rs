@@ -299,7 +299,18 @@ impl PermissionQuestion {
             lines.push(self.choice_line(choice, false, keymap));
             lines.extend(self.holding_line(choice, keymap));
         }
+        lines.push(Line::new(self.how_to_answer(keymap), dim()));
         lines
+    }
+
+    /// Names the keys of the answers, for people who type a line.
+    fn how_to_answer(&self, keymap: &Keymap) -> String {
+        let keys: Vec<String> = self.choices().iter().map(|choice| choice.key(keymap)).collect();
+        match keys.split_last() {
+            Some((last, [])) => format!("Type {last} and press Enter"),
+            Some((last, first)) => format!("Type {} or {last} and press Enter", first.join(", ")),
+            None => String::new(),
+        }
     }
 
     /// The choice that Enter would take, in one line.
@@ -416,14 +427,10 @@ impl PermissionQuestion {
         let lasting = self.always.as_ref().filter(|_| choice == Choice::Always)?;
         let key =
             |action| keymap.keys(Context::Permission, action).first().map(ToString::to_string);
-        let keys = [(Action::NextScope, "elsewhere"), (Action::EditRule, "edits")];
-        let keys = keys.map(|(action, what)| Some(format!("{} {what}", key(action)?)));
-        let keys: Vec<String> = keys.into_iter().flatten().collect();
-        let mut text = format!("     {}", lasting.held());
-        if !keys.is_empty() {
-            text.push_str(&format!(" ({})", keys.join(", ")));
-        }
-        Some(Line::new(text, dim()))
+        let keys = [(Action::NextScope, "other scope"), (Action::EditRule, "edit the rule")];
+        let keys = keys.map(|(action, what)| Some(format!(" · {}: {what}", key(action)?)));
+        let keys: String = keys.into_iter().flatten().collect();
+        Some(Line::new(format!("     {}{keys}", lasting.held()), dim()))
     }
 
     fn choice_line(&self, choice: Choice, chosen: bool, keymap: &Keymap) -> Line {

@@ -18,7 +18,7 @@ use self::{
 };
 use crate::{
     keymap::Action,
-    picker::{Picked, Picker, cut},
+    picker::{Picked, Picker},
     text::{Ink, Line, Span, Style},
 };
 
@@ -38,6 +38,12 @@ const PLAIN_KEY: char = 'h';
 /// Where lines are written instead of keys, this one goes back.
 const BACK_LINE: &str = "q";
 
+/// Reads an address as people copy it: without a scheme, or with the path of a call. `None` if it is none.
+#[must_use]
+pub fn read_address(entered: &str) -> Option<String> {
+    offers::meant(entered)
+}
+
 /// What a key did to the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetupStep {
@@ -53,6 +59,8 @@ pub enum SetupStep {
     Use(String),
     /// The person wants the demonstration.
     Demo,
+    /// It is over: one of the providers is to be removed.
+    Remove,
     /// The person continues without a provider.
     Left,
 }
@@ -102,6 +110,8 @@ pub struct Setup {
     by_line: bool,
     /// The line that is being written, where a stage has no entry.
     line: String,
+    /// Providers are set up already.
+    is_again: bool,
 }
 
 impl Setup {
@@ -116,7 +126,44 @@ impl Setup {
             taken: found.providers.clone(),
             by_line,
             line: String::new(),
+            is_again: false,
         }
+    }
+
+    /// The same where providers are set up already, each with its address. `wanted` goes straight to the key of that
+    /// provider, if it can have one.
+    #[must_use]
+    pub fn again(
+        found: &FoundProviders,
+        existing: &[(String, String)],
+        by_line: bool,
+        wanted: &str,
+    ) -> Self {
+        let offers = offers::offers_again(found, existing, by_line);
+        let (rows, choices): (Vec<_>, Vec<_>) = offers.into_iter().unzip();
+        let taken = existing.iter().map(|(name, _)| name.clone());
+        let mut setup = Self {
+            list: Picker::new("Add or repair a provider", rows).by_line(by_line),
+            taken: found.providers.iter().cloned().chain(taken).collect(),
+            is_again: true,
+            choices,
+            ..Self::new(found, by_line)
+        };
+        let is_wanted = |choice: &Choice| match choice {
+            Choice::Key(name) | Choice::AddressAndKey(name) => name == wanted,
+            Choice::Local(server) => server.provider == wanted,
+            _ => false,
+        };
+        if let Some(row) = setup.choices.iter().position(is_wanted) {
+            setup.take(row);
+        }
+        setup
+    }
+
+    /// Whether providers are set up already, so that nothing is lost when it is left.
+    #[must_use]
+    pub fn is_again(&self) -> bool {
+        self.is_again
     }
 
     /// What is typed now is a key and must not be shown or kept.
@@ -207,7 +254,12 @@ impl Setup {
             |provider| ProviderDraft { provider: Some(provider), ..ProviderDraft::default() };
         match self.choices.get(row).cloned() {
             None => SetupStep::Open,
-            Some(Choice::Demo) => SetupStep::Demo,
+            Some(Choice::Demo) => {
+                // What was typed to find it would hide the others afterwards.
+                self.list = self.list.clone().unfiltered();
+                SetupStep::Demo
+            }
+            Some(Choice::Remove) => SetupStep::Remove,
             Some(Choice::Ready(connection)) => self.attempt(connection),
             Some(Choice::Key(provider)) => self.ask_key(named(provider)),
             Some(Choice::AddressAndKey(provider)) => self.ask_address(named(provider)),
@@ -388,10 +440,9 @@ impl Setup {
         let indent = Line::new("  ", Style::default());
         let mut lines: Vec<Line> =
             text.into_iter().flat_map(|line| line.wrap(width, &indent)).collect();
-        lines.truncate(height.saturating_sub(1).max(1));
-        if height > lines.len() {
-            lines.push(cut(Line::new(self.hint(), Style::of(Ink::Dim)), width));
-        }
+        let hint = Line::new(self.hint(), Style::of(Ink::Dim)).wrap(width, &Line::default());
+        lines.truncate(height.saturating_sub(hint.len()).max(1));
+        lines.extend(hint.into_iter().take(height.saturating_sub(lines.len())));
         (lines, cursor)
     }
 

@@ -17,7 +17,7 @@ mod thinking;
 use std::{borrow::Cow, collections::VecDeque, time::Instant};
 
 use gnoma_core::{
-    CallId, Content, Event, Message, Role,
+    CallId, Content, Event, Message, ModelRef, Role,
     session::{NoticeLevel, SessionState},
 };
 
@@ -65,6 +65,8 @@ pub struct Transcript {
     /// Calls that are not over.
     open_calls: usize,
     folded_outputs: FoldedOutputs,
+    /// The models that the last turn was given to.
+    routed_to: Vec<ModelRef>,
 }
 
 impl Transcript {

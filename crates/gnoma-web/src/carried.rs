@@ -190,7 +190,7 @@ mod tests {
     kinds!(Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
         CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind
         RewindElf Redo Points Changes Export Fork Rename Search Stored History Output Models Providers Profiles Switch TryProvider
-        AddProvider Settings SetSetting Usage Explain);
+        AddProvider RemoveProvider Settings SetSetting Usage Explain);
 
     /// Requests that are carried, by name and fields.
     const CARRIED: &[(&str, &str)] = &[
@@ -260,6 +260,7 @@ mod tests {
         ("trust", ""),
         ("try_provider", r#"{"provider":"p","by":{"address":"http://evil.example"}}"#),
         ("add_provider", r#"{"provider":"p","by":{"key":"k"}}"#),
+        ("remove_provider", r#"{"provider":"p"}"#),
         ("set_setting", r#"{"key":"permission.mode","value":"bypass"}"#),
         ("set_setting", r#"{"key":"provider.endpoints.p","value":"http://evil.example"}"#),
         ("set_setting", r#"{"key":"tools.shell","value":"sh"}"#),

@@ -7,8 +7,16 @@ const TYPES: &str = "#/components/schemas/";
 /// Requests that are not for a session.
 const OF_PROCESS: [&str; 4] = ["open", "list", "stored_in", "delete"];
 /// Requests that HTTP does not carry; of others it does not carry everything that could be asked.
-const NOT_CARRIED: [&str; 7] =
-    ["attach", "detach", "watch", "shutdown", "trust", "add_provider", "try_provider"];
+const NOT_CARRIED: [&str; 8] = [
+    "attach",
+    "detach",
+    "watch",
+    "shutdown",
+    "trust",
+    "add_provider",
+    "remove_provider",
+    "try_provider",
+];
 
 /// Makes the document of a schema, which `gnoma protocol --schema` prints.
 ///

@@ -10,6 +10,7 @@ mod mistaken;
 mod past;
 mod plugin;
 mod router;
+mod sentence;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -27,10 +28,11 @@ pub(crate) use self::{
     foreign::{foreign, unknown},
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
-    mistaken::{advice, as_option},
+    mistaken::advice,
     past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},
+    sentence::{prompt_hint, rewrite_line},
 };
 
 /// A coding assistant that works with any model.
@@ -50,7 +52,8 @@ Examples:
   gnoma --json-schema schema.json \"which files name a port, and which?\"
   gnoma demo            watch a complete turn without a key, server or network
 
-Words that are not a command are the prompt; after `--`, all words are.
+Words that are not a command are the prompt, also those that only begin with one's name; after
+`--`, all words are.
 
 Exit codes: 0 done, 1 error, 2 usage or configuration, 3 the provider rejected the key,
 4 something needed approval and nobody was there to ask, 5 a spending cap is reached,
@@ -204,7 +207,7 @@ pub(crate) enum OutputFormat {
 /// Commands other than a prompt.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Sub {
-    /// List providers: which are configured, which respond, and their models; or add one.
+    /// List providers: which are configured, which respond, and their models; or add or remove one.
     Providers {
         /// Without one, providers are listed.
         #[command(subcommand)]
@@ -381,7 +384,7 @@ pub(crate) enum Sub {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Check this machine: sandbox, folders, programs.
+    /// Check this machine and the providers: configuration, models, sandbox, folders, programs.
     Doctor,
     /// Say how to update and remove this installation of gnoma. Downloads nothing.
     Update,

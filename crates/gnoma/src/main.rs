@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         return launcher::main(words);
     }
     let line: Vec<_> = std::env::args_os().collect();
-    let line = args::as_option(&line).unwrap_or(line);
+    let line = args::rewrite_line(&line).unwrap_or(line);
     if let Some(words) = claude::words(&line) {
         return of_runtime(claude::run(words, &ProcessEnvironment::of_process()));
     }

@@ -25,7 +25,8 @@ const IMAGE_MARK: &str = "[Image: ";
 
 /// The content of the user's message; `None` when nothing was said.
 pub(crate) fn content(words: &[String]) -> Result<Option<Vec<Content>>> {
-    let asked = words.join(" ");
+    // As other programs have it, a line alone means standard input.
+    let asked = if words == ["-"] { String::new() } else { words.join(" ") };
     let piped = text(piped().context("cannot read standard input")?)?;
     let (prompt, context) = match (asked.trim().is_empty(), piped.trim().is_empty()) {
         (true, true) => return Ok(None),

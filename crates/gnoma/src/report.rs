@@ -204,5 +204,11 @@ pub(crate) fn usage(error: &clap::Error, line: &[OsString]) -> ExitCode {
         return ExitCode::from(2);
     }
     let _closed = error.print();
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(hint) = crate::args::prompt_hint(line) {
+        say(hint);
+    }
+    ExitCode::from(2)
 }

@@ -1,9 +1,12 @@
-//! Tables as plain text, made for 80 columns: the last column takes what the others leave.
+//! Tables as plain text: the last column takes what the others leave of the terminal's width. Where no terminal reads
+//! them, nothing is cut.
 
-use crate::screen;
+use std::io::IsTerminal as _;
 
-/// Width of a table.
-const COLUMNS: usize = 80;
+use crate::screen::{self, Size};
+
+/// Width of a table that a terminal shows in no width that it tells.
+const MIN_COLUMNS: usize = 80;
 /// Between two columns.
 const GAP: &str = "  ";
 /// The last column gets so much however wide the others are.
@@ -13,6 +16,19 @@ const MIN_LAST: usize = 20;
 pub(crate) fn lines<const N: usize>(
     heads: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let stdout = std::io::stdout();
+    let columns = match stdout.is_terminal() {
+        true => Size::of(&stdout).columns.max(MIN_COLUMNS),
+        false => usize::MAX,
+    };
+    lines_within(heads, rows, columns)
+}
+
+fn lines_within<const N: usize>(
+    heads: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+    columns: usize,
 ) -> String {
     let rows: Vec<_> = rows.into_iter().collect();
     if rows.is_empty() {
@@ -26,7 +42,7 @@ pub(crate) fn lines<const N: usize>(
         }
     }
     let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
-    let last = COLUMNS.saturating_sub(before).max(MIN_LAST);
+    let last = columns.saturating_sub(before).max(MIN_LAST);
     if let Some(width) = widths.last_mut() {
         *width = last.min(*width);
     }
@@ -64,10 +80,12 @@ mod tests {
     fn lines_stay_within_the_width_whatever_is_in_them() {
         let rows =
             [["a".to_owned(), "x\ny ".repeat(100)], ["日本語".to_owned(), "日本語".repeat(40)]];
-        let text = lines(["id", "what"], rows);
+        let text = lines_within(["id", "what"], rows.clone(), 80);
         assert_eq!(text.lines().count(), 3);
         assert!(text.starts_with("id      what\na       x y x y"), "{text}");
-        assert!(text.lines().all(|line| screen::width(line) <= COLUMNS), "{text}");
+        assert!(text.lines().all(|line| screen::width(line) <= 80), "{text}");
+        let piped = lines_within(["id", "what"], rows, usize::MAX);
+        assert!(piped.contains(&"日本語".repeat(40)), "cut: {piped}");
         assert_eq!(lines(["id"], []), "");
     }
 

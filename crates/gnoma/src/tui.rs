@@ -237,7 +237,7 @@ fn farewell(state: &State) {
     }
     report::release();
     match (state.is_detached(), state.session(), state.stored()) {
-        (true, Some(id), _) => report::say(format_args!("gnoma attach {id} comes back to it")),
+        (true, Some(id), _) => report::say(format_args!("To return: gnoma attach {id}")),
         (_, _, Some(id)) => {
             // Apart from the conversation.
             report::say("");

@@ -88,9 +88,7 @@ fn taken(address: SocketAddr, error: &io::Error) -> HostError {
     let cause = format!("cannot listen at {address}: {error}");
     let is_taken = error.kind() == io::ErrorKind::AddrInUse;
     let next = address.port().checked_add(1).filter(|_| is_taken);
-    let remedy = next.map(|port| {
-        format!("if your own `gnoma web` does not use it, choose another port, such as {port}")
-    });
+    let remedy = next.map(|port| format!("try `gnoma web --port {port}`, or close what uses it"));
     HostError { remedy, ..HostError::usage(cause) }
 }
 

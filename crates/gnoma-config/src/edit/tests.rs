@@ -229,3 +229,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn removed_key_takes_its_line_with_it_and_nothing_else() {
+    let removed = |text: &str, path: &[&str]| apply(text, &[Change::remove(path)]).unwrap();
+    let path = ["provider", "api_keys", "work"];
+    for (before, after) in [
+        (
+            "[provider.api_keys]\nwork = \"k\" # mine\nother = \"o\"\n",
+            "[provider.api_keys]\nother = \"o\"\n",
+        ),
+        ("[provider]\napi_keys.work = \"k\"\nmodel = \"m\"\n", "[provider]\nmodel = \"m\"\n"),
+        ("provider.api_keys.work = \"k\"", ""),
+        (
+            "[provider]\napi_keys = { work = \"k\", other = \"o\" }\n",
+            "[provider]\napi_keys = { other = \"o\" }\n",
+        ),
+        (
+            "[provider]\napi_keys = { other = \"o\", work = \"k\" }\n",
+            "[provider]\napi_keys = { other = \"o\" }\n",
+        ),
+        ("[provider]\napi_keys = { work = \"k\" }\n", "[provider]\napi_keys = { }\n"),
+        ("[provider]\nmodel = \"m\"\n", "[provider]\nmodel = \"m\"\n"),
+        ("", ""),
+    ] {
+        assert_eq!(removed(before, &path), after, "{before}");
+    }
+}

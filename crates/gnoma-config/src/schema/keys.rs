@@ -34,6 +34,9 @@ const AMOUNT: Kind = number(0.0, f64::MAX);
 /// Money in dollars. More is a slip, and micro-dollars are to stay exact.
 const DOLLARS: Kind = number(0.0, 1_000_000.0);
 
+/// The same, also in other currencies.
+const MONEY: Kind = Kind::Money { most: 1_000_000.0 };
+
 /// A time of at least `least_s` seconds.
 const fn time(least_s: u64) -> Kind {
     Kind::Duration { least_s }
@@ -130,6 +133,12 @@ pub static ROWS: &[Row] = &[
     Row::new("provider.effort", Word(&EFFORTS), "how hard the model thinks"),
     Row::new("provider.thinking", Form(&THINKING), "how much the model thinks, over `provider.effort`: `off`, `adaptive`, or tokens"),
     Row::new("provider.api_keys.*", Secret, "API key of a provider").guarded(Trusted),
+    Row::new(
+        "provider.ignored_variables",
+        List,
+        "environment variables that no key or address is taken from, such as `MISTRAL_API_KEY`",
+    )
+    .guarded(Trusted),
     Row::new(
         "provider.key_commands.*",
         Form(&COMMAND),
@@ -256,14 +265,16 @@ pub static ROWS: &[Row] = &[
         "treat every model as a small one (docs/local-models.md), unless `arms.[id].small` says otherwise",
     )
     .or(NO),
-    Row::new("router.caps.turn", DOLLARS, "spending cap for a turn, in dollars").guarded(NeverMore),
-    Row::new("router.caps.session", DOLLARS, "spending cap for a session, in dollars").guarded(NeverMore),
-    Row::new("router.caps.day", DOLLARS, "spending cap per day (UTC), in dollars").guarded(NeverMore),
-    Row::new("router.caps.month", DOLLARS, "spending cap per month (UTC), in dollars").guarded(NeverMore),
-    Row::new("router.caps.project_day", DOLLARS, "spending cap per day for a project, in dollars")
+    Row::new("router.caps.turn", MONEY, "spending cap for a turn, in dollars, or text such as `\"5 EUR\"`").guarded(NeverMore),
+    Row::new("router.caps.session", MONEY, "spending cap for a session, in dollars, or text such as `\"5 EUR\"`").guarded(NeverMore),
+    Row::new("router.caps.day", MONEY, "spending cap per day (UTC), in dollars, or text such as `\"5 EUR\"`").guarded(NeverMore),
+    Row::new("router.caps.month", MONEY, "spending cap per month (UTC), in dollars, or text such as `\"5 EUR\"`").guarded(NeverMore),
+    Row::new("router.caps.project_day", MONEY, "spending cap per day for a project, in dollars, or text such as `\"5 EUR\"`")
         .guarded(NeverMore),
-    Row::new("router.caps.project_month", DOLLARS, "spending cap per month for a project, in dollars")
+    Row::new("router.caps.project_month", MONEY, "spending cap per month for a project, in dollars, or text such as `\"5 EUR\"`")
         .guarded(NeverMore),
+    Row::new("router.exchange.*", number(0.000_001, 1_000_000.0), "dollars for one unit of a currency that caps are written in, such as `EUR`")
+        .guarded(Trusted),
     Row::new("router.roles.small", Form(&ARM), "model for summaries of long conversations")
         .guarded(Trusted),
     Row::new("router.roles.planner", Form(&ARM), "model that plans").guarded(Trusted),

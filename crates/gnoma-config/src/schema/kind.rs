@@ -6,6 +6,7 @@ use gnoma_core::Secret;
 
 use super::form::Form;
 use crate::{
+    money::Money,
     suggest,
     tree::{Node, Tree},
     value::{MAX_DURATION, Value, parse_bytes, parse_duration},
@@ -36,6 +37,11 @@ pub enum Kind {
         /// Smallest.
         least: f64,
         /// Largest.
+        most: f64,
+    },
+    /// An amount of money: a number of dollars, or text such as `"5 EUR"`.
+    Money {
+        /// Largest amount.
         most: f64,
     },
     /// A time: whole seconds, or text such as `"30s"`.
@@ -102,6 +108,13 @@ impl Kind {
                 let number = *number as f64;
                 (least..=most).contains(&number).then_some(Value::Number(number))
             }
+            (Self::Money { most }, Tree::Number(_) | Tree::Integer(_)) => {
+                return Self::Number { least: 0.0, most }.read(tree);
+            }
+            (Self::Money { most }, Tree::Text(text)) => {
+                let money = Money::parse(text).filter(|money| money.amount <= most);
+                money.map(|money| Value::Text(money.to_text().into()))
+            }
             (Self::Duration { least_s }, tree) => read_duration(tree)
                 .filter(|time| *time >= Duration::from_secs(least_s))
                 .map(Value::Duration),
@@ -152,6 +165,9 @@ impl Kind {
             Self::Integer { least, most } => format!("a whole number from {least} to {most}"),
             Self::Number { least, most: f64::MAX } => format!("a number from {least} up"),
             Self::Number { least, most } => format!("a number from {least} to {most}"),
+            Self::Money { most } => {
+                format!("an amount from 0 to {most}: dollars, or text such as \"5 EUR\"")
+            }
             Self::Duration { least_s } => {
                 let days = MAX_DURATION.as_secs() / (24 * 60 * 60);
                 let range = format!("from {least_s} s to {days} days");
@@ -178,7 +194,10 @@ impl Kind {
             }
             (Self::Duration { .. } | Self::Bytes, Tree::Integer(number)) => format!("`{number}`"),
             (Self::Number { .. }, Tree::Number(number)) => format!("`{number}`"),
-            (Self::Duration { .. } | Self::Bytes | Self::Form(_), Tree::Text(text)) => {
+            (
+                Self::Money { .. } | Self::Duration { .. } | Self::Bytes | Self::Form(_),
+                Tree::Text(text),
+            ) => {
                 format!("`{}`", text.escape_debug())
             }
             (Self::List | Self::Words(_) | Self::Forms(_), Tree::List(_)) => {

@@ -90,7 +90,7 @@ impl<'a> Section<'a> {
 
     /// Dollars as micro-dollars.
     pub(super) fn micro_usd(&self, field: &str) -> Option<u64> {
-        self.number(field).map(micro_usd)
+        self.layers.dollars(&self.value(field)?).map(micro_usd)
     }
 
     pub(super) fn duration(&self, field: &str) -> Option<Duration> {

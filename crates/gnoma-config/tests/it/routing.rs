@@ -459,3 +459,30 @@ proptest! {
         prop_assert_eq!(loaded.findings.len(), usize::from(user.is_some_and(|user| project > user)));
     }
 }
+
+#[test]
+fn caps_in_another_currency_are_counted_in_dollars_by_their_rate() {
+    let home = Home::new().user(
+        "[router.caps]\nday = \"5 EUR\"\nmonth = \"€20\"\nturn = \"$0.50\"\nsession = 3\n[router.exchange]\nEUR = 1.1\n",
+    );
+    let caps = home.load().settings.router.caps;
+    assert_eq!((caps.day, caps.month), (Some(5_500_000), Some(22_000_000)));
+    assert_eq!((caps.turn, caps.session), (Some(500_000), Some(3_000_000)));
+    let without_rate = Home::new().user("[router.caps]\nday = \"5 EUR\"\n").words();
+    assert!(without_rate.contains("`router.caps.day` is in EUR"), "{without_rate}");
+    assert!(without_rate.contains("`router.exchange.EUR`"), "{without_rate}");
+    let no_amount = Home::new().user("[router.caps]\nday = \"five euros\"\n").words();
+    assert!(no_amount.contains("or text such as \"5 EUR\""), "{no_amount}");
+}
+
+#[test]
+fn variable_that_is_ignored_gives_no_key_and_no_address() {
+    let home = Home::new()
+        .user("[provider]\nignored_variables = [\"MISTRAL_API_KEY\", \"OPENAI_BASE_URL\"]\n")
+        .env("MISTRAL_API_KEY", "made-up")
+        .env("OPENAI_BASE_URL", "http://127.0.0.1:1")
+        .env("GROQ_API_KEY", "made-up");
+    let provider = home.load().settings.provider;
+    assert_eq!(provider.api_keys.keys().collect::<Vec<_>>(), ["groq"]);
+    assert!(provider.endpoints.is_empty(), "{:?}", provider.endpoints);
+}

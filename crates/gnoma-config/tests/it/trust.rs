@@ -102,7 +102,7 @@ fn line_that_sets(path: &str, kind: Kind) -> String {
         Kind::Bool => "true".to_owned(),
         Kind::Integer { least, .. } => least.to_string(),
         Kind::Number { least, .. } => format!("{least:?}"),
-        Kind::Duration { .. } | Kind::Bytes => "7".to_owned(),
+        Kind::Money { .. } | Kind::Duration { .. } | Kind::Bytes => "7".to_owned(),
         Kind::Word(words) => format!("\"{}\"", words[0]),
         Kind::Form(form) => format!("{:?}", form.example),
         Kind::List => "[\"x\"]".to_owned(),

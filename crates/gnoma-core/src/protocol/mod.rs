@@ -42,7 +42,9 @@ pub use self::{
 
 #[cfg(feature = "schema")]
 pub use self::schema::schema;
-pub use crate::info::{Choice, CommandInfo, FoundKey, FoundProviders, FoundServer, SessionInfo};
+pub use crate::info::{
+    Choice, CommandInfo, FoundKey, FoundProviders, FoundServer, ResumedFrom, SessionInfo,
+};
 
 /// The version of the protocol that this program speaks.
 pub const VERSION: u32 = 1;

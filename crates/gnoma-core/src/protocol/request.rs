@@ -236,6 +236,11 @@ pub enum Request {
     TryProvider(Connection),
     /// Store a connection, its key included. Reply: [`Reply::Text`] says where.
     AddProvider(Connection),
+    /// Remove a provider from the person's own settings. Reply: [`Reply::Text`] says what was removed.
+    RemoveProvider {
+        /// Its name.
+        provider: String,
+    },
     /// All settings. Reply: [`Reply::Settings`].
     Settings,
     /// Store a setting. Reply: [`Reply::Text`] says where.

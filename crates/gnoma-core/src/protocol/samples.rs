@@ -38,7 +38,8 @@ kinds!(Event: Started Info Models State ModeChanged ThinkingChanged PlanChanged 
     Continuing Notice TurnEnded Unknown);
 kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
     CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind RewindElf Redo Points Changes Export Fork Rename
-    Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider Settings
+    Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider
+    RemoveProvider Settings
     SetSetting Usage Explain);
 kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Choices Settings Window
     Usage);
@@ -88,6 +89,9 @@ pub(super) fn events() -> Vec<Event> {
             folder: "~/work".into(),
             window: Some(200_000),
             last_call: usage(),
+            resumed: Some(ResumedFrom { title: text(), changed_ms: 7, is_copy: true }),
+            connectable: vec!["mistral".into()],
+            instructions: vec!["AGENTS.md".into()],
             ..SessionInfo::default()
         })),
         Event::Models { models: vec![choice()] },
@@ -265,6 +269,7 @@ pub(super) fn requests() -> Vec<Request> {
         Request::Profiles,
         Request::Switch(Switch::Stored(Some("abc".into()))),
         Request::Switch(Switch::Copy(None)),
+        Request::RemoveProvider { provider: text() },
         Request::TryProvider(connection(ConnectBy::Address("http://127.0.0.1:1".into()))),
         Request::AddProvider(connection(ConnectBy::Key(TypedKey("k".into())))),
         Request::AddProvider(connection(ConnectBy::AddressAndKey {

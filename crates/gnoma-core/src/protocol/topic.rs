@@ -21,4 +21,12 @@ pub enum Topic {
     Mcp,
     /// The elfs of the session, and how they are.
     Elfs,
+    /// The agents that elfs can be.
+    Agents,
+    /// The skills, and who brought them.
+    Skills,
+    /// The plugins, and whether they are loaded.
+    Plugins,
+    /// The instructions that every request contains.
+    Instructions,
 }

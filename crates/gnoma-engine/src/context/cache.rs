@@ -106,8 +106,10 @@ impl Cache {
         let percent =
             (u128::from(self.read) * 100).checked_div(u128::from(self.prompt)).unwrap_or(0);
         let mut out = format!(
-            "hit rate {percent}%: {} of {} prompt tokens in {} calls came from the cache\n",
-            self.read, self.prompt, self.calls
+            "hit rate {percent}%: {} of {} prompt tokens in {} came from the cache\n",
+            self.read,
+            self.prompt,
+            if self.calls == 1 { "1 call".to_owned() } else { format!("{} calls", self.calls) }
         );
         // Writing to a string cannot fail.
         let _written = match self.saved_micro_usd {
@@ -115,10 +117,10 @@ impl Cache {
                 let (dollars, rest) = (saved / 1_000_000, saved % 1_000_000);
                 writeln!(out, "saved ${dollars}.{:04}", rest / 100)
             }
-            None => writeln!(out, "savings unknown: the model has no known price"),
+            None => writeln!(out, "savings unknown, because the model's price is unknown"),
         };
         if self.breaks.is_empty() {
-            out.push_str("nothing broke it");
+            out.push_str("the cache was not invalidated");
         }
         for Break { call, what, tokens } in &self.breaks {
             let _written = writeln!(out, "call {call}: {what} ({tokens} tokens were sent again)");
@@ -242,6 +244,6 @@ mod tests {
             cache.sent(sent("s", &messages), |place| messages.get(place).cloned());
             cache.told(used(10, 2_000), None);
         }
-        assert!(cache.words().contains("nothing broke it"), "{}", cache.words());
+        assert!(cache.words().contains("the cache was not invalidated"), "{}", cache.words());
     }
 }

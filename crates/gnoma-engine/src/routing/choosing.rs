@@ -348,18 +348,14 @@ impl Routes {
         let of = |candidate: &&WeighedArm| {
             offers.get(candidate.offer).is_some_and(|offer| offer.arm == name)
         };
-        let Some(candidate) = choice.candidates.iter().find(of) else {
+        if !choice.candidates.iter().any(|candidate| of(&candidate)) {
             return "the only model left".to_owned();
-        };
+        }
         if choice.candidates.len() == 1 {
             return "the only model available".to_owned();
         }
-        format!(
-            "right {:.0}% of the time for about ${:.3}, best of {}",
-            candidate.quality * 100.0,
-            candidate.cost,
-            choice.candidates.len()
-        )
+        // What it is expected to cost is far from what it costs in the end; the candidates tell it to those who ask.
+        format!("chosen out of {} models", choice.candidates.len())
     }
 
     fn reasons(&self, choice: &RouterChoice, offers: &[Offer]) -> Vec<String> {

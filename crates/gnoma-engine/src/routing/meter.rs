@@ -2,11 +2,18 @@
 //!
 //! A stream that breaks off has been paid for up to that point, but no longer reports it. The missing part is
 //! estimated, and rather too high than too low (no cache counts as warm), so that calls that break off cannot
-//! exceed a cap. Reported numbers are never changed.
+//! exceed a cap. Reported numbers are never changed: those that the bytes of the call cannot explain are not believed,
+//! and gnoma's own count takes their place.
 
 use gnoma_core::{ErrorKind, StreamEvent, Usage};
 
 use crate::tokens;
+
+/// A prompt that has more than this many times as many tokens as gnoma counts is not the one that was sent.
+const MOST_TIMES_COUNTED: u64 = 32;
+/// Reported tokens up to this are believed in any case: gnoma counts pictures and tools only roughly, and a model thinks
+/// unseen.
+const MOST_UNEXPLAINED: u64 = 1_000_000;
 
 /// A call under way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +31,14 @@ impl Meter {
     /// A call whose request has about so many tokens.
     pub(crate) fn new(prompt_tokens: u64) -> Self {
         Self { prompt_tokens, ..Self::default() }
+    }
+
+    /// Whether the bytes that were sent and received cannot explain what a provider reports.
+    pub(crate) fn doubts(&self, reported: &Usage) -> bool {
+        let is_beyond = |reported: u64, counted: u64| {
+            reported > MOST_UNEXPLAINED.max(counted.saturating_mul(MOST_TIMES_COUNTED))
+        };
+        is_beyond(reported.prompt(), self.prompt_tokens) || is_beyond(reported.output, self.untold)
     }
 
     /// Something of the answer has come.
@@ -116,6 +131,26 @@ mod tests {
         );
         let whole = [told(90, 1), text("a word"), StreamEvent::Stop(StopReason::EndTurn)];
         assert_eq!(untold(&whole), (0, 0), "nothing is missing of a whole answer");
+    }
+
+    #[test]
+    fn usage_that_the_bytes_cannot_explain_is_doubted() {
+        let mut meter = Meter::new(PROMPT);
+        meter.hear(&text("a word"));
+        for (input, output, is_doubted) in [
+            (PROMPT, 2, false),
+            (40 * PROMPT, 50_000, false),
+            (100_000_000_000, 2, true),
+            (2_000_000, 2, true),
+            (PROMPT, 100_000_000_000, true),
+        ] {
+            let reported = Usage { input, output, ..Usage::default() };
+            assert_eq!(meter.doubts(&reported), is_doubted, "{input} {output}");
+        }
+        let cached = Usage { cache_read: u64::MAX, ..Usage::default() };
+        assert!(meter.doubts(&cached));
+        let long = Meter::new(500_000);
+        assert!(!long.doubts(&Usage { input: 2_000_000, ..Usage::default() }));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
     ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError,
-    StreamEvent, ToolChoice, ToolSpec, duration,
+    StreamEvent, ToolChoice, ToolSpec, Usage, duration,
     session::NoticeLevel,
     tool::{Tier, ToolKind},
 };
@@ -118,6 +118,9 @@ impl Session {
             Ok(StreamEvent::Adapted { note }) => {
                 return self.notify(NoticeLevel::Warning, note.clone()).await;
             }
+            Ok(StreamEvent::Usage(usage)) if self.doubts(usage) => {
+                return self.tell_doubt(*usage).await;
+            }
             Ok(event) => {
                 self.note(event);
                 self.panel_answered().await?;
@@ -130,6 +133,27 @@ impl Session {
             return self.take(Input::Model(Err(error))).await;
         }
         self.take(Input::Model(event)).await
+    }
+
+    fn doubts(&self, usage: &Usage) -> bool {
+        // What the members of a panel report is summed up.
+        let call = self.spending.call.as_ref().filter(|call| call.shares.is_none());
+        call.is_some_and(|call| call.meter.doubts(usage))
+    }
+
+    /// Says once that a provider reports what cannot be; gnoma's own count takes its place.
+    async fn tell_doubt(&mut self, usage: Usage) -> Result<(), Gone> {
+        let Some(call) = &self.spending.call else { return Ok(()) };
+        let name = call.arm.name();
+        if std::mem::replace(&mut self.spending.has_doubted, true) {
+            return Ok(());
+        }
+        let text = format!(
+            "{name} reported {} tokens, more than the request and the answer can have; gnoma counts its own \
+             estimate",
+            usage.total()
+        );
+        self.notify(NoticeLevel::Warning, text).await
     }
 
     fn note(&mut self, event: &StreamEvent) {

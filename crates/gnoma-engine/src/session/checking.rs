@@ -189,7 +189,7 @@ async fn reviewed(reviewers: &[Arm], work: &Work, account: &Account, nonce: u64)
                 let finding = Finding::new(by.to_string(), Some(holds), evidence);
                 return Reviewed { finding, shares, failures };
             }
-            Ok(None) => failures.push(format!("{by} gave a verdict that cannot be read")),
+            Ok(None) => failures.push(format!("{by}'s review could not be understood")),
             Err(error) => failures.push(format!("{by} could not review the work: {error}")),
         }
     }

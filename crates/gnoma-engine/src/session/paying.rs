@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use gnoma_core::{
-    Event, Role, Usage,
-    ledger::{Amount, Ask, Draw, Reserved},
+    Event, ModelRef, Role, Usage,
+    ledger::{Amount, Ask, Draw, Reserved, Unit},
     session::NoticeLevel,
     store::StoreError,
 };
@@ -154,6 +154,9 @@ impl Session {
     pub(super) async fn tell_costs(&mut self, shares: Vec<Share>) -> Result<(), Gone> {
         for share in shares {
             let call_micro_usd = self.book(&share);
+            if call_micro_usd.is_none() {
+                self.tell_unpriced(&share.arm).await?;
+            }
             // Between turns it is all there is.
             let alone = call_micro_usd.unwrap_or(0);
             let plan = self.router.plan.as_ref();
@@ -165,6 +168,22 @@ impl Session {
             self.tell(cost).await?;
         }
         Ok(())
+    }
+
+    /// Says once that a cap does not count calls whose price is not known.
+    async fn tell_unpriced(&mut self, name: &ModelRef) -> Result<(), Gone> {
+        let Some(arm) = self.router.routes.arm(name) else { return Ok(()) };
+        let is_money = |draw: &Draw| draw.limits.iter().any(|limit| limit.unit == Unit::MicroUsd);
+        if !self.draws(&arm).iter().any(is_money)
+            || std::mem::replace(&mut self.spending.has_named_unpriced, true)
+        {
+            return Ok(());
+        }
+        let text = format!(
+            "the price of {name} is not known, so your spending caps do not count its calls. Set `input_price` and \
+             `output_price` in its entry of `[[arms]]`, or 0 for both if it costs nothing"
+        );
+        self.tell(Event::Notice { level: NoticeLevel::Warning, text }).await
     }
 
     /// Says once that something beside the work does not work.
@@ -189,10 +208,12 @@ impl Session {
     pub(super) async fn end_spending(&mut self) -> Option<String> {
         self.waiting = None;
         self.drop_call();
-        // Nobody is there any more to be told what it took.
-        let _untold = self.settle_rest();
+        // The session that started this one counts it, too.
+        let rest = self.settle_rest();
+        let _gone = self.tell_costs(rest).await;
         if let Some(plan) = self.router.last.take() {
-            self.learn(&plan, None);
+            let right = self.router.rating.take();
+            self.learn(&plan, right);
         }
         let settling = &mut self.spending.settling;
         let mut failure = None;

@@ -38,6 +38,8 @@ pub(super) struct Router {
     pub(super) plan: Option<RoutePlan>,
     /// Of the last turn, until it is clear what the person thinks of it.
     pub(super) last: Option<RoutePlan>,
+    /// Whether the person said that its work was right; the last word counts.
+    pub(super) rating: Option<bool>,
     /// Session and turn, as their spending is counted.
     pub(super) scope: Arc<Scope>,
     pub(super) turns: u64,
@@ -64,6 +66,7 @@ impl Router {
             thinking: Thinking::default(),
             plan: None,
             last: None,
+            rating: None,
             scope: Arc::new(scope),
             turns: 0,
             began_ms,
@@ -116,6 +119,7 @@ impl Router {
     pub(super) fn put_away(&mut self, plan: RoutePlan) {
         if !plan.attempts.is_empty() {
             self.last = Some(plan);
+            self.rating = None;
         }
     }
 

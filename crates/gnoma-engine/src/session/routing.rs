@@ -40,7 +40,8 @@ impl Session {
         self.look_for_paths();
         let mut task = self.task();
         if let Some(plan) = self.router.last.take() {
-            let right = signals::reaction(&task.words, &plan.task.words);
+            let reaction = || signals::reaction(&task.words, &plan.task.words);
+            let right = self.router.rating.take().or_else(reaction);
             self.learn(&plan, right);
             task = task.after(&plan.task);
         } else if let Some(before) = self.task_before() {
@@ -169,18 +170,20 @@ impl Session {
 
     /// A person says whether the last turn's work was right.
     pub(super) async fn rate(&mut self, good: bool) -> Result<(), Gone> {
-        let rated = self.router.last.take().and_then(|plan| {
-            self.learn(&plan, Some(good));
-            Some(plan.attempts.last()?.arm.clone())
-        });
-        let (level, text) = match rated {
-            Some(arm) => {
-                let verdict = if good { "right" } else { "wrong" };
-                (NoticeLevel::Info, format!("noted for {arm}: the work was {verdict}"))
-            }
-            None => (NoticeLevel::Warning, "there is no work to rate".to_owned()),
+        let last = self.router.last.as_ref().and_then(|plan| plan.attempts.last());
+        let Some(arm) = last.map(|attempt| attempt.arm.clone()) else {
+            return self.notify(NoticeLevel::Info, "nothing to rate yet".to_owned()).await;
         };
-        self.notify(level, text).await
+        // Learned with the next turn, so that a slip can be corrected until then.
+        let before = self.router.rating.replace(good);
+        let verdict = if good { "right" } else { "wrong" };
+        let text = match before {
+            Some(before) if before != good => {
+                format!("corrected for {arm}: the work was {verdict}")
+            }
+            _ => format!("noted for {arm}: the work was {verdict}"),
+        };
+        self.notify(NoticeLevel::Info, text).await
     }
 
     /// Only this arm is asked from the next turn on; `None`: whichever the router chooses.

@@ -72,6 +72,10 @@ pub(super) struct Spending {
     /// Questions that nobody waited for to the end.
     pub(super) dropped: Dropped,
     pub(super) has_complained: bool,
+    /// It was said that a provider reports tokens that cannot be.
+    pub(super) has_doubted: bool,
+    /// It was said that a cap cannot count calls whose price is not known.
+    pub(super) has_named_unpriced: bool,
 }
 
 impl Spending {
@@ -88,6 +92,8 @@ impl Spending {
             unsettled: Vec::new(),
             dropped: Dropped::default(),
             has_complained: is_told,
+            has_doubted: false,
+            has_named_unpriced: false,
         }
     }
 

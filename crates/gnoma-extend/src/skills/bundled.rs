@@ -72,8 +72,8 @@ pub(super) fn skills() -> Vec<Skill> {
         warnings: Vec::new(),
     };
     vec![
-        skill("batch", "<what>", "do large work in parts, with elfs side by side", BATCH),
-        skill("commit", "[what]", "commit the work in the working tree", COMMIT),
+        skill("batch", "<what>", "split large work among sub-agents", BATCH),
+        skill("commit", "[what]", "commit your changes", COMMIT),
         skill(
             "init",
             "[what matters]",

@@ -138,7 +138,7 @@ pub(super) fn left_keys<'k>(
     let left: Vec<&str> = keys.map(String::as_str).filter(|key| !taken.contains(key)).collect();
     if !left.is_empty() {
         plan.left.push(format!(
-            "`{}` in {place} have no equivalent, or are for you to choose: `gnoma config show` \
+            "`{}` in {place} are not imported; set these yourself: `gnoma config show` \
              lists the settings",
             left.join("`, `")
         ));

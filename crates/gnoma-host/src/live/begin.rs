@@ -24,6 +24,7 @@ use super::{
     said::Notice,
     session::Actor,
     shared::Shared,
+    spending::SpendingSums,
 };
 use crate::Notices;
 
@@ -125,6 +126,7 @@ pub(super) fn start(
         jobs: None,
         outcome: None,
         following,
+        spending: SpendingSums::default(),
         is_ending: false,
         merges: VecDeque::new(),
     }));

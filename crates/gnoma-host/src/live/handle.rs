@@ -24,6 +24,7 @@ use super::{
     ports::{CountJobs, Services},
     replier::{Replier, ended},
     replies::Outcome as RequestOutcome,
+    spending::SpendingSums,
 };
 
 /// Characters of a title that is made of the first words.
@@ -70,6 +71,8 @@ pub(super) struct Remembered {
     pub(super) outcome: Option<Outcome>,
     /// What its starter learns of it, if a tool started it.
     pub(super) following: Option<Following>,
+    /// What it and the sessions below it have spent.
+    pub(super) spending: SpendingSums,
     /// It starts no other sessions any more.
     pub(super) is_ending: bool,
     /// What became of the changes of elfs that worked in copies, the newest last.

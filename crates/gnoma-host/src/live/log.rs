@@ -74,7 +74,7 @@ impl EventLog {
         messages: Vec<Arc<Message>>,
     ) -> Self {
         Self(Arc::new(Mutex::new(State {
-            view: SessionView::new(session, epoch, parent),
+            view: first_view(session, epoch, parent, &messages),
             messages,
             kept: VecDeque::new(),
             kept_bytes: 0,
@@ -94,7 +94,7 @@ impl EventLog {
     pub fn begin_epoch(&self, epoch: Epoch, messages: Vec<Arc<Message>>) {
         let mut state = self.state();
         let parent = state.view.parent.clone();
-        state.view = SessionView::new(state.view.session.clone(), epoch, parent);
+        state.view = first_view(state.view.session.clone(), epoch, parent, &messages);
         state.messages = messages;
         state.kept.clear();
         state.kept_bytes = 0;
@@ -204,6 +204,18 @@ impl EventLog {
         drop(state);
         Subscription { log: self.clone(), at: from, waker: Arc::clone(waker), leaves: false }
     }
+}
+
+/// The view of a session that continues with `messages`. They can be read at once, also while the engine still
+/// waits for a server to name its models, so the view counts them before the engine does.
+fn first_view(
+    session: SessionId,
+    epoch: Epoch,
+    parent: Option<SessionId>,
+    messages: &[Arc<Message>],
+) -> SessionView {
+    let view = SessionView::new(session, epoch, parent);
+    SessionView { messages: messages.len() as u64, ..view }
 }
 
 impl State {
@@ -360,6 +372,15 @@ mod tests {
         assert_eq!(log.page(None, 9, 4), (1, vec![message(1), message(2)]));
         assert_eq!(log.page(None, 9, 1), (2, vec![message(2)]), "one in any case");
         assert_eq!(log.page(Some(2), 1, 99), (1, vec![message(1)]));
+    }
+
+    #[test]
+    fn resumed_messages_are_counted_before_the_engine_starts() {
+        let message = |number: u64| Arc::new(Message::user_text(format!("m{number}")));
+        let log = EventLog::new(SessionId::new("s"), Epoch(1), None, vec![message(0), message(1)]);
+        assert_eq!(log.view().messages, 2);
+        log.begin_epoch(Epoch(2), vec![message(0)]);
+        assert_eq!(log.view().messages, 1);
     }
 
     #[derive(Clone, Debug)]

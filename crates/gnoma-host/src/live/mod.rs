@@ -20,6 +20,7 @@ mod replies;
 mod said;
 mod session;
 mod shared;
+mod spending;
 
 pub use self::{
     host::Host,

@@ -31,6 +31,7 @@ use super::{
     replies::Outcome,
     said::Notice,
     shared::Shared,
+    spending::SpendingSums,
 };
 use crate::Notices;
 
@@ -225,6 +226,7 @@ impl Actor {
         if let Some(following) = &mut self.kept().following {
             following.take(&event);
         }
+        let event = self.count_cost(event);
         let changes = matches!(
             event,
             Event::State(_) | Event::PermissionAsked { .. } | Event::PermissionDecided { .. }
@@ -246,6 +248,30 @@ impl Actor {
         self.push(event);
         if changes {
             self.tell_change();
+        }
+    }
+
+    /// Adds what a call cost to the sums of this session and of those above it, which tell it to their clients, too.
+    fn count_cost(&self, event: Event) -> Event {
+        match &event {
+            Event::State(SessionState::Active) => self.kept().spending.begin_turn(),
+            Event::Cost { .. } => {
+                self.tell_cost_above(&event);
+                return self.kept().spending.add_own(&event).unwrap_or(event);
+            }
+            _ => (),
+        }
+        event
+    }
+
+    fn tell_cost_above(&self, event: &Event) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let mut parent = self.log.with_view(|view| view.parent.clone());
+        while let Some(live) = parent.and_then(|parent| shared.session(&parent).ok()) {
+            if let Some(event) = live.kept().spending.add_below(event) {
+                live.log.push(event, shared.opener.now_ms());
+            }
+            parent = live.log.with_view(|view| view.parent.clone());
         }
     }
 
@@ -465,6 +491,7 @@ impl Actor {
                 let mut kept = self.kept();
                 (kept.spec, kept.services, kept.rights, kept.jobs) = (spec, services, None, None);
                 kept.is_ending = false;
+                kept.spending = SpendingSums::default();
                 drop(kept);
                 self.push(Event::Info(Box::new(info)));
                 self.engine = Engine::Opening(opening);

@@ -60,10 +60,15 @@ pub fn words(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> String {
     say(full, need.of(full.limit.unit), (now_ms, zone))
 }
 
-/// `the day cap of $5.00 is used up ($5.01); it resets at 00:00`.
+/// `the day cap of $5.00 is used up ($5.01); it resets at 00:00 your time`.
 fn say(full: &Full, need: u64, (now_ms, zone): (i64, Zone)) -> String {
     let Full { pool, limit, used, free_at_ms } = full;
     let name = limit_name(pool, *limit);
+    if limit.most == 0 && limit.unit == Unit::MicroUsd {
+        return format!(
+            "{name} allows only models that cost nothing; raise it, or choose such a model"
+        );
+    }
     let stands = amount_of(limit.unit, *used);
     let state = if *used >= limit.most {
         format!("is used up ({stands})")
@@ -89,7 +94,8 @@ fn say(full: &Full, need: u64, (now_ms, zone): (i64, Zone)) -> String {
         }
         (None, _) => "waiting does not help: the call is larger than the limit".to_owned(),
         (Some(at_ms), Window::Day | Window::Month) => {
-            let resets = format!("it resets at {}", time_of(*at_ms, now_ms, zone));
+            // The days of caps are those of UTC, and the time is the reader's.
+            let resets = format!("it resets at {} your time", time_of(*at_ms, now_ms, zone));
             let raised =
                 format!(", and a cap of {} or more would do", cap_for(used.saturating_add(need)));
             if limit.unit == Unit::MicroUsd { resets + &raised } else { resets }
@@ -288,8 +294,14 @@ mod tests {
         let day = level(&Pool::All, Unit::MicroUsd, Window::Day, 5_000_000, 5_010_000);
         assert_eq!(
             refusal(&[day], &need, NOW_MS, UTC).unwrap(),
-            "the day cap of $5.00 is used up ($5.01); it resets at 00:00, and a cap of $5.05 or \
-             more would do"
+            "the day cap of $5.00 is used up ($5.01); it resets at 00:00 your time, and a cap of \
+             $5.05 or more would do"
+        );
+        let none = level(&Pool::All, Unit::MicroUsd, Window::Day, 0, 0);
+        assert_eq!(
+            refusal(&[none], &need, NOW_MS, UTC).unwrap(),
+            "the day cap of $0.00 allows only models that cost nothing; raise it, or choose such \
+             a model"
         );
         let rates = Pool::Rates("anthropic".into());
         let mut minute = level(&rates, Unit::Requests, Window::Rolling { ms: MINUTE_MS }, 50, 50);

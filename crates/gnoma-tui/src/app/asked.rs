@@ -13,7 +13,7 @@ use gnoma_core::protocol::{
 use super::{
     State,
     layer::{Layer, LayerChoice},
-    parts::{LookUp, Sought},
+    parts::{HintSubject, LookUp, Sought},
 };
 use crate::{
     ask::{Ask, Purpose, text_of, words},
@@ -23,6 +23,8 @@ use crate::{
 
 /// A look-up that takes longer is shown.
 const SLOW: Duration = Duration::from_millis(100);
+/// How the host begins to say that a provider has no key.
+const NO_KEY: &str = "no key for ";
 /// Commands that wait for the end of the turn.
 const MAX_PUT_OFF: usize = 8;
 
@@ -60,6 +62,10 @@ impl State {
             _ => None,
         };
         self.session.is_switching = true;
+        self.setup.asked_model = match &request {
+            Request::Switch(Switch::Model(name)) => Some(name.clone()),
+            _ => None,
+        };
         self.request(request, Purpose::Switch { keeps_conversation, note, copy });
     }
 
@@ -69,7 +75,7 @@ impl State {
             return self.put_off(request);
         }
         self.request(request, Purpose::Order);
-        self.hint("Compacting the conversation…");
+        self.hint_about(HintSubject::Compaction, "Compacting the conversation…");
     }
 
     /// Keeps what was asked for until the turn is over: an answer is on the screen before that, and whoever
@@ -175,6 +181,8 @@ impl State {
                 self.switched(keeps_conversation, note, result);
             }
             (Purpose::Past, result) => self.past_read(result),
+            (Purpose::Earlier, Ok(Reply::Stored(sessions))) => self.offer_earlier(sessions),
+            (Purpose::Earlier, _) => (),
             (Purpose::RulePlace { call, scope }, result) => {
                 self.rule_place_known(&call, scope, result);
             }
@@ -191,7 +199,10 @@ impl State {
                 self.exit.is_detached = true;
                 self.quit();
             }
-            (purpose, Err(error)) => self.failed(purpose, &error),
+            (purpose, Err(error)) => {
+                self.end_hints(HintSubject::Compaction);
+                self.failed(purpose, &error);
+            }
             (_, Ok(_)) => (),
         }
     }
@@ -228,7 +239,17 @@ impl State {
             }
             Err(error) => {
                 self.session.rewound = None;
-                self.warn(&words(&error));
+                let model = self.setup.asked_model.take();
+                let lacks_key = error.cause.starts_with(NO_KEY);
+                let offers = lacks_key && model.is_some_and(|model| self.offer_key_for(&model));
+                if offers {
+                    let cause = error.cause.lines().next().unwrap_or_default();
+                    self.note(
+                        cause.trim_end_matches([':', '.']).split(". ").next().unwrap_or(cause),
+                    );
+                } else {
+                    self.warn(&words(&error));
+                }
                 self.stays_here();
             }
         }

@@ -48,6 +48,8 @@ impl State {
         let since = self.running.as_ref().map(|running| running.since);
         let took = since.map_or(Duration::ZERO, |since| self.now.saturating_duration_since(since));
         if self.questions.open.is_empty() {
+            // It would stand beside the question as if it belonged to that.
+            self.timers.hint = None;
             self.timers.asked_at = Some(self.now);
             if self.is_unseen(took) {
                 self.emit(Effect::Notify(question.short()));
@@ -91,7 +93,7 @@ impl State {
             return self.questions.keys.push_back(key);
         }
         let Some(action) = self.keymap.action(Context::Permission, key) else {
-            return self.hint("Answer the question first");
+            return self.hint("Answer the question above first");
         };
         if self.keymap.action_here(Context::Permission, key).is_none() {
             // What is written is not seen now, so that only the turn can be meant.
@@ -430,8 +432,10 @@ pub(crate) fn meaning(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Default => "asks before every call",
         PermissionMode::AcceptEdits => "runs reads and edits, asks for the rest",
-        PermissionMode::Auto => "runs reads, asks for the rest",
-        PermissionMode::Plan => "runs reads only",
+        PermissionMode::Auto => {
+            "reads freely; tries commands on a copy; asks before keeping changes"
+        }
+        PermissionMode::Plan => "reads, and changes nothing",
         PermissionMode::Deny => "nothing runs",
         PermissionMode::Bypass => "runs everything without asking",
     }

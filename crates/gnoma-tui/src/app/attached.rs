@@ -108,8 +108,16 @@ impl State {
         }
         self.info_changed();
         self.retold();
+        let is_same_again = !is_first && self.is_same(before);
+        if is_first {
+            self.drop_queue_of_others();
+        }
         let all = self.session.view.messages;
-        let from = match (goes_on, !is_first && self.is_same(before)) {
+        if is_first && all == 0 && self.session.view.info.child.is_none() {
+            self.greet();
+        }
+        self.session.tells_resumed = !goes_on && !is_same_again;
+        let from = match (goes_on, is_same_again) {
             (true, _) => before.messages.min(all),
             // What was not taken back stands above.
             (false, true) => all,
@@ -218,6 +226,7 @@ impl State {
                 "Watching the elf `{name}`. What you type goes to it, Esc stops it, and `/elfs back` returns to your session"
             ));
         }
+        self.tell_resumed(messages.len());
         let is_broken_off = messages.last().is_some_and(|last| match last.role() {
             Role::User | Role::Tool => true,
             Role::Assistant => last.tool_calls().next().is_some(),

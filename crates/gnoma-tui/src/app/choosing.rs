@@ -90,7 +90,13 @@ impl State {
         // Who opens the session knows whether there is such a model, and which one is near.
         let is_open = what == "model";
         if offers.is_empty() && argument.is_empty() {
-            return self.hint(format!("No {what} to choose from"));
+            return self.hint(match what {
+                "profile" => {
+                    "No profile to choose from. A file profiles/NAME.toml beside your config.toml makes one"
+                        .to_owned()
+                }
+                what => format!("No {what} to choose from"),
+            });
         }
         let row = |offer: protocol::Choice| {
             let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
@@ -113,14 +119,9 @@ impl State {
 
     /// Asks one model only from the next turn on, or lets the router choose again.
     pub(crate) fn pin(&mut self, arm: Option<ModelRef>) {
-        match &arm {
-            Some(arm) => {
-                self.calls_model(arm.to_string());
-                self.hint(format!(
-                    "Using {arm} from now on. `/model auto` lets the router choose again"
-                ));
-            }
-            None => self.hint("The router chooses the model from now on"),
+        // The session says who answers from the next turn on.
+        if let Some(arm) = &arm {
+            self.calls_model(arm.to_string());
         }
         self.routes.pinned.clone_from(&arm);
         self.facts.chooses |= arm.is_none();
@@ -155,6 +156,7 @@ impl State {
     pub(crate) fn perform(&mut self, choice: LayerChoice) {
         match choice {
             LayerChoice::Switch(request) => self.switch(request),
+            LayerChoice::Report(request) => self.request(request, Purpose::Report("")),
             LayerChoice::Pin(arm) => self.pin(arm),
             LayerChoice::Mode(mode) => self.choose_mode(mode),
             LayerChoice::Thinking(thinking) => self.think(thinking),

@@ -7,7 +7,7 @@ use super::{
     completion::{Completion, Hit, MAX_ROWS},
 };
 use crate::{
-    commands,
+    commands::{self, Meaning},
     complete::{self, CompletionKind},
     effect::Effect,
     fuzzy,
@@ -32,7 +32,7 @@ impl State {
         if query == self.writing.completion.query {
             return;
         }
-        self.writing.completion.chosen = 0;
+        self.writing.completion.chosen = Some(0);
         self.writing.completion.hits = match &query {
             None => Vec::new(),
             Some(query) if query.kind == CompletionKind::Command => {
@@ -42,7 +42,20 @@ impl State {
                     .copied()
                     .chain(own.iter().map(String::as_str))
                     .collect();
-                ranked(&query.text, &names, |name| self.about_command(name))
+                let meaning = commands::resolve(&query.text, &names_of(&own));
+                let meant = match meaning {
+                    Meaning::BuiltIn(command) => Some(command.name),
+                    Meaning::Own(name) => Some(name),
+                    Meaning::Ambiguous | Meaning::Unknown => None,
+                };
+                if meant.is_none() {
+                    self.writing.completion.chosen = None;
+                }
+                let mut order = commands::order(&query.text, &names);
+                order.sort_by_key(|name| meant != Some(*name));
+                let hit =
+                    |name: &str| Hit { name: name.to_owned(), about: self.about_command(name) };
+                order.into_iter().map(hit).collect()
             }
             Some(query) => {
                 if !std::mem::replace(&mut self.writing.completion.is_listed, true) {
@@ -65,23 +78,27 @@ impl State {
         }
         let last = self.writing.completion.hits.len() - 1;
         let chosen = self.writing.completion.chosen;
+        let place = chosen.unwrap_or(0);
         match self.keymap.action_here(Context::Picker, key) {
             Some(Action::Up) => {
-                self.writing.completion.chosen = chosen.checked_sub(1).unwrap_or(last);
+                self.writing.completion.chosen = Some(place.checked_sub(1).unwrap_or(last));
             }
             Some(Action::Down) => {
-                self.writing.completion.chosen = if chosen == last { 0 } else { chosen + 1 }
+                let next = chosen.map_or(0, |place| if place == last { 0 } else { place + 1 });
+                self.writing.completion.chosen = Some(next);
             }
             Some(Action::PageUp) => {
-                self.writing.completion.chosen = chosen.saturating_sub(MAX_ROWS);
+                self.writing.completion.chosen = Some(place.saturating_sub(MAX_ROWS));
             }
             Some(Action::PageDown) => {
-                self.writing.completion.chosen = (chosen + MAX_ROWS).min(last);
+                self.writing.completion.chosen = Some((place + MAX_ROWS).min(last));
             }
-            Some(Action::Complete) => self.take_hit(),
+            Some(Action::Complete) => self.take_hit(place),
             Some(Action::Accept) => {
                 let is_command = self.completes_command();
-                self.take_hit();
+                if let Some(place) = chosen {
+                    self.take_hit(place);
+                }
                 if is_command {
                     self.submit();
                 }
@@ -116,11 +133,11 @@ impl State {
             .is_some_and(|query| query.kind == CompletionKind::Command)
     }
 
-    fn take_hit(&mut self) {
-        let Completion { query: Some(query), hits, chosen, .. } = &self.writing.completion else {
+    fn take_hit(&mut self, place: usize) {
+        let Completion { query: Some(query), hits, .. } = &self.writing.completion else {
             return;
         };
-        let Some(hit) = hits.get(*chosen) else { return };
+        let Some(hit) = hits.get(place) else { return };
         let line = self.composer.line();
         let text = match query.kind {
             CompletionKind::File => complete::file(line, query, &hit.name),
@@ -134,6 +151,10 @@ impl State {
         }
         self.touched();
     }
+}
+
+fn names_of(own: &[String]) -> Vec<&str> {
+    own.iter().map(String::as_str).collect()
 }
 
 fn ranked<S: AsRef<str>>(query: &str, names: &[S], about: impl Fn(&str) -> String) -> Vec<Hit> {

@@ -26,7 +26,8 @@ pub(super) struct Completion {
     pub(super) is_closed: bool,
     pub(super) query: Option<Query>,
     pub(super) hits: Vec<Hit>,
-    pub(super) chosen: usize,
+    /// The one that Enter takes; none where the name is not the beginning of only one.
+    pub(super) chosen: Option<usize>,
 }
 
 impl Completion {
@@ -58,11 +59,16 @@ impl Completion {
     /// The drop-down in at most `height` lines.
     pub(super) fn lines(&self, height: usize) -> Vec<Line> {
         let rows = height.min(MAX_ROWS);
-        let first = self.chosen.saturating_sub(rows.saturating_sub(1));
+        let chosen = self.chosen.unwrap_or(0);
+        let first = chosen.saturating_sub(rows.saturating_sub(1));
         let hits = self.hits.iter().enumerate().skip(first).take(rows);
         let mut lines: Vec<_> =
-            hits.map(|(place, hit)| self.row(hit, place == self.chosen)).collect();
+            hits.map(|(place, hit)| self.row(hit, Some(place) == self.chosen)).collect();
         text::square(&mut lines, usize::MAX);
+        let more = self.hits.len().saturating_sub(first + rows);
+        if more > 0 && height > rows {
+            lines.push(Line::new(format!("  … {more} more (↓)"), Style::of(Ink::Dim)));
+        }
         lines
     }
 

@@ -5,7 +5,7 @@ use gnoma_core::protocol::Request;
 use super::{
     State,
     layer::Layer,
-    parts::{Armed, LookUp},
+    parts::{Armed, HintSubject, LookUp},
 };
 use crate::{
     ask::Purpose,
@@ -129,7 +129,7 @@ impl State {
             return;
         };
         if running.is_stopping {
-            return self.hint("Stopping…");
+            return self.hint_about(HintSubject::Turn, "Stopping…");
         }
         running.is_stopping = true;
         self.hold_queue();
@@ -148,7 +148,8 @@ impl State {
             self.confirms(Armed::Interrupt);
             self.drop_later();
             self.stop();
-            return self.hint("Stopping the turn. Press Ctrl+C again to quit");
+            let text = "Stopping the turn. Press Ctrl+C again to quit";
+            return self.hint_about(HintSubject::Turn, text);
         }
         if self.is_idle() && self.stop_shells() {
             return;

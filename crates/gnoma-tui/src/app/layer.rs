@@ -34,6 +34,8 @@ pub(crate) enum Layer {
 pub(crate) enum LayerChoice {
     /// Go on in another way, or with another session.
     Switch(Request),
+    /// Have this done, and say what was done.
+    Report(Request),
     /// Ask one model only, or let the router choose again.
     Pin(Option<ModelRef>),
     /// Set the mode.

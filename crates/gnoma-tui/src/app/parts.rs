@@ -47,6 +47,20 @@ pub(super) enum Focus {
 pub(super) struct Hint {
     pub(super) text: String,
     pub(super) until: Instant,
+    pub(super) about: HintSubject,
+}
+
+/// What a hint is about; it goes when that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HintSubject {
+    /// Something that was done.
+    Past,
+    /// The turn that runs.
+    Turn,
+    /// A shell line that runs.
+    Shell,
+    /// The compaction that was asked for.
+    Compaction,
 }
 
 /// A key that does something when it is pressed again soon.
@@ -84,6 +98,8 @@ pub(crate) struct SessionLink {
     pub(super) is_returning: bool,
     /// The conversation began in another session.
     pub(super) has_past: bool,
+    /// It has just become the one that is shown: what it continues is still to be said.
+    pub(super) tells_resumed: bool,
 }
 
 /// How models were chosen.
@@ -130,6 +146,10 @@ pub(super) struct Questions {
 pub(super) struct FirstStart {
     /// What a provider could be made of, if there is none; then no message can be answered.
     pub(super) found: Option<FoundProviders>,
+    /// The model that was chosen and whose provider is being set up.
+    pub(super) wanted_model: Option<String>,
+    /// The model that the session was asked to continue with.
+    pub(super) asked_model: Option<String>,
 }
 
 /// The window of the terminal.
@@ -179,6 +199,10 @@ pub(crate) enum Sought {
     Points,
     Profiles,
     Providers,
+    /// Providers of which one is to be removed.
+    Removable,
+    /// Providers that are set up, beside which one can be added.
+    Connections,
     Settings,
     Summary,
     Window,
@@ -193,6 +217,8 @@ impl Sought {
             | Self::Points
             | Self::Profiles
             | Self::Providers
+            | Self::Removable
+            | Self::Connections
             | Self::Settings => true,
             Self::Changes | Self::Explanation | Self::Summary | Self::Window => false,
         }
@@ -209,7 +235,7 @@ impl Sought {
             Self::Models => "models",
             Self::Points => "places to go back to",
             Self::Profiles => "profiles",
-            Self::Providers => "providers",
+            Self::Providers | Self::Removable | Self::Connections => "providers",
             Self::Settings => "settings",
         }
     }

@@ -7,13 +7,14 @@ use gnoma_core::{Content, Message, protocol::Request};
 
 use super::{
     State,
-    parts::{LookUp, Running},
+    parts::{HintSubject, LookUp, Running},
     queue::{Attached, Sent, Waiting},
     shown,
 };
 use crate::{
     ask::Purpose,
-    commands, complete,
+    commands::{self, Meaning},
+    complete,
     composer::{Draft, Fold},
     effect::Effect,
     text::{Ink, Line, Style},
@@ -256,7 +257,7 @@ impl State {
             end: fold.end + shift,
             image: fold.image,
         }));
-        Draft { text, images: draft.images, folds }
+        Draft { text, images: draft.images, folds, session: None }
     }
 
     /// A message of a person has become part of the conversation.
@@ -365,7 +366,7 @@ impl State {
             return false;
         }
         self.emit(Effect::StopShell);
-        self.hint("Stopping the command…");
+        self.hint_about(HintSubject::Shell, "Stopping the command…");
         true
     }
 
@@ -373,6 +374,7 @@ impl State {
     pub(super) fn shell_ended(&mut self, line: &str, output: &str, failure: Option<String>) {
         let place = self.shells.iter().position(|(other, _)| other == line);
         place.and_then(|place| self.shells.remove(place));
+        self.end_hints(HintSubject::Shell);
         let count = output.lines().count();
         let ink = if failure.is_none() { Ink::Dim } else { Ink::Bad };
         let shown = output.lines().take(MAX_SHOWN_OUTPUT_LINES);
@@ -404,29 +406,34 @@ impl State {
 
     fn run_command(&mut self) {
         let line = self.composer.draft().text;
-        match commands::find(&line) {
-            None => {
-                let name = line.split_whitespace().next().unwrap_or_default();
-                // Prompts of MCP servers are known once their server has started.
-                if name.starts_with("/mcp__")
-                    || self.own_commands().any(|own| name.strip_prefix('/') == Some(&own.name))
-                {
-                    let draft = self.take_written();
-                    return self.send(draft);
-                }
-                let own: Vec<&str> = self.own_commands().map(|own| own.name.as_str()).collect();
-                let hint = match commands::nearest(name, &own) {
-                    Some(near) => format!("Unknown command {name}. Did you mean /{near}?"),
-                    None => format!("Unknown command {name}. Type /help for a list"),
-                };
-                self.hint(hint);
-            }
-            Some((command, argument)) if command.arguments.is_empty() && !argument.is_empty() => {
+        let Some((name, argument)) = commands::split(&line) else { return };
+        let own: Vec<String> = self.own_commands().map(|own| own.name.clone()).collect();
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        match commands::resolve(name, &own) {
+            Meaning::BuiltIn(command) if command.arguments.is_empty() && !argument.is_empty() => {
                 self.hint(format!("/{} takes no arguments", command.name));
             }
-            Some((command, argument)) => {
+            Meaning::BuiltIn(command) => {
+                let argument = argument.to_owned();
+                // What was said about the command before is over.
+                self.timers.hint = None;
                 self.take_written();
-                (command.run)(self, argument);
+                (command.run)(self, &argument);
+            }
+            // Prompts of MCP servers are known once their server has started.
+            Meaning::Unknown | Meaning::Ambiguous if name.starts_with("mcp__") => {
+                let draft = self.take_written();
+                self.send(draft);
+            }
+            Meaning::Own(whole) => {
+                let mut draft = self.take_written();
+                if draft.folds.is_empty() && draft.images.is_empty() && name != whole {
+                    draft.text = draft.text.replacen(name, whole, 1);
+                }
+                self.send(draft);
+            }
+            Meaning::Unknown | Meaning::Ambiguous => {
+                self.hint(commands::explain_unknown(&format!("/{name}"), &own));
             }
         }
     }

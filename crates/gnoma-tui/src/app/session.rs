@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     State,
-    parts::{Focus, Running, Wait},
+    parts::{Focus, HintSubject, Running, Wait},
 };
 use crate::{effect::Effect, prompt::PermissionQuestion};
 
@@ -54,6 +54,7 @@ impl State {
             }
             Event::ToolStarted { call } => self.doing(&format!("running {}", call.name)),
             Event::Compacted { messages, .. } => {
+                self.end_hints(HintSubject::Compaction);
                 self.decided(format!("compacted {messages} messages"));
                 // What filled the window is not there any more.
                 self.counts.round = Usage::default();
@@ -74,6 +75,7 @@ impl State {
                 self.counts.round = *round;
                 self.counts.turn = *turn;
             }
+            Event::Notice { .. } => self.end_hints(HintSubject::Compaction),
             Event::Queued { queue } => self.queue.is_now(queue),
             Event::Retrying { attempt, wait_ms, .. } => {
                 let at = self.now + Duration::from_millis(*wait_ms);
@@ -88,7 +90,6 @@ impl State {
             Event::ToolProgress { .. }
             | Event::ToolCallDelta { .. }
             | Event::Continuing { .. }
-            | Event::Notice { .. }
             // The view has both.
             | Event::ThinkingChanged { .. }
             | Event::PlanChanged { .. }
@@ -110,7 +111,9 @@ impl State {
                 self.doing("waiting for the model");
             }
             Event::Routed(routing) => {
-                self.decided(format!("routed a {} task: {}", routing.kind, routing.why));
+                let article =
+                    if routing.kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+                self.decided(format!("routed {article} {} task: {}", routing.kind, routing.why));
                 self.routes.last = Some(routing.clone());
                 self.doing("waiting for the model");
             }
@@ -220,6 +223,7 @@ impl State {
         }
         let was_stopped = matches!(outcome, Outcome::Cancelled);
         self.come_back(undelivered.iter().map(Arc::as_ref), was_stopped);
+        self.end_hints(HintSubject::Turn);
         self.questions.open.clear();
         self.calls.clear();
         self.rescue_reason();

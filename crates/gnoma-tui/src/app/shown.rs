@@ -102,6 +102,7 @@ mod tests {
             text: "see [Image #1] here".to_owned(),
             images: vec![image],
             folds: vec![Fold { start: 4, end: 14, image: Some(0) }],
+            session: None,
         };
         let kept = rewritten(&before, "now [Image #1]".to_owned());
         assert_eq!((kept.images.len(), kept.folds[0].start), (1, 4));

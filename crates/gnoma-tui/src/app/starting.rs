@@ -1,8 +1,8 @@
 //! The first start within the view: what it asks to be tried and stored is asked of the host.
 
-use gnoma_core::protocol::{Connection, Request, Switch};
+use gnoma_core::protocol::{Choice, Connection, FoundProviders, Request, Switch};
 
-use super::{State, layer::Layer};
+use super::{State, layer::Layer, parts::Sought};
 use crate::{
     effect::Effect,
     keymap::Key,
@@ -15,6 +15,40 @@ impl State {
         let accessible = self.accessible;
         self.layer = self.setup.found.as_ref().map(|found| Layer::setup(found, accessible));
         self.layer.is_some()
+    }
+
+    /// Looks up which providers are set up, to add one or to repair one.
+    pub(crate) fn connect(&mut self, wanted: &str) {
+        self.look_up(Sought::Connections, Request::Providers, wanted);
+    }
+
+    /// Offers to add a provider or to enter another key for one of those that are set up.
+    pub(crate) fn offer_connections(&mut self, existing: &[Choice], wanted: &str) {
+        let hosted = self.session.view.info.connectable.clone();
+        let found = match &self.setup.found {
+            Some(found) => found.clone(),
+            None => FoundProviders { providers: hosted, ..FoundProviders::default() },
+        };
+        let existing: Vec<(String, String)> =
+            existing.iter().map(|known| (known.name.clone(), known.about.clone())).collect();
+        let is_first = self.setup.found.is_some() && existing.is_empty();
+        self.layer = Some(if is_first {
+            Layer::setup(&found, self.accessible)
+        } else {
+            Layer::Setup(Setup::again(&found, &existing, self.accessible, wanted))
+        });
+    }
+
+    /// Offers to enter the key of the provider that a model needs, if it is one that wants a key and has none. Says
+    /// whether it did.
+    pub(super) fn offer_key_for(&mut self, model: &str) -> bool {
+        let Some((provider, _)) = model.split_once('/') else { return false };
+        let can_connect = self.session.view.info.connectable.iter().any(|name| name == provider);
+        if can_connect {
+            self.setup.wanted_model = Some(model.to_owned());
+            self.connect(provider);
+        }
+        can_connect
     }
 
     pub(super) fn setup_key(&mut self, mut setup: Setup, key: Key) {
@@ -41,11 +75,21 @@ impl State {
                 self.layer = Some(Layer::Setup(setup));
                 self.add_connection(connection);
             }
-            SetupStep::Use(provider) => self.switch(Request::Switch(Switch::Provider(provider))),
+            SetupStep::Use(provider) => {
+                let wanted = self.setup.wanted_model.take();
+                let wanted = wanted
+                    .filter(|model| model.split_once('/').is_some_and(|(of, _)| of == provider));
+                self.switch(Request::Switch(match wanted {
+                    Some(model) => Switch::Model(model),
+                    None => Switch::Provider(provider),
+                }));
+            }
+            SetupStep::Remove => self.look_up(Sought::Removable, Request::Providers, ""),
             SetupStep::Demo => {
                 self.layer = Some(Layer::Setup(setup));
                 self.emit(Effect::Demo);
             }
+            SetupStep::Left if setup.is_again() => self.setup.wanted_model = None,
             SetupStep::Left => {
                 self.note("No provider set up. Choose one with /provider, or quit with Ctrl+D");
             }

@@ -10,8 +10,8 @@ use gnoma_core::{CallId, duration, session::NoticeLevel, store::SessionId};
 use super::{
     layer::Layer,
     parts::{
-        Armed, Exit, FirstStart, Hint, LookUps, Questions, RouteLog, Running, SessionLink, Timers,
-        Window, Writing,
+        Armed, Exit, FirstStart, Hint, HintSubject, LookUps, Questions, RouteLog, Running,
+        SessionLink, Timers, Window, Writing,
     },
     queue::Queue,
 };
@@ -171,7 +171,9 @@ impl State {
     #[must_use]
     pub fn drafts(&self) -> Vec<Draft> {
         let mut drafts = vec![self.composer.draft()];
-        drafts.extend(self.queue.drafts().cloned());
+        let session = self.session().map(ToString::to_string).filter(|id| !id.is_empty());
+        let queued = self.queue.drafts().cloned();
+        drafts.extend(queued.map(|draft| Draft { session: session.clone(), ..draft }));
         drafts.extend(self.writing.history.left().cloned());
         drafts.extend(self.layer.as_ref().and_then(Layer::reason));
         drafts
@@ -219,7 +221,21 @@ impl State {
         if self.accessible {
             return self.note(&text);
         }
-        self.timers.hint = Some(Hint { text, until: self.now + HINT });
+        let (about, until) = (HintSubject::Past, self.now + HINT);
+        self.timers.hint = Some(Hint { text, until, about });
+    }
+
+    /// A hint that goes when what it is about is over.
+    pub(super) fn hint_about(&mut self, about: HintSubject, text: impl Into<String>) {
+        self.hint(text);
+        if let Some(hint) = &mut self.timers.hint {
+            hint.about = about;
+        }
+    }
+
+    /// What hints are about is over.
+    pub(super) fn end_hints(&mut self, about: HintSubject) {
+        self.timers.hint.take_if(|hint| hint.about == about);
     }
 
     pub(crate) fn quit(&mut self) {

@@ -75,7 +75,8 @@ impl State {
             let live = self.transcript.live(width, height);
             return Frame { finished, live, cursor: None };
         }
-        let room = height.saturating_sub(1);
+        let hint = self.long_hint(width, height);
+        let room = height.saturating_sub(1 + hint.len());
         let panel = self.panel(width, room);
         let asked = self.seen_question().map(|question| question.call.id.clone());
         self.transcript.asks_elsewhere(asked);
@@ -100,8 +101,10 @@ impl State {
         let first = live.len();
         live.extend(panel.lines);
         live.extend(vec![Line::default(); below]);
+        let has_long_hint = !hint.is_empty();
+        live.extend(hint);
         if height > 1 {
-            live.push(self.status_line(width));
+            live.push(self.status_line(width, !has_long_hint));
         }
         let live: Vec<Line> = live.into_iter().map(|line| cut(line, width)).collect();
         let last = live.len().saturating_sub(1);
@@ -242,8 +245,22 @@ impl State {
         self.questions.open.front().filter(|_| is_hidden)
     }
 
-    fn status_line(&self, width: usize) -> Line {
-        let hint = self.timers.hint.as_ref().map(|hint| hint.text.clone());
+    /// The hint where it is too long for the line at the bottom: it stands above that line, whole.
+    fn long_hint(&self, width: usize, height: usize) -> Vec<Line> {
+        let Some(hint) = self.timers.hint.as_ref().filter(|_| !self.exit.is_leaving) else {
+            return Vec::new();
+        };
+        let line = Line::new(hint.text.clone(), Style::of(Ink::Warning));
+        if line.width() <= width {
+            return Vec::new();
+        }
+        let mut lines = line.wrap(width, &Line::default());
+        lines.truncate((height / 2).max(1));
+        lines
+    }
+
+    fn status_line(&self, width: usize, has_hint: bool) -> Line {
+        let hint = self.timers.hint.as_ref().filter(|_| has_hint).map(|hint| hint.text.clone());
         let busy = match (self.slow_look_up(), &self.running) {
             (Some(what), _) => what,
             (None, Some(running)) => self.busy(running),

@@ -25,6 +25,6 @@ pub(super) fn rate(state: &mut State, good: bool) {
     if state.counts.turns == 0 {
         return state.hint("No answer to rate yet");
     }
+    // The session says what it noted.
     state.request(Request::Rate { good }, Purpose::Order);
-    state.hint(if good { "Rated the last answer as good" } else { "Rated the last answer as bad" });
 }

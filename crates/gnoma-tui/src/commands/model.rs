@@ -15,7 +15,7 @@ const TITLE: &str = "Choose the model";
 
 pub(super) const COMMAND: Slash = Slash {
     name: "model",
-    aliases: &[],
+    aliases: &["models"],
     arguments: "[name|number|auto]",
     about: "choose a model, or let the router choose",
     run,

@@ -10,7 +10,7 @@ use crate::{
 
 pub(super) const COMMAND: Slash = Slash {
     name: "permission",
-    aliases: &["perm", "mode"],
+    aliases: &["perm", "mode", "permissions"],
     arguments: "[mode]",
     about: "choose the permission mode",
     run,

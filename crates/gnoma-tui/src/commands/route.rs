@@ -39,7 +39,10 @@ pub(super) fn lines(routing: &Routing) -> Vec<Line> {
     let Routing { kind, complexity, decided_by, strategy, arms, why, candidates, seed } = routing;
     let arms: Vec<String> = arms.iter().map(ToString::to_string).collect();
     let mut lines = vec![
-        fact("task", format!("{kind}, {complexity}% hard (says {decided_by})")),
+        fact(
+            "task",
+            format!("{kind}, difficulty {complexity} of 100, judged by {}", judge(decided_by)),
+        ),
         fact("strategy", format!("{strategy}: {}", arms.join(", "))),
         fact("because", why.clone()),
         fact("seed", seed.to_string()),
@@ -51,6 +54,15 @@ pub(super) fn lines(routing: &Routing) -> Vec<Line> {
         lines.push(Line::new(format!("    … {more} more candidates"), dim()));
     }
     lines
+}
+
+/// Who judged a task, in words.
+fn judge(decided_by: &str) -> &str {
+    match decided_by {
+        "heuristic" | "slm_fallback" => "wording",
+        "slm" => "a small model",
+        other => other,
+    }
 }
 
 fn dim() -> Style {

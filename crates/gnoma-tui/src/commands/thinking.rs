@@ -15,7 +15,7 @@ const DEFAULT: &str = "default";
 
 pub(super) const COMMAND: Slash = Slash {
     name: "thinking",
-    aliases: &["think"],
+    aliases: &["think", "effort"],
     arguments: "[off|adaptive|N]",
     about: "choose how much the model thinks",
     run,

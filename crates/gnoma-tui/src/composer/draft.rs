@@ -14,6 +14,9 @@ pub struct Draft {
     /// Parts of the text that an editor shows as chips, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folds: Vec<Fold>,
+    /// The session that it was queued for, where it was saved while it waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// A part of a text that an editor shows as a chip.

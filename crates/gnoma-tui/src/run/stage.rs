@@ -132,7 +132,13 @@ impl Stage {
         }
         // Where it is gone there is nothing to leave in order.
         self.close(face).unwrap_or_default();
-        ending
+        ending.or_else(|error| match error.raw_os_error() {
+            // Written to a terminal that was closed: its signal is on the way.
+            Some(code) if code == rustix::io::Errno::IO.raw_os_error() => {
+                Ok(Ending::Signal(rustix::process::Signal::HUP.as_raw()))
+            }
+            _ => Err(error),
+        })
     }
 
     fn begin(&mut self) -> io::Result<()> {

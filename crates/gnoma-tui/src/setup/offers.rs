@@ -58,6 +58,39 @@ pub(super) enum Choice {
     /// How a key is entered where what is typed here would be seen.
     Elsewhere,
     Demo,
+    /// A provider is to be removed.
+    Remove,
+}
+
+/// What to offer where providers are set up already: `existing` are those, each with its address.
+pub(super) fn offers_again(
+    found: &FoundProviders,
+    existing: &[(String, String)],
+    keys_are_seen: bool,
+) -> Vec<(Row, Choice)> {
+    let mut offers = Vec::new();
+    for (name, address) in existing.iter().filter(|_| !keys_are_seen) {
+        let is_hosted = found.providers.contains(name) && address.is_empty();
+        offers.push(match is_hosted {
+            true => (Row::new(name, "set up: enter another key"), Choice::Key(name.clone())),
+            false => {
+                let about = format!("set up at {address}: enter its address and key again");
+                (Row::new(name, about), Choice::AddressAndKey(name.clone()))
+            }
+        });
+    }
+    let is_new = |choice: &Choice| match choice {
+        Choice::Key(name) | Choice::AddressAndKey(name) => {
+            existing.iter().all(|(existing, _)| existing != name)
+        }
+        Choice::Demo => false,
+        _ => true,
+    };
+    offers.extend(self::offers(found, keys_are_seen).into_iter().filter(|(_, it)| is_new(it)));
+    if !existing.is_empty() {
+        offers.push((Row::new("remove", "remove a provider that is set up"), Choice::Remove));
+    }
+    offers
 }
 
 /// What to offer. Where `keys_are_seen`, no key can be entered.
@@ -152,7 +185,8 @@ pub(super) fn name_of(address: &str, taken: &[String]) -> String {
     if is_taken {
         name.push_str("-server");
     }
-    name
+    let free = (2..).map(|number| format!("{name}-{number}")).find(|name| !taken.contains(name));
+    free.filter(|_| taken.contains(&name)).unwrap_or(name)
 }
 
 /// The host of an address, without brackets and port.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnoma_core::{StopReason, Usage, duration, session::Outcome};
+use gnoma_core::{ErrorKind, StopReason, Usage, duration, session::Outcome};
 
 use super::layout::count;
 use crate::text::{Ink, Style};
@@ -33,6 +33,11 @@ pub(super) fn words(
             let mut lines = vec![(format!("error: {error}"), Style::of(Ink::Bad))];
             if let Some(hint) = &error.hint {
                 lines.push((format!("hint: {hint}"), Style::default()));
+            }
+            if error.kind == ErrorKind::Auth && !error.provider.is_empty() {
+                // A variable of the shell cannot be changed from here.
+                let way = format!("`/login {}` enters another key", error.provider);
+                lines.push((way, Style::default()));
             }
             if *kept_partial {
                 let kept = "the partial answer is kept";

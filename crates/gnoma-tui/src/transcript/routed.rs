@@ -49,11 +49,15 @@ impl Transcript {
     }
 
     pub(super) fn routed(&mut self, routing: &Routing) {
-        if routing.strategy == PLAIN {
+        let is_same = self.routed_to == routing.arms;
+        let is_first = self.routed_to.is_empty();
+        self.routed_to.clone_from(&routing.arms);
+        // Nobody needs to hear before every answer that the same model gives it.
+        if is_same || is_first || routing.strategy == PLAIN {
             return;
         }
         let arms: Vec<String> = routing.arms.iter().map(ToString::to_string).collect();
-        let text = format!("{}: {} ({})", routing.strategy, arms.join(", "), routing.why);
+        let text = format!("{}: {}", routing.strategy, arms.join(", "));
         self.words(self.marked("→ ", &text), Style::of(Ink::Dim));
     }
 

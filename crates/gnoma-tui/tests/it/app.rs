@@ -17,9 +17,9 @@ use gnoma_core::{
     CallId, Content, Event, Image, Message, RawJson, StopReason, ToolCall, Usage,
     message::ModelRef,
     protocol::{
-        Choice, ConnectBy, Envelope, Epoch, FoundKey, FoundProviders, FoundServer, Reply, Request,
-        RequestError, RequestErrorKind, RewindPoint, SessionInfo, SessionView, Setting, Switch,
-        Topic, TypedKey, WindowUse,
+        Choice, CommandInfo, ConnectBy, Envelope, Epoch, FoundKey, FoundProviders, FoundServer,
+        Reply, Request, RequestError, RequestErrorKind, ResumedFrom, RewindPoint, SessionInfo,
+        SessionView, Setting, Switch, Topic, TypedKey, WindowUse,
     },
     session::{Inquiry, Outcome, PermissionAnswer, PermissionMode, Routing, Scope, SessionState},
     store::{SessionFacts, SessionId},
@@ -172,6 +172,15 @@ impl Scene {
     }
 
     fn with(change: impl FnOnce(&mut AppOptions)) -> Self {
+        let mut scene = Self::before_any_event(change);
+        scene.event(Event::Models { models: known_models() });
+        scene.look();
+        scene.effects.clear();
+        scene
+    }
+
+    /// A face to which its session has said nothing yet.
+    fn before_any_event(change: impl FnOnce(&mut AppOptions)) -> Self {
         let (now, log) = (Instant::now(), Log::default());
         let facts = Facts {
             version: "0.1.0".to_owned(),
@@ -202,9 +211,6 @@ impl Scene {
             Self { state, now, size, effects, finished, log, is_slow: false, late, view };
         scene.input(Input::Tick(now));
         scene.input(Input::Resize(size));
-        scene.event(Event::Models { models: known_models() });
-        scene.look();
-        scene.effects.clear();
         scene
     }
 
@@ -460,6 +466,7 @@ fn info() -> SessionInfo {
         model: Some("anthropic/haiku".to_owned()),
         window: Some(200_000),
         is_kept: true,
+        connectable: vec!["mistral".to_owned(), "openai".to_owned()],
         ..SessionInfo::default()
     }
 }

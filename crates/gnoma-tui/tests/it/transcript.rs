@@ -395,6 +395,7 @@ fn ends_of_turns() {
     the answer hit the model's output limit; say `go on` for the rest
     error: anthropic: not authorised: invalid key
     hint: run `gnoma provider`
+    `/login anthropic` enters another key
     the partial answer is kept
     ");
 }

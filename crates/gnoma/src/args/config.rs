@@ -44,6 +44,11 @@ pub(crate) enum ProvidersSub {
     List,
     /// Test a provider and add it to your configuration file.
     Add(NewProviderArgs),
+    /// Remove a provider from your configuration, with its key.
+    Remove {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// A provider that is to be set up. What is left out is asked for at a terminal.

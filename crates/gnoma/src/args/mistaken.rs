@@ -4,7 +4,7 @@
 //! A sentence is never taken for a command: either there is one word alone, or what follows it reads
 //! as a command's arguments.
 
-use std::{ffi::OsString, path::Path};
+use std::path::Path;
 
 use clap::{Command, CommandFactory as _};
 use gnoma_config::nearest;
@@ -95,6 +95,12 @@ const RESERVED: &[(&[&str], &str)] = &[
     (&["feedback", "bug", "issue"], "`gnoma doctor` prints what to put in a bug report"),
 ];
 
+/// What commands of programs are called, whatever they are about.
+pub(super) const VERBS: [&str; 14] = [
+    "list", "ls", "add", "remove", "rm", "delete", "get", "set", "show", "login", "logout",
+    "status", "serve", "info",
+];
+
 /// Commands of the conversation that people type at the shell as well.
 const SLASHED: &[&str] = &[
     "help",
@@ -151,42 +157,8 @@ pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<Str
     Some(format!("{why}\n{AS_A_PROMPT}: `gnoma -- {}`", shown(&args.words)))
 }
 
-/// `gnoma help`, `gnoma help COMMAND…`, `gnoma version` and `gnoma exec PROMPT`, which other programs have
-/// as commands, as the options that gnoma has for them. `None` for all else, such as `gnoma help me`.
-pub(crate) fn as_option(line: &[OsString]) -> Option<Vec<OsString>> {
-    let (program, words) = line.split_first()?;
-    let (first, rest) = words.split_first()?;
-    if first == "version" && rest.is_empty() {
-        return Some(vec![program.clone(), "--version".into()]);
-    }
-    if (first == "exec" || first == "run") && is_one_shot(rest) {
-        return Some([&[program.clone(), "--print".into()], rest].concat());
-    }
-    if first != "help" {
-        return None;
-    }
-    let mut command = &Args::command();
-    for word in rest {
-        command = command.find_subcommand(word)?;
-    }
-    let mut all = vec![program.clone()];
-    all.extend_from_slice(rest);
-    all.push("--help".into());
-    Some(all)
-}
-
-/// Whether what follows `exec` or `run` is options or one prompt, and not the rest of a sentence.
-fn is_one_shot(rest: &[OsString]) -> bool {
-    let text = |word: &OsString| word.to_string_lossy().into_owned();
-    match rest {
-        [] => false,
-        [prompt] if text(prompt).contains(char::is_whitespace) => true,
-        [first, ..] => text(first).starts_with('-') && first != "--experimental-json",
-    }
-}
-
 /// The words as a shell takes them.
-fn shown(words: &[String]) -> String {
+pub(super) fn shown(words: &[String]) -> String {
     let plain = |word: &String| {
         let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
         if !word.is_empty() && word.chars().all(is_plain) {
@@ -208,7 +180,9 @@ fn slashed(first: &str) -> Option<String> {
 fn misspelt(first: &str, rest: &[String]) -> Option<String> {
     let all = Args::command();
     let lower = first.to_lowercase();
-    if lower.chars().count() < MIN_GUESSED_CHARS || reserved(first, rest).is_some() {
+    // A sentence may begin with the name of a command.
+    let is_exact = all.find_subcommand(first).is_some();
+    if is_exact || lower.chars().count() < MIN_GUESSED_CHARS || reserved(first, rest).is_some() {
         return None;
     }
     let names =
@@ -252,10 +226,6 @@ fn reserved(first: &str, rest: &[String]) -> Option<String> {
 /// Whether a word after a reserved one makes a command of both, and not the beginning of a sentence.
 fn follows(first: &str, second: &str, more: &[String]) -> bool {
     let is_last = more.is_empty();
-    const VERBS: [&str; 14] = [
-        "list", "ls", "add", "remove", "rm", "delete", "get", "set", "show", "login", "logout",
-        "status", "serve", "info",
-    ];
     let second = second.to_lowercase();
     let takes_verbs = [
         "mcp",
@@ -367,6 +337,8 @@ mod tests {
             "gnoma|help|me|fix|the|build",
             "gnoma|help me",
             "gnoma|run|the|tests",
+            "gnoma|usage|of|tokio|select",
+            "gnoma|status|of|the|build",
             "gnoma|install|the|dependencies",
             "gnoma|change|the|port|to|8080",
             "gnoma|sessions are lost when the disk is full: why?",
@@ -388,47 +360,6 @@ mod tests {
         ] {
             assert_eq!(advised(line), None, "{line}");
         }
-    }
-
-    #[test]
-    fn help_and_version_are_options_as_words() {
-        let cases = [
-            ("gnoma|help", Some("gnoma|--help")),
-            ("gnoma|help|sessions|list", Some("gnoma|sessions|list|--help")),
-            ("gnoma|version", Some("gnoma|--version")),
-            ("gnoma|help|me", None),
-            ("gnoma|help|sessions|are|lost", None),
-            ("gnoma|version|control|is|broken", None),
-            ("gnoma|--|help", None),
-            ("gnoma", None),
-        ];
-        for (line, becomes) in cases {
-            let words = |line: &str| line.split('|').map(OsString::from).collect::<Vec<_>>();
-            assert_eq!(as_option(&words(line)), becomes.map(words), "{line}");
-        }
-    }
-
-    #[test]
-    fn exec_with_a_prompt_is_one_question_and_one_answer() {
-        let words = |line: &str| line.split('|').map(OsString::from).collect::<Vec<_>>();
-        for (line, becomes) in [
-            ("gnoma|exec|fix the build", "gnoma|--print|fix the build"),
-            ("gnoma|run|-m|x/y|fix it", "gnoma|--print|-m|x/y|fix it"),
-            ("gnoma|exec|--help", "gnoma|--print|--help"),
-        ] {
-            let line = as_option(&words(line)).unwrap();
-            assert_eq!(line, words(becomes));
-        }
-        for line in [
-            "gnoma|exec",
-            "gnoma|run|the|tests",
-            "gnoma|exec|--experimental-json|x",
-            "gnoma|-p|run it",
-        ] {
-            assert_eq!(as_option(&words(line)), None, "{line}");
-        }
-        let said = Args::try_parse_from(words("gnoma|--print|-m|x/y|fix it")).unwrap();
-        assert_eq!(said.turn.model.as_deref(), Some("x/y"));
     }
 
     #[test]

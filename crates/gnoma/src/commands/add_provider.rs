@@ -11,6 +11,7 @@ use gnoma_host::{
     providers::{self, KeySource, NewProvider},
 };
 use gnoma_llm::{KNOWN, KnownProvider};
+use gnoma_tui::setup::read_address;
 
 use super::common::{print, project};
 use crate::{
@@ -104,7 +105,10 @@ fn described(
     let address = match (has_address, terminal) {
         (true, _) => args.address.clone(),
         (false, Some(terminal)) => {
-            Some(asked(terminal, &format!("Address of `{name}`, such as {}: ", example(&name)))?)
+            let question = format!("Address of `{name}`, such as {}: ", example(&name));
+            let entered = asked(terminal, &question)?;
+            // What cannot be read as one is refused where it is tested, with what to do.
+            Some(read_address(&entered).unwrap_or(entered))
         }
         (false, None) => {
             let text = format!("`{name}` needs an address: --address {}", example(&name));

@@ -1,4 +1,5 @@
-//! `gnoma doctor`: what holds on this machine. Asks no network and changes nothing.
+//! `gnoma doctor`: what holds on this machine, and whether the providers that are set up answer. Sends no prompt and
+//! changes nothing. What cannot be checked does not keep it from the rest.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -8,6 +9,8 @@ use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_host::{
     Folders as _, Places, Project, Shared,
     lowering::{KeepingSettings, Lowered},
+    providers::{self, Answer, ProviderState},
+    sessions, wire,
 };
 use gnoma_sandbox::{Strength, Support};
 
@@ -18,6 +21,7 @@ use super::{
 use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
+    lowering,
     report::{self, Exit},
 };
 
@@ -25,8 +29,17 @@ use crate::{
 const PROGRAMS: [(&str, &str); 2] =
     [("bash", "runs commands; `sh` is used instead"), ("git", "most projects use it")];
 
-pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    let (spec, loaded) = settings(args, around)?;
+/// Models that are named of a provider.
+const MAX_NAMED: usize = 3;
+
+pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    let (spec, loaded, broken) = match settings(args, around) {
+        Ok((spec, loaded)) => (spec, loaded, None),
+        Err(error) => {
+            let (spec, loaded) = wire::load_without_files(lowering::spec(args, around))?;
+            (spec, loaded, Some(error))
+        }
+    };
     let unbuilt = gnoma_host::wire::idle(&spec);
     let lowered = Lowered::from(loaded);
     let project =
@@ -35,6 +48,12 @@ pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> 
     let trials = gnoma_host::guarding::trials(&guard, &spec);
     let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
+    if let Some(error) = &broken {
+        text.push_str("\nconfiguration\n");
+        line(&mut text, false, "not used", &error.to_string().replace('\n', "\n    "));
+        text.push_str("    Everything below is checked as if there were no configuration file\n");
+    }
+    models(&project, broken.is_some(), &mut text).await;
     let sound = sandbox(guard.sandbox.mode, &mut text);
     if let Some(trials) = trials {
         let why = trials
@@ -46,17 +65,82 @@ pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> 
     added(&project, &mut text);
     idle(&unbuilt, &mut text);
     privacy(keeping.privacy.incognito, &mut text);
-    kept(&keeping, &environment, &folder, &mut text);
+    let readable =
+        sessions::sessions(&project).await.map(|_| ()).map_err(|error| error.to_string());
+    kept(&keeping, &environment, &folder, &readable, &mut text);
     folders(&environment, &folder, &mut text);
     programs(&environment, &mut text);
     agents(&project, &mut text);
     print(&text)?;
-    Ok(if sound { Exit::Done } else { Exit::Failed })
+    Ok(match broken {
+        Some(_) => Exit::Misused,
+        None if sound => Exit::Done,
+        None => Exit::Failed,
+    })
 }
 
 fn line(text: &mut String, holds: bool, name: &str, note: &str) {
     let mark = if holds { "✓" } else { "✗" };
     let _infallible = writeln!(text, "  {mark} {name}: {note}");
+}
+
+/// Says which providers are set up, whether they answer, and whether they have the model that is to be used.
+async fn models(project: &Project, is_broken: bool, text: &mut String) {
+    text.push_str("\nmodels\n");
+    let provider = &project.routing.provider;
+    let configured = providers::configured(provider);
+    let answers =
+        |state: &Answer| matches!(state, Answer::Models { models, .. } if !models.is_empty());
+    let all = providers::providers(project).await;
+    let mut has_any = false;
+    for ProviderState { name, is_default, state } in all {
+        let is_set_up = is_default || configured.contains(&name);
+        if !is_set_up && !answers(&state) {
+            continue;
+        }
+        has_any |= answers(&state);
+        let default = if is_default { " (default)" } else { "" };
+        let wanted = provider.model.as_deref().filter(|_| is_default);
+        let (holds, note) = match state {
+            Answer::Unusable(why) => (false, why),
+            Answer::Models { url, models } if models.is_empty() => {
+                (false, format!("answers at {url}, but lists no model"))
+            }
+            Answer::Models { url, models } => described(&name, &url, &models, wanted),
+        };
+        line(text, holds, &format!("{name}{default}"), &note);
+    }
+    if !has_any {
+        let note = match (is_broken, configured.is_empty()) {
+            (true, _) => "none that is set up outside of the configuration file answers",
+            (false, true) => {
+                "none is set up: `gnoma` shows a list, `gnoma providers add NAME` adds one"
+            }
+            (false, false) => {
+                "none of those that are set up can be used: `gnoma providers add NAME` repairs one"
+            }
+        };
+        line(text, false, "providers", note);
+    }
+}
+
+/// What a provider has, and whether the model that is to be used is among it.
+fn described(name: &str, url: &str, models: &[String], wanted: Option<&str>) -> (bool, String) {
+    let named = models.get(..MAX_NAMED).unwrap_or(models).join(", ");
+    let more = if models.len() > MAX_NAMED { ", …" } else { "" };
+    let count = super::providers::counted(models.len());
+    let note = format!("answers at {url}, {count}: {named}{more}");
+    let Some(wanted) = wanted else { return (true, note) };
+    match providers::has_model(name, models, wanted) {
+        Ok(()) => (true, format!("{note}; `{wanted}` is there")),
+        Err(near) => {
+            let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            (
+                false,
+                format!("{note}. It does not list `{wanted}`, which `provider.model` names{near}"),
+            )
+        }
+    }
 }
 
 /// Says which walls there are; whether they are as strong as the settings want them.
@@ -131,7 +215,13 @@ fn privacy(is_incognito: bool, text: &mut String) {
 }
 
 /// Says what is kept of sessions and files, and where.
-fn kept(settings: &KeepingSettings, environment: &Environment, cwd: &Path, text: &mut String) {
+fn kept(
+    settings: &KeepingSettings,
+    environment: &Environment,
+    cwd: &Path,
+    readable: &Result<(), String>,
+    text: &mut String,
+) {
     if settings.privacy.incognito {
         return;
     }
@@ -142,7 +232,10 @@ fn kept(settings: &KeepingSettings, environment: &Environment, cwd: &Path, text:
     } else {
         "no: `session.keep` is off".to_owned()
     };
-    line(text, settings.session.keep, "sessions", &sessions);
+    match readable {
+        Ok(()) => line(text, settings.session.keep, "sessions", &sessions),
+        Err(why) => line(text, false, "sessions", &format!("{sessions} cannot be read: {why}")),
+    }
     let files = match &places.workspace {
         _ if !settings.checkpoints.enabled => "no: `checkpoints.enabled` is off".to_owned(),
         Some(root) => format!("of {}, in {}", root.display(), places.vault.display()),

@@ -30,7 +30,7 @@ pub(super) fn run(
     let steps = plan.steps.iter().map(ImportStep::told).collect::<Vec<_>>();
     section(heads, &steps, &mut text);
     section("there already", &plan.known, &mut text);
-    section("read where it lies", &plan.as_is, &mut text);
+    section("used in place, not copied", &plan.as_is, &mut text);
     section("not imported", &plan.left, &mut text);
     if writes {
         let applied = import::apply(&project, &plan);

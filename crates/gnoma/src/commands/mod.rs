@@ -57,6 +57,9 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Providers { what: Some(ProvidersSub::Add(new)) }) => {
             add_provider::run(&new, &turn, around).await
         }
+        Some(Sub::Providers { what: Some(ProvidersSub::Remove { name }) }) => {
+            providers::remove(&name, &turn, around)
+        }
         Some(Sub::Models { name, json }) => {
             router::models(name.as_deref(), json, &turn, around).await
         }
@@ -91,7 +94,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         // On its own it never comes here: its options are not gnoma's.
         Some(Sub::Claude { .. }) => Err(HostError::usage(late("claude")).into()),
         Some(Sub::Codex { .. }) => Err(HostError::usage(late("codex")).into()),
-        Some(Sub::Doctor) => doctor::run(&turn, around),
+        Some(Sub::Doctor) => doctor::run(&turn, around).await,
         Some(Sub::Update) => update::run(around),
         Some(Sub::Man { dir }) => man::run(dir.as_deref(), around),
         Some(Sub::Completions { shell }) => completions(shell),

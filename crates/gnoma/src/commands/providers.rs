@@ -14,6 +14,10 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
     print(&providers.iter().map(line).collect::<String>())
 }
 
+pub(crate) fn remove(name: &str, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    print(&format!("{}\n", providers::remove(&project(args, around)?, name)?))
+}
+
 /// So many models, in words.
 pub(super) fn counted(models: usize) -> String {
     if models == 1 { "1 model".to_owned() } else { format!("{models} models") }

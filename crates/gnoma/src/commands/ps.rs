@@ -65,7 +65,7 @@ pub(super) fn doing(session: &LiveSession) -> &'static str {
         _ if session.status.questions > 0 => "asks",
         SessionState::Idle if session.jobs > 0 => "job",
         SessionState::Idle => "idle",
-        SessionState::Active => "works",
+        SessionState::Active => "working",
         SessionState::Cancelling => "stops",
         SessionState::Closed => "closed",
     }

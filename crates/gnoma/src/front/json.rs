@@ -66,6 +66,8 @@ struct Sums {
     answering: Duration,
     last_call: Usage,
     micro_usd: u64,
+    /// The price of a call was not known.
+    is_partial: bool,
 }
 
 impl Sums {
@@ -73,6 +75,11 @@ impl Sums {
     fn answered(&mut self, message: &Message) {
         self.answering += self.called.take().map(|called| called.elapsed()).unwrap_or_default();
         self.calls = message.tool_calls().map(|call| (call.id.clone(), call.clone())).collect();
+    }
+
+    /// What the session cost; `None` where the price of a call is not known.
+    fn total_usd(&self) -> Option<f64> {
+        (!self.is_partial).then(|| usd(self.micro_usd))
     }
 
     fn denial(&self, id: &CallId, reason: &str) -> Value {
@@ -190,7 +197,10 @@ impl Json {
                 self.sums.called = Some(Instant::now());
             }
             Event::Usage { round, .. } => self.sums.last_call = *round,
-            Event::Cost { session_micro_usd, .. } => self.sums.micro_usd = *session_micro_usd,
+            Event::Cost { call_micro_usd, session_micro_usd, .. } => {
+                self.sums.micro_usd = *session_micro_usd;
+                self.sums.is_partial |= call_micro_usd.is_none();
+            }
             Event::ArmChanged { to: arm, .. } | Event::Conferred { author: arm, .. } => {
                 self.model.clone_from(arm);
             }
@@ -281,7 +291,7 @@ impl Json {
             "is_error": subtype != "success",
             "duration_ms": millis(self.started.elapsed()),
             "duration_api_ms": millis(self.sums.answering),
-            "total_cost_usd": usd(self.sums.micro_usd),
+            "total_cost_usd": self.sums.total_usd(),
             "uuid": unique(),
             "errors": errors,
             "num_turns": rounds,

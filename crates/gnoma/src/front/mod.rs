@@ -27,6 +27,7 @@ use gnoma_engine::gate::NOBODY_TO_ASK;
 use gnoma_guard::firewall::Firewall;
 use gnoma_host::live::Host;
 use gnoma_schema::Schema;
+use rustix::{io::Errno, process::Signal};
 use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use self::{
@@ -62,6 +63,8 @@ pub(crate) struct Front {
     out: Output,
     animated: bool,
     ignores_hangup: bool,
+    /// Standard output is a terminal.
+    is_terminal: bool,
     /// How the turn ended, once it has.
     outcome: Option<Outcome>,
     /// The form of the answer, and what takes secrets out of it.
@@ -99,6 +102,7 @@ impl Front {
             redaction: schema.filter(|_| !is_text).map(|schema| (schema, firewall)),
             animated,
             ignores_hangup: around.ignores_hangup,
+            is_terminal: around.stdout_is_terminal,
             outcome: None,
             answer: None,
             has_result: false,
@@ -207,14 +211,15 @@ impl Front {
                     session.tell(answer);
                     continue;
                 }
+                gone = output::reader_left() => return self.unwritten(gone, stopped),
                 written = self.out.written(), if !self.out.is_empty() => match written {
                     Ok(()) => continue,
-                    Err(Gone(error)) => return report::unwritten(error),
+                    Err(gone) => return self.unwritten(gone, stopped),
                 },
                 (child, event) = told(&mut self.children), if !self.out.is_full() => {
                     match self.view.child_event(&child, &event, &mut self.out) {
                         Ok(()) => continue,
-                        Err(Gone(error)) => return report::unwritten(error),
+                        Err(gone) => return self.unwritten(gone, stopped),
                     }
                 }
                 event = session.next(), if over.is_none() && !self.out.is_full() => event,
@@ -233,8 +238,21 @@ impl Front {
                     over = Some(exit(outcome.as_ref(), self.has_result, &self.unasked, stopped));
                     self.view.last_words();
                 }
-                Err(Gone(error)) => return report::unwritten(error),
+                Err(gone) => return self.unwritten(gone, stopped),
             }
+        }
+    }
+
+    /// How the program ends where nothing can be written any more.
+    fn unwritten(&self, Gone(error): Gone, stopped: Option<i32>) -> Result<Exit> {
+        let is_closed_terminal = error.raw_os_error() == Some(Errno::IO.raw_os_error());
+        match stopped {
+            Some(signal) => Ok(Exit::Signalled(signal)),
+            // The terminal was closed, and its signal is still on the way.
+            None if is_closed_terminal && self.is_terminal => {
+                Ok(Exit::Signalled(Signal::HUP.as_raw()))
+            }
+            None => report::unwritten(error),
         }
     }
 
@@ -364,8 +382,9 @@ fn exit(
         }
         Some(Outcome::Cancelled) | None => Exit::Interrupted,
         Some(Outcome::RoundLimit { rounds }) => {
+            let calls = if *rounds == 1 { "call" } else { "calls" };
             report::say(format_args!(
-                "gnoma: stopped after {rounds} model calls; raise the limit with --max-turns"
+                "gnoma: stopped after {rounds} model {calls}; raise the limit with --max-turns"
             ));
             Exit::OverLimit
         }

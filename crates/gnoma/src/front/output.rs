@@ -3,11 +3,12 @@
 //! A reader that does not read must not keep signals from being seen, so only as much is written as
 //! the system takes at once.
 
-use std::{io, mem, time::Duration};
+use std::{io, mem, os::fd::AsFd, time::Duration};
 
 use gnoma_guard::unicode::{Cleaner, Keep};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    fs::FileType,
     stdio,
 };
 
@@ -16,6 +17,9 @@ const MAX_BATCH_BYTES: usize = 64 << 10;
 
 /// A pipe that can be written to takes this much without blocking (POSIX `PIPE_BUF`).
 const PIPE_BUF_BYTES: usize = 4 << 10;
+
+/// How often it is looked whether the reader is still there while nothing is written.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// Wait before a reader that does not read is tried again.
 const RETRY: Duration = Duration::from_millis(20);
@@ -100,10 +104,50 @@ impl Output {
     }
 }
 
+/// Waits until the reader of a pipe or a socket has left, while nothing is written to it. Never ends for a file or a
+/// terminal. Safe to drop and call again.
+pub(crate) async fn reader_left() -> Gone {
+    while !has_left(stdio::stdout()) {
+        tokio::time::sleep(LOOK).await;
+    }
+    Gone(io::ErrorKind::BrokenPipe.into())
+}
+
+fn has_left(output: impl AsFd) -> bool {
+    let is_pipe = rustix::fs::fstat(&output).is_ok_and(|facts| {
+        matches!(FileType::from_raw_mode(facts.st_mode), FileType::Fifo | FileType::Socket)
+    });
+    let mut wanted = [PollFd::new(&output, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // The end of a pipe that nobody reads is in error; that of a socket is hung up.
+    let is_over = PollFlags::ERR | PollFlags::HUP;
+    is_pipe
+        && poll(&mut wanted, Some(&at_once)).is_ok_and(|ready| ready > 0)
+        && wanted.iter().any(|it| it.revents().intersects(is_over))
+}
+
 /// Whether a write would go through at once, or fail at once.
 fn is_writable() -> bool {
     let stdout = stdio::stdout();
     let mut wanted = [PollFd::new(&stdout, PollFlags::OUT)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut wanted, Some(&at_once)).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reader_of_a_pipe_that_leaves_is_noticed_before_anything_is_written() {
+        let (reader, writer) = io::pipe().unwrap();
+        assert!(!has_left(&writer));
+        drop(reader);
+        assert!(has_left(&writer));
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert!(!has_left(&one));
+        drop(other);
+        assert!(has_left(&one));
+        assert!(!has_left(tempfile::tempfile().unwrap()), "a file has no reader");
+    }
 }

@@ -148,7 +148,7 @@ impl Text {
         let unseen = std::mem::take(&mut self.equal_asides).saturating_sub(MAX_EQUAL_LINES);
         self.last_aside.clear();
         if unseen > 0 {
-            self.dim(&format!("… and the same {unseen} more times"));
+            self.dim(&format!("… and {unseen} more like it"));
         }
     }
 
@@ -213,7 +213,10 @@ impl Text {
                 self.has_words = false;
                 self.release(out)?;
                 self.end_line(out)?;
-                self.wait(format!("{arm}, round {round}"));
+                self.wait(match round {
+                    1 => format!("waiting for {arm}"),
+                    round => format!("waiting for {arm}, round {round}"),
+                });
             }
             Event::Appended(message) if message.role() == Role::Assistant && !self.joins => {
                 // An answer that ends the turn can still fail a check, and another one take its place.
@@ -236,9 +239,16 @@ impl Text {
                     out.text(answer.get())?;
                 }
                 out.end_line()?;
-                if let Outcome::Failed { error, kept_partial } = outcome {
-                    out.flush()?;
-                    self.remains(*kept_partial, error.kind.is_transient());
+                match outcome {
+                    Outcome::Failed { error, kept_partial } => {
+                        out.flush()?;
+                        self.remains(*kept_partial, error.kind.is_transient());
+                    }
+                    Outcome::Cancelled => {
+                        out.flush()?;
+                        self.remains(false, true);
+                    }
+                    _ => (),
                 }
             }
             _ => (),

@@ -160,7 +160,7 @@ async fn what_a_turn_taught_is_there_for_the_next_process() {
     let world = World::new([says("done")]);
     two(&world, "");
     let before = world.run(&["router", "stats"]).await;
-    assert!(before.out.contains("nothing learnt yet"), "{before:?}");
+    assert!(before.out.contains("nothing learned yet"), "{before:?}");
     assert!(!state(&world).join("ledger.db").exists(), "looking makes no file");
     assert_eq!(world.run(&["explain this"]).await.code, Some(0));
     let stats = world.json(&["router", "stats", "--json"]).await;
@@ -246,8 +246,8 @@ async fn a_route_is_told_without_asking_anybody() {
     insta::assert_snapshot!(run.out, @"
     debug, 52% (heuristic) · single
     run two/m2 (seed 7)
-    two/m2: right 65%, $0.765, worth $7.07, knowing it better $0.06
-    one/m1: right 56%, $0.422, worth $6.24, knowing it better $0.08
+    two/m2: right 65%, $0.765, worth $7.07, value of learning: $0.06
+    one/m1: right 56%, $0.422, worth $6.24, value of learning: $0.08
     ");
     let review = world.run(&["route", "--seed", "7", "review the parser"]).await;
     let place = "one/m1: is forbidden by rule `no` (~/.config/gnoma/config.toml:";

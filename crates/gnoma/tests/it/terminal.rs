@@ -98,7 +98,7 @@ async fn what_was_typed_before_the_question_does_not_answer_it() {
     let call = calls("bash", r#"{"command":"touch made"}"#).after(Duration::from_secs(1));
     let world = World::new([call, says("ok")]);
     let mut terminal = Terminal::open(&world, "go");
-    terminal.wait_for("round 1", 1).await;
+    terminal.wait_for("waiting for ", 1).await;
     terminal.press("y\n").await;
     terminal.wait_for("reason to deny", 1).await;
     terminal.press("use make\n").await;

@@ -207,7 +207,7 @@ async fn where_one_cannot_review_the_next_one_does() {
     let said = notices(&events).join("\n");
     for why in [
         "fake/busy could not",
-        "fake/vague gave a verdict that cannot be read",
+        "fake/vague's review could not be understood",
         "fake/slow could not",
     ] {
         assert!(said.contains(why), "{why}: {said}");

@@ -118,3 +118,18 @@ async fn who_ends_the_work_of_several_is_credited_with_its_part() {
     // Two answers and a change of the first, two answers of the second.
     assert!((tried[0].weight - 0.4).abs() < 1e-9, "{learnt:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn bad_after_good_corrects_the_rating() {
+    for (ratings, right) in [(&[true, false][..], false), (&[false, true], true), (&[true], true)] {
+        let members = vec![member("best", 0.9, 0.1, vec![used("done", 10)])];
+        let mut team = team(members, by(Strategy::Single), Vec::new());
+        team.turn("what is a monad?").await;
+        for good in ratings {
+            team.order(Command::Rate { good: *good }).await;
+        }
+        let learnt = team.learnt().await;
+        assert_eq!(learnt.len(), 1, "{learnt:?}");
+        assert_eq!(learnt[0].tried[0].right, Some(right), "{ratings:?}");
+    }
+}

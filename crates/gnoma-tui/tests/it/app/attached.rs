@@ -317,3 +317,66 @@ fn what_another_window_has_sent_is_seen_while_it_waits() {
     late.unheard(Event::State(SessionState::Active)).unheard(queued(&["long ago"])).catches_up();
     assert!(late.live().contains("long ago"), "{}", late.live());
 }
+
+#[test]
+fn new_session_greets_with_what_it_found_and_how_to_resume_the_last_one() {
+    for accessible in [false, true] {
+        let mut scene = Scene::before_any_event(|options| options.accessible = accessible);
+        scene.view = SessionView::new(SessionId::new("s1"), Epoch(3), None);
+        scene.view.info = SessionInfo {
+            instructions: vec!["AGENTS.md".to_owned(), "~/.claude/CLAUDE.md".to_owned()],
+            ..info()
+        };
+        scene.view.seq = 1;
+        scene.catches_up();
+        let seen = scene.whole();
+        for part in [
+            "gnoma 0.1.0 · ~/src/gnoma (main) · anthropic/haiku",
+            "Instructions: AGENTS.md, ~/.claude/CLAUDE.md",
+            "Continue your last session “Fix the parser”, just now: /resume",
+        ] {
+            assert!(seen.contains(part), "{part}: {seen}");
+        }
+    }
+}
+
+#[test]
+fn resumed_session_shows_its_past_and_says_which_it_is() {
+    let mut scene = Scene::before_any_event(|options| options.now_ms = 3 * 3_600_000);
+    scene.slow();
+    scene.view = SessionView::new(SessionId::new("s1"), Epoch(3), None);
+    let resumed = ResumedFrom { title: "Fix the parser".to_owned(), ..ResumedFrom::default() };
+    // No model is known yet: a server on this machine has not answered.
+    scene.view.info = SessionInfo { resumed: Some(resumed), model: None, ..info() };
+    (scene.view.seq, scene.view.messages) = (1, 1);
+    scene.catches_up();
+    let seen = scene.past(0, &["first question"]).whole();
+    assert!(seen.contains("first question"), "{seen}");
+    assert!(seen.contains("Continuing “Fix the parser”, 3h ago"), "{seen}");
+    assert!(!seen.contains("Ask anything"), "{seen}");
+    scene.event(Event::Models { models: known_models() });
+    assert_eq!(scene.whole().matches("Continuing").count(), 1);
+}
+
+#[test]
+fn messages_that_were_queued_in_another_session_are_not_queued_in_this_one() {
+    let queued = |session: Option<&str>| Draft {
+        session: session.map(str::to_owned),
+        ..Draft::from("then the tests")
+    };
+    for (session, stays) in [(Some("s1"), true), (None, true), (Some("s0"), false)] {
+        let mut scene = Scene::before_any_event(|options| {
+            options.drafts = vec![Draft::default(), queued(session)];
+        });
+        scene.view = SessionView::new(SessionId::new("s1"), Epoch(3), None);
+        (scene.view.seq, scene.view.info) = (1, info());
+        scene.catches_up();
+        let seen = scene.whole();
+        assert_eq!(seen.contains("⋯ then the tests"), stays, "{seen}");
+        if !stays {
+            assert!(seen.contains("press Up to get it"), "{seen}");
+            scene.keys("up");
+            assert_eq!(scene.written(), "then the tests");
+        }
+    }
+}

@@ -166,7 +166,7 @@ fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
     scene.finished.clear();
     scene.send("/route").send("/usage");
     insta::assert_snapshot!(scene.said(), @r"
-      task           debug, 70% hard (says heuristic)
+      task           debug, difficulty 70 of 100, judged by wording
       strategy       cascade: anthropic/haiku
       because        it is right often enough
       seed           7
@@ -543,4 +543,71 @@ fn a_command_without_arguments_says_so() {
     scene.send("/status now");
     assert!(scene.live().contains("/status takes no arguments"), "{}", scene.live());
     assert_eq!(scene.written(), "/status now", "to be corrected");
+}
+
+#[test]
+fn login_enters_another_key_for_a_provider_and_uses_it() {
+    for (line, question) in [("/login mistral", "key for mistral"), ("/providers", "Add or repair")]
+    {
+        let mut scene = Scene::new();
+        scene.event(Event::Info(Box::new(info()))).send(line);
+        assert!(scene.live().contains(question), "{line}: {}", scene.live());
+        if line == "/providers" {
+            scene.write("mistral").keys("enter");
+        }
+        scene.input(Input::Paste("made-up-key\n".to_owned())).keys("enter");
+        assert!(scene.live().contains("mistral works: 12 models"), "{}", scene.live());
+        scene.keys("enter");
+        assert_eq!(scene.logged(), ["test mistral", "keep mistral made-up-key"]);
+        let switch = Switch::Provider("mistral".to_owned());
+        assert_eq!(scene.next(), Some(Request::Switch(switch)));
+    }
+}
+
+#[test]
+fn login_can_be_left_and_removes_providers() {
+    let mut scene = Scene::new();
+    scene.event(Event::Info(Box::new(info()))).send("/login").keys("esc").write("hello");
+    assert_eq!(scene.written(), "hello");
+    assert!(!scene.said().contains("No provider set up"), "{}", scene.said());
+    scene.keys("ctrl+u").effects.clear();
+    scene.send("/login remove ollama");
+    let removal = Request::RemoveProvider { provider: "ollama".to_owned() };
+    assert_eq!(scene.requests(), [removal.clone()]);
+    scene.send("/login remove").keys("enter");
+    assert!(scene.requests().contains(&removal));
+}
+
+#[test]
+fn model_of_a_provider_without_a_key_leads_to_its_key_and_then_to_the_model() {
+    let mut scene = Scene::new();
+    scene.event(Event::Info(Box::new(info()))).slow().send("/model openai/gpt-5").replies();
+    let Ask { purpose, .. } = scene.late.pop_back().expect("the session is to change");
+    let cause = "no key for `openai`. Do one of these:\n  export OPENAI_API_KEY=…";
+    let error = RequestError::new(RequestErrorKind::Invalid, cause);
+    scene.input(Input::Reply { purpose, result: Err(error) });
+    scene.is_slow = false;
+    scene.replies();
+    assert!(scene.live().contains("key for openai"), "{}", scene.live());
+    assert!(!scene.said().contains("export"), "{}", scene.said());
+    scene.input(Input::Paste("made-up-key\n".to_owned())).keys("enter enter");
+    let switch = Switch::Model("openai/gpt-5".to_owned());
+    assert_eq!(scene.next(), Some(Request::Switch(switch)));
+}
+
+#[test]
+fn hints_end_with_what_they_are_about() {
+    let mut scene = Scene::new();
+    scene.send("/compact");
+    assert!(scene.live().contains("Compacting"));
+    scene.event(Event::Compacted { summary: "short".to_owned(), messages: 3 });
+    assert!(!scene.live().contains("Compacting the"), "{}", scene.live());
+    scene.running("go").keys("ctrl+c");
+    assert!(scene.live().contains("Stopping the turn"));
+    scene.ends(Outcome::Cancelled, &[]);
+    assert!(!scene.live().contains("Stopping the turn"), "{}", scene.live());
+    scene.keys("shift+tab");
+    assert!(scene.live().contains("mode "));
+    scene.running("go").asks("c1", "ls");
+    assert!(!scene.live().contains("asks before"), "{}", scene.live());
 }

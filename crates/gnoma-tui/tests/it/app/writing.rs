@@ -200,13 +200,14 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
     insta::assert_snapshot!(scene.live(), @r"
 
     › /mo▏
-    › /model        choose a model, or let the router choose
+      /model        choose a model, or let the router choose
       /permission   choose the permission mode
+      /memory       list the instructions that models are sent
 
     auto mode · anthropic/haiku · main · ~/src/gnoma · / commands · F1 help
     ");
     scene.keys("esc").write("x").keys("enter");
-    assert!(scene.live().contains("Unknown command /mox. Type /help for a list"));
+    assert!(scene.live().contains("Unknown command /mox."));
     assert_eq!(scene.written(), "/mox");
     scene.keys("ctrl+u").send("/modle x");
     assert!(scene.live().contains("Unknown command /modle. Did you mean /model?"));
@@ -308,4 +309,62 @@ fn the_key_that_quits_is_the_one_to_press_again() {
     assert!(!scene.took().contains(&Effect::Quit));
     scene.keys("ctrl+d");
     assert!(scene.took().contains(&Effect::Quit));
+}
+
+#[test]
+fn scattered_letters_of_a_command_name_run_nothing() {
+    for letters in ["/ps", "/mdl", "/rsm", "/pms"] {
+        let mut scene = Scene::new();
+        scene.send(letters);
+        assert_eq!(scene.written(), letters);
+        assert!(scene.took().iter().all(|effect| !matches!(effect, Effect::Ask(_))), "{letters}");
+        let live = scene.live();
+        assert!(live.contains(&format!("Unknown command {letters}.")), "{live}");
+    }
+    let mut scene = Scene::new();
+    scene.send("/c");
+    assert_eq!(scene.written(), "/c");
+    assert!(scene.live().contains("/c could be /"), "{}", scene.live());
+    scene.keys("esc ctrl+u").send("/compa");
+    assert!(scene.requests().iter().any(|request| matches!(request, Request::Compact { .. })));
+}
+
+#[test]
+fn command_that_is_chosen_with_the_arrows_runs_and_the_list_says_how_many_follow() {
+    let mut scene = Scene::new();
+    scene.write("/");
+    let live = scene.live();
+    assert!(live.contains(" more (↓)") && live.contains("/model"), "{live}");
+    scene.keys("enter");
+    assert_eq!(scene.written(), "/", "nothing was chosen");
+    scene.keys("down down enter");
+    assert!(scene.live().contains("Choose the model"), "{}", scene.live());
+}
+
+#[test]
+fn beginning_of_an_own_command_is_sent_as_that_command() {
+    let mut scene = Scene::new();
+    let command = CommandInfo { name: "review".to_owned(), ..CommandInfo::default() };
+    let commands = vec![command];
+    scene.event(Event::Info(Box::new(SessionInfo { commands, ..info() })));
+    scene.send("/revi the parser");
+    assert_eq!(scene.sent(), ["/review the parser"]);
+}
+
+#[test]
+fn long_answers_to_commands_are_shown_whole_above_the_status_line() {
+    let mut scene = Scene::new();
+    for width in [80, 40] {
+        scene.size = Size::new(width, 24);
+        scene.input(Input::Resize(scene.size));
+        for (line, end) in [
+            ("/detach", "return with `gnoma attach`"),
+            ("/permission foo", "bypass"),
+            ("/thinking foo", "tokens"),
+        ] {
+            scene.keys("ctrl+u").send(line);
+            let live = scene.live().split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(live.contains(end) && live.contains("auto mode"), "{line}: {live}");
+        }
+    }
 }

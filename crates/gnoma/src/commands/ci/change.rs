@@ -72,7 +72,7 @@ pub(super) async fn of(
     let base = base.map_or_else(|| usual_base(around), str::to_owned);
     let known = resolve(folder, &base, around).await?.ok_or_else(|| {
         HostError::usage(format!(
-            "git does not know `{base}`; name the branch or commit to compare with by --base, and fetch it first"
+            "git does not know `{base}`; fetch it, or name another branch or commit with --base"
         ))
     })?;
     let fork = text(git(folder, &["merge-base", &known, &commit], around).await?).ok_or_else(|| {

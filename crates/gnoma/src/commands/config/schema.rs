@@ -125,6 +125,10 @@ fn values(kind: Kind) -> Value {
         Kind::Number { least, most } => {
             json!({ "type": "number", "minimum": least, "maximum": most })
         }
+        Kind::Money { most } => json!({ "anyOf": [
+            { "type": "number", "minimum": 0, "maximum": most },
+            { "type": "string", "examples": ["5 EUR"] },
+        ] }),
         Kind::Duration { least_s } => json!({ "anyOf": [
             { "type": "integer", "minimum": least_s },
             { "type": "string", "examples": ["30s", "1m30s"] },

@@ -46,7 +46,7 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
         NONE.to_owned()
     } else {
         let rows = levels.iter().map(|level| row(level, now_ms));
-        table::lines(["pool", "limit", "used", "in flight", "starts over", "said by"], rows)
+        table::lines(["pool", "limit", "used", "in flight", "resets", "source"], rows)
     };
     if !rests.is_empty() {
         let rows = rests.iter().map(|rest| resting(rest, now_ms));

@@ -137,16 +137,20 @@ fn text(believed: &[Believed], totals: &[Total], shadow: &[(ModelRef, u64)]) -> 
             arm.to_string(),
         ]
     });
-    text.push_str(&table::lines(["tasks", "type", "right", "cost", "arm"], rows));
+    text.push_str(&table::lines(["tasks", "type", "right", "expected", "arm"], rows));
     if believed.is_empty() {
-        text.push_str("nothing learnt yet\n");
+        text.push_str("nothing learned yet\n");
     }
     if totals.is_empty() {
         text.push_str("\nnothing spent yet\n");
         return text;
     }
     text.push('\n');
-    text.push_str(&table::lines(["day", "calls", "read", "written", "cost"], days(totals)));
+    text.push_str(&table::lines(["day", "calls", "read", "written", "spent"], days(totals)));
+    if shadow.is_empty() {
+        text.push_str("\nno price of a model is known, so nothing can be compared\n");
+        return text;
+    }
     text.push_str("\ncost of the same tokens with a single model:\n");
     let rows = shadow.iter().map(|(arm, micro_usd)| [money(*micro_usd as f64), arm.to_string()]);
     text.push_str(&table::lines(["cost", "arm"], rows));

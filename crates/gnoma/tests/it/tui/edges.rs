@@ -1,7 +1,10 @@
 //! ProcessEnvironment that are not as they should be: no UTF-8, windows of no use, pastes of no sense, files
 //! and shells that are gone.
 
-use std::fmt::Write as _;
+use std::{
+    fmt::Write as _,
+    sync::{Arc, Condvar, Mutex},
+};
 
 use super::*;
 
@@ -167,6 +170,45 @@ async fn a_conversation_that_goes_on_knows_how_full_its_window_is() {
     let person = Person::ready(&world, &["--continue"]);
     person.waits_for(&format!("context {context}"));
     person.leaves();
+}
+
+/// A server on this machine names its models after the window is there. The settings name none, as the guided start
+/// writes them.
+#[tokio::test(flavor = "multi_thread")]
+async fn conversation_with_a_model_that_is_found_late_is_shown_when_it_is_resumed() {
+    let gate = Arc::new((Mutex::new(true), Condvar::new()));
+    let opened = Arc::clone(&gate);
+    let server = Server::start(move |request| {
+        if request.path().ends_with("/models") {
+            let (is_open, changed) = &*opened;
+            let is_open = is_open.lock().unwrap();
+            let _open = changed.wait_timeout_while(is_open, PATIENCE, |open| !*open).unwrap();
+            return Reply::json(200, r#"{"data":[{"id":"m1"}]}"#);
+        }
+        says("An answer of before.")
+    });
+    let world = World::with(server.unwrap());
+    let config = format!(
+        "[provider]\ndefault = \"local\"\n[provider.endpoints]\nlocal = \"{}/v1\"\n",
+        world.server.url()
+    );
+    std::fs::write(world.home.path().join(".config/gnoma/config.toml"), config).unwrap();
+    let run = world.run(&["the first question"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    for how in [&["--continue"][..], &[]] {
+        *gate.0.lock().unwrap() = false;
+        let person = Person::starts(&world, how);
+        if how.is_empty() {
+            person.waits_for("Continue your last session “the first question”");
+            person.types("/resume last\r");
+        }
+        person.waits_for("An answer of before.");
+        person.waits_for("Continuing “the first question”");
+        *gate.0.lock().unwrap() = true;
+        gate.1.notify_all();
+        person.waits_until("rest", Person::is_at_rest);
+        person.leaves();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,128 @@
+//! The first lines of a window: where it works and what it found, and which conversation it continues.
+
+use gnoma_core::{
+    Usage,
+    protocol::{Request, ResumedFrom},
+    store::SessionFacts,
+};
+
+use super::{State, parts::SessionLink};
+use crate::{
+    ask::Purpose,
+    text::{Ink, Line, Span, Style},
+};
+
+/// Files of instructions that are named; of more, only the number is told.
+const MAX_INSTRUCTIONS: usize = 3;
+/// Characters of the title of a conversation.
+const MAX_TITLE_CHARS: usize = 60;
+
+impl State {
+    /// Says where a new session works, what holds there, and how to return to the last one.
+    pub(super) fn greet(&mut self) {
+        let Some(lines) = greeting_lines(&self.session, self.facts.model.as_deref()) else {
+            return;
+        };
+        let mut lines = lines.into_iter();
+        let first = lines.next().map(|first| {
+            Line::from([
+                Span::new("gnoma ".to_owned(), Style::of(Ink::Accent).bold()),
+                Span::new(first, Style::of(Ink::Dim)),
+            ])
+        });
+        let rest = lines.map(|line| Line::new(line, Style::of(Ink::Dim)));
+        self.say(first.into_iter().chain(rest).collect());
+        if self.session.view.info.is_kept {
+            self.request(Request::Stored { max: 2 }, Purpose::Earlier);
+        }
+    }
+
+    /// Says how to return to the last session, if nothing was said in this one meanwhile.
+    pub(super) fn offer_earlier(&mut self, sessions: Vec<SessionFacts>) {
+        let is_new = self.session.view.messages == 0 && self.running.is_none();
+        let other = |facts: &SessionFacts| self.session() != Some(&facts.id);
+        let Some(last) = sessions.into_iter().find(other).filter(|_| is_new) else { return };
+        let (title, when) = (shortened(last.title.trim()), self.ago(last.changed_ms));
+        let what = if title.is_empty() { String::new() } else { format!(" “{title}”") };
+        let text = format!("Continue your last session{what}, {when}: /resume");
+        self.say(vec![Line::new(text, Style::of(Ink::Dim))]);
+    }
+
+    /// Names the stored conversation that a session has just continued.
+    pub(super) fn tell_resumed(&mut self, shown_messages: usize) {
+        if !std::mem::take(&mut self.session.tells_resumed) {
+            return;
+        }
+        let view = &self.session.view;
+        // Later windows on the same session see it at work.
+        if view.usage != Usage::default() || view.turn.is_some() {
+            return;
+        }
+        let Some(ResumedFrom { title, changed_ms, is_copy }) = view.info.resumed.clone() else {
+            return;
+        };
+        let title = match title.trim() {
+            "" => "a conversation without a title".to_owned(),
+            title => format!("“{}”", shortened(title)),
+        };
+        let (copy, when) = (if is_copy { "a copy of " } else { "" }, self.ago(changed_ms));
+        let hidden = view.messages.saturating_sub(shown_messages as u64);
+        let earlier = match hidden {
+            0 => String::new(),
+            hidden => format!(". {hidden} earlier messages are not shown"),
+        };
+        self.note(&format!("Continuing {copy}{title}, {when}{earlier}"));
+    }
+
+    /// Moves what was queued for another session from the queue to the prompts that Up brings back.
+    pub(super) fn drop_queue_of_others(&mut self) {
+        let here = self.session.view.session.to_string();
+        let is_of_another =
+            |session: &Option<String>| session.as_ref().is_some_and(|session| *session != here);
+        let (others, own) = std::mem::take(&mut self.queue.waiting)
+            .into_iter()
+            .partition(|waiting| is_of_another(&waiting.draft.session));
+        self.queue.waiting = own;
+        let others: std::collections::VecDeque<super::queue::Waiting> = others;
+        for waiting in &others {
+            self.remember(&waiting.draft.text);
+        }
+        match others.len() {
+            0 => return,
+            1 => self.note("A message that was queued in another session was not sent: press Up to get it"),
+            count => self.note(&format!(
+                "{count} messages that were queued in another session were not sent: press Up to get them"
+            )),
+        }
+        self.touched();
+    }
+}
+
+/// `None` where the session has told nothing of itself, or a provider is still to be chosen.
+fn greeting_lines(session: &SessionLink, model: Option<&str>) -> Option<Vec<String>> {
+    let info = &session.view.info;
+    if info.version.is_empty() || info.found.is_some() {
+        return None;
+    }
+    let branch = info.branch.as_ref().map_or(String::new(), |branch| format!(" ({branch})"));
+    let model = model.map_or(String::new(), |model| format!(" · {model}"));
+    let mut lines = vec![format!("{} · {}{branch}{model}", info.version, info.folder)];
+    let named = info.instructions.iter().take(MAX_INSTRUCTIONS).cloned().collect::<Vec<_>>();
+    match info.instructions.len() {
+        0 => lines.push("No instructions for models here: /init writes an AGENTS.md".to_owned()),
+        all => {
+            let more = match all - named.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            lines.push(format!("Instructions: {}{more}", named.join(", ")));
+        }
+    }
+    Some(lines)
+}
+
+fn shortened(title: &str) -> String {
+    let mut chars = title.chars();
+    let start: String = chars.by_ref().take(MAX_TITLE_CHARS).collect();
+    if chars.next().is_some() { format!("{}…", start.trim_end()) } else { start }
+}

@@ -1,0 +1,42 @@
+//! `/agents`, `/skills`, `/plugins`, `/memory`: what the session has besides its tools.
+
+use gnoma_core::protocol::{Request, Topic};
+
+use super::slash::Slash;
+use crate::app::{Sought, State};
+
+pub(super) const AGENTS: Slash = Slash {
+    name: "agents",
+    aliases: &[],
+    arguments: "",
+    about: "list the agents that elfs can be",
+    run: |state, _| look_up(state, Topic::Agents),
+};
+
+pub(super) const SKILLS: Slash = Slash {
+    name: "skills",
+    aliases: &[],
+    arguments: "",
+    about: "list the skills, and where they are from",
+    run: |state, _| look_up(state, Topic::Skills),
+};
+
+pub(super) const PLUGINS: Slash = Slash {
+    name: "plugins",
+    aliases: &["plugin"],
+    arguments: "",
+    about: "list the plugins, and whether they are loaded",
+    run: |state, _| look_up(state, Topic::Plugins),
+};
+
+pub(super) const MEMORY: Slash = Slash {
+    name: "memory",
+    aliases: &["instructions"],
+    arguments: "",
+    about: "list the instructions that models are sent",
+    run: |state, _| look_up(state, Topic::Instructions),
+};
+
+fn look_up(state: &mut State, topic: Topic) {
+    state.look_up(Sought::Explanation, Request::Explain(topic), "");
+}

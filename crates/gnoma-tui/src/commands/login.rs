@@ -1,0 +1,44 @@
+//! `/login`: sets a provider up, gives one another key, or removes one.
+
+use gnoma_core::protocol::{self, Request};
+
+use super::slash::Slash;
+use crate::{
+    app::{LayerChoice, Sought, State},
+    ask::Purpose,
+};
+
+/// Removes a provider.
+const REMOVE: &str = "remove";
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "login",
+    aliases: &["providers", "logout", "key"],
+    arguments: "[name|remove NAME]",
+    about: "add a provider, enter a key, or remove one",
+    run,
+};
+
+fn run(state: &mut State, argument: &str) {
+    match argument.split_once(char::is_whitespace).unwrap_or((argument, "")) {
+        (REMOVE, "") => state.look_up(Sought::Removable, Request::Providers, ""),
+        (REMOVE, name) => {
+            state.request(removal(name.trim()), Purpose::Report(""));
+        }
+        _ => state.connect(argument),
+    }
+}
+
+/// Offers the providers that can be removed.
+pub(super) fn show_removable(state: &mut State, offers: Vec<protocol::Choice>) {
+    if offers.is_empty() {
+        return state.hint("No provider to remove");
+    }
+    state.choose("provider to remove", offers, None, "", |offer| {
+        LayerChoice::Report(removal(&offer.name))
+    });
+}
+
+fn removal(provider: &str) -> Request {
+    Request::RemoveProvider { provider: provider.to_owned() }
+}

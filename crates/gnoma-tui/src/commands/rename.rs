@@ -1,0 +1,21 @@
+//! `/rename`: gives the session another title.
+
+use gnoma_core::protocol::Request;
+
+use super::slash::Slash;
+use crate::{app::State, ask::Purpose};
+
+pub(super) const COMMAND: Slash = Slash {
+    name: "rename",
+    aliases: &["title"],
+    arguments: "[title]",
+    about: "give this session a title",
+    run,
+};
+
+fn run(state: &mut State, argument: &str) {
+    if argument.is_empty() {
+        return state.hint("Write the title behind it: /rename TITLE");
+    }
+    state.request(Request::Rename { title: argument.to_owned() }, Purpose::Report(""));
+}

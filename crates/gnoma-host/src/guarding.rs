@@ -31,7 +31,7 @@ use crate::{
     lowering::GuardSettings,
     places::{Places, resolve},
     reading,
-    repositories::RepositoriesOnDisk,
+    repositories::{BelongingRepositories, RepositoriesOnDisk},
 };
 
 /// The rule for text that only reads like a secret.
@@ -219,7 +219,8 @@ pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials
     folders.extend(runtime.map(|folder| folder.join("gnoma").join(TRIALS).join(&key)));
     let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
     let updated = settings.sandbox.build_output.clone();
-    let trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders);
+    let trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders)
+        .with_scratch(reading::scratch(&spec.environment));
     Some(Arc::new(trials.updating(updated)))
 }
 
@@ -231,10 +232,11 @@ pub fn place(
     spec: &SessionSpec,
     trials: Option<Arc<Trials>>,
 ) -> GatePlace {
-    let repositories = RepositoriesOnDisk::new(
-        spec.environment.get("PATH").unwrap_or_default().to_owned(),
-        trials.clone(),
-    );
+    let path = spec.environment.get("PATH").unwrap_or_default().to_owned();
+    let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
+    let belonging = BelongingRepositories::new(spec.environment.home());
+    let repositories =
+        RepositoriesOnDisk::new(path, trials.clone()).of_workspace(roots.collect(), belonging);
     GatePlace {
         can_try: Box::new(move || trials.as_ref().is_some_and(|all| all.hindrance().is_none())),
         cwd: spec.folder.clone(),
@@ -273,7 +275,10 @@ pub fn sandbox(
     let own = own_folders(places, &spec.environment);
     let hidden: Vec<_> = core_places::hidden_at_home().filter_map(below).chain(own).collect();
     let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
-    writable.extend(spec.environment.get("TMPDIR").map(PathBuf::from));
+    let temporary = spec.environment.get("TMPDIR").map(PathBuf::from);
+    // What is below those is the session's.
+    let is_apart = |path: &PathBuf| !["/tmp", "/var/tmp"].iter().any(|it| path.starts_with(it));
+    writable.extend(temporary.filter(is_apart));
     writable.extend(CACHES.iter().filter_map(|name| below(name)));
     writable.extend(reading::caches_by_variable(&spec.environment));
     writable.extend(sandbox.writable.iter().map(|path| below_home(path, &home)));
@@ -302,6 +307,7 @@ pub fn sandbox(
         trials,
         network_on_grant: sandbox.network != SandboxNetwork::Never,
         too_wide: vec![resolve(&home)],
+        repositories: Arc::new(BelongingRepositories::new(spec.environment.home())),
         reading: Box::new(reading::places(
             &spec.environment,
             &sandbox.readable.iter().map(|path| below_home(path, &home)).collect::<Vec<_>>(),

@@ -157,7 +157,7 @@ fn configured(folder: &str, project: &Path, home: Option<&Path>) -> PathBuf {
 }
 
 /// Whether a folder holds more than anybody's project: the system, all homes, or a whole home.
-fn is_too_wide(folder: &Path, home: Option<&Path>) -> bool {
+pub(crate) fn is_too_wide(folder: &Path, home: Option<&Path>) -> bool {
     let temporary = ["/tmp", "/var/tmp"].map(Path::new);
     folder.parent().is_none()
         || temporary.contains(&folder)

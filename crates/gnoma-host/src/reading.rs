@@ -56,8 +56,13 @@ pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlac
     ReadingPlaces {
         hidden: hidden.collect(),
         shown,
-        scratch: environment.state_dir().join("scratch"),
+        scratch: scratch(environment),
     }
+}
+
+/// The folder that keeps the temporary files of each session.
+pub(crate) fn scratch(environment: &Environment) -> PathBuf {
+    environment.state_dir().join("scratch")
 }
 
 /// The folders of a person's skills, whose scripts and texts commands find.

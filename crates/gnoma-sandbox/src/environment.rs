@@ -3,6 +3,8 @@
 
 use std::ffi::{OsStr, OsString};
 
+use crate::policy::Policy;
+
 /// Names that hold keys, and addresses of helpers that hand keys out. For [`crate::Policy::scrub`].
 pub const SCRUBBED: [&str; 41] = [
     "API_KEY",
@@ -62,13 +64,32 @@ const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// Settings under which git runs nothing that a repository brings along. A variable beats every
 /// file, so a repository cannot set them back.
-const GIT_SETTINGS: [(&str, &str); 5] = [
+const GIT_SETTINGS: [(&str, &str); 4] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.alternateRefsCommand", ""),
     ("protocol.ext.allow", "never"),
-    ("safe.bareRepository", "explicit"),
 ];
+
+/// Without it any folder that looks like a repository is one.
+const NO_BARE_REPOSITORY: (&str, &str) = ("safe.bareRepository", "explicit");
+
+/// Which repositories git uses when it runs nothing that they bring along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GitHardening {
+    /// Only those with a work tree.
+    WithWorkTree,
+    /// Also those without one.
+    All,
+}
+
+impl GitHardening {
+    /// The hardening under a policy.
+    pub(crate) fn of(policy: &Policy) -> Option<Self> {
+        let kind = if policy.bare_repository { Self::All } else { Self::WithWorkTree };
+        policy.git_hardening.then_some(kind)
+    }
+}
 
 /// A variable.
 pub(crate) type Variable = (OsString, OsString);
@@ -77,15 +98,15 @@ pub(crate) type Variable = (OsString, OsString);
 pub(crate) fn of_command(
     inherited: impl Iterator<Item = Variable>,
     scrub: &[String],
-    git_hardening: bool,
+    git: Option<GitHardening>,
 ) -> Vec<Variable> {
     let mut variables: Vec<Variable> =
         inherited.filter(|(name, _)| !is_covered(name, scrub)).collect();
     for (name, value) in MARKS {
         set(&mut variables, name, value);
     }
-    if git_hardening {
-        harden_git(&mut variables);
+    if let Some(hardening) = git {
+        harden_git(&mut variables, hardening);
     }
     variables
 }
@@ -144,9 +165,10 @@ fn matches(name: &str, pattern: &str) -> bool {
 }
 
 /// Adds to what may already be there: settings that come by the environment are counted.
-fn harden_git(variables: &mut Vec<Variable>) {
+fn harden_git(variables: &mut Vec<Variable>, hardening: GitHardening) {
     let mut count = counted(variables);
-    for (key, value) in GIT_SETTINGS {
+    let no_bare = (hardening == GitHardening::WithWorkTree).then_some(NO_BARE_REPOSITORY);
+    for (key, value) in GIT_SETTINGS.into_iter().chain(no_bare) {
         set(variables, &format!("GIT_CONFIG_KEY_{count}"), key);
         set(variables, &format!("GIT_CONFIG_VALUE_{count}"), value);
         count += 1;
@@ -171,7 +193,7 @@ mod tests {
     fn names(variables: &[(&str, &str)], scrub: &[&str]) -> Vec<String> {
         let scrub: Vec<String> = scrub.iter().map(ToString::to_string).collect();
         let inherited = variables.iter().map(|(name, value)| (name.into(), value.into()));
-        of_command(inherited, &scrub, false)
+        of_command(inherited, &scrub, None)
             .into_iter()
             .map(|(name, _)| name.into_string().unwrap())
             .filter(|name| MARKS.iter().all(|(mark, _)| mark != name))
@@ -221,11 +243,8 @@ mod tests {
             ("GIT_CONFIG_KEY_0", "user.name"),
             ("GIT_CONFIG_VALUE_0", "A"),
         ];
-        let variables = of_command(
-            inherited.iter().map(|(name, value)| (name.into(), value.into())),
-            &[],
-            true,
-        );
+        let inherited = || inherited.iter().map(|(name, value)| (name.into(), value.into()));
+        let variables = of_command(inherited(), &[], Some(GitHardening::WithWorkTree));
         let value = |name: &str| {
             let found = variables.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value.to_str().unwrap())
@@ -234,6 +253,8 @@ mod tests {
         assert_eq!(value("GIT_CONFIG_KEY_1"), Some("core.hooksPath"));
         assert_eq!(value("GIT_CONFIG_VALUE_1"), Some("/dev/null"));
         assert_eq!(value("GIT_CONFIG_COUNT"), Some("6"));
+        let in_bare_repository = of_command(inherited(), &[], Some(GitHardening::All));
+        assert!(!in_bare_repository.iter().any(|(_, value)| value == "safe.bareRepository"));
     }
 
     #[cfg(target_os = "linux")]
@@ -259,7 +280,7 @@ mod tests {
     #[test]
     fn a_command_is_told_that_an_agent_runs_it() {
         let inherited = [("AGENT".into(), "someone".into())];
-        let variables = of_command(inherited.into_iter(), &[], false);
+        let variables = of_command(inherited.into_iter(), &[], None);
         assert!(variables.contains(&("AGENT".into(), "gnoma".into())));
         assert_eq!(variables.len(), MARKS.len());
     }

@@ -51,6 +51,7 @@ impl LaunchPlan {
         }
         list.add_all("hide", policy.readable.hidden());
         list.add_all("temporary", policy.temporary.as_slice());
+        list.add_all("beside", &policy.shown_temporary);
         list.add_all("device", &policy.devices);
         list.add_all("scrub", &policy.scrub);
         list.add("network", switch(policy.network));
@@ -64,6 +65,7 @@ impl LaunchPlan {
         }
         list.add("sockets", switch(policy.local_sockets));
         list.add("git", switch(policy.git_hardening));
+        list.add("bare", switch(policy.bare_repository));
         list.add("processes", policy.limits.processes.to_string());
         if let Some(umask) = policy.umask {
             list.add("umask", umask.to_string());
@@ -97,6 +99,7 @@ impl LaunchPlan {
             "show" => show_too(&mut policy.readable, value)?,
             "hide" => hide(&mut policy.readable, value),
             "temporary" => policy.temporary = Some(value.into()),
+            "beside" => policy.shown_temporary.push(value.into()),
             "device" => policy.devices.push(value.into()),
             "scrub" => policy.scrub.push(value.to_string_lossy().into_owned()),
             "network" => policy.network = is_on(&value),
@@ -108,6 +111,7 @@ impl LaunchPlan {
             "work" => last_overlay(policy)?.work = value.into(),
             "sockets" => policy.local_sockets = is_on(&value),
             "git" => policy.git_hardening = is_on(&value),
+            "bare" => policy.bare_repository = is_on(&value),
             "processes" => policy.limits = CommandLimits { processes: number(&value)? },
             "umask" => policy.umask = Some(number(&value)?),
             _ => return Err(Unreadable(format!("`{}` is not part of a plan", show(key)))),
@@ -211,8 +215,9 @@ mod tests {
             readable in readables(),
             devices in paths(),
             temporary in paths(),
+            shown_temporary in paths(),
             overlays in overlays(),
-            [network, loopback, alone, local_sockets, git_hardening]: [bool; 5],
+            [network, loopback, alone, local_sockets, git_hardening, bare_repository]: [bool; 6],
             scrub in vec("[ -~]{0,8}", 0..4),
             processes: u32,
             umask: Option<u32>,
@@ -221,7 +226,8 @@ mod tests {
             let limits = CommandLimits { processes };
             let policy = Policy {
                 writable, protected, readable, devices, network, loopback, alone, overlays,
-                local_sockets, temporary, scrub, git_hardening, limits, umask,
+                local_sockets, temporary, shown_temporary, scrub, git_hardening, bare_repository, limits,
+                umask,
             };
             LaunchPlan { owner, session, policy }
         }

@@ -36,11 +36,16 @@ pub struct Policy {
     /// A folder of the session, see [`crate::Scratch`]: what lies in it is the `/tmp` and `/var/tmp` of
     /// the command, in place of the machine's.
     pub temporary: Option<PathBuf>,
+    /// What lies among the machine's temporary files and is seen among those of the session, where everything can
+    /// be read; where that is a list, it is on the list.
+    pub shown_temporary: Vec<PathBuf>,
     /// Names of variables that are removed; `*` at either end stands for anything, and case does
     /// not count. See [`crate::SCRUBBED`].
     pub scrub: Vec<String>,
     /// Tells git by its environment to run nothing that a repository brings along.
     pub git_hardening: bool,
+    /// The command may use a repository without a work tree that it is in, also where git is hardened.
+    pub bare_repository: bool,
     /// How much it may use.
     pub limits: CommandLimits,
     /// Permission bits that files it makes do not get; `None` keeps those of whoever starts it.
@@ -60,8 +65,10 @@ impl Default for Policy {
             overlays: Vec::new(),
             local_sockets: true,
             temporary: None,
+            shown_temporary: Vec::new(),
             scrub: Vec::new(),
             git_hardening: false,
+            bare_repository: false,
             limits: CommandLimits::default(),
             umask: None,
         }

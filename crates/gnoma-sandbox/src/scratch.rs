@@ -15,6 +15,8 @@ use std::{
 pub(crate) const PLACES: [(&str, &str); 2] = [(TEMPORARY[0], "tmp"), (TEMPORARY[1], "var-tmp")];
 /// The machine's folders for temporary files, in whose place commands find those of their session.
 pub const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+/// A folder that stays empty: below a layer there must be two.
+pub(crate) const EMPTY: &str = "empty";
 /// Held by the session while it lives.
 const LOCK: &str = "lock";
 /// For the owner alone; inside, anybody may make files.
@@ -78,6 +80,7 @@ impl Scratch {
             fs::create_dir(folder.join(name))?;
             fs::set_permissions(folder.join(name), Permissions::from_mode(SHARED))?;
         }
+        fs::create_dir(folder.join(EMPTY))?;
         Ok(Some(Self { folder: folder.to_owned(), _lock: lock }))
     }
 

@@ -130,7 +130,7 @@ impl Walls {
         let variables = crate::environment::of_command(
             variables.into_iter(),
             &policy.scrub,
-            policy.git_hardening,
+            crate::environment::GitHardening::of(policy),
         );
         command.env_clear().envs(variables);
         if let Some(umask) = policy.umask {

@@ -11,6 +11,7 @@ mod fs;
 mod options;
 mod plan;
 mod read_result;
+mod repository;
 #[cfg(target_os = "linux")]
 mod trials;
 #[cfg(not(target_os = "linux"))]
@@ -28,6 +29,7 @@ pub use fs::{Disk, FileHolder, intended_path, resolve};
 pub use options::{ReadingPlaces, Sandbox, ToolOptions};
 pub use plan::plan;
 pub use read_result::read_result;
+pub use repository::{FindsNoRepository, RepositoryFinder, WorkspaceRepository};
 pub use trials::Trials;
 
 /// Reads and writes whole texts for another program's agent; the caller judges and shows the calls.

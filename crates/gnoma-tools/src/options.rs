@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use gnoma_core::tool::OpenFiles;
 use gnoma_sandbox::Policy;
 
-use crate::{FileHolder, Trials};
+use crate::{FileHolder, RepositoryFinder, Trials};
 
 /// The sandbox around commands.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,8 @@ pub enum Sandbox {
         too_wide: Vec<PathBuf>,
         /// What commands that run unasked find besides the workspace.
         reading: Box<ReadingPlaces>,
+        /// Finds the repositories that the workspace belongs to.
+        repositories: Arc<dyn RepositoryFinder>,
     },
 }
 

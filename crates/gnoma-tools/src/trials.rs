@@ -10,14 +10,14 @@ use std::{
     io::Read,
     iter,
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::SystemTime,
 };
 
 use gnoma_core::places::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
-    Overlay, Strength, Support, TEMPORARY, Walls,
+    Overlay, Scratch, Strength, Support, TEMPORARY, Walls,
     layer::{ChangeKind, Layer, LayerChange, Recovered, Site},
     scratch_place,
 };
@@ -77,8 +77,12 @@ pub struct Trials {
     updated: Vec<PathBuf>,
     site: OnceLock<Result<Site, String>>,
     layers: Mutex<Layers>,
-    /// The folder of the session's temporary files, once there is one.
-    scratch: OnceLock<PathBuf>,
+    /// The session's temporary files, once they are needed; `None` where no folder for them can be made.
+    scratch: OnceLock<Option<Scratch>>,
+    /// Where [`Trials::scratch`] makes it.
+    scratch_base: Option<PathBuf>,
+    /// Whether commands find it in place of the machine's.
+    replaces_temporary: OnceLock<bool>,
 }
 
 /// The layers of a session, while no command is in them.
@@ -119,8 +123,24 @@ impl Trials {
     /// order; `launcher` builds the sandbox, see [`gnoma_sandbox::launcher`].
     #[must_use]
     pub fn new(launcher: PathBuf, roots: Vec<PathBuf>, folders: Vec<PathBuf>) -> Self {
-        let (site, layers, scratch) = (OnceLock::new(), Mutex::default(), OnceLock::new());
-        Self { launcher, roots, folders, updated: Vec::new(), site, layers, scratch }
+        Self {
+            launcher,
+            roots,
+            folders,
+            updated: Vec::new(),
+            site: OnceLock::new(),
+            layers: Mutex::default(),
+            scratch: OnceLock::new(),
+            scratch_base: None,
+            replaces_temporary: OnceLock::new(),
+        }
+    }
+
+    /// The same with a folder that keeps the temporary files of sessions: commands and file tools find their own
+    /// there in place of the machine's.
+    #[must_use]
+    pub fn with_scratch(self, base: PathBuf) -> Self {
+        Self { scratch_base: Some(base), ..self }
     }
 
     /// The same where commands update these folders in the workspace without a question, as far as version
@@ -258,9 +278,56 @@ impl Trials {
         layers.is_seen && layers.workspace.is_some()
     }
 
-    /// Commands find their temporary files in this folder.
-    pub(crate) fn use_scratch(&self, folder: &Path) {
-        self.scratch.get_or_init(|| folder.to_owned());
+    /// The folder of the session's temporary files, made when it is first needed.
+    pub(crate) fn scratch(&self) -> Option<&Path> {
+        let make = || Scratch::below(self.scratch_base.as_ref()?).ok();
+        self.scratch.get_or_init(make).as_ref().map(Scratch::folder)
+    }
+
+    /// The folder, where one was made.
+    fn made_scratch(&self) -> Option<&Path> {
+        self.scratch.get()?.as_ref().map(Scratch::folder)
+    }
+
+    /// Whether commands and file tools find temporary files of the session in place of the machine's.
+    #[must_use]
+    pub fn replaces_temporary(&self) -> bool {
+        let is_whole = || Support::detect().strength == Strength::Full;
+        self.scratch_base.is_some() && *self.replaces_temporary.get_or_init(is_whole)
+    }
+
+    /// Where that is which is found at a path among temporary files, whatever is there on the machine. `None` for
+    /// all other paths, and for those that go up with `..`.
+    pub(crate) fn temporary_place(&self, path: &Path) -> Option<PathBuf> {
+        let is_plain = !path.components().any(|part| part == Component::ParentDir);
+        let is_temporary = TEMPORARY.iter().any(|place| path.starts_with(place));
+        let is_own = is_temporary && is_plain && self.replaces_temporary();
+        scratch_place(self.scratch().filter(|_| is_own)?, path)
+    }
+
+    /// Whether a path among temporary files means one of the session's: it is there, or it is new. What exists only
+    /// on the machine is the machine's.
+    #[must_use]
+    pub fn is_own_temporary(&self, path: &Path) -> bool {
+        if !self.replaces_temporary() || !TEMPORARY.iter().any(|place| path.starts_with(place)) {
+            return false;
+        }
+        let leads_to_root = |path: &Path| self.roots.iter().any(|root| root.starts_with(path));
+        for path in path.ancestors() {
+            if TEMPORARY.iter().any(|place| path == Path::new(place)) {
+                return true;
+            }
+            let own = self.made_scratch().and_then(|folder| scratch_place(folder, path));
+            let own = own.and_then(|place| Some((place.symlink_metadata().ok()?, place)));
+            let on_machine = path.symlink_metadata().is_ok();
+            match own {
+                // Something is mounted on what is empty, or was.
+                Some((facts, place)) if !on_machine || !is_empty(&facts, &place) => return true,
+                _ if on_machine || leads_to_root(path) => return false,
+                _ => {}
+            }
+        }
+        false
     }
 
     /// Whether commands that begin now find files that earlier commands left, in the workspace or among temporary
@@ -268,7 +335,8 @@ impl Trials {
     #[must_use]
     pub fn have_left(&self) -> bool {
         let has_entries = |place: &str| {
-            let place = self.scratch.get().and_then(|folder| scratch_place(folder, place.as_ref()));
+            let folder = self.made_scratch();
+            let place = folder.and_then(|folder| scratch_place(folder, place.as_ref()));
             place.and_then(|place| fs::read_dir(place).ok()).is_some_and(|all| all.count() > 0)
         };
         self.is_seen() || TEMPORARY.into_iter().any(has_entries)
@@ -279,7 +347,7 @@ impl Trials {
     #[must_use]
     pub fn left_at(&self, path: &Path) -> Option<PathBuf> {
         let leads_to_workspace = |root: &PathBuf| root.starts_with(path) || path.starts_with(root);
-        let temporary = self.scratch.get().and_then(|folder| scratch_place(folder, path));
+        let temporary = self.made_scratch().and_then(|folder| scratch_place(folder, path));
         if let Some(place) = temporary.filter(|_| !self.roots.iter().any(leads_to_workspace)) {
             return place.symlink_metadata().is_ok().then_some(place);
         }
@@ -353,6 +421,14 @@ impl Trials {
             (!said.is_none()).then(|| said.is_ignore())
         });
         said.find_map(|said| said).unwrap_or(false)
+    }
+}
+
+/// Whether it is a file or a folder with nothing in it.
+fn is_empty(facts: &fs::Metadata, place: &Path) -> bool {
+    match facts.is_dir() {
+        true => fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none()),
+        false => facts.is_file() && facts.len() == 0,
     }
 }
 

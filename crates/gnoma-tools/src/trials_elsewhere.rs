@@ -39,7 +39,32 @@ impl Trials {
     }
 
     /// Temporary files are the machine's.
-    pub(crate) fn use_scratch(&self, _folder: &Path) {}
+    #[must_use]
+    pub fn with_scratch(self, _base: PathBuf) -> Self {
+        self
+    }
+
+    /// Temporary files are the machine's.
+    pub(crate) fn scratch(&self) -> Option<&Path> {
+        None
+    }
+
+    /// Temporary files are the machine's.
+    #[must_use]
+    pub fn replaces_temporary(&self) -> bool {
+        false
+    }
+
+    /// Temporary files are the machine's.
+    pub(crate) fn temporary_place(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// Temporary files are the machine's.
+    #[must_use]
+    pub fn is_own_temporary(&self, _path: &Path) -> bool {
+        false
+    }
 
     /// Nothing was left by trials.
     #[must_use]

@@ -19,6 +19,7 @@ use super::{
     Judgement, World, by_rule,
     effects::{self, CommandEffect},
     file::doubt,
+    looking,
     meet::fits,
     one_line,
     opinion::{Decision, Opinion},
@@ -381,9 +382,14 @@ impl<'a> Judgement<'a> {
     /// said so is for the walls to show or not.
     fn grant(&self, analysis: &Analysis, whole: &Opinion) -> Grant {
         let mut grant = Grant::default();
+        let mut changes_nothing = true;
         let is_unasked = whole.decision == Decision::Allow && self.mode != PermissionMode::Bypass;
         for command in &analysis.commands {
+            if effects::program_of(command) == "git" {
+                grant.writable.extend(looking::changed_work_tree(command, self.world));
+            }
             for effect in effects::of(command, self.world) {
+                changes_nothing &= effect.is_harmless();
                 grant.network |= matches!(effect.effect, Effect::Network(_));
                 let is_shown = !(is_unasked && effect.is_reading() && effect.is_harmless());
                 let spot = effect.spot().filter(|(_, spot)| is_shown && !spot.is_sink());
@@ -396,7 +402,8 @@ impl<'a> Judgement<'a> {
             gnoma_core::sort::sort(paths);
             paths.dedup();
         }
-        grant.reads_only = analysis.is_read_only();
+        grant.reads_only =
+            analysis.is_read_only() || (is_unasked && changes_nothing && analysis.unparsed.is_none());
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
         grant
     }

@@ -92,7 +92,11 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> 
     let goes_further = |effect: &CommandEffect| {
         matches!(effect.effect, Effect::Repository(_) | Effect::Network(_) | Effect::Delete(_))
     };
-    if program_of(command) == "git" && !effects.iter().any(goes_further) {
+    let is_git = program_of(command) == "git";
+    if is_git {
+        effects.extend(at_foreign_repository(command, world));
+    }
+    if is_git && !effects.iter().any(goes_further) {
         let looking = looking::of(command, world).into_iter();
         effects.extend(looking.map(|(effect, worry)| CommandEffect {
             effect,
@@ -114,10 +118,32 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> 
             .map(|effect| effect.worry.what.clone());
         let what = what.unwrap_or_else(|| "can lose everything or give control away".to_owned());
         effects.push(unclear(what, Severity::Guarded));
-    } else if command.risk >= Risk::Medium && effects.iter().all(CommandEffect::is_harmless) {
+    } else if command.risk >= Risk::Medium
+        && effects.iter().all(CommandEffect::is_harmless)
+        && !deletes_temporary_files(command, &effects)
+    {
         effects.push(unclear("is risky".to_owned(), Severity::Plain));
     }
     effects
+}
+
+/// What a command of git reads, and changes, of a repository that does not belong to the workspace.
+fn at_foreign_repository(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> {
+    let changes = command.effects.iter().any(|effect| matches!(effect, Effect::Repository(_)));
+    let found = looking::at_foreign_repository(command, world).into_iter();
+    let both = found.flat_map(|(path, worry)| {
+        let place = FilePlace::Path(path.clone());
+        let effect = |touch, effect, worry| {
+            let spot = Some((touch, JudgedPath::path(&path, world)));
+            CommandEffect { effect, worry, spot, harmless: false }
+        };
+        let read = effect(FileAccess::Read, Effect::Read(place.clone()), worry.clone());
+        let worry = Concern { gravity: Severity::Beyond, ..worry };
+        let written =
+            changes.then(|| effect(FileAccess::Write, Effect::Write(place), worry));
+        [Some(read), written]
+    });
+    both.flatten().collect()
 }
 
 fn unclear(what: String, gravity: Severity) -> CommandEffect {
@@ -144,8 +170,9 @@ fn weigh(effect: &Effect, world: &World<'_>) -> CommandEffect {
         FilePlace::Unknown(text) => return nowhere(effect, touch, text),
     };
     let worry = places::weigh(touch, &spot, world);
-    let harmless =
-        worry.gravity == Severity::Plain && (touch == FileAccess::Read || spot.is_sink());
+    let is_kept = touch != FileAccess::Read && !spot.is_sink();
+    let harmless = worry.gravity == Severity::Plain
+        && (!is_kept || places::is_own_temporary(&spot, world));
     CommandEffect { effect: effect.clone(), worry, spot: Some((touch, spot)), harmless }
 }
 
@@ -193,11 +220,21 @@ fn runs_more_than_it_says(command: &Invocation, effects: &[CommandEffect]) -> Op
         Some("runs text as commands")
     } else if program == "find" && hands_over(command) {
         Some("runs a program for what it finds")
-    } else if DESTROYING.contains(&program) && effects.iter().all(CommandEffect::is_harmless) {
+    } else if DESTROYING.contains(&program) && effects.iter().all(is_unseen) {
         Some("deletes files that cannot be known beforehand")
     } else {
         None
     }
+}
+
+/// Whether all that a command is for is to delete, and that is harmless.
+fn deletes_temporary_files(command: &Invocation, effects: &[CommandEffect]) -> bool {
+    DESTROYING.contains(&program_of(command)) && !effects.iter().all(is_unseen)
+}
+
+/// Whether an effect shows nothing of what a command deletes.
+fn is_unseen(effect: &CommandEffect) -> bool {
+    effect.is_harmless() && !matches!(effect.effect, Effect::Delete(_))
 }
 
 /// Whether `find` runs a program in other folders, at a prompt, or on something else than what it

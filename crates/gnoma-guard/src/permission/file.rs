@@ -53,6 +53,10 @@ impl<'a> Judgement<'a> {
         grant: &mut Grant,
     ) {
         let place = spot.folder_or_path();
+        if places::is_own_temporary(spot, self.world) && worry.gravity == Severity::Plain {
+            // It is found without being named.
+            return;
+        }
         if touch != FileAccess::Read && worry.gravity > Severity::Plain {
             // What is deleted is taken out of the folder above it.
             let changed = if touch == FileAccess::Delete { place.parent() } else { None };
@@ -92,7 +96,13 @@ impl<'a> Judgement<'a> {
         spot: &JudgedPath,
     ) -> Opinion {
         let always = suggest::for_path(&tool.name, spot, self.world);
+        let runs_commands =
+            matches!(self.mode, PermissionMode::Auto | PermissionMode::AcceptEdits);
         match by_mode.decision {
+            Decision::Ask if runs_commands && places::is_own_temporary(spot, self.world) => {
+                let mode = self.mode;
+                Opinion::allow(format!("mode {mode}: it only changes a temporary file"))
+            }
             Decision::Allow if worry.gravity == Severity::Plain => by_mode,
             Decision::Allow if self.mode == PermissionMode::Bypass => by_mode,
             Decision::Deny => by_mode,

@@ -6,7 +6,7 @@ use gnoma_shell::{Effect, Invocation};
 
 use super::{World, one_line};
 use crate::{
-    git::{self, GitLook},
+    git::{self, GitLook, OutsidePlaces},
     places::{Concern, Severity, without_dots},
 };
 
@@ -34,6 +34,31 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<(Effect, Concer
         (Effect::Secret(what.clone()), Concern { gravity: Severity::Secret, what })
     });
     shown.into_iter().chain(runs).collect()
+}
+
+/// Places outside of the workspace that git would use, and that nothing says to belong to it.
+pub(super) fn at_foreign_repository(
+    command: &Invocation,
+    world: &World<'_>,
+) -> Vec<(PathBuf, Concern)> {
+    let concern = |path: PathBuf| {
+        let shown = one_line(&path.display().to_string(), 2 * MAX_SHOWN_CHARS);
+        let what = format!("uses a repository at `{shown}`, outside the workspace");
+        (path, Concern { gravity: Severity::Outside, what })
+    };
+    outside(command, world).foreign.into_iter().map(concern).collect()
+}
+
+/// The work tree around the workspace that a command of git changes.
+pub(super) fn changed_work_tree(command: &Invocation, world: &World<'_>) -> Option<PathBuf> {
+    let changes = |effect: &Effect| matches!(effect, Effect::Repository(_));
+    let changes = command.effects.iter().any(changes);
+    changes.then(|| outside(command, world).work_tree).flatten()
+}
+
+fn outside(command: &Invocation, world: &World<'_>) -> OutsidePlaces {
+    let folder = git::look(&command.words).and_then(|look| folder(command, &look));
+    folder.map(|folder| world.repositories.outside(&(world.resolve)(&folder))).unwrap_or_default()
 }
 
 /// Programs of rustup: each starts that of its name which the project's `rust-toolchain.toml` chooses.

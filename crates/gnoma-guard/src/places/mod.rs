@@ -100,7 +100,7 @@ fn grade(
     match touch {
         FileAccess::Read => match secret(spot, world) {
             Some(kind) => (Severity::Secret, Some(kind)),
-            None if is_private(spot, world) => (Severity::Outside, Some("outside the workspace")),
+            None if is_private(spot, world) => (Severity::Outside, Some(outside(spot, world))),
             None => (Severity::Plain, None),
         },
         FileAccess::Write | FileAccess::Delete => changed(touch, spot, world),
@@ -121,10 +121,27 @@ fn changed(
     if is_inside(spot, world) {
         return (Severity::Plain, None);
     }
+    if is_own_temporary(spot, world) {
+        return (Severity::Plain, None);
+    }
     if in_temporary(spot, world) {
-        return (Severity::Outside, Some("outside the workspace"));
+        return (Severity::Outside, Some(outside(spot, world)));
     }
     (Severity::Beyond, Some("outside the workspace"))
+}
+
+/// Whether it means a temporary file of the session, which ends with it.
+pub(crate) fn is_own_temporary(spot: &JudgedPath, world: &World<'_>) -> bool {
+    spot.forms().all(|form| world.repositories.is_own_temporary(&form.path))
+}
+
+/// Where something outside the workspace is.
+fn outside(spot: &JudgedPath, world: &World<'_>) -> &'static str {
+    if in_temporary(spot, world) && world.repositories.replaces_temporary() {
+        "among the temporary files of the machine, which are not those of this session"
+    } else {
+        "outside the workspace"
+    }
 }
 
 /// Whether all of it is in the workspace, links followed.
@@ -221,10 +238,13 @@ fn own_folders(world: &World<'_>) -> Vec<PathBuf> {
 /// Whether reading there needs a reason: folders of people, and what is beside the workspace.
 /// Programs, headers, documentation and the caches of tool chains are everybody's.
 fn is_private(spot: &JudgedPath, world: &World<'_>) -> bool {
-    // Temporary files are for handing over, unless the workspace is among them.
-    let shares_temporary = world.roots.iter().any(|root| below_temporary(root));
-    if is_inside(spot, world) || (in_temporary(spot, world) && !shares_temporary) {
+    if is_inside(spot, world) || is_own_temporary(spot, world) {
         return false;
+    }
+    if in_temporary(spot, world) {
+        // They are for handing over, unless the workspace is among them or the session has its own.
+        let shares_temporary = world.roots.iter().any(|root| below_temporary(root));
+        return shares_temporary || world.repositories.replaces_temporary();
     }
     let real = spot.real();
     let home = world.home.map(|home| (world.resolve)(home));

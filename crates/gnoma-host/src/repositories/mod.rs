@@ -3,6 +3,7 @@
 //!
 //! The only thing that is taken from a repository is where it says it is.
 
+mod belonging;
 mod found;
 mod history;
 mod index;
@@ -19,9 +20,11 @@ use std::{
 };
 
 use gnoma_core::places::makes_repository;
-use gnoma_guard::git::{Repositories, program_setting};
-use gnoma_tools::Trials;
+use gnoma_guard::git::{OutsidePlaces, Repositories, program_setting};
+use gnoma_tools::{RepositoryFinder as _, Trials, WorkspaceRepository};
 
+use belonging::RealRepository;
+pub(crate) use belonging::BelongingRepositories;
 use found::FoundRepository;
 use read::text;
 
@@ -42,6 +45,9 @@ pub(crate) struct RepositoriesOnDisk {
     path: String,
     /// What commands of the session left for later ones.
     trials: Option<Arc<Trials>>,
+    /// The folders of the workspace, and which repositories belong to them.
+    roots: Vec<PathBuf>,
+    belonging: BelongingRepositories,
     secrets: Mutex<KnownSecrets>,
 }
 
@@ -54,7 +60,16 @@ type HistoryStamp = Vec<Option<SystemTime>>;
 impl RepositoriesOnDisk {
     /// With the folders in which programs are looked for, and the trials of the session.
     pub(crate) fn new(path: String, trials: Option<Arc<Trials>>) -> Self {
-        Self { path, trials, secrets: Mutex::default() }
+        Self { path, trials, ..Self::default() }
+    }
+
+    /// The same for these folders of the workspace, links resolved.
+    pub(crate) fn of_workspace(
+        self,
+        roots: Vec<PathBuf>,
+        belonging: BelongingRepositories,
+    ) -> Self {
+        Self { roots, belonging, ..self }
     }
 
     /// Where that is which commands find at a path in place of what is there.
@@ -136,12 +151,38 @@ impl Repositories for RepositoriesOnDisk {
         files.into_iter().find(names_folder)
     }
 
+    fn outside(&self, folder: &Path) -> OutsidePlaces {
+        let found = FoundRepository::around(folder);
+        let Some(real) = found.and_then(|found| RealRepository::of(&found)) else {
+            return OutsidePlaces::default();
+        };
+        let ours = self.belonging.find(&self.roots);
+        let found_by_commands = |path: &Path| {
+            let places = ours.iter().flat_map(WorkspaceRepository::places);
+            self.roots.iter().chain(places).any(|place| path.starts_with(place))
+        };
+        let work_trees = ours.iter().filter_map(|ours| ours.work_tree.as_ref());
+        let work_tree = work_trees.into_iter().find(|tree| **tree == real.work_tree).cloned();
+        let mut foreign = vec![real.work_tree, real.common, real.git];
+        foreign.retain(|path| !found_by_commands(path) && !path.starts_with(folder));
+        foreign.dedup();
+        OutsidePlaces { foreign, work_tree }
+    }
+
     fn is_git_folder(&self, folder: &Path, and: &OsStr) -> bool {
         let is_there = |name: &str| {
             let path = folder.join(name);
             and == name || path.symlink_metadata().is_ok() || self.left_at(&path).is_some()
         };
         makes_repository(is_there)
+    }
+
+    fn is_own_temporary(&self, path: &Path) -> bool {
+        self.trials.as_ref().is_some_and(|trials| trials.is_own_temporary(path))
+    }
+
+    fn replaces_temporary(&self) -> bool {
+        self.trials.as_ref().is_some_and(|trials| trials.replaces_temporary())
     }
 
     fn seen_by_commands(&self, path: &Path) -> Option<PathBuf> {

@@ -176,6 +176,8 @@ impl Launch {
             protection,
             shown: self.paths.shown.as_ref(),
             temporary: &self.paths.temporary,
+            shown_temporary: &self.paths.shown_temporary,
+            has_local_sockets: self.policy.local_sockets,
         }
     }
 
@@ -342,8 +344,8 @@ impl Launch {
         if let Some(umask) = policy.umask {
             rustix::process::umask(Mode::from_raw_mode(umask));
         }
-        let mut variables =
-            environment::of_command(std::env::vars_os(), &policy.scrub, policy.git_hardening);
+        let git = environment::GitHardening::of(policy);
+        let mut variables = environment::of_command(std::env::vars_os(), &policy.scrub, git);
         if let Some(folder) = self.temporary(has_namespaces).first() {
             environment::set_temporary(&mut variables, folder);
         }

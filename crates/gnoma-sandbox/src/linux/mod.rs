@@ -10,6 +10,7 @@ mod landlocked;
 mod last;
 mod launch;
 pub(crate) mod launcher;
+mod mount_points;
 mod mounter;
 mod mounts;
 mod overlay;

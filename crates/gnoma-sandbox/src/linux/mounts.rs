@@ -18,12 +18,16 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, FileType, Mode, StatxAttributes, StatxFlags, mknodat, statx},
+    fs::{
+        AtFlags, CWD, FileType, Mode, OFlags, StatxAttributes, StatxFlags, fstat, mknodat, open,
+        statx,
+    },
     mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree},
 };
 
 use super::{
     fault::{Fault, FaultStep},
+    mount_points::{self, Covers},
     overlay,
     paths::ShownPlaces,
     protect::{PathMount, Protection, exists},
@@ -82,6 +86,10 @@ pub(super) struct MountView<'a> {
     pub(super) protection: &'a Protection,
     pub(super) shown: Option<&'a ShownPlaces>,
     pub(super) temporary: &'a [(PathBuf, PathBuf)],
+    /// What lies among the machine's temporary files and is seen among those of the session.
+    pub(super) shown_temporary: &'a [PathBuf],
+    /// Sockets by a path can be made.
+    pub(super) has_local_sockets: bool,
 }
 
 /// Mounts of what can be written: the folders themselves, and the layers that lie over some of them.
@@ -100,10 +108,15 @@ pub(super) fn writable(view: &MountView<'_>) -> Result<Copies, Fault> {
 /// Builds what need not know what is protected or masked, in a namespace of processes with at most so
 /// many. The process must have a mount namespace of its own and the right to change it.
 pub(super) fn build(view: &MountView<'_>, processes: u32) -> Result<(), Fault> {
-    if !view.temporary.is_empty() || (view.overlays_come_later && !view.overlays.is_empty()) {
-        return Err(Fault::new("replace `/tmp`", "that needs a list of what can be read"));
+    if view.overlays_come_later && !view.overlays.is_empty() {
+        return Err(Fault::new("wait for layers", "that needs a list of what can be read"));
     }
-    let writable = writable(view)?;
+    let is_temporary =
+        |path: &Path| view.temporary.iter().any(|(place, _)| path.starts_with(place));
+    let (among_temporary, writable): (Vec<_>, Vec<_>) =
+        writable(view)?.0.into_iter().partition(|(path, _)| is_temporary(path));
+    let writable = Copies(writable);
+    let temporary = Copies::of_temporary(view, among_temporary)?;
     let devices = Copies::of_devices(view)?;
     make_all_read_only()?;
     let kept_of_run = Copies::of(KEPT_OF_RUN.iter().map(Path::new).filter(|path| exists(path)))?;
@@ -111,6 +124,7 @@ pub(super) fn build(view: &MountView<'_>, processes: u32) -> Result<(), Fault> {
     build_dev(&devices, root)?;
     build_run(&kept_of_run, view.writable)?;
     writable.attach()?;
+    temporary.attach_temporary(view)?;
     build_proc(processes, root)
 }
 
@@ -192,6 +206,55 @@ impl Copies {
     pub(super) fn of_devices(view: &MountView<'_>) -> Result<Self, Fault> {
         let devices = HARMLESS_DEVICES.iter().map(Path::new);
         Self::of(devices.chain(view.devices.iter().map(PathBuf::as_path)))
+    }
+
+    /// Of the session's folders for temporary files, and of what lies among those of the machine and is seen there
+    /// as well.
+    fn of_temporary(
+        view: &MountView<'_>,
+        writable: Vec<(PathBuf, OwnedFd)>,
+    ) -> Result<Self, Fault> {
+        let mut copies = Vec::new();
+        for (place, folder) in view.temporary.iter().filter(|(place, _)| place.is_dir()) {
+            let copy = copy_of(folder).step(|| format!("copy `{}`", folder.display()))?;
+            copies.push((place.clone(), copy));
+        }
+        for path in view.shown_temporary {
+            // What cannot be copied is not there.
+            let copy = copy_of(path).and_then(|copy| {
+                set_mount(copy.as_fd(), READ_ONLY | NO_SETUID | NO_DEVICES, true)?;
+                Ok(copy)
+            });
+            copies.extend(copy.ok().map(|copy| (path.clone(), copy)));
+        }
+        copies.extend(writable);
+        copies.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(Self(copies))
+    }
+
+    /// Puts the session's temporary files in place, and in them what is seen there as well.
+    fn attach_temporary(&self, view: &MountView<'_>) -> Result<(), Fault> {
+        let is_place = |path: &Path| view.temporary.iter().any(|(place, _)| place == path);
+        let mounted = self.0.iter().map(|(path, _)| path.clone()).collect();
+        let mut covers = Covers::new(view.temporary, &mounted);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = open("/", flags, Mode::empty()).step(|| "open `/`".to_owned())?;
+        for (path, copy) in &self.0 {
+            let failed = || format!("mount `{}`", path.display());
+            if is_place(path) {
+                set_mount(copy.as_fd(), NO_SETUID | NO_DEVICES, true)
+                    .and_then(|()| attach(copy, path))
+                    .step(failed)?;
+                continue;
+            }
+            let is_folder = FileType::from_raw_mode(fstat(copy).step(failed)?.st_mode).is_dir();
+            set_mount(copy.as_fd(), NO_SETUID | NO_DEVICES, true)
+                .and_then(|()| covers.on_the_way(&root, path))
+                .and_then(|()| mount_points::place(&root, path, is_folder))
+                .and_then(|place| mount_points::attach(copy, &place))
+                .step(failed)?;
+        }
+        covers.seal()
     }
 
     pub(super) fn of<'a, P>(paths: impl IntoIterator<Item = &'a P>) -> Result<Self, Fault>

@@ -3,37 +3,32 @@
 //! It is a small file system in memory. What is on the list is mounted into it at its own path,
 //! read-only, and so are the folders that can be written; links that lead to them are made anew. Then it
 //! becomes the root and the machine's is taken away, so nothing that was not put there can be named.
-//!
-//! The folders for temporary files were filled by earlier commands: no link in them is followed on the
-//! way to where something is mounted.
 
 use std::{
     collections::BTreeMap,
     fs, io,
     os::fd::{AsFd, OwnedFd},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, open, openat, symlinkat, unlinkat},
-    io::Errno,
-    mount::{
-        FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags,
-        UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount, move_mount,
-        unmount,
-    },
+    fs::{Mode, OFlags, open, symlinkat},
+    mount::{MountFlags, OpenTreeFlags, UnmountFlags, mount, unmount},
     process::pivot_root,
 };
 
 use super::{
     fault::{Fault, FaultStep},
+    mount_points::{Covers, attach, place},
     mounts::{self, Copies, MountView, at, build_dev, build_proc, copy_of, enter, seal},
+    overlay,
     paths::ShownPlaces,
     raw::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
         set_mount,
     },
 };
+use crate::{policy::Overlay, scratch::EMPTY};
 
 /// Where the new root stands until it is one: every machine has this folder, and none of the list
 /// lies in it.
@@ -42,8 +37,9 @@ const NEW_ROOT: &str = "/dev";
 const FOLDERS: [&str; 6] = ["/dev", "/proc", "/run", "/tmp", "/var", "/var/tmp"];
 /// Links that are always there.
 const LINKS: [(&str, &str); 2] = [("/var/run", "/run"), ("/var/lock", "/run/lock")];
-/// How often a place is made that somebody else takes away.
-const MAX_TRIES: usize = 4;
+
+/// Folders that only the system's own programs write.
+const OF_SYSTEM: [&str; 8] = ["/bin", "/boot", "/etc", "/lib", "/lib64", "/sbin", "/sys", "/usr"];
 
 /// What is mounted somewhere in the new root.
 struct RootPart {
@@ -67,9 +63,13 @@ pub(super) fn build(
     }
     let devices = Copies::of_devices(view)?;
     let mut parts = BTreeMap::new();
+    let views = SocketlessViews::of(view);
     for path in &shown.paths {
+        let has_layer = view.overlays.iter().any(|overlay| overlay.at == *path);
+        let socketless = if has_layer { None } else { views.of_folder(path) };
+        let copy = socketless.map_or_else(|| copy_of(path), Ok);
         // What cannot be copied is not there.
-        if let (Ok(facts), Ok(copy)) = (fs::metadata(path), copy_of(path)) {
+        if let (Ok(facts), Ok(copy)) = (fs::metadata(path), copy) {
             let attributes = READ_ONLY | NO_SETUID | NO_DEVICES;
             let part = RootPart { copy, is_folder: facts.is_dir(), attributes, is_needed: false };
             parts.insert(path.clone(), part);
@@ -98,6 +98,36 @@ pub(super) fn build(
     change_to(root)
 }
 
+/// Views of folders in which sockets lead nowhere: seen through a layer, a socket is another file than the one that a
+/// program listens at, whenever and by whatever path that was bound.
+struct SocketlessViews {
+    /// Where the kernel is given a second folder below; `None` where sockets cannot be made anyway.
+    empty: Option<PathBuf>,
+    /// A layer does not show what is mounted in a folder.
+    mounts: String,
+}
+
+impl SocketlessViews {
+    fn of(view: &MountView<'_>) -> Self {
+        let folder = view.temporary.first().and_then(|(_, folder)| folder.parent());
+        let empty = folder.filter(|_| view.has_local_sockets).map(|folder| folder.join(EMPTY));
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        Self { empty, mounts }
+    }
+
+    /// A view of a folder where people or their programs may put sockets, as far as it works there.
+    fn of_folder(&self, path: &Path) -> Option<OwnedFd> {
+        let empty = self.empty.as_ref()?;
+        let is_of_system = OF_SYSTEM.iter().any(|folder| path.starts_with(folder));
+        let below = format!(" {}/", path.display());
+        if is_of_system || !path.is_dir() || self.mounts.contains(&below) {
+            return None;
+        }
+        let lower = vec![path.to_owned(), empty.clone()];
+        overlay::mount(&Overlay { at: path.to_owned(), lower, ..Overlay::default() }).ok()
+    }
+}
+
 /// Mounts that are made from now on are seen nowhere else.
 fn keep_to_itself() -> Result<(), Fault> {
     at("/".as_ref(), OpenTreeFlags::empty())
@@ -120,7 +150,8 @@ fn fill(
     for path in FOLDERS.map(PathBuf::from).into_iter().chain(home) {
         place(&root, &path, true).step(|| format!("make `{}`", path.display()))?;
     }
-    let mut covers = Covers { temporary, parts, made: BTreeMap::new() };
+    let mounted = parts.keys().cloned().collect();
+    let mut covers = Covers::new(temporary, &mounted);
     for (path, part) in parts {
         let placed = set_mount(part.copy.as_fd(), part.attributes, true)
             .and_then(|()| covers.on_the_way(&root, path))
@@ -143,103 +174,9 @@ fn fill(
     covers.seal()
 }
 
-/// Folders of the command's own over those among temporary files that lead to something that is mounted:
-/// temporary files are shared, and another command could move a mount away with a folder that it lies in.
-/// What is itself mounted cannot be moved.
-struct Covers<'a> {
-    temporary: &'a [(PathBuf, PathBuf)],
-    parts: &'a BTreeMap<PathBuf, RootPart>,
-    made: BTreeMap<PathBuf, OwnedFd>,
-}
-
-impl Covers<'_> {
-    /// Covers the first folder on the way to `path`, where that leads through temporary files.
-    fn on_the_way(&mut self, root: &OwnedFd, path: &Path) -> io::Result<()> {
-        for (top, _) in self.temporary {
-            let Some(mut below) = path.strip_prefix(top).ok().map(Path::components) else {
-                continue;
-            };
-            let Some(first) = below.next().map(|name| top.join(name)) else { continue };
-            let is_own = self.made.contains_key(&first) || self.parts.contains_key(&first);
-            if below.next().is_some() && !is_own {
-                let cover = empty_folder()?;
-                attach(&cover, &place(root, &first, true)?)?;
-                self.made.insert(first, cover);
-            }
-        }
-        Ok(())
-    }
-
-    /// What is put there would be gone with the command.
-    fn seal(&self) -> Result<(), Fault> {
-        for (path, cover) in &self.made {
-            set_mount(cover.as_fd(), READ_ONLY, false)
-                .step(|| format!("make `{}` read-only", path.display()))?;
-        }
-        Ok(())
-    }
-}
-
-/// A new file system in memory, mounted nowhere yet.
-fn empty_folder() -> io::Result<OwnedFd> {
-    let kind = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_set_string(&kind, "mode", "755")?;
-    fsconfig_create(&kind)?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-    Ok(fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
-}
-
-fn attach(copy: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    Ok(move_mount(copy, "", place, "", flags)?)
-}
-
 fn link(root: &OwnedFd, name: &Path, target: &Path) -> io::Result<()> {
     let folder = place(root, name.parent().unwrap_or("/".as_ref()), true)?;
     Ok(symlinkat(target, folder, name.file_name().unwrap_or_default())?)
-}
-
-/// Opens the place of `path` below `root`, made where it is not there.
-fn place(root: &OwnedFd, path: &Path, is_folder: bool) -> io::Result<OwnedFd> {
-    let mut here = root.try_clone()?;
-    let mut parts = path.components().filter(|part| *part != Component::RootDir).peekable();
-    while let Some(part) = parts.next() {
-        if !matches!(part, Component::Normal(_)) {
-            return Err(io::Error::other("it goes up with `..`"));
-        }
-        here = step_into(&here, part.as_os_str().as_ref(), is_folder || parts.peek().is_some())?;
-    }
-    Ok(here)
-}
-
-fn step_into(folder: &OwnedFd, name: &Path, wants_folder: bool) -> io::Result<OwnedFd> {
-    for _ in 0..MAX_TRIES {
-        match openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
-        {
-            Ok(found) => {
-                let kind = FileType::from_raw_mode(fstat(&found)?.st_mode);
-                let is_folder = kind == FileType::Directory;
-                if is_folder == wants_folder && kind != FileType::Symlink {
-                    return Ok(found);
-                }
-                // Only among temporary files can something else be in the way.
-                let kind = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-                unlinkat(folder, name, kind)?;
-            }
-            Err(Errno::NOENT) => {
-                let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-                let made = if wants_folder {
-                    mkdirat(folder, name, Mode::from_raw_mode(0o755))
-                } else {
-                    openat(folder, name, flags, Mode::from_raw_mode(0o600)).map(drop)
-                };
-                // Another command may have made it meanwhile.
-                made.or_else(|error| if error == Errno::EXIST { Ok(()) } else { Err(error) })?;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(io::Error::other("another program keeps removing it"))
 }
 
 /// Makes it the root; nothing of the old one is left.

@@ -24,6 +24,8 @@ pub(super) struct Paths {
     pub(super) shown: Option<ShownPlaces>,
     /// What lies where for files that need not last: the place, and the folder that is there.
     pub(super) temporary: Vec<(PathBuf, PathBuf)>,
+    /// What of the machine lies among them.
+    pub(super) shown_temporary: Vec<PathBuf>,
 }
 
 /// A list of what there is.
@@ -48,6 +50,7 @@ impl Paths {
             Some(shown) => below_any(hidden, &shown.paths),
             None => hidden,
         };
+        let shown_temporary = all(&policy.shown_temporary);
         let folder = policy.temporary.as_ref();
         let temporary = folder.map(|folder| {
             PLACES.map(|(place, name)| (PathBuf::from(place), folder.join(name))).to_vec()
@@ -59,7 +62,7 @@ impl Paths {
         let below = |path: &PathBuf| below(&writable, path, real);
         let protected = policy.protected.iter().filter_map(below).collect();
         let temporary = temporary.unwrap_or_default();
-        Ok(Self { protected, hidden, devices, writable, shown, temporary })
+        Ok(Self { protected, hidden, devices, writable, shown, temporary, shown_temporary })
     }
 }
 

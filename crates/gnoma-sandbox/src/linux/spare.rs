@@ -191,7 +191,8 @@ impl Ready {
             && without_protected(&plan.policy) == without_protected(&self.plan.policy)
             && (&then.writable, &then.hidden, &then.devices)
                 == (&now.writable, &now.hidden, &now.devices)
-            && (&then.shown, &then.temporary) == (&now.shown, &now.temporary)
+            && (&then.shown, &then.temporary, &then.shown_temporary)
+                == (&now.shown, &now.temporary, &now.shown_temporary)
             && self.footing == MountSources::of(launch)
             && self.is_up()
     }
@@ -247,7 +248,8 @@ impl MountSources {
         let paths = &launch.paths;
         let shown = paths.shown.iter().flat_map(|shown| &shown.paths);
         let temporary = paths.temporary.iter().map(|(_, folder)| folder);
-        let of_policy = paths.writable.iter().chain(&paths.devices).chain(shown).chain(temporary);
+        let of_policy = paths.writable.iter().chain(&paths.devices).chain(&paths.shown_temporary);
+        let of_policy = of_policy.chain(shown).chain(temporary);
         let place = |path: &Path| {
             let facts = fs::symlink_metadata(path).ok()?;
             Some((facts.dev(), facts.ino()))

@@ -148,9 +148,10 @@ impl Cell {
     fn for_reading_below(base: &Path) -> Self {
         let mut cell = Self::below(base);
         let scratch = cell.outside.join("scratch");
-        for folder in [scratch.clone(), scratch.join("tmp"), scratch.join("var-tmp")] {
-            fs::create_dir(&folder).unwrap();
-            cell.give(&folder);
+        let names = ["tmp", "var-tmp", "empty"].map(|name| scratch.join(name));
+        for folder in [&scratch].into_iter().chain(&names) {
+            fs::create_dir(folder).unwrap();
+            cell.give(folder);
         }
         cell.policy = vec![format!("temporary={}", scratch.display())];
         cell.policy.extend(["alone", "no-sockets"].map(str::to_owned));

@@ -101,3 +101,54 @@ fn a_writable_root_must_not_be_everything() {
     assert_eq!(outcome.code, Some(125));
     assert!(outcome.stderr.contains("nothing protected"), "{outcome:?}");
 }
+
+/// A cell whose commands may change the workspace and find temporary files of their session.
+fn with_own_temporary_files() -> Cell {
+    let cell = Cell::new();
+    let scratch = cell.outside.join("scratch");
+    for folder in [scratch.clone(), scratch.join("tmp"), scratch.join("var-tmp")] {
+        fs::create_dir(&folder).unwrap();
+        cell.give(&folder);
+    }
+    cell.with(&[&format!("temporary={}", scratch.display())])
+}
+
+#[test]
+fn commands_that_change_the_workspace_find_temporary_files_of_their_session() {
+    if !is_walled() {
+        return;
+    }
+    let cell = with_own_temporary_files();
+    let scratch = cell.outside.join("scratch");
+    for place in ["/tmp", "/var/tmp"] {
+        let name = format!("{place}/own-{}", std::process::id());
+        fs::write(&name, "of the machine\n").unwrap();
+        cell.refuses(&format!("cat {name}"));
+        cell.permits(&format!("echo of the session > {name} && mktemp && echo x > $WS/new"));
+        assert_eq!(cell.permits(&format!("cat {name}")).stdout, "of the session\n");
+        assert_eq!(fs::read_to_string(&name).unwrap(), "of the machine\n");
+        fs::remove_file(&name).unwrap();
+    }
+    assert_eq!(fs::read_to_string(cell.workspace.join("new")).unwrap(), "x\n");
+    assert!(fs::read_dir(scratch.join("tmp")).unwrap().count() >= 3);
+    // What else lies among the machine's is not there.
+    cell.refuses("cat $OUT/secret");
+}
+
+#[test]
+fn of_the_machines_temporary_files_only_what_is_named_is_found() {
+    if !is_walled() {
+        return;
+    }
+    let cell = with_own_temporary_files();
+    let named = cell.outside.join("secret");
+    if !named.starts_with("/tmp") {
+        return;
+    }
+    cell.put_outside("other", "other\n");
+    let cell = cell.with(&[&format!("beside={}", named.display())]);
+    assert_eq!(cell.permits("cat $OUT/secret").stdout, "secret\n");
+    cell.refuses("echo x > $OUT/secret");
+    cell.refuses("cat $OUT/other");
+    assert_eq!(fs::read_to_string(&named).unwrap(), "secret\n");
+}

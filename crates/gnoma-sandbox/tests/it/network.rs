@@ -1,8 +1,10 @@
 //! Attempts to reach anything by a socket.
 
 use std::{
+    fs,
     net::{TcpListener, UdpSocket},
     os::{
+        fd::AsRawFd,
         linux::net::SocketAddrExt,
         unix::{
             fs::PermissionsExt,
@@ -10,6 +12,7 @@ use std::{
         },
     },
     path::Path,
+    process::Stdio,
     time::Duration,
 };
 
@@ -166,4 +169,35 @@ fn the_loopback_works_inside() {
     if is_walled() {
         Cell::new().permits("$P act loopback");
     }
+}
+
+/// Listens at a name in a folder, bound by a path that leads nowhere afterwards.
+fn listener_in(folder: &Path, name: &str) -> UnixListener {
+    let opened = fs::File::open(folder).unwrap();
+    let path = format!("/proc/self/fd/{}/{name}", opened.as_raw_fd());
+    let listener = UnixListener::bind(path).unwrap();
+    fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o666)).unwrap();
+    listener
+}
+
+#[test]
+fn a_trial_reaches_no_socket_that_another_program_has_made() {
+    if !is_walled() {
+        return;
+    }
+    let cell = Cell::for_reading();
+    let served = cell.outside.join("served");
+    fs::create_dir(&served).unwrap();
+    let _before = listener_in(&served, "before");
+    let words = ["sockets", &format!("show={}", served.display())];
+    let cell = cell.with(&words);
+    cell.holds("$P act unix $OUT/served/before");
+    let late = "until test -S $OUT/served/late; do sleep 0.02; done; echo found; \
+                exec $P act unix $OUT/served/late";
+    let mut command = cell.inside_command(late);
+    let waiting = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let _late = listener_in(&served, "late");
+    let ended = waiting.wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&ended.stdout).starts_with("found"), "{ended:?}");
+    assert!(!ended.status.success(), "{ended:?}");
 }

@@ -100,6 +100,11 @@ impl Expander<'_> {
         Some(all)
     }
 
+    /// Where the names lie that a substitution lists.
+    fn listed_at(&self, span: Span) -> Option<&[FilePlace]> {
+        self.listings.get(&span).map(|places| &**places)
+    }
+
     /// What one part becomes; `quoted` when it is neither split nor a pattern.
     pub(super) fn pieces(&mut self, part: &WordPart, quoted: bool) -> Option<Vec<ExpandedPiece>> {
         let written = || part.span.of(self.text).to_owned();
@@ -125,9 +130,13 @@ impl Expander<'_> {
                 self.arithmetic(arithmetic);
                 vec![ExpandedPiece::Number]
             }
-            WordPartKind::CommandSubstitution(_) => match self.listings.get(&part.span) {
+            WordPartKind::CommandSubstitution(_) => match self.listed_at(part.span) {
+                // The only name that is certain is a new one, which has no blanks.
+                Some([FilePlace::Path(path)]) => {
+                    vec![ExpandedPiece::Text(path.to_string_lossy().into_owned())]
+                }
                 Some(places) if !quoted => {
-                    vec![ExpandedPiece::Listed { places: Arc::clone(places), single: false }]
+                    vec![ExpandedPiece::Listed { places: places.into(), single: false }]
                 }
                 _ => vec![ExpandedPiece::Unknown { quoted }],
             },

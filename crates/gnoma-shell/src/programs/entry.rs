@@ -140,8 +140,6 @@ pub(crate) enum ProgramEffect {
     Write,
     /// Deletes in the working folder.
     Delete,
-    /// Makes a file in the folder for such.
-    Temporary,
 }
 
 /// How many values an option takes.
@@ -398,7 +396,6 @@ fn does_of(word: &str) -> Option<ProgramEffect> {
         "settings" => ProgramEffect::Settings,
         "write" => ProgramEffect::Write,
         "delete" => ProgramEffect::Delete,
-        "temporary" => ProgramEffect::Temporary,
         _ => return None,
     })
 }

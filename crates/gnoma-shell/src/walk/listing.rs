@@ -41,6 +41,10 @@ impl Walker<'_> {
             Input::Listing(listing) if command.effects.is_empty() && chooses(program, words) => {
                 Some(Listing { exact: false, ..listing.clone() })
             }
+            _ if *program == "mktemp" && !self.state.variables.contains_key("TMPDIR") => {
+                let place = FilePlace::Path(new_file(words)?.into());
+                Some(Listing { places: [place].into(), start: String::new(), exact: false })
+            }
             _ if !command.effects.iter().all(is_certain) => None,
             _ if *program == "find" => self.found_by(words),
             _ => {
@@ -134,6 +138,24 @@ fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<FilePlace> {
         other => other,
     };
     folders.below(start).into_iter().map(named).collect()
+}
+
+/// What stands for the name that `mktemp` chooses: its letters are random, and nothing of that name was there.
+fn new_file(words: &[&str]) -> Option<String> {
+    const UNNAMED: &str = "tmp.XXXXXXXXXX";
+    const FOLDER: &str = "/tmp";
+    let is_option = |word: &&str| matches!(*word, "-d" | "-q" | "-t" | "-dt" | "-qd" | "--directory" | "--quiet");
+    let templates: Vec<&str> = words.iter().filter(|word| !is_option(word)).copied().collect();
+    let below = words.iter().any(|word| matches!(*word, "-t" | "-dt"));
+    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"._-/".contains(&letter);
+    match templates.as_slice() {
+        [] => Some(format!("{FOLDER}/{UNNAMED}")),
+        [template] if !template.bytes().all(is_plain) || template.contains("..") => None,
+        [template] if template.starts_with('-') => None,
+        [template] if below && !template.contains('/') => Some(format!("{FOLDER}/{template}")),
+        [template] if !below && template.starts_with("/tmp/") => Some((*template).to_owned()),
+        _ => None,
+    }
 }
 
 fn is_certain(effect: &Effect) -> bool {

@@ -1,6 +1,5 @@
 //! A program with its arguments: what its table entry says it does with them.
 
-use std::path::PathBuf;
 
 use super::call::ProgramCall;
 use super::facts_of::{CommandFacts, is_nowhere};
@@ -151,9 +150,6 @@ impl Walker<'_> {
                 ProgramEffect::Settings => facts.add(Effect::Settings(title)),
                 ProgramEffect::Write => facts.at(Effect::Write, call.cwd.here()),
                 ProgramEffect::Delete => facts.at(Effect::Delete, call.cwd.here()),
-                ProgramEffect::Temporary => {
-                    facts.add(Effect::Write(FilePlace::Path(PathBuf::from("/tmp"))));
-                }
             }
         }
         if let Some(risk) = call.entry.risk {

@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     capture::ScreenCapture,
     process::{Group, Process, ShellEnd},
+    room::RoomLimits,
     shell::Shell,
 };
 
@@ -109,18 +111,24 @@ impl Jobs {
     pub(super) fn start(&self, shell: &Shell, command: &str, cx: &ToolCx) -> Result<JobId, String> {
         let mut table = self.table();
         table.make_room().map_err(|full| full.to_string())?;
+        let own = shell.own_folders(cx);
         let (process, input) = shell.start_with_input(command, cx)?;
-        Ok(table.add(command, process, input))
+        Ok(table.add(command, process, input, own))
     }
 
     /// Takes over a process whose shell has ended while something it started still runs.
     ///
     /// # Errors
     /// When the table is full; the process is killed.
-    pub(super) fn adopt(&self, command: &str, process: Process) -> Result<JobId, TooManyJobs> {
+    pub(super) fn adopt(
+        &self,
+        command: &str,
+        process: Process,
+        own: Vec<PathBuf>,
+    ) -> Result<JobId, TooManyJobs> {
         let mut table = self.table();
         table.make_room()?;
-        Ok(table.add(command, process, None))
+        Ok(table.add(command, process, None, own))
     }
 
     /// Every job with its command and state, oldest first.
@@ -228,7 +236,14 @@ impl JobTable {
         Ok(())
     }
 
-    fn add(&mut self, command: &str, process: Process, input: Option<ChildStdin>) -> JobId {
+    /// `own` are the folders that it may fill up to a limit.
+    fn add(
+        &mut self,
+        command: &str,
+        process: Process,
+        input: Option<ChildStdin>,
+        own: Vec<PathBuf>,
+    ) -> JobId {
         let job = JobEntry {
             command: command.to_owned(),
             started: Instant::now(),
@@ -238,7 +253,8 @@ impl JobTable {
             stop: CancellationToken::new(),
             over: CancellationToken::new(),
         };
-        self.tasks.spawn(attend(process, Arc::clone(&job.log), job.stop.clone(), job.over.clone()));
+        let (stop, over) = (job.stop.clone(), job.over.clone());
+        self.tasks.spawn(attend(process, Arc::clone(&job.log), stop, over, own));
         self.last_id += 1;
         self.jobs.insert(self.last_id, job);
         self.last_id
@@ -251,12 +267,17 @@ async fn attend(
     log: Arc<Mutex<Log>>,
     stop: CancellationToken,
     over: CancellationToken,
+    own: Vec<PathBuf>,
 ) {
     let _over = over.drop_guard();
     let keep = |text: &str| lock(&log).unread.push(text);
     let state = tokio::select! {
         biased;
         () = stop.cancelled() => JobState::Killed,
+        why = RoomLimits::default().exceeded(own) => {
+            keep(&format!("[{}]\n", why.describe()));
+            JobState::Killed
+        }
         ending = process.finish(keep) => JobState::Ended(ending),
     };
     if state == JobState::Killed {

@@ -12,6 +12,7 @@ mod decode;
 mod job;
 mod jobs;
 mod process;
+mod room;
 mod shared;
 mod shell;
 mod spare;
@@ -24,7 +25,7 @@ mod trial_facts;
 mod unattended;
 mod watch;
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use gnoma_core::{
     CallId, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, duration,
@@ -39,6 +40,7 @@ use self::{
     job::JobTool,
     jobs::Jobs,
     process::{Process, ProcessEvent, ShellEnd},
+    room::{NoRoom, RoomLimits},
     shared::ShellTools,
     shell::Shell,
     strays::Strays,
@@ -140,6 +142,7 @@ enum FollowEnd {
     Ended(ShellEnd),
     TimedOut,
     Cancelled,
+    NoRoom(NoRoom),
 }
 
 impl ShellTools {
@@ -187,14 +190,19 @@ impl ShellTools {
             Err(why) => return ToolOutcome::failed(why),
         };
         let mut transcript = Transcript::of(call, &cx);
-        let halt = follow(&mut process, &mut transcript, &cx, limit).await;
+        let room = RoomLimits::default().exceeded(self.shell.own_folders(&cx));
+        let halt = tokio::select! {
+            halt = follow(&mut process, &mut transcript, &cx, limit) => halt,
+            why = room => FollowEnd::NoRoom(why),
+        };
         let removed = strays.and_then(|strays| strays.remove()).unwrap_or_default();
         match halt {
             FollowEnd::Ended(ending) => {
                 process.drain(|text| transcript.push(text)).await;
                 let mut text = transcript.take();
                 if process.is_open() {
-                    add_line(&mut text, &self.leave_running(&command, process));
+                    let own = self.shell.own_folders(&cx);
+                    add_line(&mut text, &self.leave_running(&command, process, own));
                 }
                 add_line(&mut text, &removed);
                 ended(command, ending, text, is_walled)
@@ -207,12 +215,18 @@ impl ShellTools {
                 process.terminate(|text| transcript.push(text)).await;
                 ToolOutcome::Interrupted(Capture::cut(transcript.take()))
             }
+            FollowEnd::NoRoom(why) => {
+                process.terminate(|text| transcript.push(text)).await;
+                let mut text = why.describe();
+                add_line(&mut text, &Capture::cut(transcript.text()));
+                ToolOutcome::failed(text)
+            }
         }
     }
 
     /// Finds an owner for what a command left in the background; says who it is.
-    fn leave_running(&self, command: &str, process: Process) -> String {
-        match self.jobs.adopt(command, process) {
+    fn leave_running(&self, command: &str, process: Process, own: Vec<PathBuf>) -> String {
+        match self.jobs.adopt(command, process, own) {
             Ok(id) => format!("[what it left in the background continues as job {id}]"),
             Err(full) => format!("[what it left in the background was killed: {full}]"),
         }

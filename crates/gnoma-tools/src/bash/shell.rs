@@ -25,7 +25,7 @@ use super::{
     survey::{self, Survey, SurveyMemory},
     unattended::Unattended,
 };
-use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials};
+use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials, WorkspaceRepository};
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
@@ -40,11 +40,13 @@ pub(super) struct Shell {
     sandbox: Sandbox,
     umask: Option<u32>,
     walls: OnceLock<Built>,
-    /// The temporary files of the session; `None` where no folder for them can be made.
+    /// The temporary files of a session without trials; `None` where no folder for them can be made.
     scratch: OnceLock<Option<Scratch>>,
     /// Who wait for the next command: one for commands in their place, one for those on trial.
     spares: [Mutex<Option<Spare>>; 2],
     surveys: Mutex<SurveyMemory>,
+    /// Of work trees around the workspace.
+    outer_surveys: Mutex<SurveyMemory>,
 }
 
 /// How a command runs on trial, before its layers are there.
@@ -81,12 +83,20 @@ impl Shell {
             scratch: OnceLock::new(),
             spares: Default::default(),
             surveys: Mutex::default(),
+            outer_surveys: Mutex::default(),
         }
     }
 
     /// Whether a command with these rights runs behind walls.
     pub(super) fn is_walled(&self, cx: &ToolCx) -> bool {
         !cx.grant.outside && matches!(self.built(), Built::Walls(_))
+    }
+
+    /// The folders of the session in which a command may write as much as it likes.
+    pub(super) fn own_folders(&self, cx: &ToolCx) -> Vec<PathBuf> {
+        let Sandbox::Walled { reading, .. } = &self.sandbox else { return Vec::new() };
+        let own = if self.is_walled(cx) { self.scratch(reading) } else { None };
+        own.map(Path::to_path_buf).into_iter().collect()
     }
 
     /// Who tries commands, where that is wanted.
@@ -153,7 +163,7 @@ impl Shell {
     pub(super) fn trial_policy(&self, cx: &ToolCx) -> Option<TrialPolicy> {
         let Sandbox::Walled { policy, reading, too_wide, .. } = &self.sandbox else { return None };
         let mut policy = policy.as_ref().clone();
-        make_writable(&mut policy, cx, too_wide);
+        make_writable(&mut policy, cx, too_wide, &[]);
         // Temporary files are the session's own.
         let is_temporary = |path: &PathBuf| TEMPORARY.iter().any(|tmp| path == Path::new(tmp));
         let is_beside =
@@ -162,7 +172,8 @@ impl Shell {
         // It sees what a reading command sees, and finds it writable where a layer takes the changes. A place
         // to hold would be made in the workspace itself.
         let writable = policy.writable.clone();
-        let held = held_to_reading(&policy, cx, reading, self.scratch(reading), self.survey(cx));
+        let (found, scratch) = (self.found(cx), self.scratch(reading));
+        let held = held_to_reading(&policy, cx, reading, scratch, found);
         let policy = Policy { writable, local_sockets: true, umask: self.umask, ..held };
         Some(TrialPolicy { policy, beside })
     }
@@ -210,13 +221,19 @@ impl Shell {
             (Sandbox::Walled { policy, reading, trials, .. }, Built::Walls(walls))
                 if cx.grant.reads_only =>
             {
-                let (scratch, survey) = (self.scratch(reading), self.survey(cx));
+                let (scratch, found) = (self.scratch(reading), self.found(cx));
                 let overlays = trials.as_ref().map(|trials| trials.views()).unwrap_or_default();
-                let held = held_to_reading(policy, cx, reading, scratch, survey);
+                let held = held_to_reading(policy, cx, reading, scratch, found);
                 Ok(Some((walls, Policy { overlays, ..held })))
             }
-            (Sandbox::Walled { policy, network_on_grant, too_wide, .. }, Built::Walls(walls)) => {
-                let narrowed = narrowed(policy, cx, *network_on_grant, too_wide, self.survey(cx));
+            (
+                Sandbox::Walled { policy, network_on_grant, too_wide, trials, .. },
+                Built::Walls(walls),
+            ) => {
+                let narrowed = narrowed(policy, cx, *network_on_grant, too_wide, self.found(cx));
+                let own = trials.as_ref().filter(|trials| trials.replaces_temporary());
+                let scratch = own.and_then(|trials| trials.scratch());
+                let narrowed = with_own_temporary(narrowed, cx, scratch);
                 Ok(Some((walls, Policy { umask: self.umask, ..narrowed })))
             }
             (Sandbox::Off | Sandbox::Walled { .. }, Built::None)
@@ -224,19 +241,31 @@ impl Shell {
         }
     }
 
-    fn survey(&self, cx: &ToolCx) -> Survey {
-        let mut memory = self.surveys.lock().unwrap_or_else(PoisonError::into_inner);
-        Survey::of(&cx.roots, &mut memory)
+    /// Looks over the workspace and the work trees around it.
+    fn found(&self, cx: &ToolCx) -> FoundInWorkspace {
+        let repositories = match &self.sandbox {
+            Sandbox::Walled { repositories, .. } => repositories.find(&cx.roots),
+            Sandbox::Off => Vec::new(),
+        };
+        let look = |roots: &[PathBuf], memory: &Mutex<SurveyMemory>| {
+            Survey::of(roots, &mut memory.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        let mut survey = look(&cx.roots, &self.surveys);
+        let trees: Vec<_> =
+            repositories.iter().filter_map(|found| found.work_tree.clone()).collect();
+        if !trees.is_empty() {
+            let outer = look(&trees, &self.outer_surveys);
+            survey.held.extend(outer.held);
+            survey.secrets.extend(outer.secrets);
+        }
+        FoundInWorkspace { survey, repositories }
     }
 
     fn scratch(&self, reading: &ReadingPlaces) -> Option<&Path> {
-        let made = || {
-            let scratch = Scratch::below(&reading.scratch).ok()?;
-            if let Some(trials) = self.trials() {
-                trials.use_scratch(scratch.folder());
-            }
-            Some(scratch)
-        };
+        if let Sandbox::Walled { trials: Some(trials), .. } = &self.sandbox {
+            return trials.scratch();
+        }
+        let made = || Scratch::below(&reading.scratch).ok();
         self.scratch.get_or_init(made).as_ref().map(Scratch::folder)
     }
 
@@ -348,19 +377,46 @@ impl Shell {
     }
 }
 
+/// What there is in the workspace and around it before a command runs.
+#[derive(Default)]
+struct FoundInWorkspace {
+    survey: Survey,
+    /// The repositories that the workspace belongs to.
+    repositories: Vec<WorkspaceRepository>,
+}
+
+impl FoundInWorkspace {
+    /// The work trees around the workspace.
+    fn work_trees(&self) -> impl Iterator<Item = &PathBuf> {
+        self.repositories.iter().filter_map(|found| found.work_tree.as_ref())
+    }
+
+    fn is_in_bare_repository(&self) -> bool {
+        self.repositories.iter().any(|found| found.is_bare)
+    }
+}
+
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.
 fn narrowed(
     policy: &Policy,
     cx: &ToolCx,
     network_on_grant: bool,
     too_wide: &[PathBuf],
-    survey: Survey,
+    found: FoundInWorkspace,
 ) -> Policy {
     let mut policy = policy.clone();
-    for root in cx.roots.iter() {
+    let trees: Vec<PathBuf> = found.work_trees().cloned().collect();
+    let changed = trees.iter().filter(|tree| cx.grant.writable.contains(tree));
+    for root in cx.roots.iter().chain(changed) {
         policy.protected.extend(survey::held_below(root));
     }
-    policy.protected.extend(survey.held);
+    policy.bare_repository = found.is_in_bare_repository();
+    policy.protected.extend(found.survey.held);
+    // What git keeps of the workspace is the workspace's, wherever it lies.
+    for repository in found.repositories {
+        policy.writable.extend(repository.git_folders);
+        policy.protected.extend(repository.guarded);
+    }
     // What a person let the command change or read is neither protected nor hidden from it. A grant
     // for a folder is none for what is protected or hidden in it.
     let is_granted =
@@ -369,20 +425,37 @@ fn narrowed(
     if let Readable::Except(hidden) = &mut policy.readable {
         hidden.retain(|path| !is_granted(&cx.grant.paths, path));
     }
-    make_writable(&mut policy, cx, too_wide);
+    make_writable(&mut policy, cx, too_wide, &trees);
     policy.network |= network_on_grant && cx.grant.network;
     policy
 }
 
-/// Leaves of what can be written what is there, and adds what is granted and the workspace.
-fn make_writable(policy: &mut Policy, cx: &ToolCx, too_wide: &[PathBuf]) {
+/// The policy with the session's temporary files in place of the machine's, of which only that is there which the
+/// verdict names.
+fn with_own_temporary(policy: Policy, cx: &ToolCx, scratch: Option<&Path>) -> Policy {
+    let Some(scratch) = scratch else { return policy };
+    let is_place = |path: &Path| TEMPORARY.iter().any(|place| path == Path::new(place));
+    let is_temporary = |path: &&PathBuf| TEMPORARY.iter().any(|place| path.starts_with(place));
+    let named = cx.grant.paths.iter().filter(is_temporary).filter(|path| !is_place(path));
+    let shown_temporary = named.cloned().collect();
+    let mut policy =
+        Policy { temporary: Some(scratch.to_path_buf()), shown_temporary, ..policy };
+    policy.writable.retain(|path| !is_place(path));
+    policy
+}
+
+/// Leaves of what can be written what is there, and adds what is granted and the workspace. `trees` are the work
+/// trees around it, which may be granted as a whole.
+fn make_writable(policy: &mut Policy, cx: &ToolCx, too_wide: &[PathBuf], trees: &[PathBuf]) {
     // What has become a link since it was found leads nowhere. Most are not there, which is told by
     // one look.
     let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
     let is_real = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real == *path);
     policy.writable.retain(|path| is_there(path) && is_real(path));
     let is_too_wide = |folder: &Path| {
-        too_wide.iter().chain(cx.roots.iter()).any(|place| place.starts_with(folder))
+        let is_around = |place: &PathBuf| place.starts_with(folder);
+        too_wide.iter().chain(cx.roots.iter()).any(is_around)
+            && !trees.iter().any(|tree| tree == folder)
     };
     let granted = cx.grant.writable.iter().filter_map(|path| place_of(path));
     policy.writable.extend(granted.filter(|folder| !is_too_wide(folder)).map(Path::to_path_buf));
@@ -397,7 +470,7 @@ fn held_to_reading(
     cx: &ToolCx,
     reading: &ReadingPlaces,
     scratch: Option<&Path>,
-    survey: Survey,
+    found: FoundInWorkspace,
 ) -> Policy {
     let is_inside = |path: &PathBuf| cx.roots.iter().any(|root| path.starts_with(root));
     // In the workspace only secrets are granted, and folders where a pattern names some.
@@ -406,11 +479,15 @@ fn held_to_reading(
     let is_granted_inside = |secret: &PathBuf| {
         inside.iter().any(|path| path.starts_with(secret) || secret.starts_with(path))
     };
-    let secrets = survey.secrets.into_iter().filter(|secret| !is_granted_inside(secret));
+    let around: Vec<PathBuf> =
+        found.repositories.iter().flat_map(WorkspaceRepository::places).cloned().collect();
+    let bare_repository = found.is_in_bare_repository();
+    let secrets = found.survey.secrets.into_iter();
+    let secrets = secrets.filter(|secret| !is_granted_inside(secret));
     let is_granted =
         |path: &&PathBuf| cx.grant.paths.iter().any(|granted| granted.starts_with(path));
-    let shown: Vec<_> =
-        reading.shown.iter().chain(cx.roots.iter()).chain(outside).cloned().collect();
+    let shown = reading.shown.iter().chain(cx.roots.iter()).chain(&around).chain(outside);
+    let shown: Vec<_> = shown.cloned().collect();
     // Of a hidden folder of which only parts are on the list, nothing else is there.
     let is_there = |path: &&PathBuf| {
         let is_part = |shown: &PathBuf| shown != *path && shown.starts_with(path);
@@ -426,6 +503,7 @@ fn held_to_reading(
         alone: true,
         local_sockets: false,
         temporary: scratch.map(Path::to_path_buf),
+        bare_repository,
         ..policy.clone()
     }
 }
@@ -487,12 +565,13 @@ mod tests {
             session: None,
         };
         let survey = Survey::of(&cx.roots, &mut SurveyMemory::default());
+        let found = FoundInWorkspace { survey, ..FoundInWorkspace::default() };
         let mut reading = ReadingPlaces::default();
         reading.shown.push("/usr".into());
         if cx.grant.reads_only {
-            return held_to_reading(&Policy::default(), &cx, &reading, None, survey);
+            return held_to_reading(&Policy::default(), &cx, &reading, None, found);
         }
-        narrowed(&Policy::default(), &cx, true, &[], survey)
+        narrowed(&Policy::default(), &cx, true, &[], found)
     }
 
     #[test]

@@ -18,22 +18,20 @@ use gnoma_sandbox::{
     Overlay,
     layer::{Changes, Layer, LayerChange, LayerError, known_difference},
 };
-use tokio::{task::spawn_blocking, time::sleep};
+use tokio::task::spawn_blocking;
 
 use super::{
     FollowEnd, Transcript, add_line, chosen, ended, follow,
     process::{Process, ShellEnd},
+    room::RoomLimits,
     shared::ShellTools,
     timed_out,
     trial_facts::{self, Fate},
 };
 use crate::{
     bash::capture::Capture,
-    trials::{LayerFate, MIN_FREE_BYTES, Trials},
+    trials::{LayerFate, Trials},
 };
-
-/// How often it is looked whether there is still room where layers are.
-const ROOM_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A command that has run on trial.
 struct Tried {
@@ -105,19 +103,22 @@ impl ShellTools {
             ));
         };
         let (begins, beside) = (Arc::clone(trials), policy.beside.clone());
+        let own = self.shell.own_folders(cx);
         let begun = spawn_blocking(move || begun(&begins, &beside)).await;
         let (layer, overlays) =
             begun.map_err(|_| over("the trial could not begin".to_owned()))?.map_err(|why| {
                 over(format!("the command was not run, because it cannot run on trial: {why}"))
             })?;
+        let layers = overlays.iter().map(|overlay| overlay.upper.clone());
+        let room = RoomLimits::default().exceeded(own.into_iter().chain(layers).collect());
         let mut process = self.shell.start_on_trial(command, cx, policy, overlays).map_err(over)?;
         let mut transcript = Transcript::of(call.clone(), cx);
         let halt = tokio::select! {
-            halt = follow(&mut process, &mut transcript, cx, limit) => Some(halt),
-            () = room_is_gone(&layer) => None,
+            halt = follow(&mut process, &mut transcript, cx, limit) => halt,
+            why = room => FollowEnd::NoRoom(why),
         };
         let ending = match halt {
-            Some(FollowEnd::Ended(ending)) => ending,
+            FollowEnd::Ended(ending) => ending,
             halt => {
                 let outcome = stopped(&mut process, &mut transcript, halt, command, limit).await;
                 trials.end(layer, LayerFate::Discarded);
@@ -175,21 +176,11 @@ fn begun(trials: &Trials, beside: &[PathBuf]) -> Result<(Layer, Vec<Overlay>), S
     Ok((layer, overlays))
 }
 
-/// Ends when a command has filled the place where layers are.
-async fn room_is_gone(layer: &Layer) {
-    loop {
-        sleep(ROOM_INTERVAL).await;
-        if layer.free_bytes().is_ok_and(|free| free < MIN_FREE_BYTES / 2) {
-            return;
-        }
-    }
-}
-
 /// What becomes of a call whose command was stopped: nothing that it did.
 async fn stopped(
     process: &mut Process,
     transcript: &mut Transcript,
-    halt: Option<FollowEnd>,
+    halt: FollowEnd,
     command: &str,
     limit: Duration,
 ) -> ToolOutcome {
@@ -197,13 +188,13 @@ async fn stopped(
     let mut text = Capture::cut(transcript.take());
     add_line(&mut text, "[ran on trial; what it changed was discarded]");
     match halt {
-        Some(FollowEnd::TimedOut) => timed_out(command.to_owned(), limit, &text),
-        None => {
-            let mut why = "Stopped: it filled the disk space for trial runs.".to_owned();
+        FollowEnd::TimedOut => timed_out(command.to_owned(), limit, &text),
+        FollowEnd::NoRoom(why) => {
+            let mut why = why.describe();
             add_line(&mut why, &text);
             ToolOutcome::failed(why)
         }
-        Some(FollowEnd::Cancelled | FollowEnd::Ended(_)) => ToolOutcome::Interrupted(text),
+        FollowEnd::Cancelled | FollowEnd::Ended(_) => ToolOutcome::Interrupted(text),
     }
 }
 

@@ -10,7 +10,7 @@ const NO_EDITOR: &str = "gnoma-has-no-editor";
 
 /// What commands find in their environment besides what gnoma inherited: who runs them, and that nobody is there to
 /// read page by page, to write in an editor, or to answer.
-const VARIABLES: [(&str, &str); 39] = [
+const VARIABLES: [(&str, &str); 40] = [
     ("GNOMA", "1"),
     ("AGENT", "gnoma"),
     ("AI_AGENT", "gnoma"),
@@ -40,6 +40,8 @@ const VARIABLES: [(&str, &str); 39] = [
     ("SSH_ASKPASS_REQUIRE", "never"),
     // A look at a repository must not write to it.
     ("GIT_OPTIONAL_LOCKS", "0"),
+    // A layer over a part of a work tree is a file system of its own.
+    ("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1"),
     ("GIT_MERGE_AUTOEDIT", "no"),
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("APT_LISTCHANGES_FRONTEND", "none"),

@@ -149,7 +149,7 @@ mod tests {
     use crate::fs::testing::Bench;
 
     fn replace_in(bench: &Bench, name: &str, content: &str) -> Result<(), Refusal> {
-        let target = Target::of(&bench.cx(), name).unwrap();
+        let target = Target::of(&bench.cx(), name, &|_| None).unwrap();
         replace(&target, content.as_bytes(), Umask::default(), &CancellationToken::new())
     }
 
@@ -229,7 +229,7 @@ mod tests {
         bench.put("a", "old");
         let stop = CancellationToken::new();
         stop.cancel();
-        let target = Target::of(&bench.cx(), "a").unwrap();
+        let target = Target::of(&bench.cx(), "a", &|_| None).unwrap();
         let refusal = replace(&target, b"new", Umask::default(), &stop).unwrap_err();
         assert!(matches!(refusal, Refusal::Stopped(_)));
         assert_eq!(bench.get("a"), b"old");

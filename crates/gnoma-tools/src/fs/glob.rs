@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::{
     FileAnswer, FileTools, Refusal,
     pattern::Pattern,
-    target::{Target, TargetKind, shown},
+    target::{TargetKind, shown},
     walk,
 };
 use crate::args;
@@ -42,8 +42,8 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(_shared: &FileTools, arguments: &GlobArguments, cx: &ToolCx) -> FileAnswer {
-    let target = Target::of(cx, arguments.path.as_deref().unwrap_or("."))?;
+pub(super) fn run(shared: &FileTools, arguments: &GlobArguments, cx: &ToolCx) -> FileAnswer {
+    let target = shared.target(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
         TargetKind::Folder => {}
         TargetKind::Missing => return Err(target.is_missing()),
@@ -63,7 +63,7 @@ pub(super) fn run(_shared: &FileTools, arguments: &GlobArguments, cx: &ToolCx) -
         let below = entry.path().strip_prefix(&target.path);
         if below.is_ok_and(|below| pattern.matches(below)) {
             let modified = entry.metadata().ok().and_then(|facts| facts.modified().ok());
-            newest.add(modified.unwrap_or(SystemTime::UNIX_EPOCH), entry.into_path());
+            newest.add(modified.unwrap_or(SystemTime::UNIX_EPOCH), target.seen(entry.path()));
         }
     }
     if newest.count == 0 {

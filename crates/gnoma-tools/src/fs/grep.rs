@@ -21,7 +21,7 @@ use serde::Deserialize;
 use super::{
     FileAnswer, FileTools, Refusal, open,
     pattern::Pattern,
-    target::{Target, TargetKind, shown},
+    target::{TargetKind, shown},
     text::{Stoppable, counted},
     walk,
 };
@@ -61,8 +61,8 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(_shared: &FileTools, arguments: &GrepArguments, cx: &ToolCx) -> FileAnswer {
-    let target = Target::of(cx, arguments.path.as_deref().unwrap_or("."))?;
+pub(super) fn run(shared: &FileTools, arguments: &GrepArguments, cx: &ToolCx) -> FileAnswer {
+    let target = shared.target(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
         TargetKind::File(_) | TargetKind::Folder => {}
         TargetKind::Special => return Err(target.is_special()),
@@ -82,7 +82,7 @@ pub(super) fn run(_shared: &FileTools, arguments: &GrepArguments, cx: &ToolCx) -
         if search.hits.more {
             break;
         }
-        let name = shown(&cx.cwd, &path);
+        let name = shown(&cx.cwd, &target.seen(&path));
         match places::secret(&path).filter(|_| path != target.path && !is_granted(&path, cx)) {
             Some(secret) => search.secret.push(format!("`{name}` ({})", secret.kind)),
             None => search.file(&path, &name, cx),

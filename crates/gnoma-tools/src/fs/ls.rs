@@ -44,8 +44,8 @@ pub(super) fn spec() -> ToolSpec {
     )
 }
 
-pub(super) fn run(_shared: &FileTools, arguments: &LsArguments, cx: &ToolCx) -> FileAnswer {
-    let target = Target::of(cx, arguments.path.as_deref().unwrap_or("."))?;
+pub(super) fn run(shared: &FileTools, arguments: &LsArguments, cx: &ToolCx) -> FileAnswer {
+    let target = shared.target(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
         TargetKind::Folder => {}
         TargetKind::Missing => return Err(target.is_missing()),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{
     FileAnswer, FileTools, Refusal,
-    target::{Target, TargetKind},
+    target::TargetKind,
 };
 
 /// Largest text, in bytes: it becomes part of the conversation.
@@ -24,8 +24,8 @@ pub(super) struct PlainArguments {
 
 /// Reads a text. The first line of the output says what follows, so that an empty file is told apart from
 /// no output.
-pub(super) fn read(_: &FileTools, arguments: &PlainArguments, cx: &ToolCx) -> FileAnswer {
-    let target = Target::of(cx, &arguments.path)?;
+pub(super) fn read(shared: &FileTools, arguments: &PlainArguments, cx: &ToolCx) -> FileAnswer {
+    let target = shared.target(cx, &arguments.path)?;
     match target.kind()? {
         TargetKind::File(_) => (),
         TargetKind::Folder => return Err(target.is_folder()),

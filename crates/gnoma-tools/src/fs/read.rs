@@ -62,7 +62,7 @@ pub(super) fn spec() -> ToolSpec {
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &ReadArguments, cx: &ToolCx) -> FileAnswer {
-    let target = Target::of(cx, &arguments.path)?;
+    let target = shared.target(cx, &arguments.path)?;
     let metadata = match target.kind()? {
         TargetKind::File(metadata) => metadata,
         TargetKind::Folder => return ls::list(&target),

@@ -8,7 +8,7 @@ use std::{
 use gnoma_core::{ToolCx, tool::OpenFiles};
 
 use super::{FileHolder, Refusal, lease::Writing, ledger::Ledger, target::Target, umask::Umask};
-use crate::options::ToolOptions;
+use crate::{Trials, options::{Sandbox, ToolOptions}};
 
 /// Stands in front of some texts in UTF-8.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -25,6 +25,8 @@ pub(super) struct FileTools {
     pub(super) home: Option<PathBuf>,
     /// The editor that the session is seen in, with the session's id.
     editor: Option<(Arc<dyn OpenFiles>, String)>,
+    /// Who keeps the session's temporary files.
+    trials: Option<Arc<Trials>>,
     writing: Mutex<()>,
     holder: FileHolder,
 }
@@ -43,6 +45,10 @@ impl FileTools {
             ledger: Ledger::default(),
             home: options.home.clone(),
             editor: options.editor.clone(),
+            trials: match &options.sandbox {
+                Sandbox::Walled { trials, .. } => trials.clone(),
+                Sandbox::Off => None,
+            },
             writing: Mutex::new(()),
             holder: options.holder.clone(),
         }
@@ -57,9 +63,15 @@ impl FileTools {
         (is_fit && !lines(text.as_bytes()).eq(lines(saved))).then_some(text)
     }
 
+    /// The path that a call names, seen from the working folder. Temporary files are those that commands find.
+    pub(super) fn target(&self, cx: &ToolCx, given: &str) -> Result<Target, Refusal> {
+        let place = |path: &Path| self.trials.as_ref()?.temporary_place(path);
+        Target::of(cx, given, &place)
+    }
+
     /// Takes the file that a call names, unless another elf is changing it.
     pub(super) fn lease(&self, cx: &ToolCx, path: &str) -> Result<Writing<'_>, Refusal> {
-        let target = Target::of(cx, path)?;
+        let target = self.target(cx, path)?;
         self.holder.take(&target.path, &target.name, &cx.stop)
     }
 

@@ -28,7 +28,12 @@ pub(super) struct Target {
     pub(super) path: PathBuf,
     /// As it is shown: relative inside the working folder, else absolute.
     pub(super) name: String,
+    /// As it is found, where that is another place.
+    found_as: Option<PathBuf>,
 }
+
+/// Where that is which a call finds at a path among temporary files.
+pub(super) type TemporaryPlace<'a> = &'a dyn Fn(&Path) -> Option<PathBuf>;
 
 /// What is at a path, links followed.
 #[derive(Debug)]
@@ -44,8 +49,13 @@ pub(super) enum TargetKind {
 }
 
 impl Target {
-    /// The path `given` in a call, seen from the working folder.
-    pub(super) fn of(cx: &ToolCx, given: &str) -> Result<Self, Refusal> {
+    /// The path `given` in a call, seen from the working folder. Among temporary files it is the session's, unless
+    /// the verdict was about that of the machine.
+    pub(super) fn of(
+        cx: &ToolCx,
+        given: &str,
+        temporary: TemporaryPlace<'_>,
+    ) -> Result<Self, Refusal> {
         if given.trim().is_empty() {
             return Err(Refusal::Failed("`path` is empty; name a file or folder".to_owned()));
         }
@@ -55,10 +65,24 @@ impl Target {
         // Collecting components drops `.` and doubled slashes; `..` stays, since links give it meaning.
         let written: PathBuf = cx.cwd.join(given).components().collect();
         let name = shown(&cx.cwd, &written);
-        let path = open::resolve(&written)
-            .map_err(|error| Refusal::Failed(format!("cannot look at `{name}`: {error}")))?;
-        let target = Self { path, name };
-        if target.is_in_reach(cx) { Ok(target) } else { Err(target.is_out_of_reach()) }
+        let real = |path: &Path| {
+            let failed = |error| Refusal::Failed(format!("cannot look at `{name}`: {error}"));
+            open::resolve(path).map_err(failed)
+        };
+        let target = Self { path: real(&written)?, name: name.clone(), found_as: None };
+        if target.is_in_reach(cx) {
+            return Ok(target);
+        }
+        let Some(place) = temporary(&written) else { return Err(target.is_out_of_reach()) };
+        let own = Self { path: real(&place)?, name: name.clone(), found_as: Some(written) };
+        // A link among them leads nowhere else.
+        if own.path == place { Ok(own) } else { Err(own.is_out_of_reach()) }
+    }
+
+    /// A path below it, as it is found.
+    pub(super) fn seen(&self, path: &Path) -> PathBuf {
+        let below = path.strip_prefix(&self.path).ok().zip(self.found_as.as_ref());
+        below.map_or_else(|| path.to_owned(), |(below, found)| found.join(below).components().collect())
     }
 
     /// Whether the call may come here: in the workspace, or where its verdict was about.
@@ -225,12 +249,12 @@ mod tests {
         std::os::unix::fs::symlink(&outside, bench.path("link")).unwrap();
         let mut cx = bench.cx();
         for given in ["link/a", "..", outside.join("a").to_str().unwrap()] {
-            let refusal = words(Target::of(&cx, given).unwrap_err());
+            let refusal = words(Target::of(&cx, given, &|_| None).unwrap_err());
             assert!(refusal.contains("outside the workspace"), "{refusal}");
         }
         cx.grant.paths = vec![outside.join("a")];
-        assert_eq!(Target::of(&cx, "link/a").unwrap().path, outside.join("a"));
-        assert!(Target::of(&cx, "link/ab").is_err(), "a prefix of the name is no parent");
+        assert_eq!(Target::of(&cx, "link/a", &|_| None).unwrap().path, outside.join("a"));
+        assert!(Target::of(&cx, "link/ab", &|_| None).is_err(), "a prefix of the name is no parent");
     }
 
     fn words(refusal: Refusal) -> String {
@@ -242,11 +266,11 @@ mod tests {
     #[test]
     fn names_are_relative_inside_the_folder() {
         let bench = Bench::new();
-        let name = |given: &str| Target::of(&bench.cx(), given).unwrap().name;
+        let name = |given: &str| Target::of(&bench.cx(), given, &|_| None).unwrap().name;
         assert_eq!(name("./a//b"), "a/b");
         assert_eq!(name("."), ".");
         assert_eq!(name(bench.path("x").to_str().unwrap()), "x");
-        assert!(words(Target::of(&bench.cx(), " ").unwrap_err()).contains("empty"));
+        assert!(words(Target::of(&bench.cx(), " ", &|_| None).unwrap_err()).contains("empty"));
     }
 
     #[test]
@@ -254,7 +278,7 @@ mod tests {
         let bench = Bench::new();
         bench.put("src/parser.rs", "");
         bench.put("src/README.md", "");
-        let missing = |given: &str| words(Target::of(&bench.cx(), given).unwrap().is_missing());
+        let missing = |given: &str| words(Target::of(&bench.cx(), given, &|_| None).unwrap().is_missing());
         assert_eq!(
             missing("src/parsr.rs"),
             "`src/parsr.rs` does not exist; near it: `src/parser.rs`"

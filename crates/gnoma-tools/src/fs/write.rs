@@ -96,7 +96,7 @@ struct PlannedWrite<'a> {
 
 impl<'a> PlannedWrite<'a> {
     fn of(shared: &FileTools, arguments: &'a WriteArguments, cx: &ToolCx) -> Result<Self, Refusal> {
-        let target = Target::of(cx, &arguments.path)?;
+        let target = shared.target(cx, &arguments.path)?;
         let new = arguments.content.as_bytes();
         if new.len() as u64 > shared.max_file_bytes {
             return Err(Refusal::Failed(format!(

@@ -32,6 +32,8 @@ mod faults;
 mod firewall;
 mod forks;
 #[cfg(test)]
+mod git_layouts;
+#[cfg(test)]
 mod guard;
 #[cfg(test)]
 mod hooks;

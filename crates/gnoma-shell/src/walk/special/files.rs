@@ -7,7 +7,7 @@ use super::super::call::ProgramCall;
 use super::super::facts_of::{CommandFacts, is_nowhere};
 use crate::expand::{Field, place};
 use crate::facts::{Effect, FilePlace, Risk};
-use crate::programs::Role;
+use crate::programs::{Consequence, Role};
 
 /// `rm` and its like.
 pub(super) fn remove(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
@@ -23,6 +23,26 @@ pub(super) fn remove(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Command
                 (true, false) => Risk::High,
                 (false, false) => Risk::Medium,
             });
+        }
+    }
+    facts
+}
+
+/// `mktemp`: makes a new name among temporary files, or where its template says.
+pub(super) fn temporary(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.options(call);
+    if call.sorted.leads_to(Consequence::Nothing) {
+        return facts;
+    }
+    match call.sorted.operands.first() {
+        Some(template) if !call.sorted.has(&["p", "t", "tmpdir"]) => {
+            facts.at(Effect::Write, call.cwd.places(template));
+        }
+        _ => facts.add(Effect::Write(FilePlace::Path(Path::new("/tmp").into()))),
+    }
+    for folder in call.sorted.options.iter().filter(|given| matches!(&*given.name, "p" | "tmpdir")) {
+        for field in &folder.values {
+            facts.at(Effect::Write, call.cwd.places(field));
         }
     }
     facts

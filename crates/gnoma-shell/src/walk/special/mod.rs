@@ -29,6 +29,7 @@ pub(super) fn look_closer(
         "copy" => files::copy(walker, call),
         "mode" => files::mode(walker, call),
         "dd" => files::dd(walker, call),
+        "temporary" => files::temporary(walker, call),
         "tar" => archives::tar(walker, call),
         "zip" => archives::zip(walker, call),
         "unzip" => archives::unzip(walker, call),

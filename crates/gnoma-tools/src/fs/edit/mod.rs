@@ -149,7 +149,7 @@ struct PlannedEdit {
 
 impl PlannedEdit {
     fn of(shared: &FileTools, arguments: &EditArguments, cx: &ToolCx) -> Result<Self, Refusal> {
-        let target = Target::of(cx, &arguments.path)?;
+        let target = shared.target(cx, &arguments.path)?;
         let edits = arguments.edits()?;
         let plan = match target.kind()? {
             TargetKind::Missing => Self::creation(target, &edits)?,

@@ -1,0 +1,144 @@
+//! Which repository outside of the workspace belongs to a folder of it.
+//!
+//! A `.git` file can name any folder, and whoever prepared the workspace wrote it. So the named folder must say
+//! itself that the work tree is its own, as git has it say: a linked work tree by its `gitdir` file, a submodule by
+//! `core.worktree`. Only who can write there can say that.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::places::{self, WriteProtection, makes_repository};
+use gnoma_guard::git;
+use gnoma_tools::{RepositoryFinder, WorkspaceRepository};
+
+use super::{found::FoundRepository, read::text};
+use crate::places::is_too_wide;
+
+/// Git's own folder of a work tree, or the file that names it.
+const MARK: &str = ".git";
+/// What decides about later runs in the folder of a linked work tree.
+const GUARDED_OF_WORK_TREE: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
+
+/// Finds repositories around the workspace that are no wider than a project.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BelongingRepositories {
+    home: Option<PathBuf>,
+}
+
+impl BelongingRepositories {
+    pub(crate) fn new(home: Option<PathBuf>) -> Self {
+        Self { home: home.map(|home| fs::canonicalize(&home).unwrap_or(home)) }
+    }
+
+    /// The repository around a folder of the workspace, unless it is too wide or does not say that the folder is its
+    /// own.
+    fn around(&self, folder: &Path, roots: &[PathBuf]) -> Option<WorkspaceRepository> {
+        let found = FoundRepository::around(folder)?;
+        let repository = RealRepository::of(&found)?;
+        let is_outside = |path: &&PathBuf| !roots.iter().any(|root| path.starts_with(root));
+        let is_narrow = |path: &PathBuf| !is_too_wide(path, self.home.as_deref());
+        let all = [&repository.git, &repository.common, &repository.work_tree];
+        if !repository.knows_work_tree() || !all.into_iter().filter(is_outside).all(is_narrow) {
+            return None;
+        }
+        let mut git_folders: Vec<PathBuf> =
+            [&repository.common, &repository.git].into_iter().filter(is_outside).cloned().collect();
+        git_folders.dedup();
+        let is_plain = roots.contains(&repository.work_tree) && repository.is_plain();
+        Some(WorkspaceRepository {
+            git_folders,
+            work_tree: Some(&repository.work_tree).filter(is_outside).cloned(),
+            // The folders of the workspace are guarded anyway.
+            guarded: if is_plain { Vec::new() } else { repository.guarded().collect() },
+            is_bare: repository.is_bare(),
+        })
+    }
+}
+
+impl RepositoryFinder for BelongingRepositories {
+    fn find(&self, roots: &[PathBuf]) -> Vec<WorkspaceRepository> {
+        let mut all: Vec<WorkspaceRepository> = Vec::new();
+        for found in roots.iter().filter_map(|root| self.around(root, roots)) {
+            if !all.contains(&found) {
+                all.push(found);
+            }
+        }
+        all
+    }
+}
+
+/// A repository whose folders are there, links resolved.
+pub(super) struct RealRepository {
+    pub(super) git: PathBuf,
+    pub(super) common: PathBuf,
+    pub(super) work_tree: PathBuf,
+    /// What its work tree has at `.git`.
+    mark: Option<PathBuf>,
+}
+
+impl RealRepository {
+    pub(super) fn of(found: &FoundRepository) -> Option<Self> {
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let mark = found.work_tree.join(MARK);
+        let is_link = mark.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+        Some(Self {
+            git: real(&found.git)?,
+            common: real(&found.common)?,
+            work_tree: real(&found.work_tree)?,
+            mark: if is_link { None } else { real(&mark) },
+        })
+    }
+
+    fn is_bare(&self) -> bool {
+        self.work_tree == self.git
+    }
+
+    /// Whether it is the folder `.git` of its work tree and nothing else.
+    fn is_plain(&self) -> bool {
+        self.mark.as_ref() == Some(&self.git) && self.common == self.git
+    }
+
+    /// Whether it says itself that the work tree is its own.
+    pub(super) fn knows_work_tree(&self) -> bool {
+        if !self.has_right_common() {
+            return false;
+        }
+        let is_own = self.is_bare() || self.is_plain();
+        is_own || self.names_mark() || self.names_work_tree()
+    }
+
+    /// Whether what it shares with others is where git puts it: around `worktrees/NAME`.
+    fn has_right_common(&self) -> bool {
+        let has = |name: &str| self.common.join(name).exists();
+        let is_repository = has("HEAD") && makes_repository(has);
+        let around = self.git.parent().filter(|folder| folder.ends_with("worktrees"));
+        let is_around = around.and_then(Path::parent) == Some(&*self.common);
+        is_repository && (self.common == self.git || is_around)
+    }
+
+    /// As a linked work tree: its `gitdir` file names the `.git` file.
+    fn names_mark(&self) -> bool {
+        let named = text(&self.git.join("gitdir")).map(|text| self.git.join(text.trim_end()));
+        let named = named.and_then(|path| fs::canonicalize(path).ok());
+        self.common != self.git && named.is_some() && named == self.mark
+    }
+
+    /// As a submodule: its settings name the work tree.
+    fn names_work_tree(&self) -> bool {
+        let files = ["config.worktree", "config"].map(|name| self.git.join(name));
+        let named = files.iter().find_map(|file| git::setting(&text(file)?, "core.worktree"));
+        let named = named.and_then(|path| fs::canonicalize(self.git.join(path)).ok());
+        self.common == self.git && named.as_ref() == Some(&self.work_tree)
+    }
+
+    /// What decides about later runs.
+    fn guarded(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        let below = |name: &'static str| name.strip_prefix(MARK)?.strip_prefix('/');
+        let of_all = places::held(WriteProtection::Always).filter_map(below);
+        let of_all = of_all.map(|name| self.common.join(name));
+        let of_one = GUARDED_OF_WORK_TREE.iter().filter(|_| self.git != self.common);
+        of_all.chain(of_one.map(|name| self.git.join(name)).filter(|path| path.exists()))
+    }
+}

@@ -1,0 +1,41 @@
+//! The repository of git that a folder of the workspace belongs to, as far as it is outside of the workspace: commands
+//! need it, because git looks for it upwards and through `.git` files.
+
+use std::{fmt, path::PathBuf};
+
+/// The places of a repository that a folder of the workspace belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkspaceRepository {
+    /// Folders of git's own outside of the workspace, which git commands read and write.
+    pub git_folders: Vec<PathBuf>,
+    /// The work tree, where it begins outside of the workspace.
+    pub work_tree: Option<PathBuf>,
+    /// What in git's folders decides about later runs.
+    pub guarded: Vec<PathBuf>,
+    /// The repository has no work tree: the workspace is in git's own folder.
+    pub is_bare: bool,
+}
+
+impl WorkspaceRepository {
+    /// Returns all its places outside of the workspace.
+    pub fn places(&self) -> impl Iterator<Item = &PathBuf> {
+        self.git_folders.iter().chain(&self.work_tree)
+    }
+}
+
+/// Finds the repositories of the workspace. It names only places that say themselves that they belong to it: what
+/// a `.git` file of the workspace says is not believed.
+pub trait RepositoryFinder: fmt::Debug + Send + Sync {
+    /// Returns the repositories of these folders, links resolved.
+    fn find(&self, roots: &[PathBuf]) -> Vec<WorkspaceRepository>;
+}
+
+/// Finds none.
+#[derive(Clone, Copy, Debug)]
+pub struct FindsNoRepository;
+
+impl RepositoryFinder for FindsNoRepository {
+    fn find(&self, _roots: &[PathBuf]) -> Vec<WorkspaceRepository> {
+        Vec::new()
+    }
+}

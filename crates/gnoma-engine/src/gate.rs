@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    ffi::OsString,
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -49,6 +50,8 @@ pub struct GatePlace {
     pub can_try: Box<dyn Fn() -> bool + Send + Sync>,
     /// Follows the links of a path, as far as it exists.
     pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
+    /// The names in a folder; `None` where they cannot be told or are too many. A folder that is not there has none.
+    pub list: Box<dyn Fn(&Path) -> Option<Vec<OsString>> + Send + Sync>,
     /// Looks at repositories of git.
     pub repositories: Box<dyn Repositories + Send + Sync>,
 }
@@ -65,6 +68,7 @@ impl GatePlace {
             trusted: self.trusted,
             sandboxed: self.sandboxed,
             resolve: &*self.resolve,
+            list: &*self.list,
             repositories: &*self.repositories,
         }
     }
@@ -82,6 +86,7 @@ impl GatePlace {
             network_is_walled: Box::new(|| true),
             can_try: Box::new(|| false),
             resolve: Box::new(Path::to_path_buf),
+            list: Box::new(|_| None),
             repositories: Box::new(gnoma_guard::git::NoRepositories),
         }
     }

@@ -2,6 +2,8 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
+    io::ErrorKind,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -246,8 +248,26 @@ pub fn place(
         sandboxed: settings.sandbox.mode != Sandbox::Off,
         network_is_walled: network_is_walled(&settings.sandbox),
         resolve: Box::new(resolve),
+        list: Box::new(names_in),
         repositories: Box::new(repositories),
     }
+}
+
+/// Most names of a folder that a pattern of a command is compared with.
+const MAX_NAMES: usize = 10_000;
+
+/// The names in a folder; `None` where they cannot be told or are too many.
+fn names_in(folder: &Path) -> Option<Vec<OsString>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Some(Vec::new());
+        }
+        Err(_) => return None,
+    };
+    let names: Result<Vec<_>, _> =
+        entries.take(MAX_NAMES + 1).map(|entry| entry.map(|entry| entry.file_name())).collect();
+    names.ok().filter(|names| names.len() <= MAX_NAMES)
 }
 
 /// The folders that are nobody's business but the program's.

@@ -38,9 +38,10 @@ impl<'a> Judgement<'a> {
         }
         let touch = if tool.access == Access::Read { FileAccess::Read } else { FileAccess::Write };
         let spot = JudgedPath::path(Path::new(path), self.world);
+        let worry = places::weigh(touch, &spot, self.world);
         let mut grant = Grant::default();
-        self.grant_place(touch, &spot, &places::weigh(touch, &spot, self.world), &mut grant);
-        (self.file_at(tool, touch, &spot), grant)
+        self.grant_place(touch, &spot, &worry, &mut grant);
+        (self.file_at(tool, touch, &spot, &worry), grant)
     }
 
     /// Adds what a touch reaches beyond what every call may: places outside the workspace, and inside
@@ -63,23 +64,28 @@ impl<'a> Judgement<'a> {
         }
     }
 
-    fn file_at(&self, tool: &ToolSpec, touch: FileAccess, spot: &JudgedPath) -> Opinion {
+    fn file_at(
+        &self,
+        tool: &ToolSpec,
+        touch: FileAccess,
+        spot: &JudgedPath,
+        worry: &Concern,
+    ) -> Opinion {
         let (forbidden, by) = self.forbidding(touch, spot, &[&tool.name]);
         if let (Match::Yes, Some(rule)) = (forbidden, by) {
             return by_rule(rule, "denies");
         }
-        let worry = places::weigh(touch, spot, self.world);
         let rule = self.deciding(|rule| match &rule.subject {
             Subject::Tool(glob) => fits(glob, &tool.name),
             _ => self.is_about(rule, touch, spot, &[&tool.name]),
         });
         let by_mode = self.by_mode(tool.access);
-        let opinion = match self.unlifted("it", &worry, rule) {
+        let opinion = match self.unlifted("it", worry, rule) {
             Some(_) if by_mode.decision == Decision::Deny => by_mode,
             Some(question) => question,
             None => self
                 .ruled(tool, rule)
-                .unwrap_or_else(|| self.file_by_mode(by_mode, tool, &worry, spot)),
+                .unwrap_or_else(|| self.file_by_mode(by_mode, tool, worry, spot)),
         };
         opinion.and(doubt(forbidden, by))
     }

@@ -237,6 +237,7 @@ fn in_world<T>(look: impl FnOnce(&World<'_>) -> T) -> T {
         trusted: true,
         sandboxed: true,
         resolve: &Path::to_path_buf,
+        list: &|_| None,
         repositories: &crate::git::NoRepositories,
     })
 }

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod expansion;
 mod name;
+mod present;
 mod spot;
 mod tables;
 
@@ -98,7 +99,7 @@ fn grade(
         return (Severity::Plain, None);
     }
     match touch {
-        FileAccess::Read => match secret(spot, world) {
+        FileAccess::Read => match readable_secret(spot, world) {
             Some(kind) => (Severity::Secret, Some(kind)),
             None if is_private(spot, world) => (Severity::Outside, Some("outside the workspace")),
             None => (Severity::Plain, None),
@@ -141,6 +142,15 @@ pub(crate) fn secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static st
     };
     let is_own = || is_own(spot, world) && !is_skill(spot, world);
     spot.forms().find_map(secret).or_else(|| is_own().then_some(OWN_FILES))
+}
+
+/// The secret that reading a place would show. A pattern shows what is there and fits it, where the sandbox keeps
+/// secrets that appear later from the command.
+fn readable_secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+    let kind = secret(spot, world)?;
+    let is_secret = |path: &PathBuf| secret(&JudgedPath::path(path, world), world).is_some();
+    let paths = if world.sandboxed { present::matching_paths(spot, world) } else { None };
+    paths.is_none_or(|paths| paths.iter().any(is_secret)).then_some(kind)
 }
 
 /// What a place decides about, so that changing it needs a person.

@@ -1,6 +1,9 @@
 //! A place that a call names, in the forms it is known by.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    path::{Component, Path, PathBuf},
+};
 
 use super::name::{Name, NameKind, fits_names};
 use super::tables::{self, PlaceStart, SensitivePlace};
@@ -116,6 +119,15 @@ impl PathForm {
             _ => None,
         });
         Self { names: names.collect(), path }
+    }
+
+    /// Its names, each as it is written and ready for comparing.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&OsStr, &Name)> {
+        let written = self.path.components().filter_map(|component| match component {
+            Component::Normal(name) => Some(name),
+            _ => None,
+        });
+        written.zip(&self.names)
     }
 
     /// Its names as steps, for patterns of rules.

@@ -250,6 +250,7 @@ fn is_read_only(command: &str) -> bool {
         trusted: true,
         sandboxed: true,
         resolve: &resolve,
+        list: &|_| None,
         repositories: &gnoma_guard::git::NoRepositories,
     };
     ShellRow::of(command, &world).verdict == "allow"

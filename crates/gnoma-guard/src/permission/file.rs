@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use gnoma_core::{
+    ToolCall,
     session::PermissionMode,
     tool::{Access, Grant, ToolSpec},
 };
 use serde_json::Value;
 
 use super::{
-    Judgement, by_rule,
+    Judgement, Permissions, Verdict, World, by_rule,
     meet::fits,
     opinion::{Decision, Opinion},
     rule::{Origin, Rule, RuleAction, Subject},
@@ -19,8 +20,26 @@ use super::{
 use crate::places::{self, Concern, FileAccess, JudgedPath, MAX_PATH_BYTES, Severity};
 
 /// Tools that a rule about paths names to mean any reading or any changing.
-const READING: &[&str] = &["fs.read"];
+const READING_TOOL: &str = "fs.read";
+const READING: &[&str] = &[READING_TOOL];
 const CHANGING: &[&str] = &["fs.write", "fs.edit"];
+
+impl Permissions {
+    /// Whether what a call of a file tool touches may be read without a question.
+    #[must_use]
+    pub fn may_read(
+        &self,
+        mode: PermissionMode,
+        world: &World<'_>,
+        tool: &ToolSpec,
+        call: &ToolCall,
+    ) -> bool {
+        let name = READING_TOOL.to_owned();
+        let call = ToolCall { name: name.clone(), ..call.clone() };
+        let reading = ToolSpec { name, access: Access::Read, ..tool.clone() };
+        matches!(self.judge(mode, world, &reading, &call), Verdict::Allow { .. })
+    }
+}
 
 impl<'a> Judgement<'a> {
     /// A tool that is given a path, or works in the working folder when it is given none.

@@ -22,6 +22,10 @@ pub struct World<'a> {
     pub roots: &'a [PathBuf],
     /// Folders of gnoma's own configuration, state and data.
     pub config_dirs: &'a [PathBuf],
+    /// Folders in which programs are searched for.
+    pub programs: &'a [PathBuf],
+    /// Folders that stand for others, each with the other one: a file of a copy is judged as that of the original.
+    pub copies: &'a [(PathBuf, PathBuf)],
     /// The user trusts the project's files.
     pub trusted: bool,
     /// Commands run behind walls.

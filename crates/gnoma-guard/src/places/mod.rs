@@ -13,7 +13,7 @@ mod tables;
 
 use std::path::{Path, PathBuf};
 
-use gnoma_core::places::{CACHES, EXAMPLES, TOOL_CHAINS};
+use gnoma_core::places::{CACHES, EXAMPLES, OWN_FILES, PROGRAM_FOLDER, TOOL_CHAINS};
 
 pub(crate) use spot::{JudgedPath, without_dots};
 
@@ -24,9 +24,6 @@ use crate::permission::World;
 
 /// Longest path that is looked at; longer ones no kernel takes.
 pub(crate) const MAX_PATH_BYTES: usize = 4096;
-
-/// The name for a place among gnoma's settings and state.
-const OWN_FILES: &str = "gnoma's own files";
 
 /// Folders around a path that are looked at.
 const MAX_FOLDERS: usize = 128;
@@ -159,8 +156,17 @@ fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     secret(spot, world)
         .or_else(|| is_own(spot, world).then_some(OWN_FILES))
         .or_else(|| spot.forms().find_map(by_name))
+        .or_else(|| spot.forms().any(|form| is_program(form, world)).then_some(PROGRAM_FOLDER))
         .or_else(|| in_repository(spot, world).then_some("inside git's own folder"))
         .or_else(|| is_system(spot, world).then_some("part of the system"))
+}
+
+/// Whether it is a folder of programs or right in one, or a pattern could name one.
+fn is_program(form: &PathForm, world: &World<'_>) -> bool {
+    let programs = world.programs.iter();
+    programs
+        .filter(|folder| form.is_below(folder))
+        .any(|folder| form.path.iter().count() <= folder.iter().count() + 1)
 }
 
 /// Whether it is in a repository's own folder, whatever that is called, or would make its folder one.

@@ -106,3 +106,82 @@ fn a_pattern_means_the_files_that_are_there() {
         assert_eq!(plain.says(&format!("bash {command}")), "ask", "{command}");
     }
 }
+
+#[test]
+fn places_of_the_home_are_guarded_wherever_the_workspace_begins() {
+    let files = [
+        ".local/bin/tool",
+        "bin/t2",
+        ".cargo/bin/t3",
+        ".nvm/nvm.sh",
+        ".pyenv/shims/python",
+        ".asdf/plugins/x/bin/install",
+        ".newmanager/shims/node",
+        ".oh-my-zsh/custom/x.zsh",
+        ".bashrc.d/x.sh",
+        ".config/fish/conf.d/x.fish",
+        ".config/starship.toml",
+        "tools/own",
+    ];
+    for root in ["", ".local", "bin", ".cargo", ".config", ".nvm", "tools"] {
+        let workspace = if root.is_empty() { HOME.to_owned() } else { format!("{HOME}/{root}") };
+        let tools = format!("{HOME}/tools");
+        let desk = Desk::new(PermissionMode::AcceptEdits).at(&workspace).searching(&tools);
+        for file in files {
+            let path = format!("{HOME}/{file}");
+            assert_eq!(desk.says(&format!("fs.write {path}")), "ask", "{root}: {path}");
+            assert_eq!(desk.says(&format!("bash echo x > {path}")), "ask", "{root}: {path}");
+            let Some(below) = file.strip_prefix(root) else { continue };
+            let below = below.trim_start_matches('/');
+            assert_eq!(desk.says(&format!("fs.edit {below}")), "ask", "{root}: {below}");
+        }
+    }
+    let desk = Desk::new(PermissionMode::AcceptEdits);
+    for plain in ["bin/t2", "tools/own", ".local/share/x", "scripts/run.sh"] {
+        assert_eq!(desk.says(&format!("fs.write {plain}")), "allow", "{plain}");
+    }
+}
+
+#[test]
+fn files_of_a_copy_are_guarded_like_those_of_the_original() {
+    let copy = "/home/ada/.cache/gnoma/copies/1";
+    for (of, file) in [
+        (".local", "bin/tool"),
+        ("", "bin/t2"),
+        ("", ".cargo/bin/t3"),
+        (".config", "fish/config.fish"),
+        (".nvm", "nvm.sh"),
+    ] {
+        let desk = || Desk::new(PermissionMode::AcceptEdits).at(copy);
+        assert_eq!(desk().says("fs.write src/x"), "allow");
+        let desk = desk().copy_of(&format!("{HOME}/{of}"));
+        assert_eq!(desk.says(&format!("fs.write {file}")), "ask", "{of} {file}");
+        assert_eq!(desk.says(&format!("bash echo x > {file}")), "ask", "{of} {file}");
+        assert_eq!(desk.says("fs.write share/x"), "allow", "{of}");
+    }
+}
+
+#[test]
+fn instructions_of_agents_are_changed_only_after_a_question() {
+    let desk = Desk::new(PermissionMode::AcceptEdits);
+    for file in [
+        "AGENTS.md",
+        "sub/agents.md",
+        "AGENTS.override.md",
+        "CLAUDE.md",
+        "CLAUDE.local.md",
+        ".claude/CLAUDE.md",
+        "GEMINI.md",
+        "QWEN.md",
+        ".cursorrules",
+        ".github/copilot-instructions.md",
+        ".github/instructions/x.instructions.md",
+    ] {
+        assert_eq!(desk.says(&format!("fs.write {file}")), "ask", "{file}");
+        assert_eq!(desk.says(&format!("bash echo x > {file}")), "ask", "{file}");
+        assert_eq!(desk.says(&format!("fs.read {file}")), "allow", "{file}");
+    }
+    for file in ["README.md", "docs/agents.txt", "AGENTS.md.txt"] {
+        assert_eq!(desk.says(&format!("fs.write {file}")), "allow", "{file}");
+    }
+}

@@ -32,6 +32,8 @@ pub(crate) struct Desk {
     roots: Vec<PathBuf>,
     home: PathBuf,
     own: Vec<PathBuf>,
+    programs: Vec<PathBuf>,
+    copies: Vec<(PathBuf, PathBuf)>,
     /// Files, where it is told which there are.
     files: Option<Vec<PathBuf>>,
     repository: Repository,
@@ -83,6 +85,8 @@ impl Desk {
             roots: vec![WORKSPACE.into()],
             home: HOME.into(),
             own: vec![PathBuf::from(HOME).join(".config/gnoma")],
+            programs: Vec::new(),
+            copies: Vec::new(),
             files: None,
             repository: Repository::default(),
         }
@@ -132,6 +136,18 @@ impl Desk {
         self
     }
 
+    /// Programs are searched for in this folder.
+    pub(crate) fn searching(mut self, folder: &str) -> Self {
+        self.programs.push(folder.into());
+        self
+    }
+
+    /// The workspace is a copy of this folder.
+    pub(crate) fn copy_of(mut self, folder: &str) -> Self {
+        self.copies.push((self.cwd.clone(), folder.into()));
+        self
+    }
+
     /// Moves to a workspace elsewhere.
     pub(crate) fn at(mut self, workspace: &str) -> Self {
         self.cwd = workspace.into();
@@ -151,6 +167,8 @@ impl Desk {
             home: Some(&self.home),
             roots: &self.roots,
             config_dirs: &self.own,
+            programs: &self.programs,
+            copies: &self.copies,
             trusted: self.trusted,
             sandboxed: true,
             resolve: &|path| self.resolve(path),

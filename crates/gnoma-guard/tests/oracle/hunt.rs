@@ -247,6 +247,8 @@ fn is_read_only(command: &str) -> bool {
         home: Some(Path::new("/home/dev")),
         roots: &roots,
         config_dirs: &own,
+        programs: &[],
+        copies: &[],
         trusted: true,
         sandboxed: true,
         resolve: &resolve,

@@ -18,9 +18,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{
-        AtFlags, CWD, FileType, Mode, OFlags, StatxAttributes, StatxFlags, mknodat, statx,
-    },
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxAttributes, StatxFlags, mknodat, statx},
     mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree},
 };
 

@@ -27,7 +27,9 @@ use rustix::{
 
 use super::{
     fault::{Fault, FaultStep},
-    mounts::{self, Copies, MountView, at, build_dev, build_proc, copy_of, copy_of_real, enter, seal},
+    mounts::{
+        self, Copies, MountView, at, build_dev, build_proc, copy_of, copy_of_real, enter, seal,
+    },
     paths::ShownPlaces,
     raw::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},

@@ -4,7 +4,11 @@
 //! messengers put invisible marks in front of names. On a screen they look like what a keyboard types. A name that
 //! is not there stands for the only one in its folder that looks the same.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    fmt::Write as _,
+    os::unix::ffi::OsStrExt as _,
+    path::{Component, Path, PathBuf},
+};
 
 use unicode_normalization::{UnicodeNormalization, char::canonical_combining_class};
 
@@ -125,9 +129,39 @@ fn is_invisible(letter: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// A path in which a line break, an escape or another letter that a screen would not show is written like `\n` or
+/// `\u{1b}`, a byte that is no text like `\xff`, and a backslash twice: no two paths look the same.
+#[must_use]
+pub fn escape_path(path: &Path) -> String {
+    let mut shown = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            if letter == '\\' || is_unseen(letter) {
+                shown.extend(letter.escape_default());
+            } else {
+                shown.push(letter);
+            }
+        }
+        for byte in chunk.invalid() {
+            let _infallible = write!(shown, "\\x{byte:02x}");
+        }
+    }
+    shown
+}
+
+/// Whether a screen shows nothing for a letter, or something else than a letter.
+fn is_unseen(letter: char) -> bool {
+    letter.is_control()
+        || (letter.is_whitespace() && letter != ' ')
+        || matches!(letter,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::{collections::BTreeSet, ffi::OsStr};
 
     use super::*;
 
@@ -190,5 +224,20 @@ mod tests {
         let disk = Disk::with(&["/w/my\u{a0}notes/old"]);
         assert_eq!(found("my notes/new", &disk), ("my\u{a0}notes/new".to_owned(), false));
         assert_eq!(found("other/old", &disk), ("other/old".to_owned(), false));
+    }
+
+    #[test]
+    fn what_a_screen_would_not_show_of_a_name_is_escaped() {
+        for (name, shown) in [
+            (&b"src/main.rs"[..], "src/main.rs"),
+            ("größe 日本.txt".as_bytes(), "größe 日本.txt"),
+            (b"a\nb", "a\\nb"),
+            (b"a\\nb", "a\\\\nb"),
+            (b"a\x1b[2Kb\r", "a\\u{1b}[2Kb\\r"),
+            ("a\u{202e}txt.sh\u{2028}".as_bytes(), "a\\u{202e}txt.sh\\u{2028}"),
+            (b"a\xffb", "a\\xffb"),
+        ] {
+            assert_eq!(escape_path(Path::new(OsStr::from_bytes(name))), shown);
+        }
     }
 }

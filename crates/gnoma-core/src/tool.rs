@@ -412,13 +412,11 @@ pub trait Tool: Send + Sync {
         0
     }
 
-    /// Why the call would fail as things are, so that nobody is asked about it. Changes nothing.
-    fn refusal(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<String> {
-        None
-    }
-
     /// What the call would change, as a unified diff, for the permission prompt. Changes nothing.
-    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<String> {
-        None
+    ///
+    /// # Errors
+    /// Why the call would fail as things are, for the model: nobody needs to be asked about it.
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, String> {
+        Ok(None)
     }
 }

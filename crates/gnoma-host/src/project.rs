@@ -112,6 +112,15 @@ impl Project {
         self.copy_of.as_deref().unwrap_or(&self.spec)
     }
 
+    /// The folders that are copies, each with the one that it is a copy of.
+    pub(crate) fn copies(&self) -> Vec<(PathBuf, PathBuf)> {
+        let Some(original) = &self.copy_of else { return Vec::new() };
+        let all = |spec: &SessionSpec| {
+            std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect::<Vec<_>>()
+        };
+        all(&self.spec).into_iter().zip(all(original)).collect()
+    }
+
     /// The client's environment.
     #[must_use]
     pub fn environment(&self) -> &Environment {

@@ -59,7 +59,10 @@ pub fn options_with(
     }
     Ok(session::Options {
         id,
-        place: guarding::place(guard, places, spec, trials),
+        place: GatePlace {
+            copies: project.copies(),
+            ..guarding::place(guard, places, spec, trials)
+        },
         tools: all_tools,
         routes,
         system,
@@ -116,7 +119,11 @@ fn limits(project: &Project) -> Limits {
 /// and about the command as it is.
 fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
     let Project { spec, guard, shared, .. } = project;
-    let trials = if shared.driver().is_some() { None } else { guarding::trials(guard, spec) };
+    let trials = if shared.driver().is_some() {
+        None
+    } else {
+        guarding::trials(guard, spec, project.copies())
+    };
     for torn in trials.iter().flat_map(|trials| trials.recover()) {
         project.notices.warning(torn);
     }

@@ -15,7 +15,7 @@ use std::{
     time::SystemTime,
 };
 
-use gnoma_core::places::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
+use gnoma_core::places::{CACHE_MARK, LocalPlaces, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
     Overlay, Scratch, Strength, Support, TEMPORARY, Walls,
     layer::{ChangeKind, Layer, LayerChange, Recovered, Site},
@@ -83,6 +83,8 @@ pub struct Trials {
     scratch_base: Option<PathBuf>,
     /// Whether commands find it in place of the machine's.
     replaces_temporary: OnceLock<bool>,
+    /// What is guarded on this machine.
+    pub(crate) local: LocalPlaces,
 }
 
 /// The layers of a session, while no command is in them.
@@ -133,6 +135,7 @@ impl Trials {
             scratch: OnceLock::new(),
             scratch_base: None,
             replaces_temporary: OnceLock::new(),
+            local: LocalPlaces::default(),
         }
     }
 
@@ -141,6 +144,12 @@ impl Trials {
     #[must_use]
     pub fn with_scratch(self, base: PathBuf) -> Self {
         Self { scratch_base: Some(base), ..self }
+    }
+
+    /// The same where changes to these places are never kept without a question.
+    #[must_use]
+    pub fn guarding(self, local: LocalPlaces) -> Self {
+        Self { local, ..self }
     }
 
     /// The same where commands update these folders in the workspace without a question, as far as version

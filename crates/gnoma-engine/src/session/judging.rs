@@ -191,20 +191,13 @@ impl Deciding {
         if let Some(why) = limits.iter().find_map(refused) {
             return denied(why);
         }
-        let mut refusal = None;
         let preview = |call: &ToolCall, grant: &Grant| {
-            let cx = ToolCx { grant: grant.clone(), ..cx };
-            refusal = tool.refusal(call, &cx);
-            if refusal.is_some() { None } else { tool.preview(call, &cx) }
+            tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
         };
         let (verdict, admitted) = match ask {
             None => judge.decide(tool.judged_as(), call, preview),
             Some(why) => judge.ask(tool.judged_as(), call, &why, preview),
         };
-        if let (Verdict::Ask { .. }, Some(why)) = (&verdict, refusal) {
-            let verdict = Verdict::Fail { why };
-            return Decision { verdict, admitted: None, said: Said::default() };
-        }
         Decision { verdict, admitted, said: Said::default() }
     }
 

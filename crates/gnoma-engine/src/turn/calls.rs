@@ -84,6 +84,7 @@ impl Turn {
                     inquiry,
                     during,
                     parts,
+                    notable: Vec::new(),
                 };
                 fx.push(Effect::Emit(asked));
                 None
@@ -115,8 +116,8 @@ impl Turn {
                 None
             }
             Verdict::Deny { reason } if batch.is_judged(id) => self.refuse(batch, id, reason, fx),
-            Verdict::Fail { why } if batch.is_judged(id) => {
-                self.settle(batch, id, ToolOutcome::failed(why), 0, fx)
+            Verdict::Fail { text } if batch.is_judged(id) => {
+                self.settle(batch, id, ToolOutcome::failed(text), 0, fx)
             }
             Verdict::Deny { .. } | Verdict::Fail { .. } => None,
             Verdict::Ask { reason, preview, always } => {
@@ -130,6 +131,7 @@ impl Turn {
                     inquiry,
                     during,
                     parts,
+                    notable: Vec::new(),
                 }));
                 None
             }

@@ -279,7 +279,7 @@ impl Walk {
         let reason = String::from("r");
         match self.dice.below(5) {
             0 => Verdict::Deny { reason },
-            1 => Verdict::Fail { why: reason },
+            1 => Verdict::Fail { text: reason },
             2 => Verdict::Ask { reason, preview: None, always: None },
             _ => Verdict::Allow { reason },
         }

@@ -28,10 +28,10 @@ pub(crate) enum Verdict {
         /// Why not.
         reason: String,
     },
-    /// It would fail: it does not run, and nobody is asked; why goes to the model.
+    /// It would fail as things are, and is not run.
     Fail {
-        /// Why it would.
-        why: String,
+        /// Why, for the model.
+        text: String,
     },
     /// A person decides.
     Ask {

@@ -20,7 +20,9 @@ use rustix::{
 use super::{
     fault::{Fault, FaultStep},
     mount_points::{Covers, attach, place},
-    mounts::{self, Copies, MountView, at, build_dev, build_proc, copy_of, enter, seal},
+    mounts::{
+        self, Copies, MountView, at, build_dev, build_proc, copy_of, copy_of_real, enter, seal,
+    },
     overlay,
     paths::ShownPlaces,
     raw::{
@@ -67,11 +69,12 @@ pub(super) fn build(
     for path in &shown.paths {
         let has_layer = view.overlays.iter().any(|overlay| overlay.at == *path);
         let socketless = if has_layer { None } else { views.of_folder(path) };
-        let copy = socketless.map_or_else(|| copy_of(path), Ok);
-        // What cannot be copied is not there.
-        if let (Ok(facts), Ok(copy)) = (fs::metadata(path), copy) {
+        let copy = socketless.map_or_else(|| copy_of_real(path), Ok);
+        // What cannot be copied is not there, nor what a link has taken the place of.
+        if let Ok(copy) = copy {
             let attributes = READ_ONLY | NO_SETUID | NO_DEVICES;
-            let part = RootPart { copy, is_folder: facts.is_dir(), attributes, is_needed: false };
+            let is_folder = is_folder(&copy);
+            let part = RootPart { copy, is_folder, attributes, is_needed: false };
             parts.insert(path.clone(), part);
         }
     }
@@ -83,7 +86,7 @@ pub(super) fn build(
         parts.insert(path, part);
     }
     for (path, copy) in writable.0 {
-        let is_folder = fs::metadata(&path).is_ok_and(|facts| facts.is_dir());
+        let is_folder = is_folder(&copy);
         let attributes = NO_SETUID | NO_DEVICES;
         parts.insert(path, RootPart { copy, is_folder, attributes, is_needed: true });
     }
@@ -126,6 +129,10 @@ impl SocketlessViews {
         let lower = vec![path.to_owned(), empty.clone()];
         overlay::mount(&Overlay { at: path.to_owned(), lower, ..Overlay::default() }).ok()
     }
+}
+
+fn is_folder(copy: &OwnedFd) -> bool {
+    fstat(copy).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::Directory)
 }
 
 /// Mounts that are made from now on are seen nowhere else.

@@ -22,6 +22,9 @@ mod survey;
 mod trial;
 #[cfg(target_os = "linux")]
 mod trial_facts;
+#[cfg(test)]
+mod trial_laws;
+mod trial_question;
 mod unattended;
 mod watch;
 

@@ -51,13 +51,11 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
         Arc::new(FileTool::new(&shared, read::spec(), read::run)),
         Arc::new(
             FileTool::new(&shared, write::spec(), write::run)
-                .with_preview(write::preview)
-                .with_check(write::check),
+                .with_preview(write::preview),
         ),
         Arc::new(
             FileTool::new(&shared, edit::spec(), edit::run)
-                .with_preview(edit::preview)
-                .with_check(edit::check),
+                .with_preview(edit::preview),
         ),
         Arc::new(FileTool::new(&shared, grep::spec(), grep::run)),
         Arc::new(FileTool::new(&shared, glob::spec(), glob::run)),
@@ -77,8 +75,7 @@ pub(crate) fn plain_tools(options: &ToolOptions) -> [Arc<dyn Tool>; 2] {
 }
 
 type Run<A> = fn(&FileTools, &A, &ToolCx) -> FileAnswer;
-type Preview<A> = fn(&FileTools, &A, &ToolCx) -> Option<String>;
-type Check<A> = fn(&FileTools, &A, &ToolCx) -> Result<(), Refusal>;
+type Preview<A> = fn(&FileTools, &A, &ToolCx) -> Result<Option<String>, Refusal>;
 
 /// A tool that is a function of its arguments `A`.
 struct FileTool<A> {
@@ -86,12 +83,11 @@ struct FileTool<A> {
     shared: Arc<FileTools>,
     run: Run<A>,
     preview: Option<Preview<A>>,
-    check: Option<Check<A>>,
 }
 
 impl<A> FileTool<A> {
     fn new(shared: &Arc<FileTools>, spec: ToolSpec, run: Run<A>) -> Self {
-        Self { spec, shared: Arc::clone(shared), run, preview: None, check: None }
+        Self { spec, shared: Arc::clone(shared), run, preview: None }
     }
 
     fn with_preview(mut self, preview: Preview<A>) -> Self {
@@ -99,10 +95,6 @@ impl<A> FileTool<A> {
         self
     }
 
-    fn with_check(mut self, check: Check<A>) -> Self {
-        self.check = Some(check);
-        self
-    }
 }
 
 /// The path in the arguments of a call.
@@ -141,17 +133,12 @@ impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
         RawJson::of(&arguments).ok()
     }
 
-    fn refusal(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {
-        let check = self.check?;
-        match check(&self.shared, &args::read(call).ok()?, cx) {
-            Err(Refusal::Failed(why)) => Some(why),
-            Err(Refusal::Stopped(_)) | Ok(()) => None,
-        }
-    }
-
-    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {
-        let preview = self.preview?;
-        preview(&self.shared, &args::read(call).ok()?, cx)
+    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Result<Option<String>, String> {
+        let Some(preview) = self.preview else { return Ok(None) };
+        let arguments = args::parse(call)?;
+        preview(&self.shared, &arguments, cx).map_err(|refusal| match refusal {
+            Refusal::Failed(why) | Refusal::Stopped(why) => why,
+        })
     }
 }
 

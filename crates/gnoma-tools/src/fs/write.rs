@@ -60,29 +60,18 @@ pub(super) fn preview(
     shared: &FileTools,
     arguments: &WriteArguments,
     cx: &ToolCx,
-) -> Option<String> {
-    let plan = PlannedWrite::of(shared, arguments, cx).ok()?;
-    plan.check(shared).ok()?;
-    plan.keep_hidden().ok()?.diff()
-}
-
-/// Whether the file can be written as things are.
-pub(super) fn check(
-    shared: &FileTools,
-    arguments: &WriteArguments,
-    cx: &ToolCx,
-) -> Result<(), Refusal> {
+) -> Result<Option<String>, Refusal> {
     let plan = PlannedWrite::of(shared, arguments, cx)?;
     plan.check(shared)?;
-    plan.keep_hidden().map(drop)
+    Ok(plan.keep_hidden()?.diff())
 }
 
 pub(super) fn preview_overwrite(
     shared: &FileTools,
     arguments: &WriteArguments,
     cx: &ToolCx,
-) -> Option<String> {
-    PlannedWrite::of(shared, arguments, cx).ok()?.diff()
+) -> Result<Option<String>, Refusal> {
+    Ok(PlannedWrite::of(shared, arguments, cx)?.diff())
 }
 
 /// What a call would do.

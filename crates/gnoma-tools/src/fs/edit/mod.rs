@@ -85,17 +85,8 @@ pub(super) fn preview(
     shared: &FileTools,
     arguments: &EditArguments,
     cx: &ToolCx,
-) -> Option<String> {
-    PlannedEdit::of(shared, arguments, cx).ok()?.diff().for_people()
-}
-
-/// Whether the edit can be made as things are.
-pub(super) fn check(
-    shared: &FileTools,
-    arguments: &EditArguments,
-    cx: &ToolCx,
-) -> Result<(), Refusal> {
-    PlannedEdit::of(shared, arguments, cx).map(drop)
+) -> Result<Option<String>, Refusal> {
+    Ok(PlannedEdit::of(shared, arguments, cx)?.diff().for_people())
 }
 
 impl EditArguments {

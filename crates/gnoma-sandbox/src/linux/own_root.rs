@@ -12,7 +12,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{Mode, OFlags, open, symlinkat},
+    fs::{FileType, Mode, OFlags, fstat, open, symlinkat},
     mount::{MountFlags, OpenTreeFlags, UnmountFlags, mount, unmount},
     process::pivot_root,
 };

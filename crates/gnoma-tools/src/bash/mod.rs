@@ -221,7 +221,7 @@ impl ShellTools {
             FollowEnd::NoRoom(why) => {
                 process.terminate(|text| transcript.push(text)).await;
                 let mut text = why.describe();
-                add_line(&mut text, &Capture::cut(transcript.text()));
+                add_line(&mut text, &Capture::cut(transcript.take()));
                 ToolOutcome::failed(text)
             }
         }

@@ -231,9 +231,15 @@ mod tests {
     fn json_as_people_write_it_is_read() {
         for (text, value) in [
             ("\u{feff}{\"a\":1}", json!({"a": 1})),
-            ("{ // c, \n \"u\": \"http://x\", /* , ] */ \"l\": [1, 2,],\n}", json!({"u": "http://x", "l": [1, 2]})),
+            (
+                "{ // c, \n \"u\": \"http://x\", /* , ] */ \"l\": [1, 2,],\n}",
+                json!({"u": "http://x", "l": [1, 2]}),
+            ),
             ("[1 /* a */ , // b\r\n ]", json!([1])),
-            ("// first\n{\"a\": \"\\\" // no\", \"b\": \"x,]\"}\n// last", json!({"a": "\" // no", "b": "x,]"})),
+            (
+                "// first\n{\"a\": \"\\\" // no\", \"b\": \"x,]\"}\n// last",
+                json!({"a": "\" // no", "b": "x,]"}),
+            ),
             ("{\"a\": [{},],}", json!({"a": [{}]})),
         ] {
             assert_eq!(from_hand::<Value>(text).unwrap(), value, "{text}");

@@ -368,7 +368,8 @@ fn sequence(rest: &str) -> Sequence {
     match bytes {
         [0x1b] => Sequence::Unfinished,
         [0x1b, b'[', body @ ..] => {
-            let end = body.iter().take(MAX_SEQUENCE_BYTES).position(|byte| !(0x20..=0x3f).contains(byte));
+            let end =
+                body.iter().take(MAX_SEQUENCE_BYTES).position(|byte| !(0x20..=0x3f).contains(byte));
             match end.and_then(|end| Some((end, body.get(end)?))) {
                 Some((end, 0x40..=0x7e)) => Sequence::Whole(2 + end + 1),
                 None if body.len() < MAX_SEQUENCE_BYTES => Sequence::Unfinished,
@@ -407,7 +408,10 @@ mod tests {
         for (output, shown) in [
             // pip, curl, a shell loop: one line drawn over.
             ("\r 10%\r 50%\r100%\ndone\n", "100%\ndone\n"),
-            ("Receiving: 1%\rReceiving: 100%, done.\r\nResolving", "Receiving: 100%, done.\nResolving"),
+            (
+                "Receiving: 1%\rReceiving: 100%, done.\r\nResolving",
+                "Receiving: 100%, done.\nResolving",
+            ),
             // A shorter frame over a longer one leaves its end, unless that is erased.
             ("longer text\rshort", "shortr text"),
             ("longer text\r\u{1b}[Kshort", "short"),
@@ -416,19 +420,26 @@ mod tests {
             ("a |\u{8}/\u{8}-\u{8}\\\u{8} \u{8}ok\n", "a ok\n"),
             ("N\u{8}Na\u{8}am\u{8}me\u{8}e", "Name"),
             // npm, docker, cargo: several lines drawn anew.
-            ("one: 1%\ntwo: 1%\n\u{1b}[2A\u{1b}[Kone: 100%\n\u{1b}[Ktwo: 100%\nend\n", "one: 100%\ntwo: 100%\nend\n"),
+            (
+                "one: 1%\ntwo: 1%\n\u{1b}[2A\u{1b}[Kone: 100%\n\u{1b}[Ktwo: 100%\nend\n",
+                "one: 100%\ntwo: 100%\nend\n",
+            ),
             ("a\nb\nc\u{1b}[2F\u{1b}[JA\n", "A\n"),
             ("a\n\u{1b}[s1\u{1b}[u2\u{1b}7\u{1b}8\n", "a\n2\n"),
             ("old\nold\u{1b}[2J\u{1b}[Hnew", "new"),
             ("ab\u{1b}[1Dc\u{1b}[5Gd\u{1b}[2G\u{1b}[P", "a  d"),
             ("x\u{1b}[?25l\u{1b}[?2026hy\u{1b}[?25h", "xy"),
             // What moves nothing stays.
-            ("\u{1b}[32mok\u{1b}[0m 1%\r\u{1b}[32mok\u{1b}[0m 2%", "\u{1b}[32mok\u{1b}[0m\u{1b}[32mok\u{1b}[0m 2%"),
+            (
+                "\u{1b}[32mok\u{1b}[0m 1%\r\u{1b}[32mok\u{1b}[0m 2%",
+                "\u{1b}[32mok\u{1b}[0m\u{1b}[32mok\u{1b}[0m 2%",
+            ),
             ("plain\tünï\n\n日本語\n", "plain\tünï\n\n日本語\n"),
             ("\u{1b}]0;title\u{7}x", "\u{1b}]0;title\u{7}x"),
         ] {
             if output.contains("[32m") {
-                let plain = TerminalText::render(output).replace("\u{1b}[32m", "").replace("\u{1b}[0m", "");
+                let plain =
+                    TerminalText::render(output).replace("\u{1b}[32m", "").replace("\u{1b}[0m", "");
                 assert_eq!(plain, "ok 2%");
                 continue;
             }
@@ -468,9 +479,28 @@ mod tests {
 
     fn pieces() -> impl Strategy<Value = Vec<String>> {
         let piece = prop_oneof![
-            Just("ab"), Just("é日"), Just("\n"), Just("\r"), Just("\u{8}"), Just("\u{1b}["), Just("2"), Just("A"),
-            Just("K"), Just("J"), Just("H"), Just("m"), Just(";"), Just("\u{1b}"), Just("999999999999C"), Just("7"),
-            Just("8"), Just("P"), Just("M"), Just("\u{1b}]0;"), Just("\u{7}"), Just("\u{1b}[31m"),
+            Just("ab"),
+            Just("é日"),
+            Just("\n"),
+            Just("\r"),
+            Just("\u{8}"),
+            Just("\u{1b}["),
+            Just("2"),
+            Just("A"),
+            Just("K"),
+            Just("J"),
+            Just("H"),
+            Just("m"),
+            Just(";"),
+            Just("\u{1b}"),
+            Just("999999999999C"),
+            Just("7"),
+            Just("8"),
+            Just("P"),
+            Just("M"),
+            Just("\u{1b}]0;"),
+            Just("\u{7}"),
+            Just("\u{1b}[31m"),
         ];
         prop::collection::vec(piece.prop_map(str::to_owned), 0..40)
     }

@@ -74,7 +74,8 @@ pub async fn changes(
         let about = vec!["the session changed no files".to_owned()];
         return Ok(Changes { about, text: String::new() });
     };
-    let which = if is_last_turn { "the last turn that changed files, checkpoint" } else { "checkpoint" };
+    let which =
+        if is_last_turn { "the last turn that changed files, checkpoint" } else { "checkpoint" };
     let mut about = vec![format!("since {which} {since} ({}):", taken(&since))];
     let text = differences(&workspace, &since, with_lines)?;
     if text.is_empty() {

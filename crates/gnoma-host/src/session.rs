@@ -8,7 +8,9 @@ use gnoma_engine::{Keeping, Limits, Routes, Shape, around, context::Strategy, pr
 use gnoma_extend::Extensions;
 
 use crate::{
-    environment::Folders as _,HostError, Project, Result, driven::DrivenSession, extensions, guarding};
+    HostError, Project, Result, driven::DrivenSession, environment::Folders as _, extensions,
+    guarding,
+};
 
 /// How room is made in a full window.
 fn strategy(set: Compaction) -> Strategy {

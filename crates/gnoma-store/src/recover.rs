@@ -137,7 +137,9 @@ impl OpenCalls {
             _ if self.tried.contains(id) => CallFate::OnTrial,
             (_, true) => CallFate::Interrupted,
             // Of several calls each is noted before it runs; of one alone that need not be stored yet.
-            (false, false) if self.calls.len() > 1 || self.refused.contains(id) => CallFate::NotBegun,
+            (false, false) if self.calls.len() > 1 || self.refused.contains(id) => {
+                CallFate::NotBegun
+            }
             (false, false) => CallFate::Interrupted,
         }
     }

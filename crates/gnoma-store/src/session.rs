@@ -15,8 +15,7 @@ use crate::{
     error::{Explain, Result, exists, invalid_id},
     ids,
     lock::{self, Hold, Identity},
-    path,
-    results,
+    path, results,
     session_row::{SessionRow, find, missing, within},
     text::{self, MAX_COUNT, count, counted, whole},
 };

@@ -194,7 +194,9 @@ impl Batch {
                 let nothing = ToolOutcome::Interrupted(String::new());
                 (std::mem::replace(outcome, nothing), *duration_ms)
             }
-            Some(EntryState::Waiting | EntryState::Judging | EntryState::Asked) if !self.is_check => {
+            Some(EntryState::Waiting | EntryState::Judging | EntryState::Asked)
+                if !self.is_check =>
+            {
                 (ToolOutcome::failed(NOT_RUN), 0)
             }
             Some(

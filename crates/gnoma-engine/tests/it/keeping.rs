@@ -193,7 +193,8 @@ async fn a_call_that_ended_is_stored_before_the_next_one_runs() {
         by_then.set(path.into_iter().map(|entry| entry.record).collect::<Vec<_>>()).unwrap();
         ToolOutcome::done("two")
     });
-    let answers = vec![Answer::calls(&[("a", "write", "{}"), ("b", "run", "{}")]), Answer::text("fine")];
+    let answers =
+        vec![Answer::calls(&[("a", "write", "{}"), ("b", "run", "{}")]), Answer::text("fine")];
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(first), Arc::new(second)];
     let provider = Arc::new(FakeProvider::new(answers));
     let mode = (PermissionMode::Bypass, false);
@@ -206,7 +207,8 @@ async fn a_call_that_ended_is_stored_before_the_next_one_runs() {
     });
     assert_eq!(ended, Some(("a", "one".to_owned())));
     // What has begun is known, too.
-    let is_second = |record: &Record| matches!(record, Record::Judged { call, .. } if call.as_str() == "b");
+    let is_second =
+        |record: &Record| matches!(record, Record::Judged { call, .. } if call.as_str() == "b");
     assert!(then.iter().any(is_second), "{then:?}");
     // The last result comes with the message of all.
     let path = store.path(&store.sessions()[0]);

@@ -220,7 +220,10 @@ fn next_line(text: &str, from: usize) -> usize {
 
 /// Whether a line belongs to the field above it.
 fn is_below(line: &str) -> bool {
-    line.starts_with([' ', '\t', '#']) || line.trim().is_empty() || line == "-" || line.starts_with("- ")
+    line.starts_with([' ', '\t', '#'])
+        || line.trim().is_empty()
+        || line == "-"
+        || line.starts_with("- ")
 }
 
 fn bare(text: &str) -> String {
@@ -283,20 +286,27 @@ mod tests {
         assert_eq!(fields.text("name").unwrap(), "a");
         assert!(FrontMatter::split("# name: a\n").is_none());
         let (fields, _) = read("---\nname: a\nother:\n  a: b\n c: [\ndescription: d\n---\n");
-        assert_eq!((fields.text("name").unwrap(), fields.text("description").unwrap()), ("a".into(), "d".into()));
+        assert_eq!(
+            (fields.text("name").unwrap(), fields.text("description").unwrap()),
+            ("a".into(), "d".into())
+        );
         assert!(fields.faults[0].starts_with("`other` is left out: line "), "{:?}", fields.faults);
     }
 
     #[test]
     fn fields_without_an_end_are_read_up_to_the_first_line_that_is_none() {
         let (fields, rest) = read("---\nname: a\nlist:\n  - b\n\n# Title\nText: x\n");
-        assert_eq!((fields.text("name").unwrap(), fields.text("list").unwrap()), ("a".into(), "b".into()));
+        assert_eq!(
+            (fields.text("name").unwrap(), fields.text("list").unwrap()),
+            ("a".into(), "b".into())
+        );
         assert_eq!(rest, "\n# Title\nText: x\n");
         assert_eq!(fields.faults, ["the line `---` behind its fields is missing"]);
         for rule in ["---\n\nText\n", "---\n# Title\n", "---\nno field\n"] {
             assert!(FrontMatter::split(rule).is_none(), "{rule}");
         }
-        let (fields, rest) = read("\u{feff}\r\n---\r\nname: a\r\ntext: |\r\n  b\r\n  c\r\n...\r\nbody");
+        let (fields, rest) =
+            read("\u{feff}\r\n---\r\nname: a\r\ntext: |\r\n  b\r\n  c\r\n...\r\nbody");
         assert_eq!((fields.text("text").unwrap().as_str(), rest.as_str()), ("b\nc", "body"));
     }
 
@@ -346,7 +356,9 @@ mod tests {
         let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
         for at in 1..9 {
             let before = at - 1;
-            laughs.push_str(&format!("a{at}: &a{at} [*a{before}, *a{before}, *a{before}, *a{before}]\n"));
+            laughs.push_str(&format!(
+                "a{at}: &a{at} [*a{before}, *a{before}, *a{before}, *a{before}]\n"
+            ));
         }
         for text in [format!("x: {deep}"), format!("x: {wide}"), laughs, "x: *y".to_owned()] {
             let (fields, _) = read(&format!("---\nname: n\n{text}\n---\n"));

@@ -28,7 +28,8 @@ impl Node {
                 items.into_iter().map(Self::into_text).collect::<Vec<_>>().join(", ")
             }
             Self::Map(fields) => {
-                let field = |(name, value): (String, Self)| format!("{name}: {}", value.into_text());
+                let field =
+                    |(name, value): (String, Self)| format!("{name}: {}", value.into_text());
                 fields.into_iter().map(field).collect::<Vec<_>>().join(", ")
             }
         }

@@ -145,7 +145,11 @@ fn parse_success_output(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswe
         }
         HookOutput::Broken(why) if hook.fails_closed => {
             let end = HookEnd::Failed(format!("printed JSON that cannot be read: {why}"));
-            return failed(hook, &end, &HookRun { end: end.clone(), stdout: String::new(), stderr: String::new() });
+            return failed(
+                hook,
+                &end,
+                &HookRun { end: end.clone(), stdout: String::new(), stderr: String::new() },
+            );
         }
         HookOutput::Broken(why) => {
             let notice = of_hook(hook, &format!("printed JSON that cannot be read: {why}"));
@@ -370,7 +374,9 @@ mod tests {
     fn a_denial_counts_whatever_is_printed_around_it() {
         let before = Point::BeforeTool { call: call() };
         let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}"#;
-        for output in [format!("loading profile\n{deny}"), format!("{deny}\nbye"), format!("… {deny}")] {
+        for output in
+            [format!("loading profile\n{deny}"), format!("{deny}\nbye"), format!("… {deny}")]
+        {
             let answer = said(false, "PreToolUse", &before, &output);
             assert_eq!(answer.block.as_deref(), Some("no"), "{output}");
             assert!(answer.notices[0].contains("Print the JSON alone"), "{answer:?}");

@@ -48,7 +48,9 @@ pub(super) fn read(output: &str) -> HookOutput {
     match whole {
         _ if !found.is_empty() => HookOutput::Mixed(found),
         Some(Err(error)) => HookOutput::Broken(error.to_string()),
-        None if FIELDS.iter().any(|field| output.contains(&format!("\"{field}\""))) && forbids_somewhere(output) => {
+        None if FIELDS.iter().any(|field| output.contains(&format!("\"{field}\"")))
+            && forbids_somewhere(output) =>
+        {
             HookOutput::Broken("other output is on the same line".to_owned())
         }
         Some(Ok(_)) | None => HookOutput::Text,
@@ -129,7 +131,10 @@ mod tests {
         assert_eq!(read(&format!("\u{feff}{deny}\n")), HookOutput::Json(value.clone()));
         assert_eq!(read("{\"a\": 1,} // c"), HookOutput::Json(json!({"a": 1})));
         for output in ["", "text", "{\"level\":\"info\"}\n{\"level\":\"warn\"}", "uses {braces}"] {
-            assert!(!matches!(read(output), HookOutput::Mixed(_) | HookOutput::Json(_)), "{output}");
+            assert!(
+                !matches!(read(output), HookOutput::Mixed(_) | HookOutput::Json(_)),
+                "{output}"
+            );
         }
         assert_eq!(read("uses {braces}"), HookOutput::Text);
     }

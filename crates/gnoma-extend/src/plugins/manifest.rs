@@ -270,6 +270,5 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
 pub(super) fn json(path: &Path) -> Result<Value, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let text = read_text(path).map_err(|why| format!("`{name}`: {why}"))?;
-    from_hand(&text)
-        .map_err(|error| format!("`{name}` is not valid JSON: {error}"))
+    from_hand(&text).map_err(|error| format!("`{name}` is not valid JSON: {error}"))
 }

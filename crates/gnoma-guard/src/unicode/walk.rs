@@ -248,7 +248,10 @@ impl Walk {
     /// listings and differences put before it. It deceives nobody there, but one in a line is enough.
     fn begins_a_file(&mut self) -> bool {
         let is_first = !std::mem::replace(&mut self.line_has_mark, true);
-        let before = matches!(self.before, None | Some('\n' | '\t' | ' ' | '+' | '-' | ':' | '|' | '<' | '>'));
+        let before = matches!(
+            self.before,
+            None | Some('\n' | '\t' | ' ' | '+' | '-' | ':' | '|' | '<' | '>')
+        );
         is_first && before
     }
 

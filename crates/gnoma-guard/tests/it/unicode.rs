@@ -386,7 +386,13 @@ fn what_is_held_back_is_bounded() {
 
 #[test]
 fn byte_order_mark_of_a_file_in_a_listing_is_no_disguise() {
-    for text in ["a\n\u{feff}b", "-\u{feff}old\n+\u{feff}new", "f.txt:1:\u{feff}x", "1\t\u{feff}x", "a\r\n\u{feff}b"] {
+    for text in [
+        "a\n\u{feff}b",
+        "-\u{feff}old\n+\u{feff}new",
+        "f.txt:1:\u{feff}x",
+        "1\t\u{feff}x",
+        "a\r\n\u{feff}b",
+    ] {
         let cleaned = clean(text, Keep::Text);
         assert!(!cleaned.text.contains('\u{feff}'), "{text:?}");
         assert_eq!(cleaned.flags, [], "{text:?}");

@@ -249,7 +249,10 @@ impl JobTable {
             started: Instant::now(),
             group: process.group(),
             input: input.map(|input| Arc::new(tokio::sync::Mutex::new(input))),
-            log: Arc::new(Mutex::new(Log { unread: ScreenCapture::new(), state: JobState::Running })),
+            log: Arc::new(Mutex::new(Log {
+                unread: ScreenCapture::new(),
+                state: JobState::Running,
+            })),
             stop: CancellationToken::new(),
             over: CancellationToken::new(),
         };

@@ -30,11 +30,11 @@ mod watch;
 
 use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
+pub use self::unattended::{Unattended, remedy};
 use gnoma_core::{
     CallId, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, duration,
     tool::{Access, BoxFuture, CommandReport, Tier, ToolKind, ToolOutput, Touches},
 };
-pub use self::unattended::{Unattended, remedy};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until};
 

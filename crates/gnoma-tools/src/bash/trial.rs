@@ -410,6 +410,8 @@ impl Settling {
 fn failed(outcome: ToolOutcome) -> ToolOutcome {
     match outcome {
         ToolOutcome::Done(output) => ToolOutcome::Failed(output),
-        other @ (ToolOutcome::Failed(_) | ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_)) => other,
+        other @ (ToolOutcome::Failed(_) | ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_)) => {
+            other
+        }
     }
 }

@@ -104,10 +104,19 @@ pub fn remedy(output: &str) -> Option<&'static str> {
              to keep what is there, `git -c core.editor=true …`; for a list of commits to rebase, \
              `git -c sequence.editor='sed -i …' rebase -i`]",
         )
-    } else if says(&["terminal prompts disabled", "could not read Username", "could not read Password"]) {
-        Some("[git wanted a name or password, and nobody can type one here; ask the user to log in]")
-    } else if says(&["a terminal is required to read the password", "sudo: a password is required"]) {
-        Some("[sudo wanted a password, and nobody can type one here; ask the user to run the command]")
+    } else if says(&[
+        "terminal prompts disabled",
+        "could not read Username",
+        "could not read Password",
+    ]) {
+        Some(
+            "[git wanted a name or password, and nobody can type one here; ask the user to log in]",
+        )
+    } else if says(&["a terminal is required to read the password", "sudo: a password is required"])
+    {
+        Some(
+            "[sudo wanted a password, and nobody can type one here; ask the user to run the command]",
+        )
     } else {
         None
     }

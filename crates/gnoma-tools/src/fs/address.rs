@@ -4,10 +4,7 @@
 //! of their keyboard where the file has others. This is settled once, before the call is judged: what is judged, shown
 //! and run is the path that comes out here. What cannot be settled stays as it is, and [`refusal`] says why.
 
-use std::{
-    borrow::Cow,
-    path::Path,
-};
+use std::{borrow::Cow, path::Path};
 
 use gnoma_core::names;
 
@@ -110,8 +107,11 @@ fn expand<'g>(given: &'g str, cwd: &Path, home: Option<&Path>) -> Cow<'g, str> {
 fn is_variable_name(first: &str) -> bool {
     let name = first.strip_prefix('$').unwrap_or(first);
     let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);
-    let is_part = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
-    !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|first: char| first.is_ascii_digit())
+    let is_part =
+        |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
+    !name.is_empty()
+        && name.chars().all(is_part)
+        && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
 fn is_address(given: &str) -> bool {
@@ -174,7 +174,9 @@ mod tests {
         ] {
             assert_eq!(meant(given).as_deref(), Some(path), "{given}");
         }
-        for given in ["x/~/y", "./~/x", "a~", "~user/x", "$HOMES/x", "$id.tsx", "src/$HOME", "/abs", ""] {
+        for given in
+            ["x/~/y", "./~/x", "a~", "~user/x", "$HOMES/x", "$id.tsx", "src/$HOME", "/abs", ""]
+        {
             assert_eq!(meant(given), None, "{given}");
         }
     }
@@ -215,8 +217,14 @@ mod tests {
         bench.put("My File.txt", "");
         bench.put("a\\b", "");
         let folder = bench.path("");
-        for given in ["My\\ File.txt", "'My File.txt'", "\"My File.txt\"", "My File.txt\n", " My File.txt"] {
-            assert_eq!(intended_path(given, &folder, None).as_deref(), Some("My File.txt"), "{given:?}");
+        for given in
+            ["My\\ File.txt", "'My File.txt'", "\"My File.txt\"", "My File.txt\n", " My File.txt"]
+        {
+            assert_eq!(
+                intended_path(given, &folder, None).as_deref(),
+                Some("My File.txt"),
+                "{given:?}"
+            );
         }
         for given in ["a\\b", "'new'", "new\\ file"] {
             assert_eq!(intended_path(given, &folder, None), None, "{given:?}");

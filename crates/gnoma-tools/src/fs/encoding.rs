@@ -54,7 +54,9 @@ impl TextForm {
             return (form(Encoding::Utf8, true), Cow::Borrowed(text));
         }
         for (mark, is_little) in [(b"\xff\xfe", true), (b"\xfe\xff", false)] {
-            if let Some(text) = content.strip_prefix(mark).and_then(|rest| decode_utf16(rest, is_little)) {
+            if let Some(text) =
+                content.strip_prefix(mark).and_then(|rest| decode_utf16(rest, is_little))
+            {
                 let encoding = Encoding::Utf16 { is_little };
                 return (form(encoding, true), Cow::Owned(text.into_bytes()));
             }
@@ -74,7 +76,8 @@ impl TextForm {
             Encoding::Utf16 { is_little } => {
                 let text = String::from_utf8_lossy(&text);
                 let units = std::iter::once(0xfeff).chain(text.encode_utf16());
-                let bytes = |unit: u16| if is_little { unit.to_le_bytes() } else { unit.to_be_bytes() };
+                let bytes =
+                    |unit: u16| if is_little { unit.to_le_bytes() } else { unit.to_be_bytes() };
                 Ok(units.flat_map(bytes).collect())
             }
             Encoding::Windows1252 => {
@@ -123,7 +126,8 @@ fn is_single_byte(content: &[u8]) -> bool {
         }
         is_utf8 &= chunk.invalid().is_empty();
     }
-    let is_text = |byte: &u8| *byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x1b');
+    let is_text =
+        |byte: &u8| *byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x1b');
     !is_utf8 && content.iter().all(is_text)
 }
 
@@ -243,9 +247,11 @@ fn line_by_line(old: &[u8], new: &str) -> Result<Vec<u8>, usize> {
                 }
             }
             DiffOp::Delete { .. } => {}
-            DiffOp::Insert { new_index, new_len, .. } | DiffOp::Replace { new_index, new_len, .. } => {
+            DiffOp::Insert { new_index, new_len, .. }
+            | DiffOp::Replace { new_index, new_len, .. } => {
                 for at in new_index..new_index + new_len {
-                    let (line, body) = (lines.get(at).copied().unwrap_or_default(), bodies.get(at).copied());
+                    let (line, body) =
+                        (lines.get(at).copied().unwrap_or_default(), bodies.get(at).copied());
                     let body = body.unwrap_or_default();
                     if body.contains(char::REPLACEMENT_CHARACTER) && !decoded_has(old) {
                         return Err(at + 1);
@@ -352,7 +358,10 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_stay_in_lines_that_are_as_before() {
         let old = b"caf\xc3\xa9\nbad \xe9 byte\nend\n";
-        assert_eq!(replaced(old, "café\nbad \u{fffd} byte\nnew\n"), b"caf\xc3\xa9\nbad \xe9 byte\nnew\n");
+        assert_eq!(
+            replaced(old, "café\nbad \u{fffd} byte\nnew\n"),
+            b"caf\xc3\xa9\nbad \xe9 byte\nnew\n"
+        );
         assert_eq!(replaced(old, "café\ngone\nend\n"), b"caf\xc3\xa9\ngone\nend\n");
         assert_eq!(replace_text(old, "café\nbad \u{fffd} bytes\nend\n"), Err(2));
     }

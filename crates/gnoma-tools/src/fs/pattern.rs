@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use gnoma_core::names::typed_form;
 use globset::{GlobBuilder, GlobMatcher};
+use gnoma_core::names::typed_form;
 
 use super::Refusal;
 
@@ -30,11 +30,9 @@ impl Pattern {
 
     /// Whether the file at `relative`, seen from the searched folder, is meant.
     pub(super) fn matches(&self, relative: &Path) -> bool {
-        let Some(meant) = (if self.is_for_names {
-            relative.file_name().map(Path::new)
-        } else {
-            Some(relative)
-        }) else {
+        let Some(meant) =
+            (if self.is_for_names { relative.file_name().map(Path::new) } else { Some(relative) })
+        else {
             return false;
         };
         self.matcher.is_match(meant) || self.matches_as_typed(meant)

@@ -163,7 +163,8 @@ fn show(
     let window =
         Window::read(&*text, arguments).map_err(|error| broken(target, &cx.stop, &error))?;
     let mut output = window.into_output(target, Some(total))?;
-    if let (Some(encoding), Some(ResultPart::Text { text })) = (form.name(), output.parts.first_mut())
+    if let (Some(encoding), Some(ResultPart::Text { text })) =
+        (form.name(), output.parts.first_mut())
     {
         text.push_str(&format!("\n[The file is in {encoding} and stays so when it is changed]"));
     }

@@ -165,7 +165,10 @@ impl Target {
         let alike = self.names_alike(&names);
         if alike.len() > 1 {
             let there = alike.join(", ");
-            why.push_str(&format!("; {} look the same and are not chosen from: {there}", alike.len()));
+            why.push_str(&format!(
+                "; {} look the same and are not chosen from: {there}",
+                alike.len()
+            ));
             return Refusal::Failed(why);
         }
         let near = self.nearest_names(&names);
@@ -288,6 +291,5 @@ mod tests {
             missing("src/zzz")
                 .ends_with("find files with fs.glob; in that folder are: README.md, parser.rs")
         );
-        
     }
 }

@@ -111,7 +111,8 @@ impl<'a> PlannedWrite<'a> {
             return Ok(self);
         };
         let (form, old_text) = TextForm::decode(old);
-        let new = String::from_utf8_lossy(self.new.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.new));
+        let new =
+            String::from_utf8_lossy(self.new.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.new));
         let has_mark = form.has_mark || self.new.starts_with(BYTE_ORDER_MARK);
         let replacement = replace_text(&old_text, &new).map_err(|line| {
             Refusal::Failed(format!(

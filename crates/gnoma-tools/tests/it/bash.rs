@@ -58,9 +58,11 @@ async fn there_is_nothing_to_read() {
 #[tokio::test]
 async fn progress_is_one_line_and_its_last_frame() {
     let bench = Bench::new();
-    let frames = "for i in $(seq 1 3000); do printf '\\rprogress %d%% ####' $i; done; echo; echo end";
+    let frames =
+        "for i in $(seq 1 3000); do printf '\\rprogress %d%% ####' $i; done; echo; echo end";
     assert_eq!(text(&bench.command(frames).await), "progress 3000% ####\nend");
-    let spinner = "printf 'a |'; for i in 1 2 3; do printf '\\b/\\b-'; done; printf '\\b \\n'; echo end";
+    let spinner =
+        "printf 'a |'; for i in 1 2 3; do printf '\\b/\\b-'; done; printf '\\b \\n'; echo end";
     assert_eq!(text(&bench.command(spinner).await), "a  \nend");
     let rows = "for i in 1 2 3; do printf 'one %d\\ntwo %d\\n' $i $i; [ $i = 3 ] || printf '\\033[2A\\033[J'; done";
     assert_eq!(text(&bench.command(rows).await), "one 3\ntwo 3");
@@ -107,7 +109,8 @@ async fn editors_and_questions_end_at_once_and_a_word_says_so() {
     // Nobody is asked at a terminal, and nothing waits for a pager.
     let tty = "(exec 3</dev/tty) 2>/dev/null && echo terminal || echo none";
     assert_eq!(text(&bench.command(tty).await), "none");
-    let pages = "git -c core.pager=./ed.sh log --oneline | wc -l; man ls 2>/dev/null | head -1; echo end";
+    let pages =
+        "git -c core.pager=./ed.sh log --oneline | wc -l; man ls 2>/dev/null | head -1; echo end";
     let ended = timeout(Duration::from_secs(10), bench.command(pages)).await.unwrap();
     assert!(text(&ended).ends_with("end"), "{}", text(&ended));
 }

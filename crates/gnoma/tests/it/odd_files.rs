@@ -24,34 +24,41 @@ fn results(world: &World) -> Vec<String> {
 #[tokio::test]
 async fn a_path_in_the_home_is_judged_and_used_there() {
     let write = |path: &str| call("fs_write", &json!({"path": path, "content": "1"}));
-    let world = World::new([
-        write("~/x.txt"),
-        write("$HOME/y.txt"),
-        write("~nobody/z.txt"),
-        call("fs_read", &json!({"path": "~/notes.txt"})),
-        says("done"),
-    ]);
-    world.put_home("notes.txt", "remember the milk");
-    let run = world.run(&[BYPASS[0], BYPASS[1], "go"]).await;
+    let world =
+        World::new([write("~/x.txt"), write("$HOME/y.txt"), write("~nobody/z.txt"), says("done")]);
+    let run = world.run(&["--permission", "accept_edits", "go"]).await;
     let results = results(&world);
-    assert!(results[0].contains("~/x.txt") && results[0].contains("outside the workspace"), "{results:?}");
-    assert!(results[1].contains("y.txt") && results[1].contains("outside the workspace"), "{results:?}");
+    assert!(
+        results[0].contains("~/x.txt") && results[0].contains("outside the workspace"),
+        "{results:?}"
+    );
+    assert!(
+        results[1].contains("y.txt") && results[1].contains("outside the workspace"),
+        "{results:?}"
+    );
     assert!(results[2].contains("`~nobody` is somebody else's home"), "{results:?}");
-    assert!(results[3].contains("remember the milk"), "{results:?}");
     for name in ["~", "$HOME", "~nobody"] {
         assert!(!exists(world.project.path(), name), "{name}: {run:?}");
     }
-    let address = format!("file://{}/x.txt", world.home.path().display());
-    let world = World::new([write(&address), write("~/x.txt"), says("done")]);
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("file://{}/y%20z.txt", folder.path().display());
+    let read = call("fs_read", &json!({"path": "~/notes.txt"}));
+    let world = World::new([write("~/x.txt"), write(&address), read, says("done")]);
+    world.put_home("notes.txt", "remember the milk");
     let run = world.run(&[BYPASS[0], BYPASS[1], "--confirm-bypass", "go"]).await;
-    assert!(exists(world.home.path(), "x.txt") && !exists(world.project.path(), "file:"), "{run:?}");
+    assert!(exists(world.home.path(), "x.txt") && exists(folder.path(), "y z.txt"), "{run:?}");
+    assert!(world.said().contains("remember the milk"), "{run:?}");
+    assert!(!exists(world.project.path(), "file:"));
 }
 
 #[tokio::test]
 async fn a_name_is_found_by_what_one_types() {
     let world = World::new([
         call("fs_read", &json!({"path": "Shot 3.04 PM.txt"})),
-        call("fs_edit", &json!({"path": "Shot 3.04 PM.txt", "old_string": "hello", "new_string": "bye"})),
+        call(
+            "fs_edit",
+            &json!({"path": "Shot 3.04 PM.txt", "old_string": "hello", "new_string": "bye"}),
+        ),
         call("fs_grep", &json!({"pattern": "bye", "path": "Shot 3.04 PM.txt"})),
         call("fs_glob", &json!({"pattern": "Shot * PM.txt"})),
         call("fs_write", &json!({"path": "Shot 3.04 PM.txt", "content": "new\n"})),
@@ -92,7 +99,8 @@ async fn a_call_that_had_ended_when_gnoma_was_killed_keeps_its_result() {
         .call("a", "bash", r#"{"command":"echo 0ne"}"#)
         .call("b", "bash", r#"{"command":"echo > begun; sleep 30"}"#)
         .call("c", "bash", r#"{"command":"echo three"}"#);
-    let world = World::new([Wire::OpenAi.stream(&script.stop(StopReason::ToolUse)), says("I see.")]);
+    let world =
+        World::new([Wire::OpenAi.stream(&script.stop(StopReason::ToolUse)), says("I see.")]);
     let mut command = world.command(&[BYPASS[0], BYPASS[1], "go"]);
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
     let begun = async {
@@ -120,11 +128,20 @@ async fn json_and_yaml_that_people_write_are_read() {
     let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}]});
     let settings = format!("\u{feff}{{\n  // mine\n  \"hooks\": {hooks}, /* last */\n}}\n");
     world.put_home(".claude/settings.json", &settings);
-    world.put_home(".claude/skills/a/SKILL.md", "---\nname: a\ndescription:\n  Begins below: so\n---\nB\n");
+    world.put_home(
+        ".claude/skills/a/SKILL.md",
+        "---\nname: a\ndescription:\n  Begins below: so\n---\nB\n",
+    );
     world.put_home(".claude/skills/b/SKILL.md", "---\nname: b\ndescription: No: end\n\n# Title\n");
     world.put_home(".claude/skills/c/SKILL.md", "# no fields\n");
-    world.put_home(".claude/commands/d.md", "---\nargument-hint: [one] [two]\nother: [\n---\nText\n");
-    world.put(".mcp.json", "{\n  \"mcpServers\": {\n    \"x\": {\"command\": \"true\"}\n  } oops\n}\n");
+    world.put_home(
+        ".claude/commands/d.md",
+        "---\nargument-hint: [one] [two]\nother: [\n---\nText\n",
+    );
+    world.put(
+        ".mcp.json",
+        "{\n  \"mcpServers\": {\n    \"x\": {\"command\": \"true\"}\n  } oops\n}\n",
+    );
     let run = world.run(&[BYPASS[0], BYPASS[1], "go"]).await;
     assert!(results(&world)[0].contains("n0") && !world.sent().contains("r4n\""), "{run:?}");
     assert!(run.err.contains("Print the JSON alone"), "{run:?}");

@@ -191,7 +191,8 @@ impl PlannedEdit {
         })?;
         let kept = describe_hidden(form, &text);
         let content = std::mem::take(&mut applied.content);
-        applied.content = form.encode(content).map_err(|error| lacks(&target.name, form, &error))?;
+        applied.content =
+            form.encode(content).map_err(|error| lacks(&target.name, form, &error))?;
         if applied.content == old {
             return Err(refused(&format!("the edit leaves `{}` as it is", target.name)));
         }

@@ -1,8 +1,11 @@
 //! What is wrong with a configuration, in words and with its place.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
-use crate::text::{Position, Snippet};
+use crate::{
+    key::KeyPath,
+    text::{Position, Snippet},
+};
 
 /// Most findings of one severity that are kept.
 const MAX_KEPT: usize = 50;
@@ -195,6 +198,8 @@ impl std::error::Error for ConfigError {}
 pub(crate) struct Report {
     findings: Vec<Finding>,
     left_out: usize,
+    /// Keys whose values read a variable that is not set, with that variable.
+    unset: Vec<(KeyPath, String)>,
 }
 
 impl Report {
@@ -210,6 +215,21 @@ impl Report {
         } else {
             self.left_out += 1;
         }
+    }
+
+    /// Notes that the value of a key reads a variable that is not set.
+    pub(crate) fn add_unset(&mut self, key: &KeyPath, variable: &str) {
+        if self.unset.len() < MAX_KEPT {
+            self.unset.push((key.clone(), variable.to_owned()));
+        }
+    }
+
+    /// The variables that are not set, by the last name of the keys in `table` that read them.
+    pub(crate) fn unset_in(&self, table: &str) -> BTreeMap<String, String> {
+        let within = KeyPath::dotted(table);
+        let keys = self.unset.iter().filter(|(key, _)| key.is_within(&within));
+        keys.filter_map(|(key, variable)| Some((key.last_name()?.to_owned(), variable.clone())))
+            .collect()
     }
 
     /// How many of them are errors; exact as long as it is small.

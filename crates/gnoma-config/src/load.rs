@@ -108,8 +108,10 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     loader.warn_of_what_has_no_effect();
     sense::check(&loader.merged, &mut loader.report);
     let Loader { report, merged, .. } = loader;
+    let unset_keys = report.unset_in("provider.api_keys");
     let findings = report.finish()?;
     let mut settings = Settings::from_layers(&merged);
+    settings.provider.unset_keys = unset_keys;
     let ca_file = settings.network.ca_file.take();
     settings.network.ca_file = ca_file.map(|path| sources.placed(&path));
     Ok(Loaded { findings, settings, values: explain::explain(&merged), profile, project })

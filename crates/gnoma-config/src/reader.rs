@@ -240,6 +240,7 @@ impl<'a> Reader<'a> {
     }
 
     fn warn_missing(&mut self, path: &KeyPath, span: &Range<usize>, variable: &str) {
+        self.report.add_unset(path, variable);
         let message = format!("is ignored: the variable {variable} is not set");
         self.tell(Severity::Warning, path, span, message, || {
             Some(format!("set {variable}, or write `${{{variable}:-default}}`"))

@@ -99,6 +99,8 @@ pub struct Provider {
     pub key_commands: BTreeMap<String, String>,
     /// What to change to change a key.
     pub key_sources: BTreeMap<String, ValueSource>,
+    /// Variables that keys read and that are not set.
+    pub unset_keys: BTreeMap<String, String>,
     /// Addresses, `http` or `https`, as they were written.
     pub endpoints: BTreeMap<String, String>,
     /// What to change to change an address.
@@ -382,6 +384,7 @@ impl Provider {
             ignored_variables: layers.texts("provider.ignored_variables"),
             key_commands: map(layers, "provider.key_commands", |value| value.clone().into_text()),
             key_sources: source::of_table(layers, "provider.api_keys"),
+            unset_keys: <_>::default(),
             endpoints: map(layers, "provider.endpoints", |value| value.clone().into_text()),
             endpoint_sources: source::of_table(layers, "provider.endpoints"),
             protocols: map(layers, "provider.protocols", |value| {

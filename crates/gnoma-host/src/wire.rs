@@ -158,7 +158,8 @@ pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
     };
     let mut profile = Profile::new(name, wire, url);
     profile.key = provider.api_keys.get(name).cloned();
-    if let Some(variable) = env::key_variables(name).into_iter().next() {
+    let unset = provider.unset_keys.get(name).cloned();
+    if let Some(variable) = unset.or_else(|| env::key_variables(name).into_iter().next()) {
         profile.key_variable = variable;
     }
     let by_command = || {

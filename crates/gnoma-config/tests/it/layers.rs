@@ -298,7 +298,8 @@ fn keys_and_addresses_know_the_variable_or_setting_that_they_came_from() {
     let home = Home::new()
         .user(
             "[provider.endpoints]\nwork = \"http://gpu:8000/v1\"\nopenai = \"https://a.example/v1\"\n\
-             far = \"https://${FAR_HOST}/v1\"\n[provider.api_keys]\nwork = \"${WORK_KEY}\"\nmistral = \"plain\"\n",
+             far = \"https://${FAR_HOST}/v1\"\n[provider.api_keys]\nwork = \"${WORK_KEY}\"\nmistral = \"plain\"\n\
+             far = \"${FAR_KEY}\"\n",
         )
         .env("WORK_KEY", "k")
         .env("FAR_HOST", "far.example")
@@ -320,6 +321,8 @@ fn keys_and_addresses_know_the_variable_or_setting_that_they_came_from() {
         work.starts_with("`provider.endpoints.work` (") && work.ends_with("config.toml:2)"),
         "{work}"
     );
+    assert_eq!(provider.unset_keys["far"], "FAR_KEY");
+    assert!(!provider.unset_keys.contains_key("work"));
     let plain = said(&provider.key_sources, "mistral");
     assert!(
         plain.starts_with("`provider.api_keys.mistral` (") && plain.ends_with(":7)"),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use gnoma_config::{env, settings::arm_named};
+use gnoma_config::settings::arm_named;
 use gnoma_core::ModelRef;
 use gnoma_llm::{KNOWN, KnownProvider, catalogue::Overlay};
 
@@ -120,8 +120,7 @@ fn reach(settings: &RoutingSettings, name: &str) -> Reach {
         Err(error) => return Reach::Not(error.to_string()),
     };
     if wire::needs_key(&settings.provider, &profile) {
-        let variable = env::key_variables(name).into_iter().next().unwrap_or_default();
-        return Reach::Not(format!("has no key: export {variable}=…"));
+        return Reach::Not(format!("has no key: export {}=…", profile.key_variable));
     }
     if wire::is_this_machine(&profile.base_url) { Reach::Here } else { Reach::Elsewhere }
 }

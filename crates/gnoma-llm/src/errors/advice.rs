@@ -80,7 +80,7 @@ pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
         }
         None if location.is_empty() => return None,
         None => format!(
-            "Check {place} ({url}). If it is right, your network may want you to log in: open a web page in a browser."
+            "Check {place}, now {url}. If it is right, your network may want you to log in: open a web page in a browser."
         ),
     })
 }
@@ -92,7 +92,10 @@ pub(super) fn of_status(profile: &Profile, status: u16) -> Option<String> {
         407 => "A proxy wants a name and a password: write them into the proxy variable, as in \
                 HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT."
             .to_owned(),
-        426 => format!("Use https:// in {place} ({url})."),
+        426 => format!("Use https:// in {place}, now {url}."),
+        431 if profile.key.is_none() => {
+            format!("A proxy before {url} may add headers: check {place} and the network.")
+        }
         431 => {
             format!(
                 "The key may be wrong, for example a whole file: check {}.",

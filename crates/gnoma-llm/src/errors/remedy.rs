@@ -33,7 +33,12 @@ pub(super) fn of(profile: &Profile, kind: ErrorKind, status: Option<u16>) -> Opt
             "`{name}` knows the key but does not allow this. Check whether your account, its organization and \
              the country you connect from may use this model, or use another provider with --provider."
         ),
-        Remedy::ModelName => format!("{LISTS_MODELS} of `{name}`. The address is {url}."),
+        Remedy::ModelName => match &profile.address_source {
+            Some(place) => {
+                format!("{LISTS_MODELS} of `{name}`. The address is {url}, from {place}.")
+            }
+            None => format!("{LISTS_MODELS} of `{name}`. The address is {url}."),
+        },
         Remedy::Shorten => {
             "Start a new session, compact this one (/compact at its prompt), or choose a model with a larger window."
                 .to_owned()
@@ -119,12 +124,12 @@ pub(super) fn of_page(
 pub(super) fn of_connection(profile: &Profile, kind: NetErrorKind) -> String {
     let (name, url, place) = (&profile.name, &profile.base_url, profile.address_place());
     match kind {
-        NetErrorKind::NoTls => format!("Use http:// instead of https:// in {place} ({url})."),
+        NetErrorKind::NoTls => format!("Use http:// instead of https:// in {place}, now {url}."),
         NetErrorKind::NoHttp => format!(
-            "Check {place} ({url}). If the server expects TLS, use https:// instead of http://."
+            "Check {place}, now {url}. If the server expects TLS, use https:// instead of http://."
         ),
         NetErrorKind::Certificate => format!(
-            "Check the address in {place} ({url}) and this machine's clock. If your company's proxy or a server of \
+            "Check the address in {place}, now {url}, and this machine's clock. If your company's proxy or a server of \
              your own signed the certificate, set `network.ca_file` (or SSL_CERT_FILE) to the PEM file with its \
              certificate authority. Otherwise do not send a key: somebody may be intercepting the connection."
         ),

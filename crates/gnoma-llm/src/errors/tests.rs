@@ -461,7 +461,7 @@ fn a_status_that_no_retry_helps_is_not_called_overloaded() {
     for (status, advice) in [
         (407, "HTTPS_PROXY"),
         (426, "https://"),
-        (431, "The key may be wrong"),
+        (431, "may add headers"),
         (451, "another provider"),
         (501, "provider.endpoints.p"),
         (505, "provider.endpoints.p"),

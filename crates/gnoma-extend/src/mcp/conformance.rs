@@ -133,7 +133,8 @@ impl Player<'_> {
         let (waiting, page) = begun.await?;
         let request = HttpRequest { url: page, headers: Vec::new(), body: None };
         let answer = self.http.send(request).await.map_err(|error| error.to_string())?;
-        waiting.finish(answer.header("location").ok_or("the authorization page redirects nowhere")?).await
+        let location = answer.header("location").map(str::to_owned);
+        waiting.finish(&location.ok_or("the authorization page redirects nowhere")?).await
     }
 }
 

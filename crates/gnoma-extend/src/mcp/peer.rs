@@ -71,8 +71,9 @@ impl Peer {
     /// What a server says that speaks the wire without a handshake; `None` where it does not.
     async fn discover(&self) -> Result<Option<ServerInfo>, CallError> {
         let mut is_first = true;
+        let nothing = Map::new();
         loop {
-            let asked = self.send("server/discover", &Map::new(), &[], true);
+            let asked = self.send("server/discover", &nothing, &[], true);
             let asked = timeout(PROBE_TIMEOUT, asked).await.unwrap_or(Err(CallError::Late));
             return match asked {
                 Ok(answer) if speaks(answer.get("supportedVersions"), STATELESS) => {

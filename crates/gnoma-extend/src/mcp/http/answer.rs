@@ -100,7 +100,6 @@ impl Inbox<'_> {
             let Some(last) = events.last_id.clone().filter(|_| in_vain < MAX_RESUMES) else {
                 return Err(CallError::Broken(why));
             };
-            self.shared.handler.calls.wait(resume_wait(&events));
             sleep(resume_wait(&events)).await;
             body = match resume(self.shared, Some(&last)).await {
                 Ok(body) => body,

@@ -14,6 +14,6 @@ pub use tokens::Tokens;
 
 pub(super) use self::{
     authorizer::Authorizer,
-    flow::{PendingLogin, begin},
+    flow::begin,
     registration::Registered,
 };

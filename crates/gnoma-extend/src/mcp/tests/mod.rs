@@ -82,7 +82,10 @@ impl OneServer {
 
     /// Names of the tools that models are offered.
     fn offered(&self) -> Vec<String> {
-        self.servers.tools(&[]).iter().map(|tool| tool.spec().name.clone()).collect()
+        let tools = self.servers.tools(&[]);
+        let names = tools.iter().map(|tool| tool.spec().name.clone());
+        // Before the server was seen, its tools had to be searched for.
+        names.filter(|name| name.starts_with("mcp__")).collect()
     }
 
     /// The outcome of a call, as text.
@@ -100,7 +103,7 @@ fn cx() -> ToolCx {
         cwd: Arc::default(),
         roots: Arc::default(),
         grant: Grant::default(),
-        stop: gnoma_core::stop::CancellationToken::new(),
+        stop: Default::default(),
         progress: mpsc::channel(1).0,
         stores_large_results: false,
         budget: Default::default(),

@@ -84,6 +84,7 @@ fn check(mutated: &Mutated, answer: Result<Value, CallError>) {
     let (marker, number) = &mutated.broken;
     let is_named = said.contains(marker.as_str())
         || said.contains(&format!("number {number}"))
+        || said.contains(&format!("message {number} has"))
         || said.contains("left out")
         || said.contains("cannot be read");
     assert!(is_named, "the broken one is not named: {said}\n{}", shown());

@@ -47,8 +47,8 @@ fn hello() -> Value {
 #[tokio::test]
 async fn half_a_surrogate_pair_hangs_no_call() {
     for (result, said) in [
-        (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"cut \\ud83d"}]}}"#, "cut \u{fffd}"),
-        (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"\\ude00 late"}]}}"#, "\u{fffd} late"),
+        (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"cut \ud83d"}]}}"#, "cut \u{fffd}"),
+        (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"\ude00 late"}]}}"#, "\u{fffd} late"),
         (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"x"},{"type":"odd","v":NaN}]}}"#, "x\n[a part of"),
         (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"te"#, "failed: the server's answer cannot be read"),
         (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}"#, "failed: the server refused: parse error"),
@@ -90,7 +90,7 @@ async fn arguments_that_providers_cannot_name_come_to_the_server_under_its_own_n
     let one = OneServer::new(server(folder.path(), &tools, result), folder.path());
     one.connect().await;
     let offered = one.servers.tools(&[]);
-    let shown: Value = offered[0].spec().parameters.read().unwrap();
+    let shown: Value = offered.last().unwrap().spec().parameters.read().unwrap();
     assert_eq!(shown["required"], json!(["a_b"]), "{shown}");
     one.call("mcp__s__hello", r#"{"a_b":"x"}"#).await;
     let called = fs::read_to_string(folder.path().join("called")).unwrap();

@@ -137,7 +137,8 @@ fn those_who_hear_the_screen_are_told_what_others_see() {
     scene.asks("c1", "rm -rf build");
     let said = scene.said();
     assert!(
-        said.contains("rm -rf build") && said.ends_with("r  no, and tell the model why"),
+        said.contains("rm -rf build")
+            && said.ends_with("r  no, and tell the model why\nType y, a, n or r and press Enter"),
         "{said}"
     );
     scene.wait(1).look();

@@ -341,3 +341,15 @@ fn what_is_written_when_an_elf_has_ended_goes_to_the_session_that_it_worked_for(
     scene.another("s1", 1, 2);
     assert_eq!(scene.sent(), ["and now?"]);
 }
+
+#[test]
+fn line_with_an_unknown_command_does_not_stand_before_the_next_line() {
+    let mut scene = Scene::with(|options| options.accessible = true);
+    for line in ["/frobnicate", "/ps", "/status please"] {
+        scene.send(line);
+        assert_eq!(scene.written(), "", "{line}");
+    }
+    assert!(scene.said().contains("Unknown command /ps"), "{}", scene.said());
+    scene.send("hello");
+    assert_eq!(scene.sent(), ["hello"]);
+}

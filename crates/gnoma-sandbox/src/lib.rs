@@ -32,6 +32,8 @@
 //! Not here: which command may run and with which policy (the guard), and reading its output (the
 //! tools). No CPU or memory bound either: builds need what there is.
 
+#[cfg(target_os = "linux")]
+mod closed_stdout;
 mod environment;
 mod exit;
 pub mod launcher;
@@ -52,12 +54,21 @@ mod with_parent;
 #[cfg(target_os = "linux")]
 mod words;
 
+#[cfg(target_os = "linux")]
+pub use closed_stdout::stdout_was_closed;
 pub use environment::{SCRUBBED, is_scrubbed};
 pub use exit::{ENDING_BYTES, ending};
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable};
 pub use scratch::{Scratch, TEMPORARY, scratch_place};
 pub use support::{Strength, Support, WallPart};
 pub use umask::{leave_terminal, set_umask};
+
+/// Whether standard output was closed when the program started. Not looked at here.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn stdout_was_closed() -> bool {
+    false
+}
 pub use walled::walled;
 pub use walls::Walls;
 pub use with_parent::end_with_parent;

@@ -438,10 +438,14 @@ impl PermissionQuestion {
         let lasting = self.always.as_ref().filter(|_| choice == Choice::Always)?;
         let key =
             |action| keymap.keys(Context::Permission, action).first().map(ToString::to_string);
-        let keys = [(Action::NextScope, "other scope"), (Action::EditRule, "edit the rule")];
-        let keys = keys.map(|(action, what)| Some(format!(" · {}: {what}", key(action)?)));
-        let keys: String = keys.into_iter().flatten().collect();
-        Some(Line::new(format!("     {}{keys}", lasting.held()), dim()))
+        let keys = [(Action::NextScope, "scope"), (Action::EditRule, "edit")];
+        let keys = keys.map(|(action, what)| Some(format!("{}: {what}", key(action)?)));
+        let keys: Vec<String> = keys.into_iter().flatten().collect();
+        let mut text = format!("     {}", lasting.held());
+        if !keys.is_empty() {
+            text.push_str(&format!(" ({})", keys.join(", ")));
+        }
+        Some(Line::new(text, dim()))
     }
 
     fn choice_line(&self, choice: Choice, chosen: bool, keymap: &Keymap) -> Line {
@@ -535,7 +539,7 @@ mod tests {
 
         › y  yes, once
           a  always: bash(make *)
-             this session (s elsewhere, e edits)
+             this session (s: scope, e: edit)
           n  no
           r  no, and tell the model why
         ");

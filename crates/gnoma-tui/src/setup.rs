@@ -5,6 +5,7 @@
 mod draft;
 mod entry;
 mod offers;
+mod stage;
 
 use gnoma_core::{
     Secret,
@@ -14,7 +15,8 @@ use gnoma_core::{
 use self::{
     draft::ProviderDraft,
     entry::InputLine,
-    offers::{AZURE_ADDRESS, Choice, LocalServer, SERVER_ADDRESS},
+    offers::Choice,
+    stage::{ADDRESS_KEY, BACK_LINE, PLAIN_KEY, Stage},
 };
 use crate::{
     keymap::Action,
@@ -31,12 +33,6 @@ const HOW_TO_HIDE: &str = "To enter a key without showing it, quit with q and Ct
     `gnoma providers add NAME`";
 /// Bytes of a line that asks for a correction.
 const MAX_LINE_BYTES: usize = 20;
-/// How a correction is asked for.
-const ADDRESS_KEY: char = 'a';
-const KEY_KEY: char = 'k';
-const PLAIN_KEY: char = 'h';
-/// Where lines are written instead of keys, this one goes back.
-const BACK_LINE: &str = "q";
 
 /// Reads an address as people copy it: without a scheme, or with the path of a call. `None` if it is none.
 #[must_use]
@@ -63,39 +59,6 @@ pub enum SetupStep {
     Remove,
     /// The person continues without a provider.
     Left,
-}
-
-#[derive(Clone, Debug)]
-enum Stage {
-    Choosing,
-    Address {
-        draft: ProviderDraft,
-        entry: InputLine,
-        /// What is wrong with what was entered before.
-        trouble: &'static str,
-    },
-    Key {
-        draft: ProviderDraft,
-        entry: InputLine,
-    },
-    /// Instructions for starting a server are shown.
-    Starting(LocalServer),
-    Trying(Connection),
-    /// It does not work.
-    Failed {
-        connection: Connection,
-        why: String,
-    },
-    /// It works, and waits to be stored.
-    Works {
-        connection: Connection,
-        answer: String,
-    },
-    /// It works and could not be stored.
-    Unkept {
-        connection: Connection,
-        why: String,
-    },
 }
 
 /// The guided start.
@@ -364,7 +327,7 @@ impl Setup {
             },
             _ => return SetupStep::Open,
         };
-        let corrections = self.corrections();
+        let corrections = self.stage.corrections(self.by_line);
         match key {
             _ if corrections.iter().all(|(known, _)| *known != key) => SetupStep::Open,
             ADDRESS_KEY => self.ask_address(draft),
@@ -375,30 +338,6 @@ impl Setup {
             }
             _ => self.ask_key(draft),
         }
-    }
-
-    /// What can be corrected now, and by which key.
-    fn corrections(&self) -> Vec<(char, &'static str)> {
-        let mut corrections = Vec::new();
-        match &self.stage {
-            Stage::Starting(_) => corrections.push((ADDRESS_KEY, "change the address")),
-            Stage::Failed { connection, why } => {
-                let draft = ProviderDraft::of(connection);
-                let address = draft.address.as_deref();
-                // Offered only where the server was found to speak no TLS.
-                if why.contains("http://") && address.and_then(offers::without_tls).is_some() {
-                    corrections.push((PLAIN_KEY, "use http://"));
-                }
-                if address.is_some() {
-                    corrections.push((ADDRESS_KEY, "change the address"));
-                }
-                if !self.by_line && !draft::is_keyless(&connection.provider) {
-                    corrections.push((KEY_KEY, "enter another key"));
-                }
-            }
-            _ => (),
-        }
-        corrections
     }
 
     fn attempt(&mut self, connection: Connection) -> SetupStep {
@@ -420,7 +359,7 @@ impl Setup {
                 return (lines, Some(cursor));
             }
             Stage::Address { entry, .. } | Stage::Key { entry, .. } => {
-                let (line, cursor) = entry.line(&self.title(), width);
+                let (line, cursor) = entry.line(&self.stage.title(), width);
                 (vec![line], Some(cursor))
             }
             Stage::Starting(server) => {
@@ -440,54 +379,11 @@ impl Setup {
         let indent = Line::new("  ", Style::default());
         let mut lines: Vec<Line> =
             text.into_iter().flat_map(|line| line.wrap(width, &indent)).collect();
-        let hint = Line::new(self.hint(), Style::of(Ink::Dim)).wrap(width, &Line::default());
+        let hint = Line::new(self.stage.hint(self.by_line), Style::of(Ink::Dim))
+            .wrap(width, &Line::default());
         lines.truncate(height.saturating_sub(hint.len()).max(1));
         lines.extend(hint.into_iter().take(height.saturating_sub(lines.len())));
         (lines, cursor)
-    }
-
-    /// What is entered.
-    fn title(&self) -> String {
-        match &self.stage {
-            Stage::Address { draft, .. } => match &draft.provider {
-                Some(provider) => format!("address of {provider}"),
-                None => "address of the server".to_owned(),
-            },
-            Stage::Key { draft, .. } => match &draft.provider {
-                Some(provider) => format!("key for {provider}"),
-                None => "key".to_owned(),
-            },
-            _ => String::new(),
-        }
-    }
-
-    /// What can be done now.
-    fn hint(&self) -> String {
-        match &self.stage {
-            Stage::Choosing => String::new(),
-            Stage::Address { draft, trouble, .. } => {
-                let is_azure = draft.provider.as_deref() == Some(offers::WITHOUT_ADDRESS);
-                let example = if is_azure { AZURE_ADDRESS } else { SERVER_ADDRESS };
-                let lead = if trouble.is_empty() { "such as " } else { trouble };
-                format!("{lead}{example} · Enter next · Esc back")
-            }
-            Stage::Key { draft, .. } if draft.key_is_optional => {
-                "type or paste it (hidden), or leave it empty · Enter test · Esc back".to_owned()
-            }
-            Stage::Key { .. } => "type or paste it (hidden) · Enter test · Esc back".to_owned(),
-            Stage::Trying(_) => "Esc back".to_owned(),
-            Stage::Starting(_) => self.hint_with("Enter test"),
-            Stage::Failed { .. } => self.hint_with("Enter retry"),
-            Stage::Works { .. } => "Enter save and start · Esc back".to_owned(),
-            Stage::Unkept { .. } => "Enter save again · Esc back".to_owned(),
-        }
-    }
-
-    fn hint_with(&self, enter: &str) -> String {
-        let corrections = self.corrections();
-        let named = corrections.iter().map(|(key, what)| format!(" · {key} {what}"));
-        let back = if self.by_line { BACK_LINE } else { "Esc" };
-        format!("{enter}{} · {back} back", named.collect::<String>())
     }
 
     /// What there is to choose from, while there is; for those who hear it.
@@ -501,14 +397,16 @@ impl Setup {
     pub fn spoken(&self) -> String {
         match &self.stage {
             Stage::Choosing => self.list.spoken(),
-            Stage::Address { .. } => format!("enter the {}, {}", self.title(), self.hint()),
-            Stage::Key { .. } => format!("enter the {}", self.title()),
+            Stage::Address { .. } => {
+                format!("enter the {}, {}", self.stage.title(), self.stage.hint(self.by_line))
+            }
+            Stage::Key { .. } => format!("enter the {}", self.stage.title()),
             Stage::Starting(server) => {
                 let steps: Vec<&str> = server.steps.iter().map(|step| step.trim()).collect();
-                format!("{} {}", steps.join(" "), self.hint())
+                format!("{} {}", steps.join(" "), self.stage.hint(self.by_line))
             }
             Stage::Trying(connection) => format!("trying {}", connection.provider),
-            Stage::Failed { why, .. } => format!("{why}. {}", self.hint()),
+            Stage::Failed { why, .. } => format!("{why}. {}", self.stage.hint(self.by_line)),
             Stage::Unkept { why, .. } => why.clone(),
             Stage::Works { answer, .. } => format!("it works: {answer}. Press Enter to save it"),
         }

@@ -9,6 +9,7 @@ mod change;
 mod children;
 mod command;
 mod connection;
+mod costs;
 mod elfs;
 mod following;
 mod handle;

@@ -23,7 +23,7 @@ use tokio::{
 use super::{
     change,
     command::{self, between_turns, closed, for_one_turn, not_asked},
-    elfs,
+    costs, elfs,
     handle::{Job, Remembered, busy, end_all},
     log::EventLog,
     ports::{Change, Opened, Prepared, Services},
@@ -226,7 +226,8 @@ impl Actor {
         if let Some(following) = &mut self.kept().following {
             following.take(&event);
         }
-        let event = self.count_cost(event);
+        let shared = self.shared.upgrade();
+        let event = costs::count(&self.kept, &self.log, shared.as_deref(), event);
         let changes = matches!(
             event,
             Event::State(_) | Event::PermissionAsked { .. } | Event::PermissionDecided { .. }
@@ -248,30 +249,6 @@ impl Actor {
         self.push(event);
         if changes {
             self.tell_change();
-        }
-    }
-
-    /// Adds what a call cost to the sums of this session and of those above it, which tell it to their clients, too.
-    fn count_cost(&self, event: Event) -> Event {
-        match &event {
-            Event::State(SessionState::Active) => self.kept().spending.begin_turn(),
-            Event::Cost { .. } => {
-                self.tell_cost_above(&event);
-                return self.kept().spending.add_own(&event).unwrap_or(event);
-            }
-            _ => (),
-        }
-        event
-    }
-
-    fn tell_cost_above(&self, event: &Event) {
-        let Some(shared) = self.shared.upgrade() else { return };
-        let mut parent = self.log.with_view(|view| view.parent.clone());
-        while let Some(live) = parent.and_then(|parent| shared.session(&parent).ok()) {
-            if let Some(event) = live.kept().spending.add_below(event) {
-                live.log.push(event, shared.opener.now_ms());
-            }
-            parent = live.log.with_view(|view| view.parent.clone());
         }
     }
 

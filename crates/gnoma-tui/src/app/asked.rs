@@ -231,6 +231,12 @@ impl State {
         self.session.is_switching &= result.is_ok();
         match result {
             Ok(Reply::Text(text)) => text.lines().for_each(|line| self.note(line)),
+            Ok(Reply::Opened { session })
+                if !keeps && session == self.session.view.session && !self.is_closed() =>
+            {
+                self.session.is_switching = false;
+                self.hint("This is the session that is open already");
+            }
             Ok(reply) => {
                 self.session.keeps_conversation = keeps && matches!(reply, Reply::Opened { .. });
                 if !note.is_empty() {

@@ -109,11 +109,9 @@ impl State {
         self.info_changed();
         self.retold();
         let is_same_again = !is_first && self.is_same(before);
+        let all = self.session.view.messages;
         if is_first {
             self.drop_queue_of_others();
-        }
-        let all = self.session.view.messages;
-        if is_first && all == 0 && self.session.view.info.child.is_none() {
             self.greet();
         }
         self.session.tells_resumed = !goes_on && !is_same_again;

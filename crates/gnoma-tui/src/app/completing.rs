@@ -35,28 +35,7 @@ impl State {
         self.writing.completion.chosen = Some(0);
         self.writing.completion.hits = match &query {
             None => Vec::new(),
-            Some(query) if query.kind == CompletionKind::Command => {
-                let own: Vec<String> = self.own_commands().map(|own| own.name.clone()).collect();
-                let names: Vec<&str> = commands::names()
-                    .iter()
-                    .copied()
-                    .chain(own.iter().map(String::as_str))
-                    .collect();
-                let meaning = commands::resolve(&query.text, &names_of(&own));
-                let meant = match meaning {
-                    Meaning::BuiltIn(command) => Some(command.name),
-                    Meaning::Own(name) => Some(name),
-                    Meaning::Ambiguous | Meaning::Unknown => None,
-                };
-                if meant.is_none() {
-                    self.writing.completion.chosen = None;
-                }
-                let mut order = commands::order(&query.text, &names);
-                order.sort_by_key(|name| meant != Some(*name));
-                let hit =
-                    |name: &str| Hit { name: name.to_owned(), about: self.about_command(name) };
-                order.into_iter().map(hit).collect()
-            }
+            Some(query) if query.kind == CompletionKind::Command => self.command_hits(&query.text),
             Some(query) => {
                 if !std::mem::replace(&mut self.writing.completion.is_listed, true) {
                     self.effects.push(Effect::List);
@@ -69,6 +48,25 @@ impl State {
             self.writing.completion.is_listed = false;
         }
         self.writing.completion.query = query;
+    }
+
+    /// The commands that a written name can become. The one that it names is first, and Enter takes it.
+    fn command_hits(&mut self, written: &str) -> Vec<Hit> {
+        let own: Vec<String> = self.own_commands().map(|own| own.name.clone()).collect();
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let meant = match commands::resolve(written, &own) {
+            Meaning::BuiltIn(command) => Some(command.name),
+            Meaning::Own(name) => Some(name),
+            Meaning::Ambiguous | Meaning::Unknown => None,
+        };
+        if meant.is_none() {
+            self.writing.completion.chosen = None;
+        }
+        let names = [commands::names(), &own].concat();
+        let mut order = commands::order(written, &names);
+        order.sort_by_key(|name| meant != Some(*name));
+        let hit = |name: &str| Hit { name: name.to_owned(), about: self.about_command(name) };
+        order.into_iter().map(hit).collect()
     }
 
     /// A key for the drop-down. Says whether it was one.
@@ -96,6 +94,10 @@ impl State {
             Some(Action::Complete) => self.take_hit(place),
             Some(Action::Accept) => {
                 let is_command = self.completes_command();
+                if chosen.is_none() && self.composer.draft().text == "/" {
+                    self.hint("Type the name of a command, or choose one with Down");
+                    return true;
+                }
                 if let Some(place) = chosen {
                     self.take_hit(place);
                 }
@@ -151,10 +153,6 @@ impl State {
         }
         self.touched();
     }
-}
-
-fn names_of(own: &[String]) -> Vec<&str> {
-    own.iter().map(String::as_str).collect()
 }
 
 fn ranked<S: AsRef<str>>(query: &str, names: &[S], about: impl Fn(&str) -> String) -> Vec<Hit> {

@@ -18,8 +18,12 @@ const MAX_INSTRUCTIONS: usize = 3;
 const MAX_TITLE_CHARS: usize = 60;
 
 impl State {
-    /// Says where a new session works, what holds there, and how to return to the last one.
+    /// Says where a session works in which nothing was said, what holds there, and how to return to the last one.
     pub(super) fn greet(&mut self) {
+        let view = &self.session.view;
+        if view.messages > 0 || view.info.child.is_some() {
+            return;
+        }
         let Some(lines) = greeting_lines(&self.session, self.facts.model.as_deref()) else {
             return;
         };
@@ -89,9 +93,9 @@ impl State {
         }
         match others.len() {
             0 => return,
-            1 => self.note("A message that was queued in another session was not sent: press Up to get it"),
+            1 => self.note("A message queued in another session was not sent: Up brings it back"),
             count => self.note(&format!(
-                "{count} messages that were queued in another session were not sent: press Up to get them"
+                "{count} messages queued in another session were not sent: Up brings them back"
             )),
         }
         self.touched();

@@ -411,7 +411,9 @@ impl State {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         match commands::resolve(name, &own) {
             Meaning::BuiltIn(command) if command.arguments.is_empty() && !argument.is_empty() => {
-                self.hint(format!("/{} takes no arguments", command.name));
+                let text = format!("/{} takes no arguments", command.name);
+                self.end_line_that_ran_nothing();
+                self.hint(text);
             }
             Meaning::BuiltIn(command) => {
                 let argument = argument.to_owned();
@@ -433,8 +435,18 @@ impl State {
                 self.send(draft);
             }
             Meaning::Unknown | Meaning::Ambiguous => {
-                self.hint(commands::explain_unknown(&format!("/{name}"), &own));
+                let text = commands::explain_unknown(&format!("/{name}"), &own);
+                self.end_line_that_ran_nothing();
+                self.hint(text);
             }
+        }
+    }
+
+    /// A command that cannot run stays in the editor to be corrected. Where lines come one by one, it would stand
+    /// before the next one.
+    fn end_line_that_ran_nothing(&mut self) {
+        if self.accessible {
+            self.take_written();
         }
     }
 

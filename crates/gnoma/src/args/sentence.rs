@@ -17,6 +17,8 @@ use super::{
 /// Other programs' commands that answer one prompt.
 const EXEC: &str = "exec";
 const RUN: &str = "run";
+/// What follows it are words.
+const SEPARATOR: &str = "--";
 /// Stands for standard input.
 const STDIN: &str = "-";
 /// The commands of other assistants, which take a prompt of their own.
@@ -27,15 +29,16 @@ const ASSISTANTS: [&str; 2] = ["claude", "codex"];
 pub(crate) fn rewrite_line(line: &[OsString]) -> Option<Vec<OsString>> {
     let root = Args::command();
     let split = SplitLine::read(line, &root)?;
-    let rewritten = split.as_option(&root).or_else(|| split.as_one_shot());
-    match rewritten {
-        // What follows `exec` may be a sentence that names a command.
-        Some(line) => {
-            let prompt = SplitLine::read(&line, &root).and_then(|split| split.as_prompt(&root));
-            Some(prompt.unwrap_or(line))
-        }
-        None => split.as_prompt(&root),
+    if let Some(line) = split.as_option(&root) {
+        return Some(line);
     }
+    let Some(line) = split.as_one_shot() else {
+        let is_said = split.rest.iter().any(|word| word == SEPARATOR);
+        return if is_said { None } else { split.as_prompt(&root) };
+    };
+    // What follows `exec` is a prompt whatever it names.
+    let prompt = SplitLine::read(&line, &root).and_then(|split| split.prompt(&root));
+    Some(prompt.unwrap_or(line))
 }
 
 /// How to send the words of a refused line as a prompt; `None` if they cannot be one.
@@ -59,12 +62,9 @@ struct SplitLine<'a> {
 }
 
 impl<'a> SplitLine<'a> {
-    /// `None` where there is no word, or where `--` says what the words are.
+    /// `None` where there is no word, or where `--` before the first says what the words are.
     fn read(line: &'a [OsString], root: &Command) -> Option<Self> {
         let (program, all) = line.split_first()?;
-        if all.iter().any(|word| word == "--") {
-            return None;
-        }
         let mut at = 0;
         while let Some(word) = all.get(at).filter(|word| is_option(word)) {
             at += 1 + values_after(word, all.get(at + 1), root)?;
@@ -125,6 +125,10 @@ impl<'a> SplitLine<'a> {
         let (mut options, mut words) = (self.options.to_vec(), vec![self.first.clone()]);
         let mut at = 0;
         while let Some(word) = self.rest.get(at) {
+            if word == SEPARATOR {
+                words.extend_from_slice(self.rest.get(at + 1..)?);
+                break;
+            }
             let values = match is_option(word) {
                 true => values_after(word, self.rest.get(at + 1), root)?,
                 false => 0,
@@ -138,7 +142,7 @@ impl<'a> SplitLine<'a> {
             at += 1 + values;
         }
         let program = std::iter::once(self.program.clone());
-        Some(program.chain(options).chain(["--".into()]).chain(words).collect())
+        Some(program.chain(options).chain([SEPARATOR.into()]).chain(words).collect())
     }
 
     /// Whether the words after a command are the rest of a sentence.
@@ -279,6 +283,11 @@ mod tests {
             ("gnoma|--permission|plan|exec|why|so", "why so"),
             ("gnoma|exec|-m|x/y|fix it", "fix it"),
             ("gnoma|exec|config|is|broken", "config is broken"),
+            ("gnoma|exec|config|show", "config show"),
+            ("gnoma|exec|sessions|list|--model|x/y", "sessions list"),
+            ("gnoma|exec|help", "help"),
+            ("gnoma|exec|--|config|show", "config show"),
+            ("gnoma|exec|-m|x/y|--|-v|means what", "-v means what"),
             ("gnoma|exec|-", ""),
             ("gnoma|exec", ""),
             ("gnoma|run|-", ""),

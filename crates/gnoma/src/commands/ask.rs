@@ -43,6 +43,8 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
         }
         return tui::run(args, around).await;
     }
+    // Before anything is asked and paid for.
+    super::common::refuse_closed_stdout()?;
     spec.answer_schema = form.as_ref().map(|form| form.text.clone());
     let content = asked(&spec.start, &words, around)?;
     let asker =

@@ -53,7 +53,18 @@ pub(crate) fn print_data(text: &str) -> Result<Exit> {
     if std::io::stdout().is_terminal() { print(text) } else { write(text) }
 }
 
+/// Fails where standard output was closed: what would be written there would be lost.
+pub(crate) fn refuse_closed_stdout() -> Result<()> {
+    if gnoma_sandbox::stdout_was_closed() {
+        let error = HostError::failure("standard output is closed, so the answer would be lost");
+        let remedy = "redirect it, as in `gnoma … > answer.txt`".to_owned();
+        return Err(HostError { remedy: Some(remedy), ..error }.into());
+    }
+    Ok(())
+}
+
 fn write(shown: &str) -> Result<Exit> {
+    refuse_closed_stdout()?;
     let mut out = std::io::stdout().lock();
     match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(Exit::Done),

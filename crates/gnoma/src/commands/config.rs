@@ -24,6 +24,8 @@ use crate::{
 
 /// A file that may come to hold keys is its owner's alone.
 const PRIVATE: u32 = 0o600;
+/// Shows every setting where the person has a file already.
+const EXAMPLE_FILE: &str = "config.example.toml";
 
 pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     match what {
@@ -103,18 +105,21 @@ fn set(key: &str, value: &str, args: &TurnArgs, around: &ProcessEnvironment) -> 
 fn init(around: &ProcessEnvironment) -> Result<Exit> {
     let folder = around.environment.config_dir();
     let file = paths::user_file(&folder);
-    if file.exists() {
-        let text = format!(
-            "{} already exists and was not changed; `gnoma config set KEY VALUE` changes it",
-            file.display()
-        );
-        return Err(HostError::usage(text).into());
-    }
     let cannot = |error: std::io::Error| {
         HostError::failure(format!("{} cannot be written: {error}", folder.display()))
     };
     std::fs::create_dir_all(&folder).map_err(cannot)?;
     std::fs::write(folder.join(schema::FILE), schema::text()).map_err(cannot)?;
+    if file.exists() {
+        // It may be there because a provider was added.
+        let example = folder.join(EXAMPLE_FILE);
+        std::fs::write(&example, schema::template()).map_err(cannot)?;
+        return print(&format!(
+            "{} is there and was not changed; {} has every setting, as a comment\n",
+            file.display(),
+            example.display()
+        ));
+    }
     let mut new = OpenOptions::new();
     let opened = new.write(true).create_new(true).mode(PRIVATE).open(&file);
     opened.and_then(|mut new| new.write_all(schema::template().as_bytes())).map_err(cannot)?;

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::symlink, process::Command};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gnoma_core::StopReason;
-use gnoma_testkit::{Script, Wire};
+use gnoma_testkit::{Reply, Script, Server, Wire};
 use serde_json::{Value, json};
 
 use crate::support::{Run, World, calls, exists, says};
@@ -439,7 +439,26 @@ async fn doctor_says_what_holds() {
     let run = world.run(&["doctor"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.out.contains("turned off") && run.out.contains("nothing is saved"), "{run:?}");
-    assert_eq!(world.server.requests().len(), 0);
+    let asked = world.server.requests();
+    assert!(asked.iter().all(|request| request.path().ends_with("/models")), "{asked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_checks_models_and_names_what_is_wrong_with_the_configuration() {
+    let server = Server::start(|_| Reply::json(200, r#"{"data":[{"id":"m1"},{"id":"m2"}]}"#));
+    let world = World::with(server.unwrap());
+    let run = world.run(&["doctor"]).await;
+    assert!(run.out.contains("✓ test (default): answers at "), "{run:?}");
+    assert!(run.out.contains("2 models: m1, m2; `m1` is there"), "{run:?}");
+    let file = world.home.path().join(".config/gnoma/config.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("\"m1\"", "\"m9\"")).unwrap();
+    let run = world.run(&["doctor"]).await;
+    assert!(run.out.contains("does not list `m9`"), "{run:?}");
+    std::fs::write(&file, "[provider\n").unwrap();
+    let run = world.run(&["doctor"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.out.contains("config.toml:1:") && run.out.contains("sandbox: "), "{run:?}");
 }
 
 #[cfg(target_os = "linux")]

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use gnoma_core::StopReason;
-use gnoma_testkit::{Script, Wire};
+use gnoma_testkit::{End, Script, Wire};
 use serde_json::Value;
 
 use crate::support::{World, calls, finish, refused_midway, says};
@@ -202,4 +202,43 @@ async fn help_version_and_completions() {
     assert!(script.out.contains("_gnoma") && script.out.contains("accept_edits"));
     assert_eq!(world.run(&["--no-such-flag"]).await.code, Some(2));
     assert_eq!(world.run(&[]).await.code, Some(2));
+}
+
+/// The program, started by a shell with this line.
+async fn in_shell(world: &World, line: &str) -> crate::support::Run {
+    let mut command = tokio::process::Command::new("/bin/sh");
+    command
+        .args(["-c", line, env!("CARGO_BIN_EXE_gnoma")])
+        .current_dir(world.project.path())
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", world.home.path())
+        .env("XDG_RUNTIME_DIR", world.home.path().join("run"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    finish(command.spawn().unwrap()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closed_standard_output_is_an_error_before_anything_is_asked() {
+    let world = World::new([says("An answer.")]);
+    for line in ["exec \"$0\" hello >&-", "exec \"$0\" config path >&-"] {
+        let run = in_shell(&world, line).await;
+        assert_eq!(run.code, Some(1), "{line}: {run:?}");
+        assert!(run.err.contains("standard output is closed"), "{run:?}");
+    }
+    assert!(world.server.requests().is_empty(), "nothing was asked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn turn_ends_when_the_reader_of_a_pipe_leaves() {
+    let half = || Wire::OpenAi.stream(&Script::text(["half of "])).ending(End::Stall(20));
+    let world = World::new([half(), half()]);
+    // Without that it would end when the model has been silent for minutes.
+    let run = in_shell(&world, "\"$0\" hello | true").await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = in_shell(&world, "{ \"$0\" --output-format json hello; echo $? >&2; } | true").await;
+    assert_eq!(run.err.trim(), "0", "a reader that has left is none of its faults: {run:?}");
 }

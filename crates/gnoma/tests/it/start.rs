@@ -109,8 +109,12 @@ async fn a_setting_is_explained_set_and_read() {
 async fn a_configuration_file_is_written_with_its_schema_and_never_over_one() {
     let world = World::new([]);
     let folder = world.home.path().join(".config/gnoma");
+    let before = std::fs::read_to_string(folder.join("config.toml")).unwrap();
     let there = world.run(&["config", "init"]).await;
-    assert_eq!(there.code, Some(2), "{there:?}");
+    assert_eq!(there.code, Some(0), "{there:?}");
+    assert_eq!(std::fs::read_to_string(folder.join("config.toml")).unwrap(), before);
+    let example = std::fs::read_to_string(folder.join("config.example.toml")).unwrap();
+    assert!(example.starts_with("#:schema ./config.schema.json\n"), "{example}");
     std::fs::remove_file(folder.join("config.toml")).unwrap();
     let written = world.run(&["config", "init"]).await;
     assert_eq!(written.code, Some(0), "{written:?}");

@@ -24,7 +24,7 @@ fn a_question_shows_all_and_takes_every_answer() {
 
             › y  yes, once
               a  always: bash(rm -rf build)
-                 this session (s elsewhere, e edits)
+                 this session (s: scope, e: edit)
               n  no
               r  no, and tell the model why
 
@@ -40,7 +40,7 @@ fn a_question_shows_all_and_takes_every_answer() {
 
             › y  yes, once
               a  always: bash(rm -rf build)
-                 this session (s elsewhere, e edits)
+                 this session (s: scope, e: edit)
               n  no
               r  no, and tell the model why
             ? waiting for you · auto mode
@@ -210,7 +210,7 @@ fn a_lasting_yes_holds_where_the_person_says() {
 
     › y  yes, once
       a  always: bash(rm -rf build)
-         everywhere, by ~/.config/gnoma/config.toml (s elsewhere, e edits)
+         everywhere, by ~/.config/gnoma/config.toml (s: scope, e: edit)
       n  no
       r  no, and tell the model why
 

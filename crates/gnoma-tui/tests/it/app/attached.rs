@@ -374,7 +374,7 @@ fn messages_that_were_queued_in_another_session_are_not_queued_in_this_one() {
         let seen = scene.whole();
         assert_eq!(seen.contains("⋯ then the tests"), stays, "{seen}");
         if !stays {
-            assert!(seen.contains("press Up to get it"), "{seen}");
+            assert!(seen.contains("Up brings it back"), "{seen}");
             scene.keys("up");
             assert_eq!(scene.written(), "then the tests");
         }

@@ -581,7 +581,9 @@ fn login_can_be_left_and_removes_providers() {
 #[test]
 fn model_of_a_provider_without_a_key_leads_to_its_key_and_then_to_the_model() {
     let mut scene = Scene::new();
-    scene.event(Event::Info(Box::new(info()))).slow().send("/model openai/gpt-5").replies();
+    scene.event(Event::Info(Box::new(info()))).slow().send("/model openai/gpt-5");
+    let Ask { purpose, .. } = scene.late.pop_back().expect("the models are asked for");
+    scene.input(Input::Reply { purpose, result: Ok(Reply::Choices(models())) });
     let Ask { purpose, .. } = scene.late.pop_back().expect("the session is to change");
     let cause = "no key for `openai`. Do one of these:\n  export OPENAI_API_KEY=…";
     let error = RequestError::new(RequestErrorKind::Invalid, cause);

@@ -137,7 +137,8 @@ fn those_who_hear_the_screen_are_told_what_others_see() {
     scene.asks("c1", "rm -rf build");
     let said = scene.said();
     assert!(
-        said.contains("rm -rf build") && said.ends_with("r  no, and tell the model why"),
+        said.contains("rm -rf build")
+            && said.ends_with("r  no, and tell the model why\nType y, a, n or r and press Enter"),
         "{said}"
     );
     scene.wait(1).look();
@@ -339,4 +340,16 @@ fn what_is_written_when_an_elf_has_ended_goes_to_the_session_that_it_worked_for(
     assert!(!scene.said().contains("Session closed"), "{}", scene.said());
     scene.another("s1", 1, 2);
     assert_eq!(scene.sent(), ["and now?"]);
+}
+
+#[test]
+fn line_with_an_unknown_command_does_not_stand_before_the_next_line() {
+    let mut scene = Scene::with(|options| options.accessible = true);
+    for line in ["/frobnicate", "/ps", "/status please"] {
+        scene.send(line);
+        assert_eq!(scene.written(), "", "{line}");
+    }
+    assert!(scene.said().contains("Unknown command /ps"), "{}", scene.said());
+    scene.send("hello");
+    assert_eq!(scene.sent(), ["hello"]);
 }

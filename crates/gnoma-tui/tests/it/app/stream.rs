@@ -109,7 +109,7 @@ fn a_question_on_a_small_terminal_is_seen_whole() {
 
     › y  yes, once
       a  always: bash(rm -rf build)
-         this session (s elsewhere, e edits)
+         this session (s: scope, e: edit)
       n  no
       r  no, and tell the model why
     ? waiting for you · auto mode

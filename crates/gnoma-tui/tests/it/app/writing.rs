@@ -210,7 +210,7 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
     assert!(scene.live().contains("Unknown command /mox."));
     assert_eq!(scene.written(), "/mox");
     scene.keys("ctrl+u").send("/modle x");
-    assert!(scene.live().contains("Unknown command /modle. Did you mean /model?"));
+    assert!(scene.live().contains("Unknown command /modle. Did you mean /model"));
     scene.keys("ctrl+u").send("/usr/bin/env is missing");
     assert_eq!(scene.sent(), ["/usr/bin/env is missing"]);
 }

@@ -1,0 +1,120 @@
+//! The steps of the guided start, what can be corrected at each, and what it says of its keys.
+
+use gnoma_core::protocol::Connection;
+
+use super::{
+    draft::{self, ProviderDraft},
+    entry::InputLine,
+    offers::{self, AZURE_ADDRESS, LocalServer, SERVER_ADDRESS},
+};
+
+/// How a correction is asked for.
+pub(super) const ADDRESS_KEY: char = 'a';
+const KEY_KEY: char = 'k';
+pub(super) const PLAIN_KEY: char = 'h';
+/// Where lines are written instead of keys, this one goes back.
+pub(super) const BACK_LINE: &str = "q";
+
+/// A step of the guided start.
+#[derive(Clone, Debug)]
+pub(super) enum Stage {
+    Choosing,
+    Address {
+        draft: ProviderDraft,
+        entry: InputLine,
+        /// What is wrong with what was entered before.
+        trouble: &'static str,
+    },
+    Key {
+        draft: ProviderDraft,
+        entry: InputLine,
+    },
+    /// Instructions for starting a server are shown.
+    Starting(LocalServer),
+    Trying(Connection),
+    /// It does not work.
+    Failed {
+        connection: Connection,
+        why: String,
+    },
+    /// It works, and waits to be stored.
+    Works {
+        connection: Connection,
+        answer: String,
+    },
+    /// It works and could not be stored.
+    Unkept {
+        connection: Connection,
+        why: String,
+    },
+}
+
+impl Stage {
+    /// What can be corrected now, and by which key.
+    pub(super) fn corrections(&self, by_line: bool) -> Vec<(char, &'static str)> {
+        let mut corrections = Vec::new();
+        match self {
+            Self::Starting(_) => corrections.push((ADDRESS_KEY, "change the address")),
+            Self::Failed { connection, why } => {
+                let draft = ProviderDraft::of(connection);
+                let address = draft.address.as_deref();
+                // Offered only where the server was found to speak no TLS.
+                if why.contains("http://") && address.and_then(offers::without_tls).is_some() {
+                    corrections.push((PLAIN_KEY, "use http://"));
+                }
+                if address.is_some() {
+                    corrections.push((ADDRESS_KEY, "change the address"));
+                }
+                if !by_line && !draft::is_keyless(&connection.provider) {
+                    corrections.push((KEY_KEY, "enter another key"));
+                }
+            }
+            _ => (),
+        }
+        corrections
+    }
+
+    /// What is entered.
+    pub(super) fn title(&self) -> String {
+        match self {
+            Self::Address { draft, .. } => match &draft.provider {
+                Some(provider) => format!("address of {provider}"),
+                None => "address of the server".to_owned(),
+            },
+            Self::Key { draft, .. } => match &draft.provider {
+                Some(provider) => format!("key for {provider}"),
+                None => "key".to_owned(),
+            },
+            _ => String::new(),
+        }
+    }
+
+    /// What can be done now.
+    pub(super) fn hint(&self, by_line: bool) -> String {
+        match self {
+            Self::Choosing => String::new(),
+            Self::Address { draft, trouble, .. } => {
+                let is_azure = draft.provider.as_deref() == Some(offers::WITHOUT_ADDRESS);
+                let example = if is_azure { AZURE_ADDRESS } else { SERVER_ADDRESS };
+                let lead = if trouble.is_empty() { "such as " } else { trouble };
+                format!("{lead}{example} · Enter next · Esc back")
+            }
+            Self::Key { draft, .. } if draft.key_is_optional => {
+                "type or paste it (hidden), or leave it empty · Enter test · Esc back".to_owned()
+            }
+            Self::Key { .. } => "type or paste it (hidden) · Enter test · Esc back".to_owned(),
+            Self::Trying(_) => "Esc back".to_owned(),
+            Self::Starting(_) => self.hint_with(by_line, "Enter test"),
+            Self::Failed { .. } => self.hint_with(by_line, "Enter retry"),
+            Self::Works { .. } => "Enter save and start · Esc back".to_owned(),
+            Self::Unkept { .. } => "Enter save again · Esc back".to_owned(),
+        }
+    }
+
+    fn hint_with(&self, by_line: bool, enter: &str) -> String {
+        let corrections = self.corrections(by_line);
+        let named = corrections.iter().map(|(key, what)| format!(" · {key} {what}"));
+        let back = if by_line { BACK_LINE } else { "Esc" };
+        format!("{enter}{} · {back} back", named.collect::<String>())
+    }
+}

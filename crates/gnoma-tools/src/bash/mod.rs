@@ -23,6 +23,7 @@ mod trial;
 #[cfg(target_os = "linux")]
 mod trial_facts;
 mod watch;
+mod writable;
 
 use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 

@@ -63,6 +63,7 @@ impl LaunchPlan {
             list.add_all("lower", &overlay.lower);
             list.add("upper", &overlay.upper);
             list.add("work", &overlay.work);
+            list.add("frozen", switch(overlay.is_frozen));
         }
         list.add("sockets", switch(policy.local_sockets));
         list.add("git", switch(policy.git_hardening));
@@ -111,6 +112,7 @@ impl LaunchPlan {
             "lower" => last_overlay(policy)?.lower.push(value.into()),
             "upper" => last_overlay(policy)?.upper = value.into(),
             "work" => last_overlay(policy)?.work = value.into(),
+            "frozen" => last_overlay(policy)?.is_frozen = is_on(&value),
             "sockets" => policy.local_sockets = is_on(&value),
             "git" => policy.git_hardening = is_on(&value),
             "bare" => policy.bare_repository = is_on(&value),
@@ -197,12 +199,18 @@ mod tests {
     }
 
     prop_compose! {
-        fn overlays()(at in paths(), lower in paths(), upper in "[ -~]{0,8}") -> Vec<Overlay> {
+        fn overlays()(
+            at in paths(),
+            lower in paths(),
+            upper in "[ -~]{0,8}",
+            is_frozen: bool,
+        ) -> Vec<Overlay> {
             let overlay = |at| Overlay {
                 at,
                 lower: lower.clone(),
                 upper: upper.clone().into(),
                 work: upper.clone().into(),
+                is_frozen,
             };
             at.into_iter().map(overlay).collect()
         }

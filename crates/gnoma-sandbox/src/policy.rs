@@ -92,6 +92,8 @@ pub struct Overlay {
     pub upper: PathBuf,
     /// An empty folder for the kernel.
     pub work: PathBuf,
+    /// The layer is only looked at. For layers that lie in what is below them, which cannot be a part of it.
+    pub is_frozen: bool,
 }
 
 impl Overlay {

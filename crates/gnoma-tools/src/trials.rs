@@ -274,6 +274,10 @@ impl Trials {
         let layers = self.layers();
         let layer = layers.workspace.as_ref().filter(|_| layers.is_seen);
         let view = |overlay: Overlay| {
+            // The kernel takes nothing for a lower folder that is within another one.
+            if overlay.lower.iter().any(|lower| overlay.upper.starts_with(lower)) {
+                return Overlay { is_frozen: true, ..overlay };
+            }
             let lower = iter::once(overlay.upper).chain(overlay.lower).collect();
             Overlay { at: overlay.at, lower, ..Overlay::default() }
         };
@@ -423,7 +427,9 @@ impl Trials {
         let Some(root) = self.roots.iter().find(|root| path.starts_with(root)) else {
             return false;
         };
-        let folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+        // In a subfolder of a repository the rules of those around it hold as well.
+        let top = root.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(root);
+        let folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(top));
         let mut said = folders.map(|folder| {
             let rules = rules_of(folder);
             let said = rules.matched_path_or_any_parents(path, true);

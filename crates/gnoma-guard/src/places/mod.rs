@@ -110,16 +110,17 @@ fn changed(
     spot: &JudgedPath,
     world: &World<'_>,
 ) -> (Severity, Option<&'static str>) {
-    if let Some(kind) = guarded(spot, world) {
-        return (Severity::Guarded, Some(kind));
-    }
     if touch == FileAccess::Delete && takes_root(spot, world) {
         return (Severity::Guarded, Some("the whole workspace or more"));
     }
-    if is_inside(spot, world) {
+    if is_own_temporary(spot, world) {
+        // Nothing there outlives the session, and no other program finds it.
         return (Severity::Plain, None);
     }
-    if is_own_temporary(spot, world) {
+    if let Some(kind) = guarded(spot, world) {
+        return (Severity::Guarded, Some(kind));
+    }
+    if is_inside(spot, world) {
         return (Severity::Plain, None);
     }
     if in_temporary(spot, world) {

@@ -142,3 +142,73 @@ impl RealRepository {
         of_all.chain(of_one.map(|name| self.git.join(name)).filter(|path| path.exists()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A folder in which a script of git's has run.
+    fn made(script: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let own = "set -e; export HOME=/nonexistent GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a \
+            GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org; \
+            make() { git init -q -b main $1; mkdir $1/sub; touch $1/sub/s; git -C $1 add -A; git -C $1 commit -qm one; }; ";
+        let status = Command::new("bash")
+            .args(["-c", &format!("{own}{script}")])
+            .current_dir(&root)
+            .status();
+        assert!(status.unwrap().success(), "{script}");
+        (folder, root)
+    }
+
+    /// The places outside of the workspace that belong to it.
+    fn found(root: &Path, at: &str, home: &str) -> Vec<String> {
+        let belonging = BelongingRepositories::new(Some(root.join(home)));
+        let found = belonging.find(&[root.join(at)]);
+        let places = found.iter().flat_map(WorkspaceRepository::places);
+        places.map(|path| path.strip_prefix(root).unwrap().display().to_string()).collect()
+    }
+
+    #[test]
+    fn only_a_repository_that_names_the_work_tree_belongs_to_it() {
+        const TREE: &str = "make r; git -C r worktree add -q ../w -b w";
+        let submodule = "make l; make s; cd s; \
+            git -c protocol.file.allow=always submodule --quiet add ../l m";
+        let belongs: [(&str, &str, &[&str]); 7] = [
+            ("make r", "r", &[]),
+            ("make r", "r/sub", &["r/.git", "r"]),
+            (TREE, "w", &["r/.git", "r/.git/worktrees/w"]),
+            (TREE, "w/sub", &["r/.git", "r/.git/worktrees/w", "w"]),
+            (submodule, "s/m", &["s/.git/modules/m"]),
+            (submodule, "s/sub", &["s/.git", "s"]),
+            ("mkdir p; git init -q --bare p/.b; echo 'gitdir: ./.b' > p/.git", "p/.b", &[]),
+        ];
+        for (script, at, expected) in belongs {
+            let (_folder, root) = made(script);
+            assert_eq!(found(&root, at, "home"), expected, "{script} {at}");
+        }
+        for script in [
+            "make o; mkdir w; echo \"gitdir: $PWD/o/.git\" > w/.git",
+            "make o; mkdir w; ln -s ../o/.git w/.git",
+            "make o; make w; echo ../../o/.git > w/.git/commondir",
+            "make o; git init -q --separate-git-dir g w",
+            "make o; git -C o worktree add -q ../real -b x; mkdir w; cp real/.git w/.git",
+            "make o; git -C o worktree add -q ../real -b x; mkdir w; ln -s ../real/.git w/.git",
+            "mkdir -p w keys; touch keys/id_rsa; echo \"gitdir: $PWD/keys\" > w/.git",
+            "mkdir w; echo 'gitdir: /etc' > w/.git",
+        ] {
+            let (_folder, root) = made(script);
+            assert_eq!(found(&root, "w", "home"), [""; 0], "{script}");
+        }
+    }
+
+    #[test]
+    fn a_repository_around_the_home_is_too_wide() {
+        let (_folder, root) = made("make r; mkdir -p r/home/project");
+        assert_eq!(found(&root, "r/home/project", "r/home"), [""; 0]);
+        assert_eq!(found(&root, "r/home/project", "r/other"), ["r/.git", "r"]);
+    }
+}

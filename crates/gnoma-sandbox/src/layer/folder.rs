@@ -60,6 +60,7 @@ impl Layer {
     #[must_use]
     pub fn overlays(&self) -> Vec<Overlay> {
         let overlay = |(number, at): (usize, &PathBuf)| Overlay {
+            is_frozen: false,
             at: at.clone(),
             lower: vec![at.clone()],
             upper: upper(&self.folder, number),

@@ -91,7 +91,10 @@ pub(super) fn mount(overlay: &Overlay) -> Result<OwnedFd, Fault> {
             fsconfig_set_flag(&kind, "volatile")?;
         }
         fsconfig_create(&kind)?;
-        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+        let mut attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+        if overlay.is_frozen {
+            attributes |= MountAttrFlags::MOUNT_ATTR_RDONLY;
+        }
         fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
     };
     let mut made_at_last = made();

@@ -27,6 +27,7 @@ mod trial_laws;
 mod trial_question;
 mod unattended;
 mod watch;
+mod writable;
 
 use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 

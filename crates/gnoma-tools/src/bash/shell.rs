@@ -24,6 +24,7 @@ use super::{
     spare::Spare,
     survey::{self, Survey, SurveyMemory},
     unattended::Unattended,
+    writable::{FoundInWorkspace, make_writable, with_own_temporary},
 };
 use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials, WorkspaceRepository};
 
@@ -384,25 +385,6 @@ impl Shell {
     }
 }
 
-/// What there is in the workspace and around it before a command runs.
-#[derive(Default)]
-struct FoundInWorkspace {
-    survey: Survey,
-    /// The repositories that the workspace belongs to.
-    repositories: Vec<WorkspaceRepository>,
-}
-
-impl FoundInWorkspace {
-    /// The work trees around the workspace.
-    fn work_trees(&self) -> impl Iterator<Item = &PathBuf> {
-        self.repositories.iter().filter_map(|found| found.work_tree.as_ref())
-    }
-
-    fn is_in_bare_repository(&self) -> bool {
-        self.repositories.iter().any(|found| found.is_bare)
-    }
-}
-
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.
 fn narrowed(
     policy: &Policy,
@@ -437,40 +419,6 @@ fn narrowed(
     policy
 }
 
-/// The policy with the session's temporary files in place of the machine's, of which only that is there which the
-/// verdict names.
-fn with_own_temporary(policy: Policy, cx: &ToolCx, scratch: Option<&Path>) -> Policy {
-    let Some(scratch) = scratch else { return policy };
-    let is_place = |path: &Path| TEMPORARY.iter().any(|place| path == Path::new(place));
-    let is_temporary = |path: &&PathBuf| TEMPORARY.iter().any(|place| path.starts_with(place));
-    let named = cx.grant.paths.iter().filter(is_temporary).filter(|path| !is_place(path));
-    let shown_temporary = named.cloned().collect();
-    let mut policy =
-        Policy { temporary: Some(scratch.to_path_buf()), shown_temporary, ..policy };
-    policy.writable.retain(|path| !is_place(path));
-    policy
-}
-
-/// Leaves of what can be written what is there, and adds what is granted and the workspace. `trees` are the work
-/// trees around it, which may be granted as a whole.
-fn make_writable(policy: &mut Policy, cx: &ToolCx, too_wide: &[PathBuf], trees: &[PathBuf]) {
-    // What has become a link since it was found leads nowhere. Most are not there, which is told by
-    // one look.
-    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
-    let is_real = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real == *path);
-    policy.writable.retain(|path| is_there(path) && is_real(path));
-    let is_too_wide = |folder: &Path| {
-        let is_around = |place: &PathBuf| place.starts_with(folder);
-        too_wide.iter().chain(cx.roots.iter()).any(is_around)
-            && !trees.iter().any(|tree| tree == folder)
-    };
-    let granted = cx.grant.writable.iter().filter_map(|path| place_of(path));
-    let granted = granted.filter(|folder| !is_too_wide(folder)).map(Path::to_path_buf);
-    let granted: Vec<_> = granted.chain(cx.roots.iter().cloned()).collect();
-    policy.exact.extend(granted.iter().cloned());
-    policy.writable.extend(granted);
-}
-
 /// A place outside the workspace that was granted and leads elsewhere by now: what is there is not what was judged.
 fn place_led_away(cx: &ToolCx) -> Option<&Path> {
     let is_inside = |path: &Path| cx.roots.iter().any(|root| path.starts_with(root));
@@ -493,14 +441,15 @@ fn held_to_reading(
     // In the workspace only secrets are granted, and folders where a pattern names some.
     let (inside, outside): (Vec<_>, Vec<_>) =
         cx.grant.paths.iter().partition(|path| is_inside(path));
-    let is_granted_inside = |secret: &PathBuf| {
+    let is_secret_granted = |secret: &PathBuf| {
         inside.iter().any(|path| path.starts_with(secret) || secret.starts_with(path))
+            || outside.iter().any(|path| path.starts_with(secret))
     };
     let around: Vec<PathBuf> =
         found.repositories.iter().flat_map(WorkspaceRepository::places).cloned().collect();
     let bare_repository = found.is_in_bare_repository();
     let secrets = found.survey.secrets.into_iter();
-    let secrets = secrets.filter(|secret| !is_granted_inside(secret));
+    let secrets: Vec<_> = secrets.filter(|secret| !is_secret_granted(secret)).collect();
     let is_granted =
         |path: &&PathBuf| cx.grant.paths.iter().any(|granted| granted.starts_with(path));
     let judged = cx.roots.iter().chain(&around).chain(outside);
@@ -523,14 +472,6 @@ fn held_to_reading(
         temporary: scratch.map(Path::to_path_buf),
         bare_repository,
         ..policy.clone()
-    }
-}
-
-/// The path, or the folder that it is made in. What has become a link is neither.
-fn place_of(path: &Path) -> Option<&Path> {
-    match path.symlink_metadata() {
-        Ok(facts) => (!facts.is_symlink()).then_some(path),
-        Err(_) => path.parent().filter(|folder| folder.is_dir()),
     }
 }
 

@@ -291,7 +291,7 @@ fn lines(layer: &Layer, change: &LayerChange, name: &str) -> Option<String> {
             Diff::between(name, Some(&old), &new).for_people()
         }
         ChangeKind::Deleted => {
-            Diff::between(name, Some(&read(layer.before(change))?), &[]).for_people()
+            Diff::deletion(name, &read(layer.before(change))?).for_people()
         }
         ChangeKind::Mode | ChangeKind::Touched => None,
     }

@@ -91,6 +91,7 @@ mod support;
 #[cfg(test)]
 mod survives;
 #[cfg(test)]
+mod temporary;
 #[cfg(target_os = "linux")]
 mod terminal;
 #[cfg(test)]

@@ -202,9 +202,13 @@ pub(crate) fn trial_layers(environment: &Environment, root: &Path) -> PathBuf {
 }
 
 /// Runs a session's commands on trial; `None` without a sandbox. The layers go to the state folder, to git's own
-/// folder, beside the workspace, or into memory, whichever works first.
+/// folder, beside the workspace, or into memory, whichever works first. `copies`: see [`GatePlace::copies`].
 #[must_use]
-pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials>> {
+pub fn trials(
+    settings: &GuardSettings,
+    spec: &SessionSpec,
+    copies: Vec<(PathBuf, PathBuf)>,
+) -> Option<Arc<Trials>> {
     if settings.sandbox.mode == Sandbox::Off {
         return None;
     }

@@ -1,6 +1,9 @@
 //! A project as one client sees it: what its settings say, what guards it, and where things are kept.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use gnoma_config::{
     Explained,

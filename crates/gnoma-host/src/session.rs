@@ -4,7 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use gnoma_config::settings::{Compaction, Tools};
 use gnoma_core::{lifecycle::Lifecycle, tool::Tier};
-use gnoma_engine::{Keeping, Limits, Routes, Shape, around, context::Strategy, prompt, session};
+use gnoma_engine::{
+    GatePlace, Keeping, Limits, Routes, Shape, around, context::Strategy, prompt, session,
+};
 use gnoma_extend::Extensions;
 
 use crate::{

@@ -22,7 +22,7 @@ use super::{
 
 /// What a command has left at one path.
 #[derive(Clone, Debug)]
-enum Left {
+enum LeftEntry {
     File,
     Program,
     LinkInside,
@@ -30,7 +30,7 @@ enum Left {
 }
 
 /// A tree that a command has left in its layer, over a workspace that is a home.
-struct Tried {
+struct TriedTree {
     _folder: tempfile::TempDir,
     root: PathBuf,
     layer: Layer,
@@ -38,8 +38,8 @@ struct Tried {
     local: LocalPlaces,
 }
 
-impl Tried {
-    fn of(tree: &[(String, Left)]) -> Self {
+impl TriedTree {
+    fn of(tree: &[(String, LeftEntry)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().canonicalize().unwrap();
         let root = at.join("home");
@@ -53,13 +53,13 @@ impl Tried {
                 continue;
             }
             match left {
-                Left::File => fs::write(&path, "x").unwrap(),
-                Left::Program => {
+                LeftEntry::File => fs::write(&path, "x").unwrap(),
+                LeftEntry::Program => {
                     fs::write(&path, "#!/bin/sh").unwrap();
                     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
                 }
-                Left::LinkInside => symlink("plain", &path).unwrap(),
-                Left::LinkOutside => symlink("../../../../etc/passwd", &path).unwrap(),
+                LeftEntry::LinkInside => symlink("plain", &path).unwrap(),
+                LeftEntry::LinkOutside => symlink("../../../../etc/passwd", &path).unwrap(),
             }
         }
         let changes = layer.changes_but(&|_| false).unwrap();
@@ -98,9 +98,14 @@ fn filled<W>(groups: &'static [Group<W>]) -> Vec<String> {
     places.map(place).collect()
 }
 
-fn tree() -> impl Strategy<Value = Vec<(String, Left)>> {
-    let left =
-        select(vec![Left::File, Left::File, Left::Program, Left::LinkInside, Left::LinkOutside]);
+fn tree() -> impl Strategy<Value = Vec<(String, LeftEntry)>> {
+    let left = select(vec![
+        LeftEntry::File,
+        LeftEntry::File,
+        LeftEntry::Program,
+        LeftEntry::LinkInside,
+        LeftEntry::LinkOutside,
+    ]);
     let guarded = select(filled(GUARDED));
     let odd = "[!a]{1,3}[ \\n\\x1b\u{202e}\\\\x]{0,3}";
     let name = prop_oneof![
@@ -110,7 +115,7 @@ fn tree() -> impl Strategy<Value = Vec<(String, Left)>> {
         2 => "[a-c]{1,2}/[a-c]{1,2}/[a-z]{1,3}",
     ];
     let decoys = (0_usize..330).prop_map(|count| {
-        (0..count).map(|number| (format!("!{number:04}.txt"), Left::File)).collect::<Vec<_>>()
+        (0..count).map(|number| (format!("!{number:04}.txt"), LeftEntry::File)).collect::<Vec<_>>()
     });
     (vec((name, left), 1..24), decoys).prop_map(|(named, decoys)| [decoys, named].concat())
 }
@@ -120,7 +125,7 @@ proptest! {
 
     #[test]
     fn each_guarded_file_is_named_first_and_none_is_kept_unasked(tree in tree()) {
-        let tried = Tried::of(&tree);
+        let tried = TriedTree::of(&tree);
         let asked = tried.asked();
         let guarded: Vec<_> = tried
             .changes
@@ -146,7 +151,7 @@ proptest! {
     }
 }
 
-impl Tried {
+impl TriedTree {
     /// Whether it is a folder with something in it, which stands for nothing by itself.
     fn layer_folder(&self, path: &Path) -> bool {
         let others = self.changes.list.iter().map(LayerChange::path);
@@ -157,15 +162,15 @@ impl Tried {
 #[test]
 fn kinds_targets_and_modes_of_changes_are_told() {
     let tree = [
-        ("!0.txt", Left::File),
-        (".husky/pre-commit", Left::Program),
-        ("AGENTS.md", Left::File),
-        ("id_rsa", Left::File),
-        ("out", Left::LinkOutside),
-        ("in", Left::LinkInside),
-        ("run.sh", Left::Program),
+        ("!0.txt", LeftEntry::File),
+        (".husky/pre-commit", LeftEntry::Program),
+        ("AGENTS.md", LeftEntry::File),
+        ("id_rsa", LeftEntry::File),
+        ("out", LeftEntry::LinkOutside),
+        ("in", LeftEntry::LinkInside),
+        ("run.sh", LeftEntry::Program),
     ];
-    let tried = Tried::of(&tree.map(|(name, left)| (name.to_owned(), left)));
+    let tried = TriedTree::of(&tree.map(|(name, left)| (name.to_owned(), left)));
     let asked = tried.asked();
     let told: Vec<_> = asked.notable.iter().map(|it| format!("{}: {}", it.name, it.what)).collect();
     assert_eq!(
@@ -190,8 +195,9 @@ fn kinds_targets_and_modes_of_changes_are_told() {
 
 #[test]
 fn a_yes_to_all_keeps_nothing_that_was_too_much_to_name() {
-    let tree: Vec<_> = (0..260).map(|number| (format!(".vscode/{number}"), Left::File)).collect();
-    let asked = Tried::of(&tree).asked();
+    let tree: Vec<_> =
+        (0..260).map(|number| (format!(".vscode/{number}"), LeftEntry::File)).collect();
+    let asked = TriedTree::of(&tree).asked();
     assert_eq!((asked.notable.len(), asked.unnamed.len()), (200, 60));
     assert!(asked.text.contains("60 more that always need approval"), "{}", asked.text);
 }
@@ -208,9 +214,9 @@ fn programs_and_scripts_of_the_home_are_not_kept_unasked() {
         "CLAUDE.md",
         "sub/AGENTS.md",
     ] {
-        let tried = Tried::of(&[(name.to_owned(), Left::File)]);
+        let tried = TriedTree::of(&[(name.to_owned(), LeftEntry::File)]);
         assert_eq!(tried.fate(), Fate::Asked, "{name}");
     }
-    let tried = Tried::of(&[("work/bin/t2".to_owned(), Left::File)]);
+    let tried = TriedTree::of(&[("work/bin/t2".to_owned(), LeftEntry::File)]);
     assert_eq!(tried.fate(), Fate::Kept);
 }

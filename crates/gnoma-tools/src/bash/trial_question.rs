@@ -30,7 +30,7 @@ const MAX_LISTED: usize = 2_000;
 
 /// How much a change matters, from most to least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+enum ChangeRank {
     /// It decides over later runs, and would always need approval.
     Guarded,
     /// It leads out of the workspace.
@@ -48,7 +48,7 @@ enum Rank {
     Touched,
 }
 
-impl Rank {
+impl ChangeRank {
     /// Whether a yes to all must have named it.
     fn needs_naming(self) -> bool {
         matches!(self, Self::Guarded | Self::LeadsElsewhere | Self::Secret)
@@ -71,7 +71,7 @@ pub(super) struct ChangeFacts<'a> {
 /// A change with what there is to say about it.
 struct WeighedChange<'a> {
     change: &'a LayerChange,
-    rank: Rank,
+    rank: ChangeRank,
     /// What it is and why that matters; empty where its name says it.
     note: String,
 }
@@ -190,18 +190,18 @@ impl ChangeFacts<'_> {
         let secret = places::secret(path).or_else(|| places::secret(below));
         let rank = if let Some(kind) = self.local.guarded(path) {
             notes.push(kind.to_owned());
-            Rank::Guarded
+            ChangeRank::Guarded
         } else if outside.is_some() {
             notes.push("which is outside the workspace".to_owned());
-            Rank::LeadsElsewhere
+            ChangeRank::LeadsElsewhere
         } else if let Some(secret) = secret {
             notes.push(secret.kind.to_owned());
-            Rank::Secret
+            ChangeRank::Secret
         } else if runs && !ran_before {
-            Rank::Runs
+            ChangeRank::Runs
         } else if is_lost() {
             notes.push("which git ignores and cannot restore".to_owned());
-            Rank::Lost
+            ChangeRank::Lost
         } else {
             plain_rank(change.kind())
         };
@@ -246,13 +246,13 @@ impl ChangeFacts<'_> {
 }
 
 /// Deletions and overwrites first, for they lose something.
-fn plain_rank(kind: ChangeKind) -> Rank {
+fn plain_rank(kind: ChangeKind) -> ChangeRank {
     match kind {
-        ChangeKind::Deleted => Rank::Deleted,
-        ChangeKind::Changed => Rank::Changed,
-        ChangeKind::Mode => Rank::Mode,
-        ChangeKind::Created => Rank::Created,
-        ChangeKind::Touched => Rank::Touched,
+        ChangeKind::Deleted => ChangeRank::Deleted,
+        ChangeKind::Changed => ChangeRank::Changed,
+        ChangeKind::Mode => ChangeRank::Mode,
+        ChangeKind::Created => ChangeRank::Created,
+        ChangeKind::Touched => ChangeRank::Touched,
     }
 }
 

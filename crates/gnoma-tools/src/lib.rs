@@ -25,7 +25,7 @@ pub use ask::ask;
 pub use bash::protected;
 pub use elf::{Agent, elf_tools};
 pub use fs::{FileHolder, resolve};
-pub use options::{ReadingPlaces, Sandbox, ToolOptions};
+pub use options::{ReadingPlaces, Sandbox, ScratchPlace, ToolOptions};
 pub use plan::plan;
 pub use read_result::read_result;
 pub use trials::Trials;

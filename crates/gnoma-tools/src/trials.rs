@@ -11,13 +11,13 @@ use std::{
     iter,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::SystemTime,
 };
 
 use gnoma_core::places::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
-    Overlay, Strength, Support, TEMPORARY, Walls,
+    MemoryFolder, Overlay, Strength, Support, TEMPORARY, Walls,
     layer::{ChangeKind, Layer, LayerChange, Recovered, Site},
     scratch_place,
 };
@@ -65,6 +65,8 @@ const MAX_STAMPED: usize = 64;
 const MAX_BESIDE: usize = 1_000;
 /// About how many rebuilt paths a session reports.
 const MAX_TOLD: usize = 10_000;
+/// The folder of the layers within one in memory.
+const LAYERS: &str = "trials";
 /// Bytes that must be free where layers are, before a command and while it runs.
 pub(crate) const MIN_FREE_BYTES: u64 = 512 << 20;
 
@@ -79,6 +81,8 @@ pub struct Trials {
     layers: Mutex<Layers>,
     /// The folder of the session's temporary files, once there is one.
     scratch: OnceLock<PathBuf>,
+    /// What the layers lie in, where nothing may be saved: it goes after them.
+    memory: Option<Arc<MemoryFolder>>,
 }
 
 /// The layers of a session, while no command is in them.
@@ -120,7 +124,14 @@ impl Trials {
     #[must_use]
     pub fn new(launcher: PathBuf, roots: Vec<PathBuf>, folders: Vec<PathBuf>) -> Self {
         let (site, layers, scratch) = (OnceLock::new(), Mutex::default(), OnceLock::new());
-        Self { launcher, roots, folders, updated: Vec::new(), site, layers, scratch }
+        Self { launcher, roots, folders, updated: Vec::new(), site, layers, scratch, memory: None }
+    }
+
+    /// The same with all layers in memory, so that nothing of them is left however the session ends. The folders
+    /// are only for what earlier sessions were keeping when they were killed.
+    #[must_use]
+    pub fn in_memory(self, memory: Arc<MemoryFolder>) -> Self {
+        Self { memory: Some(memory), ..self }
     }
 
     /// The same where commands update these folders in the workspace without a question, as far as version
@@ -156,7 +167,10 @@ impl Trials {
             }
             let root = self.roots.first().ok_or("there is no workspace")?;
             let walls = Walls::new(self.launcher.clone(), &support);
-            let site = Site::find(root, &self.folders, &walls)?;
+            let site = match &self.memory {
+                None => Site::find(root, &self.folders, &walls)?,
+                Some(memory) => Site::find(root, &[memory.path()?.join(LAYERS)], &walls)?,
+            };
             site.recover().map_err(|error| error.to_string())?;
             Ok(site)
         });

@@ -9,9 +9,11 @@ mod answer;
 mod callbacks;
 mod codex;
 mod files;
+mod folder;
 mod hook;
 mod input;
 mod matcher;
+mod pipes;
 mod reach;
 mod run;
 mod set;
@@ -20,7 +22,8 @@ mod transcript;
 pub use self::{
     answer::together,
     callbacks::{Callback, Callbacks, CalledBack, HookCaller, MAX_CALLBACKS},
-    files::{Found, of_plugin, read},
+    files::{Found, Restrictions, of_plugin, read},
+    folder::remove_left_files,
     hook::{Hook, HookContract, HookKind, OWN_TIMEOUT, OwnHook},
     input::{HookAgent, HookSession, effort},
     reach::HookReach,

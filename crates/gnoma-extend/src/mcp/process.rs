@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    io,
+    fmt, io,
     path::PathBuf,
     pin::Pin,
     process::Stdio,
@@ -62,6 +62,25 @@ pub struct Surroundings {
     pub environment: Vec<(String, String)>,
     /// Walls; `None` where the user wants none.
     pub enclosure: Option<Enclosure>,
+    /// Takes secrets out of what servers write to their standard error, before anybody is shown it.
+    pub clean: TextCleaner,
+}
+
+/// Takes something out of texts. Without a function it leaves them as they are.
+#[derive(Clone, Default)]
+pub struct TextCleaner(pub Option<Arc<dyn Fn(&str) -> String + Send + Sync>>);
+
+impl TextCleaner {
+    /// The text without it.
+    pub(super) fn apply(&self, text: &str) -> String {
+        self.0.as_ref().map_or_else(|| text.to_owned(), |clean| clean(text))
+    }
+}
+
+impl fmt::Debug for TextCleaner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TextCleaner").field(&self.0.is_some()).finish()
+    }
 }
 
 impl Surroundings {

@@ -205,10 +205,15 @@ impl ManagedServer {
         Ok(live)
     }
 
+    /// What it has written to its standard error, without secrets.
+    pub(super) fn said(&self) -> String {
+        self.common.around.clean.apply(&self.stderr.text())
+    }
+
     /// A failure with what the server wrote about it.
     fn explained(&self, why: &str) -> String {
         let name = &self.definition.name;
-        let said = self.stderr.last_lines(TOLD_LINES);
+        let said = self.common.around.clean.apply(&self.stderr.last_lines(TOLD_LINES));
         let said = if said.is_empty() { said } else { format!("; it wrote: {said}") };
         format!("the MCP server `{name}` is not available: {why}{said}")
     }

@@ -212,7 +212,7 @@ impl Servers {
 fn standing(server: &Arc<ManagedServer>) -> Standing {
     let seen = server.seen();
     let tokens = seen.offered.iter().map(tokens).sum();
-    Standing { definition: server.definition.clone(), seen, tokens, stderr: server.stderr.text() }
+    Standing { definition: server.definition.clone(), seen, tokens, stderr: server.said() }
 }
 
 /// A look at the servers of a session, as long as it lives.

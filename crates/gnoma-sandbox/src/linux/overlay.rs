@@ -15,7 +15,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{Mode, OFlags, open},
+    fs::{Mode, OFlags, open, openat},
     io::Errno,
     mount::{
         FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
@@ -23,7 +23,10 @@ use rustix::{
     },
 };
 
-use super::fault::{Fault, FaultStep};
+use super::{
+    fault::{Fault, FaultStep},
+    memory::MemoryCopies,
+};
 use crate::policy::Overlay;
 
 /// What the kernel leaves among its own of a layer whose changes need not outlive the machine, so that nobody
@@ -53,9 +56,14 @@ pub(super) fn unmark(overlays: &[Overlay]) {
 
 /// Mounts one overlay without a place.
 pub(super) fn mount(overlay: &Overlay) -> Result<OwnedFd, Fault> {
-    let folder = |path: &Path| {
+    let mut copies = MemoryCopies::default();
+    let mut folder = |path: &Path| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        open(path, flags, Mode::empty()).step(|| format!("open `{}`", path.display()))
+        let opened = match copies.of(path)? {
+            Some((copy, below)) => openat(copy, below, flags, Mode::empty()),
+            None => open(path, flags, Mode::empty()),
+        };
+        opened.step(|| format!("open `{}`", path.display()))
     };
     let lower = overlay.lower.iter().map(|path| folder(path)).collect::<Result<Vec<_>, _>>()?;
     let own = match overlay.is_view() {

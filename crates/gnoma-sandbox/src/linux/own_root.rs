@@ -162,7 +162,7 @@ impl Covers<'_> {
             let Some(first) = below.next().map(|name| top.join(name)) else { continue };
             let is_own = self.made.contains_key(&first) || self.parts.contains_key(&first);
             if below.next().is_some() && !is_own {
-                let cover = empty_folder()?;
+                let cover = empty_folder("755")?;
                 attach(&cover, &place(root, &first, true)?)?;
                 self.made.insert(first, cover);
             }
@@ -181,9 +181,9 @@ impl Covers<'_> {
 }
 
 /// A new file system in memory, mounted nowhere yet.
-fn empty_folder() -> io::Result<OwnedFd> {
+pub(super) fn empty_folder(mode: &str) -> io::Result<OwnedFd> {
     let kind = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_set_string(&kind, "mode", "755")?;
+    fsconfig_set_string(&kind, "mode", mode)?;
     fsconfig_create(&kind)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     Ok(fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)

@@ -23,7 +23,7 @@ use super::{
     spare::Spare,
     survey::{self, Survey, SurveyMemory},
 };
-use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials};
+use crate::{ReadingPlaces, Sandbox, ScratchPlace, ToolOptions, Trials};
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
@@ -241,7 +241,11 @@ impl Shell {
 
     fn scratch(&self, reading: &ReadingPlaces) -> Option<&Path> {
         let made = || {
-            let scratch = Scratch::below(&reading.scratch).ok()?;
+            let scratch = match &reading.scratch {
+                ScratchPlace::Below(folder) => Scratch::below(folder),
+                ScratchPlace::Memory(memory) => memory.scratch(),
+            }
+            .ok()?;
             if let Some(trials) = self.trials() {
                 trials.use_scratch(scratch.folder());
             }
@@ -427,6 +431,7 @@ fn held_to_reading(
         alone: true,
         local_sockets: false,
         temporary: scratch.map(Path::to_path_buf),
+        scrub: policy.scrub.iter().chain(&reading.scrubbed).cloned().collect(),
         ..policy.clone()
     }
 }

@@ -41,7 +41,8 @@ pub(crate) fn project(
     *rounds = spec.overrides.max_rounds.unwrap_or(u32::MAX).min(*rounds);
     let keys = &parent.routing.provider.api_keys;
     let random = parent.shared.clock().random();
-    let firewall = guarding::firewall(&parent.guard, keys, &spec.environment, random)?;
+    let firewall =
+        guarding::firewall(&parent.guard, keys, (&spec.environment, &spec.folder), random)?;
     Ok(Project { spec, firewall, notices, ..project })
 }
 

@@ -10,10 +10,15 @@ use serde_json::Value;
 /// What is read of a file at most; more is taken for something configured.
 const MAX_BYTES: u64 = 256 << 10;
 
-/// Files of other agents, and the sections of them that gnoma does not act on.
-const FILES: [(&str, &[&str]); 2] = [
-    (".claude/settings.json", &["permissions", "sandbox"]),
-    (".claude/settings.local.json", &["permissions", "sandbox"]),
+/// Settings of Claude Code, and the sections of them that gnoma does not act on, as pointers into JSON. Those that
+/// restrict it applies, see [`crate::claude_rules`].
+const FILES: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+const SECTIONS: [&str; 5] = [
+    "/permissions/allow",
+    "/permissions/additionalDirectories",
+    "/permissions/defaultMode",
+    "/permissions/disableBypassPermissionsMode",
+    "/sandbox",
 ];
 
 /// Files and folders that count as soon as they hold anything.
@@ -24,8 +29,8 @@ const PLACES: [(&str, &str); 1] =
 #[must_use]
 pub(crate) fn idle(root: &Path) -> Vec<String> {
     let mut said = Vec::new();
-    for (name, sections) in FILES {
-        let found = configured(&root.join(name), sections);
+    for name in FILES {
+        let found = configured(&root.join(name));
         if !found.is_empty() {
             said.push(format!(
                 "`{name}` has {}: gnoma does not support it, so it neither blocks nor runs \
@@ -48,21 +53,22 @@ pub(crate) fn idle(root: &Path) -> Vec<String> {
 }
 
 /// Which of the sections hold something. What cannot be read may hold all of them.
-fn configured(path: &Path, sections: &[&str]) -> Vec<String> {
+fn configured(path: &Path) -> Vec<String> {
     // A pipe is not opened: that would wait for whoever fills it.
     let Ok(facts) = path.metadata() else { return Vec::new() };
     let mut text = String::new();
     let mut read = |file: File| file.take(MAX_BYTES).read_to_string(&mut text).is_ok();
     let is_read = facts.is_file() && File::open(path).is_ok_and(&mut read);
     let value: Option<Value> = gnoma_core::json::from_hand(&text).ok().filter(|_| is_read);
-    let holds = |section: &&&str| match value.as_ref().map(|value| value.get(**section)) {
+    let holds = |section: &&str| match value.as_ref().map(|value| value.pointer(section)) {
         Some(None | Some(Value::Null)) => false,
         Some(Some(Value::Object(fields))) => !fields.is_empty(),
         Some(Some(Value::Array(items))) => !items.is_empty(),
         // What is no JSON may hold any of them.
         None | Some(Some(_)) => true,
     };
-    sections.iter().filter(holds).map(|section| format!("`{section}`")).collect()
+    let name = |section: &str| format!("`{}`", section.trim_start_matches('/').replace('/', "."));
+    SECTIONS.into_iter().filter(holds).map(name).collect()
 }
 
 #[cfg(test)]
@@ -82,11 +88,14 @@ mod tests {
         assert_eq!(idle(root.path()), [""; 0]);
         put(".claude/settings.json", r#"{"model": "x", "hooks": {}, "permissions": {}}"#);
         assert_eq!(idle(root.path()), [""; 0]);
-        put(".claude/settings.json", r#"{"permissions": {"deny": ["c4nary"]}}"#);
+        put(
+            ".claude/settings.json",
+            r#"{"permissions": {"deny": ["c4nary"], "allow": ["c4nary"]}}"#,
+        );
         put(".claude/settings.local.json", "{ not JSON, \"sandbox\"");
         put(".codex/config.toml", "notify = ['c4nary']");
         let said = idle(root.path()).join("\n");
-        for part in ["settings.json` has `permissions`", "settings.local.json", ".codex"] {
+        for part in ["settings.json` has `permissions.allow`:", "settings.local.json", ".codex"] {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert!(!said.contains("c4nary"), "{said}");

@@ -24,7 +24,9 @@ use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls, is_scrubbed};
 
 pub use crate::trusted::trust;
 use crate::{
-    Folders as _, Project, conditions, guarding,
+    Folders as _, Project, address_secrets,
+    claude_rules::ClaudeRules,
+    conditions, guarding,
     instructions::{self, Instructions},
     plugins,
 };
@@ -56,6 +58,7 @@ pub(crate) fn hooks(
     (session, model): (&str, &str),
     tools: &[Arc<dyn Tool>],
 ) -> Hooks {
+    hooks::remove_left_files(&project.spec.environment.state_dir().join(HOOKS));
     let (all, _) = all_hooks(project, &places(project));
     if all.is_empty() {
         return Hooks::default();
@@ -113,15 +116,8 @@ pub fn found_hooks(project: &Project) -> (Vec<Hook>, Vec<String>) {
 
 /// The hooks that run, and what does not run of what is configured, a sentence each.
 fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String>) {
-    let Found { hooks: mut all, mut faults, notes: _, rules } = hooks::read(places);
-    // Where there are rules here, they were taken over, or meant to be all.
-    if !rules.is_empty() && project.guard.permission.rules.is_empty() {
-        faults.push(format!(
-            "{} has rules for deny and ask that gnoma does not apply: `gnoma import claude` \
-             imports them",
-            rules.join(" and ")
-        ));
-    }
+    let Found { hooks: mut all, mut faults, notes: _, restrictions } = hooks::read(places);
+    faults.extend(ClaudeRules::of(&restrictions, places).faults);
     faults.extend(all.iter_mut().filter_map(conditions::unread));
     let waiting = all.iter().filter(|hook| hook.by == BroughtBy::Project).count();
     if waiting > 0 && !places.is_trusted {
@@ -168,7 +164,7 @@ fn runner(project: &Project) -> HookRunner {
         .environment
         .variables()
         .iter()
-        .filter(|(name, _)| !is_scrubbed(name))
+        .filter(|(name, value)| !is_scrubbed(name) && !address_secrets::has_credentials(value))
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
     let root = places(project).project;
@@ -176,7 +172,7 @@ fn runner(project: &Project) -> HookRunner {
     variables.push(("GNOMA_PROJECT_DIR".into(), root.into()));
     let cwd = spec.folder.clone();
     let state = spec.environment.state_dir();
-    let folder = state.join(HOOKS);
+    let folder = (!project.is_incognito()).then(|| state.join(HOOKS));
     let gnoma_tools::Sandbox::Walled { launcher, policy, required, .. } =
         guarding::sandbox(guard, kept, spec, None)
     else {
@@ -199,8 +195,10 @@ fn runner(project: &Project) -> HookRunner {
     }
     policy.writable.retain(|path| path.symlink_metadata().is_ok());
     policy.writable.extend(roots);
-    if std::fs::create_dir_all(&folder).is_ok() {
-        open_to(&folder, &state, &mut policy);
+    if let Some(folder) = &folder
+        && std::fs::create_dir_all(folder).is_ok()
+    {
+        open_to(folder, &state, &mut policy);
     }
     policy.network = guard.sandbox.network != SandboxNetwork::Never;
     policy.umask = spec.umask;

@@ -25,11 +25,11 @@ use gnoma_guard::{
     secrets,
     vault::LEAST_NUMBER,
 };
-use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
+use gnoma_sandbox::{MemoryFolder, Readable, SCRUBBED, Strength, Support, launcher};
 use gnoma_tools::Trials;
 
 use crate::{
-    Folders as _, HostError, Result,
+    Folders as _, HostError, Result, address_secrets,
     lowering::GuardSettings,
     places::{Places, resolve},
     reading,
@@ -62,12 +62,12 @@ pub(crate) fn is_key(provider: &settings::Provider, name: &str, value: &str) -> 
 pub fn firewall(
     settings: &GuardSettings,
     keys: &Keys,
-    environment: &Environment,
+    (environment, folder): (&Environment, &Path),
     random: u64,
 ) -> Result<Arc<Firewall>> {
     // 32 bits keep placeholders short, and a page that wants to name one has to guess them.
     const PLACEHOLDER_BITS: u32 = 32;
-    let Search { scanner, policy, allowed } = search(settings, keys, environment)?;
+    let Search { scanner, policy, allowed } = search(settings, keys, environment, folder)?;
     let first_placeholder = LEAST_NUMBER + (random >> (u64::BITS - PLACEHOLDER_BITS));
     Ok(Arc::new(Firewall::new(firewall::FirewallOptions {
         scanner,
@@ -90,8 +90,13 @@ pub struct Search {
 /// Keys by provider.
 pub type Keys = BTreeMap<String, Secret<String>>;
 
-/// What the settings say about secrets.
-pub fn search(settings: &GuardSettings, keys: &Keys, environment: &Environment) -> Result<Search> {
+/// What the settings say about secrets, and those that a session in `folder` starts with.
+pub fn search(
+    settings: &GuardSettings,
+    keys: &Keys,
+    environment: &Environment,
+    folder: &Path,
+) -> Result<Search> {
     let security = &settings.security;
     let mut entries = Vec::new();
     let mut extra = Vec::new();
@@ -124,6 +129,7 @@ pub fn search(settings: &GuardSettings, keys: &Keys, environment: &Environment) 
     };
     let scanner = secrets::Scanner::new(options)
         .map_err(|error| HostError::usage(format!("cannot use `security.patterns`: {error}")))?;
+    address_secrets::learn(&scanner, environment, folder);
     let allowed = security.allow.iter().map(|text| {
         Allowed::parse(text).map_err(|why| HostError::usage(format!("`security.allow`: {why}")))
     });
@@ -168,8 +174,14 @@ fn known(keys: &Keys, environment: &Environment) -> Vec<(String, Secret<String>)
 /// would be blanked wherever it stands.
 fn holds_secret(name: &str, value: &str) -> bool {
     const SOCKETS: [&str; 3] = ["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS"];
+    gnoma_sandbox::is_scrubbed(name) && !SOCKETS.contains(&name) && !is_ordinary_word(value)
+}
+
+/// Whether a value is a word or a name of a few, such as `production` or `my-app`. More words are a phrase to pass by.
+fn is_ordinary_word(value: &str) -> bool {
+    const PHRASE_WORDS: usize = 4;
     let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
-    gnoma_sandbox::is_scrubbed(name) && !SOCKETS.contains(&name) && !is_word
+    is_word && value.split('-').filter(|word| !word.is_empty()).count() < PHRASE_WORDS
 }
 
 /// Exceptions from the mode.
@@ -201,13 +213,15 @@ pub(crate) fn trial_layers(environment: &Environment, root: &Path) -> PathBuf {
     environment.state_dir().join(TRIALS).join(key)
 }
 
-/// Runs a session's commands on trial; `None` without a sandbox. The layers go to the state folder, to git's own
-/// folder, beside the workspace, or into memory, whichever works first. `copies`: see [`GatePlace::copies`].
+/// Runs a session's commands on trial; `None` without a sandbox. The layers go into `memory`, where that is given;
+/// otherwise to the state folder, to git's own folder, beside the workspace, or to the runtime folder, whichever
+/// works first. `copies`: see [`GatePlace::copies`].
 #[must_use]
 pub fn trials(
     settings: &GuardSettings,
     spec: &SessionSpec,
     copies: Vec<(PathBuf, PathBuf)>,
+    memory: Option<Arc<MemoryFolder>>,
 ) -> Option<Arc<Trials>> {
     if settings.sandbox.mode == Sandbox::Off {
         return None;
@@ -226,7 +240,11 @@ pub fn trials(
     let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
     let updated = settings.sandbox.build_output.clone();
     let trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders)
-        .with_scratch(reading::scratch(&spec.environment));
+        .with_scratch(reading::scratch(&spec.environment, memory.clone()));
+    let trials = match memory {
+        Some(memory) => trials.in_memory(memory),
+        None => trials,
+    };
     let home = spec.environment.home();
     let local = LocalPlaces {
         homes: home.iter().cloned().chain(home.as_deref().map(resolve)).collect(),
@@ -357,6 +375,7 @@ pub fn sandbox(
         reading: Box::new(reading::places(
             &spec.environment,
             &sandbox.readable.iter().map(|path| below_home(path, &home)).collect::<Vec<_>>(),
+            places.memory.clone(),
         )),
     }
 }

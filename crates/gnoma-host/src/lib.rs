@@ -4,11 +4,13 @@
 //! stores, models and a sandbox. Nothing here prints, knows a command line, or reads the environment, the
 //! working folder or the umask of the process.
 
+mod address_secrets;
 mod agent;
 mod agents;
 pub mod changes;
 mod changing;
 mod child;
+pub mod claude_rules;
 pub mod clock;
 mod conditions;
 pub mod driven;
@@ -60,6 +62,7 @@ pub mod setting;
 mod shared;
 pub mod text;
 mod timeline;
+mod trust_preview;
 mod trusted;
 mod unkept;
 pub mod wire;
@@ -69,8 +72,9 @@ pub use self::{
     environment::Folders,
     error::{HostError, HostErrorKind, Result},
     notices::Notices,
-    places::Places,
+    places::{Places, memory},
     project::Project,
     rewind_elf::rewind_elf,
     shared::Shared,
+    trust_preview::{TrustSection, trust_preview},
 };

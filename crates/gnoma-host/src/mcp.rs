@@ -24,7 +24,7 @@ use gnoma_tools::Sandbox;
 use tokio::task::JoinSet;
 
 pub use crate::mcp_edit::{NewServer, add, remove};
-use crate::{Folders as _, Notices, Project, guarding, plugins};
+use crate::{Folders as _, Notices, Project, address_secrets, guarding, plugins};
 
 /// The file in a project's folder that names servers, as other programs write it.
 const FILE: &str = ".mcp.json";
@@ -364,9 +364,12 @@ fn read(path: &Path) -> std::io::Result<Option<String>> {
 
 /// Where the servers run: in the session's folder, with what a command of the session may touch.
 pub(crate) fn surroundings(project: &Project) -> Surroundings {
-    let Project { spec, guard, places, routing, .. } = project;
+    let Project { spec, guard, places, routing, firewall, .. } = project;
+    let firewall = Arc::clone(firewall);
     let variables = spec.environment.variables().iter().filter(|(name, value)| {
-        !gnoma_sandbox::is_scrubbed(name) && !guarding::is_key(&routing.provider, name, value)
+        !gnoma_sandbox::is_scrubbed(name)
+            && !guarding::is_key(&routing.provider, name, value)
+            && !address_secrets::has_credentials(value)
     });
     let roots: Vec<_> = std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
     let enclosure = match guarding::sandbox(guard, places, spec, None) {

@@ -10,9 +10,10 @@ use std::{
     sync::Arc,
 };
 
-use gnoma_config::settings::Checkpoints;
+use gnoma_config::settings::{Checkpoints, Privacy};
 use gnoma_core::protocol::Environment;
 use gnoma_guard::firewall::Firewall;
+use gnoma_sandbox::{MemoryFolder, launcher};
 use gnoma_store::{
     Options, Redact, Written,
     checkpoint::{self, Vault, Workspace},
@@ -43,7 +44,15 @@ pub struct Places {
     pub workspace: Option<PathBuf>,
     /// The project that has come to be around this one since sessions of this one are kept.
     pub around: Option<PathBuf>,
+    /// Takes the place of the state folder for what commands leave, where nothing may be saved.
+    pub memory: Option<Arc<MemoryFolder>>,
     excludes: PathBuf,
+}
+
+/// The folder in memory of a session that must not save anything; `None` for others.
+#[must_use]
+pub fn memory(privacy: Privacy) -> Option<Arc<MemoryFolder>> {
+    privacy.incognito.then(|| Arc::new(MemoryFolder::new(launcher::ITSELF.into())))
 }
 
 impl Places {
@@ -75,7 +84,8 @@ impl Places {
         let narrow = |folder: &&Path| !is_too_wide(folder, home.as_deref());
         let workspace = [project, cwd].into_iter().find(narrow).map(Path::to_owned);
         let (project, excludes) = (project.to_owned(), environment.git_excludes());
-        Self { project, sessions, vault, workspace, around: None, excludes }
+        let memory = memory(keeping.privacy);
+        Self { project, sessions, vault, workspace, around: None, memory, excludes }
     }
 
     /// Whether there is a database, or a finished rescue of one.

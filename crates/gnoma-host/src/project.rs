@@ -87,7 +87,7 @@ impl Project {
         let Lowered { routing, guard, keeping, tools, hooks, mcp_servers, plugins, values } =
             lowered;
         let (keys, random) = (&routing.provider.api_keys, shared.clock().random());
-        let firewall = guarding::firewall(&guard, keys, &spec.environment, random)?;
+        let firewall = guarding::firewall(&guard, keys, (&spec.environment, &spec.folder), random)?;
         let places = Places::of(&keeping, &spec.environment, &spec.folder);
         Ok(Self {
             spec,

@@ -5,6 +5,7 @@ use std::{
     collections::VecDeque,
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use gnoma_core::{
@@ -14,9 +15,10 @@ use gnoma_core::{
     },
     protocol::Environment,
 };
-use gnoma_tools::ReadingPlaces;
+use gnoma_sandbox::MemoryFolder;
+use gnoma_tools::{ReadingPlaces, ScratchPlace};
 
-use crate::{Folders as _, places::resolve};
+use crate::{Folders as _, address_secrets, places::resolve};
 
 /// Most bytes of git's settings that are looked at for the files they name.
 const MAX_GIT_BYTES: u64 = 256 * 1024;
@@ -34,7 +36,11 @@ const SHARED_SKILLS: &str = ".agents/skills";
 const MAX_SKILL_DEPTH: usize = 8;
 
 /// The places for this environment, with `more` of the settings.
-pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlaces {
+pub(crate) fn places(
+    environment: &Environment,
+    more: &[PathBuf],
+    memory: Option<Arc<MemoryFolder>>,
+) -> ReadingPlaces {
     let home = environment.home().filter(|home| home.is_absolute());
     let mut shown: Vec<PathBuf> = PROGRAMS.iter().map(PathBuf::from).collect();
     let found = on_path(environment).chain(by_variables(environment, CONFIGURED_BY_VARIABLE));
@@ -56,13 +62,17 @@ pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlac
     ReadingPlaces {
         hidden: hidden.collect(),
         shown,
-        scratch: scratch(environment),
+        scrubbed: address_secrets::variables(environment),
+        scratch: scratch(environment, memory),
     }
 }
 
-/// The folder that keeps the temporary files of each session.
-pub(crate) fn scratch(environment: &Environment) -> PathBuf {
-    environment.state_dir().join("scratch")
+/// Where the temporary files of each session are: in `memory`, where that is given.
+pub(crate) fn scratch(environment: &Environment, memory: Option<Arc<MemoryFolder>>) -> ScratchPlace {
+    match memory {
+        Some(memory) => ScratchPlace::Memory(memory),
+        None => ScratchPlace::Below(environment.state_dir().join("scratch")),
+    }
 }
 
 /// The folders of a person's skills, whose scripts and texts commands find.
@@ -219,7 +229,7 @@ mod tests {
         let mut all: BTreeMap<String, String> =
             variables.iter().map(|(name, text)| ((*name).to_owned(), value(text))).collect();
         all.insert("HOME".to_owned(), home.display().to_string());
-        let found = places(&Environment::new(all), &[]);
+        let found = places(&Environment::new(all), &[], None);
         let below = |paths: &[PathBuf]| {
             let names = paths.iter().filter_map(|path| path.strip_prefix(home).ok());
             names.map(|name| name.display().to_string()).collect()
@@ -333,7 +343,7 @@ mod tests {
     fn what_the_person_adds_is_shown() {
         let (_folder, home) = home(&["notes"]);
         let environment = Environment::new(BTreeMap::new());
-        let found = places(&environment, &[home.join("notes"), home.join("absent")]);
+        let found = places(&environment, &[home.join("notes"), home.join("absent")], None);
         assert!(found.shown.contains(&home.join("notes")));
         assert!(!found.shown.contains(&home.join("absent")));
     }

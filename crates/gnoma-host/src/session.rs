@@ -8,9 +8,11 @@ use gnoma_engine::{
     GatePlace, Keeping, Limits, Routes, Shape, around, context::Strategy, prompt, session,
 };
 use gnoma_extend::Extensions;
+use gnoma_guard::permission::Permissions;
 
 use crate::{
-    HostError, Project, Result, driven::DrivenSession, environment::Folders as _, extensions,
+    HostError, Project, Result, claude_rules::ClaudeRules, driven::DrivenSession,
+    environment::Folders as _, extensions,
     guarding,
 };
 
@@ -29,6 +31,17 @@ fn strategy(set: Compaction) -> Strategy {
 /// The rules about permissions cannot be used, or the form of answers cannot be checked.
 pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<session::Options> {
     options_with(project, id, routes, trials(project))
+}
+
+/// The rules of a session: those of gnoma's settings, and those of Claude Code's that restrict.
+///
+/// # Errors
+/// The rules of gnoma's settings cannot be used.
+pub fn permissions(project: &Project) -> Result<Permissions> {
+    let mut permissions = guarding::permissions(&project.guard)?;
+    let restricting = ClaudeRules::read(&extensions::places(project)).rules;
+    restricting.into_iter().for_each(|rule| permissions.remember(rule));
+    Ok(permissions)
 }
 
 /// The same, where this tries its commands: what judges a command sees what earlier ones have left.
@@ -53,7 +66,7 @@ pub fn options_with(
     all_tools.extend(extensions.tools());
     let system = system_prompt(project, extensions.prompt(), shape.as_ref());
     let mut lifecycle: Arc<dyn Lifecycle> = extensions;
-    let mut permissions = guarding::permissions(guard)?;
+    let mut permissions = permissions(project)?;
     if let Some(driver) = shared.driver() {
         let session = DrivenSession { id: &id, spec };
         all_tools = driver.tools(session, all_tools);
@@ -122,11 +135,11 @@ fn limits(project: &Project) -> Limits {
 /// What tries the session's commands. A program that drives it wants to be asked before a command runs,
 /// and about the command as it is.
 fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
-    let Project { spec, guard, shared, .. } = project;
+    let Project { spec, guard, places, shared, .. } = project;
     let trials = if shared.driver().is_some() {
         None
     } else {
-        guarding::trials(guard, spec, project.copies())
+        guarding::trials(guard, spec, project.copies(), places.memory.clone())
     };
     for torn in trials.iter().flat_map(|trials| trials.recover()) {
         project.notices.warning(torn);

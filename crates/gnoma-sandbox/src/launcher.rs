@@ -15,8 +15,10 @@ pub const ITSELF: &str = "/proc/self/exe";
 pub fn is_request(first_argument: &OsStr) -> bool {
     #[cfg(target_os = "linux")]
     {
-        use crate::linux::launcher::{AWAIT_COMMAND, HOLD_SESSION, OPEN_VIEW, RUN_COMMAND};
-        [RUN_COMMAND, AWAIT_COMMAND, HOLD_SESSION, OPEN_VIEW]
+        use crate::linux::launcher::{
+            AWAIT_COMMAND, HOLD_SESSION, OPEN_MEMORY, OPEN_VIEW, RUN_COMMAND,
+        };
+        [RUN_COMMAND, AWAIT_COMMAND, HOLD_SESSION, OPEN_VIEW, OPEN_MEMORY]
             .iter()
             .any(|known| first_argument == *known)
     }

@@ -41,6 +41,7 @@ pub mod launcher;
 pub mod layer;
 #[cfg(target_os = "linux")]
 mod linux;
+mod memory;
 #[cfg(target_os = "linux")]
 mod plan;
 mod policy;
@@ -58,6 +59,7 @@ mod words;
 pub use closed_stdout::stdout_was_closed;
 pub use environment::{SCRUBBED, is_scrubbed};
 pub use exit::{ENDING_BYTES, ending};
+pub use memory::MemoryFolder;
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable};
 pub use scratch::{Scratch, TEMPORARY, scratch_place};
 pub use support::{Strength, Support, WallPart};

@@ -4,11 +4,15 @@
 //! the next ones beside them removes those that nobody holds any more.
 
 use std::{
+    any::Any,
     fs::{self, DirBuilder, File, Permissions},
     io,
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 /// Where commands see the folders, and what they are called here.
@@ -41,6 +45,8 @@ pub fn scratch_place(folder: &Path, path: &Path) -> Option<PathBuf> {
 pub struct Scratch {
     folder: PathBuf,
     _lock: File,
+    /// What the folder lies in, where that is no disk.
+    _held: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Scratch {
@@ -53,7 +59,11 @@ impl Scratch {
         DirBuilder::new().recursive(true).mode(OWN).create(base)?;
         remove_left(base);
         // Commands see real paths.
-        let base = fs::canonicalize(base)?;
+        Self::make(&fs::canonicalize(base)?, None)
+    }
+
+    /// Makes folders in `base`, which has no links and is there as long as `held` is.
+    pub(crate) fn make(base: &Path, held: Option<&Arc<dyn Any + Send + Sync>>) -> io::Result<Self> {
         for _ in 0..MAX_TRIES {
             static COUNT: AtomicU32 = AtomicU32::new(0);
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -63,7 +73,7 @@ impl Scratch {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
             }
-            if let Some(scratch) = Self::fill(&folder)? {
+            if let Some(scratch) = Self::fill(&folder, held)? {
                 return Ok(scratch);
             }
         }
@@ -71,7 +81,7 @@ impl Scratch {
     }
 
     /// `None` when somebody took the new folder for one that was left.
-    fn fill(folder: &Path) -> io::Result<Option<Self>> {
+    fn fill(folder: &Path, held: Option<&Arc<dyn Any + Send + Sync>>) -> io::Result<Option<Self>> {
         let lock = File::create(folder.join(LOCK))?;
         if lock.try_lock().is_err() {
             return Ok(None);
@@ -81,7 +91,7 @@ impl Scratch {
             fs::set_permissions(folder.join(name), Permissions::from_mode(SHARED))?;
         }
         fs::create_dir(folder.join(EMPTY))?;
-        Ok(Some(Self { folder: folder.to_owned(), _lock: lock }))
+        Ok(Some(Self { folder: folder.to_owned(), _lock: lock, _held: held.cloned() }))
     }
 
     /// The folder, for [`crate::Policy::temporary`].

@@ -99,6 +99,12 @@ impl Walls {
         self.linux.view(overlay)
     }
 
+    /// A descriptor of an empty folder in memory, which is gone once nobody holds it. No path of the machine
+    /// leads there.
+    pub(crate) fn memory(&self) -> Result<std::os::fd::OwnedFd, String> {
+        self.linux.memory()
+    }
+
     /// Why namespaces are not used although the machine seemed to permit them; known after the first
     /// command.
     #[must_use]
@@ -178,7 +184,7 @@ mod linux {
     use super::{Command, OsString, Path, PathBuf, Policy};
     use crate::{
         linux::{
-            launcher::{AWAIT_COMMAND, HOLD_SESSION, OPEN_VIEW, RUN_COMMAND},
+            launcher::{AWAIT_COMMAND, HOLD_SESSION, OPEN_MEMORY, OPEN_VIEW, RUN_COMMAND},
             session::READY,
             view,
         },
@@ -253,11 +259,25 @@ mod linux {
 
         pub(super) fn view(&self, overlay: &Overlay) -> Result<OwnedFd, String> {
             let policy = Policy { overlays: vec![overlay.clone()], ..Policy::default() };
-            let plan = self.plan(&policy);
-            let failed = |error: io::Error| format!("could not open a view: {error}");
+            self.received(OPEN_VIEW, &policy, "could not open a view")
+        }
+
+        pub(super) fn memory(&self) -> Result<OwnedFd, String> {
+            self.received(OPEN_MEMORY, &Policy::default(), "could not make a folder in memory")
+        }
+
+        /// The descriptor that a launcher hands over on request.
+        fn received(
+            &self,
+            request: &str,
+            policy: &Policy,
+            failure: &str,
+        ) -> Result<OwnedFd, String> {
+            let plan = self.plan(policy);
+            let failed = |error: io::Error| format!("{failure}: {error}");
             let (ours, theirs) = UnixStream::pair().map_err(failed)?;
             let launched = Command::new(&self.launcher)
-                .arg(OPEN_VIEW)
+                .arg(request)
                 .args(plan.to_args())
                 .stdin(OwnedFd::from(theirs))
                 .stdout(Stdio::null())
@@ -272,7 +292,7 @@ mod linux {
                 errors.read_to_string(&mut said).map_err(failed)?;
             }
             launched.wait().map_err(failed)?;
-            received.ok_or_else(|| format!("could not open a view: {}", said.trim()))
+            received.ok_or_else(|| format!("{failure}: {}", said.trim()))
         }
 
         fn plan(&self, policy: &Policy) -> LaunchPlan {

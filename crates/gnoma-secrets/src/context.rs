@@ -4,6 +4,7 @@
 //! value is not asked for, only that it is a value and not a stand-in for one ([`value`]). Names that
 //! promise a secret (`password = ...`) are the business of `generic`.
 
+mod address;
 mod codes;
 mod command;
 mod credential_file;
@@ -17,6 +18,7 @@ mod secret_context;
 mod url;
 mod value;
 
+pub use address::{address_credentials, basic_password};
 pub(crate) use secret_context::SecretContext;
 
 /// The family that all places belong to.

@@ -26,7 +26,7 @@ pub use ask::ask;
 pub use bash::{Unattended, protected, remedy as unattended_remedy};
 pub use elf::{Agent, elf_tools};
 pub use fs::{Disk, FileHolder, intended_path, resolve};
-pub use options::{ReadingPlaces, Sandbox, ToolOptions};
+pub use options::{ReadingPlaces, Sandbox, ScratchPlace, ToolOptions};
 pub use plan::plan;
 pub use read_result::read_result;
 pub use repository::{FindsNoRepository, RepositoryFinder, WorkspaceRepository};

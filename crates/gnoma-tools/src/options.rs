@@ -1,9 +1,9 @@
 //! What the built-in tools need to know of a session.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc, time::Duration};
 
 use gnoma_core::tool::OpenFiles;
-use gnoma_sandbox::Policy;
+use gnoma_sandbox::{MemoryFolder, Policy, Scratch};
 
 use crate::{FileHolder, RepositoryFinder, Trials};
 
@@ -42,8 +42,38 @@ pub struct ReadingPlaces {
     pub shown: Vec<PathBuf>,
     /// Existing files that commands cannot open.
     pub hidden: Vec<PathBuf>,
-    /// The folder that keeps the temporary files of each session, see [`gnoma_sandbox::Scratch`].
-    pub scratch: PathBuf,
+    /// Names of variables that only commands which a person approved get, besides those that no command gets.
+    pub scrubbed: Vec<String>,
+    /// Where the temporary files of each session are, see [`gnoma_sandbox::Scratch`].
+    pub scratch: ScratchPlace,
+}
+
+/// Where the temporary files of a session are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScratchPlace {
+    /// In a folder below this one, until the session ends.
+    Below(PathBuf),
+    /// In memory, where nothing may be saved.
+    Memory(Arc<MemoryFolder>),
+}
+
+impl ScratchPlace {
+    /// Makes the folders of one session.
+    ///
+    /// # Errors
+    /// They cannot be made there.
+    pub(crate) fn make(&self) -> io::Result<Scratch> {
+        match self {
+            Self::Below(folder) => Scratch::below(folder),
+            Self::Memory(memory) => memory.scratch(),
+        }
+    }
+}
+
+impl Default for ScratchPlace {
+    fn default() -> Self {
+        Self::Below(PathBuf::new())
+    }
 }
 
 /// What the built-in tools need to know.

@@ -11,17 +11,19 @@ use std::{
     iter,
     os::unix::fs::PermissionsExt,
     path::{Component, Path, PathBuf},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::SystemTime,
 };
 
 use gnoma_core::places::{CACHE_MARK, LocalPlaces, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
-    Overlay, Scratch, Strength, Support, TEMPORARY, Walls,
+    MemoryFolder, Overlay, Scratch, Strength, Support, TEMPORARY, Walls,
     layer::{ChangeKind, Layer, LayerChange, Recovered, Site},
     scratch_place,
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::ScratchPlace;
 
 /// Names that no folder but a rebuilt one has.
 const UNMISTAKABLE: [&str; 4] = ["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
@@ -65,6 +67,8 @@ const MAX_STAMPED: usize = 64;
 const MAX_BESIDE: usize = 1_000;
 /// About how many rebuilt paths a session reports.
 const MAX_TOLD: usize = 10_000;
+/// The folder of the layers within one in memory.
+const LAYERS: &str = "trials";
 /// Bytes that must be free where layers are, before a command and while it runs.
 pub(crate) const MIN_FREE_BYTES: u64 = 512 << 20;
 
@@ -80,11 +84,13 @@ pub struct Trials {
     /// The session's temporary files, once they are needed; `None` where no folder for them can be made.
     scratch: OnceLock<Option<Scratch>>,
     /// Where [`Trials::scratch`] makes it.
-    scratch_base: Option<PathBuf>,
+    scratch_base: Option<ScratchPlace>,
     /// Whether commands find it in place of the machine's.
     replaces_temporary: OnceLock<bool>,
     /// What is guarded on this machine.
     pub(crate) local: LocalPlaces,
+    /// What the layers lie in, where nothing may be saved: it goes after them.
+    memory: Option<Arc<MemoryFolder>>,
 }
 
 /// The layers of a session, while no command is in them.
@@ -136,13 +142,14 @@ impl Trials {
             scratch_base: None,
             replaces_temporary: OnceLock::new(),
             local: LocalPlaces::default(),
+            memory: None,
         }
     }
 
     /// The same with a folder that keeps the temporary files of sessions: commands and file tools find their own
     /// there in place of the machine's.
     #[must_use]
-    pub fn with_scratch(self, base: PathBuf) -> Self {
+    pub fn with_scratch(self, base: ScratchPlace) -> Self {
         Self { scratch_base: Some(base), ..self }
     }
 
@@ -150,6 +157,13 @@ impl Trials {
     #[must_use]
     pub fn guarding(self, local: LocalPlaces) -> Self {
         Self { local, ..self }
+    }
+
+    /// The same with all layers in memory, so that nothing of them is left however the session ends. The folders
+    /// are only for what earlier sessions were keeping when they were killed.
+    #[must_use]
+    pub fn in_memory(self, memory: Arc<MemoryFolder>) -> Self {
+        Self { memory: Some(memory), ..self }
     }
 
     /// The same where commands update these folders in the workspace without a question, as far as version
@@ -185,7 +199,10 @@ impl Trials {
             }
             let root = self.roots.first().ok_or("there is no workspace")?;
             let walls = Walls::new(self.launcher.clone(), &support);
-            let site = Site::find(root, &self.folders, &walls)?;
+            let site = match &self.memory {
+                None => Site::find(root, &self.folders, &walls)?,
+                Some(memory) => Site::find(root, &[memory.path()?.join(LAYERS)], &walls)?,
+            };
             site.recover().map_err(|error| error.to_string())?;
             Ok(site)
         });
@@ -293,7 +310,7 @@ impl Trials {
 
     /// The folder of the session's temporary files, made when it is first needed.
     pub(crate) fn scratch(&self) -> Option<&Path> {
-        let make = || Scratch::below(self.scratch_base.as_ref()?).ok();
+        let make = || self.scratch_base.as_ref()?.make().ok();
         self.scratch.get_or_init(make).as_ref().map(Scratch::folder)
     }
 

@@ -1,8 +1,11 @@
 //! Commands are tried where the system has layers, which is not here.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use gnoma_sandbox::Overlay;
+use gnoma_sandbox::{MemoryFolder, Overlay};
 
 /// Runs the commands of a session on trial, where that is possible.
 #[derive(Debug)]
@@ -13,6 +16,12 @@ impl Trials {
     #[must_use]
     pub fn new(_launcher: PathBuf, _roots: Vec<PathBuf>, _folders: Vec<PathBuf>) -> Self {
         Self
+    }
+
+    /// Does nothing: without trials, there are no layers.
+    #[must_use]
+    pub fn in_memory(self, _memory: Arc<MemoryFolder>) -> Self {
+        self
     }
 
     /// Does nothing: without trials, none updates a folder.
@@ -40,7 +49,7 @@ impl Trials {
 
     /// Temporary files are the machine's.
     #[must_use]
-    pub fn with_scratch(self, _base: PathBuf) -> Self {
+    pub fn with_scratch(self, _base: crate::ScratchPlace) -> Self {
         self
     }
 

@@ -6,7 +6,14 @@
 //! sends along and that no other origin can read. Both are needed: browsers send the cookie of a host to all
 //! of its ports, so that any server on this machine may see it.
 
-use std::{fmt, net::SocketAddr, sync::Arc};
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use gnoma_core::Secret;
 use hyper::{
@@ -162,6 +169,20 @@ impl Keys {
             vec![Pass::new(Rights::Steer, token.clone()), Pass::new(Rights::Watch, watching)]
         };
         Self { passes: token.as_ref().map(pass).unwrap_or_default(), token }
+    }
+}
+
+/// Whether somebody has shown a token on a connection. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Admission(Arc<AtomicBool>);
+
+impl Admission {
+    pub(crate) fn give(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_given(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
-    access::{Access, Admitted, Denial, Rights},
+    access::{Access, Admission, Admitted, Denial, Rights},
     answer::{self, HttpResponse},
     assets::BUILD,
     body::{self, Outgoing},
@@ -121,7 +121,12 @@ impl Handler {
             Ok(Route::Exchange) => self.exchange(body).await,
             Ok(route) => match self.access.admit(&head.method, &head.headers) {
                 Err(denial) => answer::denied(denial),
-                Ok(admitted) => self.let_in(route, admitted, &head.headers, body).await,
+                Ok(admitted) => {
+                    if let Some(admission) = head.extensions.get::<Admission>() {
+                        admission.give();
+                    }
+                    self.let_in(route, admitted, &head.headers, body).await
+                }
             },
         };
         answer::secured(answer)

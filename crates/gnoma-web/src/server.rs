@@ -1,17 +1,17 @@
 //! Takes connections and carries requests, within limits.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{collections::VecDeque, convert::Infallible, sync::Arc};
 
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
     time::{MissedTickBehavior, interval},
 };
 
 use crate::{
-    access::Access,
+    access::{Access, Admission},
     handle::{Handler, Site},
     limits::{
         ACCEPT_PAUSE, HEAD_PATIENCE, MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEADERS, TOKEN_LOOK,
@@ -24,13 +24,16 @@ use crate::{
 pub async fn serve(listener: &TcpListener, site: Arc<dyn Site>, access: Arc<Access>) {
     let handler = Handler::new(site, Arc::clone(&access));
     let mut connections = JoinSet::new();
+    let mut open = OpenConnections::default();
     let mut looks = interval(TOKEN_LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
-                    connections.spawn(attend(stream, handler.clone()));
+                Ok((stream, _)) if open.make_room() => {
+                    let admission = Admission::default();
+                    let attending = attend(stream, handler.clone(), admission.clone());
+                    open.0.push_back((connections.spawn(attending), admission));
                 }
                 // One too many: it is closed.
                 Ok(_) => (),
@@ -42,11 +45,34 @@ pub async fn serve(listener: &TcpListener, site: Arc<dyn Site>, access: Arc<Acce
     }
 }
 
-async fn attend(stream: TcpStream, handler: Handler) {
+/// The connections that are open, the oldest first.
+#[derive(Default)]
+struct OpenConnections(VecDeque<(AbortHandle, Admission)>);
+
+impl OpenConnections {
+    /// Makes room for one more. Where there is none, the oldest on which nobody has shown a token yet is closed: such
+    /// connections cost their client nothing, and must not keep people out. Returns whether there is room.
+    fn make_room(&mut self) -> bool {
+        self.0.retain(|(task, _)| !task.is_finished());
+        if self.0.len() < MAX_CONNECTIONS {
+            return true;
+        }
+        let Some(oldest) = self.0.iter().position(|(_, admission)| !admission.is_given()) else {
+            return false;
+        };
+        if let Some((task, _)) = self.0.remove(oldest) {
+            task.abort();
+        }
+        true
+    }
+}
+
+async fn attend(stream: TcpStream, handler: Handler, admission: Admission) {
     // Small events are told at once.
     let _unsupported = stream.set_nodelay(true);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let handler = handler.clone();
+        request.extensions_mut().insert(admission.clone());
         async move { Ok::<_, Infallible>(handler.answer(request).await) }
     });
     let served = http1::Builder::new()

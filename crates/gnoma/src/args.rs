@@ -229,10 +229,13 @@ pub(crate) enum Sub {
         #[command(subcommand)]
         what: ConfigSub,
     },
-    /// Trust a project folder: let its settings choose endpoints, keys and programs.
+    /// Show what a project folder would run and decide, and trust it after a yes.
     Trust {
         /// The folder [default: the current project].
         folder: Option<PathBuf>,
+        /// Trust it without a question.
+        #[arg(long, short, conflicts_with_all = ["revoke", "list"])]
+        yes: bool,
         /// Revoke trust.
         #[arg(long)]
         revoke: bool,

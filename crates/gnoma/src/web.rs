@@ -38,11 +38,16 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Listens at an address of this machine alone.
+    /// Listens at an address of this machine alone. `is_private`: nothing may be saved, so the token is one of this
+    /// server alone.
     ///
     /// # Errors
     /// It is another one, or somebody listens there.
-    pub(crate) async fn open(address: SocketAddr, around: &ProcessEnvironment) -> Result<Self> {
+    pub(crate) async fn open(
+        address: SocketAddr,
+        is_private: bool,
+        around: &ProcessEnvironment,
+    ) -> Result<Self> {
         if !address.ip().is_loopback() {
             return Err(beyond(
                 address.port(),
@@ -52,9 +57,14 @@ impl Listening {
         }
         let listener = TcpListener::bind(address).await.map_err(|error| taken(address, &error))?;
         let address = listener.local_addr()?;
-        let (stored, token) = StoredToken::open(&around.environment.state_dir(), address);
-        let access = Arc::new(Access::new(stored, address));
-        Ok(Self { listener, access, address, token })
+        let (access, token) = if is_private {
+            let token = Token::of(random());
+            (Access::new(OwnToken(token.clone()), address), token)
+        } else {
+            let (stored, token) = StoredToken::open(&around.environment.state_dir(), address);
+            (Access::new(stored, address), token)
+        };
+        Ok(Self { listener, access: Arc::new(access), address, token })
     }
 
     /// Tells the links for browsers.
@@ -96,6 +106,16 @@ fn tell_links(address: SocketAddr, token: &Token) {
     let link = |token: &Token| format!("http://{address}/#t={}", token.expose());
     report::say(format_args!("open in a browser: {}", link(token)));
     report::say(format_args!("to watch only:     {}", link(&token.for_watching())));
+}
+
+/// A token that is saved nowhere.
+#[derive(Debug)]
+struct OwnToken(Token);
+
+impl TokenSource for OwnToken {
+    fn current(&self) -> Option<Token> {
+        Some(self.0.clone())
+    }
 }
 
 /// The token of this person. It outlives the server, so that a page goes on when the server is started again,

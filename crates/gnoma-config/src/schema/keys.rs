@@ -128,7 +128,8 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new("provider.model", Text, "model used without `--model`"),
     Row::new("provider.max_tokens", count(1), "maximum tokens of one answer")
-        .or(|| Value::Integer(8192)),
+        .or(|| Value::Integer(8192))
+        .guarded(Trusted),
     Row::new("provider.temperature", number(0.0, 2.0), "sampling temperature"),
     Row::new("provider.effort", Word(&EFFORTS), "how hard the model thinks"),
     Row::new("provider.thinking", Form(&THINKING), "how much the model thinks, over `provider.effort`: `off`, `adaptive`, or tokens"),
@@ -399,9 +400,9 @@ pub static ROWS: &[Row] = &[
     Row::new("sandbox.build_output", List, "folders of build output that trials update in place")
         .guarded(Trusted),
     // Small local model
-    Row::new("slm.enabled", Bool, "use a small local model").or(NO),
-    Row::new("slm.backend", Word(&SLM_BACKENDS), "what runs it").or(|| word("auto")),
-    Row::new("slm.model", Text, "its name"),
+    Row::new("slm.enabled", Bool, "use a small local model").or(NO).guarded(Trusted),
+    Row::new("slm.backend", Word(&SLM_BACKENDS), "what runs it").or(|| word("auto")).guarded(Trusted),
+    Row::new("slm.model", Text, "its name").guarded(Trusted),
     Row::new("slm.base_url", Url, "its address").guarded(Trusted),
     Row::new("slm.model_url", Url, "not used yet: where it is downloaded from").guarded(Trusted),
     Row::new("slm.data_dir", Text, "not used yet: its folder").guarded(Trusted),

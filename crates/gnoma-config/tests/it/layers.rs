@@ -375,7 +375,7 @@ fn a_configuration_of_the_go_program_loads() {
 
 /// Keys that hold a single whole number, where any layer may speak.
 const COUNTS: [&str; 5] = [
-    "provider.max_tokens",
+    "rate_limits.delta.rpm",
     "tools.max_rounds",
     "rate_limits.alpha.rpm",
     "rate_limits.beta.rpm",

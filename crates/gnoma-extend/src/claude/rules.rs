@@ -61,7 +61,7 @@ pub fn our_rules(theirs: &str) -> Result<Vec<String>, RuleFault> {
 }
 
 /// The name, and what is in the brackets where that is not everything.
-fn parts(theirs: &str) -> Result<(&str, Option<&str>), RuleFault> {
+pub(super) fn parts(theirs: &str) -> Result<(&str, Option<&str>), RuleFault> {
     let theirs = theirs.trim();
     let Some((name, rest)) = theirs.split_once('(') else { return Ok((theirs, None)) };
     let inside = rest.strip_suffix(')');

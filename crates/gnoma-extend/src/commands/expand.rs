@@ -93,6 +93,20 @@ enum BodyPiece<'t> {
     File(&'t str),
 }
 
+/// The shell commands that a text has run when it is filled in.
+#[must_use]
+pub fn inline_commands(text: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut rest = text;
+    while let Some((_, piece, after)) = next_piece(rest) {
+        if let BodyPiece::Command(command) = piece {
+            commands.push(command.to_owned());
+        }
+        rest = after;
+    }
+    commands
+}
+
 /// The next shell command or mention: what stands before it, it, and what stands behind it.
 fn next_piece(text: &str) -> Option<(&str, BodyPiece<'_>, &str)> {
     for (at, c) in text.char_indices() {

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use self::expand::{ExpandWith, expand, words};
+pub use self::expand::{ExpandWith, expand, inline_commands, words};
 use crate::{
     claude::tool_list,
     front_matter::{FrontMatter, argument_names},

@@ -53,8 +53,16 @@ const CALLS: [PointKind; 5] = [
     PointKind::PermissionDenied,
 ];
 /// The settings that are read or told of.
-const SETTINGS: [&str; 5] =
-    ["$schema", "disableAllHooks", "enabledPlugins", "extraKnownMarketplaces", "hooks"];
+const SETTINGS: [&str; 6] = [
+    "$schema",
+    "disableAllHooks",
+    "enabledPlugins",
+    "extraKnownMarketplaces",
+    "hooks",
+    "permissions",
+];
+/// The lists of permissions that apply as they are.
+const RESTRICTING: [&str; 2] = ["deny", "ask"];
 
 /// The events of other programs that gnoma has.
 pub(super) const EVENTS: [(&str, PointKind); 15] = [
@@ -84,8 +92,21 @@ pub struct Found {
     pub faults: Vec<String>,
     /// Hooks that change nothing here, a sentence each.
     pub notes: Vec<String>,
-    /// Files with rules about what may run, which are not read there.
-    pub rules: Vec<String>,
+    /// Rules of Claude Code that restrict, by the file that they are in.
+    pub restrictions: Vec<Restrictions>,
+}
+
+/// The rules in one file of Claude Code's settings that deny or ask, as they are written there.
+#[derive(Clone, Debug)]
+pub struct Restrictions {
+    /// Who brought them along.
+    pub by: BroughtBy,
+    /// The file, for people.
+    pub shown: String,
+    /// What does not run.
+    pub deny: Vec<Value>,
+    /// What needs approval.
+    pub ask: Vec<Value>,
 }
 
 /// Reads the hooks of other programs' files: the person's, then the project's.
@@ -94,7 +115,12 @@ pub fn read(places: &ExtendPlaces) -> Found {
     let mut found = Found::default();
     let mut files = Vec::new();
     if let Some(home) = &places.home {
-        for name in [".claude/settings.json", ".codex/hooks.json", ".codex/config.toml"] {
+        for name in [
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".codex/hooks.json",
+            ".codex/config.toml",
+        ] {
             files.push((BroughtBy::User, home.join(name)));
         }
     }
@@ -110,7 +136,7 @@ pub fn read(places: &ExtendPlaces) -> Found {
     }
     let choices = CodexChoices::read(places.home.as_deref());
     for plugin in &places.plugins {
-        let Found { hooks, faults, notes, rules: _ } = of_plugin(plugin);
+        let Found { hooks, faults, notes, restrictions: _ } = of_plugin(plugin);
         found.hooks.extend(hooks);
         found.faults.extend(faults);
         found.notes.extend(notes);
@@ -144,6 +170,7 @@ fn file(
     if let Some(value) = value.as_ref().ok().filter(|_| !is_codex) {
         other_plugins(&shown, value, found);
         other_settings(&shown, value, found);
+        restrictions(by, &shown, value, found);
     }
     let choices = Some(choices).filter(|_| is_codex);
     match value {
@@ -155,7 +182,9 @@ fn file(
             }
         }
         Ok(value) => document(&HookFile { by, path, shown, root: None, choices }, &value, found),
-        Err(why) => found.faults.push(format!("the hooks of {shown} are not read: {why}")),
+        Err(why) => {
+            found.faults.push(format!("the hooks and rules of {shown} are not read: {why}"))
+        }
     }
 }
 
@@ -176,9 +205,15 @@ fn other_plugins(shown: &str, value: &Value, found: &mut Found) {
 /// Settings of another program that mean something else than hooks.
 fn other_settings(shown: &str, value: &Value, found: &mut Found) {
     let Some(fields) = value.as_object() else { return };
+    let permissions = fields.get("permissions").and_then(Value::as_object).into_iter().flatten();
+    let permissions = permissions
+        .filter(|(name, _)| !RESTRICTING.contains(&name.as_str()))
+        .map(|(name, _)| format!("permissions.{name}"));
     let others: Vec<String> = fields
         .keys()
         .filter(|name| !SETTINGS.contains(&name.as_str()))
+        .cloned()
+        .chain(permissions)
         .map(|name| format!("`{}`", name.escape_debug()))
         .collect();
     if !others.is_empty() {
@@ -187,12 +222,18 @@ fn other_settings(shown: &str, value: &Value, found: &mut Found) {
             others.join(", ")
         ));
     }
-    let has = |name: &str| {
-        let rules = value.pointer(&format!("/permissions/{name}")).and_then(Value::as_array);
-        rules.is_some_and(|rules| !rules.is_empty())
+}
+
+/// Takes in what a file of Claude Code's settings denies or asks about.
+fn restrictions(by: BroughtBy, shown: &str, value: &Value, found: &mut Found) {
+    let rules = |name: &str| match value.pointer(&format!("/permissions/{name}")) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(rules)) => rules.clone(),
+        Some(rule) => vec![rule.clone()],
     };
-    if has("deny") || has("ask") {
-        found.rules.push(shown.to_owned());
+    let (deny, ask) = (rules("deny"), rules("ask"));
+    if !deny.is_empty() || !ask.is_empty() {
+        found.restrictions.push(Restrictions { by, shown: shown.to_owned(), deny, ask });
     }
 }
 

@@ -9,10 +9,12 @@ mod answer;
 mod callbacks;
 mod codex;
 mod files;
+mod folder;
 mod hook;
 mod input;
 mod matcher;
 mod output;
+mod pipes;
 mod reach;
 mod run;
 mod set;
@@ -21,7 +23,8 @@ mod transcript;
 pub use self::{
     answer::together,
     callbacks::{Callback, Callbacks, CalledBack, HookCaller, MAX_CALLBACKS},
-    files::{Found, of_plugin, read},
+    files::{Found, Restrictions, of_plugin, read},
+    folder::remove_left_files,
     hook::{Hook, HookContract, HookKind, OWN_TIMEOUT, OwnHook},
     input::{HookAgent, HookSession, effort},
     reach::HookReach,

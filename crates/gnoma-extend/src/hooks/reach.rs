@@ -35,7 +35,7 @@ const SYSTEM: &str = "You decide for somebody who supervises a coding assistant 
 /// Whether a call is, or may be, what one of these rules is about.
 type Meets = Arc<dyn Fn(&[String], &ToolCall) -> bool + Send + Sync>;
 /// Takes secrets out of a text.
-type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
+pub(super) type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// What hooks can reach that are no programs. The default reaches nothing.
 #[derive(Clone, Default)]
@@ -172,7 +172,7 @@ impl HookReach {
     fn cleaned(&self, input: &str) -> String {
         let Some(clean) = &self.clean else { return input.to_owned() };
         let Ok(mut value) = serde_json::from_str::<Value>(input) else { return clean(input) };
-        cleaned(&mut value, clean);
+        clean_strings(&mut value, clean);
         value.to_string()
     }
 }
@@ -187,11 +187,12 @@ fn named(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-fn cleaned(value: &mut Value, clean: &Clean) {
+/// Takes secrets out of all strings of a value.
+pub(super) fn clean_strings(value: &mut Value, clean: &Clean) {
     match value {
         Value::String(text) => *text = clean(text),
-        Value::Array(all) => all.iter_mut().for_each(|value| cleaned(value, clean)),
-        Value::Object(all) => all.values_mut().for_each(|value| cleaned(value, clean)),
+        Value::Array(all) => all.iter_mut().for_each(|value| clean_strings(value, clean)),
+        Value::Object(all) => all.values_mut().for_each(|value| clean_strings(value, clean)),
         Value::Null | Value::Bool(_) | Value::Number(_) => (),
     }
 }

@@ -6,18 +6,15 @@
 
 use std::{
     collections::HashMap,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, File},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use gnoma_sandbox::{Policy, Walls};
-use rustix::process::{Pid, Signal, kill_process_group};
-use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::{Child, ChildStdout, Command},
@@ -28,15 +25,10 @@ use tokio::{
 
 use super::{
     answer::{HookEnd, HookRun},
-    hook::MAX_TIMEOUT,
+    folder::HookFolder,
+    pipes::{GoesOn, HookGroup, LOOK, MAX_FIRST_LINE, MAX_OUTPUT_BYTES, PipedHook},
 };
 
-/// Most that is read of what a hook says, in bytes.
-const MAX_OUTPUT_BYTES: u64 = 1 << 20;
-/// How often it is looked whether a hook that takes long has said that it continues by itself.
-const LOOK: Duration = Duration::from_millis(50);
-/// Most bytes of the line by which it does.
-const MAX_FIRST_LINE: u64 = 4 << 10;
 /// Starts a hook for each number that it reads, and says how it ended. A file that cannot be opened must
 /// not pass for a hook that blocks, as it would by the shell's own exit code.
 const LOOP: &str = "while IFS= read -r id; do d=\"$0/$id\"; { \
@@ -59,8 +51,10 @@ pub struct HookRunner {
     walls: Option<HookWalls>,
     variables: Vec<(OsString, OsString)>,
     cwd: PathBuf,
-    /// Where what is handed to hooks is while they run. Commands of a model must not reach it.
-    folder: PathBuf,
+    /// The folder for those of all sessions, which commands of a model must not reach; `None` where nothing may be
+    /// saved, not even for a moment.
+    base: Option<PathBuf>,
+    folder: OnceLock<Option<HookFolder>>,
     worker: Mutex<Option<Arc<HookWorker>>>,
     /// Why no hook can be run, where none can.
     refusal: Option<String>,
@@ -87,49 +81,31 @@ struct HookOrders {
 /// Who waits for the exit code of which hook; nothing once the shell is gone.
 type Ended = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<i32>>>>>;
 
-/// A process group, killed when dropped.
-#[derive(Debug)]
-struct HookGroup(Option<Pid>);
-
-impl HookGroup {
-    fn led_by(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
-    }
-}
-
-impl Drop for HookGroup {
-    fn drop(&mut self) {
-        if let Some(leader) = self.0 {
-            // The only failure is that nobody is left.
-            kill_process_group(leader, Signal::KILL).ok();
-        }
-    }
-}
-
 impl HookRunner {
-    /// Runs hooks in `cwd` with these variables, inside `walls` if there are any. Their input files are in
-    /// `folder`, which commands of a model must not reach.
+    /// Runs hooks in `cwd` with these variables, inside `walls` if there are any. Their input files are below
+    /// `base`, which commands of a model must not reach; without it they have none, and no transcript.
     #[must_use]
     pub fn new(
         walls: Option<HookWalls>,
         variables: Vec<(OsString, OsString)>,
         cwd: PathBuf,
-        folder: PathBuf,
+        base: Option<PathBuf>,
     ) -> Self {
-        Self { walls, variables, cwd, folder, worker: Mutex::new(None), refusal: None }
+        let (worker, folder) = (Mutex::new(None), OnceLock::new());
+        Self { walls, variables, cwd, base, folder, worker, refusal: None }
     }
 
     /// One that runs nothing, and says why.
     #[must_use]
     pub fn refusing(why: String) -> Self {
-        let none = Self::new(None, Vec::new(), PathBuf::new(), PathBuf::new());
+        let none = Self::new(None, Vec::new(), PathBuf::new(), None);
         Self { refusal: Some(why), ..none }
     }
 
-    /// The folder of what is handed to hooks, where any can be run.
+    /// The folder of what is handed to hooks, where any can be run and may be written.
     pub(crate) fn folder(&self) -> Option<&Path> {
-        Some(&*self.folder).filter(|_| self.refusal.is_none())
+        let base = self.base.as_ref().filter(|_| self.refusal.is_none())?;
+        self.folder.get_or_init(|| HookFolder::below(base).ok()).as_ref().map(HookFolder::path)
     }
 
     /// Has a shell line run with `input` on its standard input.
@@ -139,9 +115,15 @@ impl HookRunner {
     pub(crate) fn begin(self: &Arc<Self>, line: &str, input: &str) -> Result<RunningHook, HookRun> {
         let begun = match &self.refusal {
             Some(why) => Err(why.clone()),
+            None if self.base.is_none() => {
+                let started = PipedHook::start(self.shell(["-c", line]), input.to_owned());
+                started
+                    .map(RunningHook::Piped)
+                    .map_err(|error| format!("could not be started: {error}"))
+            }
             None => self.worker().and_then(|worker| {
                 let (id, ended) = worker.begin(line, input)?;
-                Ok(RunningHook { runner: Arc::clone(self), worker, id, ended })
+                Ok(RunningHook::Shared(SharedHook { runner: Arc::clone(self), worker, id, ended }))
             }),
         };
         begun.map_err(|why| {
@@ -157,7 +139,10 @@ impl HookRunner {
         {
             return Ok(Arc::clone(running));
         }
-        let started = HookWorker::start(&self.folder, |folder| self.shell(folder));
+        let folder = self.folder().ok_or("could not be started: its folder cannot be made")?;
+        let started = HookWorker::start(folder, |folder| {
+            self.shell(["-c".as_ref(), LOOP.as_ref(), folder.as_os_str()])
+        });
         let started = started.map_err(|error| format!("could not be started: {error}"))?;
         Ok(Arc::clone(worker.insert(Arc::new(started))))
     }
@@ -170,9 +155,7 @@ impl HookRunner {
         }
     }
 
-    fn shell(&self, folder: &Path) -> Command {
-        let folder = folder.as_os_str();
-        let arguments = ["-c".as_ref(), LOOP.as_ref(), folder];
+    fn shell<'a, A: AsRef<OsStr> + 'a>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
         let mut command = match &self.walls {
             Some(walls) => Command::from(walls.walls.command("/bin/sh", arguments, &walls.policy)),
             None => {
@@ -186,25 +169,43 @@ impl HookRunner {
     }
 }
 
-/// A hook has said that nobody need wait for it.
-#[derive(Debug)]
-pub(crate) struct GoesOn {
-    /// How long it may continue, where it said so.
-    pub(crate) limit: Option<Duration>,
-}
-
 /// A hook that runs.
-pub(crate) struct RunningHook {
-    runner: Arc<HookRunner>,
-    worker: Arc<HookWorker>,
-    id: u64,
-    ended: oneshot::Receiver<i32>,
+pub(crate) enum RunningHook {
+    /// Started by the shell that all hooks of the session share.
+    Shared(SharedHook),
+    /// A process of its own.
+    Piped(PipedHook),
 }
 
 impl RunningHook {
     /// Waits for its end until that time; an error where it has said that nobody need wait for it, with
     /// how long it may continue from then, and `may_go_on`. Safe to drop.
     pub(crate) async fn end(&mut self, until: Instant, may_go_on: bool) -> Result<HookEnd, GoesOn> {
+        match self {
+            Self::Shared(hook) => hook.end(until, may_go_on).await,
+            Self::Piped(hook) => hook.end(until, may_go_on).await,
+        }
+    }
+
+    /// What it has said, once it has ended so.
+    pub(crate) fn said(&self, end: HookEnd) -> HookRun {
+        match self {
+            Self::Shared(hook) => hook.worker.said(hook.id, end),
+            Self::Piped(hook) => hook.said(end),
+        }
+    }
+}
+
+/// A hook that the shell of the session runs.
+pub(crate) struct SharedHook {
+    runner: Arc<HookRunner>,
+    worker: Arc<HookWorker>,
+    id: u64,
+    ended: oneshot::Receiver<i32>,
+}
+
+impl SharedHook {
+    async fn end(&mut self, until: Instant, may_go_on: bool) -> Result<HookEnd, GoesOn> {
         loop {
             let look = if may_go_on { until.min(Instant::now() + LOOK) } else { until };
             match timeout_at(look, &mut self.ended).await {
@@ -225,16 +226,10 @@ impl RunningHook {
             }
         }
     }
-
-    /// What it has said, once it has ended so.
-    pub(crate) fn said(&self, end: HookEnd) -> HookRun {
-        self.worker.said(self.id, end)
-    }
 }
 
 impl HookWorker {
     fn start(below: &Path, shell: impl FnOnce(&Path) -> Command) -> io::Result<Self> {
-        fs::create_dir_all(below)?;
         let folder = tempfile::Builder::new().prefix("run-").tempdir_in(below)?;
         let mut child = shell(folder.path())
             .stdin(Stdio::piped())
@@ -282,11 +277,7 @@ impl HookWorker {
         let path = self.folder.path().join(id.to_string()).join("out");
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|it| it.take(MAX_FIRST_LINE).read_to_end(&mut bytes));
-        let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
-        let goes_on = read.is_ok() && value.get("async").and_then(Value::as_bool) == Some(true);
-        let limit = value.get("asyncTimeout").and_then(Value::as_u64).map(Duration::from_millis);
-        goes_on.then(|| GoesOn { limit: limit.map(|limit| limit.min(MAX_TIMEOUT)) })
+        read.ok().and_then(|_| GoesOn::parse(&bytes))
     }
 
     /// What a hook has said.

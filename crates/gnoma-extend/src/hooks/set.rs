@@ -23,8 +23,9 @@ use super::{
     answer::{self, HookEnd, HookRun},
     hook::{Hook, HookContract, HookKind},
     input::{self, HookSession},
+    pipes::GoesOn,
     reach::HookReach,
-    run::{GoesOn, HookRunner},
+    run::HookRunner,
     transcript::Transcript,
 };
 use crate::places::BroughtBy;
@@ -32,6 +33,8 @@ use crate::places::BroughtBy;
 /// Most hooks that run beside the session at once.
 const MAX_BESIDE: usize = 16;
 
+/// The path of the transcript where there is none, because nothing may be saved: a file that is there and empty.
+const NO_TRANSCRIPT: &str = "/dev/null";
 /// Most hooks of which it is known how they ran last.
 const MAX_RUNS: usize = 1_000;
 
@@ -102,14 +105,18 @@ impl Hooks {
         session: HookSession,
         last: HookRuns,
     ) -> Self {
-        let transcript = runner.folder().and_then(Transcript::begin).map(Arc::new);
+        let transcript = runner.folder().and_then(|folder| Transcript::begin(folder, &reach));
+        let transcript = transcript.map(Arc::new);
         let path = transcript.as_ref().map(|it| it.path().display().to_string());
         Self {
             points: hooks.iter().map(|hook| hook.point).collect(),
             hooks: hooks.into_iter().map(Arc::new).collect(),
             runner: Some(Arc::new(runner)),
             reach,
-            session: Mutex::new(HookSession { transcript: path.unwrap_or_default(), ..session }),
+            session: Mutex::new(HookSession {
+                transcript: path.unwrap_or(NO_TRANSCRIPT.to_owned()),
+                ..session
+            }),
             transcript,
             prompts: AtomicU64::new(0),
             last,

@@ -1,8 +1,8 @@
 //! The conversation for hooks that read `transcript_path`: a JSON object a line, in the other program's format, as
-//! far as the points of the session reveal it. It is deleted with the session.
+//! far as the points of the session reveal it, without secrets. It is deleted with the session.
 
 use std::{
-    fs,
+    fmt,
     io::Write as _,
     path::Path,
     sync::{Mutex, PoisonError},
@@ -11,7 +11,10 @@ use std::{
 use gnoma_core::{cut, lifecycle::Point};
 use serde_json::{Value, json};
 
-use super::input::{said, tool_input};
+use super::{
+    input::{said, tool_input},
+    reach::{Clean, HookReach, clean_strings},
+};
 use crate::names::theirs;
 
 /// Most bytes of it; what comes later is left out.
@@ -20,10 +23,16 @@ const MAX_TRANSCRIPT_BYTES: usize = 8 << 20;
 const MAX_RESULT_BYTES: usize = 64 << 10;
 
 /// The conversation so far.
-#[derive(Debug)]
 pub(crate) struct Transcript {
     file: tempfile::NamedTempFile,
     lines: Mutex<Unwritten>,
+    clean: Option<Clean>,
+}
+
+impl fmt::Debug for Transcript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transcript").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -34,11 +43,11 @@ struct Unwritten {
 
 impl Transcript {
     /// A new one in a folder; `None` where it cannot be written.
-    pub(crate) fn begin(folder: &Path) -> Option<Self> {
-        fs::create_dir_all(folder).ok()?;
+    /// What `reach` takes out of texts that leave the session is not in it.
+    pub(crate) fn begin(folder: &Path, reach: &HookReach) -> Option<Self> {
         let made =
             tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile_in(folder);
-        Some(Self { file: made.ok()?, lines: Mutex::default() })
+        Some(Self { file: made.ok()?, lines: Mutex::default(), clean: reach.clean.clone() })
     }
 
     /// Its path.
@@ -50,6 +59,9 @@ impl Transcript {
     pub(crate) fn note(&self, session: &str, point: &Point) {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         for mut entry in entries(point) {
+            if let Some(clean) = &self.clean {
+                clean_strings(&mut entry, clean);
+            }
             if let Some(fields) = entry.as_object_mut() {
                 fields.insert("sessionId".to_owned(), session.into());
             }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    io,
+    fmt, io,
     path::PathBuf,
     pin::Pin,
     process::Stdio,

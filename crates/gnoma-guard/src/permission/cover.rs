@@ -18,9 +18,12 @@ impl Permissions {
         rules.retain(|rule| match &rule.subject {
             Subject::Command(_) => is_shell(),
             Subject::Path { tool: glob, .. } => fits(glob, &tool.name),
-            Subject::Tool(_) | Subject::Host(_) | Subject::Mcp { .. } | Subject::Text { .. } => {
-                true
-            }
+            Subject::Tool(_)
+            | Subject::Host(_)
+            | Subject::Mcp { .. }
+            | Subject::Agent(_)
+            | Subject::Skill(_)
+            | Subject::Text { .. } => true,
         });
         let left = Self::new(rules).confirm_bypass();
         let verdict = left.judge(PermissionMode::Bypass, world, tool, call);

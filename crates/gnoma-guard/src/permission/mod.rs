@@ -10,6 +10,7 @@ mod command;
 mod cover;
 mod effects;
 mod explain;
+mod extension;
 mod file;
 mod host;
 mod looking;
@@ -43,6 +44,7 @@ pub use world::World;
 pub(crate) use world::one_line;
 
 use crate::firewall::RestoredCall;
+use extension::starts;
 use meet::fits;
 use opinion::{Decision, Opinion};
 use world::PathSnapshot;
@@ -239,9 +241,9 @@ impl Permissions {
     }
 
     fn bench<'a>(&'a self, mode: PermissionMode, world: &'a World<'a>) -> Judgement<'a> {
-        // A project that nobody stands behind may forbid, nothing else.
+        // A project that is not trusted may restrict, nothing else.
         let holds = |rule: &&Rule| {
-            world.trusted || rule.origin != Origin::Project || rule.action == RuleAction::Deny
+            world.trusted || rule.origin != Origin::Project || rule.action != RuleAction::Allow
         };
         Judgement {
             rules: self.rules.iter().filter(holds).collect(),
@@ -280,8 +282,8 @@ impl<'a> Judgement<'a> {
         // As strict as the strictest of all that it touches.
         let whole =
             touched.reduce(|(opinion, grant), (next, more)| (opinion.and(next), grant.and(more)));
-        let (opinion, grant) =
-            whole.unwrap_or_else(|| (self.nameless(tool, tool.access), Grant::default()));
+        let (opinion, grant) = whole
+            .unwrap_or_else(|| (self.nameless(tool, tool.access, &arguments), Grant::default()));
         (self.clamped(opinion), grant)
     }
 
@@ -297,7 +299,7 @@ impl<'a> Judgement<'a> {
                 let looks = text_of(arguments, name)
                     .is_some_and(|action| looks.iter().any(|look| **look == *action));
                 let access = if looks { Access::Read } else { tool.access };
-                (self.nameless(tool, access), Grant::default())
+                (self.nameless(tool, access, arguments), Grant::default())
             }
             Touches::Path(name) => self.file(tool, arguments, name),
             Touches::Command(name) => self.shell(arguments, name),
@@ -320,6 +322,7 @@ impl<'a> Judgement<'a> {
             Subject::Mcp { server, tool: of_server } => {
                 is_of_server(&tool.name, server, of_server.as_deref(), Strictness::Loose)
             }
+            Subject::Agent(_) | Subject::Skill(_) => starts(&rule.subject, tool, arguments),
             Subject::Text { tool: glob, text } => {
                 // An escape must not hide the text from the rule.
                 fits(glob, &tool.name)
@@ -341,13 +344,14 @@ impl<'a> Judgement<'a> {
     }
 
     /// A tool that does not say what it touches.
-    fn nameless(&self, tool: &ToolSpec, access: Access) -> Opinion {
+    fn nameless(&self, tool: &ToolSpec, access: Access, arguments: &Value) -> Opinion {
         let rule = self.deciding(|rule| match &rule.subject {
             Subject::Tool(glob) => fits(glob, &tool.name),
             Subject::Mcp { server, tool: of_server } => {
                 let strictness = Strictness::of(rule.action);
                 is_of_server(&tool.name, server, of_server.as_deref(), strictness)
             }
+            Subject::Agent(_) | Subject::Skill(_) => starts(&rule.subject, tool, arguments),
             _ => false,
         });
         self.ruled(tool, rule).unwrap_or_else(|| {

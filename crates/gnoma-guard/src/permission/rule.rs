@@ -8,6 +8,13 @@
 //! | `web(example.com)`, `web(*.example.com)` | addresses at a host, or below it |
 //! | `mcp(server:tool)`, `mcp(server:*)` | tools of an MCP server |
 //! | `fs.read`, `mcp__*` | every call of the tools with such a name |
+//!
+//! Rules that only deny or ask can also say:
+//!
+//! | written | about |
+//! |---|---|
+//! | `bash(git push * --force)`, `bash(docker*)` | commands with any words, or any letters, in between |
+//! | `agent(reviewer)`, `skill(deploy)` | elfs that work as an agent, and skills, of such a name |
 
 use std::fmt;
 
@@ -70,6 +77,10 @@ pub enum Subject {
         /// The tool; `None` for all of them.
         tool: Option<String>,
     },
+    /// Elfs that work as an agent whose name fits. Only for denying and asking.
+    Agent(String),
+    /// Skills whose name fits. Only for denying and asking.
+    Skill(String),
     /// Calls whose arguments contain a text. Only for denying: a text found somewhere says little about the rest of
     /// a call.
     Text {
@@ -114,7 +125,7 @@ impl Rule {
     /// # Errors
     /// When it is not exactly one of the forms: a rule that is half understood could cover anything.
     pub fn parse(action: RuleAction, text: &str, origin: Origin) -> Result<Self, RuleError> {
-        match Subject::parse(text) {
+        match Subject::parse(text, action != RuleAction::Allow) {
             Ok(subject) => Ok(Self { action, subject, origin }),
             Err(why) => Err(RuleError { text: text.to_owned(), why }),
         }
@@ -173,14 +184,21 @@ fn example(tool: &str) -> &'static str {
 }
 
 impl Subject {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str, is_open: bool) -> Result<Self, String> {
         let Some((name, rest)) = text.split_once('(') else {
             return tool_glob(text).map(Self::Tool);
         };
         let name = tool_glob(name)?;
         let body = rest.strip_suffix(')').ok_or("the bracket is not closed at its end")?;
         match name.as_str() {
-            "bash" => CommandWords::parse(body).map(Self::Command),
+            "bash" => CommandWords::parse(body, is_open).map(Self::Command),
+            "agent" | "skill" if is_open => {
+                let glob = tool_glob(body)?;
+                Ok(if name == "agent" { Self::Agent(glob) } else { Self::Skill(glob) })
+            }
+            "agent" | "skill" => {
+                Err("a rule about single agents or skills can deny or ask, not allow".to_owned())
+            }
             "web" => HostPattern::parse(body).map(Self::Host),
             "mcp" => mcp(body),
             tool if tool.starts_with("fs.") => {
@@ -198,6 +216,7 @@ impl Subject {
         let rank = |exact| if exact { EXACT } else { BY_PATTERN };
         match self {
             Self::Tool(tool) | Self::Text { tool, .. } => (BY_NAME, letters_of(tool)),
+            Self::Agent(name) | Self::Skill(name) => (BY_PATTERN, letters_of(name)),
             Self::Command(words) => (rank(words.is_exact()), words.weight()),
             Self::Path { path, tool } => (rank(path.is_exact()), path.weight() + letters_of(tool)),
             Self::Host(host) => (rank(host.is_exact()), host.weight()),
@@ -250,6 +269,8 @@ impl fmt::Display for Subject {
             Self::Mcp { server, tool } => {
                 write!(f, "mcp({server}:{})", tool.as_deref().unwrap_or("*"))
             }
+            Self::Agent(name) => write!(f, "agent({name})"),
+            Self::Skill(name) => write!(f, "skill({name})"),
             Self::Text { tool, text } => write!(f, "{tool} with `{}`", text.escape_debug()),
         }
     }
@@ -325,6 +346,19 @@ mod tests {
             "fs.write (src)",
             "läs",
         ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rules_that_restrict_may_be_about_agents_skills_and_open_commands() {
+        for text in
+            ["agent(reviewer)", "skill(deploy-*)", "bash(git push * --force)", "bash(docker*)"]
+        {
+            for action in [RuleAction::Deny, RuleAction::Ask] {
+                let rule = Rule::parse(action, text, Origin::User).unwrap();
+                assert_eq!(rule.to_string(), text);
+            }
             assert!(read(text).is_err(), "{text}");
         }
     }

@@ -1,7 +1,8 @@
 //! Rules about the words of one simple command, such as `git status` or `cargo test *`.
 //!
 //! Words are compared one by one, as the shell would pass them to the program; the raw text is never examined.
-//! Options count in the order in which they are written.
+//! Options count in the order in which they are written. A rule that denies or asks may also leave words and parts of
+//! words open: `git push * --force`, `docker*`.
 
 use std::fmt;
 
@@ -16,9 +17,44 @@ const SPECIAL: &[char] =
 /// Words that a command must have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CommandWords {
-    words: Vec<String>,
+    words: Vec<RuleWord>,
     /// Further arguments may follow.
     more: bool,
+}
+
+/// A word of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum RuleWord {
+    /// Exactly this one.
+    Plain(String),
+    /// One that has these parts in their order, and anything between them.
+    Glob(Vec<String>),
+    /// Any number of any words.
+    Any,
+}
+
+impl RuleWord {
+    fn is(&self, word: &str) -> bool {
+        match self {
+            Self::Plain(own) => own == word,
+            Self::Glob(parts) => has_parts(parts, word),
+            Self::Any => true,
+        }
+    }
+}
+
+/// Whether a word begins with the first part, ends with the last, and has the others between them.
+fn has_parts(parts: &[String], word: &str) -> bool {
+    let [first, between @ .., last] = parts else { return false };
+    let Some(rest) = word.strip_prefix(first.as_str()) else { return false };
+    let Some(mut rest) = rest.strip_suffix(last.as_str()) else { return false };
+    between.iter().all(|part| match rest.split_once(part.as_str()) {
+        Some((_, after)) => {
+            rest = after;
+            true
+        }
+        None => false,
+    })
 }
 
 /// Whether a rule is about something.
@@ -39,27 +75,37 @@ impl CommandWords {
         let sayable = !words.is_empty()
             && words.len() <= MAX_WORDS
             && words.iter().all(|word| !word.chars().any(char::is_control));
-        sayable.then(|| Self { words: words.to_vec(), more: false })
+        sayable.then(|| Self {
+            words: words.iter().cloned().map(RuleWord::Plain).collect(),
+            more: false,
+        })
     }
 
-    /// Reads words as they are in a rule: blanks separate, quotes and `\` keep.
+    /// Reads words as they are in a rule: blanks separate, quotes and `\` keep. With `is_open`, for rules that never
+    /// allow, a `*` may be anywhere.
     ///
     /// # Errors
     /// Why it is not a list of words.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let mut written = split(text)?;
-        let more = written.last() == Some(&Written::Star);
+    pub(crate) fn parse(text: &str, is_open: bool) -> Result<Self, String> {
+        let mut words = split(text)?;
+        let mut more = words.last() == Some(&RuleWord::Any);
         if more {
-            written.pop();
+            words.pop();
         }
-        let words: Option<Vec<_>> = written.into_iter().map(Written::word).collect();
-        let words = words.ok_or("`*` may only be the last word, on its own")?;
-        if words.is_empty() {
+        let is_plain = words.iter().all(|word| matches!(word, RuleWord::Plain(_)));
+        if !is_plain && !is_open {
+            return Err("`*` may only be a word of its own at the end; write `bash(cargo *)`, \
+                        or quote it"
+                .to_owned());
+        }
+        if words.iter().all(|word| *word == RuleWord::Any) {
             return Err("it names no command; a rule for all commands is `bash`".to_owned());
         }
         if words.len() > MAX_WORDS {
             return Err(format!("it has more than {MAX_WORDS} words"));
         }
+        // What a `*` at the very end stands for may go on behind a blank.
+        more |= matches!(words.last(), Some(RuleWord::Glob(parts)) if parts.last().is_some_and(String::is_empty));
         Ok(Self { words, more })
     }
 
@@ -69,38 +115,48 @@ impl CommandWords {
         enough
             && words.len() >= self.words.len()
             && words.iter().all(Option::is_some)
-            && self.words.iter().zip(words).all(|(one, two)| two.as_ref() == Some(one))
+            && self.words.iter().zip(words).all(|(one, two)| match (one, two) {
+                (RuleWord::Plain(one), Some(two)) => one == two,
+                _ => false,
+            })
     }
 
     /// Whether the command is, or could turn out to be, what the rule says. A program is the same
     /// wherever it is, and an unknown word can become any number of words.
     pub(crate) fn touches(&self, words: &[Option<String>]) -> Match {
-        let mut mine: Vec<_> =
-            self.words.iter().map(|word| PatternStep::One(word.as_str())).collect();
+        let mut mine: Vec<_> = self.words.iter().map(CommandStep::of).collect();
         if self.more {
             mine.push(PatternStep::Run);
         }
-        if let Some(PatternStep::One(program)) = mine.first_mut()
+        let program = self.words.first();
+        if let (Some(step), Some(RuleWord::Plain(program))) = (mine.first_mut(), program)
             && !program.contains('/')
         {
-            *program = program_name(program);
+            *step = PatternStep::One(CommandStep::Word(program_name(program)));
         }
-        let in_folder = self.words.first().is_some_and(|program| program.contains('/'));
+        let in_folder = matches!(program, Some(RuleWord::Plain(program)) if program.contains('/'))
+            || matches!(program, Some(RuleWord::Glob(parts)) if parts.iter().any(|it| it.contains('/')));
         let theirs: Vec<_> = words
             .iter()
             .enumerate()
             .map(|(at, word)| match word {
                 None => PatternStep::Run,
-                Some(program) if at == 0 && !in_folder => PatternStep::One(program_name(program)),
-                Some(word) => PatternStep::One(word.as_str()),
+                Some(program) if at == 0 && !in_folder => {
+                    PatternStep::One(CommandStep::Word(program_name(program)))
+                }
+                Some(word) => PatternStep::One(CommandStep::Word(word.as_str())),
             })
             .collect();
+        let is_same = |one: &PatternStep<_>, two: &PatternStep<_>| match (one, two) {
+            (PatternStep::One(one), PatternStep::One(two)) => CommandStep::meets(one, two),
+            _ => false,
+        };
         // What is unknown does not matter where anything may follow.
         let begins_so = self.more
             && theirs.len() >= self.words.len()
-            && theirs.iter().zip(&mine).take(self.words.len()).all(|(one, two)| one == two);
+            && mine.iter().zip(&theirs).take(self.words.len()).all(|(one, two)| is_same(one, two));
         let is_known = begins_so || !theirs.contains(&PatternStep::Run);
-        match meet(&mine, &theirs, |one, two| one == two) {
+        match meet(&mine, &theirs, CommandStep::meets) {
             Some(false) => Match::No,
             Some(true) if is_known => Match::Yes,
             Some(true) | None => Match::Maybe,
@@ -109,12 +165,38 @@ impl CommandWords {
 
     /// How much it says, for finding the most specific rule.
     pub(crate) fn weight(&self) -> usize {
-        self.words.len()
+        self.words.iter().filter(|word| **word != RuleWord::Any).count()
     }
 
-    /// Whether nothing may follow.
+    /// Whether it is one command, letter by letter.
     pub(crate) fn is_exact(&self) -> bool {
-        !self.more
+        !self.more && self.words.iter().all(|word| matches!(word, RuleWord::Plain(_)))
+    }
+}
+
+/// A word on one of the two sides that are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CommandStep<'a> {
+    Word(&'a str),
+    Pattern(&'a RuleWord),
+}
+
+impl<'a> CommandStep<'a> {
+    fn of(word: &'a RuleWord) -> PatternStep<Self> {
+        match word {
+            RuleWord::Plain(word) => PatternStep::One(Self::Word(word)),
+            RuleWord::Glob(_) => PatternStep::One(Self::Pattern(word)),
+            RuleWord::Any => PatternStep::Run,
+        }
+    }
+
+    fn meets(one: &Self, two: &Self) -> bool {
+        match (one, two) {
+            (Self::Word(one), Self::Word(two)) => one == two,
+            (Self::Pattern(pattern), Self::Word(word))
+            | (Self::Word(word), Self::Pattern(pattern)) => pattern.is(word),
+            (Self::Pattern(one), Self::Pattern(two)) => one == two,
+        }
     }
 }
 
@@ -130,22 +212,7 @@ pub(crate) fn program_name(word: &str) -> &str {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Written {
-    Word(String),
-    Star,
-}
-
-impl Written {
-    fn word(self) -> Option<String> {
-        match self {
-            Self::Word(word) => Some(word),
-            Self::Star => None,
-        }
-    }
-}
-
-fn split(text: &str) -> Result<Vec<Written>, String> {
+fn split(text: &str) -> Result<Vec<RuleWord>, String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start_matches(' ');
     while !rest.is_empty() {
@@ -156,18 +223,23 @@ fn split(text: &str) -> Result<Vec<Written>, String> {
     Ok(words)
 }
 
-fn next_word(text: &str) -> Result<(Written, &str), String> {
+fn next_word(text: &str) -> Result<(RuleWord, &str), String> {
     if let Some(after) = text.strip_prefix('*')
         && (after.is_empty() || after.starts_with(' '))
     {
-        return Ok((Written::Star, after));
+        return Ok((RuleWord::Any, after));
     }
+    let mut parts = Vec::new();
     let mut word = String::new();
     let mut rest = text.chars();
     loop {
         let before = rest.as_str();
         match rest.next() {
-            None | Some(' ') => return Ok((Written::Word(word), before)),
+            None | Some(' ') if parts.is_empty() => return Ok((RuleWord::Plain(word), before)),
+            None | Some(' ') => {
+                parts.push(word);
+                return Ok((RuleWord::Glob(parts), before));
+            }
             Some('\'') => word.push_str(&until(&mut rest, '\'')?),
             Some('"') => word.push_str(&until(&mut rest, '"')?),
             Some('\\') => {
@@ -177,13 +249,7 @@ fn next_word(text: &str) -> Result<(Written, &str), String> {
                 }
                 word.push(letter);
             }
-            Some('*') => {
-                return Err(
-                    "`*` may only be a word of its own at the end; write `bash(cargo *)`, \
-                            or quote it"
-                        .to_owned(),
-                );
-            }
+            Some('*') => parts.push(std::mem::take(&mut word)),
             Some(letter) if SPECIAL.contains(&letter) => {
                 return Err(format!(
                     "`{}` is not part of a simple command; a rule is about one command, without \
@@ -221,9 +287,16 @@ pub(crate) fn quoted(word: &str) -> String {
 
 impl fmt::Display for CommandWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<_> = self.words.iter().map(|word| quoted(word)).collect();
+        let part = |part: &String| if part.is_empty() { String::new() } else { quoted(part) };
+        let written = |word: &RuleWord| match word {
+            RuleWord::Plain(word) => quoted(word),
+            RuleWord::Glob(parts) => parts.iter().map(part).collect::<Vec<_>>().join("*"),
+            RuleWord::Any => "*".to_owned(),
+        };
+        let words: Vec<_> = self.words.iter().map(written).collect();
         f.write_str(&words.join(" "))?;
-        if self.more { f.write_str(" *") } else { Ok(()) }
+        let is_open = words.last().is_some_and(|word| word.ends_with('*'));
+        if self.more && !is_open { f.write_str(" *") } else { Ok(()) }
     }
 }
 
@@ -251,7 +324,7 @@ mod tests {
             ("git status", "/tmp/git status", false),
         ] {
             assert_eq!(
-                CommandWords::parse(rule).unwrap().covers(&known(command)),
+                CommandWords::parse(rule, false).unwrap().covers(&known(command)),
                 covered,
                 "{command}"
             );
@@ -274,7 +347,7 @@ mod tests {
             ("./run", "/tmp/run", Match::No),
         ] {
             assert_eq!(
-                CommandWords::parse(rule).unwrap().touches(&known(command)),
+                CommandWords::parse(rule, false).unwrap().touches(&known(command)),
                 expected,
                 "{command}"
             );
@@ -282,17 +355,41 @@ mod tests {
     }
 
     #[test]
+    fn rules_that_never_allow_may_leave_words_and_parts_open() {
+        for (rule, command, expected) in [
+            ("git push * --force", "git push origin main --force", Match::Yes),
+            ("git push * --force", "git push --force", Match::Yes),
+            ("git push * --force", "git push origin", Match::No),
+            ("docker*", "docker-compose up", Match::Yes),
+            ("docker*", "docker ps", Match::Yes),
+            ("docker*", "/usr/bin/docker ps", Match::Yes),
+            ("* --force", "git push --force", Match::Yes),
+            ("curl *evil*", "curl https://evil.example", Match::Yes),
+            ("curl *evil*", "curl -s https://evil.example -o x", Match::No),
+            ("a *b*c", "a xbyc", Match::Yes),
+            ("a *b*c", "a xcyb", Match::No),
+            ("ls '*'", "ls x", Match::No),
+        ] {
+            let words = CommandWords::parse(rule, true).unwrap();
+            assert_eq!(words.touches(&known(command)), expected, "{rule}: {command}");
+            assert_eq!(CommandWords::parse(&words.to_string(), true).unwrap(), words);
+        }
+        assert!(CommandWords::parse("* *", true).is_err());
+    }
+
+    #[test]
     fn only_words_of_one_command_are_a_rule() {
         for text in ["", "*", "a; b", "a && b", "a > f", "a $(b)", "gh:*", "a * b", "a 'b", "a\\"] {
-            assert!(CommandWords::parse(text).is_err(), "{text}");
+            assert!(CommandWords::parse(text, false).is_err(), "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn words_print_as_they_are_read(words in prop::collection::vec("[^\\p{C}]{0,8}", 1..6), more: bool) {
+            let words = words.into_iter().map(RuleWord::Plain).collect();
             let words = CommandWords { words, more };
-            prop_assert_eq!(CommandWords::parse(&words.to_string()).unwrap(), words);
+            prop_assert_eq!(CommandWords::parse(&words.to_string(), false).unwrap(), words);
         }
     }
 }

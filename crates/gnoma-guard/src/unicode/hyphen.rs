@@ -6,6 +6,8 @@ use super::table;
 
 /// A word of plain Latin letters with fewer of them is not broken by anybody who sets text.
 const MIN_WORD_LETTERS: usize = 12;
+/// The same on a line that is not English: letters beyond ASCII stand in its other words.
+const MIN_FOREIGN_LETTERS: usize = 6;
 /// Letters on each side.
 const MIN_SIDE_LETTERS: usize = 2;
 /// Letters that are looked at behind it.
@@ -20,6 +22,8 @@ pub(super) struct BreakWatch {
     is_accented: bool,
     /// It has digits or signs of names.
     is_name: bool,
+    /// Words before it on the line have letters beyond ASCII.
+    is_foreign: bool,
 }
 
 impl BreakWatch {
@@ -28,7 +32,8 @@ impl BreakWatch {
         let inside = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let tail = text.bytes().rev().take_while(inside).count();
         if tail < text.len() {
-            *self = Self::default();
+            let is_foreign = !text.contains('\n') && (self.is_foreign || self.is_accented);
+            *self = Self { is_foreign, ..Self::default() };
         }
         for byte in text.bytes().rev().take(tail) {
             self.letters += 1;
@@ -42,7 +47,8 @@ impl BreakWatch {
             self.letters += 1;
             self.is_accented = true;
         } else if c != SOFT_HYPHEN {
-            *self = Self::default();
+            let is_foreign = self.is_foreign || self.is_accented;
+            *self = Self { is_foreign, ..Self::default() };
         }
     }
 
@@ -70,7 +76,8 @@ impl BreakWatch {
         // What is taken out behind the word must not make another word of it.
         let ends = letters == MAX_AHEAD
             || next.is_none_or(|c| table::is_plain(c) && !c.is_ascii_digit() && c != '_');
-        let is_long = self.letters + letters >= MIN_WORD_LETTERS;
+        let least = if self.is_foreign { MIN_FOREIGN_LETTERS } else { MIN_WORD_LETTERS };
+        let is_long = self.letters + letters >= least;
         Some(ends && letters >= MIN_SIDE_LETTERS && (is_long || is_accented))
     }
 }

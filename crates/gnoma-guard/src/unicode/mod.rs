@@ -14,6 +14,7 @@ mod lookalike;
 mod scripts;
 mod table;
 mod terminal;
+mod unassigned;
 mod walk;
 
 use std::borrow::Cow;

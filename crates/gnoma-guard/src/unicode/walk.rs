@@ -15,6 +15,7 @@ use super::{
     scripts::{self, Joins},
     table::{self, CharRange, Class},
     terminal::{self, Pen, Sequence},
+    unassigned::is_unassigned,
 };
 
 /// Private-use characters of planes 15 and 16 in a row that are icons, not a hidden text.
@@ -117,6 +118,10 @@ impl Walk {
             match table::look_up(c) {
                 None if scripts::is_pictograph(c) => self.judge_picture(c, rest, end)?,
                 None => {
+                    if is_unassigned(c) {
+                        let what = "code points without a meaning";
+                        self.flags.add(FlagKind::Invalid, what, self.at, false);
+                    }
                     self.keep(c);
                     WalkStep { bytes: c.len_utf8(), stays: true }
                 }
@@ -218,7 +223,11 @@ impl Walk {
             Class::BidiOpen => self.span_stays(c, behind, end)?,
             Class::BidiStray => self.at < self.span.0 && self.span.1,
             Class::HangulFiller => fills_syllable(c, before, next),
-            Class::MongolianSelector => before.is_some_and(is_mongolian),
+            Class::MongolianSelector => {
+                // Also behind what joins or parts letters, where another letter follows.
+                let is_between = matches!(before, Some('\u{200D}' | '\u{180E}' | '\u{202F}'));
+                before.is_some_and(is_mongolian) || (is_between && next.is_some_and(is_mongolian))
+            }
             Class::MongolianSeparator => {
                 // Behind a selector, too: that stays behind a letter only.
                 before.is_some_and(|c| is_mongolian(c) || is_mongolian_selector(c))
@@ -391,7 +400,7 @@ fn is_mark(c: char) -> bool {
 }
 
 fn is_mongolian(c: char) -> bool {
-    matches!(c, '\u{1807}' | '\u{180A}' | '\u{1820}'..='\u{18AA}')
+    matches!(c, '\u{1807}' | '\u{180A}' | '\u{1810}'..='\u{1819}' | '\u{1820}'..='\u{18AA}')
 }
 
 fn is_mongolian_selector(c: char) -> bool {

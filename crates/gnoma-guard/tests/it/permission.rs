@@ -593,7 +593,7 @@ fn a_command_is_judged_by_what_earlier_ones_have_left_for_it_too() {
 }
 
 #[test]
-fn an_untrusted_project_may_forbid_and_nothing_else() {
+fn an_untrusted_project_may_restrict_and_nothing_else() {
     let mut desk = Desk::new(Auto);
     for text in ["allow bash(cargo test)", "allow *", "deny bash(git push *)", "ask fs.read"] {
         desk.permissions.remember(rule(text, Origin::Project));
@@ -601,7 +601,7 @@ fn an_untrusted_project_may_forbid_and_nothing_else() {
     desk.trusted = false;
     assert_eq!(desk.says("bash cargo test"), "ask");
     assert_eq!(desk.says("fs.write src/a"), "ask");
-    assert_eq!(desk.says("fs.read src/a"), "allow");
+    assert_eq!(desk.says("fs.read src/a"), "ask");
     assert_eq!(desk.says("bash git push"), "deny");
     desk.trusted = true;
     assert_eq!(desk.says("bash cargo test"), "allow");

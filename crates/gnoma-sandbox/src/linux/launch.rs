@@ -38,6 +38,7 @@ use super::{
     guarded::Snapshot,
     keeper::{Lifeline, StandInKeeper},
     landlocked::{Grants, Rules},
+    memory,
     mounts::{self, Copies, MountView, RUN},
     overlay, own_root,
     paths::Paths,
@@ -114,6 +115,7 @@ impl Launch {
         real: &mut RealPaths,
     ) -> Result<Self, Fault> {
         let program = words.next().ok_or_else(|| Fault::new("run a command", "none was given"))?;
+        let plan = memory::with_own_paths(plan)?;
         Ok(Self {
             paths: Paths::of(&plan.policy, real)?,
             owner: owner(plan.owner)?,

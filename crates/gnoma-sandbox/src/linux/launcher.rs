@@ -6,7 +6,7 @@ use super::{
     confine,
     fault::{Fault, FaultStep},
     launch::{Launch, read_plan, refuse},
-    raw,
+    memory_folder, raw,
     real::RealPaths,
     session, spare, view,
 };
@@ -20,6 +20,8 @@ pub(crate) const HOLD_SESSION: &str = "walls:session";
 
 /// The first argument that asks for the descriptor of a folder with a layer over it.
 pub(crate) const OPEN_VIEW: &str = "walls:view";
+/// The first argument that asks for the descriptor of an empty folder in memory.
+pub(crate) const OPEN_MEMORY: &str = "walls:memory";
 
 /// Does what the arguments after the program's name ask for: builds walls and runs a command, waits for one, or
 /// holds namespaces. It counts on being the only thread.
@@ -34,6 +36,9 @@ pub(crate) fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         }
         Some(request) if request == OPEN_VIEW => {
             view::hand_out(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
+        }
+        Some(request) if request == OPEN_MEMORY => {
+            memory_folder::hand_out(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
         }
         _ => refuse(&Fault::new("run a command", "the request is unknown")).into(),
     }

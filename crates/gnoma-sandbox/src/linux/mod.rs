@@ -10,6 +10,8 @@ mod landlocked;
 mod last;
 mod launch;
 pub(crate) mod launcher;
+mod memory;
+mod memory_folder;
 mod mount_points;
 mod mounter;
 mod mounts;

@@ -50,7 +50,7 @@ impl<'a> Covers<'a> {
             let Some(first) = below.next().map(|name| top.join(name)) else { continue };
             let is_own = self.made.contains_key(&first) || self.parts.contains(&first);
             if below.next().is_some() && !is_own {
-                let cover = empty_folder()?;
+                let cover = empty_folder("755")?;
                 attach(&cover, &place(root, &first, true)?)?;
                 self.made.insert(first, cover);
             }
@@ -69,9 +69,9 @@ impl<'a> Covers<'a> {
 }
 
 /// A new file system in memory, mounted nowhere yet.
-fn empty_folder() -> io::Result<OwnedFd> {
+pub(super) fn empty_folder(mode: &str) -> io::Result<OwnedFd> {
     let kind = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_set_string(&kind, "mode", "755")?;
+    fsconfig_set_string(&kind, "mode", mode)?;
     fsconfig_create(&kind)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     Ok(fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)

@@ -15,7 +15,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{Mode, OFlags, open},
+    fs::{Mode, OFlags, open, openat},
     io::Errno,
     mount::{
         FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
@@ -25,6 +25,7 @@ use rustix::{
 
 use super::{
     fault::{Fault, FaultStep},
+    memory::MemoryCopies,
     real::open_real,
 };
 use crate::policy::Overlay;
@@ -56,12 +57,17 @@ pub(super) fn unmark(overlays: &[Overlay]) {
 
 /// Mounts one overlay without a place.
 pub(super) fn mount(overlay: &Overlay) -> Result<OwnedFd, Fault> {
-    let folder = |path: &Path| {
+    let mut copies = MemoryCopies::default();
+    let mut folder = |path: &Path| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        open(path, flags, Mode::empty()).step(|| format!("open `{}`", path.display()))
+        let opened = match copies.of(path)? {
+            Some((copy, below)) => openat(copy, below, flags, Mode::empty()),
+            None => open(path, flags, Mode::empty()),
+        };
+        opened.step(|| format!("open `{}`", path.display()))
     };
     // What the layer lies over was judged by its real path; layers may lie behind links of the user's own.
-    let below = |path: &PathBuf| {
+    let mut below = |path: &PathBuf| {
         if *path != overlay.at {
             return folder(path);
         }

@@ -27,7 +27,7 @@ use rustix::{
 use super::{
     fault::{Fault, FaultStep},
     launch::read_plan,
-    overlay, raw,
+    memory, overlay, raw,
 };
 
 /// Most descriptors in a message.
@@ -38,7 +38,7 @@ const ROOM: usize = rustix::cmsg_space!(ScmRights(MAX_MOUNTS));
 /// Mounts the plan's first overlay and hands it to whoever is at the other end of the input.
 pub(super) fn hand_out(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
     raw::close_inherited().step(|| "close files".to_owned())?;
-    let plan = read_plan(args)?;
+    let plan = memory::with_own_paths(read_plan(args)?)?;
     let missing = |what| Fault::new("open a view", what);
     let session = plan.session().ok_or_else(|| missing("there are no namespaces"))?;
     let overlay = plan.policy.overlays.first().ok_or_else(|| missing("none was asked for"))?;

@@ -55,11 +55,11 @@ fn codes(text: &[u8], hit: Range<usize>, found: SpanSink) {
         && let Some(code) = code_at(text, hit.end + 1)
     {
         let of = text.get(code.clone()).unwrap_or_default();
-        if stands_alone(of) || is_number(of) {
+        if stands_alone(of) && !is_commit(of) || is_number(of) {
             return found(code);
         }
     }
-    let Some(mut at) = list_start(text, hit.end) else { return };
+    let Some((mut at, by_line)) = list_start(text, hit.end) else { return };
     let mut all: Vec<Range<usize>> = Vec::new();
     while all.len() < MAX_CODES {
         at = after_separators(text, at);
@@ -72,14 +72,40 @@ fn codes(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let is_list = all.len() >= least
         && all.iter().all(|code| code.len() == all.first().map_or(0, Range::len))
         && all.iter().filter(|code| has_digit(of(code))).count() * 2 > all.len()
-        && all.iter().all(|code| signs(of(code)) >= MIN_LISTED_SIGNS);
+        && all.iter().all(|code| signs(of(code)) >= MIN_LISTED_SIGNS && !is_whole_commit(of(code)));
+    // The next line may be about anything: a log has a commit there, and words about it.
+    let may_be_alone = |code: &Range<usize>| match by_line {
+        true => ends_line(text, code.end) && !is_commit(of(code)),
+        false => !is_whole_commit(of(code)),
+    };
     all.iter()
-        .filter(|code| is_list || stands_alone(of(code)))
+        .filter(|code| is_list || stands_alone(of(code)) && may_be_alone(code))
         .for_each(|code| found(code.clone()));
 }
 
-/// Behind the sign or word that binds the codes: `: `, `= [`, ` is `, the end of the line.
-fn list_start(text: &[u8], from: usize) -> Option<usize> {
+/// Whether only signs follow on the line.
+fn ends_line(text: &[u8], at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    !line.iter().any(u8::is_ascii_alphanumeric)
+}
+
+/// Whether it can be the number of a commit, whole or cut: small hexadecimal digits.
+fn is_commit(code: &[u8]) -> bool {
+    const MIN_CUT_DIGITS: usize = 7;
+    code.len() >= MIN_CUT_DIGITS
+        && code.iter().any(u8::is_ascii_alphabetic)
+        && code.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'))
+}
+
+/// Whether it has the length of a whole number of a commit or of a hash.
+fn is_whole_commit(code: &[u8]) -> bool {
+    is_commit(code) && matches!(code.len(), 32 | 40 | 64)
+}
+
+/// Behind the sign or word that binds the codes: `: `, `= [`, ` is `, the end of the line, of which the last binds
+/// least.
+fn list_start(text: &[u8], from: usize) -> Option<(usize, bool)> {
     let rest = text.get(from..).unwrap_or_default();
     let lead = rest.get(..rest.len().min(MAX_LEAD_BYTES)).unwrap_or_default();
     let ends = |at: usize| lead.get(at + 1).is_none_or(u8::is_ascii_whitespace);
@@ -94,7 +120,8 @@ fn list_start(text: &[u8], from: usize) -> Option<usize> {
     let word =
         word.iter().filter_map(|word| memchr::memmem::find(lead, word).map(|at| at + word.len()));
     let sign = sign.filter(|&(_, binds)| binds).map(|(at, _)| at + 1);
-    word.chain(sign).min().map(|at| from + at)
+    let at = word.chain(sign).min()?;
+    Some((from + at, lead.get(at - 1) == Some(&b'\n')))
 }
 
 /// Blanks, quotes, brackets, commas and bullets between codes.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{
     secret_context::{SecretContext, SpanSink},
-    value::{end_at, is_given, is_password, line_around, start_at},
+    value::{end_at, is_example, is_given, is_password, line_around, start_at},
 };
 
 pub(super) const NETRC: SecretContext =
@@ -72,12 +72,15 @@ const CONNECTION_PARTS: &[&str] = &[
 fn netrc(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let mut at = hit.end;
     let mut key: &[u8] = b"machine";
+    let mut host: &[u8] = b"";
     for index in 0..MAX_NETRC_WORDS {
         at = end_at(text, at, MAX_VALUE_BYTES, |byte| !byte.is_ascii_whitespace());
         let end = end_at(text, at, MAX_VALUE_BYTES, |byte| byte.is_ascii_whitespace());
         let Some(word) = text.get(at..end).filter(|word| !word.is_empty()) else { return };
         let is_value = index % 2 == 0;
-        if is_value && key == b"password" && is_given(word) {
+        if is_value && key == b"machine" {
+            host = word;
+        } else if is_value && key == b"password" && is_given(word) && !is_example(word, host) {
             found(at..end);
         } else if !is_value && !NETRC_KEYS.contains(&word) {
             return;

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::{
     secret_context::{SecretContext, SpanSink},
-    value::{end_at, is_password},
+    value::{end_at, is_example, is_password},
 };
 
 pub(super) const USER_INFO: SecretContext =
@@ -40,7 +40,8 @@ fn user_info(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let value = url.get(colon + 1..at).unwrap_or_default();
     // `guest:guest@`, `postgres:postgres@`.
     let is_shipped = url.get(..colon) == Some(value) && SHIPPED.contains(&value);
-    if is_password(value) && !is_shipped {
+    let host = url.get(at + 1..).unwrap_or_default();
+    if is_password(value) && !is_shipped && !is_example(value, host) {
         found(hit.end + colon + 1..hit.end + at);
     }
 }

@@ -25,6 +25,17 @@ pub(super) fn is_given(value: &[u8]) -> bool {
         && !is_format(value)
 }
 
+/// Whether a password for a host is an example of a manual: a word, for a host that nobody has (RFC 2606).
+pub(super) fn is_example(password: &[u8], host: &[u8]) -> bool {
+    let host: Vec<u8> =
+        host.iter().filter(|byte| **byte != b'\\' && **byte != b'&').copied().collect();
+    let host = host.to_ascii_lowercase();
+    let name = host.split(|byte| matches!(byte, b':' | b'/')).next().unwrap_or_default();
+    let ends =
+        [&b"example.com"[..], b"example.org", b"example.net", b".example", b".test", b".invalid"];
+    ends.iter().any(|end| name.ends_with(end)) && password.iter().all(u8::is_ascii_lowercase)
+}
+
 /// Whether the bytes look like a machine made them: long, letters and digits mixed.
 pub(super) fn is_token(value: &[u8]) -> bool {
     value.len() >= MIN_TOKEN_BYTES

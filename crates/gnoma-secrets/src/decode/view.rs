@@ -58,6 +58,15 @@ impl View {
         start..end.max(start)
     }
 
+    /// The same run by run, for a view whose runs are in another order than the original.
+    pub(crate) fn origins(&self, span: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
+        let starts = self.pieces.iter().map(|piece| piece.at);
+        let ends = starts.clone().skip(1).chain([self.text.len()]);
+        let runs =
+            starts.zip(ends).map(move |(start, end)| start.max(span.start)..end.min(span.end));
+        runs.filter(|run| run.start < run.end).map(|run| self.origin(run))
+    }
+
     /// The bytes of the original that one byte of the view came from.
     fn origin_of(&self, at: usize) -> Range<usize> {
         let index = self.pieces.partition_point(|piece| piece.at <= at);

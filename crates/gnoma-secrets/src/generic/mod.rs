@@ -8,6 +8,7 @@
 
 mod cursor;
 pub(crate) mod features;
+mod list_key;
 mod model;
 mod names;
 pub(crate) mod place;
@@ -79,7 +80,8 @@ fn judge(text: &[u8], place: &NamedValue) -> Option<SecretCandidate> {
     let features = features::describe(text, place, &reading);
     let is_secret = model::is_secret(&features, place)
         && !placeholder::is_placeholder(value)
-        && !placeholder::is_public(value, place.rule);
+        && !placeholder::is_public(value, place.rule)
+        && !list_key::is_list_key(text, place);
     is_secret.then_some(SecretCandidate {
         start: place.value.start,
         end: place.value.end,

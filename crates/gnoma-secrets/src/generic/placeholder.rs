@@ -86,8 +86,34 @@ static PARTS: Parts<29> = Parts::new([
     b"{{",
 ]);
 
+/// Values of examples in standards, which manuals and libraries repeat: RFC 5849, 6455, 6749, 6750 and 7617, `OpenID`.
+const PUBLISHED: [&[u8]; 20] = [
+    b"mF_9.B5f-4.1JqM",
+    b"SlAV32hkKG",
+    b"8xLOxBtZp8",
+    b"2YotnFZFEjr1zCsicMWpAA",
+    b"tGzv3JOkF0XG5Qx2TlKWIA",
+    b"7Fjfp0ZBr1KtDRbnfVdmIw",
+    b"gX1fBat3bV",
+    b"SplxlOBeZQQYbYS6WxSbIA",
+    b"czZCaGRSa3F0MzpnWDFmQmF0M2JW",
+    b"h480djs93hd8",
+    b"0685bd9184jfhq22",
+    b"ad180jjd733klru7",
+    b"9djdj82h48djs9d2",
+    b"kkk9d7dh3k39sjv7",
+    b"dpf43f3p2l4k3l03",
+    b"nnch734d00sl2jdk",
+    b"kd94hf93k423kf44",
+    b"pfkkdhi9sl3r4s00",
+    b"QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+    b"dGhlIHNhbXBsZSBub25jZQ==",
+];
+
 /// What keys begin with that pages show to everybody.
-const PUBLIC: [&[u8]; 10] = [
+const PUBLIC: [&[u8]; 12] = [
+    b"sha256//",
+    b"sha256-",
     b"pk.eyJ",
     b"pk_live_",
     b"pk_test_",
@@ -110,6 +136,7 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let value = value.get(..MAX_EXAMINED_BYTES).unwrap_or(value);
     let value = value.trim_ascii();
     value.is_empty()
+        || PUBLISHED.contains(&value)
         || is_stand_in(value)
         || is_reference(value)
         || is_filler(value)

@@ -257,3 +257,17 @@ proptest! {
         prop_assert!(found(&text).is_empty(), "{}", text);
     }
 }
+
+#[test]
+fn keys_that_tell_entries_of_a_list_apart_stay() {
+    for text in [
+        "<Row key=\"f4Xk2Lq9Zb7w\" label=\"One\" />",
+        "{ key: \"k3J9xQ2mWv8t\", type: \"paragraph\", children: [] }",
+        "{\"_key\":\"a1b2c3d4e5f6\",\"_type\":\"block\"}",
+        "<div data-key=\"b7Qz9LkPx3Vn\">",
+    ] {
+        assert_nothing(text);
+    }
+    assert_found("{ apiKey: \"k3J9xQ2mWv8tZb7wLq9f\", label: \"One\" }", "k3J9xQ2mWv8tZb7wLq9f");
+    assert_found("<add key=\"ApiKey\" value=\"k3J9xQ2mWv8tZb7wLq9f\" />", "k3J9xQ2mWv8tZb7wLq9f");
+}

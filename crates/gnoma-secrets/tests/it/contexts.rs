@@ -118,6 +118,12 @@ fn recovery_codes_alone_and_in_lists() {
     check("BitLocker Recovery Key: ⟦348006-705325-681700-395232⟧");
     check("If you cannot scan it, enter this setup key: ⟦tb7l cwnm ima3 3hmo t3a2 dxwq⟧");
     check("backup codes are stored in the table user_backup_codes since 2024-01-15");
+    // A log has commits behind words about codes.
+    check("* 3f9a1c7 Add recovery codes\n* 8bd02e4f1a Fix login\n* c71f9aa02b Bump\n");
+    check("feat: recovery codes\n\n9f2c4e1a7b3d5f60819a2c4e6f8071a2b3c4d5e6\n");
+    check(
+        "Revert backup codes 4be19c07d2, recovery codes: 9f2c4e1a7b3d5f60819a2c4e6f8071a2b3c4d5e6",
+    );
     check("error recovery code 0x80004005 at 12:30:45; recovery code: 0x80004005");
     check("recovery code: see page 12; backup codes: none; recovery key: docs/keys.md");
     check("const backupCodes = generateBackupCodes(10); // 8 digits, see two-step-login");

@@ -273,7 +273,7 @@ impl Shell {
         if let Sandbox::Walled { trials: Some(trials), .. } = &self.sandbox {
             return trials.scratch();
         }
-        let made = || Scratch::below(&reading.scratch).ok();
+        let made = || reading.scratch.make().ok();
         self.scratch.get_or_init(made).as_ref().map(Scratch::folder)
     }
 
@@ -471,6 +471,7 @@ fn held_to_reading(
         local_sockets: false,
         temporary: scratch.map(Path::to_path_buf),
         bare_repository,
+        scrub: policy.scrub.iter().chain(&reading.scrubbed).cloned().collect(),
         ..policy.clone()
     }
 }

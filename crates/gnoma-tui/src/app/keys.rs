@@ -168,6 +168,10 @@ impl State {
     }
 
     fn open_editor(&mut self) {
+        if self.facts.incognito {
+            // An editor needs a file, and makes some of its own beside it.
+            return self.hint("Incognito writes no files, so the text cannot go to an editor");
+        }
         let draft = self.composer.draft();
         self.emit(Effect::Save(self.drafts()));
         self.emit(Effect::OpenEditor(draft.text.clone()));

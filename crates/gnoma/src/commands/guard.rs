@@ -21,6 +21,7 @@ use gnoma_host::{
     HostError, Places, Project, Shared,
     guarding::{self, Search},
     lowering::Lowered,
+    memory, session,
 };
 use gnoma_tools::Trials;
 use serde::Deserialize;
@@ -49,14 +50,18 @@ pub(crate) async fn run(
     match what {
         GuardSub::Scan(input) => {
             let keys = &lowered.routing.provider.api_keys;
-            scan(input, &guarding::search(&lowered.guard, keys, &spec.environment)?)
+            scan(input, &guarding::search(&lowered.guard, keys, &spec.environment, &spec.folder)?)
         }
         GuardSub::Clean(input) => clean(input),
         GuardSub::Shell(input) => {
-            let trials = guarding::trials(&lowered.guard, &spec, Vec::new());
+            let memory = memory(lowered.keeping.privacy);
+            let trials = guarding::trials(&lowered.guard, &spec, Vec::new(), memory);
             shell(input, &place(&lowered, &spec, trials))
         }
-        GuardSub::Explain { command } => explain(command, &lowered, &spec),
+        GuardSub::Explain { command } => {
+            let project = Project::with(spec, lowered, report::notices(), Shared::default())?;
+            explain(command, &project)
+        }
         GuardSub::Run { mode, input } => {
             let project = Project::with(spec, lowered, report::notices(), Shared::default())?;
             guard_run::run(input, *mode, project).await
@@ -283,8 +288,9 @@ fn row(command: &str, world: &World<'_>, place: &GatePlace) -> ShellRow {
     ShellRow { verdict, ..row }
 }
 
-fn explain(command: &str, lowered: &Lowered, spec: &SessionSpec) -> Result<Exit> {
-    let place = place(lowered, spec, None);
-    let permissions = guarding::permissions(&lowered.guard)?;
-    print(&permissions.explain(lowered.guard.permission.mode, &place.world(), command))
+fn explain(command: &str, project: &Project) -> Result<Exit> {
+    let Project { guard, places, spec, .. } = project;
+    let place = guarding::place(guard, places, spec, None);
+    let permissions = session::permissions(project)?;
+    print(&permissions.explain(guard.permission.mode, &place.world(), command))
 }

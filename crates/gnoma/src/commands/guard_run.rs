@@ -125,7 +125,8 @@ impl Bench {
             Connection::new(Arc::new(ScriptedModel::default()), false),
             "none",
         )));
-        let trials = guarding::trials(&project.guard, &project.spec, Vec::new());
+        let memory = project.places.memory.clone();
+        let trials = guarding::trials(&project.guard, &project.spec, Vec::new(), memory);
         let id = gnoma_host::clock::session_id();
         let tools = session::options_with(&project, id, unused, trials.clone())?.tools;
         Ok(Self { project, mode, tools, trials })
@@ -171,7 +172,7 @@ impl Bench {
     /// What is decided about the command before somebody is asked.
     fn verdict(&self, command: &str) -> Result<&'static str> {
         let place = self.place();
-        let permissions = guarding::permissions(&self.project.guard)?;
+        let permissions = session::permissions(&self.project)?;
         let Some(tool) = self.tools.iter().find(|tool| *tool.spec().name == *TOOL) else {
             return Ok("refuse");
         };

@@ -64,8 +64,15 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             router::models(name.as_deref(), json, &turn, around).await
         }
         Some(Sub::Config { what }) => config::run(&what, &turn, around),
-        Some(Sub::Trust { folder, revoke, list }) => {
-            trust::run(folder, revoke, list, &turn, around)
+        Some(Sub::Trust { folder, yes, revoke, list }) => {
+            let wanted = if list {
+                trust::TrustRequest::List
+            } else if revoke {
+                trust::TrustRequest::Revoke
+            } else {
+                trust::TrustRequest::Trust { is_confirmed: yes }
+            };
+            trust::run(folder, wanted, &turn, around)
         }
         Some(Sub::Skills { what }) => extend::skills(&what, &turn, around),
         Some(Sub::Agents { what: AgentsSub::List }) => extend::agents(&turn, around),

@@ -70,29 +70,41 @@ pub(super) async fn run(
     let http = match http {
         None => None,
         Some(address) => {
-            let listening = Listening::open(address, around).await?;
+            let listening = Listening::open(address, false, around).await?;
             Some(Http { listening, spec: lowering::spec(args, around) })
         }
     };
-    host(idle_exit, replace, http, around).await
+    host(ServeOptions { idle_exit, replace, is_private: false }, http, around).await
+}
+
+/// How a server serves.
+pub(super) struct ServeOptions {
+    /// How long it stays without a session and a client.
+    pub(super) idle_exit: Option<Duration>,
+    /// Takes the place of a server that runs.
+    pub(super) replace: bool,
+    /// Other programs do not find it, and it makes no file: it has a page and no socket.
+    pub(super) is_private: bool,
 }
 
 /// Hosts sessions until somebody wants the end.
 pub(super) async fn host(
-    idle_exit: Option<Duration>,
-    replace: bool,
+    options: ServeOptions,
     http: Option<Http>,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
+    let ServeOptions { idle_exit, replace, is_private } = options;
     let place = server::place(around);
     if replace {
         end_running(&place, around).await?;
     }
     let patience = if replace { REPLACE_PATIENCE } else { Duration::ZERO };
-    let held = listen(&place, patience).await?;
+    let held = if is_private { None } else { Some(listen(&place, patience).await?) };
     let mut signals = Signals::new(around.ignores_hangup)?;
     let host = Arc::new(Host::new(Projects::default()));
-    report::say(format_args!("gnoma serves sessions at {}", place.socket().display()));
+    if held.is_some() {
+        report::say(format_args!("gnoma serves sessions at {}", place.socket().display()));
+    }
     if let Some(http) = &http {
         let address = http.listening.address();
         report::say(format_args!("gnoma serves its page and its API at http://{address}/"));
@@ -104,6 +116,12 @@ pub(super) async fn host(
         }
     };
     let serving = Arc::new(Serving(Arc::clone(&host)));
+    let over_socket = async {
+        match &held {
+            Some(held) => serve(&held.listener, serving).await,
+            None => std::future::pending().await,
+        }
+    };
     let exit = tokio::select! {
         signal = signals.next() => Exit::Signalled(signal),
         () = host.shutdown_wanted() => Exit::Done,
@@ -111,7 +129,7 @@ pub(super) async fn host(
             report::say("the server was idle and stopped");
             Exit::Done
         }
-        () = serve(&held.listener, serving) => Exit::Done,
+        () = over_socket => Exit::Done,
         () = over_http => Exit::Done,
     };
     stop(&host, around).await;
@@ -139,6 +157,7 @@ fn refuse_session_options(args: &TurnArgs) -> Result<(), HostError> {
         ("--model", args.model.is_some()),
         ("--cwd", args.cwd.is_some()),
         ("--profile", args.profile.is_some()),
+        ("--incognito", args.incognito),
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),

@@ -1,29 +1,44 @@
-//! `gnoma trust`: shows what a project file wants to decide, and lets it.
+//! `gnoma trust`: shows what a project would run and decide, and trusts it after a yes.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use gnoma_config::{paths, pin, project_root, trust::Store};
 use gnoma_core::{cut, protocol::SessionSpec};
-use gnoma_host::{Folders as _, HostError, wire};
+use gnoma_host::{Folders as _, HostError, trust_preview, wire};
 
 use super::common::print;
-use crate::{args::TurnArgs, environment::ProcessEnvironment, lowering, report::Exit, screen};
+use crate::{
+    args::TurnArgs, environment::ProcessEnvironment, lowering, report::Exit, screen, terminal,
+};
 
-/// Most files and commands that are named.
+/// Most things that are named below a heading.
 const MAX_NAMED: usize = 100;
-/// Longest command that is shown, in characters.
-const MAX_COMMAND_CHARS: usize = 160;
+/// Longest one that is shown, in characters.
+const MAX_LINE_CHARS: usize = 240;
+
+/// What is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrustRequest {
+    /// Trust in a folder; with `is_confirmed` without a question.
+    Trust {
+        /// The person has said yes on the command line.
+        is_confirmed: bool,
+    },
+    /// No more trust in a folder.
+    Revoke,
+    /// The folders that are trusted.
+    List,
+}
 
 pub(crate) fn run(
     folder: Option<PathBuf>,
-    revoke: bool,
-    list: bool,
+    wanted: TrustRequest,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let mut store = Store::open(&around.environment.state_dir())?;
-    if list {
+    if wanted == TrustRequest::List {
         let folders: String = store.list().map(|path| format!("{}\n", path.display())).collect();
         return print(&folders);
     }
@@ -32,51 +47,79 @@ pub(crate) fn run(
         Some(folder) => cwd.join(folder),
         None => project_root(&cwd, &environment.config_dir()).unwrap_or(cwd),
     };
-    let shown = folder.display();
-    if revoke {
-        let text = if store.revoke(&folder)? { "is no longer trusted" } else { "was not trusted" };
-        return print(&format!("{shown} {text}\n"));
+    match wanted {
+        TrustRequest::Trust { is_confirmed } => trust(&mut store, &folder, is_confirmed, around),
+        TrustRequest::Revoke | TrustRequest::List => {
+            let was = store.revoke(&folder)?;
+            let text = if was { "is no longer trusted" } else { "was not trusted" };
+            print(&format!("{} {text}\n", folder.display()))
+        }
     }
-    let file = paths::project_file(&folder);
+}
+
+fn trust(
+    store: &mut Store,
+    folder: &Path,
+    is_confirmed: bool,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    let shown = screen::clean(&folder.display().to_string()).to_string();
+    let file = paths::project_file(folder);
     let content = paths::read(&file)?;
-    let acting = pin::acting(&folder, content.as_deref().unwrap_or_default())?;
-    if content.is_none() && acting.is_empty() {
+    let settings = content.as_deref().unwrap_or_default();
+    if content.is_none() && pin::acting(folder, settings)?.is_empty() {
         let text = format!("{shown} has no settings, hooks, skills or commands that need trust");
         return Err(HostError::usage(text).into());
     }
-    store.trust(&folder, content.as_deref().unwrap_or_default())?;
-    let mut told = format!("trusted {shown}, as long as ");
-    if let Some(content) = &content {
-        let text = String::from_utf8_lossy(content);
-        told.push_str(&format!("{} says:\n", file.display()));
-        told.extend(text.lines().map(|line| format!("  | {}\n", screen::clean(line))));
+    let pinned = pin::pin(folder, settings)?;
+    let told = preview(folder, content.as_deref(), around)?;
+    print(&told)?;
+    if !is_confirmed {
+        let Some(terminal) = terminal::open(around) else {
+            let remedy =
+                "read the above; `gnoma trust --yes` trusts it without a question".to_owned();
+            let error =
+                HostError::usage(format!("{shown} is not trusted: nobody can be asked here"));
+            return Err(HostError { remedy: Some(remedy), ..error }.into());
+        };
+        if !terminal::is_yes(&terminal, "Trust this project? [y/N] ") {
+            print(&format!("{shown} is not trusted\n"))?;
+            return Ok(Exit::Failed);
+        }
     }
-    if !acting.is_empty() {
-        told.push_str(if content.is_some() { "and " } else { "" });
-        told.push_str("these files do not change:\n");
-        let name = |file: &PathBuf| format!("  {}\n", screen::clean(&file.display().to_string()));
-        told.extend(acting.iter().take(MAX_NAMED).map(name));
-        told.push_str(&more(acting.len()));
+    // What is trusted is what was read.
+    if paths::read(&file)? != content || pin::pin(folder, settings)? != pinned {
+        let text = format!("{shown} changed meanwhile; run `gnoma trust` again");
+        return Err(HostError::failure(text).into());
     }
-    told.push_str(&unpinned(&folder, content.as_deref().unwrap_or_default())?);
-    told.push_str("Undo with `gnoma trust --revoke`.\n");
-    print(&told)
+    store.trust(folder, settings)?;
+    print(&format!(
+        "trusted {shown} until one of these changes. Undo with `gnoma trust --revoke`.\n"
+    ))
 }
 
-/// The commands of which it shows only when they run what else they name.
-fn unpinned(folder: &Path, content: &[u8]) -> Result<String> {
-    let commands = pin::unpinned(folder, content)?;
-    if commands.is_empty() {
-        return Ok(String::new());
+/// What trust in the folder would allow, for people.
+fn preview(folder: &Path, content: Option<&[u8]>, around: &ProcessEnvironment) -> Result<String> {
+    let shown = screen::clean(&folder.display().to_string()).to_string();
+    let mut told = format!("If you trust {shown}, it decides and runs this:\n");
+    if let Some(content) = content {
+        let file = paths::project_file(folder);
+        told.push_str(&format!("\nSettings in {}:\n", screen::clean(&file.display().to_string())));
+        let text = String::from_utf8_lossy(content);
+        told.extend(text.lines().map(|line| format!("  | {}\n", screen::clean(line))));
     }
-    let mut told = "Trust does not cover what these commands name only when they run:\n".to_owned();
-    for command in commands.iter().take(MAX_NAMED) {
-        let words = command.split_whitespace().collect::<Vec<_>>().join(" ");
-        let kept = cut::head_chars(&words, MAX_COMMAND_CHARS);
-        let rest = if kept.len() < words.len() { "…" } else { "" };
-        told.push_str(&format!("  {}{rest}\n", screen::clean(kept)));
+    for section in trust_preview(folder, content.unwrap_or_default(), &around.environment)? {
+        told.push_str(&format!("\n{}:\n", section.heading));
+        for line in section.lines.iter().take(MAX_NAMED) {
+            let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            let kept = cut::head_chars(&words, MAX_LINE_CHARS);
+            let rest = if kept.len() < words.len() { "…" } else { "" };
+            told.push_str(&format!("  {}{rest}\n", screen::clean(kept)));
+        }
+        told.push_str(&more(section.lines.len()));
     }
-    Ok(told + &more(commands.len()))
+    told.push('\n');
+    Ok(told)
 }
 
 /// How many of so many are not named.

@@ -7,7 +7,12 @@ use std::{
 
 use anyhow::Result;
 
-use super::serve;
+use gnoma_host::lowering::Lowered;
+
+use super::{
+    common::settings,
+    serve::{self, ServeOptions},
+};
 use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
@@ -44,12 +49,16 @@ pub(super) async fn run(
         report::say("the links were replaced; a running server shows the new ones");
     }
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let listening = Listening::open(address, around).await?;
     let spec = lowering::spec(args, around);
+    // Settings that cannot be read are told by the sessions.
+    let loaded = settings(args, around).map(|(_, loaded)| Lowered::from(loaded));
+    let is_private = loaded.map_or(args.incognito, |it| it.keeping.privacy.incognito);
+    let listening = Listening::open(address, is_private, around).await?;
     listening.tell_links();
     if running.is_none() {
         let http = serve::Http { listening, spec };
-        return serve::host(None, false, Some(http), around).await;
+        let options = ServeOptions { idle_exit: None, replace: false, is_private };
+        return serve::host(options, Some(http), around).await;
     }
     drop(running);
     report::say("showing the sessions of the running gnoma server; Ctrl+C ends only the page");

@@ -98,7 +98,7 @@ async fn hooks_run_where_they_match_with_their_facts_and_are_heard_where_they_sh
         world.put_home(".claude/settings.json", &all_hooks().to_string());
         let local = json!({"hooks": {"PreToolUse": [{"matcher": "Read", "hooks": [command("echo local >> fired.txt")]}]}});
         world.put(".claude/settings.local.json", &local.to_string());
-        run(&world, &["trust"]).await;
+        run(&world, &["trust", "--yes"]).await;
         let said = run(&world, &["--permission", "bypass", "go"]).await;
         assert!(exists(world.project.path(), "made.txt"), "{said:?}");
         let fired = world.read("fired.txt");
@@ -198,7 +198,7 @@ async fn texts_are_said_as_their_files_say_and_bodies_wait_until_they_are_used()
         world.put("more.md", "imp0rted");
         world.put("not.md", "n0t-imported");
         world.put(".claude/rules/r.md", "rul3");
-        run(&world, &["trust"]).await;
+        run(&world, &["trust", "--yes"]).await;
         let said = run(&world, &["hello"]).await;
         let sent = last(&world);
         for part in ["about-open", "about-helper", "m3mory", "imp0rted", "rul3"] {
@@ -297,7 +297,7 @@ async fn hooks_of_codex_run_from_its_settings_unless_they_are_switched_off() {
         assert!(there("one.json") && !there("two.json") && !there("project.json"), "{said:?}");
         let seen: Value = serde_json::from_str(&world.read("one.json")).unwrap();
         assert_eq!((&seen["tool_name"], &seen["turn_id"]), (&json!("Bash"), &seen["prompt_id"]));
-        run(&world, &["trust"]).await;
+        run(&world, &["trust", "--yes"]).await;
         run(&world, &["--permission", "bypass", "go"]).await;
         assert!(there("project.json"));
         let listed = run(&world, &["extensions"]).await.out;
@@ -456,7 +456,7 @@ async fn what_gnoma_does_not_act_on_is_named() {
     let stop = json!({"type": "command", "command": "true", "if": "Bash(ls)"});
     let hooks = json!({"PreToolUse": [{"hooks": [hook]}], "Stop": [{"hooks": [stop]}]});
     let settings = json!({"hooks": hooks, "outputStyle": "x",
-        "permissions": {"deny": ["Read(./secret)"]}});
+        "permissions": {"deny": ["Read(./secret)", "Read(a[b]c)"], "allow": ["Read"]}});
     world.put_home(".claude/settings.json", &settings.to_string());
     world.put_home(
         ".claude/skills/s/SKILL.md",
@@ -467,7 +467,8 @@ async fn what_gnoma_does_not_act_on_is_named() {
     for part in [
         "has an `if` that gnoma cannot read (must be a string)",
         "a hook for Stop: `if` works only for tool calls, so this hook never runs",
-        "has rules for deny and ask that gnoma does not apply",
+        "gnoma cannot apply the deny rule `Read(a[b]c)`",
+        "gnoma asks before `fs.read(a?c)` instead",
         "skills/s/SKILL.md: gnoma does not support `context`, `effort`",
     ] {
         assert!(said.err.contains(part), "{part}: {said:?}");
@@ -476,7 +477,7 @@ async fn what_gnoma_does_not_act_on_is_named() {
     for command in ["extensions", "doctor"] {
         let out = world.run(&[command]).await.out;
         for part in [
-            "`outputStyle`, `permissions`",
+            "`outputStyle`, `permissions.allow`",
             "`flag`",
             "commands/c.md: gnoma does not \
              support",

@@ -48,7 +48,7 @@ async fn commands_become_their_text_with_arguments_shell_output_and_files() {
     world.put_home(".claude/commands/mine.md", "Mine: $ARGUMENTS.");
     world.put_home(".config/gnoma/commands/fix.md", "not this one");
     world.put("notes.txt", "remember the milk");
-    world.run(&["trust"]).await;
+    world.run(&["trust", "--yes"]).await;
     world.run(&["/fix 'the bug' main.rs"]).await;
     assert_eq!(world.said(), "Fix the bug in main.rs, not $2.");
     world.run(&["/git:log"]).await;
@@ -116,7 +116,7 @@ async fn an_untrusted_project_runs_nothing_and_offers_no_skills() {
     assert!(!crate::support::exists(world.project.path(), "ran.txt"));
     assert!(run.err.contains("gnoma trust") && run.err.contains("has 1 skill that"), "{run:?}");
     assert!(!world.sent().contains("c4nary"));
-    let trusted = world.run(&["trust"]).await;
+    let trusted = world.run(&["trust", "--yes"]).await;
     assert!(trusted.out.contains(".claude/skills/pdf/SKILL.md"), "{trusted:?}");
     world.run(&["hello"]).await;
     assert!(world.sent().contains("c4nary"));

@@ -201,7 +201,7 @@ async fn a_projects_hooks_wait_for_trust_and_one_changed_byte_takes_it_back() {
     let run = world.run(&["hi"]).await;
     assert!(run.err.contains("has hooks (1)") && run.err.contains("gnoma trust"), "{run:?}");
     assert!(!exists(world.project.path(), "ran.txt"));
-    let trusted = world.run(&["trust"]).await;
+    let trusted = world.run(&["trust", "--yes"]).await;
     assert!(trusted.out.contains("scripts/hook.sh"), "{trusted:?}");
     let run = world.run(&["hi"]).await;
     assert_eq!(world.read("ran.txt"), "ran\n", "{run:?}");
@@ -223,7 +223,7 @@ async fn trust_shows_what_it_is_pinned_to_and_what_it_is_not() {
     for file in ["hooks/a.sh", "tools/check.py", "tools/other.py", "hooks/sub/b.sh"] {
         world.put(file, "true");
     }
-    let trusted = world.run(&["trust"]).await;
+    let trusted = world.run(&["trust", "--yes"]).await;
     let (pinned, open) =
         trusted.out.split_once("Trust does not cover").expect("something is not pinned");
     for file in ["hooks/a.sh", "tools/check.py", ".claude/settings.json"] {

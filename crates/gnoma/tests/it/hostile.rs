@@ -66,7 +66,7 @@ async fn an_untrusted_repository_starts_nothing_sends_nothing_and_says_what_wait
     ] {
         assert!(run.err.contains(part), "{part}: {run:?}");
     }
-    let trusted = world.run(&["trust"]).await;
+    let trusted = world.run(&["trust", "--yes"]).await;
     for file in [
         ".claude/settings.json",
         ".codex/hooks.json",
@@ -139,7 +139,7 @@ async fn no_server_passes_for_another_or_for_a_built_in_tool() {
         "a__b": {"command": "sh"},
     }});
     served.world.put(".mcp.json", &servers.to_string());
-    served.world.run(&["trust"]).await;
+    served.world.run(&["trust", "--yes"]).await;
     let run = served.world.run(&["go with fake and other"]).await;
     assert!(run.err.contains("a second MCP server is named `Fake`"), "{run:?}");
     assert!(run.err.contains("`a__b`") && run.err.contains("must not"), "{run:?}");

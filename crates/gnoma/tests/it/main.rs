@@ -5,11 +5,16 @@
 mod acp;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod address_secrets;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod agents;
 #[cfg(test)]
 mod ci;
 #[cfg(test)]
 mod claude;
+#[cfg(test)]
+mod claude_rules;
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
@@ -41,6 +46,9 @@ mod hooks;
 mod hostile;
 #[cfg(test)]
 mod incognito;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod incognito_files;
 #[cfg(test)]
 mod keeping;
 #[cfg(test)]
@@ -102,6 +110,9 @@ mod tmux;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod trial;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod trust;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tui;

@@ -193,7 +193,7 @@ async fn servers_of_a_project_wait_for_trust_in_all_that_they_run() {
     let started = || served.world.project.path().join("started").exists();
     let run = served.turn("bypass").await;
     assert!(run.err.contains("gnoma trust") && !started(), "{run:?}");
-    let trusted = served.world.run(&["trust"]).await;
+    let trusted = served.world.run(&["trust", "--yes"]).await;
     assert!(trusted.out.contains(".mcp.json"), "{trusted:?}");
     let run = served.turn("bypass").await;
     assert_eq!(served.result(), "said: hi", "{run:?}");

@@ -118,9 +118,9 @@ async fn what_is_configured_and_does_nothing_is_said_at_every_start() {
     world.configure("[[hooks]]\nevent = \"session_end\"\ntype = \"agent\"\nexec = \"block it\"\n");
     let project = world.project.path();
     std::fs::create_dir_all(project.join(".claude")).unwrap();
-    std::fs::write(project.join(".claude/settings.json"), r#"{"hooks":{"Stop":[{"hooks":[{"command":"x"}]}],"Made":[]},"permissions":{"deny":["x"]}}"#)
+    std::fs::write(project.join(".claude/settings.json"), r#"{"hooks":{"Stop":[{"hooks":[{"command":"x"}]}],"Made":[]},"permissions":{"deny":["x"],"allow":["y"]}}"#)
         .unwrap();
-    let said = ["settings.json` has `permissions`"];
+    let said = ["settings.json` has `permissions.allow`"];
     for (args, on_out) in [(&["talk"][..], false), (&["doctor"], true), (&["config", "show"], true)]
     {
         let run = world.run(args).await;
@@ -132,7 +132,8 @@ async fn what_is_configured_and_does_nothing_is_said_at_every_start() {
     for (args, on_out) in [(&["talk"][..], false), (&["doctor"], true)] {
         let run = world.run(args).await;
         let text = if on_out { run.out } else { run.err };
-        for said in ["no model answers once", "no event `Made`", "has hooks (1)"] {
+        let rule = "cannot apply the deny rule `x`";
+        for said in ["no model answers once", "no event `Made`", "has hooks (1)", rule] {
             assert!(text.contains(said), "{args:?}, {said}: {text}");
         }
     }

@@ -188,7 +188,7 @@ async fn a_plugin_of_an_untrusted_project_starts_nothing_and_says_so() {
         "{run:?}"
     );
     assert!(!exists(world.project.path(), "noted.txt") && !world.sent().contains("what1s"));
-    let trusted = world.run(&["trust"]).await;
+    let trusted = world.run(&["trust", "--yes"]).await;
     assert!(trusted.out.contains(".gnoma/plugins/demo/scripts/note.sh"), "{trusted:?}");
     let run = world.writes().await;
     assert!(exists(world.project.path(), "noted.txt"), "{run:?}");
@@ -206,7 +206,7 @@ async fn a_script_that_a_projects_plugin_names_is_trusted_as_it_was() {
     let hooks = json!({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]}});
     world.put(".gnoma/plugins/demo/hooks/hooks.json", &hooks.to_string());
     world.put("scripts/hook.sh", "echo ran >> ran.txt");
-    let trusted = world.run(&["trust"]).await;
+    let trusted = world.run(&["trust", "--yes"]).await;
     assert!(trusted.out.contains("  scripts/hook.sh\n"), "{trusted:?}");
     let run = world.writes().await;
     assert_eq!(world.read("ran.txt"), "ran\n", "{run:?}");

@@ -18,7 +18,7 @@ async fn a_project_cannot_redirect_a_key_until_it_is_trusted() {
         run.err
     );
     assert!(thief.server.requests().is_empty());
-    assert_eq!(world.run(&["trust"]).await.code, Some(0));
+    assert_eq!(world.run(&["trust", "--yes"]).await.code, Some(0));
     assert_eq!(world.run(&["hi"]).await.out, "got you\n");
     world.write(".gnoma/config.toml", &format!("{redirect}# changed\n"));
     assert_eq!(world.run(&["hi"]).await.out, "never\n");

@@ -269,7 +269,7 @@ async fn options_of_other_assistants_are_explained_and_cost_nothing() {
         );
         assert!(!run.err.contains("sk-1"), "{run:?}");
     }
-    let run = world.run(&["trust", "--yes"]).await;
+    let run = world.run(&["trust", "--sure"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.err.ends_with("\n`gnoma trust --help` lists the options\n"), "{run:?}");
     assert_eq!(world.server.requests().len(), 0);

@@ -17,6 +17,7 @@ use super::raw::{Label, Raw};
 use crate::{decode::View, language};
 
 mod forms;
+mod frames;
 mod index;
 mod letters;
 mod lines;
@@ -181,6 +182,19 @@ impl KnownValues {
         }
         for view in lines::columns(text) {
             find_through(view, |text, inside| self.find_forms(text, inside), found);
+        }
+        let counted = frames::without_counters(text);
+        find_through(counted, |text, inside| self.find_forms(text, inside), found);
+        if let Some(view) = frames::down_columns(text) {
+            let mut inside = Vec::new();
+            self.find_forms(view.text(), &mut inside);
+            // The columns of a line do not follow each other.
+            found.extend(inside.into_iter().flat_map(|raw| {
+                let label = raw.label;
+                view.origins(raw.span)
+                    .filter(|span| !span.is_empty())
+                    .map(move |span| Raw { span, label: label.clone() })
+            }));
         }
     }
 

@@ -1,0 +1,41 @@
+//! Whether a rule about an agent or a skill is about a call that starts one.
+
+use gnoma_core::tool::ToolSpec;
+use serde_json::Value;
+
+use super::{meet::fits, rule::Subject};
+
+/// The tool that starts elfs, and the one that loads skills.
+const STARTS_ELFS: &str = "elf.spawn";
+const LOADS_SKILLS: &str = "skill";
+/// What rules of other programs call an elf that works as no agent.
+const NO_AGENT: &str = "general-purpose";
+
+/// Whether the call starts what the rule names. It only denies and asks, so what cannot be read counts.
+pub(super) fn starts(subject: &Subject, tool: &ToolSpec, arguments: &Value) -> bool {
+    match subject {
+        Subject::Agent(glob) if tool.name == STARTS_ELFS => {
+            let tasks = arguments.get("tasks").and_then(Value::as_array);
+            tasks.is_none_or(|tasks| tasks.iter().any(|task| is_named(glob, agent_of(task))))
+        }
+        Subject::Skill(glob) if tool.name == LOADS_SKILLS => {
+            is_named(glob, arguments.get("name").and_then(Value::as_str))
+        }
+        _ => false,
+    }
+}
+
+fn agent_of(task: &Value) -> Option<&str> {
+    match task.get("agent") {
+        None | Some(Value::Null) => Some(NO_AGENT),
+        Some(agent) => agent.as_str(),
+    }
+}
+
+/// Names fit whatever their case, and without the plugin before a colon.
+fn is_named(glob: &str, name: Option<&str>) -> bool {
+    let Some(name) = name.map(str::to_lowercase) else { return true };
+    let glob = glob.to_lowercase();
+    let bare = name.rsplit(':').next().unwrap_or(&name);
+    fits(&glob, &name) || fits(&glob, bare)
+}

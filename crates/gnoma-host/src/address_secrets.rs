@@ -1,0 +1,194 @@
+//! Credentials that addresses hold: in variables such as `DATABASE_URL` and `HTTPS_PROXY`, in the remotes of a
+//! repository, and in the settings of package managers. They are known values from the start, and variables that hold
+//! one are kept from what did not ask for them.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gnoma_core::protocol::Environment;
+use gnoma_guard::secrets::{Scanner, address_credentials, basic_password};
+
+use crate::Folders as _;
+
+/// Most bytes of a file that is read for credentials.
+const MAX_FILE_BYTES: u64 = 64 << 10;
+/// Most folders above the one a session works in that are searched for a repository.
+const MAX_FOLDERS_ABOVE: usize = 32;
+/// Names of variables that lead to a file with credentials.
+const NAMED_FILES: [&str; 5] =
+    ["NETRC", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "GIT_CONFIG_GLOBAL", "PGPASSFILE"];
+/// Files below the home.
+const AT_HOME: [&str; 17] = [
+    ".netrc",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".pip/pip.conf",
+    ".config/pip/pip.conf",
+    ".config/uv/uv.toml",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".gitconfig",
+    ".config/git/config",
+    ".docker/config.json",
+    ".pgpass",
+    ".my.cnf",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".cargo/credentials.toml",
+];
+/// Files of a project.
+const IN_PROJECT: [&str; 7] =
+    [".npmrc", ".yarnrc.yml", ".netrc", ".pypirc", "pip.conf", "uv.toml", "auth.json"];
+/// Words without which a file holds no credentials, unless it is a list of them or has an address with some.
+const SIGNS: [&str; 7] =
+    ["password", "passwd", "token", "_auth", "\"auth\"", "extraheader", "secret"];
+/// A file that is a list of credentials without a word about them.
+const BARE_LIST: &str = "pgpass";
+/// The rule that values are known by.
+const RULE: &str = "address-credentials";
+
+/// Whether a variable holds an address with credentials.
+pub(crate) fn has_credentials(value: &str) -> bool {
+    !address_credentials(value).is_empty()
+}
+
+/// The variables that hold one.
+pub(crate) fn variables(environment: &Environment) -> Vec<String> {
+    let all = environment.variables().iter();
+    all.filter(|(_, value)| has_credentials(value)).map(|(name, _)| name.clone()).collect()
+}
+
+/// Has a scanner know the credentials in addresses that a session in `folder` starts with.
+pub(crate) fn learn(scanner: &Scanner, environment: &Environment, folder: &Path) {
+    let rule: Arc<str> = RULE.into();
+    for value in environment.variables().values() {
+        for span in address_credentials(value) {
+            if let Some(secret) = value.get(span) {
+                scanner.learn(&rule, secret);
+            }
+        }
+    }
+    for path in files(environment, folder) {
+        let Some(text) = read(&path).filter(|text| may_hold_any(&path, text)) else { continue };
+        let found = scanner.scan(text.as_bytes());
+        for secret in found.iter().filter_map(|it| text.get(it.start..it.end)) {
+            scanner.learn(&rule, secret);
+            if let Some(password) = basic_password(secret) {
+                scanner.learn(&rule, &password);
+            }
+        }
+    }
+}
+
+/// The files that are there.
+fn files(environment: &Environment, folder: &Path) -> Vec<PathBuf> {
+    let home = environment.home().filter(|home| home.is_absolute());
+    let mut all: Vec<PathBuf> =
+        home.iter().flat_map(|home| AT_HOME.map(|name| home.join(name))).collect();
+    let named = NAMED_FILES.iter().filter_map(|name| environment.get(name));
+    all.extend(named.map(PathBuf::from).filter(|path| path.is_absolute()));
+    all.extend(IN_PROJECT.map(|name| folder.join(name)));
+    all.extend(git_settings(folder));
+    all.retain(|path| path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() > 0));
+    all
+}
+
+/// The settings of the repository that a folder is in, also where it is a linked work tree or a submodule.
+fn git_settings(folder: &Path) -> Vec<PathBuf> {
+    let above = folder.ancestors().take(MAX_FOLDERS_ABOVE);
+    let Some(git) = above.map(|folder| folder.join(".git")).find(|git| git.exists()) else {
+        return Vec::new();
+    };
+    let git = match read(&git).filter(|_| git.is_file()) {
+        None => git,
+        Some(text) => {
+            let led = text.trim().strip_prefix("gitdir:").unwrap_or_default().trim();
+            git.parent().unwrap_or(folder).join(led)
+        }
+    };
+    let common = read(&git.join("commondir")).map(|led| git.join(led.trim()));
+    let own = [git.join("config"), git.join("config.worktree")];
+    own.into_iter().chain(common.map(|common| common.join("config"))).collect()
+}
+
+/// The beginning of a file.
+fn read(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether a file is worth a search, for which all rules are made ready: most have no credentials.
+fn may_hold_any(path: &Path, text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let has_user = |line: &str| line.split_once("://").is_some_and(|(_, rest)| rest.contains('@'));
+    path.to_string_lossy().contains(BARE_LIST)
+        || SIGNS.iter().any(|sign| lower.contains(sign))
+        || lower.lines().any(has_user)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, fs};
+
+    use gnoma_guard::secrets::ScannerOptions;
+
+    use super::*;
+
+    /// The texts in which a scanner that has learned finds something, of those given backwards.
+    fn known(scanner: &Scanner, secrets: &[&str]) -> Vec<String> {
+        let backwards = |secret: &&str| secret.chars().rev().collect::<String>();
+        let texts =
+            secrets.iter().map(|secret| (secret, format!("it is {} here", backwards(secret))));
+        let found = texts.filter(|(_, text)| !scanner.scan(text.as_bytes()).is_empty());
+        found.map(|(secret, _)| (*secret).to_owned()).collect()
+    }
+
+    #[test]
+    fn credentials_in_addresses_of_variables_and_settings_are_known_from_the_start() {
+        let home = tempfile::tempdir().unwrap();
+        let project = home.path().join("p/sub");
+        let put = |name: &str, text: &str| {
+            let path = home.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        fs::create_dir_all(&project).unwrap();
+        put(".netrc", "machine h.example login me password n3trcPassw0rdX\n");
+        put(".npmrc", "//registry.example/:_authToken=Npm7oken81kq93Lm\n");
+        put(
+            ".config/pip/pip.conf",
+            "[global]\nindex-url = https://ci:P1pIndexPw77q@pypi.example/simple\n",
+        );
+        put(
+            "p/.git/config",
+            "[remote \"origin\"]\n\turl = https://me:R3motePw55zt@git.example/a.git\n[http]\n\textraheader = AUTHORIZATION: basic bWU6SGVhZGVyUHc5OXg3\n",
+        );
+        let variables = BTreeMap::from([
+            ("HOME".to_owned(), home.path().display().to_string()),
+            ("DB_URL".to_owned(), "postgres://app:Dbk81qPwd44s@db:5432/app".to_owned()),
+            ("HTTPS_PROXY".to_owned(), "http://me:Pr0xyPw66fd@proxy:3128".to_owned()),
+            ("EDITOR".to_owned(), "vi".to_owned()),
+        ]);
+        let environment = Environment::new(variables);
+        let secrets = [
+            "n3trcPassw0rdX",
+            "Npm7oken81kq93Lm",
+            "P1pIndexPw77q",
+            "R3motePw55zt",
+            "HeaderPw99x7",
+            "Dbk81qPwd44s",
+            "Pr0xyPw66fd",
+        ];
+        let scanner = Scanner::new(ScannerOptions::default()).unwrap();
+        assert_eq!(known(&scanner, &secrets), [""; 0]);
+        learn(&scanner, &environment, &project);
+        assert_eq!(known(&scanner, &secrets), secrets);
+        assert_eq!(super::variables(&environment), ["DB_URL", "HTTPS_PROXY"]);
+    }
+}

@@ -1,0 +1,173 @@
+//! What a project would run, start and decide once it is trusted, for a person to read before that.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use gnoma_config::pin;
+use gnoma_core::protocol::Environment;
+use gnoma_extend::{
+    BroughtBy, ExtendPlaces,
+    commands::inline_commands,
+    hooks,
+    mcp::{self, Definition, ServerReach},
+    plugins::{PluginPlaces, find},
+};
+
+use crate::Folders as _;
+
+/// Most bytes of a file that is searched for commands.
+const MAX_FILE_BYTES: u64 = 256 << 10;
+/// Most hooks of git that are named.
+const MAX_GIT_HOOKS: usize = 64;
+
+/// One part of what trust allows: a heading, and what it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustSection {
+    /// In plural, without a colon.
+    pub heading: &'static str,
+    /// One thing each.
+    pub lines: Vec<String>,
+}
+
+/// What trust in the project at `root` allows, apart from the settings in its own file, whose content is `settings`.
+///
+/// # Errors
+/// What it runs cannot be followed.
+pub fn trust_preview(
+    root: &Path,
+    settings: &[u8],
+    environment: &Environment,
+) -> std::io::Result<Vec<TrustSection>> {
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let plugins = plugins(&real, environment);
+    let places = ExtendPlaces {
+        home: environment.home(),
+        config_dir: environment.config_dir(),
+        project: real.clone(),
+        cwd: real.clone(),
+        roots: vec![real.clone()],
+        is_trusted: true,
+        plugins,
+    };
+    let servers = servers(&places, environment);
+    let acting = pin::acting(&real, settings)?;
+    let sections = [
+        TrustSection { heading: "Hooks that run", lines: hook_lines(&places) },
+        TrustSection {
+            heading: "MCP servers that start",
+            lines: servers.iter().map(server_line).collect(),
+        },
+        TrustSection {
+            heading: "Variables and headers that these servers get",
+            lines: servers.iter().flat_map(environment_lines).collect(),
+        },
+        TrustSection {
+            heading: "Shell commands in slash commands and skills",
+            lines: command_lines(&real, &acting),
+        },
+        TrustSection {
+            heading: "Hooks of git, which git runs when models use it",
+            lines: git_hooks(&real),
+        },
+        TrustSection {
+            heading: "Files that may not change",
+            lines: acting.iter().map(|path| path.display().to_string()).collect(),
+        },
+        TrustSection {
+            heading: "Commands that name what they run only when they run, which trust does not cover",
+            lines: pin::unpinned(&real, settings)?,
+        },
+    ];
+    Ok(sections.into_iter().filter(|section| !section.lines.is_empty()).collect())
+}
+
+fn plugins(
+    root: &Path,
+    environment: &Environment,
+) -> Vec<std::sync::Arc<gnoma_extend::PluginPlace>> {
+    let folder = root.join(".gnoma/plugins");
+    let found = find(&PluginPlaces {
+        user: environment.plugins_dir(),
+        state: environment.state_dir(),
+        project: Some(folder).filter(|folder| folder.is_dir()),
+        is_trusted: true,
+        enabled: Vec::new(),
+        disabled: Vec::new(),
+    });
+    found.active.into_iter().filter(|plugin| plugin.by == BroughtBy::Project).collect()
+}
+
+fn hook_lines(places: &ExtendPlaces) -> Vec<String> {
+    let hooks = hooks::read(places).hooks.into_iter().filter(|it| it.by == BroughtBy::Project);
+    let line = |hook: hooks::Hook| {
+        let origin = hook.origin.strip_prefix(&places.project).unwrap_or(&hook.origin);
+        format!("{}: {} ({})", hook.event, hook.shown(), origin.display())
+    };
+    hooks.map(line).collect()
+}
+
+fn servers(places: &ExtendPlaces, environment: &Environment) -> Vec<Definition> {
+    let variable = |name: &str| environment.get(name).map(str::to_owned);
+    let path = places.project.join(".mcp.json");
+    let own = read(&path).map(|text| mcp::read_file(path, &text, &variable).servers);
+    let of_plugins =
+        places.plugins.iter().flat_map(|plugin| mcp::of_plugin(plugin, &variable).servers);
+    own.unwrap_or_default().into_iter().chain(of_plugins).collect()
+}
+
+fn server_line(server: &Definition) -> String {
+    let network = if server.network { ", with network" } else { "" };
+    let writable: Vec<String> =
+        server.writable.iter().map(|path| path.display().to_string()).collect();
+    let writable = match &*writable {
+        [] => String::new(),
+        folders => format!(", writes {}", folders.join(", ")),
+    };
+    format!("{}: {}{network}{writable}", server.name, server.shown())
+}
+
+/// The names alone: values may be secrets of the person.
+fn environment_lines(server: &Definition) -> Vec<String> {
+    let names: Vec<String> = match &server.reach {
+        ServerReach::Process { env, .. } => env.keys().cloned().collect(),
+        ServerReach::Http { headers, .. } => headers.keys().cloned().collect(),
+    };
+    names.into_iter().map(|name| format!("{}: {name}", server.name)).collect()
+}
+
+fn command_lines(root: &Path, acting: &[PathBuf]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for below in acting.iter().filter(|path| path.extension().is_some_and(|it| it == "md")) {
+        let text = read(&root.join(below)).unwrap_or_default();
+        let commands = inline_commands(&text).into_iter();
+        lines.extend(commands.map(|command| format!("{}: {command}", below.display())));
+    }
+    lines
+}
+
+/// The programs in the folder of git's hooks.
+fn git_hooks(root: &Path) -> Vec<String> {
+    let entries = root.join(".git/hooks").read_dir().into_iter().flatten().flatten();
+    let is_program = |path: &PathBuf| {
+        let is_sample = path.extension().is_some_and(|ending| ending == "sample");
+        let runs =
+            path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
+        runs && !is_sample
+    };
+    let programs = entries.map(|entry| entry.path()).filter(is_program).take(MAX_GIT_HOOKS);
+    let shown = |path: PathBuf| path.strip_prefix(root).unwrap_or(&path).display().to_string();
+    let mut all: Vec<String> = programs.map(shown).collect();
+    all.sort_unstable();
+    all
+}
+
+fn read(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).ok().filter(|_| path.is_file())?;
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,86 @@
+//! Rules of Claude Code's settings that restrict apply as they are: those of a person, and those of a project that
+//! nobody trusts.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::{World, calls, says};
+
+/// What a model was told that came of one call.
+async fn told(settings: (&str, serde_json::Value), tool: &str, arguments: &str) -> String {
+    let world = World::new([calls(tool, arguments), says("done")]);
+    let (file, permissions) = settings;
+    let text = json!({ "permissions": permissions }).to_string();
+    match file.strip_prefix("~/") {
+        Some(name) => world.put_home(name, &text),
+        None => {
+            let path = world.project.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+    fs::create_dir(world.project.path().join("secrets")).unwrap();
+    world.write("secrets/a.txt", "hush\n");
+    world.write("open.txt", "open words\n");
+    let run = world.run(&["--permission", "accept_edits", "go on"]).await;
+    let told = world.last_request().pop().unwrap().1;
+    format!("{told}\n{}", run.err)
+}
+
+#[tokio::test]
+async fn what_claude_settings_deny_does_not_run_before_trust() {
+    let read = r#"{"path":"secrets/a.txt"}"#;
+    let cat = r#"{"command":"cat secrets/a.txt"}"#;
+    let deny = |rule: &str| json!({ "deny": [rule] });
+    for (file, rule, tool, arguments) in [
+        (".claude/settings.json", "Read(./secrets/**)", "fs_read", read),
+        (".claude/settings.local.json", "Read(./secrets/**)", "fs_read", read),
+        ("~/.claude/settings.json", "Read(secrets/**)", "fs_read", read),
+        ("~/.claude/settings.local.json", "Read(**/a.txt)", "fs_read", read),
+        (".claude/settings.json", "Read(./secrets/**)", "bash", cat),
+        (".claude/settings.json", "Bash(cat:*)", "bash", cat),
+        (".claude/settings.json", "Bash(cat * )", "bash", cat),
+        (
+            ".claude/settings.json",
+            "Edit(open.txt)",
+            "fs_write",
+            r#"{"path":"open.txt","content":"x"}"#,
+        ),
+        (
+            ".claude/settings.json",
+            "Agent(general-purpose)",
+            "elf_spawn",
+            r#"{"tasks":[{"task":"x"}]}"#,
+        ),
+    ] {
+        let told = told((file, deny(rule)), tool, arguments).await;
+        assert!(told.contains("denied") && !told.contains("hush"), "{file} {rule}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn what_claude_settings_ask_about_is_asked_and_what_they_allow_is_not_allowed() {
+    let cat = r#"{"command":"cat open.txt"}"#;
+    let asked = told((".claude/settings.json", json!({"ask": ["Bash(cat:*)"]})), "bash", cat).await;
+    assert!(asked.contains("permission denied") && !asked.contains("open words"), "{asked}");
+    let free = told((".claude/settings.json", json!({"ask": ["Bash(ls:*)"]})), "bash", cat).await;
+    assert!(free.contains("open words"), "{free}");
+    let curl = r#"{"command":"curl http://127.0.0.1:9/"}"#;
+    let allow = json!({"allow": ["Bash(curl:*)"]});
+    let allowed = told((".claude/settings.json", allow), "bash", curl).await;
+    assert!(allowed.contains("permission denied"), "{allowed}");
+}
+
+#[tokio::test]
+async fn a_claude_rule_that_gnoma_cannot_apply_is_named_and_asked_about_more_widely() {
+    let read = r#"{"path":"secrets/a.txt"}"#;
+    let deny = json!({"deny": ["Read(secrets/[a-c].txt)", "Nonsense(x)", 7]});
+    let told = told((".claude/settings.json", deny), "fs_read", read).await;
+    assert!(!told.contains("hush"), "{told}");
+    for part in
+        ["`Read(secrets/[a-c].txt)`", "gnoma asks before", "`Nonsense(x)`", "it has no effect"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}

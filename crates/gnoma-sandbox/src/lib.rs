@@ -53,7 +53,7 @@ mod with_parent;
 mod words;
 
 pub use environment::{SCRUBBED, is_scrubbed};
-pub use exit::{ENDING_BYTES, ending};
+pub use exit::{ENDING_BYTES, ending, tried};
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable};
 pub use scratch::{Scratch, TEMPORARY, scratch_place};
 pub use support::{Strength, Support, WallPart};

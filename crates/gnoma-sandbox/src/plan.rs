@@ -50,6 +50,9 @@ impl LaunchPlan {
             list.add_all("show", shown);
         }
         list.add_all("hide", policy.readable.hidden());
+        list.add_all("seal", &policy.sealed);
+        list.add_all("absent", &policy.absent);
+        list.add("machine", switch(policy.shows_machine));
         list.add_all("temporary", policy.temporary.as_slice());
         list.add_all("device", &policy.devices);
         list.add_all("scrub", &policy.scrub);
@@ -96,6 +99,9 @@ impl LaunchPlan {
             "only" => policy.readable = Readable::Only { shown: Vec::new(), hidden: Vec::new() },
             "show" => show_too(&mut policy.readable, value)?,
             "hide" => hide(&mut policy.readable, value),
+            "seal" => policy.sealed.push(value.into()),
+            "absent" => policy.absent.push(value.into()),
+            "machine" => policy.shows_machine = is_on(&value),
             "temporary" => policy.temporary = Some(value.into()),
             "device" => policy.devices.push(value.into()),
             "scrub" => policy.scrub.push(value.to_string_lossy().into_owned()),
@@ -209,10 +215,10 @@ mod tests {
             writable in paths(),
             protected in paths(),
             readable in readables(),
-            devices in paths(),
+            [sealed, absent, devices] in [paths(), paths(), paths()],
             temporary in paths(),
             overlays in overlays(),
-            [network, loopback, alone, local_sockets, git_hardening]: [bool; 5],
+            [network, loopback, alone, local_sockets, git_hardening, shows_machine]: [bool; 6],
             scrub in vec("[ -~]{0,8}", 0..4),
             processes: u32,
             umask: Option<u32>,
@@ -220,7 +226,7 @@ mod tests {
             let temporary = temporary.into_iter().next();
             let limits = CommandLimits { processes };
             let policy = Policy {
-                writable, protected, readable, devices, network, loopback, alone, overlays,
+                writable, protected, readable, sealed, absent, shows_machine, devices, network, loopback, alone, overlays,
                 local_sockets, temporary, scrub, git_hardening, limits, umask,
             };
             LaunchPlan { owner, session, policy }

@@ -19,6 +19,14 @@ pub struct Policy {
     pub protected: Vec<PathBuf>,
     /// What can be read.
     pub readable: Readable,
+    /// Files and folders that are found as they are and cannot be opened, replaced or removed, not even by root.
+    /// Where the system permits it, the launcher reports which of them the command tried to open.
+    pub sealed: Vec<PathBuf>,
+    /// Files and folders in what is shown that the command does not find at all. Only where what can be read is a list.
+    pub absent: Vec<PathBuf>,
+    /// The command finds the machine's own processes, sockets, mounts and devices instead of those of the sandbox,
+    /// and can act on none of them. It changes nothing and connects nowhere.
+    pub shows_machine: bool,
     /// Devices besides the harmless ones (`/dev/null` and its like), such as a graphics card.
     pub devices: Vec<PathBuf>,
     /// The network of the machine. Contains `loopback`.
@@ -53,6 +61,9 @@ impl Default for Policy {
             writable: Vec::new(),
             protected: Vec::new(),
             readable: Readable::All,
+            sealed: Vec::new(),
+            absent: Vec::new(),
+            shows_machine: false,
             devices: Vec::new(),
             network: false,
             loopback: true,

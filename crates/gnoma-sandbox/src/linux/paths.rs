@@ -19,6 +19,9 @@ pub(super) struct Paths {
     /// Only those below a writable root: the others cannot be changed anyway.
     pub(super) protected: Vec<PathBuf>,
     pub(super) hidden: Vec<PathBuf>,
+    /// With the place of each in the policy.
+    pub(super) sealed: Vec<(u16, PathBuf)>,
+    pub(super) absent: Vec<PathBuf>,
     pub(super) devices: Vec<PathBuf>,
     /// All that there is, where that is a list.
     pub(super) shown: Option<ShownPlaces>,
@@ -41,6 +44,9 @@ impl Paths {
     /// Where everything would be writable.
     pub(super) fn of(policy: &Policy, real: &mut RealPaths) -> Result<Self, Fault> {
         let shown = policy.readable.shown().map(|shown| ShownPlaces::of(shown, real));
+        let numbered = policy.sealed.iter().zip(0..=u16::MAX);
+        let mut sealed: Vec<_> =
+            numbered.filter_map(|(path, number)| Some((number, real.of(path)?))).collect();
         let mut all = |paths: &[PathBuf]| paths.iter().filter_map(|path| real.of(path)).collect();
         let (hidden, devices): (Vec<PathBuf>, _) =
             (all(policy.readable.hidden()), all(&policy.devices));
@@ -48,6 +54,8 @@ impl Paths {
             Some(shown) => below_any(hidden, &shown.paths),
             None => hidden,
         };
+        let absent: Vec<PathBuf> = all(&policy.absent);
+        sealed.retain(|(_, path)| !absent.contains(path));
         let folder = policy.temporary.as_ref();
         let temporary = folder.map(|folder| {
             PLACES.map(|(place, name)| (PathBuf::from(place), folder.join(name))).to_vec()
@@ -59,7 +67,7 @@ impl Paths {
         let below = |path: &PathBuf| below(&writable, path, real);
         let protected = policy.protected.iter().filter_map(below).collect();
         let temporary = temporary.unwrap_or_default();
-        Ok(Self { protected, hidden, devices, writable, shown, temporary })
+        Ok(Self { protected, hidden, sealed, absent, devices, writable, shown, temporary })
     }
 }
 

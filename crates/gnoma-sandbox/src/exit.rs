@@ -8,6 +8,23 @@ pub const NOT_BUILT: u8 = 125;
 /// Bytes in which a [`spare`](crate::Walls::spare) tells how its command ended.
 pub const ENDING_BYTES: usize = 3;
 
+/// Stands at the beginning of a message of the same length that tells of a sealed file instead.
+const TRIED: u8 = 2;
+
+/// The message that the command tried to open the sealed file of this number.
+#[cfg(target_os = "linux")]
+pub(crate) fn tried_message(number: u16) -> [u8; ENDING_BYTES] {
+    let [low, high] = number.to_le_bytes();
+    [TRIED, low, high]
+}
+
+/// The place in [`Policy::sealed`](crate::Policy::sealed) of a file that the command tried to open, where a message
+/// of the launcher tells of one.
+#[must_use]
+pub fn tried([kind, low, high]: [u8; ENDING_BYTES]) -> Option<usize> {
+    (kind == TRIED).then(|| u16::from_le_bytes([low, high]).into())
+}
+
 /// How the command ended, by what its launcher has told.
 #[must_use]
 pub fn ending([by_signal, number, _is_all]: [u8; ENDING_BYTES]) -> ExitStatus {

@@ -51,6 +51,9 @@ impl LaunchPlan {
         }
         list.add_all("hide", policy.readable.hidden());
         list.add_all("exact", &policy.exact);
+        list.add_all("seal", &policy.sealed);
+        list.add_all("absent", &policy.absent);
+        list.add("machine", switch(policy.shows_machine));
         list.add_all("temporary", policy.temporary.as_slice());
         list.add_all("beside", &policy.shown_temporary);
         list.add_all("device", &policy.devices);
@@ -101,6 +104,9 @@ impl LaunchPlan {
             "show" => show_too(&mut policy.readable, value)?,
             "hide" => hide(&mut policy.readable, value),
             "exact" => policy.exact.push(value.into()),
+            "seal" => policy.sealed.push(value.into()),
+            "absent" => policy.absent.push(value.into()),
+            "machine" => policy.shows_machine = is_on(&value),
             "temporary" => policy.temporary = Some(value.into()),
             "beside" => policy.shown_temporary.push(value.into()),
             "device" => policy.devices.push(value.into()),
@@ -224,11 +230,11 @@ mod tests {
             protected in paths(),
             readable in readables(),
             exact in paths(),
-            devices in paths(),
+            [sealed, absent, devices] in [paths(), paths(), paths()],
             temporary in paths(),
             shown_temporary in paths(),
             overlays in overlays(),
-            [network, loopback, alone, local_sockets, git_hardening, bare_repository]: [bool; 6],
+            [network, loopback, alone, local_sockets, git_hardening, bare_repository, shows_machine]: [bool; 7],
             scrub in vec("[ -~]{0,8}", 0..4),
             processes: u32,
             umask: Option<u32>,
@@ -236,8 +242,8 @@ mod tests {
             let temporary = temporary.into_iter().next();
             let limits = CommandLimits { processes };
             let policy = Policy {
-                writable, protected, readable, exact, devices, network, loopback, alone, overlays,
-                local_sockets, temporary, shown_temporary, scrub, git_hardening, bare_repository, limits,
+                writable, protected, readable, exact, sealed, absent, shows_machine, devices, network, loopback, alone,
+                overlays, local_sockets, temporary, shown_temporary, scrub, git_hardening, bare_repository, limits,
                 umask,
             };
             LaunchPlan { owner, session, policy }

@@ -22,6 +22,14 @@ pub struct Policy {
     /// Those of the paths above that were judged with their links followed. One that leads through a link by now is
     /// left out: it is no longer what was judged.
     pub exact: Vec<PathBuf>,
+    /// Files and folders that are found as they are and cannot be opened, replaced or removed, not even by root.
+    /// Where the system permits it, the launcher reports which of them the command tried to open.
+    pub sealed: Vec<PathBuf>,
+    /// Files and folders in what is shown that the command does not find at all. Only where what can be read is a list.
+    pub absent: Vec<PathBuf>,
+    /// The command finds the machine's own processes, sockets, mounts and devices instead of those of the sandbox,
+    /// and can act on none of them. It changes nothing and connects nowhere.
+    pub shows_machine: bool,
     /// Devices besides the harmless ones (`/dev/null` and its like), such as a graphics card.
     pub devices: Vec<PathBuf>,
     /// The network of the machine. Contains `loopback`.
@@ -62,6 +70,9 @@ impl Default for Policy {
             protected: Vec::new(),
             readable: Readable::All,
             exact: Vec::new(),
+            sealed: Vec::new(),
+            absent: Vec::new(),
+            shows_machine: false,
             devices: Vec::new(),
             network: false,
             loopback: true,

@@ -56,7 +56,7 @@ pub fn profile(policy: &Policy) -> String {
     for service in SERVICES {
         rule(&mut text, "allow mach-lookup", "global-name", service);
     }
-    for path in policy.readable.hidden() {
+    for path in policy.readable.hidden().iter().chain(&policy.sealed) {
         path_rule(&mut text, "deny file-read* file-write*", "subpath", path);
     }
     for device in DEVICES {
@@ -65,7 +65,7 @@ pub fn profile(policy: &Policy) -> String {
     for path in &policy.writable {
         path_rule(&mut text, "allow file-write*", "subpath", path);
     }
-    for path in policy.readable.hidden() {
+    for path in policy.readable.hidden().iter().chain(&policy.sealed) {
         path_rule(&mut text, "deny file-write*", "subpath", path);
     }
     for path in &policy.protected {

@@ -21,6 +21,17 @@ const KEPT_BY_ROOT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 
+/// Which of its rights a command keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rights {
+    /// Those of root over files, where it is root.
+    OfOwner,
+    /// The same but for the right to open what the file's own bits forbid.
+    WithoutOverride,
+    /// None.
+    None,
+}
+
 /// How many capabilities a kernel can have.
 const KNOWN_RIGHTS: u32 = 64;
 /// Most processes that are counted when no namespace counts them.
@@ -68,8 +79,14 @@ pub(super) fn drop_all_rights() -> Result<(), Fault> {
 }
 
 /// Gives up every right that a command has no use for, for good.
-pub(super) fn drop_rights() -> Result<(), Fault> {
-    let kept = if geteuid().is_root() { KEPT_BY_ROOT } else { CapabilitySet::empty() };
+pub(super) fn drop_rights(rights: Rights) -> Result<(), Fault> {
+    let kept = match rights {
+        Rights::OfOwner if geteuid().is_root() => KEPT_BY_ROOT,
+        Rights::WithoutOverride if geteuid().is_root() => {
+            KEPT_BY_ROOT.difference(CapabilitySet::DAC_OVERRIDE)
+        }
+        Rights::OfOwner | Rights::WithoutOverride | Rights::None => CapabilitySet::empty(),
+    };
     // A kernel without ambient capabilities has none to clear.
     clear_ambient_capability_set().ok();
     for right in (0..KNOWN_RIGHTS).map(|bit| 1_u64 << bit) {

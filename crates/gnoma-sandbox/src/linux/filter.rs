@@ -159,18 +159,22 @@ const FOREIGN_CALLS: u32 = 0x4000_0000;
 
 /// Filters that are ready to be put on.
 #[derive(Debug)]
-pub(super) struct Filters([BpfProgram; 3]);
+pub(super) struct Filters(Vec<BpfProgram>);
 
 impl Filters {
-    /// Makes the filters.
-    pub(super) fn of(sockets: Sockets) -> Result<Self, Fault> {
+    /// Makes the filters; `shows_machine` for a command that looks at the machine itself.
+    pub(super) fn of(sockets: Sockets, shows_machine: bool) -> Result<Self, Fault> {
         let architecture = architecture().map_err(failed)?;
         let program = |calls: Built<Calls>, error| compiled(calls?, error, architecture);
-        Ok(Self([
-            program(refused(sockets), libc::EPERM).map_err(failed)?,
-            program(absent(), libc::ENOSYS).map_err(failed)?,
-            without_foreign_calls(),
-        ]))
+        let mut programs = Vec::new();
+        if shows_machine {
+            programs.push(program(only_looking(), libc::EPERM).map_err(failed)?);
+        } else {
+            programs.push(program(refused(sockets), libc::EPERM).map_err(failed)?);
+        }
+        programs.push(program(absent(), libc::ENOSYS).map_err(failed)?);
+        programs.push(without_foreign_calls());
+        Ok(Self(programs))
     }
 
     /// Takes the calls away, for good, from this process and all that it starts. The last filter is
@@ -211,6 +215,101 @@ fn without_foreign_calls() -> BpfProgram {
 
 fn absent() -> Built<Calls> {
     Ok(ABSENT.iter().map(|call| (*call, Vec::new())).collect())
+}
+
+/// Calls by which a process acts on others, or on files without opening them: what looks at the machine has no name
+/// space in which they would be harmless.
+const ACTING: &[c_long] = &[
+    libc::SYS_kill,
+    libc::SYS_tkill,
+    libc::SYS_tgkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_process_mrelease,
+    libc::SYS_setpriority,
+    libc::SYS_ioprio_set,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SYS_SETXATTRAT,
+    SYS_REMOVEXATTRAT,
+    libc::SYS_truncate,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
+/// `setxattrat` and `removexattrat`, the same numbers everywhere; younger than the table of numbers.
+const SYS_SETXATTRAT: c_long = 463;
+const SYS_REMOVEXATTRAT: c_long = 466;
+
+/// Calls that change how a process runs, which is harmless for the caller (number zero).
+const ACTING_ON_OTHERS: [c_long; 5] = [
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setattr,
+];
+
+/// Commands to a descriptor that have signals sent to another process: `F_SETOWN`, `F_SETOWN_EX`; and the requests
+/// that do the same, `FIOSETOWN`, `SIOCSPGRP`.
+const SET_OWNER: [u64; 2] = [8, 15];
+const SET_OWNER_REQUESTS: [u64; 2] = [0x8901, 0x8902];
+
+/// The kinds of netlink that list: routes and addresses, sockets (`NETLINK_SOCK_DIAG`).
+const LISTING_NETLINK: [u64; 2] = [0, 4];
+
+/// All that is refused anyway, every socket but those that list, and what acts on others.
+fn only_looking() -> Built<Calls> {
+    let mut calls = refused(Sockets { local: false, internet: false })?;
+    calls.extend(ACTING.iter().map(|call| (*call, Vec::new())));
+    for call in ACTING_ON_OTHERS {
+        calls.insert(call, vec![all([is_not(0, 0)])?]);
+    }
+    calls.insert(libc::SYS_fcntl, any(SET_OWNER.map(|command| is(1, command)))?);
+    let requests =
+        REQUESTS.into_iter().chain(SET_OWNER_REQUESTS).map(|request| all([is(1, request)]));
+    calls.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
+    let netlink = u64::from(libc::AF_NETLINK.unsigned_abs());
+    let other_kind = LISTING_NETLINK.map(|kind| is_not(2, kind));
+    calls.insert(
+        libc::SYS_socket,
+        vec![all([is_not(0, netlink)])?, all([is(0, netlink)].into_iter().chain(other_kind))?],
+    );
+    Ok(calls)
 }
 
 fn refused(sockets: Sockets) -> Built<Calls> {

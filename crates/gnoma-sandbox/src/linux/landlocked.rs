@@ -23,6 +23,9 @@ use crate::policy::Overlay;
 /// What a root of the command's own holds besides what is shown.
 const OWN: [&str; 2] = ["/proc", "/dev"];
 
+/// Folders of the machine in which a command that looks at it sees names.
+const NAMES_OF_MACHINE: [&str; 2] = ["/", "/dev"];
+
 /// The newest version whose rights are asked for; an older kernel gives what it has.
 const NEWEST: ABI = ABI::V9;
 /// Most entries of one folder that are granted one by one. What is beyond cannot be read.
@@ -33,6 +36,10 @@ const MAX_ENTRIES: usize = 8192;
 pub(super) struct Grants<'a> {
     pub(super) writable: &'a [PathBuf],
     pub(super) hidden: &'a [PathBuf],
+    /// Left out like what is hidden.
+    pub(super) sealed: Vec<&'a Path>,
+    /// The machine's own `/proc` and the names in its `/dev` can be read.
+    pub(super) shows_machine: bool,
     pub(super) devices: &'a [PathBuf],
     /// `/dev` is the command's own.
     pub(super) own_devices: bool,
@@ -106,6 +113,7 @@ type Granted = Vec<(PathBuf, BitFlags<AccessFs>)>;
 fn reading(grants: &Grants<'_>) -> Granted {
     let read = AccessFs::from_read(NEWEST);
     let mut left_out: BTreeSet<&Path> = grants.hidden.iter().map(PathBuf::as_path).collect();
+    left_out.extend(&grants.sealed);
     if !grants.own_devices {
         left_out.insert(Path::new("/dev"));
     }
@@ -117,6 +125,10 @@ fn reading(grants: &Grants<'_>) -> Granted {
         // The root is the command's own: names of folders on the way to what is shown.
         rules.push(("/".into(), AccessFs::ReadDir.into()));
         own = &OWN[..];
+    }
+    if grants.shows_machine {
+        rules.push((Path::new("/proc").into(), read));
+        rules.extend(NAMES_OF_MACHINE.map(|folder| (folder.into(), AccessFs::ReadDir.into())));
     }
     for root in own.iter().map(Path::new).chain(shown.iter().map(PathBuf::as_path)) {
         rules.extend(reading_below(root, &left_out, read));

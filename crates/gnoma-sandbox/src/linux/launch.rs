@@ -32,23 +32,30 @@ use rustix::{
 };
 
 use super::{
-    channel, confine,
+    channel,
+    confine::{self, Rights},
     fault::{Fault, FaultStep},
     filter::{Filters, Sockets},
     guarded::Snapshot,
     keeper::{Lifeline, StandInKeeper},
     landlocked::{Grants, Rules},
     memory,
-    mounts::{self, Copies, MountView, RUN},
+    mounts::{self, Copies, MountView, RUN, SealMounts},
     overlay, own_root,
     paths::Paths,
     protect::Protection,
     raw::{self, Forked, next_signal},
     real::RealPaths,
+    seals::{self, SealKind, SealServer},
     session, sockets,
     watch::{CommandEnd, Guard, ProcessWatch, Report, let_go_of_streams},
 };
-use crate::{environment, exit::NOT_BUILT, plan::LaunchPlan, policy::Policy};
+use crate::{
+    environment,
+    exit::{NOT_BUILT, tried_message},
+    plan::LaunchPlan,
+    policy::Policy,
+};
 
 /// Exit code when the command cannot be started.
 const NOT_STARTED: u8 = 126;
@@ -69,6 +76,16 @@ enum Isolation<'a> {
     Memory(Snapshot),
 }
 
+/// Where the launcher learns of the command, and whom it tells.
+pub(super) struct Told<'a> {
+    /// How the command ended.
+    pub(super) report: &'a OwnedFd,
+    /// Which sealed files it tried to open.
+    pub(super) tried: &'a OwnedFd,
+    /// Who is told of tried files, and of the end before the mounts are gone, where nothing else is left.
+    pub(super) asker: Option<&'a OwnedFd>,
+}
+
 /// What the parts of the launcher share.
 pub(super) struct Launch {
     pub(super) policy: Policy,
@@ -76,6 +93,7 @@ pub(super) struct Launch {
     pub(super) args: Vec<OsString>,
     pub(super) here: PathBuf,
     pub(super) paths: Paths,
+    pub(super) seal_kind: SealKind,
     pub(super) owner: OwnedFd,
     pub(super) itself: OwnedFd,
 }
@@ -118,6 +136,7 @@ impl Launch {
         let plan = memory::with_own_paths(plan)?;
         Ok(Self {
             paths: Paths::of(&plan.policy, real)?,
+            seal_kind: SealKind::for_policy(&plan.policy),
             owner: owner(plan.owner)?,
             itself: pidfd(getpid())?,
             here: working_folder()?,
@@ -127,22 +146,25 @@ impl Launch {
         })
     }
 
-    pub(super) fn with_namespaces(&self, session: Pid) -> Result<ExitCode, Fault> {
+    /// `asker`: who is told what is known before the launcher ends.
+    pub(super) fn with_namespaces(
+        &self,
+        session: Pid,
+        asker: Option<&OwnedFd>,
+    ) -> Result<ExitCode, Fault> {
         let protection = Protection::prepare(&self.paths.writable, &self.paths.protected)?;
         let keeper = StandInKeeper::start(&protection, Lifeline::new()?)?;
         let sockets = self.sockets_of_host();
         self.join(session)?;
         let view = self.view(&sockets, &protection, false);
-        self.supervise(Isolation::Namespaces(view), &keeper)
+        self.supervise(Isolation::Namespaces(view), &keeper, asker)
     }
 
     pub(super) fn without_namespaces(&self) -> Result<ExitCode, Fault> {
         raw::landlock_version()
             .step(|| "find Landlock or namespaces, one of which it needs".to_owned())?;
-        self.supervise(
-            Isolation::Memory(Snapshot::take(&self.paths.protected)),
-            &StandInKeeper::none(),
-        )
+        let memory = Isolation::Memory(Snapshot::take(&self.paths.protected));
+        self.supervise(memory, &StandInKeeper::none(), None)
     }
 
     /// Sockets to be masked, besides those that lie in what is masked anyway.
@@ -173,6 +195,8 @@ impl Launch {
             overlays: &self.policy.overlays,
             overlays_come_later,
             hidden: self.masked(),
+            sealed: self.sealed_by_mounts(),
+            absent: &self.paths.absent,
             devices: &self.paths.devices,
             sockets,
             protection,
@@ -189,14 +213,37 @@ impl Launch {
     /// Not what lies in what can be written, or among temporary files: what Landlock grants for a folder it
     /// grants for all that is below.
     fn masked(&self) -> Vec<PathBuf> {
-        let Paths { hidden, temporary, writable, .. } = &self.paths;
+        let hidden = &self.paths.hidden;
         let is_list = self.paths.shown.is_some() && raw::landlock_version().is_ok();
-        let is_granted = |path: &&PathBuf| {
-            let views = self.policy.overlays.iter().map(|overlay| &overlay.at);
-            let mut granted = temporary.iter().map(|(place, _)| place).chain(writable).chain(views);
-            !is_list || granted.any(|folder| path.starts_with(folder))
-        };
-        hidden.iter().filter(is_granted).cloned().collect()
+        let is_masked = |path: &&PathBuf| !is_list || self.is_granted_by_rules(path);
+        hidden.iter().filter(is_masked).cloned().collect()
+    }
+
+    /// Whether Landlock grants a path with all that is in a folder around it, so that no rule can leave it out.
+    fn is_granted_by_rules(&self, path: &Path) -> bool {
+        let Paths { temporary, writable, .. } = &self.paths;
+        let views = self.policy.overlays.iter().map(|overlay| &overlay.at);
+        let mut granted = temporary.iter().map(|(place, _)| place).chain(writable).chain(views);
+        granted.any(|folder| path.starts_with(folder))
+    }
+
+    /// What is sealed by a mount. Without a file system that serves them only what lies where the command writes.
+    fn sealed_by_mounts(&self) -> SealMounts<'_> {
+        match self.seal_kind {
+            SealKind::Served => SealMounts::Served(&self.paths.sealed),
+            SealKind::Masked => {
+                let sealed = self.paths.sealed.iter().map(|(_, path)| path);
+                SealMounts::Masked(sealed.filter(|path| self.is_granted_by_rules(path)).collect())
+            }
+        }
+    }
+
+    /// Starts the process that serves sealed files, where there are any.
+    pub(super) fn serve_seals(&self, teller: &OwnedFd) -> Result<Option<SealServer>, Fault> {
+        if self.seal_kind == SealKind::Masked || self.paths.sealed.is_empty() {
+            return Ok(None);
+        }
+        SealServer::start(&self.paths.sealed, Some(teller)).map(Some)
     }
 
     /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are
@@ -225,17 +272,20 @@ impl Launch {
         &self,
         ground: Isolation<'_>,
         keeper: &StandInKeeper<'_>,
+        asker: Option<&OwnedFd>,
     ) -> Result<ExitCode, Fault> {
         let (report, reporter) = channel::pipe()?;
+        let (tried, teller) = seals::report_pipe()?;
         let signals = raw::watch_signals().step(|| "watch signals".to_owned())?;
         match raw::fork().step(|| "start a process".to_owned())? {
             Forked::Child => {
                 drop(report);
-                self.watch(ground, &signals, &reporter)
+                self.watch(ground, &signals, &reporter, &teller)
             }
             Forked::Parent(watch) => {
                 drop(reporter);
-                Ok(self.wait(watch, keeper, &report, &signals, None))
+                let told = Told { report: &report, tried: &tried, asker };
+                Ok(self.wait(watch, keeper, &told, &signals))
             }
         }
     }
@@ -245,11 +295,15 @@ impl Launch {
         ground: Isolation<'_>,
         signals: &OwnedFd,
         report: &OwnedFd,
+        teller: &OwnedFd,
     ) -> Result<ExitCode, Fault> {
         let has_namespaces = matches!(ground, Isolation::Namespaces(_));
+        let mut helpers = Vec::new();
         let guard = match ground {
             Isolation::Namespaces(view) => {
-                self.build(&view)?;
+                let seals = self.serve_seals(teller)?;
+                self.build(&view, seals.as_ref().map(|seals| &seals.mount))?;
+                helpers.extend(seals.map(|seals| seals.process));
                 mounts::finish(&view, &Copies(Vec::new()), &self.here)?;
                 Guard::Mounts(view.protection)
             }
@@ -267,20 +321,19 @@ impl Launch {
                     setsid().step(|| "leave the group".to_owned())?;
                 }
                 let (owner, launcher) = (&self.owner, &self.itself);
-                let helper = None;
-                ProcessWatch { owner, launcher, signals, report, guard, command, helper }.serve();
+                ProcessWatch { owner, launcher, signals, report, guard, command, helpers }.serve();
                 Ok(ExitCode::SUCCESS)
             }
         }
     }
 
     /// Makes the mounts that need not know what is protected, in a namespace of their own.
-    pub(super) fn build(&self, view: &MountView<'_>) -> Result<(), Fault> {
+    pub(super) fn build(&self, view: &MountView<'_>, seals: Option<&OwnedFd>) -> Result<(), Fault> {
         raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
         let processes = self.policy.limits.processes;
         match view.shown {
-            Some(shown) => own_root::build(shown, view, processes),
-            None => mounts::build(view, processes),
+            Some(shown) => own_root::build(shown, view, seals, processes),
+            None => mounts::build(view, seals, processes),
         }
     }
 
@@ -299,7 +352,14 @@ impl Launch {
             setsid().step(|| "leave the terminal".to_owned())?;
         }
         confine::bound_processes(self.policy.limits.processes, has_namespaces)?;
-        confine::drop_rights()?;
+        let masks_secrets = self.seal_kind == SealKind::Masked && !self.paths.sealed.is_empty();
+        confine::drop_rights(if self.policy.shows_machine {
+            Rights::None
+        } else if masks_secrets {
+            Rights::WithoutOverride
+        } else {
+            Rights::OfOwner
+        })?;
         set_parent_process_death_signal(Some(Signal::KILL))
             .step(|| "tie itself to its watcher".to_owned())
     }
@@ -309,12 +369,21 @@ impl Launch {
         Grants {
             writable: &self.paths.writable,
             hidden: &self.paths.hidden,
+            sealed: self.sealed_by_rules(has_namespaces),
+            shows_machine: self.policy.shows_machine,
             devices: &self.paths.devices,
             own_devices: has_namespaces,
             internet: self.has_internet(has_namespaces),
             shown: self.paths.shown.as_ref().map(|shown| &shown.paths[..]),
             temporary: self.temporary(has_namespaces),
         }
+    }
+
+    /// What rules must leave out because no mount seals it.
+    pub(super) fn sealed_by_rules(&self, has_namespaces: bool) -> Vec<&Path> {
+        let is_served = has_namespaces && self.seal_kind == SealKind::Served;
+        let sealed = self.paths.sealed.iter().filter(|_| !is_served);
+        sealed.map(|(_, path)| path.as_path()).collect()
     }
 
     /// The folders for temporary files, as the command sees them.
@@ -326,7 +395,8 @@ impl Launch {
     /// The filters for this command.
     pub(super) fn filters(&self, has_namespaces: bool) -> Result<Filters, Fault> {
         let internet = self.has_internet(has_namespaces);
-        Filters::of(Sockets { local: has_namespaces && self.policy.local_sockets, internet })
+        let local = has_namespaces && self.policy.local_sockets;
+        Filters::of(Sockets { local, internet }, self.policy.shows_machine)
     }
 
     fn has_internet(&self, has_namespaces: bool) -> bool {
@@ -356,18 +426,22 @@ impl Launch {
     }
 
     /// Waits for the report and ends like the command. What goes wrong here has been told by the
-    /// process that it went wrong in. `asker`: who is told the end before the mounts are gone, where nothing
-    /// else is left.
+    /// process that it went wrong in.
     pub(super) fn wait(
         &self,
         watch: Pid,
         keeper: &StandInKeeper<'_>,
-        report: &OwnedFd,
+        told: &Told<'_>,
         signals: &OwnedFd,
-        asker: Option<&OwnedFd>,
     ) -> ExitCode {
-        while !self.is_reported(watch, report, signals) {}
-        let report = Report::receive(report);
+        while !self.is_reported(watch, told.report, signals) {}
+        let report = Report::receive(told.report);
+        if let Some(asker) = told.asker {
+            for number in seals::reported(told.tried) {
+                // Nobody listens any more: nobody wants to know.
+                channel::send(asker, &tried_message(number)).ok();
+            }
+        }
         let has_layer = self.policy.overlays.iter().any(|overlay| !overlay.is_view());
         if has_layer {
             // Whoever looks at a layer next must find nobody at work in it.
@@ -375,7 +449,7 @@ impl Launch {
             // While it ends.
             overlay::unmark(&self.policy.overlays);
         }
-        if let (Some(asker), Some(report)) = (asker, report)
+        if let (Some(asker), Some(report)) = (told.asker, report)
             && report.is_all
             && !has_layer
             && keeper.has_nothing()

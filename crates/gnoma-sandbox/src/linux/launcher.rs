@@ -51,7 +51,7 @@ fn run(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
     let session = plan.session();
     let launch = Launch::of(plan, args, &mut RealPaths::default())?;
     match session {
-        Some(session) => launch.with_namespaces(session),
+        Some(session) => launch.with_namespaces(session, None),
         None => launch.without_namespaces(),
     }
 }

@@ -28,13 +28,13 @@ pub(super) struct Mounter {
 impl Mounter {
     /// Starts it where there are layers. To be called before the root is made, by the first of a namespace of
     /// processes, with which it ends.
-    pub(super) fn start(overlays: &[Overlay]) -> Result<Option<Self>, Fault> {
+    pub(super) fn start(overlays: &[Overlay], absent: &[PathBuf]) -> Result<Option<Self>, Fault> {
         if overlays.is_empty() {
             return Ok(None);
         }
         let failed = || "start a process".to_owned();
         let (line, mut other) = UnixStream::pair().step(failed)?;
-        let serve = || u8::from(serve(overlays, &mut other).is_err());
+        let serve = || u8::from(serve(overlays, absent, &mut other).is_err());
         let process = raw::fork_for(serve).step(failed)?;
         Ok(Some(Self { process, line }))
     }
@@ -55,10 +55,11 @@ impl Mounter {
     }
 }
 
-fn serve(overlays: &[Overlay], line: &mut UnixStream) -> Result<(), Fault> {
+fn serve(overlays: &[Overlay], absent: &[PathBuf], line: &mut UnixStream) -> Result<(), Fault> {
     raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
     line.read_exact(&mut [0]).step(|| "wait for its turn".to_owned())?;
-    let mounts: Result<Vec<_>, _> = overlays.iter().map(overlay::mount).collect();
+    let mount = |overlay| overlay::mount(overlay, absent);
+    let mounts: Result<Vec<_>, _> = overlays.iter().map(mount).collect();
     let mounts = mounts?;
     // The command may begin before this process has ended.
     hide_memory()?;

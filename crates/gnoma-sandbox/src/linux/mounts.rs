@@ -73,6 +73,19 @@ pub(super) const RUN: &str = "/run";
 /// What lies over hidden folders and files. Part of the new `/dev`, whose root only we could change.
 const EMPTY_FOLDER: &str = "/dev/.empty-folder";
 const EMPTY_FILE: &str = "/dev/.empty-file";
+/// A file without rights, for what is sealed where nothing serves it.
+const CLOSED_FILE: &str = "/dev/.closed-file";
+/// Where the file system of sealed files is mounted.
+const SEALED: &str = "/dev/.sealed";
+
+/// What lies over files and folders that the command cannot open.
+#[derive(Debug)]
+pub(super) enum SealMounts<'a> {
+    /// Files of the file system that serves them, in the same order.
+    Served(&'a [(u16, PathBuf)]),
+    /// An empty file or folder without rights.
+    Masked(Vec<&'a PathBuf>),
+}
 
 /// Everything the mounts are made from. Paths are real ones: no links.
 #[derive(Debug)]
@@ -82,6 +95,8 @@ pub(super) struct MountView<'a> {
     /// The overlays are attached by [`finish`]; until then their places can only be read.
     pub(super) overlays_come_later: bool,
     pub(super) hidden: Vec<PathBuf>,
+    pub(super) sealed: SealMounts<'a>,
+    pub(super) absent: &'a [PathBuf],
     pub(super) devices: &'a [PathBuf],
     pub(super) sockets: &'a BTreeSet<PathBuf>,
     pub(super) protection: &'a Protection,
@@ -100,7 +115,7 @@ pub(super) fn writable(view: &MountView<'_>) -> Result<Copies, Fault> {
     let plain: Vec<_> = view.writable.iter().filter(|path| !is_overlaid(path)).collect();
     let mut writable = Copies::of_real(plain)?;
     if !view.overlays_come_later {
-        writable.0.extend(overlay::mounted(view.overlays)?);
+        writable.0.extend(overlay::mounted(view.overlays, view.absent)?);
     }
     writable.0.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(writable)
@@ -108,7 +123,11 @@ pub(super) fn writable(view: &MountView<'_>) -> Result<Copies, Fault> {
 
 /// Builds what need not know what is protected or masked, in a namespace of processes with at most so
 /// many. The process must have a mount namespace of its own and the right to change it.
-pub(super) fn build(view: &MountView<'_>, processes: u32) -> Result<(), Fault> {
+pub(super) fn build(
+    view: &MountView<'_>,
+    seals: Option<&OwnedFd>,
+    processes: u32,
+) -> Result<(), Fault> {
     if view.overlays_come_later && !view.overlays.is_empty() {
         return Err(Fault::new("wait for layers", "that needs a list of what can be read"));
     }
@@ -122,7 +141,7 @@ pub(super) fn build(view: &MountView<'_>, processes: u32) -> Result<(), Fault> {
     make_all_read_only()?;
     let kept_of_run = Copies::of(KEPT_OF_RUN.iter().map(Path::new).filter(|path| exists(path)))?;
     let root = Path::new("/");
-    build_dev(&devices, root)?;
+    build_dev(&devices, seals, root)?;
     build_run(&kept_of_run, view.writable)?;
     writable.attach()?;
     temporary.attach_temporary(view)?;
@@ -139,8 +158,33 @@ pub(super) fn finish(view: &MountView<'_>, layers: &Copies, here: &Path) -> Resu
     for path in view.hidden.iter().chain(view.sockets) {
         mask(path).step(|| format!("hide `{}`", path.display()))?;
     }
+    seal_secrets(&view.sealed)?;
     // The old working folder still belongs to the read-only tree below.
     enter(here)
+}
+
+/// Lays what cannot be opened over secret files and folders that are there.
+fn seal_secrets(sealed: &SealMounts<'_>) -> Result<(), Fault> {
+    let lay = |path: &Path, over: &Path| {
+        copy_of(over)
+            .and_then(|copy| attach(&copy, path))
+            .step(|| format!("seal `{}`", path.display()))
+    };
+    match sealed {
+        SealMounts::Served(files) => {
+            for (place, (_, path)) in files.iter().enumerate().filter(|(_, (_, path))| exists(path))
+            {
+                lay(path, &Path::new(SEALED).join(place.to_string()))?;
+            }
+        }
+        SealMounts::Masked(paths) => {
+            for path in paths {
+                let Ok(facts) = fs::symlink_metadata(path) else { continue };
+                lay(path, if facts.is_dir() { EMPTY_FOLDER } else { CLOSED_FILE }.as_ref())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Makes a folder the working folder.
@@ -325,7 +369,11 @@ pub(super) fn in_root(root: &Path, path: impl AsRef<Path>) -> PathBuf {
 }
 
 /// Makes `/dev`.
-pub(super) fn build_dev(devices: &Copies, root: &Path) -> Result<(), Fault> {
+pub(super) fn build_dev(
+    devices: &Copies,
+    seals: Option<&OwnedFd>,
+    root: &Path,
+) -> Result<(), Fault> {
     let flags = MountFlags::NOSUID;
     let dev = root.join("dev");
     mount("tmpfs", &dev, "tmpfs", flags | MountFlags::NOEXEC, Some(c"mode=755"))
@@ -357,7 +405,14 @@ pub(super) fn build_dev(devices: &Copies, root: &Path) -> Result<(), Fault> {
         .or_else(|_| make_file(&file, 0))
         .and_then(|()| fs::create_dir(&folder))
         .and_then(|()| fs::set_permissions(&folder, fs::Permissions::from_mode(0o0)))
+        .and_then(|()| make_file(&in_root(root, CLOSED_FILE), 0))
         .step(|| "make an empty folder".to_owned())?;
+    if let Some(seals) = seals {
+        let place = in_root(root, SEALED);
+        fs::create_dir(&place)
+            .and_then(|()| attach(seals, &place))
+            .step(|| "mount sealed files".to_owned())?;
+    }
     seal(&dev)
 }
 

@@ -4,10 +4,10 @@
 //! path would mean something.
 
 use std::{
-    fs,
+    fs, io,
     os::{
         fd::{AsRawFd, OwnedFd},
-        unix::fs::PermissionsExt,
+        unix::fs::{MetadataExt, PermissionsExt, chown},
     },
     path::{Path, PathBuf},
     thread::sleep,
@@ -15,11 +15,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{Mode, OFlags, open, openat},
+    fs::{CWD, FileType, Mode, OFlags, mknodat, open, openat},
     io::Errno,
     mount::{
-        FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
-        fsconfig_set_string, fsmount, fsopen,
+        FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, UnmountFlags, fsconfig_create,
+        fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, unmount,
     },
 };
 
@@ -40,8 +40,11 @@ const MAX_TRIES: usize = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(2);
 
 /// Mounts every overlay, each still without a place. To be called in a namespace of mounts of its own.
-pub(super) fn mounted(overlays: &[Overlay]) -> Result<Vec<(PathBuf, OwnedFd)>, Fault> {
-    overlays.iter().map(|overlay| Ok((overlay.at.clone(), mount(overlay)?))).collect()
+pub(super) fn mounted(
+    overlays: &[Overlay],
+    absent: &[PathBuf],
+) -> Result<Vec<(PathBuf, OwnedFd)>, Fault> {
+    overlays.iter().map(|overlay| Ok((overlay.at.clone(), mount(overlay, absent)?))).collect()
 }
 
 /// Takes the marks of layers away that are let go, so that the next command need not wait for it. What is left
@@ -55,8 +58,53 @@ pub(super) fn unmark(overlays: &[Overlay]) {
     }
 }
 
-/// Mounts one overlay without a place.
-pub(super) fn mount(overlay: &Overlay) -> Result<OwnedFd, Fault> {
+/// Mounts one overlay without a place. What is `absent` is not found in it, where it is only looked at.
+pub(super) fn mount(overlay: &Overlay, absent: &[PathBuf]) -> Result<OwnedFd, Fault> {
+    let left_out: Vec<_> =
+        absent.iter().filter_map(|path| path.strip_prefix(&overlay.at).ok()).collect();
+    if left_out.is_empty() || !overlay.is_view() {
+        return mount_layers(overlay);
+    }
+    let failed = || format!("leave files out of `{}`", overlay.at.display());
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    rustix::mount::mount("tmpfs", WHITEOUTS, "tmpfs", flags, Some(c"mode=755")).step(failed)?;
+    let lower = [WHITEOUTS.into()].into_iter().chain(overlay.lower.iter().cloned()).collect();
+    let made = make_whiteouts(&overlay.at, &left_out)
+        .step(failed)
+        .and_then(|()| mount_layers(&Overlay { lower, ..overlay.clone() }));
+    unmount(WHITEOUTS, UnmountFlags::DETACH).step(failed)?;
+    made
+}
+
+/// Where the layer is made that says what is not there. Nothing of a workspace lies here.
+const WHITEOUTS: &str = "/dev";
+
+/// Makes a layer in which these paths below a folder are gone and all else is as it is.
+fn make_whiteouts(folder: &Path, left_out: &[&Path]) -> io::Result<()> {
+    let top = Path::new(WHITEOUTS);
+    let mut made = vec![PathBuf::new()];
+    for path in left_out {
+        let parents: Vec<_> = path.ancestors().skip(1).collect();
+        for parent in parents.into_iter().rev().filter(|parent| !parent.as_os_str().is_empty()) {
+            match fs::create_dir(top.join(parent)) {
+                Ok(()) => made.push(parent.to_owned()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        mknodat(CWD, top.join(path), FileType::CharacterDevice, Mode::empty(), 0)?;
+    }
+    // Of a folder that is in several layers, the topmost says what it looks like.
+    for below in made.iter().rev() {
+        let (real, own) = (fs::metadata(folder.join(below))?, top.join(below));
+        chown(&own, Some(real.uid()), Some(real.gid())).ok();
+        fs::set_permissions(&own, real.permissions())?;
+        fs::File::open(&own)?.set_modified(real.modified()?)?;
+    }
+    Ok(())
+}
+
+fn mount_layers(overlay: &Overlay) -> Result<OwnedFd, Fault> {
     let mut copies = MemoryCopies::default();
     let mut folder = |path: &Path| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

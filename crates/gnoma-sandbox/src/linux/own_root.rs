@@ -56,6 +56,7 @@ struct RootPart {
 pub(super) fn build(
     shown: &ShownPlaces,
     view: &MountView<'_>,
+    seals: Option<&OwnedFd>,
     processes: u32,
 ) -> Result<(), Fault> {
     let mut writable = mounts::writable(view)?;
@@ -95,7 +96,7 @@ pub(super) fn build(
         .step(|| "mount a root".to_owned())?;
     fill(shown, &parts, view.temporary)?;
     let root = Path::new(NEW_ROOT);
-    build_dev(&devices, root)?;
+    build_dev(&devices, seals, root)?;
     build_proc(processes, root)?;
     seal(root)?;
     change_to(root)

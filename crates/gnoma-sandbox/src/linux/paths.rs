@@ -19,6 +19,9 @@ pub(super) struct Paths {
     /// Only those below a writable root: the others cannot be changed anyway.
     pub(super) protected: Vec<PathBuf>,
     pub(super) hidden: Vec<PathBuf>,
+    /// With the place of each in the policy.
+    pub(super) sealed: Vec<(u16, PathBuf)>,
+    pub(super) absent: Vec<PathBuf>,
     pub(super) devices: Vec<PathBuf>,
     /// All that there is, where that is a list.
     pub(super) shown: Option<ShownPlaces>,
@@ -48,6 +51,9 @@ impl Paths {
         let shown = shown.map(|shown| ShownPlaces::of(shown, real, &is_led_away));
         let granted = |path: &PathBuf| real.of(path).filter(|found| !is_led_away(path, found));
         let writable = outermost(policy.writable.iter().filter_map(granted).collect());
+        let numbered = policy.sealed.iter().zip(0..=u16::MAX);
+        let mut sealed: Vec<_> =
+            numbered.filter_map(|(path, number)| Some((number, real.of(path)?))).collect();
         let mut all = |paths: &[PathBuf]| paths.iter().filter_map(|path| real.of(path)).collect();
         let (hidden, devices): (Vec<PathBuf>, _) =
             (all(policy.readable.hidden()), all(&policy.devices));
@@ -56,6 +62,8 @@ impl Paths {
             None => hidden,
         };
         let shown_temporary = all(&policy.shown_temporary);
+        let absent: Vec<PathBuf> = all(&policy.absent);
+        sealed.retain(|(_, path)| !absent.contains(path));
         let folder = policy.temporary.as_ref();
         let folder = folder.map(|folder| real.of(folder).unwrap_or_else(|| folder.clone()));
         let temporary = folder.map(|folder| {
@@ -67,7 +75,17 @@ impl Paths {
         let below = |path: &PathBuf| below(&writable, path, real);
         let protected = policy.protected.iter().filter_map(below).collect();
         let temporary = temporary.unwrap_or_default();
-        Ok(Self { protected, hidden, devices, writable, shown, temporary, shown_temporary })
+        Ok(Self {
+            protected,
+            hidden,
+            sealed,
+            absent,
+            devices,
+            writable,
+            shown,
+            temporary,
+            shown_temporary,
+        })
     }
 }
 

@@ -35,12 +35,13 @@ use super::{
     keeper::{Lifeline, StandInKeeper},
     landlocked::{Grants, Rules, on_the_way},
     last::LastWords,
-    launch::{Launch, hide_memory, read_plan, refuse},
+    launch::{Launch, Told, hide_memory, read_plan, refuse},
     mounter::Mounter,
     mounts::{self, Copies, HARMLESS_DEVICES, KEPT_OF_RUN},
     protect::Protection,
     raw::{self, next_signal},
     real::RealPaths,
+    seals,
     stamps::Stamps,
     watch::{Guard, ProcessWatch},
 };
@@ -146,9 +147,9 @@ fn run(
         Some(ready) if ready.fits(&plan, &launch) => ready.run(&launch, signals, asker),
         Some(ready) => {
             ready.take_down();
-            launch.with_namespaces(session)
+            launch.with_namespaces(session, Some(asker))
         }
-        None => launch.with_namespaces(session),
+        None => launch.with_namespaces(session, Some(asker)),
     }
 }
 
@@ -162,6 +163,8 @@ struct Ready {
     watch: Pid,
     orders: OwnedFd,
     report: OwnedFd,
+    /// Where it is told which sealed files the command tried to open.
+    tried: OwnedFd,
     lifeline: Lifeline,
 }
 
@@ -169,7 +172,8 @@ impl Ready {
     fn start(plan: LaunchPlan, launch: Launch, signals: &OwnedFd) -> Result<Self, Fault> {
         let footing = MountSources::of(&launch);
         let mut named = Stamps::default();
-        for folder in on_the_way(launch.paths.hidden.iter().map(PathBuf::as_path)) {
+        let hidden = launch.paths.hidden.iter().map(PathBuf::as_path);
+        for folder in on_the_way(hidden.chain(launch.sealed_by_rules(true))) {
             named.note(folder);
         }
         let session = plan.session();
@@ -177,11 +181,13 @@ impl Ready {
         let lifeline = Lifeline::new()?;
         let (awaited, orders) = channel::pipe()?;
         let (report, reporter) = channel::pipe()?;
+        let (tried, teller) = seals::report_pipe()?;
         let rules_may_hold = named.are_settled();
-        let inner = Inner { launch, signals, orders: awaited, report: reporter, rules_may_hold };
+        let inner =
+            Inner { launch, signals, orders: awaited, report: reporter, teller, rules_may_hold };
         let watch = inner.start(session)?;
         let Inner { launch, .. } = inner;
-        Ok(Self { plan, launch, footing, named, watch, orders, report, lifeline })
+        Ok(Self { plan, launch, footing, named, watch, orders, report, tried, lifeline })
     }
 
     /// Whether this is what the plan asks for.
@@ -193,6 +199,8 @@ impl Ready {
                 == (&now.writable, &now.hidden, &now.devices)
             && (&then.shown, &then.temporary, &then.shown_temporary)
                 == (&now.shown, &now.temporary, &now.shown_temporary)
+            && (&then.sealed, &then.absent) == (&now.sealed, &now.absent)
+            && self.launch.seal_kind == launch.seal_kind
             && self.footing == MountSources::of(launch)
             && self.is_up()
     }
@@ -223,7 +231,8 @@ impl Ready {
             args: launch.args.clone(),
         };
         channel::send(&self.orders, &last.packed()?)?;
-        Ok(launch.wait(self.watch, &keeper, &self.report, signals, Some(asker)))
+        let told = Told { report: &self.report, tried: &self.tried, asker: Some(asker) };
+        Ok(launch.wait(self.watch, &keeper, &told, signals))
     }
 
     fn take_down(self) {
@@ -264,6 +273,8 @@ struct Inner<'a> {
     signals: &'a OwnedFd,
     orders: OwnedFd,
     report: OwnedFd,
+    /// Where it is told which sealed files were tried.
+    teller: OwnedFd,
     /// Landlock's rules can be made before the command is known.
     rules_may_hold: bool,
 }
@@ -298,15 +309,18 @@ impl Inner<'_> {
         let launch = &self.launch;
         let nothing = Protection::default();
         let no_sockets = BTreeSet::new();
-        let mounter = Mounter::start(&launch.policy.overlays).ok()?;
-        launch.build(&launch.view(&no_sockets, &nothing, true)).ok()?;
+        let mounter = Mounter::start(&launch.policy.overlays, &launch.paths.absent).ok()?;
+        let seals = launch.serve_seals(&self.teller).ok()?;
+        let view = launch.view(&no_sockets, &nothing, true);
+        launch.build(&view, seals.as_ref().map(|seals| &seals.mount)).ok()?;
+        let server = seals.map(|seals| seals.process);
         hide_memory().ok()?;
         let (told, teller) = channel::pipe().ok()?;
         let command = raw::fork_for(|| self.wait_to_become(&told)).ok()?;
         write(&self.report, &[1]).ok()?;
         let last = channel::receive(&self.orders, &[&launch.owner, &launch.itself])?;
         let last = LastWords::from_words(last)?;
-        Some(match self.finish(&last, mounter, &teller, command) {
+        Some(match self.finish(&last, mounter, server, &teller, command) {
             Ok(()) => 0,
             Err(fault) => refuse(&fault),
         })
@@ -317,22 +331,24 @@ impl Inner<'_> {
         &self,
         last: &LastWords,
         mounter: Option<Mounter>,
+        server: Option<Pid>,
         teller: &OwnedFd,
         command: Pid,
     ) -> Result<(), Fault> {
         let LastWords { holds, sockets, .. } = last;
         let protection = Protection { holds: holds.clone(), stand_ins: Vec::new() };
         let mounted = mounter.map(|mounter| mounter.mounted(&self.launch.policy.overlays));
-        let (layers, helper) = match mounted.transpose()? {
+        let (layers, mounter) = match mounted.transpose()? {
             Some((layers, process)) => (layers, Some(process)),
             None => (Copies(Vec::new()), None),
         };
+        let helpers = mounter.into_iter().chain(server).collect();
         mounts::finish(&self.launch.view(sockets, &protection, true), &layers, &last.here)?;
         channel::send(teller, &last.packed()?)?;
         let (owner, launcher) = (&self.launch.owner, &self.launch.itself);
         let guard = Guard::Mounts(&protection);
         let (signals, report) = (self.signals, &self.report);
-        ProcessWatch { owner, launcher, signals, report, guard, command, helper }.serve();
+        ProcessWatch { owner, launcher, signals, report, guard, command, helpers }.serve();
         Ok(())
     }
 

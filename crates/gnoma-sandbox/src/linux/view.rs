@@ -47,7 +47,7 @@ pub(super) fn hand_out(args: &mut impl Iterator<Item = OsString>) -> Result<Exit
     });
     entered.step(|| "enter the session's namespaces".to_owned())?;
     raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
-    send(stdin(), &[overlay::mount(overlay)?])?;
+    send(stdin(), &[overlay::mount(overlay, &[])?])?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -98,8 +98,8 @@ pub(super) struct ProcessWatch<'a> {
     pub(super) guard: Guard<'a>,
     /// The command.
     pub(super) command: Pid,
-    /// A process of ours that is about to end, and that the command has nothing to do with.
-    pub(super) helper: Option<Pid>,
+    /// Processes of ours that end with the command at the latest, and that it has nothing to do with.
+    pub(super) helpers: Vec<Pid>,
 }
 
 /// What happened since the last look.
@@ -114,7 +114,7 @@ impl ProcessWatch<'_> {
         let mut is_told = false;
         let mut passed_on = None;
         let mut looks_left = 0;
-        let mut helper = self.helper;
+        let mut helpers = self.helpers.clone();
         let mount_table = self.mount_table();
         // Whoever reads the command's output must not wait for us.
         let_go_of_streams(matches!(self.guard, Guard::Memory(_))).ok();
@@ -126,7 +126,7 @@ impl ProcessWatch<'_> {
             while let Some(signal) = next_signal(self.signals) {
                 self.pass_on(signal, &mut passed_on);
             }
-            let collected = collect(self.command, &mut helper);
+            let collected = collect(self.command, &mut helpers);
             if let Some(ending) = collected.ending {
                 self.check();
                 Report { ending, is_all: collected.is_all }.send(self.report);
@@ -253,19 +253,21 @@ struct Collected {
     is_all: bool,
 }
 
-/// Collects what has ended. The helper is waited for when the command has ended, whatever that did to it.
-fn collect(command: Pid, helper: &mut Option<Pid>) -> Collected {
+/// Collects what has ended. Helpers are waited for when the command has ended, whatever that did to them.
+fn collect(command: Pid, helpers: &mut Vec<Pid>) -> Collected {
     let mut ending = None;
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((child, status))) if child == command => ending = Some(ending_of(status)),
-            Ok(Some((child, _))) => *helper = helper.filter(|helper| *helper != child),
+            Ok(Some((child, _))) => helpers.retain(|helper| *helper != child),
+            Ok(None) if ending.is_none() || helpers.is_empty() => {
+                return Collected { ending, is_all: false };
+            }
             Ok(None) => {
-                let Some(helper) = helper.take_if(|_| ending.is_some()) else {
-                    return Collected { ending, is_all: false };
-                };
-                kill_process(helper, Signal::KILL).ok();
-                waitpid(Some(helper), WaitOptions::empty()).ok();
+                for helper in helpers.drain(..) {
+                    kill_process(helper, Signal::KILL).ok();
+                    waitpid(Some(helper), WaitOptions::empty()).ok();
+                }
             }
             Err(_) => return Collected { ending, is_all: true },
         }

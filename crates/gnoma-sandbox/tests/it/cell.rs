@@ -241,6 +241,14 @@ impl Cell {
         command
     }
 
+    /// The same as the user who runs the tests, be it root.
+    pub(crate) fn inside_as_tester(&self, words: &[&str], script: &str) -> Outcome {
+        let mut command = Command::new(&self.probe);
+        command.current_dir(&self.workspace).env("WS", &self.workspace).stdin(Stdio::null());
+        command.arg("inside").args(words).args(&self.policy).args(["--", "sh", "-c", script]);
+        command.output().unwrap().into()
+    }
+
     /// The attempt works without walls and fails inside.
     pub(crate) fn holds(&self, script: &str) {
         self.refuses(script);

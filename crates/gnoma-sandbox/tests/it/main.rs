@@ -23,6 +23,7 @@ mod processes;
 mod protected;
 #[cfg(test)]
 mod reading;
+mod sealed;
 #[cfg(test)]
 mod spare;
 #[cfg(test)]

@@ -1,8 +1,15 @@
 //! Runs a command inside walls, with a policy from its arguments: `write=PATH … -- COMMAND`.
 
 use std::{
-    io::{self, Write},
-    os::unix::process::{CommandExt, ExitStatusExt},
+    io::{self, Read, Write},
+    net::Shutdown,
+    os::{
+        fd::OwnedFd,
+        unix::{
+            net::UnixStream,
+            process::{CommandExt, ExitStatusExt},
+        },
+    },
     path::PathBuf,
     process::{Command, ExitCode, ExitStatus, Stdio},
     thread::sleep,
@@ -30,6 +37,8 @@ struct Wishes {
     times: u32,
     no_walls: bool,
     spare: bool,
+    /// What the launcher tells is printed.
+    tells: bool,
     /// The spare launcher is told nothing.
     silent: bool,
     /// What happens between getting ready and the command.
@@ -78,6 +87,9 @@ impl Wishes {
             "protect" => policy.protected.push(value.into()),
             "hide" => self.hidden.push(value.to_owned()),
             "show" => self.shown.push(value.to_owned()),
+            "seal" => policy.sealed.push(value.into()),
+            "absent" => policy.absent.push(value.into()),
+            "machine" => policy.shows_machine = true,
             "temporary" => policy.temporary = Some(value.into()),
             "beside" => policy.shown_temporary.push(value.into()),
             "alone" => policy.alone = true,
@@ -94,6 +106,7 @@ impl Wishes {
             "times" => self.times = value.parse().unwrap_or(1),
             "no-walls" => self.no_walls = true,
             "spare" => self.spare = true,
+            "tells" => self.tells = true,
             "silent" => self.silent = true,
             "layer" => self.site = Some(value.into()),
             "view" => self.view = Some(value.into()),
@@ -152,6 +165,36 @@ impl Wishes {
         (start.elapsed(), status)
     }
 
+    /// The same through a socket, where the launcher tells which sealed files were tried.
+    fn by_socket(
+        &self,
+        walls: &Walls,
+        mut spare: Command,
+        program: &str,
+        args: &[String],
+    ) -> (Duration, io::Result<ExitStatus>) {
+        let run = || {
+            let (mut ours, theirs) = UnixStream::pair()?;
+            let mut child = spare.process_group(0).stdin(OwnedFd::from(theirs)).spawn()?;
+            // It holds the launcher's end of the socket.
+            drop(spare);
+            let here = std::path::absolute(".").unwrap_or_default();
+            let order = walls.order(program, args, &here, &self.policy).unwrap_or_default();
+            ours.write_all(&order)?;
+            ours.shutdown(Shutdown::Write)?;
+            let status = child.wait();
+            let mut told = Vec::new();
+            ours.read_to_end(&mut told)?;
+            for message in told.as_chunks().0 {
+                if let Some(place) = gnoma_sandbox::tried(*message) {
+                    writeln!(io::stdout(), "tried {place}")?;
+                }
+            }
+            status
+        };
+        (Duration::ZERO, run())
+    }
+
     fn by_spare(
         &self,
         walls: &Walls,
@@ -161,6 +204,9 @@ impl Wishes {
     ) -> (Duration, io::Result<ExitStatus>) {
         // Somebody other than the launcher's owner does what happens meanwhile.
         sleep(TO_GET_READY);
+        if self.tells {
+            return self.by_socket(walls, spare, program, args);
+        }
         let mut child = match spare.process_group(0).stdin(Stdio::piped()).spawn() {
             Ok(child) => child,
             Err(error) => return (Duration::ZERO, Err(error)),

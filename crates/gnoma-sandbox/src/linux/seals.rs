@@ -1,0 +1,140 @@
+//! Files and folders that a command finds as they are and cannot open.
+//!
+//! Where `/dev/fuse` can be used they are those of a file system of the command's own ([`super::fuse`]): an open fails
+//! for root as well, and is reported. Elsewhere an empty file without rights lies over each where the command may
+//! write, Landlock leaves them out where it may only read, and nobody learns who tried.
+
+use std::{
+    os::{
+        fd::{AsFd, AsRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::PathBuf,
+};
+
+use rustix::{
+    fs::{Mode, OFlags, open},
+    io::{Errno, read},
+    mount::{
+        FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
+        fsconfig_set_string, fsmount, fsopen,
+    },
+    pipe::{PipeFlags, pipe_with},
+    process::{Pid, getegid, geteuid},
+    thread::UnshareFlags,
+};
+
+use super::{
+    confine,
+    fault::{Fault, FaultStep},
+    fuse::SealedFiles,
+    launch::hide_memory,
+    raw, view,
+    watch::let_go_of_streams,
+};
+use crate::policy::Policy;
+
+/// Where the kernel hands out file systems in user space.
+const DEVICE: &str = "/dev/fuse";
+/// Most files that are reported of one command.
+const MAX_REPORTED: usize = 1_000;
+
+/// How sealed files are kept from being opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SealKind {
+    /// By a file system that reports who tries.
+    Served,
+    /// By masks and Landlock.
+    Masked,
+}
+
+impl SealKind {
+    /// The better one that this process can use, where a policy seals anything.
+    pub(super) fn for_policy(policy: &Policy) -> Self {
+        if policy.sealed.is_empty() || policy.shows_machine {
+            return Self::Masked;
+        }
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        match open(DEVICE, flags, Mode::empty()) {
+            Ok(_) => Self::Served,
+            Err(_) => Self::Masked,
+        }
+    }
+}
+
+/// The file system of a command's sealed files, mounted nowhere yet, and the process that serves it.
+pub(super) struct SealServer {
+    pub(super) mount: OwnedFd,
+    pub(super) process: Pid,
+}
+
+impl SealServer {
+    /// Starts the process that serves, which sees the machine as it is now. To be called in the command's user
+    /// namespace, by the first of its namespace of processes.
+    pub(super) fn start(files: &[(u16, PathBuf)], teller: Option<&OwnedFd>) -> Result<Self, Fault> {
+        let failed = || "seal secret files".to_owned();
+        let (line, other) = UnixStream::pair().step(failed)?;
+        let serve = || u8::from(serve(files, teller, &other).is_err());
+        let process = raw::fork_for(serve).step(failed)?;
+        drop(other);
+        let mount = view::receive_all(&line).pop();
+        let mount = mount.ok_or_else(|| Fault::new(failed(), "they could not be mounted"))?;
+        Ok(Self { mount, process })
+    }
+}
+
+/// Mounts the file system, hands it over and serves it. That needs no right but to look at the files.
+fn serve(
+    files: &[(u16, PathBuf)],
+    teller: Option<&OwnedFd>,
+    line: &UnixStream,
+) -> Result<(), Fault> {
+    let failed = || "mount sealed files".to_owned();
+    raw::unshare(UnshareFlags::NEWNS).step(failed)?;
+    let device = open(DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).step(failed)?;
+    let mount = mount(&device).step(failed)?;
+    // The command may begin before this process is ready.
+    hide_memory()?;
+    confine::drop_all_rights()?;
+    let_go_of_streams(false).step(failed)?;
+    view::send(line, &[mount])?;
+    SealedFiles { files, teller }.serve(&device);
+    Ok(())
+}
+
+/// Mounts the file system behind a device without a place.
+fn mount(device: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let kind = fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (key, value) in [
+        ("fd", device.as_raw_fd().to_string()),
+        ("rootmode", "40555".to_owned()),
+        ("user_id", geteuid().as_raw().to_string()),
+        ("group_id", getegid().as_raw().to_string()),
+    ] {
+        fsconfig_set_string(&kind, key, value.as_str())?;
+    }
+    fsconfig_set_flag(&kind, "allow_other")?;
+    fsconfig_create(&kind)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+/// Where the process that serves writes which files were tried, and where that is read.
+pub(super) fn report_pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
+    // The one who serves must never wait.
+    pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).step(|| "make a pipe".to_owned())
+}
+
+/// The numbers of the files that were tried so far.
+pub(super) fn reported(from: &OwnedFd) -> Vec<u16> {
+    let mut numbers = Vec::new();
+    while numbers.len() < MAX_REPORTED {
+        let mut number = [0; 2];
+        match read(from.as_fd(), &mut number) {
+            Ok(2) => numbers.push(u16::from_ne_bytes(number)),
+            Err(Errno::INTR) => {}
+            _ => break,
+        }
+    }
+    numbers
+}

@@ -115,7 +115,7 @@ fn mount_layers(overlay: &Overlay) -> Result<OwnedFd, Fault> {
         opened.step(|| format!("open `{}`", path.display()))
     };
     // What the layer lies over was judged by its real path; layers may lie behind links of the user's own.
-    let mut below = |path: &PathBuf| {
+    let below = |path: &PathBuf| {
         if *path != overlay.at {
             return folder(path);
         }

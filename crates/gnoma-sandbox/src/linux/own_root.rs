@@ -128,7 +128,7 @@ impl SocketlessViews {
             return None;
         }
         let lower = vec![path.to_owned(), empty.clone()];
-        overlay::mount(&Overlay { at: path.to_owned(), lower, ..Overlay::default() }).ok()
+        overlay::mount(&Overlay { at: path.to_owned(), lower, ..Overlay::default() }, &[]).ok()
     }
 }
 

@@ -436,7 +436,7 @@ mod tests {
         /// No mark is left, whatever comes.
         #[test]
         fn marks_never_reach_a_person(pieces in prop::collection::vec("([a\u{e9}]|\\\\u[dD][89abcdef]0[0-9]){0,12}", 0..4)) {
-            let pieces: Vec<&[u8]> = pieces.iter().map(|piece| piece.as_bytes()).collect();
+            let pieces: Vec<&[u8]> = pieces.iter().map(String::as_bytes).collect();
             let text = joined(&pieces);
             prop_assert!(!text.contains([UNIT_MARK, BYTE_MARK]), "{text:?}");
         }

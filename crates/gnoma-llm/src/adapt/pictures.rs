@@ -99,7 +99,7 @@ const NONE_TAKEN: &[&str] = &[
     "vision is not supported",
     "does not support vision",
 ];
-/// Most of a number's digits that can be the size of a picture.
+/// Smallest number that can be the size of a picture, in bytes.
 const LEAST_SIZE: usize = 1_000;
 
 /// Pictures that a server has refused, one by one.
@@ -122,7 +122,7 @@ impl RefusedPictures {
     }
 
     /// With what a new refusal tells.
-    pub(crate) fn with(mut self, new: &RefusedPictures) -> Self {
+    pub(crate) fn with(mut self, new: &Self) -> Self {
         self.why.clone_from(&new.why);
         // What was suspected was not the reason, or not the only one.
         self.cleared.extend(self.suspect.take());

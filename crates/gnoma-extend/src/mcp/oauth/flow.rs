@@ -12,7 +12,7 @@ use super::{
     challenge,
     discovery::{AuthorizationServer, ProtectedResource, discover},
     door::Door,
-    registration::{Client, Registered},
+    registration::{RegisteredClient, Registered},
     tokens::{StoredCredentials, Tokens},
 };
 
@@ -25,7 +25,7 @@ pub(crate) struct PendingLogin {
     tokens: Tokens,
     server: AuthorizationServer,
     resource: String,
-    client: Client,
+    client: RegisteredClient,
     redirect: String,
     scopes: Vec<String>,
     state: CsrfToken,
@@ -48,7 +48,7 @@ pub(crate) async fn begin(
     let (resource, server) = discover(&door, url, challenge).await?;
     check(&server)?;
     let scopes = scopes(tokens, challenge, &resource, &server).await;
-    let client = Client::register(&door, &server, registered, redirect, &scopes).await?;
+    let client = RegisteredClient::register(&door, &server, registered, redirect, &scopes).await?;
     let requests = client.requests(&server, Some(redirect))?;
     let (pkce, verifier) = PkceCodeChallenge::new_random_sha256();
     let (page, state) = requests

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gnoma_testkit::{Reply, Request, Server};
+use gnoma_testkit::{End, Reply, Request, Server};
 use serde_json::{Value, json};
 
 use super::{super::definition::ServerReach, OneServer, definition};
@@ -181,4 +181,23 @@ async fn events_are_read_whatever_the_server_calls_their_kind() {
         one.connect().await;
         assert_eq!(one.call("mcp__s__hello", "{}").await, "streamed", "{kind}");
     }
+}
+
+#[tokio::test]
+async fn calls_wait_until_the_server_s_own_stream_is_open() {
+    let gate = gnoma_testkit::Gate::default();
+    let (behind, opens) = (gate.clone(), gate);
+    let server = start(move |request, method, _| {
+        if method == "notifications/initialized" {
+            opens.open();
+        }
+        (request.method == "GET").then(|| Reply::sse(": hello\n\n").behind(&behind).ending(End::Stall(9)))
+    });
+    let one = one(&server);
+    one.connect().await;
+    let requests = server.requests();
+    let place = |is: &dyn Fn(&Request) -> bool| requests.iter().position(|request| is(request));
+    let stream = place(&|request| request.method == "GET");
+    let list = place(&|request| request.json()["method"] == "tools/list");
+    assert!(stream.is_some() && stream < list, "{stream:?} {list:?}");
 }

@@ -36,7 +36,8 @@ async fn follow_session(inbox: &Inbox<'_>, opened: &mut Option<oneshot::Sender<(
         match resumed {
             Ok(body) => {
                 let end = inbox.read(body, None, &mut events).await;
-                let has_brought = matches!(end, StreamEnd::Open(_, true)) || events.retry_ms.is_some();
+                let has_brought =
+                    matches!(end, StreamEnd::Open(_, true)) || events.retry_ms.is_some();
                 in_vain = if has_brought { 0 } else { in_vain + 1 };
             }
             Err(CallError::Unreachable(_) | CallError::Broken(_) | CallError::Busy(..)) => {

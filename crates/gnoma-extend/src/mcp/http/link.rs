@@ -23,8 +23,7 @@ use super::{
         wire::rpc,
     },
     answer::{Answering, Inbox},
-    events,
-    headers,
+    events, headers,
     post::{self, Message, is_session_lost},
     state::HttpShared,
 };

@@ -105,7 +105,10 @@ impl Sending<'_> {
     /// A redirect within the origin is followed with the whole message: elsewhere its headers must not go.
     fn follow(&mut self, reply: &Reply) -> Result<SendingStep, CallError> {
         let Some(next) = redirect::target(&self.url, reply) else {
-            return Err(CallError::Status(reply.status, "a redirect that leads nowhere".to_owned()));
+            return Err(CallError::Status(
+                reply.status,
+                "a redirect that leads nowhere".to_owned(),
+            ));
         };
         if !redirect::is_same_origin(&self.url, &next) {
             return Err(CallError::Moved(redirect::without_query(&next)));
@@ -140,8 +143,7 @@ impl Sending<'_> {
         let status = reply.status;
         let asked = reply.header("retry-after");
         let asked = asked.and_then(|value| retry_after(value, SystemTime::now()));
-        let is_safe =
-            status == TOO_MANY_REQUESTS || asked.is_some() || self.message.is_repeatable;
+        let is_safe = status == TOO_MANY_REQUESTS || asked.is_some() || self.message.is_repeatable;
         let wait = asked.unwrap_or(BUSY_WAIT * self.attempts);
         if !is_safe || wait > MAX_BUSY_WAIT || self.attempts >= MAX_ATTEMPTS {
             let asked = asked.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
@@ -209,8 +211,19 @@ pub(super) fn is_session_lost(status: u16, error: Option<&RpcError>, said: &str)
 
 fn is_about_loss(said: &str) -> bool {
     const WORDS: [&str; 13] = [
-        "not found", "no valid", "invalid", "expired", "unknown", "missing", "terminated", "not exist",
-        "closed", "no such", "no active", "required", "not valid",
+        "not found",
+        "no valid",
+        "invalid",
+        "expired",
+        "unknown",
+        "missing",
+        "terminated",
+        "not exist",
+        "closed",
+        "no such",
+        "no active",
+        "required",
+        "not valid",
     ];
     WORDS.iter().any(|word| said.contains(word))
 }
@@ -232,7 +245,9 @@ mod tests {
         ] {
             assert!(is_session_lost(status, None, said), "{status} {said}");
         }
-        for (status, said) in [(400, "bad arguments"), (500, ""), (403, "no"), (200, "no session here")] {
+        for (status, said) in
+            [(400, "bad arguments"), (500, ""), (403, "no"), (200, "no session here")]
+        {
             assert!(!is_session_lost(status, None, said), "{status} {said}");
         }
         let unknown = RpcError::new(METHOD_NOT_FOUND, "no such method");

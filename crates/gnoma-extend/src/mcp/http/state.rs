@@ -78,9 +78,8 @@ impl HttpShared {
         more: &[(String, String)],
         token: Option<&Secret<String>>,
     ) -> Vec<(Cow<'static, str>, Secret<String>)> {
-        let plain = |name: &'static str, value: &str| {
-            (Cow::Borrowed(name), Secret::new(value.to_owned()))
-        };
+        let plain =
+            |name: &'static str, value: &str| (Cow::Borrowed(name), Secret::new(value.to_owned()));
         let ServerPlace { session, version, .. } = self.place().clone();
         let mut headers: Vec<_> = self
             .headers

@@ -57,7 +57,10 @@ impl Door {
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub(super) async fn document(&self, url: &str) -> Result<Option<Map<String, Value>>, DoorError> {
+    pub(super) async fn document(
+        &self,
+        url: &str,
+    ) -> Result<Option<Map<String, Value>>, DoorError> {
         let headers = vec![("accept".to_owned(), "application/json".to_owned())];
         Ok(self.send(url, headers, None).await?.document())
     }

@@ -59,7 +59,9 @@ impl RegisteredClient {
             return Ok(Self::known(url, None));
         }
         let Some(place) = &server.registration else {
-            return Err("its authorization server takes no clients that it does not know".to_owned());
+            return Err(
+                "its authorization server takes no clients that it does not know".to_owned()
+            );
         };
         let mut request = json!({
             "client_name": CLIENT_NAME,

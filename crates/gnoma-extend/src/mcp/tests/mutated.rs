@@ -48,7 +48,10 @@ fn listed<T: ListElement>(answer: &Value, show: impl Fn(&T) -> String) -> String
     let mut all = Collector::<T>::new();
     all.take(answer);
     let elements = all.elements.iter().map(show);
-    elements.chain(all.faults.iter().map(|fault| format!("left out: {fault}"))).collect::<Vec<_>>().join("\n")
+    elements
+        .chain(all.faults.iter().map(|fault| format!("left out: {fault}")))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// All that a reader says of an answer.
@@ -68,7 +71,8 @@ fn read(exchange: Exchange, answer: &Value) -> String {
 }
 
 fn check(mutated: &Mutated, answer: Result<Value, CallError>) {
-    let shown = || String::from_utf8_lossy(&mutated.bytes[..mutated.bytes.len().min(3000)]).into_owned();
+    let shown =
+        || String::from_utf8_lossy(&mutated.bytes[..mutated.bytes.len().min(3000)]).into_owned();
     let answer = match answer {
         Ok(answer) => answer,
         Err(error) => {

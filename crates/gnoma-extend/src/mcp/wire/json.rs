@@ -144,9 +144,8 @@ impl<'a> LenientReader<'a> {
         }
         let before = self.rest;
         let second = self.take("\\u").then(|| self.code_unit()).flatten();
-        let pair = second.and_then(|second| {
-            char::decode_utf16([first, second]).next().and_then(Result::ok)
-        });
+        let pair = second
+            .and_then(|second| char::decode_utf16([first, second]).next().and_then(Result::ok));
         if pair.is_none() {
             self.rest = before;
         }

@@ -15,9 +15,9 @@ use gnoma_core::{
 };
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
-    CleanText, Definition, Enclosure, Glance, Keyring, ServerOptions, ServerOrigin, ServerPrompt, ServerReach,
-    ServerState, Servers, Standing, Surroundings, ToolMemory, check_server, limits::MAX_FILE_BYTES,
-    of_plugin, read_file,
+    CleanText, Definition, Enclosure, Glance, Keyring, ServerOptions, ServerOrigin, ServerPrompt,
+    ServerReach, ServerState, Servers, Standing, Surroundings, ToolMemory, check_server,
+    limits::MAX_FILE_BYTES, of_plugin, read_file,
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_tools::Sandbox;
@@ -159,13 +159,11 @@ fn options(project: &Project, definitions: Vec<Definition>, window: Option<u32>)
         definitions,
         around: surroundings(project),
         memory: if is_kept { ToolMemory::in_state(&state) } else { ToolMemory::default() },
-        tell: Arc::new(
-            move |is_warning, text| {
-                // A server's words are part of it.
-                let text = firewall.text(&text).into_owned();
-                if is_warning { notices.warning(text) } else { notices.info(text) }
-            },
-        ),
+        tell: Arc::new(move |is_warning, text| {
+            // A server's words are part of it.
+            let text = firewall.text(&text).into_owned();
+            if is_warning { notices.warning(text) } else { notices.info(text) }
+        }),
         clean,
         window: window.and_then(|window| usize::try_from(window).ok()).unwrap_or(USUAL_WINDOW),
     }

@@ -38,9 +38,13 @@ mod tests {
         for same in ["https://a.example/", "https://a.example:443/x?y", "https://A.example/mcp/"] {
             assert!(is_same_origin(here, same), "{same}");
         }
-        for other in
-            ["http://a.example/mcp", "https://b.a.example/", "https://a.example:8443/", "", "file:///"]
-        {
+        for other in [
+            "http://a.example/mcp",
+            "https://b.a.example/",
+            "https://a.example:8443/",
+            "",
+            "file:///",
+        ] {
             assert!(!is_same_origin(here, other), "{other}");
         }
         assert_eq!(without_query("https://u:p@a.example/x?key=1#y"), "https://a.example/x");

@@ -35,6 +35,8 @@ pub const MAX_ATTEMPTS: u32 = 3;
 pub const MAX_BUSY_WAIT: Duration = Duration::from_secs(60);
 /// How long a busy server is left alone if it does not say for how long.
 pub const BUSY_WAIT: Duration = Duration::from_secs(1);
+/// How long is waited for a server to open a stream of its own, on which it asks questions.
+pub const STREAM_WAIT: Duration = Duration::from_secs(1);
 /// How long is waited before a stream that broke is continued, unless the server says otherwise.
 pub const RESUME_WAIT: Duration = Duration::from_secs(1);
 /// Longest wait before a stream that broke is continued, whatever the server says.

@@ -47,7 +47,9 @@ impl ListElement for ListedPrompt {
                     }
                 }
             }
-            Some(_) => odd = Some("its `arguments` are no list, so it is used without any".to_owned()),
+            Some(_) => {
+                odd = Some("its `arguments` are no list, so it is used without any".to_owned())
+            }
         }
         Ok((Self { name, about, arguments }, odd))
     }
@@ -91,7 +93,8 @@ mod tests {
             {"name": "c", "title": "last"},
         ]}));
         let shown: Vec<_> = all.elements.iter().map(|prompt| prompt.show("s")).collect();
-        let hints: Vec<_> = shown.iter().map(|it| format!("{} {}|{}", it.name, it.hint, it.about)).collect();
+        let hints: Vec<_> =
+            shown.iter().map(|it| format!("{} {}|{}", it.name, it.hint, it.about)).collect();
         assert_eq!(hints, ["mcp__s__a [x] [y]|", "mcp__s__b |says much", "mcp__s__c |last"]);
         assert_eq!(all.faults.len(), 3, "{:?}", all.faults);
     }

@@ -92,15 +92,27 @@ mod tests {
         let object = json!({"type": "object"});
         for (tool, names, fault) in [
             (json!({"name": "odd"}), "hello odd last", "`odd`: it has no schema"),
-            (json!({"name": "odd", "inputSchema": null}), "hello odd last", "`odd`: it has no schema"),
+            (
+                json!({"name": "odd", "inputSchema": null}),
+                "hello odd last",
+                "`odd`: it has no schema",
+            ),
             (json!({"name": "odd", "inputSchema": true}), "hello odd last", "`odd`: its schema"),
             (json!({"name": "odd", "inputSchema": "{\"type\":\"object\"}"}), "hello odd last", ""),
             (json!({"name": "odd", "inputSchema": 3}), "hello last", "`odd`: the schema"),
             (json!({"name": "odd", "inputSchema": []}), "hello last", "`odd`: the schema"),
             (json!({"name": "odd", "inputSchema": false}), "hello last", "`odd`: the schema"),
             (json!({"name": "odd", "inputSchema": "text"}), "hello last", "`odd`: the schema"),
-            (json!({"name": "odd", "inputSchema": object, "description": {}}), "hello odd last", "`odd`: its `description`"),
-            (json!({"name": "odd", "inputSchema": object, "icons": ["x"], "annotations": 1, "outputSchema": []}), "hello odd last", ""),
+            (
+                json!({"name": "odd", "inputSchema": object, "description": {}}),
+                "hello odd last",
+                "`odd`: its `description`",
+            ),
+            (
+                json!({"name": "odd", "inputSchema": object, "icons": ["x"], "annotations": 1, "outputSchema": []}),
+                "hello odd last",
+                "",
+            ),
             (json!({"name": {"a": 1}, "inputSchema": object}), "hello last", "the tool number 2"),
             (json!({"title": "odd"}), "hello last", "the tool number 2"),
         ] {

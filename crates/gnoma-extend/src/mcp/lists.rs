@@ -260,7 +260,10 @@ mod tests {
         }
         let odd = json!({"words": [{"name": "a", "about": 1}]});
         let (all, _) = pages(|_| odd.clone());
-        assert_eq!((names(&all), &all.faults[..]), (vec!["a"], &["`a`: its `about` is no text".to_owned()][..]));
+        assert_eq!(
+            (names(&all), &all.faults[..]),
+            (vec!["a"], &["`a`: its `about` is no text".to_owned()][..])
+        );
         for page in [json!({}), json!({"words": 1}), json!({"words": {}}), json!(null), json!([])] {
             let (all, _) = pages(|_| page.clone());
             assert_eq!((all.elements.len(), all.faults.len()), (0, 1), "{page}");

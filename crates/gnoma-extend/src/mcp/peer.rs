@@ -63,7 +63,7 @@ impl Peer {
         };
         peer.info = ServerInfo::read(&answer, false);
         if let Link::Http(link) = &peer.link {
-            link.follow_events();
+            link.follow_events().await;
         }
         Ok(peer)
     }

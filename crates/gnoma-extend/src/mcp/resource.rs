@@ -10,7 +10,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    catalog::Catalog, error::CallError, listed_resource::ListedResource, live::Live, result::ResultParts};
+    catalog::Catalog, error::CallError, listed_resource::ListedResource, live::Live,
+    result::ResultParts,
+};
 
 /// The tool's name.
 const NAME: &str = "mcp.resource";

@@ -100,11 +100,9 @@ pub(super) fn text_of(block: &Value) -> String {
         }
         Some("resource") => embedded(block),
         Some("resource_link") => match field("uri") {
-            Some(uri) => format!(
-                "[resource {uri}: {} {}]",
-                field("name").unwrap_or_default(),
-                about()
-            ),
+            Some(uri) => {
+                format!("[resource {uri}: {} {}]", field("name").unwrap_or_default(), about())
+            }
             None => "[a link to a resource is left out: it has no `uri`]".to_owned(),
         },
         Some(other) => {
@@ -152,7 +150,8 @@ pub(super) fn outcome(result: &Value, is_stored: bool) -> ToolOutcome {
             _ => parts.text(&format!("[the answer has no content: {}]", shorten(result))),
         },
         (Some(other), structure) => {
-            parts.text(&format!("[the content is left out: it cannot be read: {}]", shorten(other)));
+            parts
+                .text(&format!("[the content is left out: it cannot be read: {}]", shorten(other)));
             if let Some(structure) = structure {
                 parts.text(&structure.to_string());
             }

@@ -10,7 +10,9 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use tokio::{
-    io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
+    io::{
+        AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader,
+    },
     sync::{mpsc, oneshot},
     task::JoinSet,
 };
@@ -36,9 +38,7 @@ struct StdioShared {
 }
 
 impl StdioShared {
-    fn pending(
-        &self,
-    ) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, CallError>>>> {
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, CallError>>>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -195,10 +195,7 @@ fn receive(
 }
 
 /// Reads a line; `false` where it is too long, and then its beginning. `None` at the end.
-async fn next_line(
-    stdout: &mut (impl AsyncBufRead + Unpin),
-    line: &mut Vec<u8>,
-) -> Option<bool> {
+async fn next_line(stdout: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> Option<bool> {
     line.clear();
     let mut is_whole = true;
     loop {

@@ -106,7 +106,9 @@ fn is_date(version: &str) -> bool {
         _ => byte.is_ascii_digit(),
     };
     // The newer wire cannot be spoken after a handshake.
-    version.len() == STATELESS.len() && version < STATELESS && version.bytes().enumerate().all(shape)
+    version.len() == STATELESS.len()
+        && version < STATELESS
+        && version.bytes().enumerate().all(shape)
 }
 
 #[cfg(test)]

@@ -95,7 +95,9 @@ pub(crate) fn joined(changes: &[Adaptation], new: Adaptation) -> Option<Vec<Adap
         all.iter().position(|old| std::mem::discriminant(old) == std::mem::discriminant(&new));
     let old = place.and_then(|at| changes.get(at));
     match (&new, old) {
-        (Adaptation::Field(_) | Adaptation::OneTool(_), _) if !changes.contains(&new) => all.push(new),
+        (Adaptation::Field(_) | Adaptation::OneTool(_), _) if !changes.contains(&new) => {
+            all.push(new)
+        }
         (_, None) => all.push(new),
         // ReadRefusal again: then it is all of it.
         (Adaptation::EarlierThinking(_), Some(Adaptation::EarlierThinking(some)))

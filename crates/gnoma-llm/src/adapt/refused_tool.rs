@@ -5,8 +5,12 @@ use std::sync::Arc;
 use gnoma_core::ToolSpec;
 
 /// What stands before the number of a tool, where the number of the list that it is in comes first.
-const NESTED: [&str; 4] =
-    ["function_declarations[", "functiondeclarations[", "function_declarations.", "functiondeclarations."];
+const NESTED: [&str; 4] = [
+    "function_declarations[",
+    "functiondeclarations[",
+    "function_declarations.",
+    "functiondeclarations.",
+];
 /// What stands before the number of a tool.
 const NUMBERED: [&str; 2] = ["tools[", "tools."];
 /// What stands before the name of a tool.
@@ -37,7 +41,8 @@ pub(super) fn refused_tool(
         let (_, after) = text.split_once(before)?;
         after.split(['\'', '`', '"']).next()
     })?;
-    let is_named = |name: &str| name.replace('.', "_").eq_ignore_ascii_case(&named.replace('.', "_"));
+    let is_named =
+        |name: &str| name.replace('.', "_").eq_ignore_ascii_case(&named.replace('.', "_"));
     tools.iter().find(|tool| is_named(&tool.name)).map(|tool| tool.name.clone())
 }
 
@@ -77,9 +82,17 @@ mod tests {
         for (text, param, name) in [
             ("tools.1.custom.input_schema.type: field required", None, Some("mcp__s__odd")),
             ("tools.2.custom.input_schema: json schema is invalid", None, Some("mcp__t__other")),
-            ("invalid schema for function 'mcp__s__odd': x is not valid", None, Some("mcp__s__odd")),
+            (
+                "invalid schema for function 'mcp__s__odd': x is not valid",
+                None,
+                Some("mcp__s__odd"),
+            ),
             ("invalid schema", Some("tools[2].function.parameters"), Some("mcp__t__other")),
-            ("invalid value at 'tools[0].function_declarations[1].parameters'", None, Some("mcp__s__odd")),
+            (
+                "invalid value at 'tools[0].function_declarations[1].parameters'",
+                None,
+                Some("mcp__s__odd"),
+            ),
             ("tool `fs_read` has a schema that is not supported", None, Some("fs.read")),
             ("tools.9.custom.input_schema.type: field required", None, None),
             ("invalid schema for function 'gone'", None, None),

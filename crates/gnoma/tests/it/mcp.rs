@@ -440,7 +440,10 @@ async fn a_server_of_a_project_starts_in_the_folder_that_its_entry_names() {
     let entry = json!({"command": "sh", "args": ["server.sh"], "cwd": "tools"});
     served.world.write(".mcp.json", &json!({"mcpServers": {"fake": entry}}).to_string());
     let trusted = served.world.run(&["trust"]).await;
-    assert!(trusted.out.contains("tools/server.sh"), "what starts is part of the trust: {trusted:?}");
+    assert!(
+        trusted.out.contains("tools/server.sh"),
+        "what starts is part of the trust: {trusted:?}"
+    );
     let run = served.turn("bypass").await;
     assert_eq!(served.result(), "said: hi", "{run:?}");
     fs::write(folder.join("server.sh"), format!("{SERVER}\n")).unwrap();
@@ -451,7 +454,10 @@ async fn a_server_of_a_project_starts_in_the_folder_that_its_entry_names() {
 #[tokio::test]
 async fn a_secret_on_a_server_s_standard_error_is_not_shown() {
     let served = Served::with([]);
-    let secret = concat!("sk-ant-", "api03-Zx8Qm2Lr7Tn4Vb9Kc1Wd6Yf3Hj5Gp0Rs8Ua2Ei7Ox4Mz9Nq1Bw6Lk3Cv5Dt8Xs-Ab2Cd4Ef6Gh8AA");
+    let secret = concat!(
+        "sk-ant-",
+        "api03-Zx8Qm2Lr7Tn4Vb9Kc1Wd6Yf3Hj5Gp0Rs8Ua2Ei7Ox4Mz9Nq1Bw6Lk3Cv5Dt8Xs-Ab2Cd4Ef6Gh8AA"
+    );
     fs::write(served.at("server.sh"), format!("echo key {secret} >&2; exit 3")).unwrap();
     for arguments in [&["mcp", "test", "fake"][..], &["mcp", "list"]] {
         let run = served.world.run(arguments).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::time::sleep;
+use tokio::{sync::oneshot, time::sleep};
 
 use super::{
     super::{error::CallError, limits::MAX_RESUMES, wire::sse::Events},
@@ -10,8 +10,10 @@ use super::{
     state::HttpShared,
 };
 
-/// Follows the stream as long as the server offers one. A new session has a new one.
-pub(super) async fn follow(shared: Arc<HttpShared>) {
+/// Follows the stream as long as the server offers one. A new session has a new one. `opened` is told once the server
+/// has answered for the first time.
+pub(super) async fn follow(shared: Arc<HttpShared>, opened: oneshot::Sender<()>) {
+    let mut opened = Some(opened);
     let answering = Answering::default();
     let inbox = Inbox { shared: &shared, answering: &answering };
     let mut sessions = shared.sessions.subscribe();
@@ -19,19 +21,23 @@ pub(super) async fn follow(shared: Arc<HttpShared>) {
         sessions.mark_unchanged();
         tokio::select! {
             changed = sessions.changed() => if changed.is_err() { return },
-            () = follow_session(&inbox) => if sessions.changed().await.is_err() { return },
+            () = follow_session(&inbox, &mut opened) => if sessions.changed().await.is_err() { return },
         }
     }
 }
 
-async fn follow_session(inbox: &Inbox<'_>) {
+async fn follow_session(inbox: &Inbox<'_>, opened: &mut Option<oneshot::Sender<()>>) {
     let mut events = Events::default();
     let mut in_vain = 0;
     while in_vain < MAX_RESUMES {
-        match resume(inbox.shared, events.last_id.as_deref()).await {
+        let resumed = resume(inbox.shared, events.last_id.as_deref()).await;
+        // Who waited for it may have gone on.
+        opened.take().map(|opened| opened.send(()).ok());
+        match resumed {
             Ok(body) => {
                 let end = inbox.read(body, None, &mut events).await;
-                let has_brought = matches!(end, StreamEnd::Open(_, true)) || events.retry_ms.is_some();
+                let has_brought =
+                    matches!(end, StreamEnd::Open(_, true)) || events.retry_ms.is_some();
                 in_vain = if has_brought { 0 } else { in_vain + 1 };
             }
             Err(CallError::Unreachable(_) | CallError::Broken(_) | CallError::Busy(..)) => {

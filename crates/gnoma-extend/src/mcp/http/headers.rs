@@ -68,9 +68,8 @@ pub(crate) fn parameters(schema: &Value) -> Result<Vec<HeaderParameter>, String>
     let mut found = Vec::new();
     let mut path = Vec::new();
     collect(schema, &mut path, &mut found)?;
-    let is_same = |one: &HeaderParameter, other: &HeaderParameter| {
-        one.name.eq_ignore_ascii_case(&other.name)
-    };
+    let is_same =
+        |one: &HeaderParameter, other: &HeaderParameter| one.name.eq_ignore_ascii_case(&other.name);
     for (at, one) in found.iter().enumerate() {
         if found.iter().skip(at + 1).any(|other| is_same(one, other)) {
             return Err(format!("two of its arguments are sent in the header `{}`", one.name));
@@ -100,7 +99,8 @@ fn collect(
         if let Some(mark) = property.get(MARK) {
             let name = mark.as_str().filter(|name| is_token(name));
             let name = name.ok_or_else(|| format!("`{MARK}` of `{key}` is no name of a header"))?;
-            check_kind(property).map_err(|why| format!("`{key}` is sent in a header, but {why}"))?;
+            check_kind(property)
+                .map_err(|why| format!("`{key}` is sent in a header, but {why}"))?;
             found.push(HeaderParameter { name: name.to_owned(), path: path.clone() });
         }
         collect(property, path, found)?;
@@ -138,7 +138,9 @@ fn count_marks(schema: &Value, depth: usize) -> usize {
     }
     match schema {
         Value::Object(fields) => {
-            let own = usize::from(fields.contains_key(MARK) && !fields.get(MARK).is_some_and(Value::is_object));
+            let own = usize::from(
+                fields.contains_key(MARK) && !fields.get(MARK).is_some_and(Value::is_object),
+            );
             let below = fields.iter().filter(|(key, _)| !DATA.contains(&key.as_str()));
             own + below.map(|(_, value)| count_marks(value, depth + 1)).sum::<usize>()
         }
@@ -186,7 +188,8 @@ mod tests {
 
     #[test]
     fn marks_that_are_not_valid_are_refused() {
-        let text = |mark: Value| json!({"properties": {"a": {"type": "string", "x-mcp-header": mark}}});
+        let text =
+            |mark: Value| json!({"properties": {"a": {"type": "string", "x-mcp-header": mark}}});
         for schema in [
             text(json!("")),
             text(json!("a b")),

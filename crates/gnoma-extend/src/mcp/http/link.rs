@@ -11,15 +11,19 @@ use std::{
 use gnoma_core::Secret;
 use gnoma_net::{Http, HttpRequest};
 use serde_json::{Map, Value, json};
-use tokio::task::JoinSet;
+use tokio::{sync::oneshot, task::JoinSet, time::timeout};
 
 use super::{
     super::{
-        error::CallError, handler::Handler, oauth::Authorizer, version::{self, STATELESS}, wire::rpc,
+        error::CallError,
+        handler::Handler,
+        limits::STREAM_WAIT,
+        oauth::Authorizer,
+        version::{self, STATELESS},
+        wire::rpc,
     },
     answer::{Answering, Inbox},
-    events,
-    headers,
+    events, headers,
     post::{self, Message, is_session_lost},
     state::HttpShared,
 };
@@ -185,10 +189,14 @@ impl HttpLink {
         }
     }
 
-    /// Follows what the server tells on a stream of its own.
-    pub(crate) fn follow_events(&self) {
+    /// Follows what the server tells on a stream of its own. Questions that it asks before the stream is open are lost,
+    /// so that is waited for, but not for long.
+    pub(crate) async fn follow_events(&self) {
+        let (opened, is_open) = oneshot::channel();
         let shared = Arc::clone(&self.shared);
-        self.tasks().spawn(events::follow(shared));
+        self.tasks().spawn(events::follow(shared, opened));
+        // A server that does not answer has no stream.
+        timeout(STREAM_WAIT, is_open).await.ok();
     }
 
     /// Ends the session, if there is one.

@@ -38,7 +38,7 @@ pub(super) struct Message<'a> {
 }
 
 /// What is to be done about an answer.
-enum Step {
+enum SendingStep {
     Done(Reply),
     Again,
 }
@@ -68,7 +68,7 @@ pub(super) async fn send(
         Sending { shared, message, url, token, redirects: 0, attempts: 1, has_new_token: false };
     loop {
         let reply = shared.http.send(sending.request()).await.map_err(net_error)?;
-        if let Step::Done(reply) = sending.handle(reply).await? {
+        if let SendingStep::Done(reply) = sending.handle(reply).await? {
             return Ok(reply);
         }
     }
@@ -89,9 +89,9 @@ impl Sending<'_> {
         HttpRequest { url: self.url.clone(), headers, body }
     }
 
-    async fn handle(&mut self, reply: Reply) -> Result<Step, CallError> {
+    async fn handle(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
         match reply.status {
-            200..=299 => Ok(Step::Done(reply)),
+            200..=299 => Ok(SendingStep::Done(reply)),
             300..=399 => self.follow(&reply),
             UNAUTHORIZED => {
                 let challenge = reply.header("www-authenticate").unwrap_or_default().to_owned();
@@ -103,9 +103,12 @@ impl Sending<'_> {
     }
 
     /// A redirect within the origin is followed with the whole message: elsewhere its headers must not go.
-    fn follow(&mut self, reply: &Reply) -> Result<Step, CallError> {
+    fn follow(&mut self, reply: &Reply) -> Result<SendingStep, CallError> {
         let Some(next) = redirect::target(&self.url, reply) else {
-            return Err(CallError::Status(reply.status, "a redirect that leads nowhere".to_owned()));
+            return Err(CallError::Status(
+                reply.status,
+                "a redirect that leads nowhere".to_owned(),
+            ));
         };
         if !redirect::is_same_origin(&self.url, &next) {
             return Err(CallError::Moved(redirect::without_query(&next)));
@@ -116,11 +119,11 @@ impl Sending<'_> {
         }
         self.url.clone_from(&next);
         self.shared.place().url = next;
-        Ok(Step::Again)
+        Ok(SendingStep::Again)
     }
 
     /// A token that is refused may be renewed once.
-    async fn authorize(&mut self, challenge: String) -> Result<Step, CallError> {
+    async fn authorize(&mut self, challenge: String) -> Result<SendingStep, CallError> {
         if self.shared.has_own_authorization() {
             let said = "it does not accept the header `Authorization` of its entry";
             return Err(CallError::Status(UNAUTHORIZED, said.to_owned()));
@@ -130,18 +133,17 @@ impl Sending<'_> {
             && let Some(token) = self.shared.authorizer.renew(&refused).await?
         {
             self.token = Some(token);
-            return Ok(Step::Again);
+            return Ok(SendingStep::Again);
         }
         Err(CallError::Unauthorized(challenge))
     }
 
     /// A server that is busy is waited for, a few times and not for long.
-    async fn wait(&mut self, reply: Reply) -> Result<Step, CallError> {
+    async fn wait(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
         let status = reply.status;
         let asked = reply.header("retry-after");
         let asked = asked.and_then(|value| retry_after(value, SystemTime::now()));
-        let is_safe =
-            status == TOO_MANY_REQUESTS || asked.is_some() || self.message.is_repeatable;
+        let is_safe = status == TOO_MANY_REQUESTS || asked.is_some() || self.message.is_repeatable;
         let wait = asked.unwrap_or(BUSY_WAIT * self.attempts);
         if !is_safe || wait > MAX_BUSY_WAIT || self.attempts >= MAX_ATTEMPTS {
             let asked = asked.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
@@ -150,7 +152,7 @@ impl Sending<'_> {
         self.attempts += 1;
         self.shared.handler.calls.wait(wait);
         sleep(wait.max(Duration::from_millis(1))).await;
-        Ok(Step::Again)
+        Ok(SendingStep::Again)
     }
 }
 
@@ -210,8 +212,19 @@ pub(super) fn is_session_lost(status: u16, error: Option<&RpcError>, said: &str)
 
 fn is_about_loss(said: &str) -> bool {
     const WORDS: [&str; 13] = [
-        "not found", "no valid", "invalid", "expired", "unknown", "missing", "terminated", "not exist",
-        "closed", "no such", "no active", "required", "not valid",
+        "not found",
+        "no valid",
+        "invalid",
+        "expired",
+        "unknown",
+        "missing",
+        "terminated",
+        "not exist",
+        "closed",
+        "no such",
+        "no active",
+        "required",
+        "not valid",
     ];
     WORDS.iter().any(|word| said.contains(word))
 }
@@ -233,7 +246,9 @@ mod tests {
         ] {
             assert!(is_session_lost(status, None, said), "{status} {said}");
         }
-        for (status, said) in [(400, "bad arguments"), (500, ""), (403, "no"), (200, "no session here")] {
+        for (status, said) in
+            [(400, "bad arguments"), (500, ""), (403, "no"), (200, "no session here")]
+        {
             assert!(!is_session_lost(status, None, said), "{status} {said}");
         }
         let unknown = RpcError::new(METHOD_NOT_FOUND, "no such method");

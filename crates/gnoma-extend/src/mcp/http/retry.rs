@@ -11,7 +11,9 @@ const FIRST_MOMENT_S: f64 = 1e9;
 pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let until = |moment_s: f64| Duration::try_from_secs_f64(moment_s).ok().map(|it| it.saturating_sub(since));
+    let until = |moment_s: f64| {
+        Duration::try_from_secs_f64(moment_s).ok().map(|it| it.saturating_sub(since))
+    };
     let number = value.trim_end_matches("ms").trim_end_matches('s').trim();
     match number.parse::<f64>() {
         Ok(ms) if value.ends_with("ms") => Duration::try_from_secs_f64(ms / 1000.0).ok(),

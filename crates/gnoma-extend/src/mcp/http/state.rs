@@ -17,7 +17,7 @@ use super::super::{handler::Handler, oauth::Authorizer};
 
 /// Where the server is, and what it knows this client by.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ServerPlace {
     /// Its address, also after a redirect.
     pub(super) url: String,
     /// The session, if the server keeps one.
@@ -33,7 +33,7 @@ pub(super) struct HttpShared {
     pub(super) authorizer: Authorizer,
     /// What the server's entry sends with each request.
     headers: Vec<(String, Secret<String>)>,
-    place: Mutex<Place>,
+    place: Mutex<ServerPlace>,
     /// Counts the sessions that were begun.
     pub(super) sessions: watch::Sender<u64>,
     next_id: AtomicU64,
@@ -47,7 +47,7 @@ impl HttpShared {
         authorizer: Authorizer,
         handler: Handler,
     ) -> Arc<Self> {
-        let place = Place { url: url.to_owned(), session: None, version: None };
+        let place = ServerPlace { url: url.to_owned(), session: None, version: None };
         Arc::new(Self {
             http: http.clone(),
             handler,
@@ -59,7 +59,7 @@ impl HttpShared {
         })
     }
 
-    pub(super) fn place(&self) -> MutexGuard<'_, Place> {
+    pub(super) fn place(&self) -> MutexGuard<'_, ServerPlace> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,10 +78,9 @@ impl HttpShared {
         more: &[(String, String)],
         token: Option<&Secret<String>>,
     ) -> Vec<(Cow<'static, str>, Secret<String>)> {
-        let plain = |name: &'static str, value: &str| {
-            (Cow::Borrowed(name), Secret::new(value.to_owned()))
-        };
-        let Place { session, version, .. } = self.place().clone();
+        let plain =
+            |name: &'static str, value: &str| (Cow::Borrowed(name), Secret::new(value.to_owned()));
+        let ServerPlace { session, version, .. } = self.place().clone();
         let mut headers: Vec<_> = self
             .headers
             .iter()

@@ -10,7 +10,7 @@ use super::{
     discovery::discover,
     door::Door,
     flow::{describe, granted, now_s},
-    registration::Client,
+    registration::RegisteredClient,
     tokens::{StoredCredentials, Tokens},
 };
 
@@ -88,7 +88,7 @@ impl Authorizer {
         if stored.issuer.is_some() && stored.issuer != server.issuer {
             return Ok(None);
         }
-        let client = Client::known(&stored.client_id, stored.client_secret.clone());
+        let client = RegisteredClient::known(&stored.client_id, stored.client_secret.clone());
         let requests = client.requests(&server, None).map_err(CallError::Login)?;
         let request = requests.exchange_refresh_token(&refresh);
         let request = request.add_extra_param("resource", &resource.resource);

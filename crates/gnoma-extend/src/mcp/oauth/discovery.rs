@@ -262,10 +262,17 @@ fn is_local_address(address: IpAddr) -> bool {
         IpAddr::V4(v4) => {
             let [first, second, ..] = v4.octets();
             let is_shared = first == 100 && (64..128).contains(&second);
-            v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_unspecified() || is_shared
+            v4.is_loopback()
+                || v4.is_private()
+                || v4.is_link_local()
+                || v4.is_unspecified()
+                || is_shared
         }
         IpAddr::V6(v6) => {
-            v6.is_loopback() || v6.is_unspecified() || v6.is_unique_local() || v6.is_unicast_link_local()
+            v6.is_loopback()
+                || v6.is_unspecified()
+                || v6.is_unique_local()
+                || v6.is_unicast_link_local()
         }
     }
 }
@@ -301,14 +308,21 @@ mod tests {
     #[test]
     fn tokens_are_asked_for_the_server_itself_or_what_it_is_a_part_of() {
         let base = url("https://a.example/mcp/one");
-        for resource in
-            ["https://a.example", "https://a.example/mcp", "https://a.example/mcp/one", "https://a.example/mcp/one/"]
-        {
+        for resource in [
+            "https://a.example",
+            "https://a.example/mcp",
+            "https://a.example/mcp/one",
+            "https://a.example/mcp/one/",
+        ] {
             assert!(is_resource_of(&base, resource), "{resource}");
         }
         for other in [
-            "https://b.example/mcp/one", "https://a.example/mc", "https://a.example/mcp/one/x",
-            "http://a.example/mcp/one", "https://a.example/mcp#x", "words",
+            "https://b.example/mcp/one",
+            "https://a.example/mc",
+            "https://a.example/mcp/one/x",
+            "http://a.example/mcp/one",
+            "https://a.example/mcp#x",
+            "words",
         ] {
             assert!(!is_resource_of(&base, other), "{other}");
         }
@@ -321,8 +335,15 @@ mod tests {
             assert!(is_allowed(&far, &url(place)), "{place}");
         }
         for place in [
-            "https://127.0.0.1/", "https://localhost:8443/", "https://10.1.2.3/", "https://169.254.169.254/",
-            "https://[::1]/", "https://[::ffff:10.0.0.1]/", "https://[fd00::1]/", "http://login.example/", "file:///x",
+            "https://127.0.0.1/",
+            "https://localhost:8443/",
+            "https://10.1.2.3/",
+            "https://169.254.169.254/",
+            "https://[::1]/",
+            "https://[::ffff:10.0.0.1]/",
+            "https://[fd00::1]/",
+            "http://login.example/",
+            "file:///x",
         ] {
             assert!(!is_allowed(&far, &url(place)), "{place}");
         }

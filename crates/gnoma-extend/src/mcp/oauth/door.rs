@@ -35,13 +35,13 @@ impl std::error::Error for DoorError {}
 pub(super) struct Door(pub(super) Http);
 
 /// An answer.
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
     kind: Option<String>,
 }
 
-impl Answer {
+impl HttpAnswer {
     /// The document of a success, if it is an object.
     pub(super) fn document(&self) -> Option<Map<String, Value>> {
         const OK: std::ops::Range<u16> = 200..300;
@@ -57,7 +57,10 @@ impl Door {
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub(super) async fn document(&self, url: &str) -> Result<Option<Map<String, Value>>, DoorError> {
+    pub(super) async fn document(
+        &self,
+        url: &str,
+    ) -> Result<Option<Map<String, Value>>, DoorError> {
         let headers = vec![("accept".to_owned(), "application/json".to_owned())];
         Ok(self.send(url, headers, None).await?.document())
     }
@@ -66,7 +69,7 @@ impl Door {
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub(super) async fn post(&self, url: &str, document: &Value) -> Result<Answer, DoorError> {
+    pub(super) async fn post(&self, url: &str, document: &Value) -> Result<HttpAnswer, DoorError> {
         let json = "application/json".to_owned();
         let headers = vec![("accept".to_owned(), json.clone()), ("content-type".to_owned(), json)];
         self.send(url, headers, Some(document.to_string().into_bytes())).await
@@ -77,7 +80,7 @@ impl Door {
         url: &str,
         headers: Vec<(String, String)>,
         body: Option<Vec<u8>>,
-    ) -> Result<Answer, DoorError> {
+    ) -> Result<HttpAnswer, DoorError> {
         let late = |_| DoorError(format!("`{url}` did not answer in time"));
         timeout(ANSWER_TIMEOUT, self.exchange(url, headers, body)).await.map_err(late)?
     }
@@ -87,7 +90,7 @@ impl Door {
         url: &str,
         headers: Vec<(String, String)>,
         body: Option<Vec<u8>>,
-    ) -> Result<Answer, DoorError> {
+    ) -> Result<HttpAnswer, DoorError> {
         let failed = |error: gnoma_net::NetError| DoorError(error.to_string());
         let body = body.map(Bytes::from);
         let mut url = url.to_owned();
@@ -112,7 +115,7 @@ impl Door {
                     if body.len() > MAX_ANSWER_BYTES {
                         return Err(DoorError("its answer is too large".to_owned()));
                     }
-                    return Ok(Answer { status, body, kind });
+                    return Ok(HttpAnswer { status, body, kind });
                 }
             }
         }
@@ -147,7 +150,7 @@ impl<'c> AsyncHttpClient<'c> for Door {
 }
 
 /// The answer to a request for tokens, with what servers leave out or write in another form.
-fn complete(answer: Answer) -> Vec<u8> {
+fn complete(answer: HttpAnswer) -> Vec<u8> {
     let Some(mut document) = answer.document().filter(|it| it.contains_key("access_token")) else {
         return answer.body;
     };

@@ -12,7 +12,7 @@ use super::{
     challenge,
     discovery::{AuthorizationServer, ProtectedResource, discover},
     door::Door,
-    registration::{Client, Registered},
+    registration::{Registered, RegisteredClient},
     tokens::{StoredCredentials, Tokens},
 };
 
@@ -25,7 +25,7 @@ pub(crate) struct PendingLogin {
     tokens: Tokens,
     server: AuthorizationServer,
     resource: String,
-    client: Client,
+    client: RegisteredClient,
     redirect: String,
     scopes: Vec<String>,
     state: CsrfToken,
@@ -48,7 +48,7 @@ pub(crate) async fn begin(
     let (resource, server) = discover(&door, url, challenge).await?;
     check(&server)?;
     let scopes = scopes(tokens, challenge, &resource, &server).await;
-    let client = Client::register(&door, &server, registered, redirect, &scopes).await?;
+    let client = RegisteredClient::register(&door, &server, registered, redirect, &scopes).await?;
     let requests = client.requests(&server, Some(redirect))?;
     let (pkce, verifier) = PkceCodeChallenge::new_random_sha256();
     let (page, state) = requests
@@ -73,7 +73,8 @@ pub(crate) async fn begin(
 
 /// Refuses a server that cannot do what gnoma needs.
 fn check(server: &AuthorizationServer) -> Result<(), String> {
-    let lacks = |key: &str, wanted: &str| server.list(key).is_some_and(|all| !all.contains(&wanted));
+    let lacks =
+        |key: &str, wanted: &str| server.list(key).is_some_and(|all| !all.contains(&wanted));
     if lacks("code_challenge_methods_supported", "S256") {
         return Err("its authorization server does not support PKCE with S256".to_owned());
     }
@@ -153,7 +154,9 @@ impl PendingLogin {
                 return Err("the answer does not say which server it is of".to_owned());
             }
             (None, Some(_)) => {
-                return Err("the answer says which server it is of, but that cannot be checked".to_owned());
+                return Err(
+                    "the answer says which server it is of, but that cannot be checked".to_owned()
+                );
             }
             _ => {}
         }

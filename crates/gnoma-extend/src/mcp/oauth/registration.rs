@@ -22,7 +22,7 @@ pub(crate) struct Registered {
 
 /// gnoma as an authorization server knows it.
 #[derive(Clone, Debug)]
-pub(super) struct Client {
+pub(super) struct RegisteredClient {
     pub(super) id: String,
     pub(super) secret: Option<String>,
     /// How the secret is sent, if the server said so.
@@ -33,7 +33,7 @@ pub(super) struct Client {
 pub(super) type Requests =
     BasicClient<EndpointSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 
-impl Client {
+impl RegisteredClient {
     /// One that was registered in an earlier session.
     pub(super) fn known(id: &str, secret: Option<String>) -> Self {
         Self { id: id.to_owned(), secret, method: None }
@@ -59,7 +59,9 @@ impl Client {
             return Ok(Self::known(url, None));
         }
         let Some(place) = &server.registration else {
-            return Err("its authorization server takes no clients that it does not know".to_owned());
+            return Err(
+                "its authorization server takes no clients that it does not know".to_owned()
+            );
         };
         let mut request = json!({
             "client_name": CLIENT_NAME,

@@ -9,33 +9,68 @@ use super::root::resolve;
 /// Deepest schema that is kept; below, anything goes.
 const MAX_DEPTH: usize = 24;
 /// Keywords whose value is a schema.
-const SCHEMAS: [&str; 8] = [
-    "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then",
-];
+const SCHEMAS: [&str; 8] =
+    ["additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"];
 /// Keywords whose value is a list of schemas.
 const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose value is an object of schemas.
-const TABLES: [&str; 5] = ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
+const TABLES: [&str; 5] =
+    ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 /// Keywords whose value is a number that is not negative.
 const COUNTS: [&str; 6] =
     ["maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties"];
 /// Keywords whose value is a number.
-const NUMBERS: [&str; 5] = ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"];
+const NUMBERS: [&str; 5] =
+    ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"];
 /// Keywords whose value is a text.
-const TEXTS: [&str; 7] =
-    ["$comment", "contentEncoding", "contentMediaType", "description", "format", "pattern", "title"];
+const TEXTS: [&str; 7] = [
+    "$comment",
+    "contentEncoding",
+    "contentMediaType",
+    "description",
+    "format",
+    "pattern",
+    "title",
+];
 /// Keywords that only mean something to other readers, and that validators of providers may refuse.
 const FOREIGN: [&str; 12] = [
-    "$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveAnchor", "$recursiveRef", "$schema", "$vocabulary",
-    "id", "nullable", "optional", "x-mcp-header",
+    "$anchor",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$id",
+    "$recursiveAnchor",
+    "$recursiveRef",
+    "$schema",
+    "$vocabulary",
+    "id",
+    "nullable",
+    "optional",
+    "x-mcp-header",
 ];
 /// The types of JSON, and what they are called elsewhere.
 const TYPES: [(&str, &str); 22] = [
-    ("string", "string"), ("number", "number"), ("integer", "integer"), ("boolean", "boolean"), ("object", "object"),
-    ("array", "array"), ("null", "null"), ("str", "string"), ("text", "string"), ("int", "integer"),
-    ("int32", "integer"), ("int64", "integer"), ("long", "integer"), ("float", "number"), ("double", "number"),
-    ("decimal", "number"), ("bool", "boolean"), ("dict", "object"), ("map", "object"), ("list", "array"),
-    ("none", "null"), ("tuple", "array"),
+    ("string", "string"),
+    ("number", "number"),
+    ("integer", "integer"),
+    ("boolean", "boolean"),
+    ("object", "object"),
+    ("array", "array"),
+    ("null", "null"),
+    ("str", "string"),
+    ("text", "string"),
+    ("int", "integer"),
+    ("int32", "integer"),
+    ("int64", "integer"),
+    ("long", "integer"),
+    ("float", "number"),
+    ("double", "number"),
+    ("decimal", "number"),
+    ("bool", "boolean"),
+    ("dict", "object"),
+    ("map", "object"),
+    ("list", "array"),
+    ("none", "null"),
+    ("tuple", "array"),
 ];
 /// A schema while it is cleaned.
 pub(super) struct Cleaning<'a> {
@@ -56,9 +91,13 @@ impl<'a> Cleaning<'a> {
 
     fn clean(&self, schema: Value, depth: usize) -> Value {
         match schema {
-            Value::Object(fields) if depth <= MAX_DEPTH => Value::Object(self.clean_object(fields, depth)),
+            Value::Object(fields) if depth <= MAX_DEPTH => {
+                Value::Object(self.clean_object(fields, depth))
+            }
             // Some write only the type.
-            Value::String(name) => type_of(&name).map_or_else(|| json!({}), |it| json!({"type": it})),
+            Value::String(name) => {
+                type_of(&name).map_or_else(|| json!({}), |it| json!({"type": it}))
+            }
             _ => json!({}),
         }
     }
@@ -114,8 +153,12 @@ impl<'a> Cleaning<'a> {
             (name, value @ Value::Number(_)) if NUMBERS.contains(&name) => value,
             ("exclusiveMinimum" | "exclusiveMaximum", value @ Value::Bool(_)) => value,
             (name, value @ Value::String(_)) if TEXTS.contains(&name) => value,
-            ("uniqueItems" | "readOnly" | "writeOnly" | "deprecated", value @ Value::Bool(_)) => value,
-            ("examples", value @ Value::Array(_)) | ("default" | "const" | "example", value) => value,
+            ("uniqueItems" | "readOnly" | "writeOnly" | "deprecated", value @ Value::Bool(_)) => {
+                value
+            }
+            ("examples", value @ Value::Array(_)) | ("default" | "const" | "example", value) => {
+                value
+            }
             ("dependentRequired", value @ Value::Object(_)) => value,
             (name, value) if name.starts_with("x-") && !value.is_null() => value,
             _ => return None,

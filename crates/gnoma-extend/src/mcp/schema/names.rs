@@ -21,7 +21,8 @@ pub(super) fn rename(root: &mut Map<String, Value>) -> Vec<(String, String)> {
     if renamed.is_empty() {
         return renamed;
     }
-    let new_name = |name: &str| renamed.iter().find(|(_, old)| old == name).map(|(new, _)| new.clone());
+    let new_name =
+        |name: &str| renamed.iter().find(|(_, old)| old == name).map(|(new, _)| new.clone());
     let properties = properties
         .iter()
         .map(|(name, value)| (new_name(name).unwrap_or_else(|| name.clone()), value.clone()));

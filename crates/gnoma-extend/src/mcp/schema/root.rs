@@ -8,8 +8,22 @@ const MAX_DEPTH: usize = 8;
 const CHOICES: [&str; 2] = ["anyOf", "oneOf"];
 /// Keywords of the root that say something about the whole value, which providers do not take there.
 const DROPPED: [&str; 16] = [
-    "$ref", "$id", "id", "$schema", "$anchor", "$dynamicAnchor", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if",
-    "then", "else", "enum", "const",
+    "$ref",
+    "$id",
+    "id",
+    "$schema",
+    "$anchor",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "enum",
+    "const",
 ];
 
 /// The root as an object.

@@ -14,7 +14,8 @@ fn is_schema(schema: &Value) {
 #[test]
 fn every_root_becomes_an_object_with_its_arguments() {
     let text = json!({"type": "string"});
-    let part = json!({"type": "object", "properties": {"a": text, "b": text}, "required": ["a", "b"]});
+    let part =
+        json!({"type": "object", "properties": {"a": text, "b": text}, "required": ["a", "b"]});
     let other = json!({"properties": {"a": text, "c": text}, "required": ["a"]});
     for (schema, arguments, required) in [
         (json!({}), vec![], json!(null)),
@@ -23,9 +24,17 @@ fn every_root_becomes_an_object_with_its_arguments() {
         (json!({"$schema": "http://json-schema.org/draft-07/schema#"}), vec![], json!(null)),
         (json!({"type": ["object", "null"], "properties": {"a": text}}), vec!["a"], json!(null)),
         (json!({"type": "string"}), vec![], json!(null)),
-        (json!({"properties": {"a": text}, "required": ["a", "gone", 3, "a"]}), vec!["a"], json!(["a"])),
+        (
+            json!({"properties": {"a": text}, "required": ["a", "gone", 3, "a"]}),
+            vec!["a"],
+            json!(["a"]),
+        ),
         (json!({"$ref": "#/$defs/x", "$defs": {"x": part}}), vec!["a", "b"], json!(["a", "b"])),
-        (json!({"$ref": "#/definitions/x", "definitions": {"x": part}}), vec!["a", "b"], json!(["a", "b"])),
+        (
+            json!({"$ref": "#/definitions/x", "definitions": {"x": part}}),
+            vec!["a", "b"],
+            json!(["a", "b"]),
+        ),
         (json!({"anyOf": [part, other]}), vec!["a", "b", "c"], json!(["a"])),
         (json!({"type": "object", "oneOf": [part, other]}), vec!["a", "b", "c"], json!(["a"])),
         (json!({"allOf": [part, other]}), vec!["a", "b", "c"], json!(["a", "b"])),
@@ -52,10 +61,22 @@ fn what_an_older_draft_or_nobody_calls_so_is_translated_or_dropped() {
         (json!({"type": "any", "description": "x"}), json!({"description": "x"})),
         (json!({"type": ["string", "null"]}), json!({"type": ["null", "string"]})),
         (json!({"type": "string", "nullable": true}), json!({"type": ["string", "null"]})),
-        (json!({"type": "number", "minimum": 0, "exclusiveMinimum": true}), json!({"type": "number", "exclusiveMinimum": 0})),
-        (json!({"type": "number", "minimum": 0, "exclusiveMinimum": false}), json!({"type": "number", "minimum": 0})),
-        (json!({"type": "array", "items": [{"type": "str"}]}), json!({"type": "array", "prefixItems": [{"type": "string"}]})),
-        (json!({"items": {"type": "string"}}), json!({"items": {"type": "string"}, "type": "array"})),
+        (
+            json!({"type": "number", "minimum": 0, "exclusiveMinimum": true}),
+            json!({"type": "number", "exclusiveMinimum": 0}),
+        ),
+        (
+            json!({"type": "number", "minimum": 0, "exclusiveMinimum": false}),
+            json!({"type": "number", "minimum": 0}),
+        ),
+        (
+            json!({"type": "array", "items": [{"type": "str"}]}),
+            json!({"type": "array", "prefixItems": [{"type": "string"}]}),
+        ),
+        (
+            json!({"items": {"type": "string"}}),
+            json!({"items": {"type": "string"}, "type": "array"}),
+        ),
         (json!({"type": "string", "required": true}), json!({"type": "string"})),
         (json!({"type": "string", "enum": []}), json!({"type": "string"})),
         (json!({"enum": ["a", "a", "b"]}), json!({"enum": ["a", "b"]})),
@@ -90,7 +111,8 @@ fn a_sound_schema_stays_as_it_is() {
 #[test]
 fn names_that_providers_refuse_are_replaced_and_stay_apart() {
     let names = ["a b", "a_b", "a\u{e4}b", "", "$x", &"x".repeat(65), &"x".repeat(66), "fine.x-1"];
-    let properties: serde_json::Map<_, _> = names.iter().map(|it| ((*it).to_owned(), json!({}))).collect();
+    let properties: serde_json::Map<_, _> =
+        names.iter().map(|it| ((*it).to_owned(), json!({}))).collect();
     let done = normalize(&json!({"properties": properties, "required": ["a b", "a_b"]}));
     let shown: Vec<_> = done.schema["properties"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(shown.len(), names.len());

@@ -47,13 +47,31 @@ fn hello() -> Value {
 #[tokio::test]
 async fn half_a_surrogate_pair_hangs_no_call() {
     for (result, said) in [
-        (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"cut \ud83d"}]}}"#, "cut \u{fffd}"),
-        (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"\ude00 late"}]}}"#, "\u{fffd} late"),
-        (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"x"},{"type":"odd","v":NaN}]}}"#, "x\n[a part of"),
-        (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"te"#, "failed: the server's answer cannot be read"),
-        (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}"#, "failed: the server refused: parse error"),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"cut \ud83d"}]}}"#,
+            "cut \u{fffd}",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"\ude00 late"}]}}"#,
+            "\u{fffd} late",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"x"},{"type":"odd","v":NaN}]}}"#,
+            "x\n[a part of",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"te"#,
+            "failed: the server's answer cannot be read",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}"#,
+            "failed: the server refused: parse error",
+        ),
         (r#"{"jsonrpc":"2.0","id":ID}"#, "failed: the server's answer cannot be read"),
-        (r#"busy {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"behind"}]}}"#, "behind"),
+        (
+            r#"busy {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"behind"}]}}"#,
+            "behind",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let one = OneServer::new(server(folder.path(), &hello(), result), folder.path());
@@ -72,7 +90,8 @@ async fn a_broken_tool_costs_no_other_and_is_named() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let tools = json!([hello()[0], broken, {"name": "last", "inputSchema": {}}]);
-        let result = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"hi"}]}}"#;
+        let result =
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"hi"}]}}"#;
         let one = OneServer::new(server(folder.path(), &tools, result), folder.path());
         let standing = one.connect().await;
         assert_eq!(one.offered(), ["mcp__s__hello", "mcp__s__last"], "{:?}", standing.seen.state);

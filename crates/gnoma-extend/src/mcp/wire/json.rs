@@ -16,17 +16,17 @@ pub(crate) fn read(text: &str) -> Option<Value> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(value);
     }
-    let mut reader = Reader { rest: text };
+    let mut reader = LenientReader { rest: text };
     let value = reader.value(0)?;
     reader.skip_blanks();
     reader.rest.is_empty().then_some(value)
 }
 
-struct Reader<'a> {
+struct LenientReader<'a> {
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> LenientReader<'a> {
     fn skip_blanks(&mut self) {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r', '\u{feff}']);
     }
@@ -144,9 +144,8 @@ impl<'a> Reader<'a> {
         }
         let before = self.rest;
         let second = self.take("\\u").then(|| self.code_unit()).flatten();
-        let pair = second.and_then(|second| {
-            char::decode_utf16([first, second]).next().and_then(Result::ok)
-        });
+        let pair = second
+            .and_then(|second| char::decode_utf16([first, second]).next().and_then(Result::ok));
         if pair.is_none() {
             self.rest = before;
         }

@@ -102,7 +102,8 @@ mod tests {
 
     #[test]
     fn events_are_whole_however_they_are_cut_and_ended() {
-        let text = ": hi\r\nid: 4\r\nretry: 20\r\ndata: a\r\ndata: b\r\n\r\nevent: x\ndata:c\n\ndata: d";
+        let text =
+            ": hi\r\nid: 4\r\nretry: 20\r\ndata: a\r\ndata: b\r\n\r\nevent: x\ndata:c\n\ndata: d";
         for size in 1..text.len() {
             let pieces: Vec<_> =
                 text.as_bytes().chunks(size).map(|it| std::str::from_utf8(it).unwrap()).collect();

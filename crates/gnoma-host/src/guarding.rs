@@ -219,8 +219,10 @@ pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials
     folders.extend(runtime.map(|folder| folder.join("gnoma").join(TRIALS).join(&key)));
     let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
     let updated = settings.sandbox.build_output.clone();
-    let trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders)
-        .with_scratch(reading::scratch(&spec.environment));
+    let mut trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders);
+    if !settings.incognito {
+        trials = trials.with_scratch(reading::scratch(&spec.environment));
+    }
     Some(Arc::new(trials.updating(updated)))
 }
 

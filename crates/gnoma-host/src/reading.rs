@@ -53,11 +53,7 @@ pub(crate) fn places(environment: &Environment, more: &[PathBuf]) -> ReadingPlac
     let hidden = home.iter().flat_map(|home| places::secrets_at_home().map(|name| home.join(name)));
     let hidden = hidden.chain(of_system()).filter(|path| fs::symlink_metadata(path).is_ok());
     let hidden = hidden.chain(of_skills(environment));
-    ReadingPlaces {
-        hidden: hidden.collect(),
-        shown,
-        scratch: scratch(environment),
-    }
+    ReadingPlaces { hidden: hidden.collect(), shown, scratch: scratch(environment) }
 }
 
 /// The folder that keeps the temporary files of each session.

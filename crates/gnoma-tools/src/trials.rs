@@ -81,6 +81,8 @@ pub struct Trials {
     scratch: OnceLock<Option<Scratch>>,
     /// Where [`Trials::scratch`] makes it.
     scratch_base: Option<PathBuf>,
+    /// The temporary files that only commands without approval find.
+    reading_scratch: OnceLock<PathBuf>,
     /// Whether commands find it in place of the machine's.
     replaces_temporary: OnceLock<bool>,
 }
@@ -132,6 +134,7 @@ impl Trials {
             layers: Mutex::default(),
             scratch: OnceLock::new(),
             scratch_base: None,
+            reading_scratch: OnceLock::new(),
             replaces_temporary: OnceLock::new(),
         }
     }
@@ -288,9 +291,15 @@ impl Trials {
         self.scratch.get_or_init(make).as_ref().map(Scratch::folder)
     }
 
+    /// Commands without approval find their temporary files in this folder.
+    pub(crate) fn use_scratch(&self, folder: &Path) {
+        self.reading_scratch.get_or_init(|| folder.to_owned());
+    }
+
     /// The folder, where one was made.
     fn made_scratch(&self) -> Option<&Path> {
-        self.scratch.get()?.as_ref().map(Scratch::folder)
+        let own = self.scratch.get().and_then(Option::as_ref).map(Scratch::folder);
+        own.or_else(|| self.reading_scratch.get().map(PathBuf::as_path))
     }
 
     /// Whether commands and file tools find temporary files of the session in place of the machine's.

@@ -45,6 +45,9 @@ impl Trials {
     }
 
     /// Temporary files are the machine's.
+    pub(crate) fn use_scratch(&self, _folder: &Path) {}
+
+    /// Temporary files are the machine's.
     pub(crate) fn scratch(&self) -> Option<&Path> {
         None
     }

@@ -362,8 +362,7 @@ fn read(path: &Path) -> std::io::Result<Option<String>> {
 
 /// Where the servers run: in the session's folder, with what a command of the session may touch.
 pub(crate) fn surroundings(project: &Project) -> Surroundings {
-    let Project { spec, guard, places, routing, firewall, .. } = project;
-    let firewall = Arc::clone(firewall);
+    let Project { spec, guard, places, routing, .. } = project;
     let variables = spec.environment.variables().iter().filter(|(name, value)| {
         !gnoma_sandbox::is_scrubbed(name)
             && !guarding::is_key(&routing.provider, name, value)

@@ -170,7 +170,7 @@ impl HookRunner {
 }
 
 /// A hook that runs.
-pub(crate) enum RunningHook {
+pub(super) enum RunningHook {
     /// Started by the shell that all hooks of the session share.
     Shared(SharedHook),
     /// A process of its own.

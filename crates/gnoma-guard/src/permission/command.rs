@@ -419,8 +419,8 @@ impl<'a> Judgement<'a> {
             gnoma_core::sort::sort(paths);
             paths.dedup();
         }
-        grant.reads_only =
-            analysis.is_read_only() || (is_unasked && changes_nothing && analysis.unparsed.is_none());
+        grant.reads_only = analysis.is_read_only()
+            || (is_unasked && changes_nothing && analysis.unparsed.is_none());
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
         grant
     }

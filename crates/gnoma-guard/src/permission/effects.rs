@@ -139,8 +139,7 @@ fn at_foreign_repository(command: &Invocation, world: &World<'_>) -> Vec<Command
         };
         let read = effect(FileAccess::Read, Effect::Read(place.clone()), worry.clone());
         let worry = Concern { gravity: Severity::Beyond, ..worry };
-        let written =
-            changes.then(|| effect(FileAccess::Write, Effect::Write(place), worry));
+        let written = changes.then(|| effect(FileAccess::Write, Effect::Write(place), worry));
         [Some(read), written]
     });
     both.flatten().collect()
@@ -171,8 +170,8 @@ fn weigh(effect: &Effect, world: &World<'_>) -> CommandEffect {
     };
     let worry = places::weigh(touch, &spot, world);
     let is_kept = touch != FileAccess::Read && !spot.is_sink();
-    let harmless = worry.gravity == Severity::Plain
-        && (!is_kept || places::is_own_temporary(&spot, world));
+    let harmless =
+        worry.gravity == Severity::Plain && (!is_kept || places::is_own_temporary(&spot, world));
     CommandEffect { effect: effect.clone(), worry, spot: Some((touch, spot)), harmless }
 }
 

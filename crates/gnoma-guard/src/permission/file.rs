@@ -121,8 +121,7 @@ impl<'a> Judgement<'a> {
         spot: &JudgedPath,
     ) -> Opinion {
         let always = suggest::for_path(&tool.name, spot, self.world);
-        let runs_commands =
-            matches!(self.mode, PermissionMode::Auto | PermissionMode::AcceptEdits);
+        let runs_commands = matches!(self.mode, PermissionMode::Auto | PermissionMode::AcceptEdits);
         match by_mode.decision {
             Decision::Ask if runs_commands && places::is_own_temporary(spot, self.world) => {
                 let mode = self.mode;

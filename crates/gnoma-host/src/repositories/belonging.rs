@@ -209,6 +209,6 @@ mod tests {
     fn a_repository_around_the_home_is_too_wide() {
         let (_folder, root) = made("make r; mkdir -p r/home/project");
         assert_eq!(found(&root, "r/home/project", "r/home"), [""; 0]);
-        assert_eq!(found(&root, "r/home/project", "r/other"), ["r/.git", "r"]);
+        assert_eq!(found(&root, "r/home/project", "elsewhere"), ["r/.git", "r"]);
     }
 }

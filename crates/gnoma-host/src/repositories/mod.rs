@@ -23,8 +23,8 @@ use gnoma_core::places::makes_repository;
 use gnoma_guard::git::{OutsidePlaces, Repositories, program_setting};
 use gnoma_tools::{RepositoryFinder as _, Trials, WorkspaceRepository};
 
-use belonging::RealRepository;
 pub(crate) use belonging::BelongingRepositories;
+use belonging::RealRepository;
 use found::FoundRepository;
 use read::text;
 

@@ -144,7 +144,9 @@ fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<FilePlace> {
 fn new_file(words: &[&str]) -> Option<String> {
     const UNNAMED: &str = "tmp.XXXXXXXXXX";
     const FOLDER: &str = "/tmp";
-    let is_option = |word: &&str| matches!(*word, "-d" | "-q" | "-t" | "-dt" | "-qd" | "--directory" | "--quiet");
+    let is_option = |word: &&str| {
+        matches!(*word, "-d" | "-q" | "-t" | "-dt" | "-qd" | "--directory" | "--quiet")
+    };
     let templates: Vec<&str> = words.iter().filter(|word| !is_option(word)).copied().collect();
     let below = words.iter().any(|word| matches!(*word, "-t" | "-dt"));
     let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"._-/".contains(&letter);

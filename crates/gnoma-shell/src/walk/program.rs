@@ -1,6 +1,5 @@
 //! A program with its arguments: what its table entry says it does with them.
 
-
 use super::call::ProgramCall;
 use super::facts_of::{CommandFacts, is_nowhere};
 use super::{Walker, odd, special};

@@ -167,3 +167,38 @@ fn hiding_is_said() {
         assert!(!analysis.oddities.is_empty() && !analysis.is_read_only(), "{command}");
     }
 }
+
+#[test]
+fn a_new_work_tree_is_written_where_it_is_named() {
+    let facts = look("git worktree add ../x -b y");
+    let written = Effect::Write(FilePlace::Path("/w/x".into()));
+    assert!(facts.commands[0].effects.contains(&written), "{facts:?}");
+}
+
+#[test]
+fn what_mktemp_prints_is_a_new_name_among_temporary_files() {
+    let deleted = |text: &str| {
+        let analysis = look(text);
+        let effects = analysis.commands.iter().flat_map(|command| command.effects.clone());
+        effects.filter(|effect| matches!(effect, Effect::Delete(_))).collect::<Vec<_>>()
+    };
+    let path = |path: &str| vec![Effect::Delete(FilePlace::Path(path.into()))];
+    for (text, expected) in [
+        ("d=$(mktemp -d); rm -rf $d", "/tmp/tmp.XXXXXXXXXX"),
+        ("d=\"$(mktemp -d)\" && rm -r \"$d/x\"", "/tmp/tmp.XXXXXXXXXX/x"),
+        ("rm $(mktemp -t a.XXXX)", "/tmp/a.XXXX"),
+        ("f=$(mktemp /tmp/b.XXXX); rm $f", "/tmp/b.XXXX"),
+    ] {
+        assert_eq!(deleted(text), path(expected), "{text}");
+    }
+    for text in [
+        "TMPDIR=. ; d=$(mktemp -d); rm -rf $d",
+        "mktemp() { echo /; }; d=$(mktemp -d); rm -rf $d",
+        "d=$(mktemp ../../x.XXXX); rm -rf $d",
+        "d=$(mktemp -d -p /); rm -rf $d",
+        "d=$(mktemp -d; echo /); rm -rf $d",
+    ] {
+        let found = deleted(text);
+        assert!(matches!(found[..], [Effect::Delete(FilePlace::Unknown(_))]), "{text}: {found:?}");
+    }
+}

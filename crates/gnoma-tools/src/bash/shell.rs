@@ -41,7 +41,7 @@ pub(super) struct Shell {
     sandbox: Sandbox,
     umask: Option<u32>,
     walls: OnceLock<Built>,
-    /// The temporary files of a session without trials; `None` where no folder for them can be made.
+    /// The temporary files of a session whose trials keep none; `None` where no folder for them can be made.
     scratch: OnceLock<Option<Scratch>>,
     /// Who wait for the next command: one for commands in their place, one for those on trial.
     spares: [Mutex<Option<Spare>>; 2],
@@ -96,8 +96,14 @@ impl Shell {
     /// The folders of the session in which a command may write as much as it likes.
     pub(super) fn own_folders(&self, cx: &ToolCx) -> Vec<PathBuf> {
         let Sandbox::Walled { reading, .. } = &self.sandbox else { return Vec::new() };
-        let own = if self.is_walled(cx) { self.scratch(reading) } else { None };
+        let is_used = cx.grant.reads_only || cx.grant.trial.is_some() || self.has_own_temporary();
+        let own = if is_used && self.is_walled(cx) { self.scratch(reading) } else { None };
         own.map(Path::to_path_buf).into_iter().collect()
+    }
+
+    /// Whether commands of every kind find temporary files of the session.
+    fn has_own_temporary(&self) -> bool {
+        matches!(&self.sandbox, Sandbox::Walled { trials: Some(trials), .. } if trials.replaces_temporary())
     }
 
     /// Who tries commands, where that is wanted.
@@ -239,7 +245,7 @@ impl Shell {
                 Built::Walls(walls),
             ) => {
                 let narrowed = narrowed(policy, cx, *network_on_grant, too_wide, self.found(cx));
-                let own = trials.as_ref().filter(|trials| trials.replaces_temporary());
+                let own = trials.as_ref().filter(|_| self.has_own_temporary());
                 let scratch = own.and_then(|trials| trials.scratch());
                 let narrowed = with_own_temporary(narrowed, cx, scratch);
                 Ok(Some((walls, Policy { umask: self.umask, ..narrowed })))
@@ -270,8 +276,12 @@ impl Shell {
     }
 
     fn scratch(&self, reading: &ReadingPlaces) -> Option<&Path> {
-        if let Sandbox::Walled { trials: Some(trials), .. } = &self.sandbox {
-            return trials.scratch();
+        let trials = match &self.sandbox {
+            Sandbox::Walled { trials, .. } => trials.as_ref(),
+            Sandbox::Off => None,
+        };
+        if let Some(folder) = trials.and_then(|trials| trials.scratch()) {
+            return Some(folder);
         }
         let made = || reading.scratch.make().ok();
         self.scratch.get_or_init(made).as_ref().map(Scratch::folder)

@@ -36,18 +36,13 @@ impl FoundInWorkspace {
 
 /// The policy with the session's temporary files in place of the machine's, of which only that is there which the
 /// verdict names.
-pub(super) fn with_own_temporary(
-    policy: Policy,
-    cx: &ToolCx,
-    scratch: Option<&Path>,
-) -> Policy {
+pub(super) fn with_own_temporary(policy: Policy, cx: &ToolCx, scratch: Option<&Path>) -> Policy {
     let Some(scratch) = scratch else { return policy };
     let is_place = |path: &Path| TEMPORARY.iter().any(|place| path == Path::new(place));
     let is_temporary = |path: &&PathBuf| TEMPORARY.iter().any(|place| path.starts_with(place));
     let named = cx.grant.paths.iter().filter(is_temporary).filter(|path| !is_place(path));
     let shown_temporary = named.cloned().collect();
-    let mut policy =
-        Policy { temporary: Some(scratch.to_path_buf()), shown_temporary, ..policy };
+    let mut policy = Policy { temporary: Some(scratch.to_path_buf()), shown_temporary, ..policy };
     policy.writable.retain(|path| !is_place(path));
     policy
 }

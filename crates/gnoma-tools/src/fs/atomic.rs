@@ -219,7 +219,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_takes_no_files_is_reported() {
-        let target = Target { path: "/proc/gnoma-test".into(), name: "x".into() };
+        let (path, name) = ("/proc/gnoma-test".into(), "x".into());
+        let target = Target { path, name, found_as: None };
         assert!(replace(&target, b"x", Umask::default(), &CancellationToken::new()).is_err());
     }
 

@@ -4,10 +4,7 @@
 use gnoma_core::{ToolCx, tool::ToolOutput};
 use serde::Deserialize;
 
-use super::{
-    FileAnswer, FileTools, Refusal,
-    target::TargetKind,
-};
+use super::{FileAnswer, FileTools, Refusal, target::TargetKind};
 
 /// Largest text, in bytes: it becomes part of the conversation.
 const MAX_TEXT_BYTES: u64 = 256 << 10;

@@ -8,7 +8,10 @@ use std::{
 use gnoma_core::{ToolCx, tool::OpenFiles};
 
 use super::{FileHolder, Refusal, lease::Writing, ledger::Ledger, target::Target, umask::Umask};
-use crate::{Trials, options::{Sandbox, ToolOptions}};
+use crate::{
+    Trials,
+    options::{Sandbox, ToolOptions},
+};
 
 /// Stands in front of some texts in UTF-8.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -29,7 +29,7 @@ pub(super) struct Target {
     /// As it is shown: relative inside the working folder, else absolute.
     pub(super) name: String,
     /// As it is found, where that is another place.
-    found_as: Option<PathBuf>,
+    pub(super) found_as: Option<PathBuf>,
 }
 
 /// Where that is which a call finds at a path among temporary files.
@@ -82,7 +82,10 @@ impl Target {
     /// A path below it, as it is found.
     pub(super) fn seen(&self, path: &Path) -> PathBuf {
         let below = path.strip_prefix(&self.path).ok().zip(self.found_as.as_ref());
-        below.map_or_else(|| path.to_owned(), |(below, found)| found.join(below).components().collect())
+        below.map_or_else(
+            || path.to_owned(),
+            |(below, found)| found.join(below).components().collect(),
+        )
     }
 
     /// Whether the call may come here: in the workspace, or where its verdict was about.
@@ -257,7 +260,10 @@ mod tests {
         }
         cx.grant.paths = vec![outside.join("a")];
         assert_eq!(Target::of(&cx, "link/a", &|_| None).unwrap().path, outside.join("a"));
-        assert!(Target::of(&cx, "link/ab", &|_| None).is_err(), "a prefix of the name is no parent");
+        assert!(
+            Target::of(&cx, "link/ab", &|_| None).is_err(),
+            "a prefix of the name is no parent"
+        );
     }
 
     fn words(refusal: Refusal) -> String {
@@ -281,7 +287,8 @@ mod tests {
         let bench = Bench::new();
         bench.put("src/parser.rs", "");
         bench.put("src/README.md", "");
-        let missing = |given: &str| words(Target::of(&bench.cx(), given, &|_| None).unwrap().is_missing());
+        let missing =
+            |given: &str| words(Target::of(&bench.cx(), given, &|_| None).unwrap().is_missing());
         assert_eq!(
             missing("src/parsr.rs"),
             "`src/parsr.rs` does not exist; near it: `src/parser.rs`"

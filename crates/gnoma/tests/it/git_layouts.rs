@@ -121,12 +121,16 @@ async fn git_works_in_every_layout_as_without_gnoma() {
             continue;
         }
         for (mode, commands) in
-            [("auto", &READING[..]), ("plan", &READING), ("bypass", &everything)]
+            [("auto", &READING[..]), ("plan", &READING[..2]), ("bypass", &everything)]
         {
             let ((ours, at_ours), (theirs, at_theirs)) = (layout(script, at), layout(script, at));
             let told = with_gnoma(&ours, &at_ours, mode, commands).await;
             assert_eq!(told.len(), commands.len(), "{name}, {mode}");
             for (command, told) in commands.iter().zip(told) {
+                if name == "bare" && command.starts_with("echo") {
+                    // There it would write into git's own folder.
+                    continue;
+                }
                 let path = |world: &World| world.project.path().display().to_string();
                 let told = told.replace(&path(&ours), "/work");
                 let expected = bare(&theirs, &at_theirs, command).replace(&path(&theirs), "/work");
@@ -151,11 +155,16 @@ async fn a_git_file_that_names_a_foreign_repository_opens_nothing() {
          echo \"$PWD/w/.git\" > g/gitdir; echo \"gitdir: $PWD/g\" > w/.git",
         "make other; git -C other worktree add -q ../real -b x; mkdir w; cp real/.git w/.git",
     ] {
-        for command in ["git log --format=%s", "cat ../other/top; git show HEAD:top", "git add -A"] {
+        for command in ["git log --format=%s", "cat ../other/top; git show HEAD:top", "git add -A"]
+        {
             let world = World::new([says("ok")]).among_files();
-            bare(&world, world.project.path(), &format!(
-                "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.c GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.c; {MAKE}{script}"
-            ));
+            bare(
+                &world,
+                world.project.path(),
+                &format!(
+                    "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.c GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.c; {MAKE}{script}"
+                ),
+            );
             let folder = world.project.path().join("w");
             let told = with_gnoma(&world, &folder, "auto", &[command]).await.join("\n");
             assert!(!told.contains("one") && !told.contains("top\n"), "{script}: {told}");

@@ -38,16 +38,19 @@ async fn file_tools_and_commands_see_the_same_temporary_files() {
     let bash = |command: &str| format!(r#"{{"command":"{}"}}"#, command.replace("NAME", &name));
     let path = |more: &str| format!(r#"{{"path":"{name}/{more}"}}"#);
     for mode in ["auto", "accept_edits", "bypass"] {
-        let results = told(mode, &[
-            ("bash", &bash("mkdir NAME && echo from a command > NAME/one")),
-            ("fs.read", &path("one")),
-            ("fs.write", &format!(r#"{{"path":"{name}/two","content":"from a tool\n"}}"#)),
-            ("bash", &bash("cat NAME/two; echo new > NAME/two")),
-            ("fs.grep", &format!(r#"{{"pattern":"from","path":"{name}"}}"#)),
-            ("fs.glob", &format!(r#"{{"pattern":"*","path":"{name}"}}"#)),
-            ("fs.ls", &path("")),
-            ("bash", &bash("rm -r NAME; ls -d NAME")),
-        ])
+        let results = told(
+            mode,
+            &[
+                ("bash", &bash("mkdir NAME && echo from a command > NAME/one")),
+                ("fs.read", &path("one")),
+                ("fs.write", &format!(r#"{{"path":"{name}/two","content":"from a tool\n"}}"#)),
+                ("bash", &bash("cat NAME/two; echo new > NAME/two")),
+                ("fs.grep", &format!(r#"{{"pattern":"from","path":"{name}"}}"#)),
+                ("fs.glob", &format!(r#"{{"pattern":"*","path":"{name}"}}"#)),
+                ("fs.ls", &path("")),
+                ("bash", &bash("rm -r NAME; ls -d NAME")),
+            ],
+        )
         .await;
         assert!(results[1].contains("from a command"), "{mode}: {results:?}");
         assert!(results[3].contains("from a tool"), "{mode}: {results:?}");
@@ -118,7 +121,8 @@ async fn in_a_project_among_temporary_files_a_new_file_beside_it_can_be_written(
     let project = around.path().join("project");
     fs::create_dir(&project).unwrap();
     fs::write(around.path().join("other"), "other\n").unwrap();
-    let command = r#"{"command":"echo made > ../beside; sh -c 'echo x > ../other'; echo y > here"}"#;
+    let command =
+        r#"{"command":"echo made > ../beside; sh -c 'echo x > ../other'; echo y > here"}"#;
     let world = World::new([calls("bash", command), says("ok")]);
     let mut gnoma = world.command(&["--permission", "bypass", "go"]);
     gnoma.current_dir(&project);

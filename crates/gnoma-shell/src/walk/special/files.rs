@@ -40,7 +40,8 @@ pub(super) fn temporary(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comm
         }
         _ => facts.add(Effect::Write(FilePlace::Path(Path::new("/tmp").into()))),
     }
-    for folder in call.sorted.options.iter().filter(|given| matches!(&*given.name, "p" | "tmpdir")) {
+    for folder in call.sorted.options.iter().filter(|given| matches!(&*given.name, "p" | "tmpdir"))
+    {
         for field in &folder.values {
             facts.at(Effect::Write, call.cwd.places(field));
         }

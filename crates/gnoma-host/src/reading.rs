@@ -68,7 +68,10 @@ pub(crate) fn places(
 }
 
 /// Where the temporary files of each session are: in `memory`, where that is given.
-pub(crate) fn scratch(environment: &Environment, memory: Option<Arc<MemoryFolder>>) -> ScratchPlace {
+pub(crate) fn scratch(
+    environment: &Environment,
+    memory: Option<Arc<MemoryFolder>>,
+) -> ScratchPlace {
     match memory {
         Some(memory) => ScratchPlace::Memory(memory),
         None => ScratchPlace::Below(environment.state_dir().join("scratch")),

@@ -12,8 +12,7 @@ use gnoma_guard::permission::Permissions;
 
 use crate::{
     HostError, Project, Result, claude_rules::ClaudeRules, driven::DrivenSession,
-    environment::Folders as _, extensions,
-    guarding,
+    environment::Folders as _, extensions, guarding,
 };
 
 /// How room is made in a full window.

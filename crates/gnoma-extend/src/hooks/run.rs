@@ -170,7 +170,7 @@ impl HookRunner {
 }
 
 /// A hook that runs.
-pub(super) enum RunningHook {
+pub(crate) enum RunningHook {
     /// Started by the shell that all hooks of the session share.
     Shared(SharedHook),
     /// A process of its own.

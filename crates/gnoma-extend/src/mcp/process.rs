@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    fmt, io,
+    io,
     path::PathBuf,
     pin::Pin,
     process::Stdio,

@@ -49,14 +49,8 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(FileTools::new(options));
     vec![
         Arc::new(FileTool::new(&shared, read::spec(), read::run)),
-        Arc::new(
-            FileTool::new(&shared, write::spec(), write::run)
-                .with_preview(write::preview),
-        ),
-        Arc::new(
-            FileTool::new(&shared, edit::spec(), edit::run)
-                .with_preview(edit::preview),
-        ),
+        Arc::new(FileTool::new(&shared, write::spec(), write::run).with_preview(write::preview)),
+        Arc::new(FileTool::new(&shared, edit::spec(), edit::run).with_preview(edit::preview)),
         Arc::new(FileTool::new(&shared, grep::spec(), grep::run)),
         Arc::new(FileTool::new(&shared, glob::spec(), glob::run)),
         Arc::new(FileTool::new(&shared, ls::spec(), ls::run)),
@@ -94,7 +88,6 @@ impl<A> FileTool<A> {
         self.preview = Some(preview);
         self
     }
-
 }
 
 /// The path in the arguments of a call.

@@ -19,6 +19,73 @@ pub fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_js
     serde_json::from_str(std::str::from_utf8(bytes).map_err(Error::custom)?)
 }
 
+/// Reads a JSON document that a person has written: with a byte order mark, comments, and commas behind the last item.
+///
+/// # Errors
+/// What is wrong, with its line and column.
+pub fn from_hand<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let first = match serde_json::from_str(text) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let plain = without_comments(text);
+    if plain == text { Err(first) } else { serde_json::from_str(&plain) }
+}
+
+/// JSON with blanks in place of comments and of commas behind the last item, so that lines and columns stay.
+fn without_comments(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    // Where a comma stands that nothing has followed.
+    let mut comma = None;
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '"' => string_length(rest),
+            '/' => comment_length(rest).unwrap_or(1),
+            _ => first.len_utf8(),
+        };
+        let (piece, behind) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        let is_comment = first == '/' && length > 1;
+        if is_comment {
+            plain.extend(piece.chars().map(|letter| if letter == '\n' { '\n' } else { ' ' }));
+        } else {
+            match (first, comma) {
+                (']' | '}', Some(at)) => plain.replace_range(at..at + 1, " "),
+                _ => {}
+            }
+            if !first.is_whitespace() {
+                comma = (first == ',').then_some(plain.len());
+            }
+            plain.push_str(piece);
+        }
+        rest = behind;
+    }
+    plain
+}
+
+/// The bytes of the text in quotes that `rest` starts with.
+fn string_length(rest: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, letter) in rest.char_indices().skip(1) {
+        match letter {
+            '"' if !is_escaped => return at + 1,
+            _ => is_escaped = letter == '\\' && !is_escaped,
+        }
+    }
+    rest.len()
+}
+
+/// The bytes of the comment that `rest` starts with; one without an end is none.
+fn comment_length(rest: &str) -> Option<usize> {
+    let inside = rest.get(2..)?;
+    if rest.starts_with("//") {
+        return Some(inside.find('\n').map_or(rest.len(), |end| 2 + end));
+    }
+    let end = rest.starts_with("/*").then(|| inside.find("*/")).flatten()?;
+    Some(2 + end + 2)
+}
+
 /// One valid JSON value, kept as the text it arrived as.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -101,3 +168,56 @@ impl PartialEq for RawJson {
 }
 
 impl Eq for RawJson {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn json_as_people_write_it_is_read() {
+        for (text, value) in [
+            ("\u{feff}{\"a\":1}", json!({"a": 1})),
+            (
+                "{ // c, \n \"u\": \"http://x\", /* , ] */ \"l\": [1, 2,],\n}",
+                json!({"u": "http://x", "l": [1, 2]}),
+            ),
+            ("[1 /* a */ , // b\r\n ]", json!([1])),
+            (
+                "// first\n{\"a\": \"\\\" // no\", \"b\": \"x,]\"}\n// last",
+                json!({"a": "\" // no", "b": "x,]"}),
+            ),
+            ("{\"a\": [{},],}", json!({"a": [{}]})),
+        ] {
+            assert_eq!(from_hand::<Value>(text).unwrap(), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn faults_are_told_with_their_place_in_the_file() {
+        for (text, place) in [
+            ("// c\n{\n  \"a\": 1 2\n}", "line 3 column 10"),
+            ("{\n  /* b\n  */ \"a\": 1\n  \"b\": 2 }", "line 4 column 3"),
+            ("{\"a\": 1,, }", "line 1 column"),
+            ("[,]", "column 2"),
+            ("{ /* no end", "line 1"),
+            ("", "line 1 column 0"),
+        ] {
+            let error = from_hand::<Value>(text).unwrap_err().to_string();
+            assert!(error.contains(place), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_harm(text in "[\\[\\]{},:/*\"\\\\ \na1é]{0,40}") {
+            let plain = without_comments(&text);
+            prop_assert_eq!(plain.matches('\n').count(), text.matches('\n').count());
+            if let Ok(value) = serde_json::from_str::<Value>(&text) {
+                prop_assert_eq!(from_hand::<Value>(&text).unwrap(), value);
+            }
+        }
+    }
+}

@@ -2,7 +2,8 @@
 //!
 //! Messages, the events a model streams, what a request asks for, what a tool is and answers, the
 //! commands and events between a session and its front ends, the errors of a provider, which files
-//! are sensitive, how two texts differ, and how times are written. Plain data and a few ports
+//! are sensitive, how names are typed, how two texts
+//! differ, what a terminal shows of an output, and how times are written. Plain data and a few ports
 //! ([`Provider`], [`Tool`]); no IO, no
 //! clock, no runtime.
 
@@ -18,6 +19,7 @@ pub mod lifecycle;
 pub mod lines;
 pub mod merge;
 pub mod message;
+pub mod names;
 pub mod picture;
 pub mod places;
 pub mod plan;
@@ -30,6 +32,7 @@ pub mod sort;
 mod stop;
 pub mod store;
 pub mod stream;
+pub mod terminal_text;
 mod thinking;
 pub mod tool;
 pub mod usage;

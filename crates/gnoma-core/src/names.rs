@@ -1,0 +1,194 @@
+//! Names of files as they are typed, and as they are on the disk.
+//!
+//! macOS writes a narrow blank before `PM` and takes letters apart, office programs write typographic quotes, and
+//! messengers put invisible marks in front of names. On a screen they look like what a keyboard types. A name that
+//! is not there stands for the only one in its folder that looks the same.
+
+use std::path::{Component, Path, PathBuf};
+
+use unicode_normalization::{UnicodeNormalization, char::canonical_combining_class};
+
+/// What is on the disk.
+pub trait FileNames {
+    /// Whether something is at `path`, a link itself included.
+    fn is_there(&self, path: &Path) -> bool;
+
+    /// The names in `folder` that are text, within a limit of the implementation's.
+    fn names_in(&self, folder: &Path) -> Vec<String>;
+}
+
+/// A path with the names on the disk in place of those that look the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundPath {
+    /// The path.
+    pub path: String,
+    /// Whether all of it is there; if not, some of the names at its end are as they were given.
+    pub is_whole: bool,
+}
+
+/// Follows `path` from the folder `cwd`. `None` if it is no text in the end.
+#[must_use]
+pub fn find(path: &str, cwd: &Path, disk: &dyn FileNames) -> Option<FoundPath> {
+    if disk.is_there(&cwd.join(path)) {
+        return Some(FoundPath { path: path.to_owned(), is_whole: true });
+    }
+    let mut found = if Path::new(path).is_absolute() { PathBuf::from("/") } else { PathBuf::new() };
+    let (mut is_whole, mut is_other) = (true, false);
+    for part in Path::new(path).components() {
+        let name = match part {
+            Component::Normal(name) => name,
+            Component::ParentDir | Component::CurDir => {
+                found.push(part);
+                continue;
+            }
+            Component::RootDir | Component::Prefix(_) => continue,
+        };
+        let folder = cwd.join(&found);
+        let there = if is_whole { name_on_disk(name.to_str()?, &folder, disk) } else { None };
+        is_whole = there.is_some();
+        is_other |= there.as_deref().is_some_and(|there| there != name);
+        match there {
+            Some(there) => found.push(there),
+            None => found.push(name),
+        }
+    }
+    // What is not another path stays as it was written.
+    let path = if is_other { found.into_os_string().into_string().ok()? } else { path.to_owned() };
+    Some(FoundPath { path, is_whole })
+}
+
+/// `name`, or the only name in `folder` that looks like it.
+fn name_on_disk(name: &str, folder: &Path, disk: &dyn FileNames) -> Option<String> {
+    if disk.is_there(&folder.join(name)) {
+        return Some(name.to_owned());
+    }
+    let wanted = typed_form(name);
+    let mut alike = disk.names_in(folder).into_iter().filter(|there| typed_form(there) == wanted);
+    let only = alike.next()?;
+    alike.next().is_none().then_some(only)
+}
+
+/// `name` as a keyboard types it: letters composed, blanks, quotes and dashes plain, nothing invisible.
+#[must_use]
+pub fn typed_form(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_owned();
+    }
+    let mut typed = String::with_capacity(name.len());
+    let visible = name.chars().filter(|letter| !is_invisible(*letter));
+    for letter in visible.nfkc() {
+        match plain_form(letter) {
+            Some(plain) => typed.push_str(plain),
+            None if letter.is_whitespace() => typed.push(' '),
+            None => typed.push(letter),
+        }
+    }
+    typed
+}
+
+/// What a keyboard types for a typographic character.
+#[must_use]
+pub fn plain_form(letter: char) -> Option<&'static str> {
+    match letter {
+        '\u{2018}'..='\u{201b}' => Some("'"),
+        '\u{201c}'..='\u{201f}' => Some("\""),
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => Some("-"),
+        '\u{2026}' => Some("..."),
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => Some(" "),
+        _ => None,
+    }
+}
+
+/// `name` with numbers for the characters that no keyboard types, so that two that look the same differ.
+#[must_use]
+pub fn spell_out(name: &str) -> String {
+    let mut spelled = String::new();
+    for letter in name.chars() {
+        let is_odd = is_invisible(letter)
+            || plain_form(letter).is_some()
+            || (letter.is_whitespace() && letter != ' ')
+            || canonical_combining_class(letter) != 0;
+        if is_odd {
+            spelled.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        } else {
+            spelled.push(letter);
+        }
+    }
+    spelled
+}
+
+/// Marks that show nothing; most never reach a model.
+fn is_invisible(letter: char) -> bool {
+    matches!(letter,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Paths that are there, with the folders on the way.
+    struct Disk(BTreeSet<PathBuf>);
+
+    impl Disk {
+        fn with(files: &[&str]) -> Self {
+            let all = files.iter().flat_map(|file| Path::new(file).ancestors().map(Path::to_owned));
+            Self(all.collect())
+        }
+    }
+
+    impl FileNames for Disk {
+        fn is_there(&self, path: &Path) -> bool {
+            self.0.contains(path)
+        }
+
+        fn names_in(&self, folder: &Path) -> Vec<String> {
+            let inside = self.0.iter().filter(|path| path.parent() == Some(folder));
+            inside.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
+        }
+    }
+
+    fn found(path: &str, disk: &Disk) -> (String, bool) {
+        let found = find(path, Path::new("/w"), disk).unwrap();
+        (found.path, found.is_whole)
+    }
+
+    #[test]
+    fn a_typed_name_finds_the_only_one_that_looks_the_same() {
+        for (there, typed) in [
+            ("Shot 3.04.05\u{202f}PM.txt", "Shot 3.04.05 PM.txt"),
+            ("Sni\u{301}mek v\u{a0}13.05.txt", "Snímek v 13.05.txt"),
+            ("café.txt", "cafe\u{301}.txt"),
+            ("“Q3” – it’s.txt", "\"Q3\" - it's.txt"),
+            ("\u{200e}WhatsApp.txt", "WhatsApp.txt"),
+            ("a\u{2011}b\u{3000}（1）….txt", "a-b (1)....txt"),
+            ("각.txt", "\u{1100}\u{1161}\u{11a8}.txt"),
+            ("plain name.txt", "plain\u{a0}name.txt"),
+        ] {
+            let disk = Disk::with(&[&format!("/w/in {there}/{there}")]);
+            let expected = format!("in {there}/{there}");
+            assert_eq!(found(&format!("in {typed}/{typed}"), &disk), (expected.clone(), true));
+            let absolute = format!("/w/in {typed}/./{typed}");
+            assert_eq!(found(&absolute, &disk), (format!("/w/{expected}"), true));
+        }
+    }
+
+    #[test]
+    fn two_names_that_look_the_same_are_not_chosen_from() {
+        let disk = Disk::with(&["/w/a\u{a0}b", "/w/a\u{202f}b"]);
+        assert_eq!(found("a b", &disk), ("a b".to_owned(), false));
+        assert_eq!(found("a\u{a0}b", &disk), ("a\u{a0}b".to_owned(), true));
+        assert_eq!(spell_out("a\u{a0}b é e\u{301}"), "a\\u00a0b é e\\u0301");
+    }
+
+    #[test]
+    fn a_new_file_is_put_into_the_folder_that_is_there() {
+        let disk = Disk::with(&["/w/my\u{a0}notes/old"]);
+        assert_eq!(found("my notes/new", &disk), ("my\u{a0}notes/new".to_owned(), false));
+        assert_eq!(found("other/old", &disk), ("other/old".to_owned(), false));
+    }
+}

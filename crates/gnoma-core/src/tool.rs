@@ -397,6 +397,12 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// The arguments that are judged, shown and run, where they are not those of the call: with the paths that it
+    /// means. May look at folders, changes nothing.
+    fn normalize(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<RawJson> {
+        None
+    }
+
     /// Runs one call. Never fails outside [`ToolOutcome`]; returns soon after `cx.stop`.
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome>;
 
@@ -404,6 +410,11 @@ pub trait Tool: Send + Sync {
     /// tool only. A process that would end by itself waits for them.
     fn background_jobs(&self) -> usize {
         0
+    }
+
+    /// Why the call would fail as things are, so that nobody is asked about it. Changes nothing.
+    fn refusal(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<String> {
+        None
     }
 
     /// What the call would change, as a unified diff, for the permission prompt. Changes nothing.

@@ -9,6 +9,7 @@ use std::{
 use gnoma_core::{
     Event, Message, Tool,
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, PromptPart, SideModel},
+    names::{self, FileNames},
     places::secret,
     session::PermissionMode,
     tool::BoxFuture,
@@ -25,6 +26,9 @@ use crate::{
     places::{BroughtBy, ExtendPlaces, read_text},
     skills::{self, AgentTools, KeptSkills, Skill, SkillTool, tool::HeldTo},
 };
+
+/// Names of a folder that are compared with one that is missing.
+const MAX_NAMES_COMPARED: usize = 5000;
 
 /// The extensions of a session.
 pub struct Extensions {
@@ -263,6 +267,20 @@ fn hold_back(parts: &mut [PromptPart]) -> bool {
     is_held
 }
 
+/// What is on the disk, for names as they are typed.
+struct FolderNames;
+
+impl FileNames for FolderNames {
+    fn is_there(&self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok()
+    }
+
+    fn names_in(&self, folder: &Path) -> Vec<String> {
+        let entries = folder.read_dir().into_iter().flatten().take(MAX_NAMES_COMPARED);
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+    }
+}
+
 /// The text of a file that a command mentions: of one in the folders of the session that holds no
 /// secrets by its name.
 fn included(places: &ExtendPlaces, path: &str) -> Result<String, String> {
@@ -270,7 +288,9 @@ fn included(places: &ExtendPlaces, path: &str) -> Result<String, String> {
         (Some(below), Some(home)) => home.join(below),
         _ => places.cwd.join(path),
     };
-    let real = named.canonicalize().map_err(|_| String::new())?;
+    let named = named.to_str().and_then(|path| names::find(path, &places.cwd, &FolderNames));
+    let named = named.filter(|named| named.is_whole).ok_or_else(String::new)?;
+    let real = Path::new(&named.path).canonicalize().map_err(|_| String::new())?;
     if !places.roots.iter().any(|root| real.starts_with(root)) {
         return Err("it is outside the session's folders".to_owned());
     }

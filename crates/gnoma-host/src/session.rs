@@ -7,7 +7,10 @@ use gnoma_core::{lifecycle::Lifecycle, tool::Tier};
 use gnoma_engine::{Keeping, Limits, Routes, Shape, around, context::Strategy, prompt, session};
 use gnoma_extend::Extensions;
 
-use crate::{HostError, Project, Result, driven::DrivenSession, extensions, guarding};
+use crate::{
+    HostError, Project, Result, driven::DrivenSession, environment::Folders as _, extensions,
+    guarding,
+};
 
 /// How room is made in a full window.
 fn strategy(set: Compaction) -> Strategy {
@@ -148,6 +151,7 @@ fn tools(
         shell: shell(tools).into(),
         environment: Some(variables.clone()),
         hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
+        home: spec.environment.home(),
         sandbox: guarding::sandbox(guard, places, spec, trials),
         umask: spec.umask,
         editor: shared.editor().map(|editor| (Arc::clone(editor), id.to_owned())),

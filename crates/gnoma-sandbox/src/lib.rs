@@ -57,7 +57,7 @@ pub use exit::{ENDING_BYTES, ending};
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable};
 pub use scratch::{Scratch, TEMPORARY, scratch_place};
 pub use support::{Strength, Support, WallPart};
-pub use umask::set_umask;
+pub use umask::{leave_terminal, set_umask};
 pub use walled::walled;
 pub use walls::Walls;
 pub use with_parent::end_with_parent;

@@ -57,6 +57,8 @@ pub struct ToolOptions {
     pub environment: Option<BTreeMap<String, String>>,
     /// Names of environment variables that commands do not inherit (API keys).
     pub hidden_variables: Vec<String>,
+    /// The user's home, for `~` in paths.
+    pub home: Option<PathBuf>,
     /// The sandbox around commands.
     pub sandbox: Sandbox,
     /// Permission bits that new files do not get, of commands and file tools alike; `None`: those of
@@ -76,6 +78,7 @@ impl Default for ToolOptions {
             shell: PathBuf::from("bash"),
             environment: None,
             hidden_variables: Vec::new(),
+            home: None,
             sandbox: Sandbox::Off,
             umask: None,
             editor: None,

@@ -122,6 +122,21 @@ struct Deciding {
 }
 
 impl Deciding {
+    /// The call with the arguments that it means, where they are others.
+    fn normalized(&self, call: &ToolCall) -> Option<ToolCall> {
+        let arguments = self.tool.normalize(call, &self.cx)?;
+        Some(ToolCall { arguments, ..call.clone() })
+    }
+
+    /// Puts the arguments into a call that it means, on a separate thread.
+    async fn normalize(&self, call: &mut ToolCall) {
+        let (deciding, given) = (self.clone(), call.clone());
+        let normalized = spawn_blocking(move || deciding.normalized(&given)).await;
+        if let Some(normalized) = normalized.ok().flatten() {
+            *call = normalized;
+        }
+    }
+
     /// The call that starts a session, as which a call is judged and run.
     fn started(&self, call: &ToolCall) -> Option<ToolCall> {
         let starter = self.starter.as_ref()?;
@@ -131,8 +146,11 @@ impl Deciding {
 
     /// Decides about a call; `ask`: a person has to be asked in any case, and why.
     fn decide(self, call: &ToolCall, ask: Option<String>) -> Decision {
+        let normalized = self.normalized(call);
+        let call = normalized.as_ref().unwrap_or(call);
         let started = self.started(call);
-        self.decide_both(call, started.as_ref(), ask)
+        let decision = self.decide_both(call, started.as_ref(), ask);
+        Decision { said: Said { amended: normalized, ..decision.said }, ..decision }
     }
 
     /// The same, with what it starts: it must be allowed as what it is and as that.
@@ -147,7 +165,7 @@ impl Deciding {
         };
         let first = self.clone().decide_as_it_is(call, ask);
         let ask = match &first.verdict {
-            Verdict::Deny { .. } => return first,
+            Verdict::Deny { .. } | Verdict::Fail { .. } => return first,
             Verdict::Ask { reason, .. } => Some(reason.clone()),
             Verdict::Allow { .. } => None,
         };
@@ -173,13 +191,20 @@ impl Deciding {
         if let Some(why) = limits.iter().find_map(refused) {
             return denied(why);
         }
+        let mut refusal = None;
         let preview = |call: &ToolCall, grant: &Grant| {
-            tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
+            let cx = ToolCx { grant: grant.clone(), ..cx };
+            refusal = tool.refusal(call, &cx);
+            if refusal.is_some() { None } else { tool.preview(call, &cx) }
         };
         let (verdict, admitted) = match ask {
             None => judge.decide(tool.judged_as(), call, preview),
             Some(why) => judge.ask(tool.judged_as(), call, &why, preview),
         };
+        if let (Verdict::Ask { .. }, Some(why)) = (&verdict, refusal) {
+            let verdict = Verdict::Fail { why };
+            return Decision { verdict, admitted: None, said: Said::default() };
+        }
         Decision { verdict, admitted, said: Said::default() }
     }
 
@@ -228,13 +253,17 @@ impl HookAnswers {
         deciding: &Deciding,
         call: &mut ToolCall,
     ) -> Result<Decision, String> {
+        // Hooks hear of the call as it is judged.
+        deciding.normalize(call).await;
         self.hear(before, call).await?;
+        deciding.normalize(call).await;
         let mut started = self.hear_started(before, deciding, call).await?;
         let decision = deciding.both_off_loop(call, started.clone(), self.ask.clone()).await;
         let Verdict::Ask { reason, .. } = &decision.verdict else { return Ok(decision) };
         // Whoever would be asked may want it otherwise.
         let mut is_changed = asked(before, call, reason).await?;
         if is_changed {
+            deciding.normalize(call).await;
             started = self.hear_started(before, deciding, call).await?;
         }
         if let Some(started) = &mut started {

@@ -39,6 +39,9 @@ enum EntryState {
     Done(ToolResult),
 }
 
+/// The result of a call that had not begun when the turn was stopped.
+const NOT_RUN: &str = "[not run: the user stopped the turn before it began]";
+
 /// What a person was asked about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenQuestion {
@@ -182,14 +185,19 @@ impl Batch {
         self.step(id, |state| matches!(state, EntryState::Running), held)
     }
 
-    /// The outcome of a call that will not run any more, and how long it ran: its result if it was being kept, else
-    /// an interruption.
+    /// The outcome of a call that will not run any more, and how long it ran: its result if it was being kept, that it
+    /// did not run if it had not begun, else an interruption.
     pub(super) fn given_up(&mut self, id: &CallId) -> (ToolOutcome, u64) {
         let entry = self.index.get(id).and_then(|at| self.entries.get_mut(*at));
         match entry.map(|entry| &mut entry.state) {
             Some(EntryState::Settling(outcome, duration_ms)) => {
                 let nothing = ToolOutcome::Interrupted(String::new());
                 (std::mem::replace(outcome, nothing), *duration_ms)
+            }
+            Some(EntryState::Waiting | EntryState::Judging | EntryState::Asked)
+                if !self.is_check =>
+            {
+                (ToolOutcome::failed(NOT_RUN), 0)
             }
             Some(
                 EntryState::Waiting

@@ -115,7 +115,10 @@ impl Turn {
                 None
             }
             Verdict::Deny { reason } if batch.is_judged(id) => self.refuse(batch, id, reason, fx),
-            Verdict::Deny { .. } => None,
+            Verdict::Fail { why } if batch.is_judged(id) => {
+                self.settle(batch, id, ToolOutcome::failed(why), 0, fx)
+            }
+            Verdict::Deny { .. } | Verdict::Fail { .. } => None,
             Verdict::Ask { reason, preview, always } => {
                 let call = batch.ask(id)?;
                 let (inquiry, during, parts) = (None, None, Vec::new());

@@ -277,9 +277,10 @@ impl Walk {
 
     fn verdict(&mut self) -> Verdict {
         let reason = String::from("r");
-        match self.dice.below(4) {
+        match self.dice.below(5) {
             0 => Verdict::Deny { reason },
-            1 => Verdict::Ask { reason, preview: None, always: None },
+            1 => Verdict::Fail { why: reason },
+            2 => Verdict::Ask { reason, preview: None, always: None },
             _ => Verdict::Allow { reason },
         }
     }

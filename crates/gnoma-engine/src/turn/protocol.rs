@@ -28,6 +28,11 @@ pub(crate) enum Verdict {
         /// Why not.
         reason: String,
     },
+    /// It would fail: it does not run, and nobody is asked; why goes to the model.
+    Fail {
+        /// Why it would.
+        why: String,
+    },
     /// A person decides.
     Ask {
         /// Why they must.

@@ -48,6 +48,41 @@ impl Tool for Slow {
     }
 }
 
+/// A tool whose calls mean another path than they give.
+struct Elsewhere(FakeTool);
+
+impl Tool for Elsewhere {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        self.0.run(call, cx)
+    }
+
+    fn normalize(&self, call: &ToolCall, _cx: &ToolCx) -> Option<RawJson> {
+        (call.arguments.get() == r#"{"path":"~/x"}"#)
+            .then(|| RawJson::parse(r#"{"path":"/home/me/x"}"#).unwrap())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_call_means_is_what_is_judged_shown_and_run() {
+    let inner = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
+    let tool = Elsewhere(inner.clone());
+    let answers = vec![Answer::calls(&[("c", "look", r#"{"path":"~/x"}"#)]), Answer::text("ok")];
+    let provider = Arc::new(FakeProvider::new(answers));
+    let mut run = start_with(provider, vec![Arc::new(tool)], PermissionMode::Auto, true);
+    run.say("go");
+    let events = run.until_idle().await;
+    let shown = events.iter().find_map(|event| match event {
+        Event::ToolStarted { call } => Some(call.arguments.get().to_owned()),
+        _ => None,
+    });
+    assert_eq!(shown.as_deref(), Some(r#"{"path":"/home/me/x"}"#));
+    assert_eq!(inner.calls()[0].arguments.get(), r#"{"path":"/home/me/x"}"#);
+}
+
 /// A session that judges its call, and who lets it go on.
 async fn judging() -> (Run, Sender<()>) {
     let (begun, has_begun) = channel();

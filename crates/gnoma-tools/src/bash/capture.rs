@@ -1,8 +1,8 @@
-//! Output of any size in bounded memory: the beginning and the end are kept.
+//! Output of any size in bounded memory: the beginning and the end are kept, as a terminal would show them.
 
 use std::collections::VecDeque;
 
-use gnoma_core::cut;
+use gnoma_core::{cut, terminal_text::TerminalText};
 
 /// Bytes kept from the beginning of an output that is too long.
 const HEAD_BYTES: usize = 10_000;
@@ -23,14 +23,44 @@ pub(super) struct Capture {
     total_bytes: u64,
 }
 
-impl Capture {
+/// A capture of what a terminal would show of everything that was pushed.
+#[derive(Debug)]
+pub(super) struct ScreenCapture {
+    screen: TerminalText,
+    lines: Capture,
+}
+
+impl ScreenCapture {
     /// An empty capture with the limits for what a model reads.
     pub(super) fn new() -> Self {
-        Self::with_limits(HEAD_BYTES, TAIL_BYTES)
+        Self { screen: TerminalText::default(), lines: Capture::new() }
     }
 
     /// An empty capture for a result that is put aside.
     pub(super) fn for_result_store() -> Self {
+        Self { lines: Capture::for_result_store(), ..Self::new() }
+    }
+
+    /// Adds output.
+    pub(super) fn push(&mut self, text: &str) {
+        self.screen.push(text, |line| self.lines.push(line));
+    }
+
+    /// What was captured since the last taking.
+    pub(super) fn take(&mut self) -> String {
+        self.screen.finish(|line| self.lines.push(line));
+        self.lines.take()
+    }
+}
+
+impl Capture {
+    /// An empty capture with the limits for what a model reads.
+    fn new() -> Self {
+        Self::with_limits(HEAD_BYTES, TAIL_BYTES)
+    }
+
+    /// An empty capture for a result that is put aside.
+    fn for_result_store() -> Self {
         Self::with_limits(STORED_HEAD_BYTES, STORED_TAIL_BYTES)
     }
 
@@ -51,7 +81,7 @@ impl Capture {
     }
 
     /// Adds output. How it is cut into pushes makes no difference.
-    pub(super) fn push(&mut self, text: &str) {
+    fn push(&mut self, text: &str) {
         self.total_bytes += text.len() as u64;
         let room = self.head_limit - self.head.len();
         let (head, rest) = text.as_bytes().split_at_checked(room).unwrap_or((text.as_bytes(), &[]));
@@ -64,7 +94,7 @@ impl Capture {
 
     /// What was captured, with a line in place of what was left out, and without the last line
     /// break: every command ends with one and it says nothing.
-    pub(super) fn text(&self) -> String {
+    fn text(&self) -> String {
         let (older, newer) = self.tail.as_slices();
         if self.total_bytes == (self.head.len() + self.tail.len()) as u64 {
             let whole = [&self.head, older, newer].concat();
@@ -83,7 +113,7 @@ impl Capture {
     }
 
     /// What was captured since the last taking.
-    pub(super) fn take(&mut self) -> String {
+    fn take(&mut self) -> String {
         let text = self.text();
         *self = Self::with_limits(self.head_limit, self.tail_limit);
         text

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::{
     jobs::{JobId, JobPoll, JobState, Jobs},
     shared::ShellTools,
+    unattended::remedy,
 };
 use crate::args;
 
@@ -141,12 +142,13 @@ fn news(id: JobId, news: JobPoll) -> ToolOutput {
     } else {
         String::new()
     };
+    let remedy = remedy(&output).map(|remedy| format!("\n{remedy}")).unwrap_or_default();
     let output = if output.is_empty() { "(no new output)" } else { &output };
     ToolOutput {
         report: match state {
             JobState::Ended(ending) => Some(ending.report(command)),
             JobState::Running | JobState::Killed => None,
         },
-        ..ToolOutput::text(format!("job {id}: {state}{age}\n{output}"))
+        ..ToolOutput::text(format!("job {id}: {state}{age}\n{output}{remedy}"))
     }
 }

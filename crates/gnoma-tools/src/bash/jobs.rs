@@ -14,7 +14,7 @@ use tokio::{io::AsyncWriteExt, process::ChildStdin, task::JoinSet, time::timeout
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    capture::Capture,
+    capture::ScreenCapture,
     process::{Group, Process, ShellEnd},
     shell::Shell,
 };
@@ -97,7 +97,7 @@ struct JobEntry {
 
 #[derive(Debug)]
 struct Log {
-    unread: Capture,
+    unread: ScreenCapture,
     state: JobState,
 }
 
@@ -234,7 +234,10 @@ impl JobTable {
             started: Instant::now(),
             group: process.group(),
             input: input.map(|input| Arc::new(tokio::sync::Mutex::new(input))),
-            log: Arc::new(Mutex::new(Log { unread: Capture::new(), state: JobState::Running })),
+            log: Arc::new(Mutex::new(Log {
+                unread: ScreenCapture::new(),
+                state: JobState::Running,
+            })),
             stop: CancellationToken::new(),
             over: CancellationToken::new(),
         };

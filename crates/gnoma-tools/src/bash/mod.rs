@@ -21,10 +21,12 @@ mod survey;
 mod trial;
 #[cfg(target_os = "linux")]
 mod trial_facts;
+mod unattended;
 mod watch;
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
+pub use self::unattended::{Unattended, remedy};
 use gnoma_core::{
     CallId, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, duration,
     tool::{Access, BoxFuture, CommandReport, Tier, ToolKind, ToolOutput, Touches},
@@ -33,7 +35,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use self::{
-    capture::Capture,
+    capture::{Capture, ScreenCapture},
     job::JobTool,
     jobs::Jobs,
     process::{Process, ProcessEvent, ShellEnd},
@@ -190,7 +192,7 @@ impl ShellTools {
         match halt {
             FollowEnd::Ended(ending) => {
                 process.drain(|text| transcript.push(text)).await;
-                let mut text = transcript.text();
+                let mut text = transcript.take();
                 if process.is_open() {
                     add_line(&mut text, &self.leave_running(&command, process));
                 }
@@ -199,11 +201,11 @@ impl ShellTools {
             }
             FollowEnd::TimedOut => {
                 process.terminate(|text| transcript.push(text)).await;
-                timed_out(command, limit, &Capture::cut(transcript.text()))
+                timed_out(command, limit, &Capture::cut(transcript.take()))
             }
             FollowEnd::Cancelled => {
                 process.terminate(|text| transcript.push(text)).await;
-                ToolOutcome::Interrupted(Capture::cut(transcript.text()))
+                ToolOutcome::Interrupted(Capture::cut(transcript.take()))
             }
         }
     }
@@ -219,14 +221,17 @@ impl ShellTools {
 
 /// What a command wrote, for the model and for those who watch.
 struct Transcript {
-    capture: Capture,
+    capture: ScreenCapture,
     watch: ProgressWatch,
 }
 
 impl Transcript {
     fn of(call: CallId, cx: &ToolCx) -> Self {
-        let capture =
-            if cx.stores_large_results { Capture::for_result_store() } else { Capture::new() };
+        let capture = if cx.stores_large_results {
+            ScreenCapture::for_result_store()
+        } else {
+            ScreenCapture::new()
+        };
         Self { capture, watch: ProgressWatch::new(call, cx.progress.clone(), Instant::now()) }
     }
 
@@ -235,9 +240,10 @@ impl Transcript {
         self.watch.push(text, Instant::now());
     }
 
-    fn text(&mut self) -> String {
+    /// All of it, once.
+    fn take(&mut self) -> String {
         self.watch.flush(Instant::now());
-        self.capture.text()
+        self.capture.take()
     }
 }
 
@@ -268,14 +274,17 @@ async fn follow(
 }
 
 fn ended(command: String, ending: ShellEnd, output: String, is_walled: bool) -> ToolOutcome {
+    let remedy = remedy(&output).unwrap_or_default();
     if ending == ShellEnd::Code(0) {
-        let text = if output.is_empty() { "(no output)".to_owned() } else { output };
+        let mut text = if output.is_empty() { "(no output)".to_owned() } else { output };
+        add_line(&mut text, remedy);
         return ToolOutcome::Done(reported(text, ending.report(command)));
     }
     let mut text = ending.to_string();
     // Only what went well is put aside.
     let output = Capture::cut(output);
     add_line(&mut text, &output);
+    add_line(&mut text, remedy);
     let mut report = ending.report(command);
     report.walled = is_walled.then(|| gnoma_sandbox::walled(&output, report.exit_code)).flatten();
     if let Some(why) = &report.walled {

@@ -3,6 +3,7 @@
 //! No terminal is ever made: what a command would ask a person, it must not ask here.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     io::{self, ErrorKind},
     os::fd::OwnedFd,
@@ -22,31 +23,19 @@ use super::{
     process::Process,
     spare::Spare,
     survey::{self, Survey, SurveyMemory},
+    unattended::Unattended,
 };
 use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials};
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
 
-/// What commands find in their environment besides what gnoma inherited: who runs them, and that
-/// nobody is there to page or to answer.
-const VARIABLES: [(&str, &str); 8] = [
-    ("GNOMA", "1"),
-    ("AGENT", "gnoma"),
-    ("AI_AGENT", "gnoma"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("PAGER", "cat"),
-    ("GIT_PAGER", "cat"),
-    // A look at a repository must not write to it.
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("TERM", "dumb"),
-];
-
 /// Starts commands.
 #[derive(Debug)]
 pub(super) struct Shell {
     program: PathBuf,
     environment: Option<Vec<(OsString, OsString)>>,
+    unattended: Unattended,
     hidden_variables: Vec<String>,
     sandbox: Sandbox,
     umask: Option<u32>,
@@ -84,6 +73,7 @@ impl Shell {
         Self {
             program: options.shell.clone(),
             environment: environment.map(|all| all.iter().map(variable).collect()),
+            unattended: Unattended::new(environment.unwrap_or(&BTreeMap::new())),
             hidden_variables: options.hidden_variables.clone(),
             sandbox: options.sandbox.clone(),
             umask: options.umask,
@@ -275,13 +265,18 @@ impl Shell {
         walled: Option<(&Walls, &Policy)>,
     ) -> Command {
         if let Some((walls, policy)) = walled {
-            return walls.command(installed(shell), ["-c", command], policy).into();
+            let mut launcher: Command =
+                walls.command(installed(shell), ["-c", command], policy).into();
+            // It leaves the terminal itself.
+            launcher.process_group(0);
+            return launcher;
         }
         let mut plain = Command::new(shell);
         plain.arg("-c").arg(command);
         if let Some(variables) = &self.environment {
             plain.env_clear().envs(variables.iter().cloned());
         }
+        gnoma_sandbox::leave_terminal(plain.as_std_mut());
         if let Some(umask) = self.umask {
             gnoma_sandbox::set_umask(plain.as_std_mut(), umask);
         }
@@ -305,8 +300,11 @@ impl Shell {
         // One pipe for both outputs keeps them in the order they were written.
         let (reader, writer) = io::pipe()?;
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
-        program.stdout(writer.try_clone()?).stderr(writer).process_group(0).envs(VARIABLES);
-        for name in &self.hidden_variables {
+        let Unattended { set, removed } = &self.unattended;
+        program.stdout(writer.try_clone()?).stderr(writer);
+        program.envs(set.iter().map(|(name, value)| (name, value)));
+        let hidden = self.hidden_variables.iter().map(String::as_str);
+        for name in hidden.chain(removed.iter().copied()) {
             program.env_remove(name);
         }
         Ok(output)
@@ -343,6 +341,7 @@ impl Shell {
             && let Some(launcher) = walls.spare(policy)
         {
             let mut launcher = Command::from(launcher);
+            launcher.process_group(0);
             let output = self.connect(&mut launcher).ok();
             *spare = output.and_then(|output| Spare::start(launcher, output));
         }

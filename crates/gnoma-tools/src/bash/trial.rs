@@ -125,7 +125,7 @@ impl ShellTools {
             }
         };
         process.drain(|text| transcript.push(text)).await;
-        Ok(Tried { layer, ending, text: transcript.text() })
+        Ok(Tried { layer, ending, text: transcript.take() })
     }
 }
 
@@ -194,7 +194,7 @@ async fn stopped(
     limit: Duration,
 ) -> ToolOutcome {
     process.terminate(|text| transcript.push(text)).await;
-    let mut text = Capture::cut(transcript.text());
+    let mut text = Capture::cut(transcript.take());
     add_line(&mut text, "[ran on trial; what it changed was discarded]");
     match halt {
         Some(FollowEnd::TimedOut) => timed_out(command.to_owned(), limit, &text),
@@ -301,7 +301,8 @@ impl Settling {
         } else {
             trial_facts::sentence(&what, &self.changes, &cx.roots)
         };
-        self.over(LayerFate::Discarded, Some(note), cx)
+        // Whatever the command said of it, what it did is not there.
+        failed(self.over(LayerFate::Discarded, Some(note), cx))
     }
 
     /// Updates the folders of build output that are to be in any case.
@@ -365,7 +366,7 @@ impl Settling {
             ToolOutcome::Failed(output) if is_kept => {
                 ToolOutcome::Failed(ToolOutput { diff: Some(diff), ..output })
             }
-            outcome => outcome,
+            outcome => failed(outcome),
         }
     }
 
@@ -380,5 +381,15 @@ impl Settling {
         add_line(&mut text, &trial_facts::built(&trials.untold(there), &cx.roots));
         add_line(&mut text, &note.unwrap_or_default());
         ended(command, ending, text, true)
+    }
+}
+
+/// The outcome of a command whose changes were not kept.
+fn failed(outcome: ToolOutcome) -> ToolOutcome {
+    match outcome {
+        ToolOutcome::Done(output) => ToolOutcome::Failed(output),
+        other @ (ToolOutcome::Failed(_) | ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_)) => {
+            other
+        }
     }
 }

@@ -262,9 +262,7 @@ fn lines(layer: &Layer, change: &LayerChange, name: &str) -> Option<String> {
             let (old, new) = (read(layer.before(change))?, read(layer.after(change))?);
             Diff::between(name, Some(&old), &new).for_people()
         }
-        ChangeKind::Deleted => {
-            Diff::between(name, Some(&read(layer.before(change))?), &[]).for_people()
-        }
+        ChangeKind::Deleted => Diff::deletion(name, &read(layer.before(change))?).for_people(),
         ChangeKind::Mode | ChangeKind::Touched => None,
     }
 }

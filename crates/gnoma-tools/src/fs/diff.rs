@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use gnoma_core::diff::unified;
 
 use super::{
+    encoding::TextForm,
     sniff::{Sort, sort_of},
     text::cut,
 };
@@ -37,6 +38,12 @@ impl Diff {
         }
     }
 
+    /// Of a file that is deleted.
+    pub(crate) fn deletion(name: &str, old: &[u8]) -> Self {
+        let name = name.trim_start_matches('/');
+        Self { header: format!("--- a/{name}\n+++ /dev/null\n"), hunks: hunks(old, &[]) }
+    }
+
     /// The whole diff, or nothing when there is nothing to show.
     pub(crate) fn for_people(&self) -> Option<String> {
         if self.hunks.is_empty() {
@@ -53,10 +60,12 @@ impl Diff {
 }
 
 fn hunks(old: &[u8], new: &[u8]) -> String {
-    if sort_of(old) != Sort::Text || sort_of(new) != Sort::Text {
+    // What marks or encodes a text is no part of its lines.
+    let ((_, old), (_, new)) = (TextForm::decode(old), TextForm::decode(new));
+    if sort_of(&old) != Sort::Text || sort_of(&new) != Sort::Text {
         return String::new();
     }
-    let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
+    let (old, new) = (String::from_utf8_lossy(&old), String::from_utf8_lossy(&new));
     unified(&old, &new, CONTEXT_LINES, Instant::now().checked_add(PATIENCE))
 }
 
@@ -92,6 +101,20 @@ mod tests {
     fn a_missing_final_line_end_is_seen() {
         let diff = Diff::between("a", Some(b"x"), b"x\n");
         assert!(diff.for_model().contains("\\ No newline at end of file"));
+    }
+
+    #[test]
+    fn what_marks_and_encodes_a_text_is_not_in_its_diff() {
+        let diff = Diff::between("a", Some(b"\xef\xbb\xbfx\n"), b"\xef\xbb\xbfy\n").for_model();
+        assert_eq!(diff, "@@ -1 +1 @@\n-x\n+y\n");
+        let diff = Diff::between("a", Some(b"\xff\xfex\0\n\0"), b"\xff\xfe\xe9\0\n\0").for_model();
+        assert_eq!(diff, "@@ -1 +1 @@\n-x\n+é\n");
+    }
+
+    #[test]
+    fn deleted_file_is_told_by_its_name() {
+        let diff = Diff::deletion("a/out", b"x\n").for_people().unwrap();
+        assert_eq!(diff, "--- a/a/out\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
     }
 
     #[test]

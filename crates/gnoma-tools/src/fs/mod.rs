@@ -2,16 +2,19 @@
 //!
 //! A tool is a spec and a plain function of its arguments; this module runs that function away from
 //! the session's thread and turns its answer into an outcome. Left out on purpose: permission (judged
-//! from the spec before a call) and the environment (`~` is not expanded).
+//! from the spec before a call).
 
+mod address;
 mod atomic;
 pub(crate) mod diff;
 mod edit;
+mod encoding;
 mod glob;
 mod grep;
 mod lease;
 mod ledger;
 mod ls;
+mod name;
 mod open;
 mod pattern;
 mod plain;
@@ -29,10 +32,12 @@ mod write;
 
 use std::sync::Arc;
 
-use gnoma_core::{Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, tool::BoxFuture};
-use serde::de::DeserializeOwned;
+use gnoma_core::{RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, tool::BoxFuture};
+use serde::{Deserialize, de::DeserializeOwned};
 
+pub use address::intended_path;
 pub use lease::FileHolder;
+pub use name::Disk;
 pub use open::resolve;
 
 use crate::{ToolOptions, args};
@@ -44,8 +49,16 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(FileTools::new(options));
     vec![
         Arc::new(FileTool::new(&shared, read::spec(), read::run)),
-        Arc::new(FileTool::new(&shared, write::spec(), write::run).with_preview(write::preview)),
-        Arc::new(FileTool::new(&shared, edit::spec(), edit::run).with_preview(edit::preview)),
+        Arc::new(
+            FileTool::new(&shared, write::spec(), write::run)
+                .with_preview(write::preview)
+                .with_check(write::check),
+        ),
+        Arc::new(
+            FileTool::new(&shared, edit::spec(), edit::run)
+                .with_preview(edit::preview)
+                .with_check(edit::check),
+        ),
         Arc::new(FileTool::new(&shared, grep::spec(), grep::run)),
         Arc::new(FileTool::new(&shared, glob::spec(), glob::run)),
         Arc::new(FileTool::new(&shared, ls::spec(), ls::run)),
@@ -65,6 +78,7 @@ pub(crate) fn plain_tools(options: &ToolOptions) -> [Arc<dyn Tool>; 2] {
 
 type Run<A> = fn(&FileTools, &A, &ToolCx) -> FileAnswer;
 type Preview<A> = fn(&FileTools, &A, &ToolCx) -> Option<String>;
+type Check<A> = fn(&FileTools, &A, &ToolCx) -> Result<(), Refusal>;
 
 /// A tool that is a function of its arguments `A`.
 struct FileTool<A> {
@@ -72,17 +86,30 @@ struct FileTool<A> {
     shared: Arc<FileTools>,
     run: Run<A>,
     preview: Option<Preview<A>>,
+    check: Option<Check<A>>,
 }
 
 impl<A> FileTool<A> {
     fn new(shared: &Arc<FileTools>, spec: ToolSpec, run: Run<A>) -> Self {
-        Self { spec, shared: Arc::clone(shared), run, preview: None }
+        Self { spec, shared: Arc::clone(shared), run, preview: None, check: None }
     }
 
     fn with_preview(mut self, preview: Preview<A>) -> Self {
         self.preview = Some(preview);
         self
     }
+
+    fn with_check(mut self, check: Check<A>) -> Self {
+        self.check = Some(check);
+        self
+    }
+}
+
+/// The path in the arguments of a call.
+#[derive(Deserialize)]
+struct GivenPath<'a> {
+    #[serde(borrow)]
+    path: std::borrow::Cow<'a, str>,
 }
 
 impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
@@ -104,6 +131,22 @@ impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
             work.await
                 .unwrap_or_else(|error| ToolOutcome::failed(format!("the tool crashed: {error}")))
         })
+    }
+
+    fn normalize(&self, call: &ToolCall, cx: &ToolCx) -> Option<RawJson> {
+        let given: GivenPath<'_> = serde_json::from_str(call.arguments.get()).ok()?;
+        let path = intended_path(&given.path, &cx.cwd, self.shared.home.as_deref())?;
+        let mut arguments: serde_json::Map<_, _> = call.arguments.read().ok()?;
+        arguments.insert("path".to_owned(), path.into());
+        RawJson::of(&arguments).ok()
+    }
+
+    fn refusal(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {
+        let check = self.check?;
+        match check(&self.shared, &args::read(call).ok()?, cx) {
+            Err(Refusal::Failed(why)) => Some(why),
+            Err(Refusal::Stopped(_)) | Ok(()) => None,
+        }
     }
 
     fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {

@@ -6,12 +6,15 @@
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
+use gnoma_core::names::typed_form;
 
 use super::Refusal;
 
 /// A compiled glob.
 pub(super) struct Pattern {
     matcher: GlobMatcher,
+    /// For names as a keyboard types them, see [`typed_form`].
+    typed: Option<GlobMatcher>,
     is_for_names: bool,
 }
 
@@ -19,23 +22,31 @@ impl Pattern {
     /// Compiles `glob`, to be used below the folder `root`.
     pub(super) fn new(glob: &str, root: &Path) -> Result<Self, Refusal> {
         let relative = relative(glob, root)?;
-        let matcher = GlobBuilder::new(relative)
-            .literal_separator(true)
-            .build()
-            .map_err(|error| Refusal::Failed(format!("`{glob}` is not a valid glob: {error}")))?
-            .compile_matcher();
-        Ok(Self { matcher, is_for_names: !relative.contains('/') })
+        let matcher = compile(relative)
+            .map_err(|error| Refusal::Failed(format!("`{glob}` is not a valid glob: {error}")))?;
+        let typed = compile(&typed_form(relative)).ok();
+        Ok(Self { matcher, typed, is_for_names: !relative.contains('/') })
     }
 
     /// Whether the file at `relative`, seen from the searched folder, is meant.
     pub(super) fn matches(&self, relative: &Path) -> bool {
-        if self.is_for_names {
-            let name = relative.file_name();
-            name.is_some_and(|name| self.matcher.is_match(Path::new(name)))
-        } else {
-            self.matcher.is_match(relative)
-        }
+        let Some(meant) =
+            (if self.is_for_names { relative.file_name().map(Path::new) } else { Some(relative) })
+        else {
+            return false;
+        };
+        self.matcher.is_match(meant) || self.matches_as_typed(meant)
     }
+
+    fn matches_as_typed(&self, path: &Path) -> bool {
+        let Some((typed, path)) = self.typed.as_ref().zip(path.to_str()) else { return false };
+        // Most names are plain: typed, they are what they were.
+        if path.is_ascii() { typed.is_match(path) } else { typed.is_match(typed_form(path)) }
+    }
+}
+
+fn compile(glob: &str) -> Result<GlobMatcher, globset::Error> {
+    Ok(GlobBuilder::new(glob).literal_separator(true).build()?.compile_matcher())
 }
 
 /// `glob` as seen from `root`: some models write whole paths.
@@ -43,6 +54,11 @@ fn relative<'a>(glob: &'a str, root: &Path) -> Result<&'a str, Refusal> {
     let glob = glob.trim_start_matches("./");
     if glob.is_empty() {
         return Err(Refusal::Failed("the glob is empty; `**/*` means every file".to_owned()));
+    }
+    if glob == "~" || glob.starts_with("~/") {
+        return Err(Refusal::Failed(format!(
+            "`{glob}`: `~` is not for globs; give the folder as `path` and a glob below it"
+        )));
     }
     if !glob.starts_with('/') {
         return Ok(glob);
@@ -80,6 +96,14 @@ mod tests {
     }
 
     #[test]
+    fn globs_mean_names_as_they_are_typed() {
+        assert!(matches("Shot * PM.png", "a/Shot 3.04\u{202f}PM.png"));
+        assert!(matches("v\u{a0}*/cafe\u{301}.txt", "v 1/café.txt"));
+        assert!(matches("*'s.txt", "it’s.txt"));
+        assert!(!matches("Shot * AM.png", "Shot 3.04\u{202f}PM.png"));
+    }
+
+    #[test]
     fn bad_globs_are_explained() {
         let words = |glob| match Pattern::new(glob, Path::new("/root")) {
             Err(Refusal::Failed(why)) => why,
@@ -88,5 +112,6 @@ mod tests {
         assert!(words("a[").contains("not a valid glob"));
         assert!(words("/elsewhere/*.rs").contains("give the folder"));
         assert!(words("").contains("empty"));
+        assert!(words("~/*.rs").contains("give the folder"));
     }
 }

@@ -17,7 +17,9 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    FileAnswer, FileTools, Refusal, ls,
+    FileAnswer, FileTools, Refusal,
+    encoding::{Encoding, TextForm},
+    ls,
     shared::BYTE_ORDER_MARK,
     sniff::{Sort, sort_of},
     target::{Target, TargetKind},
@@ -73,6 +75,9 @@ pub(super) fn run(shared: &FileTools, arguments: &ReadArguments, cx: &ToolCx) ->
         }
         Sort::Text => read_whole(shared, &target, arguments, cx),
         Sort::Image(mime) => read_image(shared, &target, mime),
+        Sort::Utf16 if is_decodable(shared, &target, &metadata) => {
+            read_whole(shared, &target, arguments, cx)
+        }
         Sort::Utf16 => Err(unreadable(
             shared,
             &target,
@@ -153,10 +158,24 @@ fn show(
     if content.is_empty() {
         return Ok(ToolOutput::text(format!("`{}` is empty", target.name)));
     }
-    let total = line_count(content) as u64;
+    let (form, text) = TextForm::decode(content);
+    let total = line_count(&text) as u64;
     let window =
-        Window::read(content, arguments).map_err(|error| broken(target, &cx.stop, &error))?;
-    window.into_output(target, Some(total))
+        Window::read(&*text, arguments).map_err(|error| broken(target, &cx.stop, &error))?;
+    let mut output = window.into_output(target, Some(total))?;
+    if let (Some(encoding), Some(ResultPart::Text { text })) =
+        (form.name(), output.parts.first_mut())
+    {
+        text.push_str(&format!("\n[The file is in {encoding} and stays so when it is changed]"));
+    }
+    Ok(output)
+}
+
+/// Whether a text in UTF-16 can be shown and written back.
+fn is_decodable(shared: &FileTools, target: &Target, metadata: &Metadata) -> bool {
+    let is_small = metadata.len() <= shared.max_file_bytes;
+    let content = if is_small { target.content(shared.max_file_bytes).ok() } else { None };
+    content.is_some_and(|content| TextForm::decode(&content).0.encoding != Encoding::Utf8)
 }
 
 fn read_in_pieces(
@@ -363,7 +382,10 @@ mod tests {
         bench.put("empty.txt", "");
         let read = |name| bench.done("fs.read", json!({ "path": name }));
         assert_eq!(read("bom.txt").await, "1\ta\n2\tb");
-        assert_eq!(read("latin.txt").await, "1\tcaf\u{fffd}");
+        bench.put("mixed.txt", b"caf\xe9 caf\xc3\xa9\n");
+        let latin = "1\tcafé\n[The file is in Windows-1252 and stays so when it is changed]";
+        assert_eq!(read("latin.txt").await, latin);
+        assert_eq!(read("mixed.txt").await, "1\tcaf\u{fffd} café");
         assert_eq!(read("empty.txt").await, "`empty.txt` is empty");
     }
 

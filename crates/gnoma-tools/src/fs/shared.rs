@@ -1,7 +1,7 @@
 //! What the file tools of one session have in common.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -21,6 +21,8 @@ pub(super) struct FileTools {
     pub(super) umask: Umask,
     /// What the model has seen of which file.
     pub(super) ledger: Ledger,
+    /// The user's home.
+    pub(super) home: Option<PathBuf>,
     /// The editor that the session is seen in, with the session's id.
     editor: Option<(Arc<dyn OpenFiles>, String)>,
     writing: Mutex<()>,
@@ -39,6 +41,7 @@ impl FileTools {
             max_file_bytes: options.max_file_bytes,
             umask: Umask::of(options.umask),
             ledger: Ledger::default(),
+            home: options.home.clone(),
             editor: options.editor.clone(),
             writing: Mutex::new(()),
             holder: options.holder.clone(),

@@ -13,6 +13,13 @@ pub(super) enum Sort {
     Binary,
 }
 
+impl Sort {
+    /// Whether it is text, in whatever encoding.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::Utf16)
+    }
+}
+
 /// The sort of a file that begins with `head`.
 pub(super) fn sort_of(head: &[u8]) -> Sort {
     if let Some(mime) = image(head) {

@@ -6,14 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::Dir;
+use gnoma_core::{
+    ToolCx,
+    diff::likeness,
+    names::{FileNames as _, spell_out, typed_form},
+};
 
-use gnoma_core::{ToolCx, diff::likeness};
+use super::{Refusal, address, name::Disk, open};
 
-use super::{Refusal, open};
-
-/// Names of a folder that are looked at to find the nearest to a missing one.
-const MAX_NAMES_COMPARED: usize = 5000;
 /// Names of a folder that are shown where none is like the one that is missing.
 const MAX_NAMES_SHOWN: usize = 12;
 /// Nearest names that are offered.
@@ -48,6 +48,9 @@ impl Target {
     pub(super) fn of(cx: &ToolCx, given: &str) -> Result<Self, Refusal> {
         if given.trim().is_empty() {
             return Err(Refusal::Failed("`path` is empty; name a file or folder".to_owned()));
+        }
+        if let Some(why) = address::refusal(given, &cx.cwd) {
+            return Err(Refusal::Failed(format!("{why}; nothing was done")));
         }
         // Collecting components drops `.` and doubled slashes; `..` stays, since links give it meaning.
         let written: PathBuf = cx.cwd.join(given).components().collect();
@@ -134,11 +137,16 @@ impl Target {
     /// The refusal for a missing path, with the nearest names there are.
     pub(super) fn is_missing(&self) -> Refusal {
         let mut why = format!("`{}` does not exist", self.name);
-        if self.path.components().any(|part| part.as_os_str() == "~") {
-            why.push_str("; `~` is not expanded, give the whole path");
+        let names = self.names_beside();
+        let alike = self.names_alike(&names);
+        if alike.len() > 1 {
+            let there = alike.join(", ");
+            why.push_str(&format!(
+                "; {} look the same and are not chosen from: {there}",
+                alike.len()
+            ));
             return Refusal::Failed(why);
         }
-        let names = self.names_beside();
         let near = self.nearest_names(&names);
         if near.is_empty() {
             why.push_str("; find files with fs.glob");
@@ -154,15 +162,16 @@ impl Target {
 
     /// The names in the folder where it would be.
     fn names_beside(&self) -> Vec<String> {
-        let Some(folder) = self.path.parent() else { return Vec::new() };
-        let Ok(entries) = open::folder(folder).and_then(|folder| Ok(Dir::new(folder)?)) else {
-            return Vec::new();
-        };
-        entries
-            .take(MAX_NAMES_COMPARED)
-            .filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned))
-            .filter(|name| !matches!(name.as_str(), "." | ".."))
-            .collect()
+        self.path.parent().map(|folder| Disk.names_in(folder)).unwrap_or_default()
+    }
+
+    /// The names there that look the same, spelled out so that they differ.
+    fn names_alike(&self, names: &[String]) -> Vec<String> {
+        let Some(wanted) = self.path.file_name() else { return Vec::new() };
+        let wanted = typed_form(&wanted.to_string_lossy());
+        let alike = names.iter().filter(|name| typed_form(name) == wanted);
+        let spelled = |there: &String| format!("`{}`", spell_out(there));
+        alike.take(MAX_NAMES_SHOWN).map(spelled).collect()
     }
 
     fn nearest_names(&self, names: &[String]) -> Vec<String> {
@@ -258,6 +267,5 @@ mod tests {
             missing("src/zzz")
                 .ends_with("find files with fs.glob; in that folder are: README.md, parser.rs")
         );
-        assert!(missing("~/notes.txt").contains("`~` is not expanded"));
     }
 }

@@ -105,6 +105,11 @@ impl Bench {
         }
     }
 
+    /// Why a call would fail, before it runs.
+    pub(super) fn refusal(&self, tool: &str, arguments: &Value) -> Option<String> {
+        self.tool(tool).refusal(&call(tool, arguments), &self.cx())
+    }
+
     pub(super) fn preview(&self, tool: &str, arguments: &Value) -> Option<String> {
         self.tool(tool).preview(&call(tool, arguments), &self.cx())
     }

@@ -3,6 +3,8 @@
 //! Content that nobody has read is never lost: an existing file must have been read, and must not have changed
 //! since. `fs.edit` changes a part of a file.
 
+use std::borrow::Cow;
+
 use gnoma_core::{
     ToolCx, ToolSpec,
     tool::{Access, Tier, ToolKind, ToolOutput, Touches},
@@ -12,7 +14,10 @@ use serde::Deserialize;
 use super::{
     FileAnswer, FileTools, Refusal, atomic,
     diff::Diff,
+    encoding::{TextForm, Unencodable, describe_hidden, replace_text},
     ledger::Familiarity,
+    shared::BYTE_ORDER_MARK,
+    sniff::sort_of,
     target::{Target, TargetKind},
     text::{counted, line_count},
 };
@@ -42,7 +47,7 @@ pub(super) fn run(shared: &FileTools, arguments: &WriteArguments, cx: &ToolCx) -
     let _sole = shared.sole_writer();
     let plan = PlannedWrite::of(shared, arguments, cx)?;
     plan.check(shared)?;
-    plan.perform(shared, cx)
+    plan.keep_hidden()?.perform(shared, cx)
 }
 
 /// The same whatever the file holds: whoever asks for it knows the file by other ways.
@@ -58,7 +63,18 @@ pub(super) fn preview(
 ) -> Option<String> {
     let plan = PlannedWrite::of(shared, arguments, cx).ok()?;
     plan.check(shared).ok()?;
-    plan.diff()
+    plan.keep_hidden().ok()?.diff()
+}
+
+/// Whether the file can be written as things are.
+pub(super) fn check(
+    shared: &FileTools,
+    arguments: &WriteArguments,
+    cx: &ToolCx,
+) -> Result<(), Refusal> {
+    let plan = PlannedWrite::of(shared, arguments, cx)?;
+    plan.check(shared)?;
+    plan.keep_hidden().map(drop)
 }
 
 pub(super) fn preview_overwrite(
@@ -73,7 +89,9 @@ pub(super) fn preview_overwrite(
 struct PlannedWrite<'a> {
     target: Target,
     old: Option<Vec<u8>>,
-    new: &'a [u8],
+    new: Cow<'a, [u8]>,
+    /// What of the old file was kept that a model does not see.
+    kept: Vec<&'static str>,
 }
 
 impl<'a> PlannedWrite<'a> {
@@ -94,19 +112,44 @@ impl<'a> PlannedWrite<'a> {
             TargetKind::Folder => return Err(target.is_folder()),
             TargetKind::Special => return Err(target.is_special()),
         };
-        Ok(Self { target, old, new })
+        Ok(Self { target, old, new: Cow::Borrowed(new), kept: Vec::new() })
+    }
+
+    /// The same with what a model does not see of the old text: its encoding, its line ends.
+    fn keep_hidden(mut self) -> Result<Self, Refusal> {
+        let name = &self.target.name;
+        let Some(old) = self.old.as_deref().filter(|old| sort_of(old).is_text()) else {
+            return Ok(self);
+        };
+        let (form, old_text) = TextForm::decode(old);
+        let new =
+            String::from_utf8_lossy(self.new.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.new));
+        let has_mark = form.has_mark || self.new.starts_with(BYTE_ORDER_MARK);
+        let replacement = replace_text(&old_text, &new).map_err(|line| {
+            Refusal::Failed(format!(
+                "line {line} of the content has `U+FFFD`, which stands for bytes of `{name}` that are not UTF-8; \
+                 nothing was written. Leave that line as it is, or change other lines with fs.edit"
+            ))
+        })?;
+        let mut kept = describe_hidden(form, &old_text);
+        kept.extend(replacement.final_end);
+        let form = TextForm { has_mark, ..form };
+        let new = form.encode(replacement.text).map_err(|error| lacks(name, form, &error))?;
+        self.new = Cow::Owned(new);
+        self.kept = kept;
+        Ok(self)
     }
 
     fn perform(&self, shared: &FileTools, cx: &ToolCx) -> FileAnswer {
-        if self.old.as_deref() == Some(self.new) {
-            shared.ledger.saw(&self.target.path, self.new);
+        if self.old.as_deref() == Some(&*self.new) {
+            shared.ledger.saw(&self.target.path, &self.new);
             let name = &self.target.name;
             return Ok(ToolOutput::text(format!(
                 "`{name}` holds exactly this already; nothing was written"
             )));
         }
-        atomic::replace(&self.target, self.new, shared.umask, &cx.stop)?;
-        shared.ledger.saw(&self.target.path, self.new);
+        atomic::replace(&self.target, &self.new, shared.umask, &cx.stop)?;
+        shared.ledger.saw(&self.target.path, &self.new);
         Ok(ToolOutput { diff: self.diff(), ..ToolOutput::text(self.summary()) })
     }
 
@@ -115,7 +158,7 @@ impl<'a> PlannedWrite<'a> {
         let Some(old) = self.old.as_deref() else {
             return Ok(());
         };
-        if old.is_empty() || old == self.new {
+        if old.is_empty() || *old == *self.new {
             return Ok(());
         }
         let name = &self.target.name;
@@ -133,16 +176,34 @@ impl<'a> PlannedWrite<'a> {
     }
 
     fn diff(&self) -> Option<String> {
-        Diff::between(&self.target.name, self.old.as_deref(), self.new).for_people()
+        Diff::between(&self.target.name, self.old.as_deref(), &self.new).for_people()
     }
 
     fn summary(&self) -> String {
         let name = &self.target.name;
         match &self.old {
-            None => format!("created `{name}` ({})", size(self.new)),
-            Some(old) => format!("overwrote `{name}` ({}; was {})", size(self.new), size(old)),
+            None => format!("created `{name}` ({})", size(&self.new)),
+            Some(old) => {
+                let kept = kept(&self.kept);
+                format!("overwrote `{name}` ({}; was {}){kept}", size(&self.new), size(old))
+            }
         }
     }
+}
+
+/// The refusal for a character that the encoding of the file does not have.
+pub(super) fn lacks(name: &str, form: TextForm, error: &Unencodable) -> Refusal {
+    let encoding = form.name().unwrap_or("UTF-8");
+    Refusal::Failed(format!(
+        "`{name}` is in {encoding}, which does not have the `{}` of line {}; nothing was written. Use other \
+         characters, or convert the file first with `iconv`",
+        error.character, error.line
+    ))
+}
+
+/// What was kept, behind a summary.
+pub(super) fn kept(hidden: &[&str]) -> String {
+    if hidden.is_empty() { String::new() } else { format!("; kept: {}", hidden.join(", ")) }
 }
 
 fn size(content: &[u8]) -> String {
@@ -185,6 +246,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_write_or_edit_that_would_fail_is_known_before_anybody_is_asked() {
+        let bench = Bench::new();
+        bench.put("a", "precious\n");
+        let write = json!({"path": "a", "content": "new\n"});
+        assert!(bench.refusal("fs.write", &write).unwrap().contains("Read it first"));
+        let edit = |old: &str| json!({"path": "a", "old_string": old, "new_string": "x"});
+        assert!(bench.refusal("fs.edit", &edit("gone")).unwrap().contains("not in `a`"));
+        bench.done("fs.read", json!({"path": "a"})).await;
+        assert_eq!(bench.refusal("fs.write", &write), None);
+        assert_eq!(bench.refusal("fs.edit", &edit("precious")), None);
+        bench.put("a", "other\n");
+        assert!(bench.refusal("fs.edit", &edit("other")).unwrap().contains("has changed"));
+    }
+
+    #[tokio::test]
     async fn a_file_changed_since_it_was_read_is_not_overwritten() {
         let bench = Bench::new();
         bench.put("a", "one\n");
@@ -204,6 +280,40 @@ mod tests {
         }
         assert_eq!(bench.get("empty"), b"two");
         assert_eq!(bench.names("."), ["empty"]);
+    }
+
+    #[tokio::test]
+    async fn what_a_model_does_not_see_of_a_file_is_kept_when_it_is_written_whole() {
+        for (old, content, new, said) in [
+            (&b"\xef\xbb\xbfhello\n"[..], "bye\n", &b"\xef\xbb\xbfbye\n"[..], "byte order mark"),
+            (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n", "CRLF line ends"),
+            (b"\xef\xbb\xbfa\r\n", "b\n", b"\xef\xbb\xbfb\r\n", "byte order mark, CRLF line ends"),
+            (b"\xff\xfea\0\n\0", "\u{e9}\n", b"\xff\xfe\xe9\0\n\0", "UTF-16"),
+            (b"caf\xe9\n", "cafés\n", b"caf\xe9s\n", "Windows-1252"),
+            (b"a\nb", "a\nc\n", b"a\nc", "no line end at the end"),
+            (b"a\r\nb\nc\n", "a\nb\nd\n", b"a\r\nb\nd\n", "mixed line ends"),
+        ] {
+            let bench = Bench::new();
+            bench.put("a", old);
+            bench.done("fs.read", json!({"path": "a"})).await;
+            let arguments = json!({"path": "a", "content": content});
+            let preview = bench.preview("fs.write", &arguments).unwrap();
+            assert!(!preview.contains(['\u{feff}', '\u{fffd}']), "{preview}");
+            let done = bench.done("fs.write", arguments).await;
+            assert_eq!(bench.get("a"), new, "{done}");
+            assert!(done.ends_with(&format!("; kept: {said}")), "{done}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_character_that_a_files_encoding_lacks_is_refused() {
+        let bench = Bench::new();
+        bench.put("a", b"caf\xe9\n");
+        bench.done("fs.read", json!({"path": "a"})).await;
+        let write = |content: &str| json!({"path": "a", "content": content});
+        let refused = bench.failed("fs.write", write("café →\n")).await;
+        assert!(refused.contains("Windows-1252") && refused.contains('→'), "{refused}");
+        assert_eq!(bench.get("a"), b"caf\xe9\n");
     }
 
     #[tokio::test]

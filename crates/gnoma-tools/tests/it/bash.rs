@@ -56,6 +56,66 @@ async fn there_is_nothing_to_read() {
 }
 
 #[tokio::test]
+async fn progress_is_one_line_and_its_last_frame() {
+    let bench = Bench::new();
+    let frames =
+        "for i in $(seq 1 3000); do printf '\\rprogress %d%% ####' $i; done; echo; echo end";
+    assert_eq!(text(&bench.command(frames).await), "progress 3000% ####\nend");
+    let spinner =
+        "printf 'a |'; for i in 1 2 3; do printf '\\b/\\b-'; done; printf '\\b \\n'; echo end";
+    assert_eq!(text(&bench.command(spinner).await), "a  \nend");
+    let rows = "for i in 1 2 3; do printf 'one %d\\ntwo %d\\n' $i $i; [ $i = 3 ] || printf '\\033[2A\\033[J'; done";
+    assert_eq!(text(&bench.command(rows).await), "one 3\ntwo 3");
+    bench.start(&format!("{frames}; echo $$ > over"), 1).await;
+    bench.pid("over").await;
+    let polled = bench.poll_until(1, "end").await;
+    assert_eq!(polled.matches("progress").count(), 1, "{polled}");
+}
+
+#[tokio::test]
+async fn editors_and_questions_end_at_once_and_a_word_says_so() {
+    let bench = Bench::new();
+    let slow = "#!/bin/sh\nsleep 60\n";
+    std::fs::write(bench.folder.path().join("ed.sh"), slow).unwrap();
+    let setup = "chmod +x ed.sh; git init -q . && git config user.email a@example.com && git config user.name A \
+        && git config core.editor \"$PWD/ed.sh\" && git add . && git commit -qm one && git commit -q --allow-empty -m two";
+    if !is_done(&bench.command(setup).await) {
+        gnoma_testkit::skip("git is not there");
+        return;
+    }
+    for command in [
+        "git commit --allow-empty",
+        "git commit --amend",
+        "git tag -a v1",
+        "git rebase -i HEAD~1",
+        "git -c user.name=B commit --allow-empty",
+        "$EDITOR file",
+        "sh -c \"$VISUAL file\"",
+    ] {
+        let ended = timeout(Duration::from_secs(10), bench.command(command)).await.unwrap();
+        assert!(is_failed(&ended), "{command}: {}", text(&ended));
+        assert!(text(&ended).contains("It wanted an editor"), "{command}: {}", text(&ended));
+    }
+    // Who chooses an editor has it.
+    for command in [
+        "git -c core.editor=true commit -q --amend",
+        "GIT_EDITOR=true git commit -q --amend",
+        "EDITOR=true; export EDITOR; $EDITOR x",
+        "git -c sequence.editor=true rebase -q -i HEAD~1",
+    ] {
+        let ended = timeout(Duration::from_secs(10), bench.command(command)).await.unwrap();
+        assert!(is_done(&ended), "{command}: {}", text(&ended));
+    }
+    // Nobody is asked at a terminal, and nothing waits for a pager.
+    let tty = "(exec 3</dev/tty) 2>/dev/null && echo terminal || echo none";
+    assert_eq!(text(&bench.command(tty).await), "none");
+    let pages =
+        "git -c core.pager=./ed.sh log --oneline | wc -l; man ls 2>/dev/null | head -1; echo end";
+    let ended = timeout(Duration::from_secs(10), bench.command(pages)).await.unwrap();
+    assert!(text(&ended).ends_with("end"), "{}", text(&ended));
+}
+
+#[tokio::test]
 async fn the_end_of_the_shell_is_the_end_and_its_child_becomes_a_job() {
     let mut bench = Bench::new();
     let start = Instant::now();

@@ -5,9 +5,10 @@ mod programs;
 
 use std::{path::PathBuf, sync::Arc, sync::mpsc};
 
-use gnoma_core::protocol::SessionSpec;
+use gnoma_core::{names, protocol::SessionSpec};
 use gnoma_guard::firewall::Firewall;
 use gnoma_host::{Folders as _, Notices, Project, Shared};
+use gnoma_tools::Disk;
 use gnoma_tui::{
     Input,
     complete::{Limits, Lister},
@@ -98,7 +99,9 @@ impl<'a> EffectHandler<'a> {
     fn look_for(&self, files: Vec<String>) -> Job {
         let root = self.programs.cwd.clone();
         Box::new(move || {
-            let is_gone = |file: &String| !root.join(file).exists();
+            let is_gone = |file: &String| {
+                !names::find(file, &root, &Disk).is_some_and(|found| found.is_whole)
+            };
             Input::Missing(files.into_iter().filter(is_gone).collect())
         })
     }

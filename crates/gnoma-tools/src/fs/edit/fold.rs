@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use gnoma_core::names::plain_form;
 use unicode_normalization::{UnicodeNormalization, char::canonical_combining_class};
 
 /// What a comparison overlooks; each step overlooks what the ones before it do.
@@ -173,18 +174,6 @@ fn cluster_length(text: &str) -> usize {
 fn continues_cluster(char: char) -> bool {
     let is_hangul_vowel_or_final = matches!(char, '\u{1160}'..='\u{11ff}');
     canonical_combining_class(char) != 0 || is_hangul_vowel_or_final
-}
-
-/// What is typed on a keyboard for a typographic character.
-fn plain_form(char: char) -> Option<&'static str> {
-    match char {
-        '\u{2018}'..='\u{201b}' => Some("'"),
-        '\u{201c}'..='\u{201f}' => Some("\""),
-        '\u{2010}'..='\u{2015}' | '\u{2212}' => Some("-"),
-        '\u{2026}' => Some("..."),
-        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => Some(" "),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

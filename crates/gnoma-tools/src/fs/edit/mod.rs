@@ -21,9 +21,11 @@ use serde::Deserialize;
 use super::{
     FileAnswer, FileTools, Refusal, atomic,
     diff::Diff,
+    encoding::{TextForm, describe_hidden},
     ledger::Familiarity,
     target::{Target, TargetKind},
     text::{counted, cut, line_range},
+    write::{kept, lacks},
 };
 use crate::args;
 use apply::{Applied, Cause, Edit, EditError, EditSpot, apply};
@@ -87,6 +89,15 @@ pub(super) fn preview(
     PlannedEdit::of(shared, arguments, cx).ok()?.diff().for_people()
 }
 
+/// Whether the edit can be made as things are.
+pub(super) fn check(
+    shared: &FileTools,
+    arguments: &EditArguments,
+    cx: &ToolCx,
+) -> Result<(), Refusal> {
+    PlannedEdit::of(shared, arguments, cx).map(drop)
+}
+
 impl EditArguments {
     /// The edits, in order.
     fn edits(&self) -> Result<Vec<Edit<'_>>, Refusal> {
@@ -132,6 +143,8 @@ struct PlannedEdit {
     applied: Applied,
     /// The model knows the whole of the new content.
     is_known: bool,
+    /// What of the file a model does not see.
+    kept: Vec<&'static str>,
 }
 
 impl PlannedEdit {
@@ -161,6 +174,7 @@ impl PlannedEdit {
                 old: None,
                 applied: Applied { content: only.new.as_bytes().to_vec(), places: Vec::new() },
                 is_known: true,
+                kept: Vec::new(),
             }),
             _ => Err(target.is_missing()),
         }
@@ -175,18 +189,24 @@ impl PlannedEdit {
                 target.name
             )));
         }
-        let applied = apply(&old, edits).map_err(|error| {
+        let (form, text) = TextForm::decode(&old);
+        let mut applied = apply(&text, edits).map_err(|error| {
             let why = explain(&error, &target.name, edits.len());
             let is_guess = matches!(error.cause, Cause::NotFound { .. });
-            match whole(&old).filter(|_| is_guess && knowledge == Familiarity::Unseen) {
+            match whole(&text).filter(|_| is_guess && knowledge == Familiarity::Unseen) {
                 Some(lines) => refused(&unread(&target.name, edits.len(), &error, &lines)),
                 None => refused(&why),
             }
         })?;
+        let kept = describe_hidden(form, &text);
+        let content = std::mem::take(&mut applied.content);
+        applied.content =
+            form.encode(content).map_err(|error| lacks(&target.name, form, &error))?;
         if applied.content == old {
             return Err(refused(&format!("the edit leaves `{}` as it is", target.name)));
         }
-        Ok(Self { target, old: Some(old), applied, is_known: knowledge == Familiarity::Current })
+        let is_known = knowledge == Familiarity::Current;
+        Ok(Self { target, old: Some(old), applied, is_known, kept })
     }
 
     fn diff(&self) -> Diff {
@@ -204,6 +224,7 @@ impl PlannedEdit {
         if replacements > 1 {
             text.push_str(&format!(" ({})", counted(replacements, "replacement")));
         }
+        text.push_str(&kept(&self.kept));
         for (index, place) in places.iter().enumerate() {
             if let Some(note) = note(place) {
                 let which = which(index, places.len());

@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io::{self, Read, Write as _},
-    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
@@ -11,9 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::duration;
+use gnoma_core::{duration, terminal_text::TerminalText};
 
 use gnoma_host::Project;
+use gnoma_tools::{Unattended, unattended_remedy};
 use gnoma_tui::Input;
 use gnoma_tui::run::Job;
 use rustix::{
@@ -85,6 +86,8 @@ pub(super) struct Programs {
     pub cwd: PathBuf,
     editor: String,
     shell: String,
+    /// What tells lines of the person that nobody attends them.
+    unattended: Unattended,
     has_wayland: bool,
     has_x: bool,
     /// What a program prints is not seen any more once it has ended.
@@ -98,6 +101,7 @@ impl Programs {
             cwd: project.spec.folder.clone(),
             editor: editor.to_owned(),
             shell: around.var("SHELL").unwrap_or("/bin/sh").to_owned(),
+            unattended: Unattended::new(around.environment.variables()),
             has_wayland: around.var("WAYLAND_DISPLAY").is_some(),
             has_x: around.var("DISPLAY").is_some(),
             hides_output: full_screen,
@@ -147,9 +151,17 @@ impl Programs {
         let running = Arc::clone(&shells.lines);
         let mut command = Command::new(&self.shell);
         command.arg("-c").arg(format!("exec 2>&1\n{line}")).current_dir(&self.cwd);
+        command.envs(self.unattended.set.iter().map(|(name, value)| (name, value)));
+        for name in self.unattended.removed {
+            command.env_remove(name);
+        }
         Box::new(move || match output(&mut command, &running, MAX_OUTPUT_BYTES, MAX_RUN) {
             Ok((bytes, end)) => {
-                let output = String::from_utf8_lossy(&bytes).into_owned();
+                let mut output = TerminalText::render(&String::from_utf8_lossy(&bytes));
+                if let Some(remedy) = unattended_remedy(&output) {
+                    output.push_str(remedy);
+                    output.push('\n');
+                }
                 Input::Shell { line, output, failure: end.failure() }
             }
             Err(error) => {
@@ -285,7 +297,8 @@ fn output(
     max: Duration,
 ) -> io::Result<(Vec<u8>, End)> {
     let until = Instant::now() + max;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    gnoma_sandbox::leave_terminal(command);
     let mut child = command.spawn()?;
     let Some(stdout) = child.stdout.take() else { return Ok((Vec::new(), End::CutOff)) };
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);

@@ -71,6 +71,8 @@ pub(super) struct Walk {
     /// What stayed last is a picture that can be joined to another.
     in_emoji: bool,
     private_run: usize,
+    /// The line had a byte order mark.
+    line_has_mark: bool,
     /// The line has letters written from right to left.
     line_turns: bool,
     /// No letters written from right to left stand between here and this offset.
@@ -92,6 +94,7 @@ impl Walk {
             after_selector: false,
             in_emoji: false,
             private_run: 0,
+            line_has_mark: false,
             line_turns: false,
             calm_until: 0,
             span: (0, false),
@@ -133,8 +136,9 @@ impl Walk {
     fn keep_ascii(&mut self, text: &str) {
         self.words.see_ascii(text, self.at, &mut self.flags);
         self.breaks.see_ascii(text);
-        if self.line_turns && text.contains('\n') {
+        if (self.line_turns || self.line_has_mark) && text.contains('\n') {
             self.line_turns = false;
+            self.line_has_mark = false;
         }
         self.before = text.chars().next_back();
         self.after_selector = false;
@@ -172,7 +176,9 @@ impl Walk {
             (self.stays(c, entry.class, behind, end)?, bytes)
         };
         if !stays {
-            self.flags.add(entry.kind, entry.what, self.at, true);
+            if entry.class != Class::ByteOrderMark || !self.begins_a_file() {
+                self.flags.add(entry.kind, entry.what, self.at, true);
+            }
             self.after_selector = is_selector(c);
             return Some(WalkStep { bytes, stays });
         }
@@ -236,6 +242,17 @@ impl Walk {
             Class::InvisibleOperator => self.operator_stays(behind, end)?,
             Class::BrailleBlank => before.is_some_and(is_braille) || meets_braille(behind, end)?,
         })
+    }
+
+    /// Whether a byte order mark stands where a file begins that is shown in a text: at the start of a line, or behind what
+    /// listings and differences put before it. It deceives nobody there, but one in a line is enough.
+    fn begins_a_file(&mut self) -> bool {
+        let is_first = !std::mem::replace(&mut self.line_has_mark, true);
+        let before = matches!(
+            self.before,
+            None | Some('\n' | '\t' | ' ' | '+' | '-' | ':' | '|' | '<' | '>')
+        );
+        is_first && before
     }
 
     fn bidi_mark_stays(&mut self, c: char, behind: &str, end: bool) -> Option<bool> {

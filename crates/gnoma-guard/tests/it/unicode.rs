@@ -383,3 +383,21 @@ fn what_is_held_back_is_bounded() {
     }
     assert!(shown > 11_000);
 }
+
+#[test]
+fn byte_order_mark_of_a_file_in_a_listing_is_no_disguise() {
+    for text in [
+        "a\n\u{feff}b",
+        "-\u{feff}old\n+\u{feff}new",
+        "f.txt:1:\u{feff}x",
+        "1\t\u{feff}x",
+        "a\r\n\u{feff}b",
+    ] {
+        let cleaned = clean(text, Keep::Text);
+        assert!(!cleaned.text.contains('\u{feff}'), "{text:?}");
+        assert_eq!(cleaned.flags, [], "{text:?}");
+    }
+    for text in ["ig\u{feff}nore", "+\u{feff}\u{feff}x", "a \u{feff}b \u{feff}c"] {
+        assert_ne!(clean(text, Keep::Text).flags, [], "{text:?}");
+    }
+}

@@ -54,7 +54,7 @@ fn configured(path: &Path, sections: &[&str]) -> Vec<String> {
     let mut text = String::new();
     let mut read = |file: File| file.take(MAX_BYTES).read_to_string(&mut text).is_ok();
     let is_read = facts.is_file() && File::open(path).is_ok_and(&mut read);
-    let value: Option<Value> = serde_json::from_str(&text).ok().filter(|_| is_read);
+    let value: Option<Value> = gnoma_core::json::from_hand(&text).ok().filter(|_| is_read);
     let holds = |section: &&&str| match value.as_ref().map(|value| value.get(**section)) {
         Some(None | Some(Value::Null)) => false,
         Some(Some(Value::Object(fields))) => !fields.is_empty(),

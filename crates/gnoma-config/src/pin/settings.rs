@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use gnoma_core::json::from_hand;
+
 use super::ruled::Ruled;
 
 /// Settings whose texts are commands or arguments of one.
@@ -38,23 +40,20 @@ impl SettingsWords {
 
     /// Reads TOML or JSON; what is neither is one text.
     pub(super) fn read(&mut self, content: &[u8]) {
-        if let Ok(json) = gnoma_core::json::from_bytes(content) {
+        let text = String::from_utf8_lossy(content);
+        if let Ok(json) = from_hand(&text) {
             return self.take(&json, false);
         }
-        let text = String::from_utf8_lossy(content);
         match text.parse::<toml::Table>().ok().and_then(|table| serde_json::to_value(table).ok()) {
             Some(value) => self.take(&value, false),
-            None => match serde_json::from_str(&text) {
-                Ok(value) => self.take(&value, false),
-                Err(_) => self.texts.push(text.into_owned()),
-            },
+            None => self.texts.push(text.into_owned()),
         }
     }
 
     /// Reads the commands of a plugin's file, in whatever file its manifest keeps them; `root` is the plugin's
     /// folder, seen from the project.
     pub(super) fn read_plugin(&mut self, content: &[u8], root: &Path) {
-        let Ok(json) = gnoma_core::json::from_bytes(content) else { return };
+        let Ok(json) = from_hand(&String::from_utf8_lossy(content)) else { return };
         let mut own = Self::default();
         own.take(&json, false);
         if own.commands.is_empty() {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     hook::{Hook, HookContract, HookKind},
     input::own_arguments,
+    output::{self, HookOutput},
 };
 
 /// Most of a hook's words that continue, in characters.
@@ -44,7 +45,7 @@ pub(crate) fn read(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
         return judged(hook, point, run);
     }
     match (&run.end, hook.contract) {
-        (HookEnd::Code(0), HookContract::Claude) => fine(hook, point, &run.stdout),
+        (HookEnd::Code(0), HookContract::Claude) => parse_success_output(hook, point, run),
         (HookEnd::Code(2), HookContract::Claude) => blocked(point, words(&run.stderr)),
         (HookEnd::Code(code @ (0..=2)), HookContract::Own) => own(point, *code, run),
         (end, _) => failed(hook, end, run),
@@ -81,7 +82,7 @@ fn failed(hook: &Hook, end: &HookEnd, run: &HookRun) -> PointAnswer {
     };
     let said = words(&run.stderr).lines().next().unwrap_or_default().to_owned();
     let said = if said.is_empty() { said } else { format!(": {said}") };
-    let text = format!("the {} hook `{}` {how}{said}", hook.event, shortened(&hook.name));
+    let text = of_hook(hook, &format!("{how}{said}"));
     let block = hook.fails_closed.then(|| text.clone());
     PointAnswer { block, notices: vec![text], ..PointAnswer::default() }
 }
@@ -121,25 +122,66 @@ fn blocked(point: &Point, why: String) -> PointAnswer {
     answer
 }
 
-/// Its words are context at two points; JSON says more.
-fn fine(hook: &Hook, point: &Point, stdout: &str) -> PointAnswer {
-    let text = stdout.trim();
-    if text.starts_with('{') {
-        return match serde_json::from_str::<Value>(text) {
-            Ok(value) => json(hook, point, &value),
-            // It may have said no.
-            Err(_) if hook.fails_closed => {
-                let end = HookEnd::Failed("printed JSON that cannot be read".to_owned());
-                let (stdout, stderr) = (String::new(), String::new());
-                failed(hook, &end, &HookRun { end: end.clone(), stdout, stderr })
-            }
-            // Broken JSON is harmless.
-            Err(_) => PointAnswer::default(),
-        };
-    }
+/// The meaning of an output: text is context at two points, JSON is an answer. A denial is never lost, whatever form
+/// it has.
+fn parse_success_output(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
+    let text = run.stdout.trim();
+    let answer = match output::read(text) {
+        HookOutput::Text => PointAnswer { context: heard(point, text), ..PointAnswer::default() },
+        HookOutput::Json(value) => {
+            let answer = json(hook, point, &value);
+            return if output::forbids(&value) { denied(hook, point, answer) } else { answer };
+        }
+        HookOutput::Mixed(values) => {
+            let answer = together(values.iter().map(|value| json(hook, point, value)));
+            let notice = of_hook(
+                hook,
+                "prints other output besides its JSON; only what forbids something or asks was used. Print the JSON alone",
+            );
+            let PointAnswer { block, ask, stop, notices, .. } = answer;
+            let notices = notices.into_iter().chain([notice]).collect();
+            let context = heard(point, text);
+            PointAnswer { block, ask, stop, notices, context, ..PointAnswer::default() }
+        }
+        HookOutput::Broken(why) if hook.fails_closed => {
+            let end = HookEnd::Failed(format!("printed JSON that cannot be read: {why}"));
+            return failed(
+                hook,
+                &end,
+                &HookRun { end: end.clone(), stdout: String::new(), stderr: String::new() },
+            );
+        }
+        HookOutput::Broken(why) => {
+            let notice = of_hook(hook, &format!("printed JSON that cannot be read: {why}"));
+            PointAnswer { notices: vec![notice], ..PointAnswer::default() }
+        }
+    };
+    let forbids = output::forbids_somewhere(text) || output::forbids_somewhere(&run.stderr);
+    if forbids { denied(hook, point, answer) } else { answer }
+}
+
+/// What a hook says at the points where text is context.
+fn heard(point: &Point, text: &str) -> Vec<String> {
     let is_heard = matches!(point.kind(), PointKind::SessionStart | PointKind::Prompt);
-    let context = (is_heard && !text.is_empty()).then(|| words(text));
-    PointAnswer { context: context.into_iter().collect(), ..PointAnswer::default() }
+    (is_heard && !text.is_empty()).then(|| words(text)).into_iter().collect()
+}
+
+/// An answer in which a hook denies something: where that was not understood, it is told, and a call does not run.
+fn denied(hook: &Hook, point: &Point, mut answer: PointAnswer) -> PointAnswer {
+    if answer.block.is_some() || answer.stop.is_some() {
+        return answer;
+    }
+    let why = of_hook(hook, "denies something in a form that is not an answer to this event");
+    if matches!(point, Point::BeforeTool { .. } | Point::PermissionAsked { .. }) {
+        answer.block = Some(why);
+    } else if !answer.notices.contains(&why) {
+        answer.notices.push(why);
+    }
+    answer
+}
+
+fn of_hook(hook: &Hook, what: &str) -> String {
+    format!("the {} hook `{}` {what}", hook.event, shortened(&hook.name))
 }
 
 fn json(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
@@ -233,7 +275,18 @@ pub(crate) fn allows(hook: &Hook, point: &Point, said: &Value) -> bool {
 
 /// gnoma's own contract: 0 allows, 1 abstains, 2 denies, and JSON weighs more than the code.
 fn own(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
-    let value: Value = serde_json::from_str(run.stdout.trim()).unwrap_or_default();
+    let value = match output::read(&run.stdout) {
+        HookOutput::Json(value) => value,
+        // Of several, one that forbids counts.
+        HookOutput::Mixed(values) => {
+            let forbidding = values.iter().find(|value| output::forbids(value));
+            forbidding.or(values.last()).cloned().unwrap_or_default()
+        }
+        HookOutput::Text | HookOutput::Broken(_) if output::forbids_somewhere(&run.stdout) => {
+            serde_json::json!({ "action": "deny" })
+        }
+        HookOutput::Text | HookOutput::Broken(_) => Value::Null,
+    };
     let action = value.get("action").and_then(Value::as_str);
     let denies = action.map_or(code == 2, |action| action == "deny");
     let mut answer = PointAnswer::default();
@@ -312,7 +365,45 @@ mod tests {
         let point = Point::BeforeTool { call: call() };
         let cut = r#"{"decision": "blo"#;
         assert!(said(true, "PreToolUse", &point, cut).block.is_some());
-        assert_eq!(said(false, "PreToolUse", &point, cut), PointAnswer::default());
+        let open = said(false, "PreToolUse", &point, cut);
+        assert_eq!(open.block, None);
+        assert!(open.notices[0].contains("cannot be read"), "{open:?}");
+    }
+
+    #[test]
+    fn a_denial_counts_whatever_is_printed_around_it() {
+        let before = Point::BeforeTool { call: call() };
+        let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}"#;
+        for output in
+            [format!("loading profile\n{deny}"), format!("{deny}\nbye"), format!("… {deny}")]
+        {
+            let answer = said(false, "PreToolUse", &before, &output);
+            assert_eq!(answer.block.as_deref(), Some("no"), "{output}");
+            assert!(answer.notices[0].contains("Print the JSON alone"), "{answer:?}");
+        }
+        for output in [
+            format!("{deny} bye"),
+            deny.replace("PreToolUse", "preToolUse"),
+            r#"{"permissionDecision": "deny"}"#.to_owned(),
+            r#"{"decision": "block", "reason": "cut"#.to_owned(),
+        ] {
+            assert!(said(false, "PreToolUse", &before, &output).block.is_some(), "{output}");
+        }
+        let allow = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"file_path":"b"}}}"#;
+        let answer = said(false, "PreToolUse", &before, &format!("log\n{allow}"));
+        assert_eq!((answer.block, answer.arguments), (None, None));
+        assert_eq!(said(false, "PreToolUse", &before, "just text"), PointAnswer::default());
+    }
+
+    #[test]
+    fn text_with_json_in_it_stays_context() {
+        let point = Point::SessionStart { is_resumed: false };
+        let text = "Notes\n{\"level\": \"info\"}\nmore";
+        assert_eq!(said(false, "SessionStart", &point, text).context, [text]);
+        let text = "Notes\n{\"decision\": \"block\", \"reason\": \"r\"}";
+        let answer = said(false, "SessionStart", &point, text);
+        assert_eq!(answer.context, [text]);
+        assert!(!answer.notices.is_empty());
     }
 
     #[test]

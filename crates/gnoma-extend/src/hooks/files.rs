@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::lifecycle::PointKind;
+use gnoma_core::{json::from_hand, lifecycle::PointKind};
 use serde_json::Value;
 
 use super::{
@@ -138,12 +138,7 @@ fn file(
         codex::read(path)
     } else {
         read_text(path).and_then(|text| {
-            serde_json::from_str::<Value>(&text).map_err(|error| {
-                format!(
-                    "it is not valid JSON: \
-                 {error}"
-                )
-            })
+            from_hand::<Value>(&text).map_err(|error| format!("it is not valid JSON: {error}"))
         })
     };
     if let Some(value) = value.as_ref().ok().filter(|_| !is_codex) {

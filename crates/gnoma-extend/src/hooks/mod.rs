@@ -12,6 +12,7 @@ mod files;
 mod hook;
 mod input;
 mod matcher;
+mod output;
 mod reach;
 mod run;
 mod set;

@@ -119,7 +119,7 @@ pub struct Read {
 pub fn read_file(path: PathBuf, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Read {
     let shown = path.display().to_string();
     let mut read = Read::default();
-    let document: Value = match serde_json::from_str(text) {
+    let document: Value = match gnoma_core::json::from_hand(text) {
         Ok(document) => document,
         Err(error) => {
             read.faults.push(format!("`{shown}` is not valid JSON: {error}"));

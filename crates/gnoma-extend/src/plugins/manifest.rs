@@ -1,10 +1,8 @@
 //! A plugin's description of itself, and where its parts are.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
+use gnoma_core::json::from_hand;
 use serde_json::Value;
 
 use super::tree::checked;
@@ -91,7 +89,7 @@ impl Manifest {
             None => Value::Object(serde_json::Map::new()),
             Some(path) => {
                 let text = read_text(&path)?;
-                let document: Value = serde_json::from_str(&text)
+                let document: Value = from_hand(&text)
                     .map_err(|error| format!("its manifest is not valid JSON: {error}"))?;
                 if !document.is_object() {
                     return Err("its manifest is not a JSON object".to_owned());
@@ -272,7 +270,5 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
 pub(super) fn json(path: &Path) -> Result<Value, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let text = read_text(path).map_err(|why| format!("`{name}`: {why}"))?;
-    serde_json::from_str(&text)
-        .map_err(io::Error::other)
-        .map_err(|error| format!("`{name}` is not valid JSON: {error}"))
+    from_hand(&text).map_err(|error| format!("`{name}` is not valid JSON: {error}"))
 }

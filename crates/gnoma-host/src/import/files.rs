@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use gnoma_core::json::from_hand;
 use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 
@@ -57,51 +58,7 @@ fn opened(path: &Path, most: u64) -> io::Result<Result<File, String>> {
 /// A file of JSON, perhaps with comments; `None` if there is none.
 pub(super) fn read_json(path: &Path) -> Result<Option<Value>, String> {
     let Some(text) = read(path, MAX_FILE_BYTES)? else { return Ok(None) };
-    let read = serde_json::from_str(&text).or_else(|_| serde_json::from_str(&plain(&text)));
-    read.map(Some).map_err(|error| format!("it is not valid JSON: {error}"))
-}
-
-/// JSON without comments and without commas at the end of lists.
-fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    let mut in_text = false;
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' if in_text => {
-                out.push(c);
-                out.extend(chars.next());
-            }
-            '"' => {
-                in_text = !in_text;
-                out.push(c);
-            }
-            '/' if !in_text && chars.peek() == Some(&'/') => {
-                while chars.peek().is_some_and(|c| *c != '\n') {
-                    chars.next();
-                }
-            }
-            '/' if !in_text && chars.peek() == Some(&'*') => {
-                chars.next();
-                let mut last = ' ';
-                for c in chars.by_ref() {
-                    if last == '*' && c == '/' {
-                        break;
-                    }
-                    last = c;
-                }
-            }
-            ']' | '}' if !in_text => {
-                let kept = out.trim_end();
-                if kept.ends_with(',') {
-                    out.truncate(kept.len() - 1);
-                }
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-    }
-    out
+    from_hand(&text).map(Some).map_err(|error| format!("it is not valid JSON: {error}"))
 }
 
 /// The Markdown files of a folder by name, sorted, with their texts or why there is none.
@@ -122,13 +79,6 @@ pub(super) fn markdown_files(folder: &Path) -> Vec<(String, Result<String, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn json_with_comments_is_read() {
-        let text = "{ // a\n \"u\": \"http://x\", /* b */ \"l\": [1, 2,],\n}";
-        let value: Value = serde_json::from_str(&plain(text)).unwrap();
-        assert_eq!(value, serde_json::json!({"u": "http://x", "l": [1, 2]}));
-    }
 
     #[test]
     fn pipes_devices_and_large_files_are_not_read() {

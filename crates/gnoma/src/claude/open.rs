@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
-use gnoma_core::protocol::{SessionSpec, Start};
+use gnoma_core::{
+    json::from_hand,
+    protocol::{SessionSpec, Start},
+};
 use gnoma_guard::firewall::Firewall;
 use gnoma_host::{
     HostError, Notices, Project, Shared,
@@ -109,7 +112,7 @@ fn agents_of(flags: &Flags, project: &Project) -> Result<Agents> {
     }
     let agents = Agents::of_files(files.into_iter().map(Into::into).collect());
     if let Some(text) = &flags.session.agents {
-        let defined: Value = serde_json::from_str(text).context("`--agents` is not JSON")?;
+        let defined: Value = from_hand(text).context("`--agents` is not JSON")?;
         agents.define(&defined.as_object().cloned().unwrap_or_default());
     }
     Ok(agents)

@@ -84,7 +84,7 @@ pub(super) fn servers(configured: &[String]) -> Result<Servers, String> {
             std::fs::read_to_string(written)
                 .map_err(|error| format!("`--mcp-config`: cannot read {written}: {error}"))?
         };
-        let value: Value = serde_json::from_str(&text)
+        let value: Value = gnoma_core::json::from_hand(&text)
             .map_err(|error| format!("`--mcp-config` is not JSON: {error}"))?;
         let all = value.get("mcpServers").and_then(Value::as_object);
         for (name, server) in all.into_iter().flatten() {

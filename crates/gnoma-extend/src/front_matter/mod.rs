@@ -1,0 +1,380 @@
+//! The fields in YAML before a Markdown text: its name, its purpose.
+//!
+//! A YAML parser reads them, within limits. People write what is no YAML: values with colons, brackets or tabs. Where the
+//! whole cannot be read, each field is read by itself, a value that needs quotes gets them, and what is still wrong is
+//! named and left out.
+
+mod repair;
+mod yaml;
+
+use repair::{Repaired, named};
+use yaml::{Fault, Node, Parsed, parse};
+
+/// What follows a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValue {
+    /// One text.
+    Text(String),
+    /// Several.
+    List(Vec<String>),
+    /// Texts with names of their own.
+    Map(Vec<(String, String)>),
+}
+
+/// The fields before a text, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FrontMatter {
+    /// Names and values.
+    pub(crate) fields: Vec<(String, FieldValue)>,
+    /// What could not be read, a sentence each.
+    pub(crate) faults: Vec<String>,
+    /// What is read here and is no YAML, or not the plain kind of it that skills have.
+    pub(crate) lenient: Vec<String>,
+}
+
+/// Most lines that are read as fields.
+const MAX_LINES: usize = 500;
+/// Most bytes of them.
+const MAX_BYTES: usize = 256 << 10;
+
+impl FieldValue {
+    fn of(node: Node) -> Self {
+        match node {
+            Node::Text(text) => Self::Text(text),
+            Node::List(items) => Self::List(items.into_iter().map(Node::into_text).collect()),
+            Node::Map(fields) => {
+                let field = |(name, value): (String, Node)| (name, value.into_text());
+                Self::Map(fields.into_iter().map(field).collect())
+            }
+        }
+    }
+}
+
+impl FrontMatter {
+    /// Splits a text into its fields and the rest. `None` where no fields stand before it.
+    #[must_use]
+    pub(crate) fn split(text: &str) -> Option<(Self, &str)> {
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+        let text = text.trim_start_matches(['\n', '\r']);
+        if text.lines().next()?.trim_end() != "---" {
+            return None;
+        }
+        let begin = next_line(text, 0);
+        let mut at = begin;
+        while at < text.len() {
+            let end = next_line(text, at);
+            if matches!(text.get(at..end)?.trim_end(), "---" | "...") {
+                return Some((Self::read(text.get(begin..at)?), text.get(end..)?));
+            }
+            at = end;
+        }
+        Self::split_without_end(text, begin)
+    }
+
+    /// The fields up to the first line that is none, where no line ends them.
+    fn split_without_end(text: &str, begin: usize) -> Option<(Self, &str)> {
+        let mut at = begin;
+        while let Some(line) = text.get(at..).and_then(|rest| rest.lines().next()) {
+            if line.trim().is_empty() || !(is_below(line) || named(line).is_some()) {
+                break;
+            }
+            at = next_line(text, at);
+        }
+        let mut fields = Self::read(text.get(begin..at)?);
+        if fields.fields.is_empty() {
+            return None;
+        }
+        fields.faults.push("the line `---` behind its fields is missing".to_owned());
+        Some((fields, text.get(at..)?))
+    }
+
+    fn read(text: &str) -> Self {
+        let mut all = Self::default();
+        let lines: Vec<&str> = text.lines().collect();
+        if lines.len() > MAX_LINES || text.len() > MAX_BYTES {
+            all.faults.push(format!(
+                "its fields are longer than {MAX_LINES} lines or {} KiB; the rest is left out",
+                MAX_BYTES >> 10
+            ));
+        }
+        let mut bytes = 0;
+        let lines: Vec<&str> = lines
+            .into_iter()
+            .take(MAX_LINES)
+            .take_while(|line| {
+                bytes += line.len() + 1;
+                bytes <= MAX_BYTES
+            })
+            .collect();
+        match parse(&lines.join("\n")) {
+            Ok(fields) => all.add(fields),
+            Err(_) => all.read_one_by_one(&lines),
+        }
+        all
+    }
+
+    /// Reads each field by itself.
+    fn read_one_by_one(&mut self, lines: &[&str]) {
+        let mut at = 0;
+        while let Some(line) = lines.get(at) {
+            let count = lines.iter().skip(at + 1).take_while(|line| is_below(line)).count();
+            let field = lines.get(at..at + 1 + count).unwrap_or_default();
+            // The fields begin on the second line of the file.
+            let number = at + 2;
+            at += 1 + count;
+            match parse(&field.join("\n")) {
+                Ok(fields) => self.add(fields),
+                Err(error) => match named(line) {
+                    Some((name, _)) => self.repair(&name, field, number, &error),
+                    None => self
+                        .faults
+                        .push(format!("`{}` is not a field: it needs `name: value`", line.trim())),
+                },
+            }
+        }
+    }
+
+    /// Reads a field that is no YAML with quotes where its values need them.
+    fn repair(&mut self, name: &str, field: &[&str], line: usize, error: &Fault) {
+        let repaired = Repaired::of(name, field);
+        match parse(&repaired.text) {
+            Ok(fields) => {
+                self.lenient.extend(repaired.lenient);
+                self.faults.extend(repaired.faults);
+                self.add(fields);
+            }
+            Err(_) => {
+                let line = line + error.line;
+                self.faults.push(format!("`{name}` is left out: line {line}: {}", error.why));
+            }
+        }
+    }
+
+    fn add(&mut self, parsed: Parsed) {
+        self.lenient.extend(parsed.lenient);
+        for (name, node) in parsed.fields {
+            if self.get(&name).is_some() {
+                self.lenient.push(format!("`{name}` occurs twice"));
+                self.faults.push(format!("`{name}` occurs twice; the first one counts"));
+            } else {
+                self.fields.push((name, FieldValue::of(node)));
+            }
+        }
+    }
+
+    /// The value of a field.
+    #[must_use]
+    pub(crate) fn get(&self, name: &str) -> Option<&FieldValue> {
+        self.fields.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// A field that is one text; a list becomes one.
+    #[must_use]
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        match self.get(name)? {
+            FieldValue::Text(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+            FieldValue::List(items) => Some(items.join(", ")),
+            FieldValue::Map(_) => None,
+        }
+    }
+
+    /// A field that is a list, as a text with commas. Spaces may separate, too.
+    ///
+    /// # Errors
+    /// It is neither a text nor a list, so that nobody knows what it would hold to.
+    pub(crate) fn list(&self, name: &str) -> Result<Option<String>, String> {
+        match self.get(name) {
+            Some(FieldValue::Map(_)) => {
+                Err(format!("its `{name}` must be a list of names, not names with values"))
+            }
+            _ => Ok(self.text(name)),
+        }
+    }
+
+    /// The names of fields that are not among `known`.
+    pub(crate) fn others(&self, known: &[&str]) -> Vec<String> {
+        let names = self.fields.iter().map(|(name, _)| name);
+        names.filter(|name| !known.contains(&name.as_str())).cloned().collect()
+    }
+
+    /// Whether a field says yes.
+    #[must_use]
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.text(name).is_some_and(|text| matches!(&*text.to_lowercase(), "true" | "yes" | "on"))
+    }
+}
+
+/// The names that a text gives to its arguments.
+pub(crate) fn argument_names(fields: &FrontMatter) -> Vec<String> {
+    let text = fields.text("arguments").unwrap_or_default();
+    let names = text.split(|c: char| c.is_whitespace() || c == ',');
+    // A number already names a position.
+    let is_name = |name: &&str| name.contains(|c: char| !c.is_ascii_digit());
+    names.filter(|name| !name.is_empty()).filter(is_name).map(str::to_owned).collect()
+}
+
+fn next_line(text: &str, from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    rest.find('\n').map_or(text.len(), |at| from + at + 1)
+}
+
+/// Whether a line belongs to the field above it.
+fn is_below(line: &str) -> bool {
+    line.starts_with([' ', '\t', '#'])
+        || line.trim().is_empty()
+        || line == "-"
+        || line.starts_with("- ")
+}
+
+fn bare(text: &str) -> String {
+    let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(text).to_owned()
+}
+
+/// The parts of a text between commas that stand in no brackets and no quotes.
+#[must_use]
+pub(crate) fn listed(text: &str) -> Vec<String> {
+    let (mut parts, mut depth, mut quote, mut begin) = (Vec::new(), 0_usize, None, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' | '\'' if quote.is_none() => quote = Some(c),
+            _ if quote == Some(c) => quote = None,
+            '(' | '[' | '{' if quote.is_none() => depth += 1,
+            ')' | ']' | '}' if quote.is_none() => depth = depth.saturating_sub(1),
+            ',' if depth == 0 && quote.is_none() => {
+                parts.push(text.get(begin..at).unwrap_or_default());
+                begin = at + 1;
+            }
+            _ => (),
+        }
+    }
+    parts.push(text.get(begin..).unwrap_or_default());
+    let parts = parts.into_iter().map(|part| bare(part.trim()));
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (FrontMatter, String) {
+        let (fields, rest) = FrontMatter::split(text).unwrap();
+        (fields, rest.to_owned())
+    }
+
+    #[test]
+    fn what_people_write_is_read() {
+        let (fields, rest) = read(
+            "---\nname: pdf\ndescription: Reads: a PDF # yes\nallowed-tools: Bash(git add:*, x), Read\n\
+             list:\n  - one\n  - \"two\"\nmetadata:\n  author: me\n  version: '1.0'\n\
+             long: >\n  one\n  two\nflow: [a, b]\n---\nbody\n",
+        );
+        assert_eq!(fields.text("description").unwrap(), "Reads: a PDF");
+        assert_eq!(listed(&fields.text("allowed-tools").unwrap()), ["Bash(git add:*, x)", "Read"]);
+        assert_eq!(fields.get("list"), Some(&FieldValue::List(vec!["one".into(), "two".into()])));
+        let metadata = vec![("author".into(), "me".into()), ("version".into(), "1.0".into())];
+        assert_eq!(fields.get("metadata"), Some(&FieldValue::Map(metadata)));
+        assert_eq!(fields.text("long").unwrap(), "one two");
+        assert_eq!(fields.get("flow"), Some(&FieldValue::List(vec!["a".into(), "b".into()])));
+        assert_eq!((rest.as_str(), fields.faults.len()), ("body\n", 0));
+    }
+
+    #[test]
+    fn what_is_broken_is_told_and_the_rest_is_read() {
+        let (fields, _) = read("---\nname: \"a\n: [\nname: b\nlist: [a\n---\n");
+        assert_eq!(fields.faults.len(), 4, "{:?}", fields.faults);
+        assert_eq!(fields.text("name").unwrap(), "a");
+        assert!(FrontMatter::split("# name: a\n").is_none());
+        let (fields, _) = read("---\nname: a\nother:\n  a: b\n c: [\ndescription: d\n---\n");
+        assert_eq!(
+            (fields.text("name").unwrap(), fields.text("description").unwrap()),
+            ("a".into(), "d".into())
+        );
+        assert!(fields.faults[0].starts_with("`other` is left out: line "), "{:?}", fields.faults);
+    }
+
+    #[test]
+    fn fields_without_an_end_are_read_up_to_the_first_line_that_is_none() {
+        let (fields, rest) = read("---\nname: a\nlist:\n  - b\n\n# Title\nText: x\n");
+        assert_eq!(
+            (fields.text("name").unwrap(), fields.text("list").unwrap()),
+            ("a".into(), "b".into())
+        );
+        assert_eq!(rest, "\n# Title\nText: x\n");
+        assert_eq!(fields.faults, ["the line `---` behind its fields is missing"]);
+        for rule in ["---\n\nText\n", "---\n# Title\n", "---\nno field\n"] {
+            assert!(FrontMatter::split(rule).is_none(), "{rule}");
+        }
+        let (fields, rest) =
+            read("\u{feff}\r\n---\r\nname: a\r\ntext: |\r\n  b\r\n  c\r\n...\r\nbody");
+        assert_eq!((fields.text("text").unwrap().as_str(), rest.as_str()), ("b\nc", "body"));
+    }
+
+    #[test]
+    fn values_that_need_quotes_are_read_as_they_are_meant() {
+        for (value, text) in [
+            ("Use when: the user asks. Examples: a, b", "Use when: the user asks. Examples: a, b"),
+            ("Use when: x\n  and y: z", "Use when: x and y: z"),
+            ("\n  Begins on the next line\n  and goes on.", "Begins on the next line and goes on."),
+            ("|\n  L1\n  L2", "L1\nL2"),
+            (">-\n  F1\n  F2", "F1 F2"),
+            ("|2-\n    L1\n  L2", "  L1\nL2"),
+            ("[pr-number] [priority]", "[pr-number] [priority]"),
+            ("**/*.rs", "**/*.rs"),
+            ("@team owns `x`", "@team owns `x`"),
+            ("\"a \\d b\"", "a \\d b"),
+            ("'it's'", "it's"),
+            ("\"a\" and b", "a\" and b"),
+            ("{{x}} y", "{{x}} y"),
+            ("\n\ttabs\n\tand more", "tabs and more"),
+            ("~", ""),
+            ("yes", "yes"),
+            ("1.10", "1.10"),
+        ] {
+            let (fields, _) = read(&format!("---\nname: n\nfield: {value}\nlast: l\n---\n"));
+            assert_eq!(fields.get("field"), Some(&FieldValue::Text(text.to_owned())), "{value}");
+            assert_eq!(fields.text("last").as_deref(), Some("l"), "{value}");
+            assert_eq!(fields.faults, [""; 0], "{value}");
+        }
+        for (value, items) in [
+            ("\n  - **/*.ts\n  - a: b: c", vec!["**/*.ts", "a: b: c"]),
+            ("\n- a\n- b", vec!["a", "b"]),
+            ("[a, \"b, c\"]", vec!["a", "b, c"]),
+            ("&x [a]\ncopy: *x", vec!["a"]),
+        ] {
+            let (fields, _) = read(&format!("---\nfield: {value}\n---\n"));
+            let items = items.into_iter().map(str::to_owned).collect();
+            assert_eq!(fields.get("field"), Some(&FieldValue::List(items)), "{value}");
+        }
+    }
+
+    #[test]
+    fn fields_that_would_grow_are_left_out() {
+        use super::yaml::{MAX_DEPTH, MAX_NODES};
+        let deep = "[".repeat(MAX_DEPTH + 2) + &"]".repeat(MAX_DEPTH + 2);
+        let wide = format!("[{}]", "a, ".repeat(MAX_NODES));
+        let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for at in 1..9 {
+            let before = at - 1;
+            laughs.push_str(&format!(
+                "a{at}: &a{at} [*a{before}, *a{before}, *a{before}, *a{before}]\n"
+            ));
+        }
+        for text in [format!("x: {deep}"), format!("x: {wide}"), laughs, "x: *y".to_owned()] {
+            let (fields, _) = read(&format!("---\nname: n\n{text}\n---\n"));
+            assert_eq!(fields.text("name").as_deref(), Some("n"), "{}", text.len());
+            assert!(format!("{fields:?}").len() < 20_000);
+        }
+        let (fields, _) = read(&format!("---\nname: n\n{}---\n", "k: v\n".repeat(MAX_LINES)));
+        assert!(fields.faults[0].contains("longer than"), "{:?}", fields.faults);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(text in "(---\n)?[-a:\\[\\]\"'|> \n#é]{0,60}(\n---\n)?.{0,9}") {
+            if let Some((_, rest)) = FrontMatter::split(&text) {
+                proptest::prop_assert!(text.ends_with(rest));
+            }
+        }
+    }
+}

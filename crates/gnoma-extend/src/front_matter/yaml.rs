@@ -1,0 +1,194 @@
+//! Fields from YAML, within limits: a parser gives events, and what they build here cannot grow.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle};
+
+/// Most texts, lists and maps in the fields, those that aliases repeat included.
+pub(super) const MAX_NODES: usize = 2000;
+/// Most lists and maps inside each other.
+pub(super) const MAX_DEPTH: usize = 16;
+/// Most references to other parts of the fields.
+pub(super) const MAX_ALIASES: usize = 20;
+
+/// A part of the fields.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// On one line: what is nested deeper than fields are read.
+    pub(super) fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::List(items) => {
+                items.into_iter().map(Self::into_text).collect::<Vec<_>>().join(", ")
+            }
+            Self::Map(fields) => {
+                let field =
+                    |(name, value): (String, Self)| format!("{name}: {}", value.into_text());
+                fields.into_iter().map(field).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// How many parts it has, itself included.
+    fn size(&self) -> usize {
+        1 + match self {
+            Self::Text(_) => 0,
+            Self::List(items) => items.iter().map(Self::size).sum::<usize>(),
+            Self::Map(fields) => fields.iter().map(|(_, value)| value.size()).sum(),
+        }
+    }
+}
+
+/// Fields that were read.
+#[derive(Debug, Default)]
+pub(super) struct Parsed {
+    pub(super) fields: Vec<(String, Node)>,
+    pub(super) lenient: Vec<String>,
+}
+
+/// Why a text is no fields.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// From 0.
+    pub(super) line: usize,
+    pub(super) why: String,
+}
+
+/// A list or map that is being read.
+#[derive(Debug)]
+enum Open {
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>, Option<String>),
+}
+
+/// Reads a map of fields.
+pub(super) fn parse(text: &str) -> Result<Parsed, Fault> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut reader = Reader::default();
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| Fault {
+            line: error.marker().line().saturating_sub(1),
+            why: error.info().to_owned(),
+        })?;
+        let is_flow = matches!(letters.get(span.start.index()), Some('[' | '{'));
+        reader.take(event, is_flow).map_err(|why| Fault {
+            line: span.start.line().saturating_sub(1),
+            why: why.to_owned(),
+        })?;
+    }
+    match reader.root {
+        Some(Node::Map(fields)) => Ok(Parsed { fields, lenient: reader.lenient }),
+        // Only comments.
+        None => Ok(Parsed::default()),
+        Some(Node::Text(_) | Node::List(_)) => {
+            Err(Fault { line: 0, why: "it needs `name: value`".to_owned() })
+        }
+    }
+}
+
+/// Builds fields from a parser's events.
+#[derive(Debug, Default)]
+struct Reader {
+    open: Vec<(Open, usize)>,
+    root: Option<Node>,
+    anchors: HashMap<usize, Node>,
+    nodes: usize,
+    aliases: usize,
+    lenient: Vec<String>,
+}
+
+impl Reader {
+    fn take(&mut self, event: Event<'_>, is_flow: bool) -> Result<(), &'static str> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.note(anchor > 0 || tag.is_some());
+                let is_nothing =
+                    style == ScalarStyle::Plain && matches!(&*text, "~" | "null" | "Null" | "NULL");
+                // A text on several lines ends with a line break that nobody means.
+                let text = if is_nothing { "" } else { text.trim_end() };
+                self.put(Node::Text(text.to_owned()), anchor)
+            }
+            Event::Alias(anchor) => {
+                self.note(true);
+                self.aliases += 1;
+                if self.aliases > MAX_ALIASES {
+                    return Err("it has too many references");
+                }
+                let Some(node) = self.anchors.get(&anchor).cloned() else {
+                    return Err("it refers to something that is not there");
+                };
+                self.nodes += node.size();
+                self.put(node, 0)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.note(is_flow || anchor > 0 || tag.is_some());
+                self.begin(Open::List(Vec::new()), anchor)
+            }
+            Event::MappingStart(anchor, tag) => {
+                self.note(is_flow || anchor > 0 || tag.is_some());
+                self.begin(Open::Map(Vec::new(), None), anchor)
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some((Open::List(items), anchor)) => self.put(Node::List(items), anchor),
+                Some((Open::Map(fields, _), anchor)) => self.put(Node::Map(fields), anchor),
+                None => Ok(()),
+            },
+            Event::DocumentStart(_) if self.root.is_some() => Err("it has a second document"),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, open: Open, anchor: usize) -> Result<(), &'static str> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err("it is nested too deep");
+        }
+        self.open.push((open, anchor));
+        Ok(())
+    }
+
+    fn put(&mut self, node: Node, anchor: usize) -> Result<(), &'static str> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err("it has too many parts");
+        }
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        match self.open.last_mut() {
+            None => self.root = Some(node),
+            Some((Open::List(items), _)) => items.push(node),
+            Some((Open::Map(fields, name), _)) => match (name.take(), node) {
+                (Some(name), node) => fields.push((name, node)),
+                (None, Node::Text(text)) => *name = Some(text),
+                (None, Node::List(_) | Node::Map(_)) => return Err("a list or map is no name"),
+            },
+        }
+        Ok(())
+    }
+
+    /// Notes what is YAML and not of the plain kind.
+    fn note(&mut self, is_odd: bool) {
+        let field = self.open.iter().find_map(|(open, _)| match open {
+            Open::Map(_, name) => name.as_deref(),
+            Open::List(_) => None,
+        });
+        if let Some(name) = field.filter(|_| is_odd) {
+            self.lenient.push(needs_quotes(name));
+        }
+    }
+}
+
+/// The remark on a value that is no plain text.
+pub(super) fn needs_quotes(name: &str) -> String {
+    format!("the value of `{name}` begins with a character that needs quotes")
+}

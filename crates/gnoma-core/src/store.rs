@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    message::{CallId, Message, ModelRef},
+    message::{CallId, Message, ModelRef, ToolResult},
     tool::BoxFuture,
     usage::Usage,
 };
@@ -81,6 +81,8 @@ pub enum Record {
         /// Which rule, mode or person decided, in one line.
         reason: String,
     },
+    /// The result of a call that ended before others of the same answer; a message with all results follows.
+    ToolEnded(ToolResult),
     /// Tokens of one model call.
     Used(Usage),
     /// What a model call cost, where its price was known.

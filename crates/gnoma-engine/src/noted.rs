@@ -51,6 +51,7 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
         | Event::Appended(_)
         | Event::ToolStarted { .. }
         | Event::ToolProgress { .. }
+        // It depends on the other calls of the answer.
         | Event::ToolEnded { .. }
         | Event::Retrying { .. }
         | Event::Waiting { .. }

@@ -80,6 +80,7 @@ impl Persistence {
             self.keep_files_after_turn();
         }
         let Some(recorder) = &mut self.recorder else { return };
+        let calls = || history.last().map_or(0, |message| message.tool_calls().count());
         match event {
             Event::State(SessionState::Active) => recorder.turn_begins(),
             Event::Appended(_) if turn_ends => recorder.keep(history, Durability::Disk).await,
@@ -90,9 +91,10 @@ impl Persistence {
                 recorder.shorten(summary.clone(), history, *messages).await;
             }
             Event::Uncompacted { summary: None, .. } => recorder.lengthen().await,
+            Event::ToolEnded { result, .. } => recorder.tool_ended(result, calls()).await,
             other => {
                 if let Some(record) = noted::note_of(other) {
-                    recorder.note(record).await;
+                    recorder.note(record, calls()).await;
                 }
             }
         }

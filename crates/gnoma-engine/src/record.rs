@@ -15,7 +15,7 @@ use std::{
 };
 
 use gnoma_core::{
-    CallId, Message, Usage, duration,
+    CallId, Message, ToolResult, Usage, duration,
     session::NoticeLevel,
     store::{
         Durability, EntryId, NewEntry, NewSession, PageRequest, Parent, Record, SessionId,
@@ -72,6 +72,8 @@ pub(crate) struct Recorder {
     is_unflushed: bool,
     /// Calls of this turn about which a person was asked.
     asked: HashSet<CallId>,
+    /// Calls of the last message that have ended.
+    ended: usize,
     writer: JoinSet<()>,
     asides: Asides,
     has_broken: bool,
@@ -94,6 +96,7 @@ impl Recorder {
             may_retry: false,
             is_unflushed: false,
             asked: HashSet::new(),
+            ended: 0,
             writer,
             asides,
             has_broken: false,
@@ -113,6 +116,7 @@ impl Recorder {
 
     /// Stores what of the history is not stored yet, and waits for it as far as the store works.
     pub(crate) async fn keep(&mut self, history: &[Arc<Message>], durability: Durability) {
+        self.ended = 0;
         let missing = history.iter().enumerate().skip(self.stored);
         for (at, message) in missing {
             let is_last = at + 1 == history.len();
@@ -148,17 +152,25 @@ impl Recorder {
         self.ink.put(nothing, Durability::Process, false).await;
     }
 
+    /// Stores the result of one of `calls` where others have not ended; else a message with all results follows at once.
+    pub(crate) async fn tool_ended(&mut self, result: &ToolResult, calls: usize) {
+        self.ended += 1;
+        if self.ended < calls {
+            self.ink.put(Record::ToolEnded(result.clone()), Durability::Process, false).await;
+        }
+    }
+
     /// Notes what goes beside the conversation. Waits for what tells, after a crash, whether a call
-    /// can have run, and how: the question about it and the answer, and that it runs on trial. One that nobody
-    /// was asked about may have.
-    pub(crate) async fn note(&mut self, record: Record) {
+    /// can have run, and how: the question about it and the answer, that it runs on trial, and, of several calls, that
+    /// it is this one's turn. One alone that nobody was asked about may have.
+    pub(crate) async fn note(&mut self, record: Record, calls: usize) {
         let tells = match &record {
             Record::Asked { call } => {
                 self.asked.insert(call.clone());
                 true
             }
             Record::Judged { call, reason, .. } => {
-                self.asked.contains(call) || reason.starts_with(ON_TRIAL)
+                calls > 1 || self.asked.contains(call) || reason.starts_with(ON_TRIAL)
             }
             _ => false,
         };

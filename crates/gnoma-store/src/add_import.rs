@@ -115,6 +115,7 @@ fn renamed(record: Record, ids: &HashMap<EntryId, EntryId>, latest: EntryId) -> 
         | Record::Asked { .. }
         | Record::Routed { .. }
         | Record::Judged { .. }
+        | Record::ToolEnded(_)
         | Record::Used(_)
         | Record::Paid { .. }
         | Record::Checked { .. }

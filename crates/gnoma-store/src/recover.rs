@@ -1,6 +1,9 @@
 //! Closes the calls that a dead process left open, when a session is held.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use gnoma_core::{
     CallId, Message, ToolCall, ToolResult,
@@ -31,6 +34,11 @@ const ON_TRIAL_THEN: &str = "[interrupted: gnoma ended before the changes of thi
 const UNAPPROVED: &str = "[not run: this call was waiting for approval when gnoma stopped; it was \
      not approved and did not run]";
 
+/// What the model reads in place of the result of a call that had not begun: each of several calls is noted before it
+/// runs.
+const NOT_BEGUN: &str =
+    "[not run: gnoma ended before this call began; it did not run and changed nothing]";
+
 /// What replaces a person's answer.
 const NOBODY_ANSWERED: &str = "gnoma stopped before anybody approved it";
 
@@ -51,13 +59,15 @@ pub(crate) fn take(
 
 /// Gives a result to each call of the last message that has none.
 fn close_tail(connection: &Connection, known: &SessionRow, now_ms: i64) -> Result<HoldReport> {
-    let OpenCalls { calls, asked, allowed, tried } = open_calls(connection, known.tip)?;
-    let is_waiting = |call: &ToolCall| asked.contains(&call.id) && !allowed.contains(&call.id);
+    let open = open_calls(connection, known.tip)?;
+    let calls = &open.calls;
     let result = |call: &ToolCall| {
-        let text = match call {
-            _ if is_waiting(call) => UNAPPROVED,
-            _ if tried.contains(&call.id) => ON_TRIAL_THEN,
-            _ => INTERRUPTED,
+        let text = match open.fate(call) {
+            CallFate::Ended(result) => return result.clone(),
+            CallFate::Unapproved => UNAPPROVED,
+            CallFate::NotBegun => NOT_BEGUN,
+            CallFate::OnTrial => ON_TRIAL_THEN,
+            CallFate::Interrupted => INTERRUPTED,
         };
         ToolResult::text(call, text, true)
     };
@@ -69,9 +79,12 @@ fn close_tail(connection: &Connection, known: &SessionRow, now_ms: i64) -> Resul
         last = Some(entry.0);
         Ok(())
     };
-    let (waiting, running): (Vec<_>, Vec<_>) = calls.iter().partition(|call| is_waiting(call));
-    let ids = |calls: Vec<&ToolCall>| Vec::from_iter(calls.iter().map(|call| call.id.clone()));
-    let (unapproved, interrupted) = (ids(waiting), ids(running));
+    let ids = |is_meant: fn(&CallFate<'_>) -> bool| {
+        let meant = calls.iter().filter(|call| is_meant(&open.fate(call)));
+        meant.map(|call| call.id.clone()).collect::<Vec<_>>()
+    };
+    let unapproved = ids(|fate| matches!(fate, CallFate::Unapproved));
+    let interrupted = ids(|fate| matches!(fate, CallFate::OnTrial | CallFate::Interrupted));
     for call in unapproved.iter().cloned() {
         add(Record::Judged { call, allowed: false, reason: NOBODY_ANSWERED.to_owned() })?;
     }
@@ -90,8 +103,46 @@ struct OpenCalls {
     asked: HashSet<CallId>,
     /// They could run.
     allowed: HashSet<CallId>,
+    /// They were refused.
+    refused: HashSet<CallId>,
     /// They ran on trial.
     tried: HashSet<CallId>,
+    /// They ended.
+    ended: HashMap<CallId, ToolResult>,
+}
+
+/// How far a call had come.
+enum CallFate<'a> {
+    /// To its end.
+    Ended(&'a ToolResult),
+    /// A person was asked about it and had not answered.
+    Unapproved,
+    /// It was not its turn yet.
+    NotBegun,
+    /// It ran on trial.
+    OnTrial,
+    /// It ran, or may have run.
+    Interrupted,
+}
+
+impl OpenCalls {
+    fn fate(&self, call: &ToolCall) -> CallFate<'_> {
+        let id = &call.id;
+        if let Some(result) = self.ended.get(id) {
+            return CallFate::Ended(result);
+        }
+        let (asked, allowed) = (self.asked.contains(id), self.allowed.contains(id));
+        match (asked, allowed) {
+            (true, false) => CallFate::Unapproved,
+            _ if self.tried.contains(id) => CallFate::OnTrial,
+            (_, true) => CallFate::Interrupted,
+            // Of several calls each is noted before it runs; of one alone that need not be stored yet.
+            (false, false) if self.calls.len() > 1 || self.refused.contains(id) => {
+                CallFate::NotBegun
+            }
+            (false, false) => CallFate::Interrupted,
+        }
+    }
 }
 
 /// The calls of the last message before `tip`, if it has any: nothing has answered them.
@@ -112,6 +163,10 @@ fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<OpenCalls> {
                     open.tried.insert(call.clone());
                 }
                 open.allowed.insert(call);
+            }
+            Some(Record::Judged { call, allowed: false, .. }) => drop(open.refused.insert(call)),
+            Some(Record::ToolEnded(result)) => {
+                open.ended.insert(result.call_id.clone(), result);
             }
             // What a newer version said may have answered them.
             None if may_be_message(&node.body) => break,

@@ -30,6 +30,7 @@ pub(crate) fn record(redact: &Redact, record: &Record) -> Result<Record> {
             allowed: *allowed,
             reason: words(redact, reason),
         },
+        Record::ToolEnded(result) => Record::ToolEnded(tool_result(redact, result)),
         Record::Summary { text, up_to } => {
             Record::Summary { text: words(redact, text), up_to: *up_to }
         }
@@ -151,12 +152,16 @@ fn block(redact: &Redact, part: &Content, changed: &HashSet<&str>) -> Content {
             Content::RedactedThinking(Redacted { data: opaque(redact, &hidden.data) })
         }
         Content::ToolCall(original) => Content::ToolCall(call(redact, original)),
-        Content::ToolResult(original) => Content::ToolResult(ToolResult {
-            call_id: call_id(redact, &original.call_id),
-            name: words(redact, &original.name),
-            parts: original.parts.iter().map(|part| result_part(redact, part)).collect(),
-            is_error: original.is_error,
-        }),
+        Content::ToolResult(original) => Content::ToolResult(tool_result(redact, original)),
+    }
+}
+
+fn tool_result(redact: &Redact, original: &ToolResult) -> ToolResult {
+    ToolResult {
+        call_id: call_id(redact, &original.call_id),
+        name: words(redact, &original.name),
+        parts: original.parts.iter().map(|part| result_part(redact, part)).collect(),
+        is_error: original.is_error,
     }
 }
 

@@ -11,11 +11,11 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     child,
-    entry::Prepared,
+    entry::{Prepared, may_be_message, parse},
     error::{Explain, Result, exists, invalid_id},
     ids,
     lock::{self, Hold, Identity},
-    results,
+    path, results,
     session_row::{SessionRow, find, missing, within},
     text::{self, MAX_COUNT, count, counted, whole},
 };
@@ -166,6 +166,7 @@ fn counted_of(known: &SessionRow, new: &Prepared) -> (Usage, i64, Option<String>
             Record::Asked { .. }
             | Record::Routed { .. }
             | Record::Judged { .. }
+            | Record::ToolEnded(_)
             | Record::Paid { .. }
             | Record::Checked { .. }
             | Record::Summary { .. }
@@ -220,8 +221,28 @@ fn count_in(
 
 /// No longer shows or finds an entry.
 pub(crate) fn hide(connection: &Connection, entry: i64) -> Result<()> {
+    let node = path::node(connection, entry)?;
     connection.execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [entry]).explain()?;
-    connection.execute("DELETE FROM words WHERE rowid = ?1", [entry]).explain().map(|_| ())
+    connection.execute("DELETE FROM words WHERE rowid = ?1", [entry]).explain()?;
+    hide_results_before(connection, node.parent.filter(|parent| *parent < entry))
+}
+
+/// Hides what was noted of calls between their message and the one with their results.
+fn hide_results_before(connection: &Connection, entry: Option<i64>) -> Result<()> {
+    let mut next = entry;
+    while let Some(id) = next {
+        let node = path::node(connection, id)?;
+        match parse(&node.body) {
+            Some(Record::Message(_)) => break,
+            None if may_be_message(&node.body) => break,
+            Some(Record::ToolEnded(_)) => {
+                connection.execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [id]).explain()?;
+            }
+            Some(_) | None => {}
+        }
+        next = node.parent.filter(|parent| *parent < id);
+    }
+    Ok(())
 }
 
 /// Begins a session that shares the past of another.

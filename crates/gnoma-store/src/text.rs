@@ -57,6 +57,8 @@ pub(crate) fn searchable(record: &Record) -> Option<String> {
         Record::Routed { .. }
         | Record::Asked { .. }
         | Record::Judged { .. }
+        // The message that follows has the same words.
+        | Record::ToolEnded(_)
         | Record::Used(_)
         | Record::Paid { .. }
         | Record::Checked { .. }

@@ -170,14 +170,50 @@ async fn what_happens_beside_the_conversation_is_noted_in_order() {
             },
             Record::Routed { .. } => "routed",
             Record::Judged { .. } => "judged",
+            Record::ToolEnded(_) => "ended",
             Record::Asked { .. } => "asked",
             Record::Checkpoint { .. } => "files",
             other => panic!("{other:?}"),
         })
         .collect();
-    let first = ["said", "routed", "answer", "judged", "files", "judged", "results"];
-    let rest = ["routed", "answer", "judged", "judged", "results", "routed", "answer", "files"];
+    let first = ["said", "routed", "answer", "judged", "files", "ended", "judged", "results"];
+    let rest =
+        ["routed", "answer", "judged", "ended", "judged", "results", "routed", "answer", "files"];
     assert_eq!(kinds, [&first[..], &rest[..]].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_ended_is_stored_before_the_next_one_runs() {
+    let store = FakeStore::default();
+    let (kept, seen) = (store.clone(), Arc::new(OnceLock::new()));
+    let by_then = Arc::clone(&seen);
+    let first = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("one"));
+    let second = FakeTool::new("run", Access::Execute, move |_| {
+        let path = kept.path(&kept.sessions()[0]);
+        by_then.set(path.into_iter().map(|entry| entry.record).collect::<Vec<_>>()).unwrap();
+        ToolOutcome::done("two")
+    });
+    let answers =
+        vec![Answer::calls(&[("a", "write", "{}"), ("b", "run", "{}")]), Answer::text("fine")];
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(first), Arc::new(second)];
+    let provider = Arc::new(FakeProvider::new(answers));
+    let mode = (PermissionMode::Bypass, false);
+    let mut run = start_keeping(provider, tools, mode, storing(&store), Vec::new());
+    run.turn("go").await;
+    let then = seen.get().unwrap();
+    let ended = then.iter().find_map(|record| match record {
+        Record::ToolEnded(result) => Some((result.call_id.as_str(), result.joined_text())),
+        _ => None,
+    });
+    assert_eq!(ended, Some(("a", "one".to_owned())));
+    // What has begun is known, too.
+    let is_second =
+        |record: &Record| matches!(record, Record::Judged { call, .. } if call.as_str() == "b");
+    assert!(then.iter().any(is_second), "{then:?}");
+    // The last result comes with the message of all.
+    let path = store.path(&store.sessions()[0]);
+    let ended = path.iter().filter(|entry| matches!(entry.record, Record::ToolEnded(_)));
+    assert_eq!(ended.count(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,6 +39,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block<'_>> {
             vec![Block::Note(format!("the work of {arm} {verdict}, says {by}: {evidence}"))]
         }
         Record::Asked { .. }
+        | Record::ToolEnded(_)
         | Record::Used(_)
         | Record::Paid { .. }
         | Record::Checkpoint { .. }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use gnoma_core::{
-    CallId,
+    CallId, RawJson, ToolCall, ToolResult,
     store::{
         EntryId, NewSession, PageRequest, Parent, Record, SessionId, SessionStore, StoreErrorKind,
     },
@@ -143,7 +143,8 @@ fn a_dead_turn_is_closed_when_the_session_is_taken() {
     assert!(!is_legal(&load(&store, &session).entries));
     let taken = wait(store.hold(session.clone(), 5)).unwrap();
     let calls: Vec<_> = taken.interrupted.iter().map(|call| call.as_str().to_owned()).collect();
-    assert_eq!(calls, ["call_0", "call_1"]);
+    // The other was not noted, as each of several is before it runs.
+    assert_eq!(calls, ["call_0"]);
     let entries = load(&store, &session).entries;
     assert!(is_legal(&entries));
     assert!(matches!(entries.last().unwrap().record, Record::Interrupted { .. }));
@@ -158,18 +159,18 @@ fn a_question_that_nobody_answered_is_answered_no_when_the_session_is_taken() {
         reason: String::new(),
     };
     let asked = |call: &str| Record::Asked { call: CallId::new(call) };
-    // Of `call_0` and `call_1`: what was stored of them, and which were waiting for an answer.
-    let cases: [(Vec<Record>, &[&str]); 6] = [
-        (vec![], &[]),
-        (vec![judged("call_0", true), asked("call_1")], &["call_1"]),
-        (vec![asked("call_0"), asked("call_1")], &["call_0", "call_1"]),
-        (vec![asked("call_0"), asked("call_1"), judged("call_0", true)], &["call_1"]),
+    // Of `call_0` and `call_1`: what was stored of them, which were waiting for an answer, and which had begun.
+    let cases: [(Vec<Record>, &[&str], &[&str]); 6] = [
+        (vec![], &[], &[]),
+        (vec![judged("call_0", true), asked("call_1")], &["call_1"], &["call_0"]),
+        (vec![asked("call_0"), asked("call_1")], &["call_0", "call_1"], &[]),
+        (vec![asked("call_0"), asked("call_1"), judged("call_0", true)], &["call_1"], &["call_0"]),
         // It ran, and then somebody was asked whether it may run again outside the sandbox.
-        (vec![judged("call_0", true), asked("call_0")], &[]),
-        (vec![asked("gnoma-question-1")], &[]),
+        (vec![judged("call_0", true), asked("call_0")], &[], &["call_0"]),
+        (vec![asked("gnoma-question-1")], &[], &[]),
     ];
     let home = tempfile::tempdir().unwrap();
-    for (records, waiting) in cases {
+    for (records, waiting, begun) in cases {
         let store = open(home.path());
         let session = begin(&store, 0);
         let calling = turn(1).into_iter().filter(|record| matches!(record, Record::Message(_)));
@@ -191,9 +192,11 @@ fn a_question_that_nobody_answered_is_answered_no_when_the_session_is_taken() {
             let was_waiting = waiting.contains(&result.call_id.as_str());
             let was_running = ids(&taken.interrupted).contains(&result.call_id.to_string());
             let text = result.joined_text();
-            assert_eq!(text.contains("did not run"), was_waiting, "{text}");
-            assert_eq!(text.contains("is unknown"), !was_waiting, "{text}");
-            assert_eq!(was_running, !was_waiting);
+            assert_eq!(text.contains("not approved"), was_waiting, "{text}");
+            assert_eq!(text.contains("is unknown"), was_running, "{text}");
+            assert_eq!(text.contains("did not run"), !was_running, "{text}");
+            let began = begun.contains(&result.call_id.as_str());
+            assert_eq!(was_running, began, "{text}");
             let no = Record::Judged {
                 call: result.call_id.clone(),
                 allowed: false,
@@ -204,6 +207,45 @@ fn a_question_that_nobody_answered_is_answered_no_when_the_session_is_taken() {
         let again = wait(store.hold(session, 6)).unwrap();
         assert!(again.interrupted.is_empty() && again.unapproved.is_empty());
     }
+}
+
+#[test]
+fn a_call_that_had_ended_keeps_its_result_when_the_session_is_taken() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path());
+    let session = begin(&store, 0);
+    let calling = turn(1).into_iter().filter(|record| matches!(record, Record::Message(_)));
+    for record in calling.take(2) {
+        append(&store, &session, record);
+    }
+    let call = ToolCall::new(CallId::new("call_0"), "bash", RawJson::empty_object());
+    let result = ToolResult::text(&call, "what it said", false);
+    let judged = |call: &str| Record::Judged {
+        call: CallId::new(call),
+        allowed: true,
+        reason: String::new(),
+    };
+    append(&store, &session, judged("call_0"));
+    let noted = append(&store, &session, Record::ToolEnded(result.clone()));
+    append(&store, &session, judged("call_1"));
+    drop(store);
+    let store = open(home.path());
+    let taken = wait(store.hold(session.clone(), 5)).unwrap();
+    assert_eq!(taken.interrupted, [CallId::new("call_1")]);
+    let entries = load(&store, &session).entries;
+    assert!(is_legal(&entries));
+    let (answer, results) = entries
+        .iter()
+        .rev()
+        .find_map(|entry| match &entry.record {
+            Record::Message(message) => Some((entry.id, message)),
+            _ => None,
+        })
+        .unwrap();
+    assert_eq!(results.tool_results().next(), Some(&result));
+    // What is hidden later leaves no copy.
+    append(&store, &session, Record::Tombstone { of: answer });
+    assert!(load(&store, &session).entries.iter().all(|entry| entry.id != noted));
 }
 
 #[test]

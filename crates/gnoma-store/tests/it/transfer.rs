@@ -7,7 +7,7 @@ use std::{
 };
 
 use gnoma_core::{
-    CallId, Content, Message, ModelRef, Role, Text, Thinking, Usage,
+    CallId, Content, Message, ModelRef, RawJson, Role, Text, Thinking, ToolCall, ToolResult, Usage,
     store::{
         Entry, EntryId, Record, ResultId, ResultStore, SessionFacts, SessionStore, StoreErrorKind,
     },
@@ -143,6 +143,10 @@ fn record() -> impl Strategy<Value = Record> {
             Record::Used(Usage { input, output, cache_read, cache_write, reasoning })
         }),
         (text(), number.clone()).prop_map(|(text, up_to)| Record::Summary { text, up_to }),
+        text().prop_map(|text| {
+            let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
+            Record::ToolEnded(ToolResult::text(&call, text, false))
+        }),
         text().prop_map(|id| Record::Checkpoint { id }),
         text().prop_map(|text| Record::Title { text }),
         number.clone().prop_map(|from| Record::Rewound { from }),

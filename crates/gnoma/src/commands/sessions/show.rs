@@ -91,6 +91,7 @@ fn add(text: &mut String, entry: &Entry, full: bool) {
         Record::Asked { .. }
         | Record::Routed { .. }
         | Record::Judged { .. }
+        | Record::ToolEnded(_)
         | Record::Title { .. }
         | Record::Used(_)
         | Record::Paid { .. }

@@ -1,7 +1,9 @@
 //! What happened to the files since a checkpoint, by whomever.
 
 use gnoma_core::store::Entry;
-use gnoma_store::checkpoint::{Point, Side, Skipped, SnapshotId, Workspace};
+use gnoma_store::checkpoint::{
+    Point, Side, Skipped, SnapshotId, Workspace, without_filled_folders,
+};
 
 use crate::{
     HostError, Project, Result, clock,
@@ -55,6 +57,7 @@ pub async fn changes(
     with_lines: bool,
 ) -> Result<Changes> {
     let (path, workspace) = looked_at(project, session).await?;
+    let is_last_turn = since.is_none() && !path.is_empty();
     let since = match since {
         Some(id) => Some(find(id, &path, Some(&workspace))?),
         None if path.is_empty() => last_other(&workspace)?,
@@ -71,7 +74,9 @@ pub async fn changes(
         let about = vec!["the session changed no files".to_owned()];
         return Ok(Changes { about, text: String::new() });
     };
-    let mut about = vec![format!("since checkpoint {since} ({}):", taken(&since))];
+    let which =
+        if is_last_turn { "the last turn that changed files, checkpoint" } else { "checkpoint" };
+    let mut about = vec![format!("since {which} {since} ({}):", taken(&since))];
     let text = differences(&workspace, &since, with_lines)?;
     if text.is_empty() {
         about.push("nothing has changed".to_owned());
@@ -144,7 +149,7 @@ fn taken(id: &SnapshotId) -> String {
 }
 
 fn differences(workspace: &Workspace, since: &SnapshotId, with_lines: bool) -> Result<String> {
-    let changes = workspace.changes(since, Point::Now)?;
+    let changes = without_filled_folders(workspace.changes(since, Point::Now)?);
     let mut text = String::new();
     for change in changes {
         if with_lines {

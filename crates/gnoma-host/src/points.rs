@@ -55,7 +55,8 @@ fn changed(then: &TimelineFiles, workspace: Option<&Workspace>) -> Option<usize>
         TimelineFiles::Unchanged => workspace.map(|_| 0),
         TimelineFiles::Unknown => None,
         TimelineFiles::Kept(id) => {
-            workspace?.changes(id, checkpoint::Point::Now).ok().map(|changes| changes.len())
+            let changes = workspace?.changes(id, checkpoint::Point::Now).ok()?;
+            Some(checkpoint::without_filled_folders(changes).len())
         }
     }
 }

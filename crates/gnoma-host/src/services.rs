@@ -319,7 +319,7 @@ impl Asked {
         let Some(id) = &self.stored else { return Ok(String::new()) };
         let changes = changes::changes(&self.project, Some(id.as_str()), None, true).await?;
         let about = || format!("{}\n", changes.about.join("\n"));
-        Ok(if changes.text.is_empty() { about() } else { changes::shortened(changes.text) })
+        Ok(about() + &changes::shortened(changes.text))
     }
 
     async fn export(&self, path: &Path) -> Result<String> {

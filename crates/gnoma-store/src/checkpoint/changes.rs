@@ -1,6 +1,12 @@
 //! What differs between two states of the files, for people and models.
 
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf, sync::atomic::AtomicBool};
+use std::{
+    collections::HashSet,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
 
 use gnoma_core::diff::unified;
 
@@ -135,7 +141,9 @@ impl Workspace {
     /// The contents are damaged or were deleted.
     pub fn diff(&self, change: &Change) -> Result<String, Error> {
         let _session = self.vault.session()?;
-        let path = printable(change.path.as_os_str().as_bytes());
+        let is_folder = |side: &Option<Side>| matches!(side, Some(Side::Folder { .. }));
+        let slash = if is_folder(&change.before) || is_folder(&change.after) { "/" } else { "" };
+        let path = printable(change.path.as_os_str().as_bytes()) + slash;
         let mut text = mode_lines(change);
         let old = if change.before.is_some() { format!("a/{path}") } else { "/dev/null".into() };
         let new = if change.after.is_some() { format!("b/{path}") } else { "/dev/null".into() };
@@ -173,6 +181,20 @@ impl Workspace {
             }
         })
     }
+}
+
+/// The changes that people count: a folder that comes or goes with what is in it is told by that.
+#[must_use]
+pub fn without_filled_folders(changes: Vec<Change>) -> Vec<Change> {
+    let filled: HashSet<PathBuf> =
+        changes.iter().filter_map(|change| change.path.parent().map(Path::to_path_buf)).collect();
+    let is_filled_folder = |change: &Change| {
+        let comes_or_goes = matches!(change.kind, ChangeKind::Added | ChangeKind::Removed);
+        let sides = [&change.before, &change.after];
+        let is_folder = sides.into_iter().flatten().any(|side| matches!(side, Side::Folder { .. }));
+        comes_or_goes && is_folder && filled.contains(&change.path)
+    };
+    changes.into_iter().filter(|change| !is_filled_folder(change)).collect()
 }
 
 fn change(path: &[u8], before: Option<&Item>, after: Option<&Item>) -> Option<Change> {

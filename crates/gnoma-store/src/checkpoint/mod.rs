@@ -91,7 +91,7 @@ mod write;
 
 pub use branch::ReservedRoom;
 pub use candidate::Candidate;
-pub use changes::{Change, ChangeKind, Contents, Point, Side};
+pub use changes::{Change, ChangeKind, Contents, Point, Side, without_filled_folders};
 pub use checkpointer::Checkpointer;
 pub use collect::Collected;
 pub use error::Error;

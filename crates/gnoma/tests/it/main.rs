@@ -50,6 +50,8 @@ mod mcp;
 #[cfg(test)]
 mod mcp_serve;
 #[cfg(test)]
+mod odd_files;
+#[cfg(test)]
 mod output;
 #[cfg(test)]
 mod permission;

@@ -62,6 +62,7 @@ pub(super) async fn connect(
                 Ok(live) => Ok(live),
                 // There are programs that end when something comes before the handshake.
                 Err(_) if handshake == Handshake::Ask => {
+                    stderr.clear();
                     start(definition, around, stderr, handler, Handshake::Yes).await?
                 }
                 Err(why) => Err(why),

@@ -144,6 +144,11 @@ impl Stderr {
         }
     }
 
+    /// Forgets it, before the server is started again.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Its text, as far as it is kept.
     #[must_use]
     pub fn text(&self) -> String {

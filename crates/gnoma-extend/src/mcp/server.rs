@@ -246,7 +246,10 @@ impl ManagedServer {
             more => format!("; and {more} more: `gnoma mcp test {name}` shows all"),
         };
         let named: Vec<_> = left_out.into_iter().take(NAMED).collect();
-        let said = format!("the MCP server `{name}` has a faulty list: {}{more}", named.join("; "));
+        let said = format!(
+            "the MCP server `{name}` does not keep to the protocol: {}{more}",
+            named.join("; ")
+        );
         (self.common.tell)(true, said);
     }
 

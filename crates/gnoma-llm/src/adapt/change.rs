@@ -96,7 +96,7 @@ pub(crate) fn joined(changes: &[Adaptation], new: Adaptation) -> Option<Vec<Adap
     let old = place.and_then(|at| changes.get(at));
     match (&new, old) {
         (Adaptation::Field(_) | Adaptation::OneTool(_), _) if !changes.contains(&new) => {
-            all.push(new)
+            all.push(new);
         }
         (_, None) => all.push(new),
         // ReadRefusal again: then it is all of it.

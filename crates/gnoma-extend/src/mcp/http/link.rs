@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::RangeInclusive,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -213,11 +214,15 @@ impl HttpLink {
     }
 }
 
-/// Returns whether a request failed because the server does not know the session.
+/// Returns whether a request failed because the server does not know the session. With status 200 only the errors of
+/// servers themselves count: others may be a tool's words about something of its own.
 fn is_lost(error: &CallError) -> bool {
+    const OF_SERVERS: RangeInclusive<i64> = -32001..=-32000;
     match error {
         CallError::SessionLost(_) => true,
-        CallError::Refused(error) => is_session_lost(0, Some(error), &error.message),
+        CallError::Refused(error) => {
+            OF_SERVERS.contains(&error.code) && is_session_lost(0, Some(error), &error.message)
+        }
         _ => false,
     }
 }

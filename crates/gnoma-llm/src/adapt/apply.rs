@@ -38,7 +38,11 @@ pub(crate) fn applied<'r>(
     for change in changes {
         match change {
             Adaptation::Field(_) | Adaptation::Renamed { .. } | Adaptation::Stream => (),
-            Adaptation::Tools if is_form => (),
+            Adaptation::Tools | Adaptation::OneTool(_) if is_form => (),
+            Adaptation::OneTool(name) => {
+                let others = request.tools.iter().filter(|tool| tool.name != *name);
+                request.tools = others.cloned().collect();
+            }
             Adaptation::Tools => request.tools = Arc::default(),
             Adaptation::ToolChoice => request.tool_choice = ToolChoice::Auto,
             Adaptation::Pictures => each(&mut request, usize::MAX, without_pictures),

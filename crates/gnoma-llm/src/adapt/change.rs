@@ -18,6 +18,8 @@ pub(crate) enum Adaptation {
     Stream,
     /// No tools are offered.
     Tools,
+    /// One tool is not offered: the one of that name.
+    OneTool(String),
     /// Whether tools must be called is left to the model.
     ToolChoice,
     /// Pictures stay at home.
@@ -46,6 +48,9 @@ impl Adaptation {
             Self::Tools => {
                 "does not accept tools; gnoma continues without them, so the model can only answer"
                     .to_owned()
+            }
+            Self::OneTool(name) => {
+                format!("does not accept the tool `{name}`; gnoma leaves that tool out")
             }
             Self::ToolChoice => {
                 "does not let gnoma decide whether to call tools; gnoma leaves it to the model"
@@ -82,7 +87,9 @@ pub(crate) fn joined(changes: &[Adaptation], new: Adaptation) -> Option<Vec<Adap
         all.iter().position(|old| std::mem::discriminant(old) == std::mem::discriminant(&new));
     let old = place.and_then(|at| changes.get(at));
     match (&new, old) {
-        (Adaptation::Field(_), _) if !changes.contains(&new) => all.push(new),
+        (Adaptation::Field(_) | Adaptation::OneTool(_), _) if !changes.contains(&new) => {
+            all.push(new);
+        }
         (_, None) => all.push(new),
         // ReadRefusal again: then it is all of it.
         (Adaptation::EarlierThinking(_), Some(Adaptation::EarlierThinking(some)))

@@ -8,6 +8,7 @@ mod apply;
 mod change;
 mod memory;
 mod read;
+mod refused_tool;
 mod room;
 mod words;
 

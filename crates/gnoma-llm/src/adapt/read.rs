@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     apply::{has_pictures, has_thinking},
     change::Adaptation,
+    refused_tool::refused_tool,
     room::{self, Room},
     words::{
         ANSWER_LAST, CLEAR, EARLIER, EFFORT, HOLDERS, KEPT, NO_EFFORT, NO_PICTURES, NO_STREAM,
@@ -139,6 +140,9 @@ impl ReadRefusal<'_> {
     /// About what is asked for beside it.
     fn setting(&self) -> Option<Adaptation> {
         let request = self.of.request;
+        if let Some(tool) = refused_tool(&self.text, self.param.as_deref(), &request.tools) {
+            return Some(Adaptation::OneTool(tool));
+        }
         if !request.tools.is_empty() {
             if self.has(NO_TOOLS) {
                 return Some(Adaptation::Tools);

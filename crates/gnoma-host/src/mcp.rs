@@ -15,10 +15,11 @@ use gnoma_core::{
 };
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
-    Definition, Enclosure, Glance, Keyring, ServerOptions, ServerOrigin, ServerPrompt, ServerReach,
-    ServerState, Servers, Standing, Surroundings, ToolMemory, check_server, limits::MAX_FILE_BYTES,
-    of_plugin, read_file,
+    CleanText, Definition, Enclosure, Glance, Keyring, ServerOptions, ServerOrigin, ServerPrompt,
+    ServerReach, ServerState, Servers, Standing, Surroundings, ToolMemory, check_server,
+    limits::MAX_FILE_BYTES, of_plugin, read_file,
 };
+use gnoma_guard::firewall::Firewall;
 use gnoma_tools::Sandbox;
 use tokio::task::JoinSet;
 
@@ -150,20 +151,31 @@ pub fn keyring(project: &Project) -> Option<Keyring> {
 }
 
 fn options(project: &Project, definitions: Vec<Definition>, window: Option<u32>) -> ServerOptions {
-    let notices = project.notices.clone();
+    let (notices, firewall) = (project.notices.clone(), Arc::clone(&project.firewall));
+    let clean = redaction(&project.firewall);
     let is_kept = !project.is_incognito();
     let state = project.environment().state_dir();
     ServerOptions {
         definitions,
         around: surroundings(project),
         memory: if is_kept { ToolMemory::in_state(&state) } else { ToolMemory::default() },
-        tell: Arc::new(
-            move |is_warning, text| {
-                if is_warning { notices.warning(text) } else { notices.info(text) }
-            },
-        ),
+        tell: Arc::new(move |is_warning, text| {
+            // A server's words are part of it.
+            let text = firewall.text(&text).into_owned();
+            if is_warning { notices.warning(text) } else { notices.info(text) }
+        }),
+        clean,
         window: window.and_then(|window| usize::try_from(window).ok()).unwrap_or(USUAL_WINDOW),
     }
+}
+
+/// Takes secrets, and what would steer a terminal, out of what servers write to their standard error.
+fn redaction(firewall: &Arc<Firewall>) -> CleanText {
+    let firewall = Arc::clone(firewall);
+    Arc::new(move |text| {
+        let text = firewall.text(text);
+        text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
+    })
 }
 
 /// The configured servers that may be used. A notice names the others.
@@ -227,6 +239,7 @@ fn of_client(server: &ClientServer) -> Result<Definition, String> {
         name: server.name.clone(),
         origin: ServerOrigin::Client,
         reach,
+        cwd: None,
         timeout: None,
         network: true,
         writable: Vec::new(),
@@ -256,6 +269,7 @@ fn configured(project: &Project, server: &McpServer) -> Result<Definition, Strin
         name: server.name.clone(),
         origin: ServerOrigin::Configuration,
         reach,
+        cwd: None,
         timeout: server.timeout,
         replaces: server.replaces.clone(),
         path_args: server.path_args.clone(),
@@ -283,10 +297,15 @@ fn of_plugins(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
 }
 
 pub(crate) fn absolute(project: &Project, path: &Path) -> PathBuf {
+    absolute_in(project, &project.spec.folder, path)
+}
+
+/// A path as it is written in `folder`.
+fn absolute_in(project: &Project, folder: &Path, path: &Path) -> PathBuf {
     let home = project.environment().home().unwrap_or_default();
     match path.strip_prefix("~") {
         Ok(below) => home.join(below),
-        Err(_) => project.spec.folder.join(path),
+        Err(_) => folder.join(path),
     }
 }
 
@@ -318,6 +337,8 @@ fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
         for path in &mut server.writable {
             *path = absolute(project, path);
         }
+        // Other programs start in the project's folder, also where a session is in one below it.
+        server.cwd = server.cwd.take().map(|cwd| absolute_in(project, root, &cwd));
     }
     servers
 }

@@ -6,6 +6,7 @@
 mod body;
 mod error;
 mod gzip;
+pub mod redirect;
 mod stream;
 
 use std::{
@@ -24,6 +25,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use gnoma_core::Secret;
 use hyper_util::client::proxy::matcher::Matcher;
+use reqwest::Method;
 use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject as _},
@@ -158,12 +160,8 @@ impl Http {
         Self { options, clients: Arc::default() }
     }
 
-    /// The client for that address, for libraries that speak a protocol of their own over it. Time-outs,
-    /// proxies, certificate roots and redirects are as here.
-    ///
-    /// # Errors
-    /// It cannot be built.
-    pub fn raw(&self, url: &str) -> Result<reqwest::Client, NetError> {
+    /// The client for that address.
+    fn client(&self, url: &str) -> Result<reqwest::Client, NetError> {
         let is_here = is_on_this_machine(url);
         let slot = if is_here { &self.clients.direct } else { &self.clients.outside };
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -186,22 +184,31 @@ impl Http {
     /// # Errors
     /// When no answer arrives: see [`NetErrorKind`].
     pub async fn send(&self, request: HttpRequest) -> Result<Reply, NetError> {
-        match self.send_once(&request).await {
+        let method = if request.body.is_some() { Method::POST } else { Method::GET };
+        match self.send_once(&request, method.clone()).await {
             // A server may close a kept connection at the moment it is used again: nobody has heard
             // the request, and a new connection is due, not a wait.
-            Err(error) if error.message.contains(CLOSED_UNHEARD) => self.send_once(&request).await,
+            Err(error) if error.message.contains(CLOSED_UNHEARD) => {
+                self.send_once(&request, method).await
+            }
             sent => sent,
         }
     }
 
-    async fn send_once(&self, request: &HttpRequest) -> Result<Reply, NetError> {
-        let client = self.raw(&request.url)?;
-        let mut builder = match &request.body {
-            Some(pieces) => {
-                client.post(&request.url).body(reqwest::Body::wrap(Pieces::new(pieces.clone())))
-            }
-            None => client.get(&request.url),
-        };
+    /// Sends a DELETE of what is at the request's address, and waits for the answer's head.
+    ///
+    /// # Errors
+    /// When no answer arrives: see [`NetErrorKind`].
+    pub async fn delete(&self, request: HttpRequest) -> Result<Reply, NetError> {
+        self.send_once(&request, Method::DELETE).await
+    }
+
+    async fn send_once(&self, request: &HttpRequest, method: Method) -> Result<Reply, NetError> {
+        let client = self.client(&request.url)?;
+        let mut builder = client.request(method, &request.url);
+        if let Some(pieces) = &request.body {
+            builder = builder.body(reqwest::Body::wrap(Pieces::new(pieces.clone())));
+        }
         for (name, value) in &request.headers {
             let mut value = reqwest::header::HeaderValue::try_from(value.expose().as_str())
                 .map_err(|_| NetError {
@@ -352,10 +359,10 @@ mod tests {
         let ca_file = Some(PathBuf::from("/nonexistent/ca.pem"));
         let http = Http::new(HttpOptions { ca_file, ..HttpOptions::default() });
         for plain in ["http://127.0.0.1:11434/api", "http://gpu.example:8080/v1"] {
-            assert!(http.raw(plain).is_ok(), "{plain}");
+            assert!(http.client(plain).is_ok(), "{plain}");
         }
         for secure in ["https://127.0.0.1:8443/v1", "https://api.example/v1"] {
-            let kind = http.raw(secure).map_err(|error| error.kind).err();
+            let kind = http.client(secure).map_err(|error| error.kind).err();
             assert_eq!(kind, Some(NetErrorKind::Certificate), "{secure}");
         }
     }
@@ -366,9 +373,9 @@ mod tests {
         let ca_file = folder.path().join("own.pem");
         let options = HttpOptions { ca_file: Some(ca_file.clone()), ..HttpOptions::default() };
         let http = Http::new(options);
-        assert!(http.raw("https://api.example/v1").is_err(), "it is not there yet");
+        assert!(http.client("https://api.example/v1").is_err(), "it is not there yet");
         std::fs::write(&ca_file, OWN_AUTHORITY).unwrap();
-        assert!(http.raw("https://api.example/v1").is_ok());
+        assert!(http.client("https://api.example/v1").is_ok());
     }
 
     /// A certificate made for this test, with which nothing is signed.

@@ -3,10 +3,11 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use gnoma_core::{ToolCx, message::CallId, tool::ToolEvent};
-use rmcp::model::ProgressNotificationParam;
+use serde_json::Value;
 use tokio::time::Instant;
 
 /// A call that is under way.
@@ -50,17 +51,40 @@ impl Calls {
         Begun { calls: self.clone(), number }
     }
 
-    /// Something of progress was said. Which call it belongs to is told where only one runs.
-    pub(super) fn progress(&self, said: &ProgressNotificationParam) {
+    /// Takes in what a server says of a call's progress: of the call that it names, or of all where it names
+    /// none. The text is shown where it is clear which call it belongs to.
+    pub(super) fn progress(&self, params: &Value) {
+        let token = params.get("progressToken");
+        let token = token.and_then(|token| token.as_u64().or_else(|| token.as_str()?.parse().ok()));
         let mut state = self.state();
-        for entry in state.entries.values_mut() {
-            entry.heard = Instant::now();
+        let named = token.filter(|token| state.entries.contains_key(token));
+        let now = Instant::now();
+        for (number, entry) in &mut state.entries {
+            if named.is_none_or(|named| named == *number) {
+                entry.heard = entry.heard.max(now);
+            }
         }
-        let [entry] = &state.entries.values().collect::<Vec<_>>()[..] else { return };
-        let of = said.total.map(|total| format!(" of {total}")).unwrap_or_default();
-        let message = said.message.as_deref().unwrap_or_default();
-        let text = format!("{}{of} {message}\n", said.progress);
-        entry.running.cx.emit(&entry.running.id, ToolEvent::Progress(text));
+        let entry = match named {
+            Some(named) => state.entries.get(&named),
+            None => state.entries.values().next().filter(|_| state.entries.len() == 1),
+        };
+        let Some(entry) = entry else { return };
+        let number = |key: &str| params.get(key).and_then(Value::as_f64);
+        let text = [
+            number("progress").map(|done| done.to_string()),
+            number("total").map(|total| format!("of {total}")),
+            params.get("message").and_then(Value::as_str).map(str::to_owned),
+        ];
+        let text = text.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        entry.running.cx.emit(&entry.running.id, ToolEvent::Progress(text + "\n"));
+    }
+
+    /// Waits for something else than the server for so long: meanwhile the time of no call runs out.
+    pub(super) fn wait(&self, wait: Duration) {
+        let until = Instant::now() + wait;
+        for entry in self.state().entries.values_mut() {
+            entry.heard = entry.heard.max(until);
+        }
     }
 
     /// The call for which a server's question is put: the last that has begun. While it is put, its
@@ -76,7 +100,8 @@ impl Calls {
 /// A call that has begun.
 pub(super) struct Begun {
     calls: Calls,
-    number: u64,
+    /// What identifies it towards the server.
+    pub(super) number: u64,
 }
 
 impl Begun {

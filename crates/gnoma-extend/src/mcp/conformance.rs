@@ -4,15 +4,16 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gnoma_core::RawJson;
-use gnoma_net::Http;
-use rmcp::model::ProtocolVersion;
+use gnoma_net::{Http, HttpRequest};
 use serde_json::{Map, Value, json};
 
 use super::{
     approval::Described,
+    error::CallError,
     handler::Handler,
-    live::{self, Failure, Live},
+    live::{self, Live},
     oauth::{self, Registered, Tokens},
+    version::{Handshake, STATELESS},
 };
 
 /// Where the suite's browser would come back to.
@@ -62,14 +63,14 @@ pub async fn exercise(http: &Http, scenario: Scenario) -> Result<String, String>
     for tool in &tools {
         let arguments = given(&context, &tool.name).unwrap_or_else(|| arguments(tool));
         for _ in 0..MAX_TRIES {
-            match live.call_plain(&tool.name, arguments.clone()).await {
+            match live.call_plain(&tool.name, &arguments).await {
                 Ok(()) => said.push_str(&format!("{}: called\n", tool.name)),
-                Err(Failure { challenge: Some(challenge), .. }) => {
+                Err(CallError::Unauthorized(challenge)) => {
                     player.authorize(&challenge).await?;
-                    live = player.connect().await.map_err(|failure| failure.why)?;
+                    live = player.connect().await.map_err(|error| error.to_string())?;
                     continue;
                 }
-                Err(failure) => said.push_str(&format!("{}: {}\n", tool.name, failure.why)),
+                Err(error) => said.push_str(&format!("{}: {error}\n", tool.name)),
             }
             break;
         }
@@ -93,27 +94,27 @@ impl Player<'_> {
         for _ in 0..MAX_TRIES {
             let begun = async {
                 let live = self.connect().await?;
-                let tools = live.listed_plain().await?;
-                Ok::<_, Failure>((live, tools))
+                let (tools, _) = live.tools().await?;
+                Ok::<_, CallError>((live, tools))
             };
             match begun.await {
                 Ok(begun) => return Ok(begun),
-                Err(Failure { challenge: Some(challenge), why }) => {
-                    last = why;
+                Err(CallError::Unauthorized(challenge)) => {
+                    last = format!("it did not let anybody in: {challenge}");
                     self.authorize(&challenge).await?;
                 }
-                Err(failure) => return Err(failure.why),
+                Err(error) => return Err(error.to_string()),
             }
         }
         Err(last)
     }
 
-    async fn connect(&self) -> Result<Live, Failure> {
+    async fn connect(&self) -> Result<Live, CallError> {
         let handler = Handler::filling_forms("conformance");
         let version = self.scenario.version.as_deref();
-        let stateful =
-            version.is_some_and(|version| version < ProtocolVersion::NO_INITIALIZE.as_str());
-        live::connect_to(self.http, &self.scenario.url, &self.tokens, handler, stateful).await
+        let is_older = version.is_some_and(|version| version < STATELESS);
+        let handshake = if is_older { Handshake::Yes } else { Handshake::Ask };
+        live::connect_to(self.http, &self.scenario.url, &self.tokens, handler, handshake).await
     }
 
     /// Authorizes as a person would whose browser agrees at once.
@@ -130,11 +131,10 @@ impl Player<'_> {
             &self.registered,
         );
         let (waiting, page) = begun.await?;
-        let client = self.http.raw(&page).map_err(|error| error.to_string())?;
-        let answer = client.get(&page).send().await.map_err(|error| error.to_string())?;
-        let location = answer.headers().get(http::header::LOCATION);
-        let location = location.and_then(|location| location.to_str().ok());
-        waiting.finish(location.ok_or("the authorization page redirects nowhere")?).await
+        let request = HttpRequest { url: page, headers: Vec::new(), body: None };
+        let answer = self.http.send(request).await.map_err(|error| error.to_string())?;
+        let location = answer.header("location").map(str::to_owned);
+        waiting.finish(&location.ok_or("the authorization page redirects nowhere")?).await
     }
 }
 

@@ -60,6 +60,8 @@ pub struct Definition {
     pub origin: ServerOrigin,
     /// How it is reached.
     pub reach: ServerReach,
+    /// The folder that its process starts in; `None` for the session's.
+    pub cwd: Option<PathBuf>,
     /// Longest silence within a call; `None` for the usual.
     pub timeout: Option<Duration>,
     /// Its process may use the network.
@@ -83,6 +85,7 @@ impl Definition {
                 parts.extend(["process".to_owned(), command.clone()]);
                 parts.extend(args.iter().cloned());
                 parts.extend(env.keys().cloned());
+                parts.extend(self.cwd.iter().map(|cwd| format!("cwd={}", cwd.display())));
             }
             ServerReach::Http { url, .. } => parts.extend(["http".to_owned(), url.clone()]),
         }
@@ -114,7 +117,7 @@ pub struct Read {
 
 /// Parses the text of an `.mcp.json` file: an object `mcpServers` of servers by name, each with `command`, `args`
 /// and `env`, or with `type` (`http`), `url` and `headers`. Texts may contain `${NAME}` and `${NAME:-else}`. gnoma
-/// also accepts `timeout` (milliseconds), `network` and `writable`.
+/// also accepts `cwd`, `timeout` (milliseconds), `network` and `writable`. Paths stay as they are written.
 #[must_use]
 pub fn read_file(path: PathBuf, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Read {
     let shown = path.display().to_string();
@@ -176,6 +179,7 @@ impl FileEntry<'_> {
             name: name.to_owned(),
             origin,
             reach,
+            cwd: self.text("cwd")?.filter(|cwd| !cwd.is_empty()).map(PathBuf::from),
             timeout,
             network,
             writable,

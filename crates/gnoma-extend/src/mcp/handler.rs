@@ -2,21 +2,13 @@
 
 use std::sync::Arc;
 
-use rmcp::{
-    ClientHandler, ErrorData, RoleClient,
-    model::{
-        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-        ElicitationCapability, FormElicitationCapability, Implementation,
-        ProgressNotificationParam, UrlElicitationCapability,
-    },
-    service::{NotificationContext, RequestContext},
-};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{
     calls::Calls,
     question::{Answered, Elicited},
+    wire::rpc::{METHOD_NOT_FOUND, RpcError},
 };
 
 /// gnoma as servers see it.
@@ -47,6 +39,45 @@ impl Handler {
         Self { fills_forms: true, ..Self::new(server) }
     }
 
+    /// Takes in something that the server tells. What is not known is nothing.
+    pub(super) fn notified(&self, method: &str, params: &Value) {
+        match method {
+            "notifications/progress" => self.calls.progress(params),
+            "notifications/tools/list_changed" => self.list_may_have_changed(),
+            _ => {}
+        }
+    }
+
+    /// Has the list of tools read again.
+    pub(super) fn list_may_have_changed(&self) {
+        self.lists.send_modify(|count| *count += 1);
+    }
+
+    /// The answer to a request of the server.
+    pub(super) async fn answer(&self, method: &str, params: &Value) -> Result<Value, RpcError> {
+        match method {
+            "ping" => Ok(json!({})),
+            "elicitation/create" => Ok(self.elicit(params).await),
+            other => {
+                let said = format!("gnoma does not support `{other}`");
+                Err(RpcError::new(METHOD_NOT_FOUND, said))
+            }
+        }
+    }
+
+    async fn elicit(&self, params: &Value) -> Value {
+        let question = Elicited::read(params);
+        match (self.ask(&question).await, question) {
+            (Answered::Decline, _) => json!({"action": "decline"}),
+            (Answered::Accept(content), Elicited::Form { .. }) => {
+                json!({"action": "accept", "content": content})
+            }
+            (Answered::Accept(_), Elicited::Page { .. } | Elicited::Unknown) => {
+                json!({"action": "accept"})
+            }
+        }
+    }
+
     /// Puts a question to the person whose call the server works on. Without one nobody is asked.
     async fn ask(&self, asked: &Elicited) -> Answered {
         if self.fills_forms {
@@ -56,47 +87,5 @@ impl Handler {
         let Some(asking) = self.calls.asking() else { return Answered::Decline };
         let answer = asking.running.cx.ask(&asking.running.id, question).await;
         asked.answered(&answer)
-    }
-}
-
-impl ClientHandler for Handler {
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        let asked = Elicited::of(&request);
-        Ok(match self.ask(&asked).await {
-            Answered::Decline => ElicitResult::new(ElicitationAction::Decline),
-            Answered::Accept(content) => {
-                let accepted = ElicitResult::new(ElicitationAction::Accept);
-                match asked {
-                    Elicited::Form { .. } => accepted.with_content(Value::Object(content)),
-                    Elicited::Page { .. } | Elicited::Unknown => accepted,
-                }
-            }
-        })
-    }
-
-    async fn on_progress(
-        &self,
-        params: ProgressNotificationParam,
-        _context: NotificationContext<RoleClient>,
-    ) {
-        self.calls.progress(&params);
-    }
-
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.lists.send_modify(|count| *count += 1);
-    }
-
-    fn get_info(&self) -> ClientConfig {
-        let gnoma = Implementation::new("gnoma", env!("CARGO_PKG_VERSION"));
-        let asks = ElicitationCapability::new()
-            .with_form(FormElicitationCapability::default())
-            .with_url(UrlElicitationCapability::default());
-        let mut can = ClientCapabilities::default();
-        can.elicitation = Some(asks);
-        ClientConfig::new(can, gnoma)
     }
 }

@@ -19,6 +19,30 @@ pub const NAMED_WAIT: Duration = Duration::from_secs(10);
 pub const SEARCH_WAIT: Duration = Duration::from_secs(10);
 /// Largest message of a server, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
+/// Most messages to a program that wait for it to read them.
+pub const MAX_UNSENT: usize = 64;
+/// Most questions of a server that are open at a time.
+pub const MAX_SERVER_REQUESTS: usize = 8;
+/// How often a server may ask for more while it works on one request.
+pub const MAX_INPUT_ROUNDS: usize = 8;
+/// How long a program may leave the question for its versions unanswered, which older ones do not know.
+pub const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most redirects of one request, all at the server's own origin.
+pub const MAX_REDIRECTS: usize = 3;
+/// How often a request is sent to a server that says that it is busy.
+pub const MAX_ATTEMPTS: u32 = 3;
+/// Longest wait for a server that says that it is busy, each time.
+pub const MAX_BUSY_WAIT: Duration = Duration::from_secs(60);
+/// How long a busy server is left alone if it does not say for how long.
+pub const BUSY_WAIT: Duration = Duration::from_secs(1);
+/// How long is waited for a server to open a stream of its own, on which it asks questions.
+pub const STREAM_WAIT: Duration = Duration::from_secs(1);
+/// How long is waited before a stream that broke is continued, unless the server says otherwise.
+pub const RESUME_WAIT: Duration = Duration::from_secs(1);
+/// Longest wait before a stream that broke is continued, whatever the server says.
+pub const MAX_RESUME_WAIT: Duration = Duration::from_secs(60);
+/// How often in a row a stream that brings nothing is continued.
+pub const MAX_RESUMES: u32 = 5;
 /// Most bytes that a server sends while nothing is asked of it; more is a flood, which ends it.
 pub const MAX_UNASKED_BYTES: u64 = 64 << 20;
 /// Most servers of a session.
@@ -27,6 +51,10 @@ pub const MAX_SERVERS: usize = 64;
 pub const MAX_TOOLS: usize = 512;
 /// Most resources of a server that are listed.
 pub const MAX_RESOURCES: usize = 1000;
+/// Most prompts of a server that are used.
+pub const MAX_PROMPTS: usize = 200;
+/// Most of what is wrong with a list that is remembered.
+pub const MAX_FAULTS: usize = 100;
 /// Most pages of a list.
 pub const MAX_PAGES: usize = 64;
 /// Longest description of a tool that models get, in bytes.

@@ -13,24 +13,37 @@ mod calls;
 mod catalog;
 mod conformance;
 mod definition;
+mod error;
 mod handler;
+mod http;
 mod keyring;
 pub mod limits;
+mod listed_prompt;
+mod listed_resource;
+mod listed_tool;
+mod lists;
 mod live;
 mod login;
 mod naming;
 mod oauth;
+mod peer;
 mod plugin;
 mod process;
 mod prompts;
 mod question;
 mod resource;
 mod result;
+mod schema;
 mod search;
 mod server;
 mod server_prompt;
 mod servers;
+mod stdio;
+#[cfg(test)]
+mod tests;
 mod tool;
+mod version;
+mod wire;
 
 pub use self::{
     approval::{ChangedTool, Described, ToolMemory},
@@ -42,7 +55,7 @@ pub use self::{
     oauth::Tokens,
     plugin::of_plugin,
     process::{Enclosure, Metered, Process, Started, Stderr, Surroundings, start},
-    server::{ServerFacts, ServerState, Tell},
+    server::{CleanText, ServerFacts, ServerState, Tell},
     server_prompt::ServerPrompt,
     servers::{Glance, Offers, ServerOptions, Servers, Standing},
 };

@@ -33,6 +33,7 @@ pub fn of_plugin(plugin: &PluginPlace, variable: &dyn Fn(&str) -> Option<String>
             {
                 *command = plugin.root.join(below).to_string_lossy().into_owned();
             }
+            server.cwd = server.cwd.take().map(|cwd| plugin.root.join(cwd));
         }
         all.servers.extend(read.servers);
         all.faults.extend(read.faults);

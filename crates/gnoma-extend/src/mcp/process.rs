@@ -136,7 +136,17 @@ impl Stderr {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend(bytes);
         let over = kept.len().saturating_sub(MAX_STDERR_BYTES);
-        kept.drain(..over);
+        if over > 0 {
+            kept.drain(..over);
+            // A part of a line might be a part of a secret, which nobody would recognise.
+            let end = kept.iter().position(|byte| *byte == b'\n').unwrap_or(kept.len() - 1);
+            kept.drain(..=end);
+        }
+    }
+
+    /// Forgets it, before the server is started again.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Its text, as far as it is kept.
@@ -149,10 +159,14 @@ impl Stderr {
     /// Its last lines that say something, in one.
     #[must_use]
     pub fn last_lines(&self, count: usize) -> String {
-        let text = self.text();
-        let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        lines.get(lines.len().saturating_sub(count)..).unwrap_or_default().join(" | ")
+        last_lines(&self.text(), count)
     }
+}
+
+/// The last lines of a text that say something, in one.
+pub(super) fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.get(lines.len().saturating_sub(count)..).unwrap_or_default().join(" | ")
 }
 
 /// A server's standard output, which ends when too much comes unasked.
@@ -190,6 +204,10 @@ pub fn start(
     let ServerReach::Process { command, args, env } = &definition.reach else {
         return Err("it is not a program".to_owned());
     };
+    let cwd = definition.cwd.as_ref().unwrap_or(&around.cwd);
+    if !cwd.is_dir() {
+        return Err(format!("its folder `{}` does not exist", cwd.display()));
+    }
     let (mut program, walls) = walled(definition, around, command, args)?;
     let variables = around.environment.iter().map(|(name, value)| (name, value.as_str()));
     let declared = env.iter().map(|(name, value)| (name, value.expose().as_str()));
@@ -197,7 +215,7 @@ pub fn start(
         .env_clear()
         .envs(variables)
         .envs(declared)
-        .current_dir(&around.cwd)
+        .current_dir(cwd)
         .process_group(0)
         .kill_on_drop(true)
         .stdin(Stdio::piped())

@@ -1,18 +1,16 @@
 //! Prompts of servers, which people use as commands: `/mcp__server__prompt words`.
 
-use rmcp::model::{ContentBlock, GetPromptRequestParams, JsonObject, Prompt, ResourceContents};
-use tokio::time::timeout;
+use serde_json::{Map, Value};
 
 use super::{
-    limits::{CALL_TIMEOUT, MAX_TEXT_BYTES},
-    live::{Live, spoken},
+    limits::MAX_TEXT_BYTES,
+    listed_prompt::ListedPrompt,
+    live::Live,
     naming::{self, PREFIX},
+    result,
     server_prompt::ServerPrompt,
 };
 use crate::commands::words;
-
-/// Most prompts of a server that are looked at.
-const MAX_PROMPTS: usize = 200;
 
 /// Whether a name behind a slash is one of a server's prompt, and then the server's name.
 pub(super) fn server_of(name: &str) -> Option<&str> {
@@ -20,22 +18,14 @@ pub(super) fn server_of(name: &str) -> Option<&str> {
 }
 
 impl Live {
-    /// The server's prompts.
-    async fn listed_prompts(&self) -> Result<Vec<Prompt>, String> {
-        if !self.has_prompts() {
-            return Ok(Vec::new());
-        }
-        let listed = timeout(CALL_TIMEOUT, self.service().peer().list_prompts(None)).await;
-        let listed = listed.map_err(|_late| "the server did not answer in time".to_owned())?;
-        let mut prompts = listed.map_err(spoken)?.prompts;
-        prompts.truncate(MAX_PROMPTS);
-        Ok(prompts)
-    }
-
-    /// The same, as they are shown.
-    pub(super) async fn prompts(&self, server: &str) -> Result<Vec<ServerPrompt>, String> {
-        let all = self.listed_prompts().await?;
-        Ok(all.iter().map(|prompt| ServerPrompt::of(server, prompt)).collect())
+    /// The server's prompts, as they are shown, and what of them is left out.
+    pub(super) async fn prompts(
+        &self,
+        server: &str,
+    ) -> Result<(Vec<ServerPrompt>, Vec<String>), String> {
+        let all = self.list::<ListedPrompt>("prompts").await.map_err(|error| error.to_string())?;
+        let shown = all.elements.iter().map(|prompt| prompt.show(server));
+        Ok((shown.collect(), all.faults))
     }
 
     /// What the prompt of that name says with these words; `None` where there is no such prompt.
@@ -45,38 +35,55 @@ impl Live {
         name: &str,
         arguments: &str,
     ) -> Result<Option<String>, String> {
-        let all = self.listed_prompts().await?;
+        let all = self.list::<ListedPrompt>("prompts").await.map_err(|error| error.to_string())?;
+        let all = all.elements;
         let Some(prompt) = all.iter().find(|prompt| naming::tool(server, &prompt.name) == name)
         else {
             return Ok(None);
         };
-        let params = GetPromptRequestParams::new(&prompt.name);
-        let params = match given(prompt, arguments)? {
-            Some(given) => params.with_arguments(given),
-            None => params,
-        };
-        let got = timeout(CALL_TIMEOUT, self.service().get_prompt(params)).await;
-        let got = got.map_err(|_late| "the server did not answer in time".to_owned())?;
-        let mut text = String::new();
-        for message in got.map_err(spoken)?.messages {
-            let part = match &message.content {
-                ContentBlock::Text(part) => part.text.clone(),
-                ContentBlock::Resource(embedded) => match &embedded.resource {
-                    ResourceContents::TextResourceContents { text, .. } => text.clone(),
-                    _ => "[something that is not text was left out]".to_owned(),
-                },
-                _ => "[something that is not text was left out]".to_owned(),
-            };
-            let gap = if text.is_empty() { "" } else { "\n\n" };
-            text.push_str(&format!("{gap}{part}"));
+        let mut params = Map::new();
+        params.insert("name".to_owned(), prompt.name.clone().into());
+        if let Some(given) = given(prompt, arguments)? {
+            params.insert("arguments".to_owned(), Value::Object(given));
         }
-        Ok(Some(gnoma_core::cut::head(&text, MAX_TEXT_BYTES).to_owned()))
+        let got = self.ask("prompts/get", params).await.map_err(|error| error.to_string())?;
+        Ok(Some(said(&got)))
     }
 }
 
+/// The text of a prompt's messages. What cannot be read is named where it stood.
+pub(super) fn said(got: &Value) -> String {
+    let all = got.get("messages").and_then(Value::as_array).map(Vec::as_slice);
+    let Some(all) = all else {
+        return "[the server's prompt has no messages that can be read]".to_owned();
+    };
+    let mut text = String::new();
+    for (at, message) in all.iter().enumerate() {
+        let content = message.get("content");
+        let parts = match content {
+            Some(Value::Array(parts)) => parts.iter().collect(),
+            Some(part) => vec![part],
+            None => Vec::new(),
+        };
+        if parts.is_empty() {
+            push(&mut text, &format!("[message {} has no content that can be read]", at + 1));
+        }
+        for part in parts {
+            push(&mut text, &result::text_of(part));
+        }
+    }
+    gnoma_core::cut::head(&text, MAX_TEXT_BYTES).to_owned()
+}
+
+fn push(text: &mut String, part: &str) {
+    let gap = if text.is_empty() { "" } else { "\n\n" };
+    text.push_str(gap);
+    text.push_str(part);
+}
+
 /// Words as a prompt's arguments, in their order; what is left over belongs to the last.
-fn given(prompt: &Prompt, text: &str) -> Result<Option<JsonObject>, String> {
-    let wanted: Vec<_> = prompt.arguments.iter().flatten().collect();
+fn given(prompt: &ListedPrompt, text: &str) -> Result<Option<Map<String, Value>>, String> {
+    let wanted = &prompt.arguments;
     let mut words = words(text);
     if let Some(last) = wanted.len().checked_sub(1)
         && words.len() > wanted.len()
@@ -84,11 +91,11 @@ fn given(prompt: &Prompt, text: &str) -> Result<Option<JsonObject>, String> {
         let rest = words.split_off(last);
         words.push(rest.join(" "));
     }
-    let missing = wanted.iter().skip(words.len()).find(|it| it.required == Some(true));
+    let missing = wanted.iter().skip(words.len()).find(|it| it.is_required);
     if let Some(missing) = missing {
         return Err(format!("it needs `{}`", missing.name));
     }
     let pairs = wanted.iter().zip(words).map(|(it, word)| (it.name.clone(), word.into()));
-    let given: JsonObject = pairs.collect();
+    let given: Map<String, Value> = pairs.collect();
     Ok((!given.is_empty()).then_some(given))
 }

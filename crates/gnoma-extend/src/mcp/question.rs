@@ -7,7 +7,6 @@ use gnoma_core::{
     session::{Inquiry, PermissionAnswer},
     tool::Question,
 };
-use rmcp::model::ElicitRequestParams;
 use serde_json::{Map, Value};
 
 /// Longest message of a server that is shown, in bytes.
@@ -66,24 +65,21 @@ pub(super) enum Answered {
 }
 
 impl Elicited {
-    pub(super) fn of(params: &ElicitRequestParams) -> Self {
-        match params {
-            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-                let schema = serde_json::to_value(requested_schema).unwrap_or_default();
-                let fields = schema.get("properties").and_then(Value::as_object).cloned();
-                let required =
-                    schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    /// Reads the parameters of a question. A form without usable fields is one that wants yes or no.
+    pub(super) fn read(params: &Value) -> Self {
+        let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
+        let message = text("message").unwrap_or_default();
+        match (text("mode").as_deref(), text("url")) {
+            (Some("url"), Some(url)) => Self::Page { message, url },
+            (None | Some("form"), _) => {
+                let schema = params.get("requestedSchema");
+                let field = |key: &str| schema.and_then(|schema| schema.get(key));
+                let fields = field("properties").and_then(Value::as_object).cloned();
+                let required = field("required").and_then(Value::as_array).into_iter().flatten();
                 let required = required.filter_map(Value::as_str).map(str::to_owned).collect();
-                Self::Form {
-                    message: message.clone(),
-                    fields: fields.unwrap_or_default(),
-                    required,
-                }
+                Self::Form { message, fields: fields.unwrap_or_default(), required }
             }
-            ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-                Self::Page { message: message.clone(), url: url.clone() }
-            }
-            _ => Self::Unknown,
+            (Some(_), _) => Self::Unknown,
         }
     }
 
@@ -222,7 +218,7 @@ mod tests {
         let params = json!({"mode": "form", "message": "Tell me", "requestedSchema": {
             "type": "object", "properties": properties, "required": required
         }});
-        Elicited::of(&serde_json::from_value(params).unwrap())
+        Elicited::read(&params)
     }
 
     fn text(text: &str) -> PermissionAnswer {

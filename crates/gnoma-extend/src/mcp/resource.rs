@@ -7,8 +7,12 @@ use gnoma_core::{
     tool::{Access, BoxFuture, Tier, ToolKind},
 };
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use super::{catalog::Catalog, result::ResultParts};
+use super::{
+    catalog::Catalog, error::CallError, listed_resource::ListedResource, live::Live,
+    result::ResultParts,
+};
 
 /// The tool's name.
 const NAME: &str = "mcp.resource";
@@ -75,15 +79,35 @@ async fn read(servers: Option<Arc<dyn Catalog>>, call: &ToolCall, cx: &ToolCx) -
         Err(why) => return ToolOutcome::failed(why),
     };
     let mut parts = ResultParts::new(cx.stores_large_results);
-    match uri {
-        Some(uri) => match live.read(&uri).await {
-            Ok(contents) => contents.iter().for_each(|content| parts.resource(content)),
-            Err(why) => return ToolOutcome::failed(why),
-        },
-        None => match live.resources().await {
-            Ok(list) => list.iter().for_each(|line| parts.text(line)),
-            Err(why) => return ToolOutcome::failed(why),
-        },
+    let filled = match uri {
+        Some(uri) => read_one(&live, &uri, &mut parts).await,
+        None => list(&live, &mut parts).await,
+    };
+    match filled {
+        Ok(()) => ToolOutcome::Done(parts.finish()),
+        Err(error) => ToolOutcome::failed(error.to_string()),
     }
-    ToolOutcome::Done(parts.finish())
+}
+
+async fn read_one(live: &Live, uri: &str, parts: &mut ResultParts) -> Result<(), CallError> {
+    let mut params = Map::new();
+    params.insert("uri".to_owned(), uri.into());
+    add_contents(&live.ask("resources/read", params).await?, parts);
+    Ok(())
+}
+
+/// Adds the contents of an answer. What cannot be read is named in its place.
+pub(super) fn add_contents(answer: &Value, parts: &mut ResultParts) {
+    match answer.get("contents") {
+        Some(Value::Array(contents)) => contents.iter().for_each(|it| parts.resource(it)),
+        Some(content @ Value::Object(_)) => parts.resource(content),
+        _ => parts.text("[the server's answer has no contents that can be read]"),
+    }
+}
+
+async fn list(live: &Live, parts: &mut ResultParts) -> Result<(), CallError> {
+    let all = live.list::<ListedResource>("resources").await?;
+    all.elements.iter().for_each(|resource| parts.text(&resource.to_line()));
+    all.faults.iter().for_each(|fault| parts.text(&format!("[left out: {fault}]\n")));
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! What a server answers to a call, as a tool's outcome: its texts and images, within limits.
 
 use gnoma_core::{Image, ToolOutcome, message::ResultPart, tool::ToolOutput};
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::Value;
 
 use super::limits::{MAX_IMAGE_BYTES, MAX_IMAGES, MAX_STORED_TEXT_BYTES, MAX_TEXT_BYTES};
 
@@ -46,39 +46,31 @@ impl ResultParts {
         self.parts.push(ResultPart::Image(Image { mime: mime.to_owned(), base64: base64.into() }));
     }
 
-    pub(super) fn resource(&mut self, resource: &ResourceContents) {
-        match resource {
-            ResourceContents::TextResourceContents { uri, text, .. } => {
-                self.text(&format!("[{uri}]\n{text}"));
-            }
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                let mime = mime_type.as_deref().unwrap_or("application/octet-stream");
+    pub(super) fn resource(&mut self, resource: &Value) {
+        let field = |key: &str| resource.get(key).and_then(Value::as_str);
+        let uri = field("uri").unwrap_or("a resource");
+        match (field("text"), field("blob")) {
+            (Some(text), _) => self.text(&format!("[{uri}]\n{text}")),
+            (None, Some(blob)) => {
+                let mime = field("mimeType").unwrap_or("application/octet-stream");
                 if IMAGES.contains(&mime) {
                     self.image(mime, blob);
                 } else {
-                    self.text(&format!(
-                        "[{uri}: {mime}, {} bytes in base64, left out]",
-                        blob.len()
-                    ));
+                    let bytes = blob.len();
+                    self.text(&format!("[{uri}: {mime}, {bytes} bytes in base64, left out]"));
                 }
             }
-            _ => self.text("[a resource of an unknown kind was left out]"),
+            (None, None) => {
+                self.text(&format!("[{uri} is left out: it has neither text nor data]"));
+            }
         }
     }
 
-    fn block(&mut self, block: &ContentBlock) {
-        match block {
-            ContentBlock::Text(text) => self.text(&text.text),
-            ContentBlock::Image(image) => self.image(&image.mime_type, &image.data),
-            ContentBlock::Audio(audio) => {
-                self.text(&format!("[audio ({}) is left out]", audio.mime_type));
-            }
-            ContentBlock::Resource(embedded) => self.resource(&embedded.resource),
-            ContentBlock::ResourceLink(link) => {
-                let about = link.description.as_deref().unwrap_or_default();
-                self.text(&format!("[resource {}: {} {about}]", link.uri, link.name));
-            }
-            _ => self.text("[content of an unknown kind was left out]"),
+    fn block(&mut self, block: &Value) {
+        let field = |key: &str| block.get(key).and_then(Value::as_str);
+        match (field("type"), field("data"), field("mimeType")) {
+            (Some("image"), Some(data), Some(mime)) => self.image(mime, data),
+            _ => self.text(&text_of(block)),
         }
     }
 
@@ -91,18 +83,82 @@ impl ResultParts {
     }
 }
 
-/// The outcome of a call.
-pub(super) fn outcome(result: &CallToolResult, is_stored: bool) -> ToolOutcome {
-    let mut parts = ResultParts::new(is_stored);
-    for block in &result.content {
-        parts.block(block);
+/// A part of an answer as text. A part that cannot be read is named in its place.
+pub(super) fn text_of(block: &Value) -> String {
+    let field = |key: &str| block.get(key).and_then(Value::as_str);
+    let about = || field("description").or(field("title")).unwrap_or_default();
+    match field("type") {
+        // Some leave the type out, or write the text itself.
+        Some("text") | None => match field("text").or(block.as_str()) {
+            Some(text) => text.to_owned(),
+            None if block.get("resource").is_some() => embedded(block),
+            None => format!("[a part is left out: it cannot be read: {}]", shorten(block)),
+        },
+        Some("image") => "[an image is left out: it cannot be read]".to_owned(),
+        Some("audio") => {
+            format!("[audio ({}) is left out]", field("mimeType").unwrap_or("of an unknown kind"))
+        }
+        Some("resource") => embedded(block),
+        Some("resource_link") => match field("uri") {
+            Some(uri) => {
+                format!("[resource {uri}: {} {}]", field("name").unwrap_or_default(), about())
+            }
+            None => "[a link to a resource is left out: it has no `uri`]".to_owned(),
+        },
+        Some(other) => {
+            let kind = gnoma_core::cut::head(other, 40);
+            format!("[a part of an unknown kind, `{kind}`, is left out: {}]", shorten(block))
+        }
     }
-    // Servers that give structure give it as text, too; those that do not mean this.
-    if let (true, Some(structure)) = (result.content.is_empty(), &result.structured_content) {
-        parts.text(&structure.to_string());
+}
+
+/// The text of a resource that is part of an answer.
+fn embedded(block: &Value) -> String {
+    let resource = block.get("resource").unwrap_or(&Value::Null);
+    let field = |key: &str| resource.get(key).and_then(Value::as_str);
+    let uri = field("uri").unwrap_or("a resource");
+    match (field("text"), field("blob")) {
+        (Some(text), _) => format!("[{uri}]\n{text}"),
+        (None, Some(_)) => format!("[{uri} is left out: it is no text]"),
+        (None, None) => format!("[{uri} is left out: it has neither text nor data]"),
+    }
+}
+
+/// The beginning of a part, to see what it was.
+fn shorten(block: &Value) -> String {
+    const MAX_BYTES: usize = 200;
+    let whole = block.to_string();
+    let start = gnoma_core::cut::head(&whole, MAX_BYTES);
+    if start.len() < whole.len() { format!("{start}…") } else { whole }
+}
+
+/// The outcome of a call.
+pub(super) fn outcome(result: &Value, is_stored: bool) -> ToolOutcome {
+    let mut parts = ResultParts::new(is_stored);
+    let structure = result.get("structuredContent").filter(|value| !value.is_null());
+    match (result.get("content"), structure) {
+        // Servers that give structure give it as text, too; those that do not mean this.
+        (None | Some(Value::Null), Some(structure)) => parts.text(&structure.to_string()),
+        (Some(Value::Array(all)), Some(structure)) if all.is_empty() => {
+            parts.text(&structure.to_string());
+        }
+        (Some(Value::Array(all)), _) => all.iter().for_each(|block| parts.block(block)),
+        (Some(one @ Value::Object(_)), _) => parts.block(one),
+        (Some(Value::String(text)), _) => parts.text(text),
+        (None | Some(Value::Null), None) => match result.as_object().map(serde_json::Map::len) {
+            Some(0) => {}
+            _ => parts.text(&format!("[the answer has no content: {}]", shorten(result))),
+        },
+        (Some(other), structure) => {
+            parts
+                .text(&format!("[the content is left out: it cannot be read: {}]", shorten(other)));
+            if let Some(structure) = structure {
+                parts.text(&structure.to_string());
+            }
+        }
     }
     let output = parts.finish();
-    if result.is_error == Some(true) {
+    if result.get("isError") == Some(&Value::Bool(true)) {
         ToolOutcome::Failed(output)
     } else {
         ToolOutcome::Done(output)
@@ -115,8 +171,9 @@ mod tests {
 
     use super::*;
 
-    fn read(value: serde_json::Value) -> ToolOutcome {
-        outcome(&serde_json::from_value(value).unwrap(), false)
+    #[expect(clippy::needless_pass_by_value, reason = "it is written where it is read")]
+    fn read(value: Value) -> ToolOutcome {
+        outcome(&value, false)
     }
 
     #[test]
@@ -149,5 +206,46 @@ mod tests {
         let done =
             read(json!({"content": [{"type": "image", "mimeType": "text/html", "data": "<"}]}));
         assert!(format!("{done:?}").contains("left out"));
+    }
+
+    #[test]
+    fn a_part_that_cannot_be_read_is_named_and_costs_nothing_but_itself() {
+        for (part, named) in [
+            (json!({"type": "hologram", "x": 1}), "`hologram`"),
+            (json!({"type": "text"}), "cannot be read"),
+            (json!({"type": "text", "text": 7}), "cannot be read"),
+            (json!({"type": "image", "data": 1, "mimeType": "image/png"}), "an image is left out"),
+            (json!({"type": "image", "data": "aGk="}), "an image is left out"),
+            (json!({"type": "audio"}), "audio"),
+            (json!({"type": "resource"}), "is left out"),
+            (json!({"type": "resource", "resource": {"uri": "a://b"}}), "a://b"),
+            (json!({"type": "resource_link", "name": "x"}), "no `uri`"),
+            (json!({"type": 3}), "cannot be read"),
+            (json!(null), "cannot be read"),
+            (json!([1]), "cannot be read"),
+        ] {
+            let done = read(json!({"content": [
+                {"type": "text", "text": "one"}, part, {"type": "text", "text": "two"}
+            ]}));
+            let ToolOutcome::Done(output) = &done else { panic!("{done:?}") };
+            let text = |at: usize| match &output.parts[at] {
+                ResultPart::Text { text } => text.as_str(),
+                ResultPart::Image(_) => panic!("{part}"),
+            };
+            assert_eq!((text(0), text(2), output.parts.len()), ("one", "two", 3), "{part}");
+            assert!(text(1).contains(named), "{part}: {}", text(1));
+        }
+        for (result, text) in [
+            (json!({"content": "plain"}), "plain"),
+            (json!({"content": {"type": "text", "text": "one"}}), "one"),
+            (json!({"content": ["bare"]}), "bare"),
+            (json!({"content": [{"text": "no type"}]}), "no type"),
+            (json!({"structuredContent": {"a": 1}}), r#"{"a":1}"#),
+        ] {
+            assert_eq!(read(result.clone()), ToolOutcome::done(text), "{result}");
+        }
+        for result in [json!(null), json!(3), json!([]), json!({"content": 5}), json!({"x": 1})] {
+            assert!(format!("{:?}", read(result.clone())).contains("[the "), "{result}");
+        }
     }
 }

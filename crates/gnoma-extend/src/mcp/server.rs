@@ -6,7 +6,6 @@ use std::{
 };
 
 use gnoma_core::{ToolCall, ToolCx, ToolOutcome, duration};
-use rmcp::service::Subscription;
 use tokio::{
     sync::{Mutex as Turn, watch},
     task::JoinSet,
@@ -18,10 +17,11 @@ use super::{
     calls::Running,
     definition::Definition,
     handler::Handler,
-    limits::{RETRY_AFTER, START_TIMEOUT},
-    live::{self, SharedLive},
-    process::{Stderr, Surroundings},
+    limits::{MAX_RESUMES, RESUME_WAIT, RETRY_AFTER, START_TIMEOUT},
+    live::{self, SharedLive, ToolList},
+    process::{Stderr, Surroundings, last_lines},
     server_prompt::ServerPrompt,
+    version::Handshake,
 };
 
 /// How many lines of its standard error are shown with a failure.
@@ -68,11 +68,15 @@ pub struct ServerFacts {
 /// Takes notices. The flag says whether it is a warning.
 pub type Tell = Arc<dyn Fn(bool, String) + Send + Sync>;
 
+/// Cleans a text of a server.
+pub type CleanText = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 /// What all servers of a session share.
 pub(super) struct Common {
     pub(super) around: Surroundings,
     pub(super) memory: ToolMemory,
     pub(super) tell: Tell,
+    pub(super) clean: CleanText,
     /// Counts how often what is offered has changed.
     pub(super) changes: watch::Sender<u64>,
 }
@@ -126,6 +130,11 @@ impl ManagedServer {
     /// How it is now.
     pub(super) fn seen(&self) -> ServerFacts {
         self.lock().clone()
+    }
+
+    /// The end of what it wrote to its standard error, as people may see it.
+    pub(super) fn stderr_text(&self) -> String {
+        (self.common.clean)(&self.stderr.text())
     }
 
     fn lock(&self) -> MutexGuard<'_, ServerFacts> {
@@ -182,33 +191,72 @@ impl ManagedServer {
         let began = Instant::now();
         let handler = Handler::new(&self.definition.name);
         let lists = handler.lists.subscribe();
-        let shakes_hands = self.known().shakes_hands;
-        let around = &self.common.around;
-        let connecting =
-            live::connect(&self.definition, around, &self.stderr, handler, shakes_hands);
-        let live = timeout(START_TIMEOUT, connecting).await.unwrap_or_else(|_late| {
-            Err(format!("it did not answer within {}", duration::words(START_TIMEOUT)))
-        })?;
+        let handler_lists = handler.lists.clone();
+        let handshake = match self.known().shakes_hands {
+            true => Handshake::Yes,
+            false => Handshake::Ask,
+        };
+        let connecting = self.connect_and_list(handler, handshake);
+        let (live, (tools, left_out)) =
+            timeout(START_TIMEOUT, connecting).await.unwrap_or_else(|_late| {
+                Err(format!("it did not answer within {}", duration::words(START_TIMEOUT)))
+            })?;
         let live = Arc::new(live);
         {
             let mut seen = self.lock();
             seen.started_in = Some(began.elapsed());
             seen.process = live.process_id();
-            seen.left_out = live.left_out.clone();
         }
-        self.take_in(live.tools.clone(), Some(&live));
+        self.leave_out(left_out);
+        self.take_in(tools, Some(&live));
         self.set(ServerState::Ready);
         let (server, of) = (Arc::downgrade(self), Arc::downgrade(&live));
         link.following.spawn(look_for_prompts(Weak::clone(&server), Weak::clone(&of)));
+        if live.is_stateless() {
+            link.following.spawn(listen(Weak::clone(&of), handler_lists));
+        }
         link.following.spawn(follow(server, of, lists));
         link.live = Some(Arc::clone(&live));
         Ok(live)
     }
 
+    async fn connect_and_list(
+        &self,
+        handler: Handler,
+        handshake: Handshake,
+    ) -> Result<(live::Live, ToolList), String> {
+        let Self { definition, common, stderr, .. } = self;
+        let live = live::connect(definition, &common.around, stderr, handler, handshake).await?;
+        let tools = live.tools().await;
+        let tools = tools.map_err(|error| live::describe_failure(&error, &definition.name))?;
+        Ok((live, tools))
+    }
+
+    /// Says what of the server's list is left out, where that is news.
+    fn leave_out(&self, left_out: Vec<String>) {
+        /// Most of them that are named in a notice.
+        const NAMED: usize = 3;
+        let name = &self.definition.name;
+        let before = std::mem::replace(&mut self.lock().left_out, left_out.clone());
+        if left_out.is_empty() || before == left_out {
+            return;
+        }
+        let more = match left_out.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!("; and {more} more: `gnoma mcp test {name}` shows all"),
+        };
+        let named: Vec<_> = left_out.into_iter().take(NAMED).collect();
+        let said = format!(
+            "the MCP server `{name}` does not keep to the protocol: {}{more}",
+            named.join("; ")
+        );
+        (self.common.tell)(true, said);
+    }
+
     /// A failure with what the server wrote about it.
     fn explained(&self, why: &str) -> String {
         let name = &self.definition.name;
-        let said = self.stderr.last_lines(TOLD_LINES);
+        let said = last_lines(&self.stderr_text(), TOLD_LINES);
         let said = if said.is_empty() { said } else { format!("; it wrote: {said}") };
         format!("the MCP server `{name}` is not available: {why}{said}")
     }
@@ -289,7 +337,8 @@ impl ManagedServer {
         }
         let began = Instant::now();
         let running = Running { id: call.id.clone(), cx };
-        let outcome = live.call(&tool, &call.arguments, self.definition.timeout, running).await;
+        let timeout = self.definition.timeout;
+        let outcome = live.call(&tool, &call.arguments, timeout, running).await;
         let mut seen = self.lock();
         seen.calls += 1;
         seen.took += began.elapsed();
@@ -343,7 +392,8 @@ impl ManagedServer {
 
     /// Lists the tools as the server has them now, approved or not.
     pub(super) async fn relisted(self: &Arc<Self>) -> Result<Vec<Described>, String> {
-        Ok(self.live().await?.listed().await?.0)
+        let tools = self.live().await?.tools().await;
+        Ok(tools.map_err(|error| live::describe_failure(&error, &self.definition.name))?.0)
     }
 
     /// Records that a person approved these tools.
@@ -362,16 +412,31 @@ impl ManagedServer {
 /// Lists the prompts, which nothing waits for.
 async fn look_for_prompts(server: Weak<ManagedServer>, live: Weak<live::Live>) {
     let Some((server, live)) = server.upgrade().zip(live.upgrade()) else { return };
-    if let Ok(prompts) = live.prompts(&server.definition.name).await {
+    if let Ok((prompts, left_out)) = live.prompts(&server.definition.name).await {
+        let all = server.seen().left_out.into_iter().chain(left_out);
+        server.leave_out(all.collect());
         server.take_prompts(prompts);
     }
 }
 
-/// Waits for the next change that a subscription tells of; false when it has ended.
-async fn told(listening: &mut Option<Subscription>) -> bool {
-    match listening {
-        Some(subscription) => matches!(subscription.next().await, Ok(Some(_))),
-        None => std::future::pending().await,
+/// Listens for changes of the list as long as the server tells of them. After each break the list is read again: a
+/// change may have been missed.
+async fn listen(live: Weak<live::Live>, lists: watch::Sender<u64>) {
+    /// What lasts so long was no failure.
+    const LASTED: Duration = Duration::from_secs(30);
+    let mut in_vain = 0;
+    while in_vain < MAX_RESUMES {
+        let Some(live) = live.upgrade() else { return };
+        let began = Instant::now();
+        let ended = live.listen().await;
+        let has_lasted = began.elapsed() >= LASTED;
+        match ended {
+            Err(error) if error.is_final() => return,
+            Ok(()) | Err(_) => in_vain = if has_lasted { 0 } else { in_vain + 1 },
+        }
+        drop(live);
+        tokio::time::sleep(RESUME_WAIT * in_vain.max(1)).await;
+        lists.send_modify(|count| *count += 1);
     }
 }
 
@@ -383,21 +448,16 @@ async fn follow(
 ) {
     /// Changes that come faster are taken together.
     const SETTLE: Duration = Duration::from_millis(200);
-    let mut listening = None;
-    if let Some(live) = live.upgrade().filter(|live| live.is_stateless()) {
-        listening = live.listen().await.ok();
-    }
     loop {
-        tokio::select! {
-            changed = lists.changed() => if changed.is_err() { return },
-            told = told(&mut listening) => if !told { listening = None; continue },
+        if lists.changed().await.is_err() {
+            return;
         }
         tokio::time::sleep(SETTLE).await;
         lists.mark_unchanged();
         let (Some(server), Some(live)) = (server.upgrade(), live.upgrade()) else { return };
         // A list that does not come leaves what was there.
-        if let Ok(Ok((tools, left_out))) = timeout(START_TIMEOUT, live.listed()).await {
-            server.lock().left_out = left_out;
+        if let Ok(Ok((tools, left_out))) = timeout(START_TIMEOUT, live.tools()).await {
+            server.leave_out(left_out);
             server.take(tools);
         }
     }

@@ -23,7 +23,7 @@ use super::{
     prompts,
     resource::Resources,
     search::ToolSearch,
-    server::{Common, ManagedServer, ServerFacts, Tell},
+    server::{CleanText, Common, ManagedServer, ServerFacts, Tell},
     tool::McpTool,
 };
 
@@ -49,6 +49,8 @@ pub struct ServerOptions {
     pub memory: ToolMemory,
     /// Takes notices.
     pub tell: Tell,
+    /// Takes out of a server's own words what nobody should see.
+    pub clean: CleanText,
     /// The window of the model that is asked, in tokens.
     pub window: usize,
 }
@@ -113,9 +115,9 @@ impl Servers {
     /// The servers, of which none is started before it is asked something.
     #[must_use]
     pub fn idle(options: ServerOptions) -> Self {
-        let ServerOptions { definitions, around, memory, tell, window } = options;
+        let ServerOptions { definitions, around, memory, tell, clean, window } = options;
         let changes = watch::Sender::new(0);
-        let common = Arc::new(Common { around, memory, tell, changes });
+        let common = Arc::new(Common { around, memory, tell, clean, changes });
         let mut names = BTreeSet::new();
         let mut servers = Vec::new();
         for definition in definitions {
@@ -212,7 +214,8 @@ impl Servers {
 fn standing(server: &Arc<ManagedServer>) -> Standing {
     let seen = server.seen();
     let tokens = seen.offered.iter().map(tokens).sum();
-    Standing { definition: server.definition.clone(), seen, tokens, stderr: server.stderr.text() }
+    let stderr = server.stderr_text();
+    Standing { definition: server.definition.clone(), seen, tokens, stderr }
 }
 
 /// A look at the servers of a session, as long as it lives.

@@ -7,9 +7,15 @@ use gnoma_core::{
     tool::{Access, BoxFuture, Tier, ToolKind, Touches},
 };
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{approval::Described, naming, server::ManagedServer};
+use super::{
+    approval::Described,
+    naming,
+    schema::{self, ProviderSchema},
+    server::ManagedServer,
+    wire::json,
+};
 
 /// Stands for one tool of a server. What the server says of itself decides nothing: every call is judged as
 /// one that may do anything.
@@ -19,25 +25,39 @@ pub(super) struct McpTool {
     judged: ToolSpec,
     /// The server's name for it.
     name: String,
+    /// Arguments whose names are others for models than for the server, see [`schema::ProviderSchema`].
+    renamed: Vec<(String, String)>,
     server: Arc<ManagedServer>,
 }
 
 impl McpTool {
     /// `None` where its schema is none.
     pub(super) fn new(server: &Arc<ManagedServer>, described: &Described) -> Option<Self> {
+        let given: Value = json::read(&described.schema)?;
+        let ProviderSchema { schema, renamed } = schema::normalize(&given);
+        // A sound schema stays the text that it is.
+        let parameters = match schema == given {
+            true => RawJson::parse(described.schema.clone()).ok()?,
+            false => RawJson::of(&schema).ok()?,
+        };
+        let shown = |name: &String| {
+            let new = renamed.iter().find(|(_, old)| old == name).map(|(new, _)| new);
+            Touches::path(new.unwrap_or(name).as_str())
+        };
         let paths = server.definition.path_args.get(&described.name);
-        let paths = paths.into_iter().flatten().map(|name| Touches::path(name.as_str()));
+        let paths = paths.into_iter().flatten().map(shown);
         let spec = ToolSpec {
             name: naming::tool(&server.definition.name, &described.name),
             description: described.description.clone(),
-            parameters: RawJson::parse(described.schema.clone()).ok()?,
+            parameters,
             access: Access::Execute,
             touches: paths.collect(),
             kind: ToolKind::Other,
             tier: Tier::Full,
         };
         let judged = spec.clone();
-        Some(Self { spec, judged, name: described.name.clone(), server: Arc::clone(server) })
+        let (name, server) = (described.name.clone(), Arc::clone(server));
+        Some(Self { spec, judged, name, renamed, server })
     }
 
     /// The tool in the place of a built-in one: what is judged, shown and kept before a call is as there.
@@ -49,13 +69,13 @@ impl McpTool {
         described: &Described,
         built_in: &ToolSpec,
     ) -> Result<Self, String> {
-        let Some(Self { spec, name, server, .. }) = Self::new(server, described) else {
+        let Some(Self { spec, name, renamed, server, .. }) = Self::new(server, described) else {
             return Err("the schema of its arguments is not valid".to_owned());
         };
-        let schema: Value = spec.parameters.read().unwrap_or_default();
+        let given: Value = spec.parameters.read().unwrap_or_default();
         let missing = built_in.touches.iter().map(Touches::argument);
         let missing = missing
-            .filter(|name| schema.pointer("/properties").and_then(|all| all.get(*name)).is_none());
+            .filter(|name| given.pointer("/properties").and_then(|all| all.get(*name)).is_none());
         let missing: Vec<_> = missing.collect();
         if !missing.is_empty() && spec.touches.is_empty() {
             return Err(format!(
@@ -76,7 +96,7 @@ impl McpTool {
         if judged.kind == ToolKind::Shell {
             judged.kind = ToolKind::AgentRequest;
         }
-        Ok(Self { spec, judged, name, server })
+        Ok(Self { spec, judged, name, renamed, server })
     }
 }
 
@@ -89,7 +109,25 @@ impl Tool for McpTool {
         &self.judged
     }
 
-    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+    fn run(&self, mut call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        if let Some(arguments) = original_names(&call.arguments, &self.renamed) {
+            call.arguments = arguments;
+        }
         Box::pin(Arc::clone(&self.server).call(self.name.clone(), call, cx))
     }
+}
+
+/// Arguments by the server's names for them; `None` where those are the same.
+fn original_names(arguments: &RawJson, renamed: &[(String, String)]) -> Option<RawJson> {
+    if renamed.is_empty() {
+        return None;
+    }
+    let given: Map<String, Value> = arguments.read().ok()?;
+    let original = |name: String| {
+        let known = renamed.iter().find(|(new, _)| *new == name);
+        known.map_or(name, |(_, old)| old.clone())
+    };
+    let all: Map<String, Value> =
+        given.into_iter().map(|(name, value)| (original(name), value)).collect();
+    RawJson::of(&all).ok()
 }

@@ -209,6 +209,7 @@ async fn start(
             args: settings.args.clone(),
             env: settings.env.clone(),
         },
+        cwd: None,
         timeout: None,
         network: settings.network,
         writable,

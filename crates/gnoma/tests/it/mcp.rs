@@ -409,3 +409,59 @@ async fn elfs_have_the_tools_of_the_servers_that_their_task_leaves_them() {
     served.turn("bypass").await;
     assert_eq!(called(), 1, "this one was not given it");
 }
+
+#[tokio::test]
+async fn a_tool_that_the_provider_refuses_is_left_out_and_named_and_the_request_sent_again() {
+    let refusal = json!({"error": {
+        "message": "Invalid schema for function 'mcp__fake__echo': 'x' is not valid under any of the given schemas.",
+        "type": "invalid_request_error",
+        "code": "invalid_function_parameters",
+    }});
+    let refusal = gnoma_testkit::Reply::json(400, refusal.to_string());
+    let served = Served::with([refusal, says("ok")]);
+    let run = served.turn("bypass").await;
+    assert_eq!((run.code, run.out.trim()), (Some(0), "ok"), "{run:?}");
+    assert!(run.err.contains("does not accept the tool `mcp__fake__echo`"), "{run:?}");
+    let requests = served.world.server.requests();
+    let has_tool = |at: usize| requests[at].json()["tools"].to_string().contains("mcp__fake__echo");
+    assert!(has_tool(0) && !has_tool(1), "{run:?}");
+    assert!(requests[1].json()["tools"].as_array().unwrap().len() > 1, "the others stay");
+}
+
+#[tokio::test]
+async fn a_server_of_a_project_starts_in_the_folder_that_its_entry_names() {
+    let served = Served::new(1);
+    served.world.configure("");
+    let folder = served.world.project.path().join("tools");
+    fs::create_dir(&folder).unwrap();
+    for name in ["server.sh", "tools.json", "result.json"] {
+        fs::copy(served.at(name), folder.join(name)).unwrap();
+    }
+    let entry = json!({"command": "sh", "args": ["server.sh"], "cwd": "tools"});
+    served.world.write(".mcp.json", &json!({"mcpServers": {"fake": entry}}).to_string());
+    let trusted = served.world.run(&["trust"]).await;
+    assert!(
+        trusted.out.contains("tools/server.sh"),
+        "what starts is part of the trust: {trusted:?}"
+    );
+    let run = served.turn("bypass").await;
+    assert_eq!(served.result(), "said: hi", "{run:?}");
+    fs::write(folder.join("server.sh"), format!("{SERVER}\n")).unwrap();
+    let run = served.turn("bypass").await;
+    assert!(run.err.contains("has changed"), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_secret_on_a_server_s_standard_error_is_not_shown() {
+    let served = Served::with([]);
+    let secret = concat!(
+        "sk-ant-",
+        "api03-Zx8Qm2Lr7Tn4Vb9Kc1Wd6Yf3Hj5Gp0Rs8Ua2Ei7Ox4Mz9Nq1Bw6Lk3Cv5Dt8Xs-Ab2Cd4Ef6Gh8AA"
+    );
+    fs::write(served.at("server.sh"), format!("echo key {secret} >&2; exit 3")).unwrap();
+    for arguments in [&["mcp", "test", "fake"][..], &["mcp", "list"]] {
+        let run = served.world.run(arguments).await;
+        let all = format!("{}{}", run.out, run.err);
+        assert!(all.contains("key ") && !all.contains("Zx8Qm2Lr7Tn4"), "{all}");
+    }
+}

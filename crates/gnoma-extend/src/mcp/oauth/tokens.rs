@@ -1,80 +1,36 @@
-//! Authorization at servers that require it: OAuth as the protocol defines it. rmcp decides what is sent in which
-//! order; this module provides the connection, the storage of tokens, and a person's browser.
+//! The tokens of a server: in memory, and in the person's keyring, or else in a file that only its owner can read.
 
 use std::{
     io::{self, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
-use async_trait::async_trait;
-use futures_util::StreamExt as _;
-use gnoma_net::Http;
-use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore, OAuthHttpClient,
-    OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest, OAuthState,
-    StoredCredentials,
-};
+use oauth2::basic::BasicTokenResponse;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::keyring::Keyring;
+use super::super::keyring::Keyring;
 
-/// Most redirects that are followed, all at the same origin.
-const MAX_REDIRECTS: usize = 5;
-/// Largest answer of an authorization server, in bytes.
-const MAX_ANSWER_BYTES: usize = 1 << 20;
-/// Longest wait for one.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How gnoma is called where it registers.
-const CLIENT_NAME: &str = "gnoma";
-
-/// The way to authorization servers: gnoma's own connections. No redirect leads to another origin.
-struct Door(Http);
-
-impl OAuthHttpClient for Door {
-    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        let http = self.0.clone();
-        Box::pin(async move {
-            let follows = matches!(request.redirect_policy, OAuthHttpRedirectPolicy::Follow);
-            let (parts, body) = request.request.into_parts();
-            let mut address = parts.uri.to_string();
-            for _ in 0..=MAX_REDIRECTS {
-                let sent = http
-                    .raw(&address)?
-                    .request(parts.method.clone(), &address)
-                    .headers(parts.headers.clone())
-                    .timeout(request.timeout.unwrap_or(ANSWER_TIMEOUT).min(ANSWER_TIMEOUT))
-                    .body(body.clone())
-                    .send();
-                let response = sent.await?;
-                let next = response.headers().get(http::header::LOCATION);
-                let next = next.and_then(|next| response.url().join(next.to_str().ok()?).ok());
-                if let Some(next) = next.filter(|_| follows && response.status().is_redirection()) {
-                    if next.origin() != response.url().origin() {
-                        return Err("it redirects to another place".into());
-                    }
-                    address = next.to_string();
-                    continue;
-                }
-                let mut answer = http::Response::builder().status(response.status());
-                if let Some(headers) = answer.headers_mut() {
-                    *headers = response.headers().clone();
-                }
-                let mut all = Vec::new();
-                let mut pieces = response.bytes_stream();
-                while let Some(piece) = pieces.next().await {
-                    all.extend_from_slice(&piece?);
-                    if all.len() > MAX_ANSWER_BYTES {
-                        return Err("its answer is too large".into());
-                    }
-                }
-                return Ok(answer.body(all)?);
-            }
-            Err("it redirects in a circle".into())
-        })
-    }
+/// What is known of a login.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct StoredCredentials {
+    /// What the authorization server knows gnoma by.
+    pub(super) client_id: String,
+    /// gnoma's own secret there, if it was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) client_secret: Option<String>,
+    /// The tokens.
+    pub(super) token_response: Option<BasicTokenResponse>,
+    /// What was granted.
+    #[serde(default)]
+    pub(super) granted_scopes: Vec<String>,
+    /// When the tokens came, in seconds since 1970.
+    #[serde(default)]
+    pub(super) token_received_at: Option<u64>,
+    /// Who gave them.
+    #[serde(default)]
+    pub(super) issuer: Option<String>,
 }
 
 /// Where the tokens of one server are: in memory, and in the person's keyring, or else in a file that only its
@@ -149,7 +105,7 @@ impl Tokens {
         self.keyring.as_ref().ok_or_else(missing)
     }
 
-    async fn read(&self) -> io::Result<Option<StoredCredentials>> {
+    pub(super) async fn read(&self) -> io::Result<Option<StoredCredentials>> {
         if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             return Ok(Some(kept));
         }
@@ -168,7 +124,7 @@ impl Tokens {
         }
     }
 
-    async fn write(&self, credentials: &StoredCredentials) -> io::Result<()> {
+    pub(super) async fn write(&self, credentials: &StoredCredentials) -> io::Result<()> {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(credentials.clone());
         let Some(path) = &self.path else { return Ok(()) };
         let mut file = TokenFile::Here(Box::new(credentials.clone()));
@@ -198,116 +154,6 @@ fn private_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-#[async_trait]
-impl CredentialStore for Tokens {
-    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        self.read().await.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
-    }
-
-    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let written = self.write(&credentials).await;
-        written.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
-    }
-
-    async fn clear(&self) -> Result<(), AuthError> {
-        let cleared = self.forget().await.map(drop);
-        cleared.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
-    }
-}
-
-/// Who a client says that it is, where that was agreed on before.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Registered {
-    pub(super) client_id: Option<String>,
-    pub(super) client_secret: Option<String>,
-    /// Where a document describes the client.
-    pub(super) metadata_url: Option<String>,
-}
-
-/// A manager for the requests to a server. Where there are no tokens, requests go out without.
-pub(super) async fn manager(
-    http: &Http,
-    url: &str,
-    tokens: &Tokens,
-) -> Result<AuthorizationManager, String> {
-    let mut manager = fresh(http, url, tokens).await?;
-    if tokens.are_there() {
-        manager.initialize_from_store().await.map_err(|error| error.to_string())?;
-    }
-    Ok(manager)
-}
-
-async fn fresh(http: &Http, url: &str, tokens: &Tokens) -> Result<AuthorizationManager, String> {
-    let door = Arc::new(Door(http.clone()));
-    let manager = AuthorizationManager::new_with_oauth_http_client(url, door).await;
-    let mut manager = manager.map_err(|error| error.to_string())?;
-    manager.set_credential_store(tokens.clone());
-    Ok(manager)
-}
-
-/// An authorization that waits for a person's browser to come back.
-pub(super) struct PendingLogin(OAuthState);
-
-/// Begins an authorization, and gives the page that a person is to open. `challenge`: what the server
-/// said when it refused.
-pub(super) async fn begin(
-    http: &Http,
-    url: &str,
-    tokens: &Tokens,
-    redirect: &str,
-    challenge: Option<&str>,
-    registered: &Registered,
-) -> Result<(PendingLogin, String), String> {
-    let mut request = AuthorizationRequest::new(redirect)
-        .with_client_name(CLIENT_NAME)
-        .with_application_type("native");
-    if let Some(challenge) = challenge {
-        request = request.with_challenge(challenge);
-    }
-    if let Some(id) = &registered.client_id {
-        request = request.with_preregistered_client(id);
-        if let Some(secret) = &registered.client_secret {
-            request = request.with_client_secret(secret);
-        }
-    }
-    if let Some(metadata) = &registered.metadata_url {
-        request = request.with_client_metadata_url(metadata);
-    }
-    let scopes = wider(tokens, challenge).await;
-    request = if scopes.is_empty() {
-        request.with_initial_scope_selection()
-    } else {
-        request.with_scopes(scopes)
-    };
-    let mut state = OAuthState::Unauthorized(fresh(http, url, tokens).await?);
-    state.start_authorization(request).await.map_err(|error| error.to_string())?;
-    let page = state.get_authorization_url().await.map_err(|error| error.to_string())?;
-    Ok((PendingLogin(state), page))
-}
-
-impl PendingLogin {
-    /// The browser came back to this address.
-    pub(super) async fn finish(mut self, came_back: &str) -> Result<(), String> {
-        self.0.handle_callback_url(came_back).await.map_err(|error| error.to_string())
-    }
-}
-
-/// The scopes that were granted together with those that a challenge wants besides; empty where nothing was
-/// granted yet.
-async fn wider(tokens: &Tokens, challenge: Option<&str>) -> Vec<String> {
-    let Ok(Some(credentials)) = tokens.read().await else { return Vec::new() };
-    let wanted =
-        challenge.and_then(|challenge| challenge.split_once("scope=\"")?.1.split_once('"'));
-    let Some((wanted, _)) = wanted else { return Vec::new() };
-    let mut scopes = credentials.granted_scopes;
-    for scope in wanted.split_whitespace().map(str::to_owned) {
-        if !scopes.contains(&scope) {
-            scopes.push(scope);
-        }
-    }
-    scopes
-}
-
 #[cfg(test)]
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
@@ -327,7 +173,24 @@ mod tests {
     }
 
     fn credentials() -> StoredCredentials {
-        StoredCredentials::new("t0ken".to_owned(), None, vec!["all".to_owned()], None)
+        StoredCredentials {
+            client_id: "t0ken".to_owned(),
+            client_secret: None,
+            token_response: None,
+            granted_scopes: vec!["all".to_owned()],
+            token_received_at: None,
+            issuer: None,
+        }
+    }
+
+    #[test]
+    fn tokens_of_earlier_versions_are_read() {
+        let text = r#"{"client_id":"c","token_response":{"access_token":"t","token_type":"bearer","expires_in":3600,
+            "refresh_token":"r","scope":"a b","other":{"x":1}},"granted_scopes":["a"],"token_received_at":5,"issuer":"https://a.example"}"#;
+        let stored: StoredCredentials = serde_json::from_str(text).unwrap();
+        let token = stored.token_response.unwrap();
+        assert_eq!(oauth2::TokenResponse::access_token(&token).secret(), "t");
+        assert!(oauth2::TokenResponse::refresh_token(&token).is_some());
     }
 
     #[tokio::test]

@@ -1,0 +1,228 @@
+//! The connection to a server over HTTP: requests, sessions, cancellation.
+
+use std::{
+    collections::BTreeMap,
+    ops::RangeInclusive,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use gnoma_core::Secret;
+use gnoma_net::{Http, HttpRequest};
+use serde_json::{Map, Value, json};
+use tokio::{sync::oneshot, task::JoinSet, time::timeout};
+
+use super::{
+    super::{
+        error::CallError,
+        handler::Handler,
+        limits::STREAM_WAIT,
+        oauth::Authorizer,
+        version::{self, STATELESS},
+        wire::rpc,
+    },
+    answer::{Answering, Inbox},
+    events, headers,
+    post::{self, Message, is_session_lost},
+    state::HttpShared,
+};
+
+/// The method of the handshake.
+const INITIALIZE: &str = "initialize";
+
+/// A request.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) params: &'a Map<String, Value>,
+    /// Headers for this request.
+    pub(crate) headers: &'a [(String, String)],
+    /// It is sent on the wire without a handshake.
+    pub(crate) is_stateless: bool,
+}
+
+/// The connection. Dropped, it ends.
+pub(crate) struct HttpLink {
+    shared: Arc<HttpShared>,
+    answering: Answering,
+    /// Cancellations that are being told, and the server's own stream.
+    tasks: Mutex<JoinSet<()>>,
+    /// Held while a new session is begun.
+    reopening: tokio::sync::Mutex<()>,
+    /// No new session could be begun in the place of a lost one.
+    has_ended: AtomicBool,
+}
+
+/// A request that waits for its answer; dropped before that, the server is told.
+struct WaitingRequest<'a> {
+    link: &'a HttpLink,
+    id: u64,
+    is_over: bool,
+}
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut params = Map::new();
+        params.insert("requestId".to_owned(), self.id.into());
+        params.insert("reason".to_owned(), json!("the answer is not needed any more"));
+        let body = Some(rpc::notification("notifications/cancelled", &params));
+        let shared = Arc::clone(&self.link.shared);
+        self.link.tasks().spawn(async move {
+            let message = Message { body, headers: &[], is_repeatable: false };
+            // A server that cannot be told has ended.
+            post::send(&shared, &message).await.map(drop).ok();
+        });
+    }
+}
+
+impl HttpLink {
+    pub(crate) fn new(
+        http: &Http,
+        url: &str,
+        headers: &BTreeMap<String, Secret<String>>,
+        authorizer: Authorizer,
+        handler: Handler,
+    ) -> Self {
+        Self {
+            shared: HttpShared::new(http, url, headers, authorizer, handler),
+            answering: Answering::default(),
+            tasks: Mutex::default(),
+            reopening: tokio::sync::Mutex::default(),
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns whether it can still be used.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.has_ended.load(Ordering::Acquire)
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks
+    }
+
+    /// Sends a request and reads its answer. Where the server has lost the session, a new one is begun and the
+    /// request sent again: the server has not worked on it.
+    pub(crate) async fn request(&self, outgoing: &Outgoing<'_>) -> Result<Value, CallError> {
+        let session = *self.shared.sessions.borrow();
+        let has_session = self.shared.place().version.is_some();
+        match self.request_once(outgoing).await {
+            Err(error) if has_session && is_lost(&error) => {
+                self.reopen(session).await?;
+                self.request_once(outgoing).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn request_once(&self, outgoing: &Outgoing<'_>) -> Result<Value, CallError> {
+        let Outgoing { method, params, headers, is_stateless } = outgoing;
+        let id = self.shared.next_id();
+        let mut all = headers.to_vec();
+        if *is_stateless {
+            all.push(("mcp-protocol-version".to_owned(), STATELESS.to_owned()));
+            all.extend(headers::describe(method, params));
+        }
+        let is_repeatable = !["tools/call", INITIALIZE].contains(method);
+        let body = Some(rpc::request(id, method, params));
+        let message = Message { body, headers: &all, is_repeatable };
+        // On the wire without a handshake the end of the connection says it.
+        let is_over = *is_stateless || *method == INITIALIZE;
+        let mut waiting = WaitingRequest { link: self, id, is_over };
+        let outcome = self.exchange(&message, id).await;
+        waiting.is_over = true;
+        outcome
+    }
+
+    async fn exchange(&self, message: &Message<'_>, id: u64) -> Result<Value, CallError> {
+        let inbox = Inbox { shared: &self.shared, answering: &self.answering };
+        let reply = post::send(&self.shared, message).await?;
+        if let Some(session) = reply.header("mcp-session-id") {
+            self.shared.place().session = Some(session.to_owned());
+        }
+        inbox.answer(reply, id).await
+    }
+
+    /// Begins a session, and gives what the server says of itself.
+    pub(crate) async fn initialize(&self) -> Result<Value, CallError> {
+        {
+            let mut place = self.shared.place();
+            (place.session, place.version) = (None, None);
+        }
+        let params = version::initialize_params();
+        let outgoing =
+            Outgoing { method: INITIALIZE, params: &params, headers: &[], is_stateless: false };
+        let answer = self.request_once(&outgoing).await?;
+        let spoken = version::ServerInfo::read(&answer, false).version;
+        self.shared.place().version = Some(spoken);
+        self.notify("notifications/initialized").await?;
+        self.shared.sessions.send_modify(|count| *count += 1);
+        Ok(answer)
+    }
+
+    /// Begins a new session in the place of the one of that number, unless somebody else has.
+    async fn reopen(&self, lost: u64) -> Result<(), CallError> {
+        let _alone = self.reopening.lock().await;
+        if *self.shared.sessions.borrow() != lost {
+            return Ok(());
+        }
+        if let Err(error) = self.initialize().await {
+            self.has_ended.store(true, Ordering::Release);
+            return Err(error);
+        }
+        self.shared.handler.list_may_have_changed();
+        Ok(())
+    }
+
+    async fn notify(&self, method: &str) -> Result<(), CallError> {
+        let body = Some(rpc::notification(method, &Map::new()));
+        let message = Message { body, headers: &[], is_repeatable: true };
+        match post::send(&self.shared, &message).await {
+            // Servers need not take it.
+            Ok(_) | Err(CallError::Status(..) | CallError::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Follows what the server tells on a stream of its own. Questions that it asks before the stream is open are lost,
+    /// so that is waited for, but not for long.
+    pub(crate) async fn follow_events(&self) {
+        let (opened, is_open) = oneshot::channel();
+        let shared = Arc::clone(&self.shared);
+        self.tasks().spawn(events::follow(shared, opened));
+        // A server that does not answer has no stream.
+        timeout(STREAM_WAIT, is_open).await.ok();
+    }
+
+    /// Ends the session, if there is one.
+    pub(crate) async fn close(&self) {
+        let place = self.shared.place().clone();
+        if place.session.is_none() {
+            return;
+        }
+        let token = self.shared.authorizer.token().await.ok().flatten();
+        let headers = self.shared.headers(&[], token.as_ref());
+        let request = HttpRequest { url: place.url, headers, body: None };
+        // A server that has ended needs no word.
+        self.shared.http.delete(request).await.map(drop).ok();
+    }
+}
+
+/// Returns whether a request failed because the server does not know the session. With status 200 only the errors of
+/// servers themselves count: others may be a tool's words about something of its own.
+fn is_lost(error: &CallError) -> bool {
+    const OF_SERVERS: RangeInclusive<i64> = -32001..=-32000;
+    match error {
+        CallError::SessionLost(_) => true,
+        CallError::Refused(error) => {
+            OF_SERVERS.contains(&error.code) && is_session_lost(0, Some(error), &error.message)
+        }
+        _ => false,
+    }
+}

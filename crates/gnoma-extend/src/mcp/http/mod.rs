@@ -1,0 +1,15 @@
+//! A server that is reached by streamable HTTP: each message is a request of its own, and its answer is a document or
+//! a stream of events.
+
+mod answer;
+mod events;
+mod headers;
+mod link;
+mod post;
+mod retry;
+mod state;
+
+pub(super) use self::{
+    headers::{HeaderParameter, parameters},
+    link::{HttpLink, Outgoing},
+};

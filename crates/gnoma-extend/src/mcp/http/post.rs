@@ -1,0 +1,256 @@
+//! Sends one message: follows redirects within the server's origin, says who asks, and waits for a server that is busy.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use bytes::Bytes;
+use gnoma_core::Secret;
+use gnoma_net::{HttpRequest, NetError, NetErrorKind, Reply, redirect};
+use tokio::time::sleep;
+
+use super::{
+    super::{
+        error::{CallError, TOO_MANY_REQUESTS},
+        limits::{BUSY_WAIT, MAX_ATTEMPTS, MAX_BUSY_WAIT, MAX_REDIRECTS},
+        wire::rpc::{self, Incoming, METHOD_NOT_FOUND, RpcError},
+    },
+    retry::retry_after,
+    state::HttpShared,
+};
+
+/// Most of a refusal that is read, in bytes.
+const MAX_REFUSAL_BYTES: usize = 64 << 10;
+/// The status of a server that wants to know who asks.
+const UNAUTHORIZED: u16 = 401;
+/// The status of a service that is not there for a while.
+const UNAVAILABLE: u16 = 503;
+
+/// What is sent.
+pub(super) struct Message<'a> {
+    /// The body; without one the message is a GET for a stream of events.
+    pub(super) body: Option<String>,
+    /// Headers besides those of each request.
+    pub(super) headers: &'a [(String, String)],
+    /// It may be sent again although the server may have worked on it.
+    pub(super) is_repeatable: bool,
+}
+
+/// What is to be done about an answer.
+enum SendingStep {
+    Done(Reply),
+    Again,
+}
+
+/// One message on its way.
+struct Sending<'a> {
+    shared: &'a Arc<HttpShared>,
+    message: &'a Message<'a>,
+    url: String,
+    token: Option<Secret<String>>,
+    redirects: usize,
+    attempts: u32,
+    has_new_token: bool,
+}
+
+/// Sends a message, and gives the answer to it, whose status is a success.
+pub(super) async fn send(
+    shared: &Arc<HttpShared>,
+    message: &Message<'_>,
+) -> Result<Reply, CallError> {
+    let token = match shared.has_own_authorization() {
+        true => None,
+        false => shared.authorizer.token().await?,
+    };
+    let url = shared.place().url.clone();
+    let mut sending =
+        Sending { shared, message, url, token, redirects: 0, attempts: 1, has_new_token: false };
+    loop {
+        let reply = shared.http.send(sending.request()).await.map_err(net_error)?;
+        if let SendingStep::Done(reply) = sending.handle(reply).await? {
+            return Ok(reply);
+        }
+    }
+}
+
+impl Sending<'_> {
+    fn request(&self) -> HttpRequest {
+        const ACCEPT: &str = "application/json, text/event-stream";
+        let mut headers = self.shared.headers(self.message.headers, self.token.as_ref());
+        let mut plain = |name: &'static str, value: &str| {
+            headers.push((name.into(), Secret::new(value.to_owned())));
+        };
+        plain("accept", if self.message.body.is_some() { ACCEPT } else { "text/event-stream" });
+        if self.message.body.is_some() {
+            plain("content-type", "application/json");
+        }
+        let body = self.message.body.clone().map(|body| vec![Bytes::from(body)]);
+        HttpRequest { url: self.url.clone(), headers, body }
+    }
+
+    async fn handle(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
+        match reply.status {
+            200..=299 => Ok(SendingStep::Done(reply)),
+            300..=399 => self.follow(&reply),
+            UNAUTHORIZED => {
+                let challenge = reply.header("www-authenticate").unwrap_or_default().to_owned();
+                self.authorize(challenge).await
+            }
+            TOO_MANY_REQUESTS | UNAVAILABLE => self.wait(reply).await,
+            _ => Err(refusal(self.shared, reply).await),
+        }
+    }
+
+    /// A redirect within the origin is followed with the whole message: elsewhere its headers must not go.
+    fn follow(&mut self, reply: &Reply) -> Result<SendingStep, CallError> {
+        let Some(next) = redirect::target(&self.url, reply) else {
+            return Err(CallError::Status(
+                reply.status,
+                "a redirect that leads nowhere".to_owned(),
+            ));
+        };
+        if !redirect::is_same_origin(&self.url, &next) {
+            return Err(CallError::Moved(redirect::without_query(&next)));
+        }
+        self.redirects += 1;
+        if self.redirects > MAX_REDIRECTS {
+            return Err(CallError::Status(reply.status, "it redirects in a circle".to_owned()));
+        }
+        self.url.clone_from(&next);
+        self.shared.place().url = next;
+        Ok(SendingStep::Again)
+    }
+
+    /// A token that is refused may be renewed once.
+    async fn authorize(&mut self, challenge: String) -> Result<SendingStep, CallError> {
+        if self.shared.has_own_authorization() {
+            let said = "it does not accept the header `Authorization` of its entry";
+            return Err(CallError::Status(UNAUTHORIZED, said.to_owned()));
+        }
+        if !std::mem::replace(&mut self.has_new_token, true)
+            && let Some(refused) = self.token.take()
+            && let Some(token) = self.shared.authorizer.renew(&refused).await?
+        {
+            self.token = Some(token);
+            return Ok(SendingStep::Again);
+        }
+        Err(CallError::Unauthorized(challenge))
+    }
+
+    /// A server that is busy is waited for, a few times and not for long.
+    async fn wait(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
+        let status = reply.status;
+        let asked = reply.header("retry-after");
+        let asked = asked.and_then(|value| retry_after(value, SystemTime::now()));
+        let is_safe = status == TOO_MANY_REQUESTS || asked.is_some() || self.message.is_repeatable;
+        let wait = asked.unwrap_or(BUSY_WAIT * self.attempts);
+        if !is_safe || wait > MAX_BUSY_WAIT || self.attempts >= MAX_ATTEMPTS {
+            let asked = asked.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+            return Err(CallError::Busy(status, asked));
+        }
+        self.attempts += 1;
+        self.shared.handler.calls.wait(wait);
+        sleep(wait.max(Duration::from_millis(1))).await;
+        Ok(SendingStep::Again)
+    }
+}
+
+/// What an error of the connection means for what was asked.
+pub(super) fn net_error(error: NetError) -> CallError {
+    match error.kind {
+        NetErrorKind::Timeout | NetErrorKind::Broken => CallError::Broken(error.to_string()),
+        NetErrorKind::Invalid
+        | NetErrorKind::Connect
+        | NetErrorKind::Proxy
+        | NetErrorKind::Certificate
+        | NetErrorKind::NoTls
+        | NetErrorKind::NoHttp => CallError::Unreachable(error),
+    }
+}
+
+/// What a status that is no success means.
+async fn refusal(shared: &HttpShared, reply: Reply) -> CallError {
+    const FORBIDDEN: u16 = 403;
+    let status = reply.status;
+    let challenge = reply.header("www-authenticate").unwrap_or_default().to_owned();
+    if status == FORBIDDEN && challenge.contains("insufficient_scope") {
+        return CallError::Unauthorized(challenge);
+    }
+    let is_page = reply.header("content-type").is_some_and(|kind| kind.contains("html"));
+    let body = reply.into_bytes(MAX_REFUSAL_BYTES).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&body).into_owned();
+    let error = rpc::read(&text).into_iter().find_map(|message| match message {
+        Incoming::Response(_, Err(error)) | Incoming::Orphan(error) => Some(error),
+        _ => None,
+    });
+    let said = error.as_ref().map_or(text.as_str(), |error| error.message.as_str());
+    let has_session = shared.place().version.is_some();
+    if has_session && is_session_lost(status, error.as_ref(), said) {
+        return CallError::SessionLost(said.to_owned());
+    }
+    match error {
+        Some(error) => CallError::Refused(error),
+        None if is_page => CallError::Status(status, String::new()),
+        None => CallError::Status(status, text),
+    }
+}
+
+/// Returns whether a refusal means that the server does not know the session. Servers have many words for it.
+pub(super) fn is_session_lost(status: u16, error: Option<&RpcError>, said: &str) -> bool {
+    const GONE: [u16; 2] = [404, 410];
+    if error.is_some_and(|error| error.code == METHOD_NOT_FOUND) {
+        return false;
+    }
+    let said = said.to_lowercase();
+    let is_about_session = (said.contains("session") && is_about_loss(&said))
+        || said.contains("not initialized")
+        || said.contains("uninitialized");
+    GONE.contains(&status) || is_about_session
+}
+
+fn is_about_loss(said: &str) -> bool {
+    const WORDS: [&str; 13] = [
+        "not found",
+        "no valid",
+        "invalid",
+        "expired",
+        "unknown",
+        "missing",
+        "terminated",
+        "not exist",
+        "closed",
+        "no such",
+        "no active",
+        "required",
+        "not valid",
+    ];
+    WORDS.iter().any(|word| said.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_session_is_known_by_its_status_or_its_words() {
+        for (status, said) in [
+            (404, ""),
+            (404, "Session not found"),
+            (400, "Bad Request: No valid session ID provided"),
+            (400, "Bad Request: Server not initialized"),
+            (400, "Mcp-Session-Id header is required"),
+            (200, "Invalid session ID"),
+            (410, "gone"),
+        ] {
+            assert!(is_session_lost(status, None, said), "{status} {said}");
+        }
+        for (status, said) in
+            [(400, "bad arguments"), (500, ""), (403, "no"), (200, "no session here")]
+        {
+            assert!(!is_session_lost(status, None, said), "{status} {said}");
+        }
+        let unknown = RpcError::new(METHOD_NOT_FOUND, "no such method");
+        assert!(!is_session_lost(404, Some(&unknown), "no such method"));
+    }
+}

@@ -1,0 +1,101 @@
+//! A prompt as a server lists it.
+
+use serde_json::Value;
+
+use super::{
+    limits::MAX_PROMPTS,
+    lists::{ListElement, identity_field, text_field},
+    naming,
+    server_prompt::ServerPrompt,
+};
+
+/// A prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ListedPrompt {
+    pub(super) name: String,
+    about: String,
+    pub(super) arguments: Vec<PromptArgument>,
+}
+
+/// Something that a prompt wants to know.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PromptArgument {
+    pub(super) name: String,
+    pub(super) is_required: bool,
+}
+
+impl ListElement for ListedPrompt {
+    const FIELD: &'static str = "prompts";
+    const KIND: &'static str = "prompt";
+    const MAX: usize = MAX_PROMPTS;
+
+    fn read(value: &Value) -> Result<(Self, Option<String>), String> {
+        let name = identity_field(value, "name")?;
+        let (description, mut odd) = text_field(value, "description");
+        let about = if description.is_empty() { text_field(value, "title").0 } else { description };
+        let mut arguments = Vec::new();
+        match value.get("arguments") {
+            None | Some(Value::Null) => {}
+            Some(Value::Array(all)) => {
+                for argument in all {
+                    match identity_field(argument, "name") {
+                        Ok(name) => arguments.push(PromptArgument {
+                            name,
+                            is_required: argument.get("required") == Some(&Value::Bool(true)),
+                        }),
+                        Err(why) => odd = Some(format!("one of its arguments is left out: {why}")),
+                    }
+                }
+            }
+            Some(_) => {
+                odd = Some("its `arguments` are no list, so it is used without any".to_owned())
+            }
+        }
+        Ok((Self { name, about, arguments }, odd))
+    }
+
+    fn identity(&self) -> &str {
+        &self.name
+    }
+}
+
+impl ListedPrompt {
+    /// The prompt as people see it.
+    pub(super) fn show(&self, server: &str) -> ServerPrompt {
+        let hint = self.arguments.iter().map(|argument| format!("[{}]", line(&argument.name)));
+        ServerPrompt {
+            name: naming::tool(server, &self.name),
+            hint: hint.collect::<Vec<_>>().join(" "),
+            about: line(&self.about),
+        }
+    }
+}
+
+/// A text of a server in one line, without what steers a terminal.
+fn line(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{super::lists::Collector, *};
+
+    #[test]
+    fn a_broken_argument_or_prompt_costs_only_itself() {
+        let mut all = Collector::<ListedPrompt>::new();
+        all.take(&json!({"prompts": [
+            {"name": "a", "arguments": [{"name": "x", "required": true}, {"name": 1}, {"name": "y", "required": "no"}]},
+            {"name": "b", "arguments": 7, "description": "says\nmuch"},
+            {"description": "nameless"},
+            {"name": "c", "title": "last"},
+        ]}));
+        let shown: Vec<_> = all.elements.iter().map(|prompt| prompt.show("s")).collect();
+        let hints: Vec<_> =
+            shown.iter().map(|it| format!("{} {}|{}", it.name, it.hint, it.about)).collect();
+        assert_eq!(hints, ["mcp__s__a [x] [y]|", "mcp__s__b |says much", "mcp__s__c |last"]);
+        assert_eq!(all.faults.len(), 3, "{:?}", all.faults);
+    }
+}

@@ -1,0 +1,272 @@
+//! Lists of a server, page by page: what is sound is taken, and what is not is left out and named. Pure.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::limits::{MAX_FAULTS, MAX_PAGES};
+
+/// An element of a list.
+pub(super) trait ListElement: PartialEq + Sized {
+    /// The field that the list is in.
+    const FIELD: &'static str;
+    /// What an element is called.
+    const KIND: &'static str;
+    /// Most elements that are taken.
+    const MAX: usize;
+
+    /// Reads one, and perhaps what is odd about it.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    fn read(value: &Value) -> Result<(Self, Option<String>), String>;
+
+    /// What tells it from the others.
+    fn identity(&self) -> &str;
+}
+
+/// The elements of a list so far.
+#[derive(Debug)]
+pub(super) struct Collector<T> {
+    pub(super) elements: Vec<T>,
+    /// What is left out or odd, a sentence each.
+    pub(super) faults: Vec<String>,
+    names: HashSet<String>,
+    cursors: HashSet<String>,
+    seen: usize,
+    doubles: usize,
+    pages: usize,
+}
+
+impl<T: ListElement> Collector<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            elements: Vec::new(),
+            faults: Vec::new(),
+            names: HashSet::new(),
+            cursors: HashSet::new(),
+            seen: 0,
+            doubles: 0,
+            pages: 0,
+        }
+    }
+
+    /// Takes in a page, and gives the cursor of the next one; `None` at the end.
+    ///
+    /// The list ends at a cursor that was there before, at a page that brings nothing new, and where it is longer
+    /// than any list should be. An empty cursor is a cursor: for some servers it is the end, which then shows in one
+    /// of these ways.
+    pub(super) fn take(&mut self, page: &Value) -> Option<String> {
+        let (seen, doubles) = (self.seen, self.doubles);
+        self.pages += 1;
+        match page.get(T::FIELD) {
+            Some(Value::Array(all)) => all.iter().for_each(|value| self.add(value)),
+            None | Some(Value::Null) if page.is_object() => {
+                if page.get(T::FIELD).is_none() && self.pages == 1 {
+                    self.fault(format!("its answer has no list `{}`", T::FIELD));
+                }
+            }
+            _ => self.fault(format!("its list `{}` is no list", T::FIELD)),
+        }
+        let next = match page.get("nextCursor")? {
+            Value::String(cursor) => cursor.clone(),
+            Value::Number(cursor) => cursor.to_string(),
+            Value::Null => return None,
+            _ => {
+                self.fault("where its list goes on cannot be read".to_owned());
+                return None;
+            }
+        };
+        let is_new = self.cursors.insert(next.clone());
+        let came = self.seen - seen;
+        let has_brought = came == 0 || self.doubles - doubles < came;
+        if !is_new || !has_brought {
+            return None;
+        }
+        if self.elements.len() >= T::MAX {
+            self.fault(format!("its list has more than {} elements", T::MAX));
+            return None;
+        }
+        if self.pages >= MAX_PAGES {
+            self.fault(format!("its list has more than {MAX_PAGES} pages"));
+            return None;
+        }
+        Some(next)
+    }
+
+    /// The next page did not come; why.
+    pub(super) fn break_off(&mut self, after: &str, why: &str) {
+        // For such a server it was the end.
+        if !after.is_empty() {
+            self.fault(format!("the rest of its list did not come: {why}"));
+        }
+    }
+
+    fn add(&mut self, value: &Value) {
+        self.seen += 1;
+        let (kind, number) = (T::KIND, self.seen);
+        let (element, odd) = match T::read(value) {
+            Ok(read) => read,
+            Err(why) => return self.fault(format!("{}: {why}", name_of(value, kind, number))),
+        };
+        if self.names.contains(element.identity()) {
+            self.doubles += 1;
+            if !self.elements.contains(&element) {
+                let name = element.identity();
+                self.fault(format!("`{name}`: another {kind} of the same name"));
+            }
+            return;
+        }
+        if self.elements.len() >= T::MAX {
+            let name = element.identity();
+            return self.fault(format!("`{name}`: more than {} of them", T::MAX));
+        }
+        if let Some(odd) = odd {
+            self.fault(format!("`{}`: {odd}", element.identity()));
+        }
+        self.names.insert(element.identity().to_owned());
+        self.elements.push(element);
+    }
+
+    fn fault(&mut self, fault: String) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(fault);
+        }
+    }
+}
+
+/// How an element that cannot be read is called.
+fn name_of(value: &Value, kind: &str, number: usize) -> String {
+    /// Longest name that is shown, in bytes.
+    const MAX_SHOWN_BYTES: usize = 80;
+    let field = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
+    match field("name").or_else(|| field("uri")) {
+        Some(name) => format!("`{}`", gnoma_core::cut::head(name, MAX_SHOWN_BYTES)),
+        None => format!("the {kind} number {number}"),
+    }
+}
+
+/// The text of a field, and a word where it is none.
+pub(super) fn text_field(value: &Value, key: &str) -> (String, Option<String>) {
+    match value.get(key) {
+        Some(Value::String(text)) => (text.clone(), None),
+        None | Some(Value::Null) => (String::new(), None),
+        Some(_) => (String::new(), Some(format!("its `{key}` is no text"))),
+    }
+}
+
+/// A name that identifies an element.
+///
+/// # Errors
+/// There is none, or it cannot be one.
+pub(super) fn identity_field(value: &Value, key: &str) -> Result<String, String> {
+    /// Longest name, in bytes.
+    const MAX_BYTES: usize = 4096;
+    if !value.is_object() {
+        return Err("it is no object".to_owned());
+    }
+    match value.get(key) {
+        Some(Value::String(name)) if name.is_empty() => Err(format!("its `{key}` is empty")),
+        Some(Value::String(name)) if name.len() > MAX_BYTES => {
+            Err(format!("its `{key}` is longer than {MAX_BYTES} bytes"))
+        }
+        Some(Value::String(name)) => Ok(name.clone()),
+        None => Err(format!("it has no `{key}`")),
+        Some(_) => Err(format!("its `{key}` is no text")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    struct Word(String, Value);
+
+    impl ListElement for Word {
+        const FIELD: &'static str = "words";
+        const KIND: &'static str = "word";
+        const MAX: usize = 10;
+
+        fn read(value: &Value) -> Result<(Self, Option<String>), String> {
+            let word = identity_field(value, "name")?;
+            Ok((Self(word, value.clone()), text_field(value, "about").1))
+        }
+
+        fn identity(&self) -> &str {
+            &self.0
+        }
+    }
+
+    /// Takes pages until there is no next one; the pages that were asked for after the first.
+    fn pages(page: impl Fn(&str) -> Value) -> (Collector<Word>, Vec<String>) {
+        let (mut all, mut asked) = (Collector::new(), Vec::new());
+        let mut next = all.take(&page("first"));
+        while let Some(cursor) = next {
+            asked.push(cursor.clone());
+            next = all.take(&page(&cursor));
+        }
+        (all, asked)
+    }
+
+    fn names(all: &Collector<Word>) -> Vec<&str> {
+        all.elements.iter().map(|word| word.0.as_str()).collect()
+    }
+
+    #[test]
+    fn a_list_ends_at_a_repeated_cursor_and_doubles_are_dropped() {
+        for cursor in [json!(""), json!("x"), json!(0)] {
+            let page = json!({"words": [{"name": "a"}, {"name": "b"}], "nextCursor": cursor});
+            let (all, asked) = pages(|_| page.clone());
+            assert_eq!((names(&all), asked.len()), (vec!["a", "b"], 1), "{cursor}");
+            assert!(all.faults.is_empty(), "{:?}", all.faults);
+        }
+        // Two that point at each other, and one that counts on for ever.
+        let (all, asked) = pages(|at| {
+            let next = if at == "1" { "2" } else { "1" };
+            json!({"words": [{"name": "a"}], "nextCursor": next})
+        });
+        assert!(names(&all) == ["a"] && asked.len() <= 2, "{asked:?}");
+        let (all, asked) = pages(|at| json!({"words": [], "nextCursor": format!("{at}+")}));
+        assert_eq!((all.faults.len(), asked.len()), (1, MAX_PAGES - 1));
+    }
+
+    #[test]
+    fn pages_are_read_to_the_end_also_with_an_empty_cursor() {
+        let (all, asked) = pages(|at| match at {
+            "first" => json!({"words": [{"name": "a"}], "nextCursor": ""}),
+            "" => json!({"words": [{"name": "b"}], "nextCursor": "2"}),
+            _ => json!({"words": [{"name": "c"}], "nextCursor": null}),
+        });
+        assert_eq!((names(&all), asked.len()), (vec!["a", "b", "c"], 2));
+    }
+
+    #[test]
+    fn a_broken_element_costs_nothing_but_itself_and_is_named() {
+        let broken = [
+            json!(null),
+            json!("b"),
+            json!({}),
+            json!({"name": 1}),
+            json!({"name": ""}),
+            json!({"name": "a", "about": "other"}),
+        ];
+        for element in broken {
+            let page = json!({"words": [{"name": "a"}, element, {"name": "c"}]});
+            let (all, _) = pages(|_| page.clone());
+            assert_eq!((names(&all), all.faults.len()), (vec!["a", "c"], 1), "{element}");
+        }
+        let odd = json!({"words": [{"name": "a", "about": 1}]});
+        let (all, _) = pages(|_| odd.clone());
+        assert_eq!(
+            (names(&all), &all.faults[..]),
+            (vec!["a"], &["`a`: its `about` is no text".to_owned()][..])
+        );
+        for page in [json!({}), json!({"words": 1}), json!({"words": {}}), json!(null), json!([])] {
+            let (all, _) = pages(|_| page.clone());
+            assert_eq!((all.elements.len(), all.faults.len()), (0, 1), "{page}");
+        }
+    }
+}

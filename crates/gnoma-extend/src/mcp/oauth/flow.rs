@@ -1,0 +1,201 @@
+//! A login: from what a server says when it refuses to tokens, by way of a person's browser.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gnoma_net::Http;
+use oauth2::{
+    AuthorizationCode, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, Scope, TokenResponse as _,
+    basic::BasicTokenResponse, url::Url,
+};
+
+use super::{
+    challenge,
+    discovery::{AuthorizationServer, ProtectedResource, discover},
+    door::Door,
+    registration::{Registered, RegisteredClient},
+    tokens::{StoredCredentials, Tokens},
+};
+
+/// The scope for which an authorization server gives tokens that renew others.
+const OFFLINE: &str = "offline_access";
+
+/// A login that waits for a person's browser to come back.
+pub(crate) struct PendingLogin {
+    door: Door,
+    tokens: Tokens,
+    server: AuthorizationServer,
+    resource: String,
+    client: RegisteredClient,
+    redirect: String,
+    scopes: Vec<String>,
+    state: CsrfToken,
+    verifier: PkceCodeVerifier,
+}
+
+/// Begins a login, and gives the page that a person is to open. `challenge`: what the server said when it refused.
+///
+/// # Errors
+/// Why nobody can log in, for people.
+pub(crate) async fn begin(
+    http: &Http,
+    url: &str,
+    tokens: &Tokens,
+    redirect: &str,
+    challenge: Option<&str>,
+    registered: &Registered,
+) -> Result<(PendingLogin, String), String> {
+    let door = Door(http.clone());
+    let (resource, server) = discover(&door, url, challenge).await?;
+    check(&server)?;
+    let scopes = scopes(tokens, challenge, &resource, &server).await;
+    let client = RegisteredClient::register(&door, &server, registered, redirect, &scopes).await?;
+    let requests = client.requests(&server, Some(redirect))?;
+    let (pkce, verifier) = PkceCodeChallenge::new_random_sha256();
+    let (page, state) = requests
+        .authorize_url(CsrfToken::new_random)
+        .set_pkce_challenge(pkce)
+        .add_extra_param("resource", &resource.resource)
+        .add_scopes(scopes.iter().cloned().map(Scope::new))
+        .url();
+    let pending = PendingLogin {
+        door,
+        tokens: tokens.clone(),
+        server,
+        resource: resource.resource,
+        client,
+        redirect: redirect.to_owned(),
+        scopes,
+        state,
+        verifier,
+    };
+    Ok((pending, page.to_string()))
+}
+
+/// Refuses a server that cannot do what gnoma needs.
+fn check(server: &AuthorizationServer) -> Result<(), String> {
+    let lacks =
+        |key: &str, wanted: &str| server.list(key).is_some_and(|all| !all.contains(&wanted));
+    if lacks("code_challenge_methods_supported", "S256") {
+        return Err("its authorization server does not support PKCE with S256".to_owned());
+    }
+    if lacks("response_types_supported", "code") {
+        return Err("its authorization server gives no authorization codes".to_owned());
+    }
+    Ok(())
+}
+
+/// The scopes to ask for: at the first login those of the challenge, or else those of the server's description; later
+/// those that were granted, and what the challenge wants besides.
+async fn scopes(
+    tokens: &Tokens,
+    challenge: Option<&str>,
+    resource: &ProtectedResource,
+    server: &AuthorizationServer,
+) -> Vec<String> {
+    let wanted = challenge.map(challenge::scopes).unwrap_or_default();
+    let granted = tokens.read().await.ok().flatten().map(|known| known.granted_scopes);
+    let mut scopes = match granted.filter(|granted| !granted.is_empty() && !wanted.is_empty()) {
+        Some(granted) => granted.into_iter().chain(wanted).collect(),
+        None if wanted.is_empty() => resource.scopes.clone(),
+        None => wanted,
+    };
+    if !scopes.is_empty()
+        && server.list("scopes_supported").is_some_and(|known| known.contains(&OFFLINE))
+    {
+        scopes.push(OFFLINE.to_owned());
+    }
+    let mut all: Vec<String> = Vec::new();
+    for scope in scopes {
+        if !all.contains(&scope) {
+            all.push(scope);
+        }
+    }
+    all
+}
+
+impl PendingLogin {
+    /// Takes the address that the browser came back to, and saves the tokens.
+    ///
+    /// # Errors
+    /// The person did not agree, or what came back is not the answer to this login.
+    pub(crate) async fn finish(self, came_back: &str) -> Result<(), String> {
+        let code = self.code(came_back)?;
+        let requests = self.client.requests(&self.server, Some(&self.redirect))?;
+        let request = requests
+            .exchange_code(AuthorizationCode::new(code))
+            .set_pkce_verifier(self.verifier)
+            .add_extra_param("resource", &self.resource);
+        let response = request.request_async(&self.door).await.map_err(|error| describe(&error))?;
+        let stored = StoredCredentials {
+            client_id: self.client.id,
+            client_secret: self.client.secret,
+            granted_scopes: granted(&response, &self.scopes),
+            token_received_at: Some(now_s()),
+            issuer: self.server.issuer,
+            token_response: Some(response),
+        };
+        self.tokens.write(&stored).await.map_err(|error| error.to_string())
+    }
+
+    /// The code in the address that the browser came back to.
+    fn code(&self, came_back: &str) -> Result<String, String> {
+        let url = Url::parse(came_back).map_err(|error| error.to_string())?;
+        let parameter = |name: &str| {
+            url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+        };
+        // Before anything else of the answer counts: it may be of another server (RFC 9207).
+        let issuer = parameter("iss");
+        let must_say = self.server.has("authorization_response_iss_parameter_supported");
+        match (&self.server.issuer, issuer) {
+            (Some(expected), Some(issuer)) if *expected != issuer => {
+                return Err(format!("the answer is of `{issuer}`, not of `{expected}`"));
+            }
+            (_, None) if must_say => {
+                return Err("the answer does not say which server it is of".to_owned());
+            }
+            (None, Some(_)) => {
+                return Err(
+                    "the answer says which server it is of, but that cannot be checked".to_owned()
+                );
+            }
+            _ => {}
+        }
+        if parameter("state").as_ref() != Some(self.state.secret()) {
+            return Err("the answer does not belong to this login".to_owned());
+        }
+        if let Some(error) = parameter("error") {
+            let about = parameter("error_description").map(|text| format!(": {text}"));
+            return Err(format!("it was refused ({error}){}", about.unwrap_or_default()));
+        }
+        parameter("code").ok_or_else(|| "the answer has no code".to_owned())
+    }
+}
+
+/// What was granted: what the answer says, or else what was asked for.
+pub(super) fn granted(response: &BasicTokenResponse, asked: &[String]) -> Vec<String> {
+    match response.scopes() {
+        Some(scopes) => scopes.iter().map(|scope| scope.to_string()).collect(),
+        None => asked.to_vec(),
+    }
+}
+
+/// Seconds since 1970.
+pub(super) fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// An error of a request for tokens, in the server's words where it has some.
+pub(super) fn describe<E: std::error::Error + 'static>(
+    error: &oauth2::basic::BasicRequestTokenError<E>,
+) -> String {
+    match error {
+        oauth2::RequestTokenError::ServerResponse(response) => {
+            format!("the authorization server refused: {response}")
+        }
+        oauth2::RequestTokenError::Request(error) => error.to_string(),
+        oauth2::RequestTokenError::Parse(..) => {
+            "the authorization server's answer has no token".to_owned()
+        }
+        oauth2::RequestTokenError::Other(why) => why.clone(),
+    }
+}

@@ -1,0 +1,213 @@
+//! A server that is a program, spoken to by its standard input and output: a message is a line.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use serde_json::{Map, Value, json};
+use tokio::{
+    io::{
+        AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader,
+    },
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+};
+
+use super::{
+    error::CallError,
+    handler::Handler,
+    limits::{MAX_MESSAGE_BYTES, MAX_SERVER_REQUESTS, MAX_UNSENT},
+    wire::rpc::{self, Incoming, RpcError},
+};
+
+/// The connection to a program. Dropped, it ends.
+pub(super) struct Stdio {
+    shared: Arc<StdioShared>,
+    _tasks: JoinSet<()>,
+}
+
+struct StdioShared {
+    next_id: AtomicU64,
+    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, CallError>>>>,
+    lines: mpsc::Sender<String>,
+    has_ended: AtomicBool,
+}
+
+impl StdioShared {
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, CallError>>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives an answer to whoever waits for it; an answer that nobody waits for is nothing.
+    fn resolve(&self, id: u64, outcome: Result<Value, CallError>) {
+        if let Some(waiting) = self.pending().remove(&id) {
+            // Who has gone does not need it.
+            waiting.send(outcome).ok();
+        }
+    }
+
+    /// Fails the request that an unusable answer belongs to: the one it names, or the only one there is.
+    fn fail(&self, id: Option<u64>, error: CallError) {
+        let only = || {
+            let pending = self.pending();
+            pending.keys().next().copied().filter(|_| pending.len() == 1)
+        };
+        if let Some(id) = id.or_else(only) {
+            self.resolve(id, Err(error));
+        }
+    }
+
+    fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+        self.pending().clear();
+    }
+}
+
+/// A request that waits for its answer; dropped before that, it is cancelled.
+struct WaitingRequest<'a> {
+    shared: &'a StdioShared,
+    id: u64,
+}
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        if self.shared.pending().remove(&self.id).is_none() {
+            return;
+        }
+        let mut params = Map::new();
+        params.insert("requestId".to_owned(), self.id.into());
+        params.insert("reason".to_owned(), json!("the answer is not needed any more"));
+        let line = rpc::notification("notifications/cancelled", &params);
+        // A program that reads nothing cannot be told.
+        self.shared.lines.try_send(line).ok();
+    }
+}
+
+impl Stdio {
+    /// A connection over the program's ends.
+    pub(super) fn new(
+        stdin: impl AsyncWrite + Send + Unpin + 'static,
+        stdout: impl AsyncRead + Send + Unpin + 'static,
+        handler: Handler,
+    ) -> Self {
+        let (lines, unsent) = mpsc::channel(MAX_UNSENT);
+        let shared = Arc::new(StdioShared {
+            next_id: AtomicU64::new(1),
+            pending: Mutex::default(),
+            lines,
+            has_ended: AtomicBool::new(false),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(write(stdin, unsent));
+        tasks.spawn(read(BufReader::new(stdout), Arc::clone(&shared), handler));
+        Self { shared, _tasks: tasks }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(super) async fn request(
+        &self,
+        method: &str,
+        params: &Map<String, Value>,
+    ) -> Result<Value, CallError> {
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let line = rpc::request(id, method, params);
+        let (answer, answered) = oneshot::channel();
+        self.shared.pending().insert(id, answer);
+        let waiting = WaitingRequest { shared: &self.shared, id };
+        if !self.is_open() || self.shared.lines.send(line).await.is_err() {
+            return Err(CallError::Ended);
+        }
+        let outcome = answered.await.unwrap_or(Err(CallError::Ended));
+        drop(waiting);
+        outcome
+    }
+
+    pub(super) async fn notify(&self, line: String) -> Result<(), CallError> {
+        self.shared.lines.send(line).await.map_err(|_| CallError::Ended)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.shared.has_ended.load(Ordering::Acquire)
+    }
+}
+
+async fn write(mut stdin: impl AsyncWrite + Unpin, mut unsent: mpsc::Receiver<String>) {
+    while let Some(mut line) = unsent.recv().await {
+        line.push('\n');
+        if stdin.write_all(line.as_bytes()).await.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read(mut stdout: impl AsyncBufRead + Unpin, shared: Arc<StdioShared>, handler: Handler) {
+    let mut answering = JoinSet::new();
+    let mut line = Vec::new();
+    while let Some(is_whole) = next_line(&mut stdout, &mut line).await {
+        while answering.try_join_next().is_some() {}
+        let text = String::from_utf8_lossy(&line);
+        if !is_whole {
+            let why = format!("it is larger than {MAX_MESSAGE_BYTES} bytes");
+            shared.fail(rpc::find_id(&text), CallError::Unreadable(why));
+            continue;
+        }
+        for message in rpc::read(&text) {
+            receive(message, &shared, &handler, &mut answering);
+        }
+    }
+    shared.end();
+}
+
+fn receive(
+    message: Incoming,
+    shared: &Arc<StdioShared>,
+    handler: &Handler,
+    answering: &mut JoinSet<()>,
+) {
+    match message {
+        Incoming::Response(id, outcome) => {
+            shared.resolve(id, outcome.map_err(CallError::Refused));
+        }
+        Incoming::Notification(method, params) => handler.notified(&method, &params),
+        Incoming::Request(id, method, params) => {
+            let (shared, handler) = (Arc::clone(shared), handler.clone());
+            let is_too_much = answering.len() >= MAX_SERVER_REQUESTS;
+            answering.spawn(async move {
+                let outcome = if is_too_much {
+                    Err(RpcError::new(0, "too many requests at a time"))
+                } else {
+                    handler.answer(&method, &params).await
+                };
+                // The program has ended where it cannot be told.
+                shared.lines.send(rpc::response(&id, outcome)).await.ok();
+            });
+        }
+        Incoming::Unreadable(id) => {
+            shared.fail(id, CallError::Unreadable("it is not valid JSON-RPC".to_owned()));
+        }
+        Incoming::Orphan(error) => shared.fail(None, CallError::Refused(error)),
+        Incoming::Noise => {}
+    }
+}
+
+/// Reads a line; `false` where it is too long, and then its beginning. `None` at the end.
+async fn next_line(stdout: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> Option<bool> {
+    line.clear();
+    let mut is_whole = true;
+    loop {
+        let piece = stdout.fill_buf().await.ok().filter(|piece| !piece.is_empty())?;
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let taken = end.unwrap_or(piece.len());
+        let room = MAX_MESSAGE_BYTES.saturating_sub(line.len());
+        is_whole &= taken <= room;
+        line.extend_from_slice(piece.get(..taken.min(room)).unwrap_or_default());
+        stdout.consume(taken + usize::from(end.is_some()));
+        if end.is_some() {
+            return Some(is_whole);
+        }
+    }
+}

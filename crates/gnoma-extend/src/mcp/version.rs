@@ -1,0 +1,132 @@
+//! The versions of the protocol that gnoma speaks, and how it introduces itself.
+//!
+//! There are two wires: one begins with a handshake (`initialize`), and on the newer one each request says all that
+//! the server needs to know.
+
+use serde_json::{Map, Value, json};
+
+/// The version without a handshake.
+pub(super) const STATELESS: &str = "2026-07-28";
+/// The newest version with a handshake.
+pub(super) const WITH_HANDSHAKE: &str = "2025-11-25";
+
+/// Which wire a server is spoken to by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Handshake {
+    /// The server is asked.
+    Ask,
+    /// The one with the handshake.
+    Yes,
+}
+
+/// gnoma's name and version.
+fn client_info() -> Value {
+    json!({"name": "gnoma", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// What gnoma can do for servers: put their questions to a person.
+fn capabilities() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}})
+}
+
+/// The parameters of the handshake.
+pub(super) fn initialize_params() -> Map<String, Value> {
+    let mut params = Map::new();
+    params.insert("protocolVersion".to_owned(), WITH_HANDSHAKE.into());
+    params.insert("capabilities".to_owned(), capabilities());
+    params.insert("clientInfo".to_owned(), client_info());
+    params
+}
+
+/// Adds to a request's parameters what the wire without a handshake wants in each.
+pub(super) fn introduce(params: &mut Map<String, Value>) {
+    let meta = params.entry("_meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    let key = |name: &str| format!("io.modelcontextprotocol/{name}");
+    meta.insert(key("protocolVersion"), STATELESS.into());
+    meta.insert(key("clientInfo"), client_info());
+    meta.insert(key("clientCapabilities"), capabilities());
+}
+
+/// What a server said of itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServerInfo {
+    /// The version that is spoken with it.
+    pub(super) version: String,
+    /// What it can do; `None` where it says nothing that can be read.
+    capabilities: Option<Map<String, Value>>,
+    /// What of it was odd, a sentence each.
+    pub(super) notes: Vec<String>,
+}
+
+impl ServerInfo {
+    /// Reads the answer to the handshake, or to the question for the server's versions.
+    pub(super) fn read(answer: &Value, is_stateless: bool) -> Self {
+        let mut notes = Vec::new();
+        let version = match answer.get("protocolVersion").and_then(Value::as_str) {
+            _ if is_stateless => STATELESS.to_owned(),
+            Some(version) if is_date(version) => version.to_owned(),
+            Some(other) => {
+                let other = gnoma_core::cut::head(other, 50);
+                notes.push(format!("it speaks `{other}`, which is no version of the protocol"));
+                WITH_HANDSHAKE.to_owned()
+            }
+            None => {
+                notes.push("it does not say which version of the protocol it speaks".to_owned());
+                WITH_HANDSHAKE.to_owned()
+            }
+        };
+        let capabilities = answer.get("capabilities").and_then(Value::as_object).cloned();
+        if capabilities.is_none() {
+            notes.push("it does not say what it can do, so it is asked for all".to_owned());
+        }
+        Self { version, capabilities, notes }
+    }
+
+    /// Returns whether the server has something of that kind: `tools`, `prompts` or `resources`.
+    pub(super) fn offers(&self, kind: &str) -> bool {
+        let Some(capabilities) = &self.capabilities else { return true };
+        !matches!(capabilities.get(kind), None | Some(Value::Null | Value::Bool(false)))
+    }
+
+    /// Returns whether the server does not say what it can do.
+    pub(super) fn is_silent(&self) -> bool {
+        self.capabilities.is_none()
+    }
+
+    /// Returns whether it is spoken to without a handshake.
+    pub(super) fn is_stateless(&self) -> bool {
+        self.version == STATELESS
+    }
+}
+
+fn is_date(version: &str) -> bool {
+    let shape = |(at, byte): (usize, u8)| match at {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    // The newer wire cannot be spoken after a handshake.
+    version.len() == STATELESS.len()
+        && version < STATELESS
+        && version.bytes().enumerate().all(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_says_little_of_itself_is_used_and_what_is_odd_is_said() {
+        let whole = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "prompts": null}});
+        let info = ServerInfo::read(&whole, false);
+        assert!(info.offers("tools") && !info.offers("prompts") && !info.offers("resources"));
+        assert!(info.version == "2025-06-18" && info.notes.is_empty());
+        for odd in [json!({}), json!(null), json!({"protocolVersion": 1, "capabilities": []})] {
+            let info = ServerInfo::read(&odd, false);
+            assert!(info.offers("tools") && info.is_silent(), "{odd}");
+            assert_eq!((info.version.as_str(), info.notes.len()), (WITH_HANDSHAKE, 2), "{odd}");
+        }
+        let odd = json!({"protocolVersion": "2026-07-28", "capabilities": {}});
+        assert!(!ServerInfo::read(&odd, false).is_stateless());
+    }
+}

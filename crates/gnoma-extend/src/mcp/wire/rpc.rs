@@ -1,0 +1,214 @@
+//! Messages of JSON-RPC, as a server writes them: read as far as they can be understood. Nothing here waits or sends.
+
+use serde_json::{Map, Value, json};
+
+use super::json;
+
+/// An error that a server answered with, or that is answered to it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RpcError {
+    /// Its number; zero where it has none.
+    pub(crate) code: i64,
+    /// The server's words.
+    pub(crate) message: String,
+    /// What else it says.
+    pub(crate) data: Value,
+}
+
+/// The method is not known.
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+/// Headers do not say what the message says.
+pub(crate) const HEADER_MISMATCH: i64 = -32020;
+/// The version of the protocol is not spoken.
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+/// Numbers of errors that only servers without a handshake answer with.
+const STATELESS_CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
+
+impl RpcError {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: Value::Null }
+    }
+
+    /// Returns whether only a server that speaks the wire without a handshake answers so.
+    pub(crate) fn is_stateless(&self) -> bool {
+        STATELESS_CODES.contains(&self.code)
+    }
+
+    /// Reads the `error` of a response, whatever it is.
+    fn read(error: &Value) -> Self {
+        let text = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let message = match (error.get("message"), error) {
+            (Some(message), _) => text(message),
+            (None, other) => text(other),
+        };
+        let code = error.get("code");
+        let code = code.and_then(|code| code.as_i64().or_else(|| code.as_str()?.parse().ok()));
+        let data = error.get("data").cloned().unwrap_or_default();
+        Self { code: code.unwrap_or_default(), message, data }
+    }
+}
+
+/// A message of a server.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Incoming {
+    /// The answer to the request of that number.
+    Response(u64, Result<Value, RpcError>),
+    /// An error that belongs to no request.
+    Orphan(RpcError),
+    /// Something that it wants to be answered, with the id as it wrote it.
+    Request(Value, String, Value),
+    /// Something that it tells.
+    Notification(String, Value),
+    /// An answer that cannot be read; to which request, where that can be seen.
+    Unreadable(Option<u64>),
+    /// No message: a server's log, for instance.
+    Noise,
+}
+
+/// Reads the messages of a text: one, or several as a list.
+pub(crate) fn read(text: &str) -> Vec<Incoming> {
+    match json::read(text) {
+        Some(Value::Array(all)) => all.iter().map(classify).collect(),
+        Some(value) => vec![classify(&value)],
+        None => read_from_middle(text),
+    }
+}
+
+/// Reads a message that a log without a line end stands before, or that is broken.
+fn read_from_middle(text: &str) -> Vec<Incoming> {
+    const BEGIN: &str = "{\"jsonrpc\"";
+    let begin = text.find(BEGIN).filter(|at| *at > 0);
+    if let Some(value) = begin.and_then(|at| json::read(text.get(at..)?)) {
+        return vec![classify(&value)];
+    }
+    let is_message = text.trim_start().starts_with(['{', '[']) && text.contains("\"jsonrpc\"");
+    let unreadable = || Incoming::Unreadable(find_id(text));
+    vec![if is_message { unreadable() } else { Incoming::Noise }]
+}
+
+/// A request, in the words of the wire.
+pub(crate) fn request(id: u64, method: &str, params: &Map<String, Value>) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+}
+
+/// A notification, in the words of the wire.
+pub(crate) fn notification(method: &str, params: &Map<String, Value>) -> String {
+    if params.is_empty() {
+        return json!({"jsonrpc": "2.0", "method": method}).to_string();
+    }
+    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+}
+
+/// An answer to a server's request.
+pub(crate) fn response(id: &Value, outcome: Result<Value, RpcError>) -> String {
+    match outcome {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string(),
+        Err(RpcError { code, message, .. }) => {
+            let error = json!({"code": code, "message": message});
+            json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
+        }
+    }
+}
+
+fn classify(message: &Value) -> Incoming {
+    let Some(fields) = message.as_object() else { return Incoming::Noise };
+    let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
+    let params = || field("params").cloned().unwrap_or_default();
+    if let Some(method) = field("method").and_then(Value::as_str) {
+        return match field("id") {
+            Some(id) => Incoming::Request(id.clone(), method.to_owned(), params()),
+            None => Incoming::Notification(method.to_owned(), params()),
+        };
+    }
+    let id = field("id").and_then(number);
+    match (id, field("error"), fields.get("result")) {
+        (Some(id), None, Some(result)) => Incoming::Response(id, Ok(result.clone())),
+        (Some(id), Some(error), _) => Incoming::Response(id, Err(RpcError::read(error))),
+        (None, Some(error), None) => Incoming::Orphan(RpcError::read(error)),
+        // A log in JSON has an id of its own, perhaps, but is no message.
+        (id, _, _) if fields.contains_key("jsonrpc") => Incoming::Unreadable(id),
+        _ => Incoming::Noise,
+    }
+}
+
+/// The number of one of our requests, also where a server writes it as text.
+fn number(id: &Value) -> Option<u64> {
+    let whole = |number: f64| (number.fract() == 0.0 && number >= 0.0).then_some(number as u64);
+    id.as_u64().or_else(|| id.as_str()?.trim().parse().ok()).or_else(|| whole(id.as_f64()?))
+}
+
+/// The id in a text that is no JSON: of the first or the last `"id":` that has a number behind it and is not
+/// inside of something.
+pub(crate) fn find_id(text: &str) -> Option<u64> {
+    /// Where ids are looked for, in bytes from either end.
+    const LOOKED_AT: usize = 256;
+    let behind = |part: &str, at: usize| -> Option<u64> {
+        let after = part.get(at..)?.strip_prefix("\"id\"")?.trim_start().strip_prefix(':')?;
+        let after = after.trim_start().trim_start_matches('"');
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        after.get(..digits)?.parse().ok()
+    };
+    let head = gnoma_core::cut::head(text, LOOKED_AT);
+    let is_outer = |at: usize| head.get(..at).is_some_and(|part| part.matches('{').count() == 1);
+    let first = head.find("\"id\"").filter(|at| is_outer(*at)).and_then(|at| behind(head, at));
+    first.or_else(|| {
+        let mut from = text.len().saturating_sub(LOOKED_AT);
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        let tail = text.get(from..)?;
+        behind(tail, tail.rfind("\"id\"")?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(text: &str) -> Incoming {
+        let mut all = read(text);
+        assert_eq!(all.len(), 1, "{text}");
+        all.remove(0)
+    }
+
+    #[test]
+    fn answers_are_found_however_servers_write_them() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":7,"result":1}"#,
+            r#"{"id":"7","result":1,"error":null}"#,
+            r#"{"jsonrpc":"2.0","id":7.0,"result":1}"#,
+        ] {
+            assert_eq!(one(text), Incoming::Response(7, Ok(json!(1))), "{text}");
+        }
+        let refused = one(r#"{"jsonrpc":"2.0","id":7,"error":"no"}"#);
+        assert_eq!(refused, Incoming::Response(7, Err(RpcError::new(0, "no"))));
+        let refused = one(r#"{"jsonrpc":"2.0","id":7,"error":{"code":"-3","message":{"a":1}}}"#);
+        assert_eq!(refused, Incoming::Response(7, Err(RpcError::new(-3, "{\"a\":1}"))));
+        assert_eq!(read(r#"[{"id":1,"result":{}},{"id":2,"result":{}}]"#).len(), 2);
+        let null = one(r#"{"jsonrpc":"2.0","id":7,"result":null}"#);
+        assert_eq!(null, Incoming::Response(7, Ok(Value::Null)));
+    }
+
+    #[test]
+    fn an_unreadable_answer_still_says_to_which_request_it_belongs() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"te"#,
+            r#"{"jsonrpc":"2.0","result":{"id":3,"x":bad},"id":7}"#,
+            r#"{"jsonrpc":"2.0","id": "7"}"#,
+        ] {
+            assert_eq!(one(text), Incoming::Unreadable(Some(7)), "{text}");
+        }
+    }
+
+    #[test]
+    fn logs_on_standard_output_are_no_messages() {
+        for text in ["Starting ...", r#"{"level":"info","msg":"x"}"#, "{oops", "1"] {
+            assert_eq!(one(text), Incoming::Noise, "{text}");
+        }
+        assert_eq!(read("[1,2,3]"), [Incoming::Noise, Incoming::Noise, Incoming::Noise]);
+        assert_eq!(read("[]"), []);
+    }
+}

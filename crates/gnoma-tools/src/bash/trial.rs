@@ -262,10 +262,8 @@ impl Settling {
     async fn ask(self, call: &CallId, cx: &ToolCx) -> ToolOutcome {
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
         let asked = self.facts(cx, &is_ignored).question(&self.command);
-        let ChangeQuestion { text, preview, notable, unnamed, order } = asked;
+        let ChangeQuestion { text, preview, notable, may_be_always, unnamed, order } = asked;
         let parts = chosen::names(&order, &self.changes, &cx.roots);
-        // What always needs approval gets it each time.
-        let may_be_always = notable.is_empty();
         let question = Question {
             text,
             preview: Some(preview),

@@ -84,6 +84,8 @@ pub(super) struct ChangeQuestion {
     pub(super) preview: String,
     /// What must be seen by name.
     pub(super) notable: Vec<NotableChange>,
+    /// Nothing of it would always need approval.
+    pub(super) may_be_always: bool,
     /// What would need to be named and is too much for that: a yes to all keeps none of it.
     pub(super) unnamed: Vec<PathBuf>,
     /// The paths of all that can be named, the most important first.
@@ -101,6 +103,7 @@ impl ChangeFacts<'_> {
             text: self.line(command, &all, unnamed.len()),
             preview: self.preview_of(&all),
             notable,
+            may_be_always: !all.iter().any(|one| one.rank.needs_naming()),
             unnamed,
             order: all.iter().map(|one| one.change.path().to_owned()).collect(),
         }

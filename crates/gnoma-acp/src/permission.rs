@@ -1,6 +1,10 @@
 //! Questions to the person: what the client is asked, and what its answer says to the session.
 
-use gnoma_core::{CallId, protocol::Question, session::PermissionAnswer};
+use gnoma_core::{
+    CallId,
+    protocol::Question,
+    session::{NotableChange, PermissionAnswer},
+};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -56,8 +60,11 @@ pub(crate) fn ask(
         return Asking { method: "elicitation/create", params, call, offers: Offers::Form };
     }
     let mut update = json!({ "toolCallId": id, "title": heading(question) });
-    if let Some(diff) = &question.preview {
-        let content = translator.calls.preview(shown, diff, translator.cwd());
+    if question.preview.is_some() || !question.notable.is_empty() {
+        let mut content = named(&question.notable);
+        let diff = question.preview.iter();
+        content
+            .extend(diff.flat_map(|diff| translator.calls.preview(shown, diff, translator.cwd())));
         update["content"] = Value::Array(content.clone());
         out.push(json!({
             "sessionUpdate": "tool_call_update", "toolCallId": id, "content": content,
@@ -73,6 +80,17 @@ pub(crate) fn ask(
     let params = json!({ "sessionId": session, "toolCall": update, "options": options });
     let answers = offered.into_iter().map(|offered| offered.answer).collect();
     Asking { method: "session/request_permission", params, call, offers: Offers::Options(answers) }
+}
+
+/// What must be seen by name before a yes, as a text.
+fn named(notable: &[NotableChange]) -> Vec<Value> {
+    if notable.is_empty() {
+        return Vec::new();
+    }
+    let lines: Vec<_> =
+        notable.iter().map(|change| format!("- `{}` {}", change.name, change.what)).collect();
+    let text = format!("Look at these first:\n{}", lines.join("\n"));
+    vec![json!({ "type": "content", "content": { "type": "text", "text": text } })]
 }
 
 /// What is asked, in one line.
@@ -203,6 +221,7 @@ mod tests {
             inquiry: None,
             during: None,
             parts: Vec::new(),
+            notable: Vec::new(),
         }
     }
 
@@ -230,6 +249,17 @@ mod tests {
         let kinds: Vec<_> = kinds.map(|option| option["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["allow_once", "allow_always", "reject_once"]);
         assert_eq!(said(&asking.offers, &selected("1")), PermissionAnswer::Always);
+    }
+
+    #[test]
+    fn what_must_be_seen_by_name_is_in_the_question() {
+        let what = "creates: a program, which version control reads on every run".to_owned();
+        let notable = vec![NotableChange { name: ".husky/pre-commit".into(), what }];
+        let (asking, _) = asked(&Question { notable, ..question() }, false);
+        let content = &asking.params["toolCall"]["content"];
+        let text = content[0]["content"]["text"].as_str().unwrap();
+        assert!(text.contains("`.husky/pre-commit` creates: a program"), "{text}");
+        assert_eq!(content[1]["path"], "/p/a.txt");
     }
 
     #[test]

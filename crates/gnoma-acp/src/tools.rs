@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use gnoma_core::{ToolCall, cut};
+use gnoma_core::{ToolCall, cut, names::escape_path};
 use serde_json::Value;
 
 use crate::json::json;
@@ -34,13 +34,14 @@ pub(crate) fn kind(tool: &str) -> &'static str {
 /// The call in one line.
 pub(crate) fn title(call: &ToolCall) -> String {
     let arguments = arguments(call);
-    let detail = TELLING.iter().find_map(|name| arguments.get(*name)?.as_str()).unwrap_or_default();
-    let detail = detail.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let whole = TELLING.iter().find_map(|name| arguments.get(*name)?.as_str()).unwrap_or_default();
+    let path = || escape_path(Path::new(whole.trim_end()));
+    let detail = whole.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     let title = match call.name.as_str() {
         "bash" if !detail.is_empty() => detail.to_owned(),
-        "fs.read" => format!("Read {detail}"),
-        "fs.write" => format!("Write {detail}"),
-        "fs.edit" => format!("Edit {detail}"),
+        "fs.read" => format!("Read {}", path()),
+        "fs.write" => format!("Write {}", path()),
+        "fs.edit" => format!("Edit {}", path()),
         "fs.ls" => format!("List {}", if detail.is_empty() { "." } else { detail }),
         "fs.glob" => format!("Find {}", argument(&arguments, "pattern")),
         "fs.grep" => format!("Search for {}", argument(&arguments, "pattern")),

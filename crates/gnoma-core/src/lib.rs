@@ -18,6 +18,7 @@ pub mod lifecycle;
 pub mod lines;
 pub mod merge;
 pub mod message;
+pub mod names;
 pub mod picture;
 pub mod places;
 pub mod plan;

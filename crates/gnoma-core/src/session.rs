@@ -9,7 +9,7 @@ mod context;
 mod outcome;
 
 pub use self::{
-    answer::{Inquiry, PermissionAnswer, Scope},
+    answer::{Inquiry, NotableChange, PermissionAnswer, Scope},
     context::{ContextUse, Fullness},
     outcome::Outcome,
 };
@@ -375,6 +375,10 @@ pub enum Event {
         /// every other question.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<String>,
+        /// Of these what a person must see by name before a yes, the most important first. A yes to all
+        /// keeps nothing that would always need approval and is not among them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notable: Vec<NotableChange>,
     },
     /// A call was allowed or refused.
     PermissionDecided {

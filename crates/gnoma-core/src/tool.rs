@@ -407,7 +407,10 @@ pub trait Tool: Send + Sync {
     }
 
     /// What the call would change, as a unified diff, for the permission prompt. Changes nothing.
-    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<String> {
-        None
+    ///
+    /// # Errors
+    /// Why the call would fail as things are, for the model: nobody needs to be asked about it.
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, String> {
+        Ok(None)
     }
 }

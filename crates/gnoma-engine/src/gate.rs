@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    ffi::OsString,
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -37,6 +38,10 @@ pub struct GatePlace {
     pub home: Option<PathBuf>,
     /// Folders of gnoma's own configuration and state.
     pub config_dirs: Vec<PathBuf>,
+    /// Folders in which programs are searched for.
+    pub programs: Vec<PathBuf>,
+    /// Folders that stand for others, each with the other one: a file of a copy is judged as that of the original.
+    pub copies: Vec<(PathBuf, PathBuf)>,
     /// The user trusts the project's settings.
     pub trusted: bool,
     /// Commands run behind walls.
@@ -49,6 +54,8 @@ pub struct GatePlace {
     pub can_try: Box<dyn Fn() -> bool + Send + Sync>,
     /// Follows the links of a path, as far as it exists.
     pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
+    /// The names in a folder; `None` where they cannot be told or are too many. A folder that is not there has none.
+    pub list: Box<dyn Fn(&Path) -> Option<Vec<OsString>> + Send + Sync>,
     /// Looks at repositories of git.
     pub repositories: Box<dyn Repositories + Send + Sync>,
 }
@@ -62,9 +69,12 @@ impl GatePlace {
             home: self.home.as_deref(),
             roots: &self.roots,
             config_dirs: &self.config_dirs,
+            programs: &self.programs,
+            copies: &self.copies,
             trusted: self.trusted,
             sandboxed: self.sandboxed,
             resolve: &*self.resolve,
+            list: &*self.list,
             repositories: &*self.repositories,
         }
     }
@@ -77,11 +87,14 @@ impl GatePlace {
             roots: vec![folder.to_owned()],
             home: None,
             config_dirs: Vec::new(),
+            programs: Vec::new(),
+            copies: Vec::new(),
             trusted: true,
             sandboxed: false,
             network_is_walled: Box::new(|| true),
             can_try: Box::new(|| false),
             resolve: Box::new(Path::to_path_buf),
+            list: Box::new(|_| None),
             repositories: Box::new(gnoma_guard::git::NoRepositories),
         }
     }
@@ -228,7 +241,7 @@ impl Judge {
         &self,
         spec: &ToolSpec,
         written: &ToolCall,
-        preview: impl FnOnce(&ToolCall, &Grant) -> Option<String>,
+        preview: impl FnOnce(&ToolCall, &Grant) -> Result<Option<String>, String>,
     ) -> (Verdict, Option<Admitted>) {
         let call = match self.firewall.restore(spec.kind, written) {
             Ok(restored) => restored,
@@ -264,8 +277,10 @@ impl Judge {
         if !self.interactive {
             return (Verdict::Deny { reason: unanswered(&reason, self.mode) }, None);
         }
-        let shown = |text: String| self.firewall.text(&text).into_owned();
-        let preview = preview(call.expose(), &grant).map(shown);
+        let preview = match self.previewed(spec, &call, preview(call.expose(), &grant)) {
+            Ok(preview) => preview,
+            Err(text) => return (Verdict::Fail { text }, None),
+        };
         let offered = offer(&always);
         let always = if offered.is_some() { always } else { Vec::new() };
         let admitted = Admitted { call, grant, always };
@@ -278,13 +293,16 @@ impl Judge {
         spec: &ToolSpec,
         written: &ToolCall,
         why: &str,
-        preview: impl FnOnce(&ToolCall, &Grant) -> Option<String>,
+        preview: impl FnOnce(&ToolCall, &Grant) -> Result<Option<String>, String>,
     ) -> (Verdict, Option<Admitted>) {
-        let (verdict, admitted) = self.decide(spec, written, |_, _| None);
+        let (verdict, admitted) = self.decide(spec, written, |_, _| Ok(None));
         match (verdict, admitted) {
             (Verdict::Allow { .. }, Some(admitted)) if self.interactive => {
-                let shown = |text: String| self.firewall.text(&text).into_owned();
-                let preview = preview(admitted.call.expose(), &admitted.grant).map(shown);
+                let found = preview(admitted.call.expose(), &admitted.grant);
+                let preview = match self.previewed(spec, &admitted.call, found) {
+                    Ok(preview) => preview,
+                    Err(text) => return (Verdict::Fail { text }, None),
+                };
                 let reason = why.to_owned();
                 let admitted = Admitted { always: Vec::new(), ..admitted };
                 (Verdict::Ask { reason, preview, always: None }, Some(admitted))
@@ -293,6 +311,25 @@ impl Judge {
                 (Verdict::Deny { reason: unanswered(why, self.mode) }, None)
             }
             (verdict, admitted) => (verdict, admitted),
+        }
+    }
+
+    /// What a question shows of a call. Where the call would fail, the error says so; it may tell what is in the file,
+    /// so a person is asked as before where even reading that needs them.
+    fn previewed(
+        &self,
+        spec: &ToolSpec,
+        call: &RestoredCall,
+        found: Result<Option<String>, String>,
+    ) -> Result<Option<String>, String> {
+        let shown = |text: String| self.firewall.text(&text).into_owned();
+        match found {
+            Ok(preview) => Ok(preview.map(shown)),
+            Err(text) => {
+                let world = self.place.world();
+                let may_read = self.permissions.may_read(self.mode, &world, spec, call.expose());
+                if may_read { Err(shown(text)) } else { Ok(None) }
+            }
         }
     }
 

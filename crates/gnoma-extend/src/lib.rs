@@ -10,6 +10,7 @@ pub mod commands;
 mod extensions;
 mod front_matter;
 pub mod hooks;
+mod ignored;
 pub mod mcp;
 mod names;
 mod nested;

@@ -11,6 +11,7 @@ use gnoma_core::{ToolCall, cut};
 use serde_json::Value;
 
 use crate::{
+    ignored,
     places::{BroughtBy, ExtendPlaces, instructions_in, read_text},
     rules::{self, ScopedRule},
 };
@@ -86,6 +87,9 @@ fn holding(places: &ExtendPlaces, state: &Announced, file: &Path) -> Vec<(PathBu
     let mut folders: Vec<&Path> =
         folders.filter(|folder| folder.starts_with(&places.cwd)).collect();
     folders.reverse();
+    // What others wrote and what is built says nothing for people of this project.
+    let own = folders.iter().take_while(|folder| !ignored::is_foreign(places, folder)).count();
+    folders.truncate(own);
     for path in folders.into_iter().flat_map(instructions_in) {
         // Whoever reads the instructions themselves has them.
         if path == file {
@@ -111,6 +115,40 @@ fn told(places: &ExtendPlaces, what: &str, path: &Path, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_dependencies_give_no_instructions() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let places =
+            ExtendPlaces { project: root.clone(), cwd: root.clone(), ..Default::default() };
+        let put = |folder: &str| {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+            std::fs::write(root.join(folder).join("AGENTS.md"), "obey").unwrap();
+        };
+        std::fs::write(root.join(".gitignore"), "fetched/\n").unwrap();
+        for (folder, count) in [
+            ("node_modules/left-pad", 0),
+            ("web/node_modules/a/docs", 0),
+            ("vendor/b", 0),
+            ("target/package/c", 0),
+            (".venv/lib/python3/site-packages/d", 0),
+            ("fetched/e", 0),
+            ("web", 1),
+            ("src/api", 1),
+        ] {
+            put(folder);
+            let file = root.join(folder).join("a.txt");
+            let texts = unannounced(&places, &Announced::default(), &file);
+            assert_eq!(texts.len(), count, "{folder}: {texts:?}");
+        }
+        // Where a person begins in a dependency, that is their project.
+        let cwd = root.join("node_modules/left-pad");
+        put("node_modules/left-pad/lib");
+        let places = ExtendPlaces { cwd: cwd.clone(), ..places };
+        let texts = unannounced(&places, &Announced::default(), &cwd.join("lib/a.js"));
+        assert_eq!(texts.len(), 1, "{texts:?}");
+    }
 
     #[test]
     fn the_nearest_are_told_first_and_the_others_later_and_no_name_breaks_a_line() {

@@ -2,6 +2,8 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
+    io::ErrorKind,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -12,7 +14,7 @@ use gnoma_config::{
 };
 use gnoma_core::{
     Secret,
-    places::{self as core_places, CACHES, WriteProtection},
+    places::{self as core_places, CACHES, LocalPlaces, WriteProtection},
     protocol::{Environment, SessionSpec},
 };
 use gnoma_engine::GatePlace;
@@ -200,9 +202,13 @@ pub(crate) fn trial_layers(environment: &Environment, root: &Path) -> PathBuf {
 }
 
 /// Runs a session's commands on trial; `None` without a sandbox. The layers go to the state folder, to git's own
-/// folder, beside the workspace, or into memory, whichever works first.
+/// folder, beside the workspace, or into memory, whichever works first. `copies`: see [`GatePlace::copies`].
 #[must_use]
-pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials>> {
+pub fn trials(
+    settings: &GuardSettings,
+    spec: &SessionSpec,
+    copies: Vec<(PathBuf, PathBuf)>,
+) -> Option<Arc<Trials>> {
     if settings.sandbox.mode == Sandbox::Off {
         return None;
     }
@@ -220,7 +226,25 @@ pub fn trials(settings: &GuardSettings, spec: &SessionSpec) -> Option<Arc<Trials
     let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
     let updated = settings.sandbox.build_output.clone();
     let trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders);
-    Some(Arc::new(trials.updating(updated)))
+    let home = spec.environment.home();
+    let local = LocalPlaces {
+        homes: home.iter().cloned().chain(home.as_deref().map(resolve)).collect(),
+        own: [spec.environment.config_dir(), spec.environment.state_dir()]
+            .map(|own| resolve(&own))
+            .into(),
+        programs: program_folders(spec),
+        copies,
+    };
+    Some(Arc::new(trials.updating(updated).guarding(local)))
+}
+
+/// The folders in which programs are searched for, links followed. One that holds the workspace says nothing about
+/// the files in it.
+fn program_folders(spec: &SessionSpec) -> Vec<PathBuf> {
+    let path = spec.environment.get("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let folders = folders.take(MAX_PROGRAM_FOLDERS).map(|folder| resolve(&folder));
+    folders.filter(|folder| !spec.folder.starts_with(folder)).collect()
 }
 
 /// Where a session works.
@@ -241,13 +265,35 @@ pub fn place(
         roots: std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect(),
         home: spec.environment.home(),
         config_dirs: own_folders(places, &spec.environment),
+        programs: program_folders(spec),
+        copies: Vec::new(),
         // Without a file there is nothing that would need trust.
         trusted: matches!(settings.trust, None | Some(FileTrust::Trusted)),
         sandboxed: settings.sandbox.mode != Sandbox::Off,
         network_is_walled: network_is_walled(&settings.sandbox),
         resolve: Box::new(resolve),
+        list: Box::new(names_in),
         repositories: Box::new(repositories),
     }
+}
+
+/// Most folders of programs that are looked at.
+const MAX_PROGRAM_FOLDERS: usize = 256;
+/// Most names of a folder that a pattern of a command is compared with.
+const MAX_NAMES: usize = 10_000;
+
+/// The names in a folder; `None` where they cannot be told or are too many.
+fn names_in(folder: &Path) -> Option<Vec<OsString>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Some(Vec::new());
+        }
+        Err(_) => return None,
+    };
+    let names: Result<Vec<_>, _> =
+        entries.take(MAX_NAMES + 1).map(|entry| entry.map(|entry| entry.file_name())).collect();
+    names.ok().filter(|names| names.len() <= MAX_NAMES)
 }
 
 /// The folders that are nobody's business but the program's.

@@ -1,6 +1,9 @@
 //! A project as one client sees it: what its settings say, what guards it, and where things are kept.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use gnoma_config::{
     Explained,
@@ -110,6 +113,15 @@ impl Project {
     /// The spec of the session in the project itself, if it works in a copy.
     pub(crate) fn original(&self) -> &SessionSpec {
         self.copy_of.as_deref().unwrap_or(&self.spec)
+    }
+
+    /// The folders that are copies, each with the one that it is a copy of.
+    pub(crate) fn copies(&self) -> Vec<(PathBuf, PathBuf)> {
+        let Some(original) = &self.copy_of else { return Vec::new() };
+        let all = |spec: &SessionSpec| {
+            std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect::<Vec<_>>()
+        };
+        all(&self.spec).into_iter().zip(all(original)).collect()
     }
 
     /// The client's environment.

@@ -4,7 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use gnoma_config::settings::{Compaction, Tools};
 use gnoma_core::{lifecycle::Lifecycle, tool::Tier};
-use gnoma_engine::{Keeping, Limits, Routes, Shape, around, context::Strategy, prompt, session};
+use gnoma_engine::{
+    GatePlace, Keeping, Limits, Routes, Shape, around, context::Strategy, prompt, session,
+};
 use gnoma_extend::Extensions;
 
 use crate::{HostError, Project, Result, driven::DrivenSession, extensions, guarding};
@@ -58,7 +60,10 @@ pub fn options_with(
     }
     Ok(session::Options {
         id,
-        place: guarding::place(guard, places, spec, trials),
+        place: GatePlace {
+            copies: project.copies(),
+            ..guarding::place(guard, places, spec, trials)
+        },
         tools: all_tools,
         routes,
         system,
@@ -115,7 +120,11 @@ fn limits(project: &Project) -> Limits {
 /// and about the command as it is.
 fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
     let Project { spec, guard, shared, .. } = project;
-    let trials = if shared.driver().is_some() { None } else { guarding::trials(guard, spec) };
+    let trials = if shared.driver().is_some() {
+        None
+    } else {
+        guarding::trials(guard, spec, project.copies())
+    };
     for torn in trials.iter().flat_map(|trials| trials.recover()) {
         project.notices.warning(torn);
     }

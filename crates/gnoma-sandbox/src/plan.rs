@@ -50,6 +50,7 @@ impl LaunchPlan {
             list.add_all("show", shown);
         }
         list.add_all("hide", policy.readable.hidden());
+        list.add_all("exact", &policy.exact);
         list.add_all("temporary", policy.temporary.as_slice());
         list.add_all("device", &policy.devices);
         list.add_all("scrub", &policy.scrub);
@@ -96,6 +97,7 @@ impl LaunchPlan {
             "only" => policy.readable = Readable::Only { shown: Vec::new(), hidden: Vec::new() },
             "show" => show_too(&mut policy.readable, value)?,
             "hide" => hide(&mut policy.readable, value),
+            "exact" => policy.exact.push(value.into()),
             "temporary" => policy.temporary = Some(value.into()),
             "device" => policy.devices.push(value.into()),
             "scrub" => policy.scrub.push(value.to_string_lossy().into_owned()),
@@ -209,6 +211,7 @@ mod tests {
             writable in paths(),
             protected in paths(),
             readable in readables(),
+            exact in paths(),
             devices in paths(),
             temporary in paths(),
             overlays in overlays(),
@@ -220,7 +223,7 @@ mod tests {
             let temporary = temporary.into_iter().next();
             let limits = CommandLimits { processes };
             let policy = Policy {
-                writable, protected, readable, devices, network, loopback, alone, overlays,
+                writable, protected, readable, exact, devices, network, loopback, alone, overlays,
                 local_sockets, temporary, scrub, git_hardening, limits, umask,
             };
             LaunchPlan { owner, session, policy }

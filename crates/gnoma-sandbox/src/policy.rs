@@ -19,6 +19,9 @@ pub struct Policy {
     pub protected: Vec<PathBuf>,
     /// What can be read.
     pub readable: Readable,
+    /// Those of the paths above that were judged with their links followed. One that leads through a link by now is
+    /// left out: it is no longer what was judged.
+    pub exact: Vec<PathBuf>,
     /// Devices besides the harmless ones (`/dev/null` and its like), such as a graphics card.
     pub devices: Vec<PathBuf>,
     /// The network of the machine. Contains `loopback`.
@@ -53,6 +56,7 @@ impl Default for Policy {
             writable: Vec::new(),
             protected: Vec::new(),
             readable: Readable::All,
+            exact: Vec::new(),
             devices: Vec::new(),
             network: false,
             loopback: true,

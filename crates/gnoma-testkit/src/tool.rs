@@ -170,8 +170,8 @@ impl Tool for FakeTool {
         })
     }
 
-    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<String> {
-        self.preview.clone()
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, String> {
+        Ok(self.preview.clone())
     }
 }
 

@@ -11,6 +11,11 @@ use serde::de::DeserializeOwned;
 /// Arguments as `T`, or the failure to give back to the model. They are read as the guard has read them: by name,
 /// and nothing in them is spelt anew.
 pub(crate) fn read<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolOutcome> {
+    parse(call).map_err(ToolOutcome::failed)
+}
+
+/// The same with the words of the failure.
+pub(crate) fn parse<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
     let named = if call.arguments.get().starts_with('{') {
         call.arguments.read().map_err(|error| error.to_string())
     } else {
@@ -18,7 +23,7 @@ pub(crate) fn read<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolOutcom
     };
     named.map_err(|why| {
         let name = &call.name;
-        ToolOutcome::failed(format!("the arguments do not fit `{name}`: {why}; nothing was done"))
+        format!("the arguments do not fit `{name}`: {why}; nothing was done")
     })
 }
 

@@ -15,7 +15,7 @@ use std::{
     time::SystemTime,
 };
 
-use gnoma_core::places::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
+use gnoma_core::places::{CACHE_MARK, LocalPlaces, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
     Overlay, Strength, Support, TEMPORARY, Walls,
     layer::{ChangeKind, Layer, LayerChange, Recovered, Site},
@@ -79,6 +79,8 @@ pub struct Trials {
     layers: Mutex<Layers>,
     /// The folder of the session's temporary files, once there is one.
     scratch: OnceLock<PathBuf>,
+    /// What is guarded on this machine.
+    pub(crate) local: LocalPlaces,
 }
 
 /// The layers of a session, while no command is in them.
@@ -120,7 +122,14 @@ impl Trials {
     #[must_use]
     pub fn new(launcher: PathBuf, roots: Vec<PathBuf>, folders: Vec<PathBuf>) -> Self {
         let (site, layers, scratch) = (OnceLock::new(), Mutex::default(), OnceLock::new());
-        Self { launcher, roots, folders, updated: Vec::new(), site, layers, scratch }
+        let (updated, local) = (Vec::new(), LocalPlaces::default());
+        Self { launcher, roots, folders, updated, site, layers, scratch, local }
+    }
+
+    /// The same where changes to these places are never kept without a question.
+    #[must_use]
+    pub fn guarding(self, local: LocalPlaces) -> Self {
+        Self { local, ..self }
     }
 
     /// The same where commands update these folders in the workspace without a question, as far as version

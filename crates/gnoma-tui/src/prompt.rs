@@ -4,9 +4,12 @@
 
 mod body;
 
+use std::path::Path;
+
 use gnoma_core::{
     ToolCall,
-    session::{Inquiry, PermissionAnswer, Scope},
+    names::escape_path,
+    session::{Inquiry, NotableChange, PermissionAnswer, Scope},
 };
 use serde_json::{Map, Value};
 
@@ -44,6 +47,7 @@ pub struct PermissionQuestion {
     inquiry: Option<Inquiry>,
     /// It has run on trial: what it changed, of which a part can be kept.
     parts: Vec<String>,
+    notable: Vec<NotableChange>,
     chosen: usize,
     scrolled: usize,
 }
@@ -122,6 +126,7 @@ impl PermissionQuestion {
             always,
             inquiry: None,
             parts: Vec::new(),
+            notable: Vec::new(),
             chosen: 0,
             scrolled: 0,
         }
@@ -152,6 +157,12 @@ impl PermissionQuestion {
     #[must_use]
     pub fn with_parts(self, parts: Vec<String>) -> Self {
         Self { parts, ..self }
+    }
+
+    /// Names what a person must see before a yes.
+    #[must_use]
+    pub fn with_notable(self, notable: Vec<NotableChange>) -> Self {
+        Self { notable, ..self }
     }
 
     /// The files that can be kept separately.
@@ -346,7 +357,7 @@ impl PermissionQuestion {
         };
         let arguments = self.call.arguments.read::<Map<String, Value>>().unwrap_or_default();
         match arguments.get("path").and_then(Value::as_str) {
-            Some(path) => format!("{verb} {}?", path.replace(char::is_control, " ")),
+            Some(path) => format!("{verb} {}?", escape_path(Path::new(path))),
             None => format!("Run {}?", self.call.name),
         }
     }
@@ -552,6 +563,21 @@ mod tests {
         assert_eq!(question.act(Action::Accept), PromptVerdict::NamePart);
         let mut other = self::question("{}", None);
         assert_eq!(other.act(Action::AllowPart), PromptVerdict::Open);
+    }
+
+    #[test]
+    fn what_must_be_seen_by_name_comes_before_the_diff() {
+        let arguments = RawJson::parse(r#"{"command":"make"}"#).unwrap();
+        let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
+        let diff = Some("--- /dev/null\n+++ b/!0\n@@ -0,0 +1 @@\n+x\n".to_owned());
+        let what = "creates: a program, which version control reads on every run".to_owned();
+        let notable = vec![NotableChange { name: ".husky/pre-commit".into(), what }];
+        let question = PermissionQuestion::new(call, "why".into(), diff, None)
+            .with_parts(vec![".husky/pre-commit".into(), "!0".into()])
+            .with_notable(notable);
+        let shown = plain(&question.lines("~/src", 0, &Keymap::built_in(), Size::new(80, 24)));
+        let named = shown.find("! .husky/pre-commit  creates: a program").unwrap();
+        assert!(named < shown.find("!0").unwrap(), "{shown}");
     }
 
     #[test]

@@ -45,13 +45,13 @@ export class Questions {
   }
 
   #card(question, canAnswer) {
-    const { call, reason, preview, inquiry, during } = question;
+    const { call, reason, preview, inquiry, during, notable } = question;
     // What an elf asks says so itself, and shows all of the elf's call.
     const isOfElf = Boolean(during) && call.name === "elf.spawn";
     const title = inquiry ? "The model asks you a question" : isOfElf ? clean(reason) : `${clean(call.name)} needs your approval`;
     const heading = h("h2", { tabindex: "-1" }, title);
     const about = inquiry ? h("div", { class: "reason" }, markdown(reason))
-      : [isOfElf ? null : [h("div", { class: "what" }, argumentList(call, Boolean(preview))), h("p", { class: "reason" }, clean(reason))], preview ? diff(preview) : null];
+      : [isOfElf ? null : [h("div", { class: "what" }, argumentList(call, Boolean(preview))), h("p", { class: "reason" }, clean(reason))], named(notable), preview ? diff(preview) : null];
     const status = h("p", { class: "note", role: "status" });
     const send = (answer) => {
       for (const it of card.querySelectorAll("button, input, select")) it.disabled = true;
@@ -127,4 +127,11 @@ export class Questions {
     return h("details", { class: "always" }, h("summary", null, "Always approve ", h("code", null, clean(always))),
       h("form", { class: "row", onsubmit: allow }, rule, scope, h("button", { type: "submit" }, "Always approve")), where);
   }
+}
+
+/** What must be seen by name before a yes, the most important first. */
+function named(notable) {
+  if (!notable?.length) return null;
+  return h("ul", { class: "notable", "aria-label": "Look at these first" },
+    notable.map(({ name, what }) => h("li", null, h("code", null, clean(name)), ` ${clean(what)}`)));
 }

@@ -174,6 +174,7 @@ function question(event) {
   if (event.inquiry != null) asked.inquiry = event.inquiry;
   if (event.during != null) asked.during = event.during;
   if (event.parts?.length) asked.parts = event.parts;
+  if (event.notable?.length) asked.notable = event.notable;
   return asked;
 }
 

@@ -49,6 +49,7 @@ impl Editor {
             inquiry: None,
             during: None,
             parts: Vec::new(),
+            notable: Vec::new(),
         };
         for (seq, event) in (1..).zip([started, Event::State(SessionState::Active), asked]) {
             let session = session.clone();

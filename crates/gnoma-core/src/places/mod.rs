@@ -7,6 +7,7 @@
 //! such as links or a shell's patterns, brings it along; nothing here touches a disk.
 
 mod group;
+mod local;
 mod rebuilt;
 mod table;
 
@@ -17,6 +18,7 @@ use std::{
 };
 
 pub use group::{Group, SecretVisibility, WriteProtection};
+pub use local::{LocalPlaces, OWN_FILES, PROGRAM_FOLDER, is_program, original};
 pub use rebuilt::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
 pub use table::{
     CACHES, CACHES_BY_VARIABLE, CONFIGURED_BY_VARIABLE, EXAMPLES, GUARDED, PROGRAMS, SECRETS,
@@ -93,12 +95,14 @@ pub fn secret(path: &Path) -> Option<Secret> {
     (!names.last().is_some_and(is_example)).then_some(*secret)
 }
 
-/// What the absolute or relative `path` decides about, so that changing it needs a person.
+/// What the absolute or relative `path` decides about by its names, so that changing it needs a person. Places of the
+/// home are found below `homes`, which are absolute. [`LocalPlaces::guarded`] knows more.
 #[must_use]
-pub fn guarded(path: &Path) -> Option<&'static str> {
+pub fn guarded<P: AsRef<Path>>(path: &Path, homes: &[P]) -> Option<&'static str> {
     static PLACES: LazyLock<PreparedPlaces<&str>> =
         LazyLock::new(|| PreparedPlaces::new(GUARDED, |group| group.kind));
-    PLACES.find(&names(path), path.has_root()).copied()
+    let homes: Vec<_> = homes.iter().map(|home| names(home.as_ref())).collect();
+    PLACES.find_from(&names(path), path.has_root(), &homes).copied()
 }
 
 fn names(path: &Path) -> Vec<String> {
@@ -112,9 +116,17 @@ fn names(path: &Path) -> Vec<String> {
 /// A place of a table, ready for comparing: searches ask about every file.
 struct PreparedPlace<T> {
     names: Vec<String>,
-    from_root: bool,
+    start: PlaceStart,
     below: bool,
     meaning: T,
+}
+
+/// Where the names of a place begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PlaceStart {
+    Anywhere,
+    Root,
+    Home,
 }
 
 /// All of a table, found by the name they begin with.
@@ -131,13 +143,18 @@ impl<T> PreparedPlaces<T> {
         let mut places = Self { all: Vec::new(), by_name: HashMap::new(), by_pattern: Vec::new() };
         for group in table {
             places.all.extend(group.names().map(|text| {
+                let (start, rest) = match text.strip_prefix("~/") {
+                    Some(rest) => (PlaceStart::Home, rest),
+                    None if text.starts_with('/') => (PlaceStart::Root, text),
+                    None => (PlaceStart::Anywhere, text),
+                };
                 PreparedPlace {
-                    names: text
+                    names: rest
                         .split('/')
                         .filter(|name| !name.is_empty())
                         .map(str::to_ascii_lowercase)
                         .collect(),
-                    from_root: text.starts_with('/'),
+                    start,
                     below: text.ends_with('/'),
                     meaning: meaning(group),
                 }
@@ -154,12 +171,17 @@ impl<T> PreparedPlaces<T> {
         places
     }
 
-    /// What the first place means that the names lead to.
+    /// What the first place means that the names lead to, of those that are tied to no home.
     fn find(&self, names: &[String], has_root: bool) -> Option<&T> {
+        self.find_from(names, has_root, &[])
+    }
+
+    /// What the first place means that the names lead to.
+    fn find_from(&self, names: &[String], has_root: bool, homes: &[Vec<String>]) -> Option<&T> {
         let named = names.iter().filter_map(|name| self.by_name.get(name)).flatten();
         let numbers = named.chain(&self.by_pattern);
         let there = |number: &&usize| {
-            self.all.get(**number).is_some_and(|place| place.is_at(names, has_root))
+            self.all.get(**number).is_some_and(|place| place.is_at(names, has_root, homes))
         };
         let first = numbers.filter(there).min();
         first.and_then(|number| self.all.get(*number)).map(|place| &place.meaning)
@@ -167,19 +189,22 @@ impl<T> PreparedPlaces<T> {
 }
 
 impl<T> PreparedPlace<T> {
-    fn is_at(&self, names: &[String], has_root: bool) -> bool {
+    fn is_at(&self, names: &[String], has_root: bool, homes: &[Vec<String>]) -> bool {
         let Some(last) = names.len().checked_sub(self.names.len()) else { return false };
-        let starts = match (self.from_root, self.below) {
-            (true, true) => 0..=0,
-            (true, false) if last > 0 => return false,
-            (true | false, false) => last..=last,
-            (false, true) => 0..=last,
+        let begins = |at: usize| {
+            let window = names.iter().skip(at);
+            self.names.iter().zip(window).all(|(one, two)| fits(one, two))
         };
-        (has_root || !self.from_root)
-            && starts.into_iter().any(|start| {
-                let window = names.iter().skip(start);
-                self.names.iter().zip(window).all(|(one, two)| fits(one, two))
-            })
+        let begins_at =
+            |at: usize| (if self.below { at <= last } else { at == last }) && begins(at);
+        match self.start {
+            PlaceStart::Anywhere if self.below => (0..=last).any(begins),
+            PlaceStart::Anywhere => begins(last),
+            PlaceStart::Root => has_root && begins_at(0),
+            PlaceStart::Home => homes
+                .iter()
+                .any(|home| has_root && names.starts_with(home) && begins_at(home.len())),
+        }
     }
 }
 
@@ -258,7 +283,27 @@ mod tests {
             ("sitecustomize.py", true),
             ("vscode/a", false),
         ] {
-            assert_eq!(guarded(Path::new(path)).is_some(), is_guarded, "{path}");
+            assert_eq!(guarded::<&str>(Path::new(path), &[]).is_some(), is_guarded, "{path}");
+        }
+    }
+
+    #[test]
+    fn places_of_the_home_are_found_below_it_alone() {
+        for (path, is_guarded) in [
+            ("/home/ada/.local/bin/tool", true),
+            ("/home/Ada/BIN/t2", true),
+            ("/home/ada/.cargo/bin", true),
+            ("/home/ada/.nvm/nvm.sh", true),
+            ("/home/ada/.newmanager/shims/node", true),
+            ("/home/ada/work/bin/t2", false),
+            ("/home/ada/work/.local/bin/tool", false),
+            ("/home/ada/.local/share/app/data", false),
+            ("/home/adam/bin/t2", false),
+            ("bin/t2", false),
+            ("~/bin/t2", false),
+        ] {
+            let found = guarded(Path::new(path), &["/home/ada"]);
+            assert_eq!(found.is_some(), is_guarded, "{path}");
         }
     }
 

@@ -154,6 +154,17 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
                 .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout \
                 .config/fish/ .inputrc .direnvrc Microsoft.PowerShell_profile.ps1",
     },
+    // Present: so many folders would be held on their own at a home that has none of them.
+    Group {
+        kind: "which a shell runs when it starts",
+        walls: WriteProtection::Present,
+        names: ".bash_completion .bashrc.d/ .bash.d/ .bash_it/ .bash-it/ .zshrc.d/ .oh-my-zsh/ .oh-my-bash/ \
+                .zprezto/ .zpreztorc .zim/ .zimrc .zinit/ .antigen/ .p10k.zsh .fzf.bash .fzf.zsh .zsh_aliases \
+                .aliases .xonshrc .rc.elv .config/zsh/ .config/bash/ .config/nushell/ .config/xonsh/ \
+                .config/elvish/ .config/powershell/ .config/starship.toml .config/direnv/ \
+                .local/share/bash-completion/ .local/share/zinit/ .local/share/fish/vendor_conf.d/ \
+                .local/share/omf/ .config/tmux/ .config/kitty/ .config/alacritty/ .config/wezterm/ .wezterm.lua",
+    },
     Group {
         kind: "which is run or read at log-in",
         walls: WriteProtection::AtHome,
@@ -197,10 +208,39 @@ pub const GUARDED: &[Group<WriteProtection>] = &[
         names: ".cursorrules .clinerules/ .windsurfrules .roorules .roorules-* .kilocoderules .goosehints \
                 .rules .roomodes .github/copilot-instructions.md",
     },
+    // Version control changes those with the rest of a checkout.
+    Group {
+        kind: "instructions of a coding agent",
+        walls: WriteProtection::Never,
+        names: "AGENTS.md AGENTS.override.md AGENTS.local.md AGENT.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md \
+                CRUSH.md CRUSH.local.md CODEX.md COPILOT.md WARP.md JULES.md AMP.md KIMI.md IFLOW.md \
+                .github/instructions/ .github/prompts/ .github/chatmodes/",
+    },
     Group {
         kind: "which decides what your programs are",
         walls: WriteProtection::AtHome,
         names: "~/.local/bin/ ~/bin/ ~/.cargo/bin/ ~/.cargo/config.toml ~/.npmrc",
+    },
+    // Of version managers, which choose the programs, and where package managers install them.
+    Group {
+        kind: "which decides what your programs are",
+        walls: WriteProtection::Present,
+        names: "~/.nvm/ ~/.volta/ ~/.fnm/ ~/.local/share/fnm/ ~/.nodenv/ ~/.nodebrew/ ~/n/bin/ ~/.n/bin/ \
+                ~/.pyenv/ ~/.rye/ ~/.rbenv/ ~/.rvm/ ~/.sdkman/ ~/.jenv/ ~/.jabba/ ~/.asdf/ \
+                ~/.local/share/mise/ ~/.local/share/rtx/ ~/.proto/ ~/.goenv/ ~/.gvm/ ~/.phpenv/ ~/.phpbrew/ \
+                ~/.plenv/ ~/.perlbrew/ ~/.tfenv/ ~/.tgenv/ ~/.dvm/ ~/.bun/bin/ ~/.deno/bin/ ~/.dotnet/ ~/go/bin/ \
+                ~/.npm-global/ ~/.yarn/bin/ ~/.config/yarn/global/ ~/.local/share/pnpm/bin/ \
+                ~/.composer/vendor/bin/ ~/.config/composer/vendor/bin/ ~/.rustup/toolchains/ ~/.rustup/settings.toml \
+                ~/.cargo/env ~/.ghcup/ ~/.cabal/bin/ ~/.stack/programs/ ~/.opam/ ~/.juliaup/ ~/.elan/ ~/.swiftly/ \
+                ~/.krew/bin/ ~/.linuxbrew/ ~/.nix-profile ~/.nix-defexpr/ ~/.fzf/ ~/.local/sbin/ ~/sbin/ \
+                ~/.local/share/applications/ ~/.local/share/pipx/ ~/.local/share/uv/tools/ ~/.config/pypoetry/ \
+                ~/miniconda3/ ~/anaconda3/ ~/miniforge3/ ~/mambaforge/ ~/.condarc",
+    },
+    // Whatever manages programs at home keeps them so.
+    Group {
+        kind: "which decides what your programs are",
+        walls: WriteProtection::Never,
+        names: "~/.*/bin/ ~/.*/shims/ ~/.local/share/*/bin/ ~/.local/share/*/shims/ ~/.local/opt/",
     },
 ];
 

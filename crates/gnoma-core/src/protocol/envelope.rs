@@ -64,9 +64,10 @@ pub(super) fn event_bytes(event: &Event) -> usize {
         Event::ToolEnded { result, diff, .. } => {
             result.content_bytes() + diff.as_ref().map_or(0, String::len)
         }
-        Event::PermissionAsked { call, preview, parts, .. } => {
+        Event::PermissionAsked { call, preview, parts, notable, .. } => {
             let parts: usize = parts.iter().map(String::len).sum();
-            call.arguments.get().len() + preview.as_ref().map_or(0, String::len) + parts
+            let notable: usize = notable.iter().map(|it| it.name.len() + it.what.len()).sum();
+            call.arguments.get().len() + preview.as_ref().map_or(0, String::len) + parts + notable
         }
         Event::ToolStarted { call } => call.arguments.get().len(),
         Event::Compacted { summary, .. } | Event::Uncompacted { summary: Some(summary), .. } => {

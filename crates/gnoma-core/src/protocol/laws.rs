@@ -60,7 +60,8 @@ fn turn_event() -> impl Strategy<Value = Event> {
             always: None,
             inquiry: None,
             during: None,
-            parts: Vec::new()
+            parts: Vec::new(),
+            notable: Vec::new(),
         }),
         (id.clone(), any::<bool>()).prop_map(|(id, allowed)| Event::PermissionDecided {
             call: call(id).id,

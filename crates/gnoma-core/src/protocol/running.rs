@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::TextTail;
 use crate::{
     message::{CallId, Content, Message, ModelRef, Role, ToolCall},
-    session::{Event, Inquiry},
+    session::{Event, Inquiry, NotableChange},
     usage::Usage,
 };
 
@@ -92,14 +92,25 @@ pub struct Question {
     /// What a partial approval may choose from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
+    /// Of these what must be seen by name, the most important first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notable: Vec<NotableChange>,
 }
 
 impl Question {
     /// The question that an event asks.
     #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
-        let Event::PermissionAsked { call, reason, preview, always, inquiry, during, parts } =
-            event
+        let Event::PermissionAsked {
+            call,
+            reason,
+            preview,
+            always,
+            inquiry,
+            during,
+            parts,
+            notable,
+        } = event
         else {
             return None;
         };
@@ -111,6 +122,7 @@ impl Question {
             inquiry: inquiry.clone(),
             during: during.clone(),
             parts: parts.clone(),
+            notable: notable.clone(),
         })
     }
 
@@ -124,6 +136,7 @@ impl Question {
             inquiry: self.inquiry.clone(),
             during: self.during.clone(),
             parts: self.parts.clone(),
+            notable: self.notable.clone(),
         }
     }
 }

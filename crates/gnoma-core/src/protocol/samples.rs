@@ -8,8 +8,8 @@ use crate::{
     CallId, Content, ErrorKind, Event, Message, ModelRef, ProviderError, RawJson, ThinkingMode,
     ToolCall, ToolResult, Usage,
     session::{
-        ContextUse, Fullness, Inquiry, NoticeLevel, Outcome, PermissionAnswer, PermissionMode,
-        Routing, Scope, SessionState,
+        ContextUse, Fullness, Inquiry, NotableChange, NoticeLevel, Outcome, PermissionAnswer,
+        PermissionMode, Routing, Scope, SessionState,
     },
     store::{EntryId, Hit, ResultId, SessionFacts, SessionId},
     stream::StopReason,
@@ -140,6 +140,7 @@ pub(super) fn events() -> Vec<Event> {
             inquiry: Some(Inquiry { choices: vec!["one".into()] }),
             during: Some(id()),
             parts: vec!["a.txt".into()],
+            notable: vec![NotableChange { name: "a.txt".into(), what: "created".into() }],
         },
         Event::PermissionDecided { call: id(), allowed: false, reason: why() },
         Event::ToolStarted { call: call(1) },

@@ -10,6 +10,18 @@ pub struct Inquiry {
     pub choices: Vec<String>,
 }
 
+/// Something that a command has changed and that a person must see by name before it is kept: what runs later,
+/// what leads elsewhere, what is secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NotableChange {
+    /// Its name among the parts of the question; what a screen would not show as letters is escaped.
+    pub name: String,
+    /// What happened to it, what it is and why that matters, in one line: "creates a program, which version control
+    /// reads on every run".
+    pub what: String,
+}
+
 /// A person's answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -5,7 +5,7 @@ use std::{fmt, pin::Pin, sync::Arc};
 use super::child::{ChildLink, ChildResult, ChildTask, SpawnError};
 use crate::{
     message::CallId,
-    session::{Inquiry, NoticeLevel, PermissionAnswer},
+    session::{Inquiry, NotableChange, NoticeLevel, PermissionAnswer},
 };
 
 /// A boxed future, so that ports stay object-safe.
@@ -24,6 +24,8 @@ pub struct Question {
     pub inquiry: Option<Inquiry>,
     /// What [`PermissionAnswer::Part`] may choose from; empty where all or nothing is meant.
     pub parts: Vec<String>,
+    /// Of these what must be seen by name, the most important first.
+    pub notable: Vec<NotableChange>,
     /// The name of the session that asks, where a session that the call started does. Then it is put
     /// to the person even when the call is over.
     pub from: Option<String>,

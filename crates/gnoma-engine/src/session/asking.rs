@@ -75,9 +75,17 @@ impl Session {
         pending.asked += 1;
         shown.id = question_id(pending.asked);
         let (id, during) = (shown.id.clone(), Some(call.clone()));
-        let Question { text: reason, preview, inquiry, parts, .. } = question;
-        let asked =
-            Event::PermissionAsked { call: shown, reason, preview, always, inquiry, during, parts };
+        let Question { text: reason, preview, inquiry, parts, notable, .. } = question;
+        let asked = Event::PermissionAsked {
+            call: shown,
+            reason,
+            preview,
+            always,
+            inquiry,
+            during,
+            parts,
+            notable,
+        };
         let goes_on = goes_on.then(|| asked.clone());
         pending.open.insert(id, OpenQuestion { call, answer, wants_words, goes_on });
         self.emit(asked).await

@@ -121,7 +121,8 @@ impl ReadAgain {
     /// The current result of the same call, if it may run without approval.
     async fn again(&self, judge: Judge, cx: ToolCx) -> Option<String> {
         let (tool, call) = (Arc::clone(&self.tool), self.call.clone());
-        let judged = spawn_blocking(move || judge.decide(tool.spec(), &call, |_, _| None)).await;
+        let judged =
+            spawn_blocking(move || judge.decide(tool.spec(), &call, |_, _| Ok(None))).await;
         let (Verdict::Allow { .. }, Some(admitted)) = judged.ok()? else { return None };
         let (call, grant) = admitted.without_secrets()?;
         let cx = ToolCx { grant, stores_large_results: false, ..cx };

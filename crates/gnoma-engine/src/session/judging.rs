@@ -147,7 +147,7 @@ impl Deciding {
         };
         let first = self.clone().decide_as_it_is(call, ask);
         let ask = match &first.verdict {
-            Verdict::Deny { .. } => return first,
+            Verdict::Deny { .. } | Verdict::Fail { .. } => return first,
             Verdict::Ask { reason, .. } => Some(reason.clone()),
             Verdict::Allow { .. } => None,
         };

@@ -84,6 +84,7 @@ impl Turn {
                     inquiry,
                     during,
                     parts,
+                    notable: Vec::new(),
                 };
                 fx.push(Effect::Emit(asked));
                 None
@@ -115,7 +116,10 @@ impl Turn {
                 None
             }
             Verdict::Deny { reason } if batch.is_judged(id) => self.refuse(batch, id, reason, fx),
-            Verdict::Deny { .. } => None,
+            Verdict::Fail { text } if batch.is_judged(id) => {
+                self.settle(batch, id, ToolOutcome::failed(text), 0, fx)
+            }
+            Verdict::Deny { .. } | Verdict::Fail { .. } => None,
             Verdict::Ask { reason, preview, always } => {
                 let call = batch.ask(id)?;
                 let (inquiry, during, parts) = (None, None, Vec::new());
@@ -127,6 +131,7 @@ impl Turn {
                     inquiry,
                     during,
                     parts,
+                    notable: Vec::new(),
                 }));
                 None
             }

@@ -28,6 +28,11 @@ pub(crate) enum Verdict {
         /// Why not.
         reason: String,
     },
+    /// It would fail as things are, and is not run.
+    Fail {
+        /// Why, for the model.
+        text: String,
+    },
     /// A person decides.
     Ask {
         /// Why they must.

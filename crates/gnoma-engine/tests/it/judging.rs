@@ -11,7 +11,7 @@ use std::{
 use gnoma_core::{
     Command, Event, RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     session::{Outcome, PermissionMode, SessionState},
-    tool::{Access, BoxFuture, ToolKind},
+    tool::{Access, BoxFuture, ToolKind, Touches},
 };
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
@@ -40,11 +40,11 @@ impl Tool for Slow {
         self.inner.run(call, cx)
     }
 
-    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<String> {
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, String> {
         self.begun.send(()).unwrap();
         // Its other end is dropped where nobody lets it go.
         let _let_go = self.let_go.lock().unwrap().recv();
-        Some("+x\n".into())
+        Ok(Some("+x\n".into()))
     }
 }
 
@@ -208,4 +208,57 @@ async fn a_person_reads_why_both_calls_ask() {
     let events = run.until(|event| matches!(event, Event::PermissionAsked { .. })).await;
     let Some(Event::PermissionAsked { reason, .. }) = events.last() else { panic!("{events:?}") };
     assert!(reason.contains("load") && reason.contains("start"), "{reason}");
+}
+
+/// An edit that cannot apply, of a file that the argument `path` names.
+struct Failing(FakeTool);
+
+impl Tool for Failing {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
+        self.0.run(call, cx)
+    }
+
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, String> {
+        Err("the text is not there; it reads: key=1".to_owned())
+    }
+}
+
+/// What a session says to an edit of `path` that cannot apply: whether a person was asked, and the result.
+async fn failing_edit(mode: PermissionMode, path: &str) -> (bool, Option<String>) {
+    let tool = FakeTool::new("fs.edit", Access::Edit, |_| ToolOutcome::done("written"));
+    let tool = tool.touching(Touches::path("path"));
+    let arguments = serde_json::json!({ "path": path }).to_string();
+    let answers = vec![Answer::calls(&[("c", "fs.edit", &arguments)]), Answer::text("ok")];
+    let provider = Arc::new(FakeProvider::new(answers));
+    let failing: Arc<dyn Tool> = Arc::new(Failing(tool.clone()));
+    let mut run = start_with(provider, vec![failing], mode, true);
+    run.say("go");
+    let is_over = |event: &Event| {
+        matches!(event, Event::PermissionAsked { .. } | Event::State(SessionState::Idle))
+    };
+    let events = run.until(is_over).await;
+    assert!(tool.calls().is_empty(), "it must not run");
+    let was_asked = events.iter().any(|event| matches!(event, Event::PermissionAsked { .. }));
+    let messages = history(&events);
+    let result = messages.iter().find_map(|message| message.tool_results().next());
+    (was_asked, result.map(|result| result.joined_text().to_string()))
+}
+
+#[tokio::test]
+async fn an_edit_that_cannot_apply_fails_before_anybody_is_asked() {
+    let (was_asked, result) = failing_edit(PermissionMode::Auto, "src/a.rs").await;
+    assert!(!was_asked);
+    assert_eq!(result.as_deref(), Some("the text is not there; it reads: key=1"));
+}
+
+#[tokio::test]
+async fn an_edit_that_cannot_apply_tells_nothing_of_a_file_that_may_not_be_read_unasked() {
+    for (mode, path) in [(PermissionMode::Auto, ".env"), (PermissionMode::Default, "src/a.rs")] {
+        let (was_asked, result) = failing_edit(mode, path).await;
+        assert!(was_asked && result.is_none(), "{mode} {path}: {result:?}");
+    }
 }

@@ -25,6 +25,7 @@ use super::{
     rule::{Rule, RuleAction, Subject},
     suggest, text_of, trial,
     words::{Match, quoted},
+    world::PathSnapshot,
 };
 use crate::places::JudgedPath;
 
@@ -43,9 +44,16 @@ const LINKING: &[&str] = &["ln", "link", "mount", "bindfs", "mklink"];
 pub(super) struct Judged {
     pub(super) analysis: Analysis,
     /// Of each simple command.
-    pub(super) parts: Vec<Opinion>,
+    pub(super) parts: Vec<JudgedPart>,
     pub(super) whole: Opinion,
     pub(super) grant: Grant,
+}
+
+/// What is thought of one simple command, and the effects that this is about. The grant is made of these: another
+/// look at the same paths could find other files.
+pub(super) struct JudgedPart {
+    pub(super) opinion: Opinion,
+    pub(super) effects: Vec<CommandEffect>,
 }
 
 impl<'a> Judgement<'a> {
@@ -69,9 +77,11 @@ impl<'a> Judgement<'a> {
         if repositories.seen_by_commands(self.world.cwd).is_none() {
             return (whole, grant);
         }
-        let resolve = |path: &Path| {
+        let seen = |path: &Path| {
             repositories.seen_by_commands(path).unwrap_or_else(|| (self.world.resolve)(path))
         };
+        let snapshot = PathSnapshot::new(&seen);
+        let resolve = |path: &Path| snapshot.resolve(path);
         let world = World { resolve: &resolve, ..*self.world };
         let rules = self.rules.clone();
         let inside = Judgement { rules, mode: self.mode, world: &world, confirmed: self.confirmed };
@@ -87,7 +97,7 @@ impl<'a> Judgement<'a> {
 
     fn analysed(&self, analysis: Analysis) -> Judged {
         let parts: Vec<_> = analysis.commands.iter().map(|command| self.part(command)).collect();
-        let whole = parts.iter().cloned().reduce(Opinion::and);
+        let whole = parts.iter().map(|part| part.opinion.clone()).reduce(Opinion::and);
         let whole = whole.unwrap_or_else(|| self.harmless("it", None));
         let general = self.as_a_whole(&analysis);
         let mut whole = general.iter().cloned().fold(whole, Opinion::and);
@@ -96,14 +106,20 @@ impl<'a> Judgement<'a> {
         }
         let can_be_tried = whole.can_be_tried && trial::hands_no_settings_on(&analysis);
         let whole = whole.unless_tried(can_be_tried);
-        let grant = self.grant(&analysis, &whole);
+        let grant = self.grant(&analysis, &parts, &whole);
         Judged { analysis, parts, whole, grant }
     }
 
     /// What is asked about, the worst first, so that a question says all of it.
-    fn all_reasons(&self, analysis: &Analysis, parts: &[Opinion], general: &[Opinion]) -> String {
+    fn all_reasons(
+        &self,
+        analysis: &Analysis,
+        parts: &[JudgedPart],
+        general: &[Opinion],
+    ) -> String {
         let general = general.iter().map(|opinion| (Risk::Critical, opinion));
-        let parts = analysis.commands.iter().map(|command| command.risk).zip(parts);
+        let opinions = parts.iter().map(|part| &part.opinion);
+        let parts = analysis.commands.iter().map(|command| command.risk).zip(opinions);
         let asks = |(_, opinion): &(Risk, &Opinion)| opinion.decision == Decision::Ask;
         let mut asking: Vec<_> = parts.chain(general).filter(asks).collect();
         gnoma_core::sort::by_key(&mut asking, |(risk, _)| Reverse(*risk));
@@ -168,14 +184,15 @@ impl<'a> Judgement<'a> {
     }
 
     /// One simple command.
-    fn part(&self, command: &Invocation) -> Opinion {
+    fn part(&self, command: &Invocation) -> JudgedPart {
         let name = format!("`{}`", one_line(&command.text, MAX_SHOWN_CHARS));
         let effects = effects::of(command, self.world);
         let (forbidden, by) = self.forbidden(command, &effects);
-        if let (Match::Yes, Some(rule)) = (forbidden, by) {
-            return by_rule(rule, "denies");
-        }
-        self.not_forbidden(command, &effects, &name).and(doubt(forbidden, by))
+        let opinion = match (forbidden, by) {
+            (Match::Yes, Some(rule)) => by_rule(rule, "denies"),
+            _ => self.not_forbidden(command, &effects, &name).and(doubt(forbidden, by)),
+        };
+        JudgedPart { opinion, effects }
     }
 
     fn not_forbidden(
@@ -379,17 +396,15 @@ impl<'a> Judgement<'a> {
 
     /// What the command reaches beyond the workspace if it runs. What it may read without anybody having
     /// said so is for the walls to show or not.
-    fn grant(&self, analysis: &Analysis, whole: &Opinion) -> Grant {
+    fn grant(&self, analysis: &Analysis, parts: &[JudgedPart], whole: &Opinion) -> Grant {
         let mut grant = Grant::default();
         let is_unasked = whole.decision == Decision::Allow && self.mode != PermissionMode::Bypass;
-        for command in &analysis.commands {
-            for effect in effects::of(command, self.world) {
-                grant.network |= matches!(effect.effect, Effect::Network(_));
-                let is_shown = !(is_unasked && effect.is_reading() && effect.is_harmless());
-                let spot = effect.spot().filter(|(_, spot)| is_shown && !spot.is_sink());
-                if let Some((touch, spot)) = spot {
-                    self.grant_place(touch, spot, &effect.worry, &mut grant);
-                }
+        for effect in parts.iter().flat_map(|part| &part.effects) {
+            grant.network |= matches!(effect.effect, Effect::Network(_));
+            let is_shown = !(is_unasked && effect.is_reading() && effect.is_harmless());
+            let spot = effect.spot().filter(|(_, spot)| is_shown && !spot.is_sink());
+            if let Some((touch, spot)) = spot {
+                self.grant_place(touch, spot, &effect.worry, &mut grant);
             }
         }
         for paths in [&mut grant.paths, &mut grant.writable] {

@@ -6,7 +6,7 @@ use gnoma_core::session::PermissionMode;
 use gnoma_shell::{Analysis, Risk};
 
 use super::{
-    Permissions, World, effects, one_line,
+    Permissions, World, one_line,
     opinion::{Decision, Opinion},
 };
 
@@ -61,19 +61,18 @@ impl Permissions {
     pub fn explain(&self, mode: PermissionMode, world: &World<'_>, command: &str) -> String {
         let judged = self.bench(mode, world).command(command);
         let mut text = heading(&judged.analysis, mode);
-        for (number, (part, opinion)) in
+        for (number, (command, part)) in
             (1..).zip(judged.analysis.commands.iter().zip(&judged.parts))
         {
-            let _infallible = writeln!(text, "\n{number}. {}", line(&part.text));
-            let effects = effects::of(part, world);
-            if effects.is_empty() {
+            let _infallible = writeln!(text, "\n{number}. {}", line(&command.text));
+            if part.effects.is_empty() {
                 text.push_str("   only computes or prints\n");
             }
-            for effect in effects {
+            for effect in &part.effects {
                 let _infallible = writeln!(text, "   {}", line(&effect.worry.what));
             }
-            let _infallible = writeln!(text, "   risk: {}", risk(part.risk));
-            let _infallible = writeln!(text, "   {}", said(opinion));
+            let _infallible = writeln!(text, "   risk: {}", risk(command.risk));
+            let _infallible = writeln!(text, "   {}", said(&part.opinion));
         }
         text.push('\n');
         for oddity in &judged.analysis.oddities {

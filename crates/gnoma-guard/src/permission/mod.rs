@@ -23,7 +23,7 @@ mod trial;
 mod words;
 mod world;
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use gnoma_core::{
     ToolCall, ToolSpec,
@@ -45,6 +45,7 @@ pub(crate) use world::one_line;
 use crate::firewall::RestoredCall;
 use meet::fits;
 use opinion::{Decision, Opinion};
+use world::PathSnapshot;
 
 /// What is to be done with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,6 +221,9 @@ impl Permissions {
         tool: &ToolSpec,
         call: &ToolCall,
     ) -> (Opinion, Grant) {
+        let snapshot = PathSnapshot::new(world.resolve);
+        let resolve = |path: &Path| snapshot.resolve(path);
+        let world = &World { resolve: &resolve, ..*world };
         let (mut opinion, grant) = self.bench(mode, world).judge(tool, call);
         for limit in &self.limits {
             let is_listed = |tools: &Vec<String>| tools.iter().any(|glob| fits(glob, &call.name));

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use gnoma_core::places::{self, GUARDED, Group, SECRETS};
+use gnoma_core::places::{self, GUARDED, Group, LocalPlaces, OWN_FILES, SECRETS};
 use proptest::prelude::*;
 
-use super::{JudgedPath, OWN_FILES, guarded, name::Name, secret};
+use super::{JudgedPath, guarded, name::Name, secret};
 use crate::permission::{
     World,
     meet::{Dialect, fold},
@@ -234,9 +234,12 @@ fn in_world<T>(look: impl FnOnce(&World<'_>) -> T) -> T {
         home: Some(Path::new("/home/ada")),
         roots: &[PathBuf::from("/home/ada/work")],
         config_dirs: &[],
+        programs: &[],
+        copies: &[],
         trusted: true,
         sandboxed: true,
         resolve: &Path::to_path_buf,
+        list: &|_| None,
         repositories: &crate::git::NoRepositories,
     })
 }
@@ -284,5 +287,21 @@ proptest! {
         let path = path_at(&place, &filling, folder, &below);
         let judged = in_world(|world| guarded(&JudgedPath::path(&path, world), world));
         prop_assert!(judged.is_some(), "{:?}", path);
+    }
+
+    #[test]
+    fn what_a_trial_must_not_keep_unasked_is_guarded_from_tools_and_what_tools_guard_from_trials(
+        place in prop_oneof![4 => place_of(GUARDED), 1 => "[.a-z*]{1,8}"],
+        filling in "[a-z]{1,4}",
+        folder in prop::sample::select(&FOLDERS[..]),
+        below in "[a-z]{0,4}",
+    ) {
+        let path = path_at(&place, &filling, folder, &below);
+        let local = LocalPlaces { homes: vec!["/home/ada".into()], ..LocalPlaces::default() };
+        let by_name = |world: &World<'_>| {
+            let path = JudgedPath::path(&path, world);
+            path.forms().find_map(|form| super::named(form, super::tables::guarded(), world))
+        };
+        prop_assert_eq!(in_world(by_name), local.guarded(&path), "{:?}", path);
     }
 }

@@ -7,12 +7,13 @@
 #[cfg(test)]
 mod expansion;
 mod name;
+mod present;
 mod spot;
 mod tables;
 
 use std::path::{Path, PathBuf};
 
-use gnoma_core::places::{CACHES, EXAMPLES, TOOL_CHAINS};
+use gnoma_core::places::{CACHES, EXAMPLES, OWN_FILES, PROGRAM_FOLDER, TOOL_CHAINS};
 
 pub(crate) use spot::{JudgedPath, without_dots};
 
@@ -23,9 +24,6 @@ use crate::permission::World;
 
 /// Longest path that is looked at; longer ones no kernel takes.
 pub(crate) const MAX_PATH_BYTES: usize = 4096;
-
-/// The name for a place among gnoma's settings and state.
-const OWN_FILES: &str = "gnoma's own files";
 
 /// Folders around a path that are looked at.
 const MAX_FOLDERS: usize = 128;
@@ -98,7 +96,7 @@ fn grade(
         return (Severity::Plain, None);
     }
     match touch {
-        FileAccess::Read => match secret(spot, world) {
+        FileAccess::Read => match readable_secret(spot, world) {
             Some(kind) => (Severity::Secret, Some(kind)),
             None if is_private(spot, world) => (Severity::Outside, Some("outside the workspace")),
             None => (Severity::Plain, None),
@@ -143,14 +141,32 @@ pub(crate) fn secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static st
     spot.forms().find_map(secret).or_else(|| is_own().then_some(OWN_FILES))
 }
 
+/// The secret that reading a place would show. A pattern shows what is there and fits it, where the sandbox keeps
+/// secrets that appear later from the command.
+fn readable_secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+    let kind = secret(spot, world)?;
+    let is_secret = |path: &PathBuf| secret(&JudgedPath::path(path, world), world).is_some();
+    let paths = if world.sandboxed { present::matching_paths(spot, world) } else { None };
+    paths.is_none_or(|paths| paths.iter().any(is_secret)).then_some(kind)
+}
+
 /// What a place decides about, so that changing it needs a person.
 fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     let by_name = |form: &PathForm| named(form, tables::guarded(), world);
     secret(spot, world)
         .or_else(|| is_own(spot, world).then_some(OWN_FILES))
         .or_else(|| spot.forms().find_map(by_name))
+        .or_else(|| spot.forms().any(|form| is_program(form, world)).then_some(PROGRAM_FOLDER))
         .or_else(|| in_repository(spot, world).then_some("inside git's own folder"))
         .or_else(|| is_system(spot, world).then_some("part of the system"))
+}
+
+/// Whether it is a folder of programs or right in one, or a pattern could name one.
+fn is_program(form: &PathForm, world: &World<'_>) -> bool {
+    let programs = world.programs.iter();
+    programs
+        .filter(|folder| form.is_below(folder))
+        .any(|folder| form.path.iter().count() <= folder.iter().count() + 1)
 }
 
 /// Whether it is in a repository's own folder, whatever that is called, or would make its folder one.

@@ -1,6 +1,11 @@
 //! A place that a call names, in the forms it is known by.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    path::{Component, Path, PathBuf},
+};
+
+use gnoma_core::{names::escape_path, places::original};
 
 use super::name::{Name, NameKind, fits_names};
 use super::tables::{self, PlaceStart, SensitivePlace};
@@ -18,6 +23,8 @@ const MAX_SHOWN_CHARS: usize = 120;
 pub(crate) struct JudgedPath {
     literal: PathForm,
     real: PathForm,
+    /// In a copy of a folder: the same in the original.
+    original: Option<PathForm>,
     is_pattern: bool,
 }
 
@@ -37,6 +44,7 @@ impl JudgedPath {
         let real = without_dots(&(world.resolve)(&whole));
         Self {
             literal: PathForm::new(without_dots(&whole), Dialect::Plain),
+            original: original(&real, world.copies).map(|path| PathForm::new(path, Dialect::Plain)),
             real: PathForm::new(real, Dialect::Plain),
             is_pattern: false,
         }
@@ -49,13 +57,14 @@ impl JudgedPath {
         let real = without_dots(&(world.resolve)(base)).join(rest);
         Self {
             literal: PathForm::new(literal.clone(), Dialect::Shell),
+            original: original(&real, world.copies).map(|path| PathForm::new(path, Dialect::Shell)),
             real: PathForm::new(real, Dialect::Shell),
             is_pattern: true,
         }
     }
 
     pub(crate) fn forms(&self) -> impl Iterator<Item = &PathForm> {
-        [&self.literal, &self.real].into_iter()
+        [&self.literal, &self.real].into_iter().chain(&self.original)
     }
 
     /// With links followed.
@@ -100,11 +109,11 @@ impl JudgedPath {
 fn shown(path: &Path, world: &World<'_>) -> String {
     let below = |base: &Path| path.strip_prefix(base).ok();
     let text = if let Some(rest) = below(world.cwd) {
-        if rest.as_os_str().is_empty() { ".".to_owned() } else { rest.display().to_string() }
+        if rest.as_os_str().is_empty() { ".".to_owned() } else { escape_path(rest) }
     } else if let Some(rest) = world.home.and_then(below) {
-        Path::new("~").join(rest).display().to_string()
+        escape_path(&Path::new("~").join(rest))
     } else {
-        path.display().to_string()
+        escape_path(path)
     };
     one_line(&text, MAX_SHOWN_CHARS)
 }
@@ -116,6 +125,15 @@ impl PathForm {
             _ => None,
         });
         Self { names: names.collect(), path }
+    }
+
+    /// Its names, each as it is written and ready for comparing.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&OsStr, &Name)> {
+        let written = self.path.components().filter_map(|component| match component {
+            Component::Normal(name) => Some(name),
+            _ => None,
+        });
+        written.zip(&self.names)
     }
 
     /// Its names as steps, for patterns of rules.

@@ -9,6 +9,8 @@ mod firewall;
 #[cfg(test)]
 mod git;
 #[cfg(test)]
+mod grants;
+#[cfg(test)]
 mod permission;
 #[cfg(test)]
 mod permission_world;

@@ -1,7 +1,7 @@
 //! A made-up machine on which calls are judged, and a short way to say what is expected.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -32,6 +32,10 @@ pub(crate) struct Desk {
     roots: Vec<PathBuf>,
     home: PathBuf,
     own: Vec<PathBuf>,
+    programs: Vec<PathBuf>,
+    copies: Vec<(PathBuf, PathBuf)>,
+    /// Files, where it is told which there are.
+    files: Option<Vec<PathBuf>>,
     repository: Repository,
 }
 
@@ -81,6 +85,9 @@ impl Desk {
             roots: vec![WORKSPACE.into()],
             home: HOME.into(),
             own: vec![PathBuf::from(HOME).join(".config/gnoma")],
+            programs: Vec::new(),
+            copies: Vec::new(),
+            files: None,
             repository: Repository::default(),
         }
     }
@@ -129,6 +136,18 @@ impl Desk {
         self
     }
 
+    /// Programs are searched for in this folder.
+    pub(crate) fn searching(mut self, folder: &str) -> Self {
+        self.programs.push(folder.into());
+        self
+    }
+
+    /// The workspace is a copy of this folder.
+    pub(crate) fn copy_of(mut self, folder: &str) -> Self {
+        self.copies.push((self.cwd.clone(), folder.into()));
+        self
+    }
+
     /// Moves to a workspace elsewhere.
     pub(crate) fn at(mut self, workspace: &str) -> Self {
         self.cwd = workspace.into();
@@ -148,9 +167,12 @@ impl Desk {
             home: Some(&self.home),
             roots: &self.roots,
             config_dirs: &self.own,
+            programs: &self.programs,
+            copies: &self.copies,
             trusted: self.trusted,
             sandboxed: true,
             resolve: &|path| self.resolve(path),
+            list: &|folder| self.list(folder),
             repositories: &self.repository,
         })
     }
@@ -190,6 +212,18 @@ impl Desk {
             Verdict::Allow { grant, .. } | Verdict::Ask { grant, .. } => grant,
             Verdict::Deny { .. } => Grant::default(),
         }
+    }
+
+    /// These files are in the workspace, and no others anywhere.
+    pub(crate) fn with_files(mut self, files: &[&str]) -> Self {
+        self.files = Some(files.iter().map(|file| self.cwd.join(file)).collect());
+        self
+    }
+
+    fn list(&self, folder: &Path) -> Option<Vec<OsString>> {
+        let files = self.files.as_ref()?.iter().chain(self.links.iter().map(|(from, _)| from));
+        let below = files.filter_map(|file| file.strip_prefix(folder).ok());
+        Some(below.filter_map(|rest| rest.iter().next()).map(OsStr::to_owned).collect())
     }
 
     fn resolve(&self, path: &Path) -> PathBuf {

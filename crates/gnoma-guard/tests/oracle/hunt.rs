@@ -247,9 +247,12 @@ fn is_read_only(command: &str) -> bool {
         home: Some(Path::new("/home/dev")),
         roots: &roots,
         config_dirs: &own,
+        programs: &[],
+        copies: &[],
         trusted: true,
         sandboxed: true,
         resolve: &resolve,
+        list: &|_| None,
         repositories: &gnoma_guard::git::NoRepositories,
     };
     ShellRow::of(command, &world).verdict == "allow"

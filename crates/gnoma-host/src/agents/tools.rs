@@ -120,14 +120,15 @@ impl Tool for StepTool {
         }
     }
 
-    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {
-        match self.step {
+    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Result<Option<String>, String> {
+        Ok(match self.step {
             AgentStep::Write => {
                 let [_, write] = &self.place.files;
-                write.preview(call, cx)
+                // Its agent is told why it fails.
+                write.preview(call, cx).unwrap_or_default()
             }
             AgentStep::Edit | AgentStep::Act => {
-                self.agent.desk.look(&call.id, |live| steps::diff(&live.call))?
+                self.agent.desk.look(&call.id, |live| steps::diff(&live.call)).flatten()
             }
             AgentStep::Begin
             | AgentStep::Did
@@ -135,7 +136,7 @@ impl Tool for StepTool {
             | AgentStep::Run
             | AgentStep::Look
             | AgentStep::Fetch => None,
-        }
+        })
     }
 }
 

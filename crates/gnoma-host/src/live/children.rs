@@ -419,7 +419,8 @@ impl Child {
         }
     }
 
-    fn question(&self, Asked { call, reason, preview, inquiry, parts, .. }: Asked) -> Question {
+    fn question(&self, asked: Asked) -> Question {
+        let Asked { call, reason, preview, inquiry, parts, notable, .. } = asked;
         let (shown, from) = (self.shown(), Some(self.name.clone()));
         if inquiry.is_some() {
             let text = format!("{shown} asks: {reason}");
@@ -428,7 +429,7 @@ impl Child {
         let text = format!("{shown} needs approval for `{}`: {reason}", call.name);
         // Nobody says yes to what they cannot see.
         let preview = preview.or_else(|| Some(call.arguments.get().to_owned()));
-        Question { text, preview, parts, from, ..Question::default() }
+        Question { text, preview, parts, notable, from, ..Question::default() }
     }
 }
 

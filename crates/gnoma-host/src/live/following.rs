@@ -222,6 +222,7 @@ mod tests {
             inquiry: None,
             during: None,
             parts: Vec::new(),
+            notable: Vec::new(),
         };
         let status = followed(&[ended, asked.clone()]);
         assert_eq!(

@@ -81,6 +81,15 @@ impl LayerChange {
         }
     }
 
+    /// The permission bits before and after, where there are some and it is no link.
+    #[must_use]
+    pub fn modes(&self) -> (Option<u32>, Option<u32>) {
+        let bits = |stamp: Option<Stamp>| {
+            stamp.filter(|_| self.node != NodeKind::Link).map(|stamp| stamp.mode & 0o7777)
+        };
+        (bits(self.before), bits(self.after))
+    }
+
     /// Whether the file could be run as a program before, and whether it could after.
     #[must_use]
     pub fn is_executable(&self) -> (bool, bool) {

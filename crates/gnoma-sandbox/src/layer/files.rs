@@ -52,6 +52,13 @@ pub(super) fn file(root: &OwnedFd, below: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
+/// Where a link below a folder leads.
+pub(super) fn link_target(root: &OwnedFd, below: &Path) -> io::Result<PathBuf> {
+    let (holding, name) = split(below);
+    let target = readlinkat(folder(root, holding)?, name, Vec::new())?;
+    Ok(OsString::from_vec(target.into_bytes()).into())
+}
+
 fn below_root(root: &OwnedFd, below: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let here = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

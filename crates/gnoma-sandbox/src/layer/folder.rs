@@ -9,7 +9,7 @@ use std::{
 use rustix::fs::{FlockOperation, flock, fstatvfs};
 
 use super::{
-    change::{Changes, LayerChange},
+    change::{Changes, LayerChange, NodeKind},
     error::{KeepError, LayerError, LayerStep},
     files,
     journal::{Journal, KeepRoot},
@@ -159,6 +159,16 @@ impl Layer {
     pub fn after(&self, change: &LayerChange) -> Option<File> {
         let upper = files::root(&upper(&self.folder, change.root)).ok()?;
         change.after.and_then(|_| files::file(&upper, &change.below).ok())
+    }
+
+    /// Where a link leads that the command has made or changed.
+    #[must_use]
+    pub fn link_target(&self, change: &LayerChange) -> Option<PathBuf> {
+        if change.node() != NodeKind::Link || change.after.is_none() {
+            return None;
+        }
+        let upper = files::root(&upper(&self.folder, change.root)).ok()?;
+        files::link_target(&upper, &change.below).ok()
     }
 
     /// Bytes that are free where the layer lies.

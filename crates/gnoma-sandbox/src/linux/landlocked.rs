@@ -12,11 +12,12 @@ use std::{
 };
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
+use rustix::fs::OFlags;
 
-use super::{fault::Fault, mounts::HARMLESS_DEVICES};
+use super::{fault::Fault, mounts::HARMLESS_DEVICES, real::open_real};
 use crate::policy::Overlay;
 
 /// What a root of the command's own holds besides what is shown.
@@ -88,13 +89,13 @@ fn made(grants: &Grants<'_>) -> Result<RulesetCreated, RulesetError> {
     Ok(rules)
 }
 
-/// What does not exist, or cannot even be opened, needs no rule.
+/// What does not exist, or cannot even be opened, needs no rule. What a link has taken the place of gets none.
 fn add(
     rules: RulesetCreated,
     path: &Path,
     rights: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, RulesetError> {
-    match PathFd::new(path) {
+    match open_real(path, OFlags::empty()) {
         Ok(opened) => rules.add_rule(PathBeneath::new(opened, rights)),
         Err(_) => Ok(rules),
     }

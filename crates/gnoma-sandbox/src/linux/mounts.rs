@@ -18,7 +18,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, FileType, Mode, StatxAttributes, StatxFlags, mknodat, statx},
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxAttributes, StatxFlags, mknodat, statx},
     mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree},
 };
 
@@ -31,6 +31,7 @@ use super::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
         set_mount,
     },
+    real::open_real,
 };
 use crate::policy::Overlay;
 
@@ -89,7 +90,7 @@ pub(super) struct MountView<'a> {
 pub(super) fn writable(view: &MountView<'_>) -> Result<Copies, Fault> {
     let is_overlaid = |path: &PathBuf| view.overlays.iter().any(|overlay| overlay.at == *path);
     let plain: Vec<_> = view.writable.iter().filter(|path| !is_overlaid(path)).collect();
-    let mut writable = Copies::of(plain)?;
+    let mut writable = Copies::of_real(plain)?;
     if !view.overlays_come_later {
         writable.0.extend(overlay::mounted(view.overlays)?);
     }
@@ -206,6 +207,15 @@ impl Copies {
         paths.into_iter().map(copy).collect::<Result<_, _>>().map(Self)
     }
 
+    /// Of real paths: an error where one of them leads through a link by now.
+    fn of_real(paths: Vec<&PathBuf>) -> Result<Self, Fault> {
+        let copy = |path: &PathBuf| {
+            let copy = copy_of_real(path).step(|| format!("copy `{}`", path.display()))?;
+            Ok((path.clone(), copy))
+        };
+        paths.into_iter().map(copy).collect::<Result<_, _>>().map(Self)
+    }
+
     fn attach(&self) -> Result<(), Fault> {
         for (path, copy) in &self.0 {
             set_mount(copy.as_fd(), NO_SETUID | NO_DEVICES, true)
@@ -224,6 +234,16 @@ pub(super) fn at(path: &Path, flags: OpenTreeFlags) -> io::Result<OwnedFd> {
 /// A copy of what is at a path, with all that is mounted below it, attached nowhere.
 pub(super) fn copy_of(path: &Path) -> io::Result<OwnedFd> {
     at(path, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE)
+}
+
+/// The same of a real path; an error where a link has been put there, or on the way, since it was found.
+pub(super) fn copy_of_real(path: &Path) -> io::Result<OwnedFd> {
+    let there = open_real(path, OFlags::empty())?;
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    Ok(open_tree(there, "", flags)?)
 }
 
 fn attach(copy: &OwnedFd, path: &Path) -> io::Result<()> {

@@ -23,7 +23,10 @@ use rustix::{
     },
 };
 
-use super::fault::{Fault, FaultStep};
+use super::{
+    fault::{Fault, FaultStep},
+    real::open_real,
+};
 use crate::policy::Overlay;
 
 /// What the kernel leaves among its own of a layer whose changes need not outlive the machine, so that nobody
@@ -57,7 +60,14 @@ pub(super) fn mount(overlay: &Overlay) -> Result<OwnedFd, Fault> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         open(path, flags, Mode::empty()).step(|| format!("open `{}`", path.display()))
     };
-    let lower = overlay.lower.iter().map(|path| folder(path)).collect::<Result<Vec<_>, _>>()?;
+    // What the layer lies over was judged by its real path; layers may lie behind links of the user's own.
+    let below = |path: &PathBuf| {
+        if *path != overlay.at {
+            return folder(path);
+        }
+        open_real(path, OFlags::DIRECTORY).step(|| format!("open `{}`", path.display()))
+    };
+    let lower = overlay.lower.iter().map(below).collect::<Result<Vec<_>, _>>()?;
     let own = match overlay.is_view() {
         true => None,
         false => Some((folder(&overlay.upper)?, folder(&overlay.work)?)),

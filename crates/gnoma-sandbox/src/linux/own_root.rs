@@ -27,7 +27,9 @@ use rustix::{
 
 use super::{
     fault::{Fault, FaultStep},
-    mounts::{self, Copies, MountView, at, build_dev, build_proc, copy_of, enter, seal},
+    mounts::{
+        self, Copies, MountView, at, build_dev, build_proc, copy_of, copy_of_real, enter, seal,
+    },
     paths::ShownPlaces,
     raw::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
@@ -68,10 +70,11 @@ pub(super) fn build(
     let devices = Copies::of_devices(view)?;
     let mut parts = BTreeMap::new();
     for path in &shown.paths {
-        // What cannot be copied is not there.
-        if let (Ok(facts), Ok(copy)) = (fs::metadata(path), copy_of(path)) {
+        // What cannot be copied is not there, nor what a link has taken the place of.
+        if let Ok(copy) = copy_of_real(path) {
             let attributes = READ_ONLY | NO_SETUID | NO_DEVICES;
-            let part = RootPart { copy, is_folder: facts.is_dir(), attributes, is_needed: false };
+            let is_folder = is_folder(&copy);
+            let part = RootPart { copy, is_folder, attributes, is_needed: false };
             parts.insert(path.clone(), part);
         }
     }
@@ -83,7 +86,7 @@ pub(super) fn build(
         parts.insert(path, part);
     }
     for (path, copy) in writable.0 {
-        let is_folder = fs::metadata(&path).is_ok_and(|facts| facts.is_dir());
+        let is_folder = is_folder(&copy);
         let attributes = NO_SETUID | NO_DEVICES;
         parts.insert(path, RootPart { copy, is_folder, attributes, is_needed: true });
     }
@@ -96,6 +99,10 @@ pub(super) fn build(
     build_proc(processes, root)?;
     seal(root)?;
     change_to(root)
+}
+
+fn is_folder(copy: &OwnedFd) -> bool {
+    fstat(copy).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::Directory)
 }
 
 /// Mounts that are made from now on are seen nowhere else.

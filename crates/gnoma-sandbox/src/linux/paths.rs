@@ -1,7 +1,7 @@
 //! The paths of a policy as they really are, on this machine and now.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     fs,
     path::{Component, Path, PathBuf},
 };
@@ -40,7 +40,12 @@ impl Paths {
     /// # Errors
     /// Where everything would be writable.
     pub(super) fn of(policy: &Policy, real: &mut RealPaths) -> Result<Self, Fault> {
-        let shown = policy.readable.shown().map(|shown| ShownPlaces::of(shown, real));
+        let exact: HashSet<&Path> = policy.exact.iter().map(PathBuf::as_path).collect();
+        let is_led_away = |path: &Path, found: &Path| found != path && exact.contains(path);
+        let shown = policy.readable.shown();
+        let shown = shown.map(|shown| ShownPlaces::of(shown, real, &is_led_away));
+        let granted = |path: &PathBuf| real.of(path).filter(|found| !is_led_away(path, found));
+        let writable = outermost(policy.writable.iter().filter_map(granted).collect());
         let mut all = |paths: &[PathBuf]| paths.iter().filter_map(|path| real.of(path)).collect();
         let (hidden, devices): (Vec<PathBuf>, _) =
             (all(policy.readable.hidden()), all(&policy.devices));
@@ -49,10 +54,10 @@ impl Paths {
             None => hidden,
         };
         let folder = policy.temporary.as_ref();
+        let folder = folder.map(|folder| real.of(folder).unwrap_or_else(|| folder.clone()));
         let temporary = folder.map(|folder| {
             PLACES.map(|(place, name)| (PathBuf::from(place), folder.join(name))).to_vec()
         });
-        let writable = outermost(all(&policy.writable));
         if writable.iter().any(|path| path == Path::new("/")) {
             return Err(Fault::new("make `/` writable", "that would leave nothing protected"));
         }
@@ -64,10 +69,15 @@ impl Paths {
 }
 
 impl ShownPlaces {
-    fn of(paths: &[PathBuf], real: &mut RealPaths) -> Self {
+    fn of(
+        paths: &[PathBuf],
+        real: &mut RealPaths,
+        is_led_away: &dyn Fn(&Path, &Path) -> bool,
+    ) -> Self {
         let (mut there, mut links) = (Vec::new(), BTreeMap::new());
         for path in paths {
-            let Some(found) = real.of(path) else { continue };
+            let found = real.of(path).filter(|found| !is_led_away(path, found));
+            let Some(found) = found else { continue };
             if found != *path {
                 links.extend(links_on_the_way(path));
             }

@@ -5,7 +5,13 @@ use std::{
     collections::HashMap,
     ffi::{OsStr, OsString},
     fs, io,
+    os::fd::OwnedFd,
     path::{Component, Path, PathBuf},
+};
+
+use rustix::{
+    fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2},
+    io::Errno,
 };
 
 use super::stamps::Stamps;
@@ -74,6 +80,30 @@ impl RealPaths {
     }
 }
 
+/// Opens what is at a real path to name it, following no link.
+pub(super) fn open_real(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // A container that refuses the call.
+        Err(Errno::NOSYS | Errno::PERM) => open_step_by_step(path, flags),
+        opened => Ok(opened?),
+    }
+}
+
+fn open_step_by_step(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut here = openat(CWD, "/", folder, Mode::empty())?;
+    let mut rest = path.components().filter(|part| *part != Component::RootDir).peekable();
+    while let Some(part) = rest.next() {
+        let flags = if rest.peek().is_some() { folder } else { flags | OFlags::NOFOLLOW };
+        here = openat(&here, part.as_os_str(), flags, Mode::empty())?;
+    }
+    if FileType::from_raw_mode(fstat(&here)?.st_mode) == FileType::Symlink {
+        return Err(Errno::LOOP.into());
+    }
+    Ok(here)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -110,6 +140,21 @@ mod tests {
         for path in names.map(|name| root.join(name)).iter().chain([&PathBuf::from("/")]) {
             assert_eq!(real.of(path), fs::canonicalize(path).ok(), "{}", path.display());
             assert_eq!(real.of(path), fs::canonicalize(path).ok(), "{} again", path.display());
+        }
+    }
+
+    #[test]
+    fn a_real_path_is_opened_and_none_that_leads_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir(root.join("a")).unwrap();
+        fs::write(root.join("a/file"), "").unwrap();
+        symlink("a", root.join("folder")).unwrap();
+        symlink("a/file", root.join("file")).unwrap();
+        for open in [open_real, open_step_by_step] {
+            let opens = |name: &str| open(&root.join(name), OFlags::PATH).is_ok();
+            assert!(opens("a/file") && opens("a"));
+            assert!(!opens("folder/file") && !opens("folder") && !opens("file"));
         }
     }
 

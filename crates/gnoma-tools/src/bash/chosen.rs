@@ -11,16 +11,17 @@ use super::{databases::unit, trial_facts::shown};
 
 /// Most names that a question offers.
 const MAX_NAMES: usize = 2_000;
-/// What can be named: files, links, and folders that hold nothing that changed.
-pub(super) fn names(changes: &Changes, roots: &[PathBuf]) -> Vec<String> {
-    let holds = |folder: &Path| {
-        let mut paths = changes.list.iter().map(LayerChange::path);
-        paths.any(|path| path != folder && path.starts_with(folder))
-    };
-    let is_named =
-        |change: &&LayerChange| change.node() != NodeKind::Folder || !holds(change.path());
-    let named = changes.list.iter().take(MAX_NAMES).filter(is_named);
-    named.map(|change| shown(change.path(), roots)).collect()
+
+/// What can be named, in this order: files, links, and folders that hold nothing that changed.
+pub(super) fn names(order: &[PathBuf], changes: &Changes, roots: &[PathBuf]) -> Vec<String> {
+    let folders = changes.list.iter().filter(|change| change.node() == NodeKind::Folder);
+    let folders: BTreeSet<&Path> = folders.map(LayerChange::path).collect();
+    let above =
+        |path: &PathBuf| path.ancestors().skip(1).map(Path::to_path_buf).collect::<Vec<_>>();
+    let holding: BTreeSet<PathBuf> =
+        changes.list.iter().flat_map(|change| above(&change.path().to_owned())).collect();
+    let is_named = |path: &&PathBuf| !folders.contains(path.as_path()) || !holding.contains(*path);
+    order.iter().filter(is_named).take(MAX_NAMES).map(|path| shown(path, roots)).collect()
 }
 
 /// The paths of the changes that the names mean: those of that name, those below a folder of that name, and

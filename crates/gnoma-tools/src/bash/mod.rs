@@ -21,6 +21,9 @@ mod survey;
 mod trial;
 #[cfg(target_os = "linux")]
 mod trial_facts;
+#[cfg(test)]
+mod trial_laws;
+mod trial_question;
 mod watch;
 
 use std::{pin::pin, sync::Arc, time::Duration};

@@ -137,7 +137,7 @@ impl Shell {
     /// # Errors
     /// Why it could not be started, for the model.
     pub(super) fn start(&self, command: &str, cx: &ToolCx) -> Result<Process, String> {
-        let Some((walls, policy)) = self.walled(cx)? else {
+        let Some((walls, policy)) = self.walled_as_judged(cx)? else {
             return self.launch(command, cx, None, Stdio::null).map(|(process, _)| process);
         };
         self.start_readily(walls, command, cx, &policy)
@@ -188,6 +188,7 @@ impl Shell {
         TrialPolicy { mut policy, .. }: TrialPolicy,
         overlays: Vec<Overlay>,
     ) -> Result<Process, String> {
+        refuse_if_led_away(cx)?;
         let Built::Walls(walls) = self.built() else {
             return Err(
                 "the command was not run: it needs a trial run, and there is no sandbox".into()
@@ -207,9 +208,15 @@ impl Shell {
         command: &str,
         cx: &ToolCx,
     ) -> Result<(Process, Option<ChildStdin>), String> {
-        let walled = self.walled(cx)?;
+        let walled = self.walled_as_judged(cx)?;
         let walled = walled.as_ref().map(|(walls, policy)| (*walls, policy));
         self.launch(command, cx, walled, Stdio::piped)
+    }
+
+    /// The walls around a command and its policy, unless it would find something else than what was judged.
+    fn walled_as_judged(&self, cx: &ToolCx) -> Result<Option<(&Walls, Policy)>, String> {
+        refuse_if_led_away(cx)?;
+        self.walled(cx)
     }
 
     /// The walls around a command and its policy, if there are any.
@@ -386,8 +393,18 @@ fn make_writable(policy: &mut Policy, cx: &ToolCx, too_wide: &[PathBuf]) {
         too_wide.iter().chain(cx.roots.iter()).any(|place| place.starts_with(folder))
     };
     let granted = cx.grant.writable.iter().filter_map(|path| place_of(path));
-    policy.writable.extend(granted.filter(|folder| !is_too_wide(folder)).map(Path::to_path_buf));
-    policy.writable.extend(cx.roots.iter().cloned());
+    let granted = granted.filter(|folder| !is_too_wide(folder)).map(Path::to_path_buf);
+    let granted: Vec<_> = granted.chain(cx.roots.iter().cloned()).collect();
+    policy.exact.extend(granted.iter().cloned());
+    policy.writable.extend(granted);
+}
+
+/// A place outside the workspace that was granted and leads elsewhere by now: what is there is not what was judged.
+fn place_led_away(cx: &ToolCx) -> Option<&Path> {
+    let is_inside = |path: &Path| cx.roots.iter().any(|root| path.starts_with(root));
+    let granted = cx.grant.paths.iter().chain(&cx.grant.writable).map(PathBuf::as_path);
+    let mut outside = granted.filter(|path| !is_inside(path));
+    outside.find(|path| crate::resolve(path).is_ok_and(|real| real != *path))
 }
 
 /// Walls for what was taken to change nothing. Whatever it does, it changes nothing that lasts, sends
@@ -410,8 +427,8 @@ fn held_to_reading(
     let secrets = survey.secrets.into_iter().filter(|secret| !is_granted_inside(secret));
     let is_granted =
         |path: &&PathBuf| cx.grant.paths.iter().any(|granted| granted.starts_with(path));
-    let shown: Vec<_> =
-        reading.shown.iter().chain(cx.roots.iter()).chain(outside).cloned().collect();
+    let judged = cx.roots.iter().chain(outside);
+    let shown: Vec<_> = reading.shown.iter().chain(judged.clone()).cloned().collect();
     // Of a hidden folder of which only parts are on the list, nothing else is there.
     let is_there = |path: &&PathBuf| {
         let is_part = |shown: &PathBuf| shown != *path && shown.starts_with(path);
@@ -423,6 +440,7 @@ fn held_to_reading(
         writable: Vec::new(),
         protected: Vec::new(),
         readable: Readable::Only { shown, hidden },
+        exact: policy.exact.iter().chain(judged).cloned().collect(),
         network: false,
         alone: true,
         local_sockets: false,
@@ -431,9 +449,12 @@ fn held_to_reading(
     }
 }
 
-/// The path, or the folder that it is made in.
+/// The path, or the folder that it is made in. What has become a link is neither.
 fn place_of(path: &Path) -> Option<&Path> {
-    if path.exists() { Some(path) } else { path.parent().filter(|folder| folder.is_dir()) }
+    match path.symlink_metadata() {
+        Ok(facts) => (!facts.is_symlink()).then_some(path),
+        Err(_) => path.parent().filter(|folder| folder.is_dir()),
+    }
 }
 
 /// The shell, or the one that every Unix has: behind walls a missing one would show too late to try
@@ -441,6 +462,16 @@ fn place_of(path: &Path) -> Option<&Path> {
 fn installed(shell: &Path) -> &Path {
     let is_installed = shell.components().count() == 1 || shell.is_file();
     if is_installed { shell } else { Path::new(FALLBACK_SHELL) }
+}
+
+fn refuse_if_led_away(cx: &ToolCx) -> Result<(), String> {
+    let refused = |path: &Path| {
+        format!(
+            "the command was not run: `{}` has come to lead elsewhere by a link since the command was judged",
+            path.display()
+        )
+    };
+    place_led_away(cx).map_or(Ok(()), |path| Err(refused(path)))
 }
 
 fn refusal(error: &io::Error, cwd: &Path) -> String {

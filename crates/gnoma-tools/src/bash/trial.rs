@@ -26,6 +26,7 @@ use super::{
     shared::ShellTools,
     timed_out,
     trial_facts::{self, Fate},
+    trial_question::{ChangeFacts, ChangeQuestion},
 };
 use crate::{
     bash::capture::Capture,
@@ -83,7 +84,7 @@ impl ShellTools {
             }
         };
         let met = known_difference(&text, ending.code());
-        let fate = trial_facts::fate(trial, &changes, met, &cx.roots);
+        let fate = trial_facts::fate(trial, &changes, met, &cx.roots, &trials.local);
         let output = Output { ending, text, built };
         let settling = Settling { trials, layer, changes, updates, command, output, trial };
         settling.settle(fate, self, (limit, call, cx)).await
@@ -269,11 +270,17 @@ impl Settling {
 
     async fn ask(self, call: &CallId, cx: &ToolCx) -> ToolOutcome {
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
-        let text = trial_facts::question(&self.command, &self.changes, &cx.roots, &is_ignored);
-        let preview = trial_facts::preview(&self.layer, &self.changes, &cx.roots, &is_ignored);
-        let parts = chosen::names(&self.changes, &cx.roots);
-        let (preview, may_be_always, inquiry) = (Some(preview), true, None);
-        let question = Question { text, preview, may_be_always, inquiry, parts, from: None };
+        let asked = self.facts(cx, &is_ignored).question(&self.command);
+        let ChangeQuestion { text, preview, notable, may_be_always, unnamed, order } = asked;
+        let parts = chosen::names(&order, &self.changes, &cx.roots);
+        let question = Question {
+            text,
+            preview: Some(preview),
+            may_be_always,
+            parts,
+            notable,
+            ..Question::default()
+        };
         match cx.ask(call, question).await {
             PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
                 self.discarded(&reason, cx)
@@ -287,9 +294,25 @@ impl Settling {
                 self.keep(cx, Some(wanted)).await
             }
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
-                self.keep(cx, None).await
+                let wanted = (!unnamed.is_empty()).then(|| self.all_but(&unnamed));
+                self.keep(cx, wanted).await
             }
         }
+    }
+
+    fn facts<'a>(
+        &'a self,
+        cx: &'a ToolCx,
+        is_ignored: &'a dyn Fn(&Path) -> bool,
+    ) -> ChangeFacts<'a> {
+        let Self { trials, layer, changes, .. } = self;
+        ChangeFacts { layer, changes, roots: &cx.roots, local: &trials.local, is_ignored }
+    }
+
+    fn all_but(&self, left: &[PathBuf]) -> BTreeSet<PathBuf> {
+        let left: BTreeSet<&Path> = left.iter().map(PathBuf::as_path).collect();
+        let paths = self.changes.list.iter().map(LayerChange::path);
+        paths.filter(|path| !left.contains(path)).map(Path::to_path_buf).collect()
     }
 
     /// Discards all of it, also build output that would be updated: it was made of what is discarded.
@@ -329,8 +352,14 @@ impl Settling {
     async fn keep(self, cx: &ToolCx, wanted: Option<BTreeSet<PathBuf>>) -> ToolOutcome {
         let Self { trials, mut layer, changes, updates, command, output, trial } = self;
         let (changes, rest) = chosen::split(changes, wanted.as_ref());
-        let nobody = |_: &Path| false;
-        let diff = trial_facts::preview(&layer, &changes, &cx.roots, &nobody);
+        let diff = ChangeFacts {
+            layer: &layer,
+            changes: &changes,
+            roots: &cx.roots,
+            local: &trials.local,
+            is_ignored: &|_| false,
+        }
+        .preview();
         let kept = spawn_blocking(move || {
             let mut left: BTreeSet<_> = rest.list.iter().map(|it| it.path().to_owned()).collect();
             if !rest.is_empty() {

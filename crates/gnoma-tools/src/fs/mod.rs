@@ -64,7 +64,7 @@ pub(crate) fn plain_tools(options: &ToolOptions) -> [Arc<dyn Tool>; 2] {
 }
 
 type Run<A> = fn(&FileTools, &A, &ToolCx) -> FileAnswer;
-type Preview<A> = fn(&FileTools, &A, &ToolCx) -> Option<String>;
+type Preview<A> = fn(&FileTools, &A, &ToolCx) -> Result<Option<String>, Refusal>;
 
 /// A tool that is a function of its arguments `A`.
 struct FileTool<A> {
@@ -106,9 +106,12 @@ impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
         })
     }
 
-    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Option<String> {
-        let preview = self.preview?;
-        preview(&self.shared, &args::read(call).ok()?, cx)
+    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Result<Option<String>, String> {
+        let Some(preview) = self.preview else { return Ok(None) };
+        let arguments = args::parse(call)?;
+        preview(&self.shared, &arguments, cx).map_err(|refusal| match refusal {
+            Refusal::Failed(why) | Refusal::Stopped(why) => why,
+        })
     }
 }
 

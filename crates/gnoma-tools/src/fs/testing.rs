@@ -106,7 +106,7 @@ impl Bench {
     }
 
     pub(super) fn preview(&self, tool: &str, arguments: &Value) -> Option<String> {
-        self.tool(tool).preview(&call(tool, arguments), &self.cx())
+        self.tool(tool).preview(&call(tool, arguments), &self.cx()).ok().flatten()
     }
 }
 

@@ -55,18 +55,18 @@ pub(super) fn preview(
     shared: &FileTools,
     arguments: &WriteArguments,
     cx: &ToolCx,
-) -> Option<String> {
-    let plan = PlannedWrite::of(shared, arguments, cx).ok()?;
-    plan.check(shared).ok()?;
-    plan.diff()
+) -> Result<Option<String>, Refusal> {
+    let plan = PlannedWrite::of(shared, arguments, cx)?;
+    plan.check(shared)?;
+    Ok(plan.diff())
 }
 
 pub(super) fn preview_overwrite(
     shared: &FileTools,
     arguments: &WriteArguments,
     cx: &ToolCx,
-) -> Option<String> {
-    PlannedWrite::of(shared, arguments, cx).ok()?.diff()
+) -> Result<Option<String>, Refusal> {
+    Ok(PlannedWrite::of(shared, arguments, cx)?.diff())
 }
 
 /// What a call would do.

@@ -264,6 +264,7 @@ impl Run {
                     inquiry: None,
                     during: None,
                     parts: Vec::new(),
+                    notable: Vec::new(),
                 });
             }
             Step::Active => self.event(Event::State(SessionState::Active)),

@@ -40,11 +40,21 @@ impl State {
             Event::Thinking { .. } => self.doing("thinking"),
             Event::ToolCallDrafted { name, .. } => self.doing(&format!("preparing {name}")),
             Event::Appended(message) => self.appended(message),
-            Event::PermissionAsked { call, reason, preview, always, inquiry, parts, .. } => {
+            Event::PermissionAsked {
+                call,
+                reason,
+                preview,
+                always,
+                inquiry,
+                parts,
+                notable,
+                ..
+            } => {
                 let (preview, always) = (preview.clone(), always.clone());
                 let question =
                     PermissionQuestion::new(call.clone(), reason.clone(), preview, always);
-                self.ask(question.with_inquiry(inquiry.clone()).with_parts(parts.clone()));
+                let question = question.with_inquiry(inquiry.clone()).with_parts(parts.clone());
+                self.ask(question.with_notable(notable.clone()));
             }
             Event::PermissionDecided { call, allowed, reason } => {
                 self.withdraw(call);

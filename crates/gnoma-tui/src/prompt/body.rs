@@ -21,7 +21,7 @@ impl PermissionQuestion {
             Some(_) => self.inquired(),
             None => self.arguments(width),
         };
-        for line in shown {
+        for line in shown.into_iter().chain(self.named()) {
             lines.extend(line.wrap(width, &Line::new("    ", dim())));
         }
         if let Some(preview) = &self.preview {
@@ -29,6 +29,17 @@ impl PermissionQuestion {
         }
         lines.truncate(MAX_BODY_LINES);
         lines
+    }
+
+    /// What must be seen by name, one in each line.
+    fn named(&self) -> impl Iterator<Item = Line> + '_ {
+        self.notable.iter().map(|change| {
+            Line::from([
+                Span::new("  ! ", Style::of(Ink::Warning).bold()),
+                Span::new(change.name.clone(), Style::of(Ink::Warning).bold()),
+                Span::new(format!("  {}", change.what), Style::default()),
+            ])
+        })
     }
 
     /// What the model wants to know.

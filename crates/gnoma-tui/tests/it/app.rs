@@ -341,6 +341,7 @@ impl Scene {
             inquiry: None,
             during: None,
             parts: Vec::new(),
+            notable: Vec::new(),
         })
     }
 

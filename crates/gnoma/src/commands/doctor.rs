@@ -32,7 +32,7 @@ pub(crate) fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> 
     let project =
         Project::with(spec.clone(), lowered.clone(), report::notices(), Shared::default())?;
     let Lowered { guard, keeping, .. } = lowered;
-    let trials = gnoma_host::guarding::trials(&guard, &spec);
+    let trials = gnoma_host::guarding::trials(&guard, &spec, Vec::new());
     let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
     let sound = sandbox(guard.sandbox.mode, &mut text);

@@ -53,7 +53,7 @@ pub(crate) async fn run(
         }
         GuardSub::Clean(input) => clean(input),
         GuardSub::Shell(input) => {
-            let trials = guarding::trials(&lowered.guard, &spec);
+            let trials = guarding::trials(&lowered.guard, &spec, Vec::new());
             shell(input, &place(&lowered, &spec, trials))
         }
         GuardSub::Explain { command } => explain(command, &lowered, &spec),

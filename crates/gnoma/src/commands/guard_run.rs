@@ -125,7 +125,7 @@ impl Bench {
             Connection::new(Arc::new(ScriptedModel::default()), false),
             "none",
         )));
-        let trials = guarding::trials(&project.guard, &project.spec);
+        let trials = guarding::trials(&project.guard, &project.spec, Vec::new());
         let id = gnoma_host::clock::session_id();
         let tools = session::options_with(&project, id, unused, trials.clone())?.tools;
         Ok(Self { project, mode, tools, trials })

@@ -8,7 +8,7 @@ use gnoma_core::{
     Event, ToolCall,
     message::CallId,
     protocol::Request,
-    session::{Inquiry, PermissionAnswer},
+    session::{Inquiry, NotableChange, PermissionAnswer},
 };
 use serde_json::Value;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -73,6 +73,8 @@ struct Offered<'a> {
     always: Option<&'a str>,
     /// It has run on trial, and some of what it changed can be kept.
     has_parts: bool,
+    /// What must be seen by name of that.
+    notable: &'a [NotableChange],
 }
 
 /// Which answers there are besides yes and no.
@@ -99,12 +101,15 @@ impl Asker {
 
     /// Shows what is asked, after what was asked before; [`answered`] gives the answers.
     pub(super) fn hear(&mut self, event: &Event) {
-        let Event::PermissionAsked { call, reason, preview, always, inquiry, parts, .. } = event
+        let Event::PermissionAsked {
+            call, reason, preview, always, inquiry, parts, notable, ..
+        } = event
         else {
             return;
         };
         let preview = preview.as_deref();
-        let offered = Offered { always: always.as_deref(), has_parts: !parts.is_empty() };
+        let has_parts = !parts.is_empty();
+        let offered = Offered { always: always.as_deref(), has_parts, notable };
         let text = match (&self.who, inquiry) {
             (Who::Terminal(_), Some(inquiry)) => inquired(reason, inquiry),
             (Who::Terminal(terminal), None) => {
@@ -196,7 +201,7 @@ fn question(
     call: &ToolCall,
     reason: &str,
     preview: Option<&str>,
-    Offered { always, has_parts }: Offered<'_>,
+    Offered { always, has_parts, notable }: Offered<'_>,
     size: Size,
 ) -> String {
     let (name, reason) = (shorten(&call.name), shorten(reason));
@@ -207,9 +212,10 @@ fn question(
     let always = always.map_or_else(String::new, |rule| format!("[a]lways {}, ", clean(rule)));
     if has_parts {
         return format!(
-            "\nKeep what {name} changed?\n{}\n{body}\n({reason})\n\
+            "\nKeep what {name} changed?\n{}\n{body}\n({reason})\n{}\
              [y]es, {}{always}[n]o, or a reason to deny:  ",
             with_digest(&clean(&arguments(call)), size),
+            named(notable),
             part_key(true)
         );
     }
@@ -217,6 +223,16 @@ fn question(
         "\nRun {name}?\n{body}\n({reason})\n\
          [y]es, {always}[n]o, or a reason to deny:  "
     )
+}
+
+/// What must be seen by name, one in each line, right above the answer.
+fn named(notable: &[NotableChange]) -> String {
+    if notable.is_empty() {
+        return String::new();
+    }
+    let line =
+        |change: &NotableChange| format!("  ! {}  {}\n", clean(&change.name), clean(&change.what));
+    format!("Look at these first:\n{}", notable.iter().map(line).collect::<String>())
 }
 
 /// The beginning of a diff, and how much more there is.
@@ -324,7 +340,7 @@ mod tests {
     use super::*;
 
     const SCREEN: Size = Size { columns: 80, rows: 24 };
-    const NOTHING: Offered<'static> = Offered { always: None, has_parts: false };
+    const NOTHING: Offered<'static> = Offered { always: None, has_parts: false, notable: &[] };
 
     fn asked(arguments: &Value, preview: Option<&str>) -> String {
         let arguments = RawJson::of(arguments).unwrap();
@@ -408,7 +424,7 @@ mod tests {
     #[test]
     fn always_is_an_answer_where_its_rule_was_shown() {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
-        let offered = Offered { always: Some("bash(cargo test)"), has_parts: false };
+        let offered = Offered { always: Some("bash(cargo test)"), ..NOTHING };
         let text = question(&call, "why", None, offered, SCREEN);
         assert!(text.contains("[y]es, [a]lways bash(cargo test), [n]o"), "{text}");
         let offered = Wanted::Permission(Offers { always: true, part: false });
@@ -431,9 +447,13 @@ mod tests {
     #[test]
     fn a_part_is_kept_where_parts_are_offered() {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
-        let offered = Offered { always: None, has_parts: true };
+        let what = "creates: a program, which version control reads on every run".to_owned();
+        let notable = [NotableChange { name: ".husky/pre-commit".into(), what }];
+        let offered = Offered { has_parts: true, notable: &notable, ..NOTHING };
         let text = question(&call, "`make` creates `a`", Some("+1\n"), offered, SCREEN);
         assert!(text.contains("Keep what bash changed?") && text.contains("[p]art"), "{text}");
+        let seen = last_screen(&text);
+        assert!(seen.contains("! .husky/pre-commit  creates: a program, which"), "{seen}");
         let said =
             |line, part| answer(Some(line), &Wanted::Permission(Offers { always: false, part }));
         let names = vec!["src/a".to_owned(), "b c".to_owned()];

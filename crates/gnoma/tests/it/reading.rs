@@ -9,9 +9,14 @@ use std::{
         net::UnixListener,
     },
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 
 use gnoma_core::{
     CallId, RawJson, Tool, ToolCall, ToolCx, ToolOutcome,
@@ -370,4 +375,103 @@ fn listed(folder: &Path) -> Vec<(PathBuf, u64, i64, i64)> {
     }
     found.sort();
     found
+}
+
+/// Puts the file `p` and the link `q` of a folder in each other's place again and again.
+fn swapping(folder: &Path) -> impl Drop {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    struct Swapping(Arc<AtomicBool>, Option<std::thread::JoinHandle<()>>);
+    impl Drop for Swapping {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+            self.1.take().unwrap().join().unwrap();
+        }
+    }
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (p, q, ends) = (folder.join("p"), folder.join("q"), Arc::clone(&is_over));
+    let swap = move || {
+        while !ends.load(Ordering::Relaxed) {
+            renameat_with(CWD, &p, CWD, &q, RenameFlags::EXCHANGE).unwrap();
+        }
+    };
+    Swapping(is_over, Some(std::thread::spawn(swap)))
+}
+
+#[tokio::test]
+async fn a_granted_place_that_leads_elsewhere_by_now_is_not_shown() {
+    let Some(session) = Session::new("") else { return };
+    session.put("home/.ssh/id_rsa", "CANARY\n");
+    session.put("other/notes", "words\n");
+    let (notes, folder) = (session.at("other/notes"), session.at("other"));
+    let read = format!("cat {}", notes.display());
+    assert!(session.granted(&read, vec![notes.clone()]).await.contains("words"));
+    fs::remove_file(&notes).unwrap();
+    symlink(session.at("home/.ssh/id_rsa"), &notes).unwrap();
+    let said = session.granted(&read, vec![notes.clone()]).await;
+    assert!(said.contains("was not run") && said.contains("other/notes"), "{said}");
+    fs::rename(&folder, session.at("moved")).unwrap();
+    symlink(session.at("home/.ssh"), &folder).unwrap();
+    let key = folder.join("id_rsa");
+    let said = session.granted(&format!("cat {}", key.display()), vec![key]).await;
+    assert!(said.contains("was not run") && !said.contains("CANARY"), "{said}");
+}
+
+#[tokio::test]
+async fn a_granted_place_that_is_swapped_while_the_command_starts_shows_nothing_else() {
+    const TRIES: usize = 60;
+    let Some(session) = Session::new("") else { return };
+    session.put("home/.ssh/id_rsa", "CANARY\n");
+    session.put("other/p", "words\n");
+    let folder = session.at("other");
+    symlink(session.at("home/.ssh/id_rsa"), folder.join("q")).unwrap();
+    let swapping = swapping(&folder);
+    let read = format!("cat {}", folder.join("p").display());
+    for _ in 0..TRIES {
+        let said = session.granted(&read, vec![folder.join("p")]).await;
+        assert!(!said.contains("CANARY"), "{said}");
+    }
+    drop(swapping);
+}
+
+#[tokio::test]
+async fn a_file_that_is_swapped_with_a_link_while_it_is_judged_shows_nothing_outside() {
+    const TRIES: usize = 10;
+    let world = crate::support::World::new([]).among_files();
+    let at = |folder: &tempfile::TempDir| folder.path().canonicalize().unwrap();
+    let (home, project) = (at(&world.home), at(&world.project));
+    fs::create_dir(home.join(".ssh")).unwrap();
+    fs::write(home.join(".ssh/id_rsa"), "CANARY\n").unwrap();
+    world.write("p", "words\n");
+    symlink(home.join(".ssh/id_rsa"), project.join("q")).unwrap();
+    let commands = [
+        "cat p",
+        "cat ./p q",
+        "head -n 3 p",
+        "tail -c 20 p",
+        "grep -n A p",
+        "wc p",
+        "sort p",
+        "sed -n 1,5p p",
+        "cut -c1-9 p",
+        "od -c p",
+        "diff p q",
+        "cat < p",
+    ];
+    let lines: String = (0..TRIES)
+        .flat_map(|_| commands)
+        .map(|command| format!("{}\n", json!({ "id": command, "command": command })))
+        .collect();
+    let swapping = swapping(&project);
+    let run = world.pipe(&["guard", "run", "--mode", "auto", "--jsonl"], &lines).await;
+    drop(swapping);
+    let mut ran = 0;
+    for line in run.out.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let output = row["output_b64"].as_str().unwrap();
+        let text = BASE64_STANDARD.decode(output).unwrap();
+        let text = String::from_utf8_lossy(&text);
+        assert!(!text.contains("CANARY") && !text.contains("C   A   N"), "{row}: {text}");
+        ran += usize::from(row["ran"] == true);
+    }
+    assert!(ran > 0, "{run:?}");
 }

@@ -83,8 +83,8 @@ pub(super) fn preview(
     shared: &FileTools,
     arguments: &EditArguments,
     cx: &ToolCx,
-) -> Option<String> {
-    PlannedEdit::of(shared, arguments, cx).ok()?.diff().for_people()
+) -> Result<Option<String>, Refusal> {
+    Ok(PlannedEdit::of(shared, arguments, cx)?.diff().for_people())
 }
 
 impl EditArguments {

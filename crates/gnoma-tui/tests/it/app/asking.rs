@@ -162,6 +162,7 @@ fn an_edit_shows_its_diff() {
         inquiry: None,
         during: None,
         parts: Vec::new(),
+        notable: Vec::new(),
     });
     let live = scene.live();
     assert!(
@@ -286,6 +287,7 @@ fn a_question_of_the_models_offers_its_answers_and_takes_others() {
         inquiry: Some(Inquiry { choices: vec!["SQLite".to_owned(), "Postgres".to_owned()] }),
         during: Some(CallId::new("c1")),
         parts: Vec::new(),
+        notable: Vec::new(),
     };
     let said = |text: &str| PermissionAnswer::Text { text: text.to_owned() };
     let none = || PermissionAnswer::Deny { reason: String::new() };

@@ -1,0 +1,77 @@
+//! What needs a person's word to be changed on this machine: the table, and what depends on the person and the
+//! environment.
+
+use std::path::{Path, PathBuf};
+
+use super::guarded;
+
+/// Places that the tables cannot name, all by absolute paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocalPlaces {
+    /// The person's home, as it is written and with links followed.
+    pub homes: Vec<PathBuf>,
+    /// Folders of gnoma's own settings and state.
+    pub own: Vec<PathBuf>,
+    /// Folders in which programs are searched for.
+    pub programs: Vec<PathBuf>,
+    /// Folders that stand for others, each with the other one: a file of a copy is judged as that of the original.
+    pub copies: Vec<(PathBuf, PathBuf)>,
+}
+
+impl LocalPlaces {
+    /// What changing the absolute path decides about, so that it needs a person; the end of a sentence.
+    #[must_use]
+    pub fn guarded(&self, path: &Path) -> Option<&'static str> {
+        let original = original(path, &self.copies);
+        [Some(path), original.as_deref()].into_iter().flatten().find_map(|path| {
+            guarded(path, &self.homes)
+                .or_else(|| self.own.iter().any(|own| path.starts_with(own)).then_some(OWN_FILES))
+                .or_else(|| is_program(path, &self.programs).then_some(PROGRAM_FOLDER))
+        })
+    }
+}
+
+/// What gnoma's own files are, as the end of a sentence.
+pub const OWN_FILES: &str = "gnoma's own files";
+/// What a folder of programs is, as the end of a sentence.
+pub const PROGRAM_FOLDER: &str = "which decides what your programs are";
+
+/// Whether a path is one of these folders of programs, or right in one.
+#[must_use]
+pub fn is_program(path: &Path, folders: &[PathBuf]) -> bool {
+    folders.iter().any(|folder| path == folder || path.parent() == Some(folder))
+}
+
+/// The path that one in a copy stands for.
+#[must_use]
+pub fn original(path: &Path, copies: &[(PathBuf, PathBuf)]) -> Option<PathBuf> {
+    copies.iter().find_map(|(copy, of)| Some(of.join(path.strip_prefix(copy).ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_places_are_guarded_in_a_copy_of_their_folder() {
+        let local = LocalPlaces {
+            homes: vec!["/home/ada".into()],
+            own: vec!["/home/ada/.config/gnoma".into()],
+            programs: vec!["/srv/tools".into()],
+            copies: vec![("/state/copy".into(), "/home/ada/.local".into())],
+        };
+        for path in [
+            "/home/ada/.local/bin/tool",
+            "/state/copy/bin/tool",
+            "/home/ada/.config/gnoma/config.toml",
+            "/srv/tools",
+            "/srv/tools/run",
+            "/home/ada/.config/fish/config.fish",
+        ] {
+            assert!(local.guarded(Path::new(path)).is_some(), "{path}");
+        }
+        for path in ["/state/copy/share/x", "/srv/tools/data/x", "/srv", "/home/ada/.config/x"] {
+            assert_eq!(local.guarded(Path::new(path)), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a verdict grants, and that it comes of the same look at the files as the verdict.
+
+use std::{
+    cell::Cell,
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::session::PermissionMode;
+use gnoma_guard::permission::{Verdict, World};
+
+use crate::permission_world::{Desk, HOME, WORKSPACE, parse};
+
+/// Commands that read `p` and `q` of the workspace.
+const READING: [&str; 14] = [
+    "bash cat p",
+    "bash cat ./p",
+    "bash cat < p",
+    "bash cat p* && wc p",
+    "bash head -n 3 p q",
+    "bash tail -c 20 sub/../p",
+    "bash grep -n key p",
+    "bash wc -l p q",
+    "bash sort p | uniq",
+    "bash diff p q",
+    "bash sed -n 1,5p p",
+    "bash cut -d: -f1 p | rev",
+    "bash od -c p && stat p",
+    "fs.read p",
+];
+
+/// Numbers that look random, the same in each run.
+fn next(state: &Cell<u64>) -> u64 {
+    let mut number = state.get();
+    number ^= number << 13;
+    number ^= number >> 7;
+    number ^= number << 17;
+    state.set(number);
+    number
+}
+
+#[test]
+fn a_grant_names_nothing_that_the_verdict_did_not() {
+    const TRIES: usize = 250;
+    let secret = PathBuf::from(HOME).join(".ssh/id_rsa");
+    let state = Cell::new(0x9e37_79b9_7f4a_7c15);
+    let (mut allowed, mut asked) = (0, 0);
+    for mode in [PermissionMode::Auto, PermissionMode::AcceptEdits, PermissionMode::Plan] {
+        let desk = Desk::new(mode).with_files(&["p", "q", "sub/x"]);
+        for call in READING {
+            let (tool, call) = parse(call);
+            for _ in 0..TRIES {
+                // Each look finds a file or a link in its place.
+                let resolve = |path: &Path| {
+                    let is_file = path.starts_with(WORKSPACE) && path != Path::new(WORKSPACE);
+                    let is_link = is_file && next(&state) % 2 == 0;
+                    if is_link { secret.clone() } else { path.to_owned() }
+                };
+                let judge = |world: &World<'_>| {
+                    let world = World { resolve: &resolve, ..*world };
+                    desk.permissions.judge(mode, &world, &tool, &call)
+                };
+                match desk.look(judge) {
+                    Verdict::Allow { grant, .. } => {
+                        allowed += 1;
+                        assert!(!grant.paths.contains(&secret), "{call:?}: {grant:?}");
+                    }
+                    Verdict::Ask { grant, reason, .. } => {
+                        asked += 1;
+                        let is_named = reason.contains("~/.ssh/id_rsa");
+                        assert!(is_named || !grant.paths.contains(&secret), "{call:?}: {reason}");
+                    }
+                    Verdict::Deny { .. } => {}
+                }
+            }
+        }
+    }
+    assert!(allowed > 0 && asked > 0, "{allowed} {asked}");
+}
+
+#[test]
+fn a_pattern_means_the_files_that_are_there() {
+    let desk = |files: &[&str]| Desk::new(PermissionMode::Auto).with_files(files);
+    let plain = desk(&["README.md", "src/main.rs", "src2/x", "a.rs"]);
+    for command in [
+        "cat README*",
+        "ls src*",
+        "git diff -- src*",
+        "wc -l src*/*",
+        "head *me*",
+        "cat nothing*",
+        "cat src?/x*",
+    ] {
+        assert_eq!(plain.says(&format!("bash {command}")), "allow", "{command}");
+    }
+    let secret = desk(&["README.md", "README.env", "conf/prod.env", "src/id_rsa"])
+        .link(&format!("{WORKSPACE}/link1"), &format!("{WORKSPACE}/conf/prod.env"));
+    for command in ["cat README*", "cat conf/p*", "cat c*/prod*", "head src/id*", "cat link*"] {
+        let said = secret.reason(&format!("bash {command}"));
+        assert!(said.contains("always needs approval"), "{command}: {said}");
+    }
+    for command in ["cat README.m*", "ls src*"] {
+        assert_eq!(secret.says(&format!("bash {command}")), "allow", "{command}");
+    }
+    // What is not expanded by stars alone is judged by what it could mean.
+    for command in ["cat .{env,x}", "cat .@(env|x)", "find . -name '.e*' -exec cat {} +"] {
+        assert_eq!(plain.says(&format!("bash {command}")), "ask", "{command}");
+    }
+}
+
+#[test]
+fn places_of_the_home_are_guarded_wherever_the_workspace_begins() {
+    let files = [
+        ".local/bin/tool",
+        "bin/t2",
+        ".cargo/bin/t3",
+        ".nvm/nvm.sh",
+        ".pyenv/shims/python",
+        ".asdf/plugins/x/bin/install",
+        ".newmanager/shims/node",
+        ".oh-my-zsh/custom/x.zsh",
+        ".bashrc.d/x.sh",
+        ".config/fish/conf.d/x.fish",
+        ".config/starship.toml",
+        "tools/own",
+    ];
+    for root in ["", ".local", "bin", ".cargo", ".config", ".nvm", "tools"] {
+        let workspace = if root.is_empty() { HOME.to_owned() } else { format!("{HOME}/{root}") };
+        let tools = format!("{HOME}/tools");
+        let desk = Desk::new(PermissionMode::AcceptEdits).at(&workspace).searching(&tools);
+        for file in files {
+            let path = format!("{HOME}/{file}");
+            assert_eq!(desk.says(&format!("fs.write {path}")), "ask", "{root}: {path}");
+            assert_eq!(desk.says(&format!("bash echo x > {path}")), "ask", "{root}: {path}");
+            let Some(below) = file.strip_prefix(root) else { continue };
+            let below = below.trim_start_matches('/');
+            assert_eq!(desk.says(&format!("fs.edit {below}")), "ask", "{root}: {below}");
+        }
+    }
+    let desk = Desk::new(PermissionMode::AcceptEdits);
+    for plain in ["bin/t2", "tools/own", ".local/share/x", "scripts/run.sh"] {
+        assert_eq!(desk.says(&format!("fs.write {plain}")), "allow", "{plain}");
+    }
+}
+
+#[test]
+fn files_of_a_copy_are_guarded_like_those_of_the_original() {
+    let copy = "/home/ada/.cache/gnoma/copies/1";
+    for (of, file) in [
+        (".local", "bin/tool"),
+        ("", "bin/t2"),
+        ("", ".cargo/bin/t3"),
+        (".config", "fish/config.fish"),
+        (".nvm", "nvm.sh"),
+    ] {
+        let desk = || Desk::new(PermissionMode::AcceptEdits).at(copy);
+        assert_eq!(desk().says("fs.write src/x"), "allow");
+        let desk = desk().copy_of(&format!("{HOME}/{of}"));
+        assert_eq!(desk.says(&format!("fs.write {file}")), "ask", "{of} {file}");
+        assert_eq!(desk.says(&format!("bash echo x > {file}")), "ask", "{of} {file}");
+        let plain = if of == ".nvm" { "ask" } else { "allow" };
+        assert_eq!(desk.says("fs.write share/x"), plain, "{of}");
+    }
+}
+
+#[test]
+fn instructions_of_agents_are_changed_only_after_a_question() {
+    let desk = Desk::new(PermissionMode::AcceptEdits);
+    for file in [
+        "AGENTS.md",
+        "sub/agents.md",
+        "AGENTS.override.md",
+        "CLAUDE.md",
+        "CLAUDE.local.md",
+        ".claude/CLAUDE.md",
+        "GEMINI.md",
+        "QWEN.md",
+        ".cursorrules",
+        ".github/copilot-instructions.md",
+        ".github/instructions/x.instructions.md",
+    ] {
+        assert_eq!(desk.says(&format!("fs.write {file}")), "ask", "{file}");
+        assert_eq!(desk.says(&format!("bash echo x > {file}")), "ask", "{file}");
+        assert_eq!(desk.says(&format!("fs.read {file}")), "allow", "{file}");
+    }
+    for file in ["README.md", "docs/agents.txt", "AGENTS.md.txt"] {
+        assert_eq!(desk.says(&format!("fs.write {file}")), "allow", "{file}");
+    }
+}

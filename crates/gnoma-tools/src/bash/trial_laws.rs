@@ -1,0 +1,222 @@
+//! Laws about what becomes of changes and how they are asked about, over trees that a command could have left.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::{
+    names::escape_path,
+    places::{GUARDED, Group, LocalPlaces},
+    tool::Trial,
+};
+use gnoma_sandbox::layer::{Changes, Layer, LayerChange, Site};
+use proptest::{collection::vec, prelude::*, sample::select};
+
+use super::{
+    chosen,
+    trial_facts::{Fate, fate},
+    trial_question::{ChangeFacts, ChangeQuestion},
+};
+
+/// What a command has left at one path.
+#[derive(Clone, Debug)]
+enum LeftEntry {
+    File,
+    Program,
+    LinkInside,
+    LinkOutside,
+}
+
+/// A tree that a command has left in its layer, over a workspace that is a home.
+struct TriedTree {
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+    layer: Layer,
+    changes: Changes,
+    local: LocalPlaces,
+}
+
+impl TriedTree {
+    fn of(tree: &[(String, LeftEntry)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        let root = at.join("home");
+        fs::create_dir(&root).unwrap();
+        let layer = Site::in_folder(at.join("layers")).layer(vec![root.clone()]).unwrap();
+        let upper = layer.overlays()[0].upper.clone();
+        for (name, left) in tree {
+            let path = upper.join(name);
+            let is_free = fs::create_dir_all(path.parent().unwrap()).is_ok();
+            if !is_free || path.symlink_metadata().is_ok() {
+                continue;
+            }
+            match left {
+                LeftEntry::File => fs::write(&path, "x").unwrap(),
+                LeftEntry::Program => {
+                    fs::write(&path, "#!/bin/sh").unwrap();
+                    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+                }
+                LeftEntry::LinkInside => symlink("plain", &path).unwrap(),
+                LeftEntry::LinkOutside => symlink("../../../../etc/passwd", &path).unwrap(),
+            }
+        }
+        let changes = layer.changes_but(&|_| false).unwrap();
+        let local = LocalPlaces { homes: vec![root.clone()], ..LocalPlaces::default() };
+        Self { _folder: folder, root, layer, changes, local }
+    }
+
+    fn asked(&self) -> ChangeQuestion {
+        let facts = ChangeFacts {
+            layer: &self.layer,
+            changes: &self.changes,
+            roots: std::slice::from_ref(&self.root),
+            local: &self.local,
+            is_ignored: &|_| false,
+        };
+        facts.question("sh make.sh")
+    }
+
+    fn name(&self, path: &Path) -> String {
+        escape_path(path.strip_prefix(&self.root).unwrap())
+    }
+
+    fn fate(&self) -> Fate {
+        fate(Trial::KeepEdits, &self.changes, None, std::slice::from_ref(&self.root), &self.local)
+    }
+}
+
+fn filled<W>(groups: &'static [Group<W>]) -> Vec<String> {
+    let places = groups.iter().flat_map(Group::names).filter(|place| !place.starts_with('/'));
+    // What is in git's own folder is asked about before.
+    let places = places.filter(|place| !place.starts_with(".git/") && !place.starts_with("*.git/"));
+    let place = |place: &str| {
+        let below = if place.ends_with('/') { "own.sh" } else { "" };
+        format!("{}{below}", place.trim_start_matches("~/").replace(['*', '?'], "a"))
+    };
+    places.map(place).collect()
+}
+
+fn tree() -> impl Strategy<Value = Vec<(String, LeftEntry)>> {
+    let left = select(vec![
+        LeftEntry::File,
+        LeftEntry::File,
+        LeftEntry::Program,
+        LeftEntry::LinkInside,
+        LeftEntry::LinkOutside,
+    ]);
+    let guarded = select(filled(GUARDED));
+    let odd = "[!a]{1,3}[ \\n\\x1b\u{202e}\\\\x]{0,3}";
+    let name = prop_oneof![
+        3 => guarded.clone(),
+        2 => ("[a-c]{1,2}", guarded).prop_map(|(folder, place)| format!("{folder}/{place}")),
+        3 => odd,
+        2 => "[a-c]{1,2}/[a-c]{1,2}/[a-z]{1,3}",
+    ];
+    let decoys = (0_usize..330).prop_map(|count| {
+        (0..count).map(|number| (format!("!{number:04}.txt"), LeftEntry::File)).collect::<Vec<_>>()
+    });
+    (vec((name, left), 1..24), decoys).prop_map(|(named, decoys)| [decoys, named].concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn each_guarded_file_is_named_first_and_none_is_kept_unasked(tree in tree()) {
+        let tried = TriedTree::of(&tree);
+        let asked = tried.asked();
+        let guarded: Vec<_> = tried
+            .changes
+            .list
+            .iter()
+            .map(LayerChange::path)
+            .filter(|path| tried.local.guarded(path).is_some() && !path.is_dir())
+            .filter(|path| !tried.layer_folder(path))
+            .collect();
+        for path in &guarded {
+            let name = tried.name(path);
+            prop_assert!(asked.notable.iter().any(|it| it.name == name), "{name} in {:?}", asked.notable);
+            prop_assert!(asked.notable.iter().all(|it| !it.name.contains(['\n', '\u{1b}', '\u{202e}'])));
+        }
+        prop_assert!(!asked.text.contains(['\n', '\u{1b}', '\u{202e}']), "{}", asked.text);
+        prop_assert!(asked.unnamed.is_empty());
+        if !guarded.is_empty() {
+            prop_assert_ne!(tried.fate(), Fate::Kept);
+            let parts = chosen::names(&asked.order, &tried.changes, std::slice::from_ref(&tried.root));
+            let first: Vec<_> = asked.notable.iter().map(|it| it.name.clone()).collect();
+            prop_assert_eq!(&parts[..first.len()], &first[..]);
+        }
+    }
+}
+
+impl TriedTree {
+    /// Whether it is a folder with something in it, which stands for nothing by itself.
+    fn layer_folder(&self, path: &Path) -> bool {
+        let others = self.changes.list.iter().map(LayerChange::path);
+        others.clone().any(|other| other != path && other.starts_with(path))
+    }
+}
+
+#[test]
+fn kinds_targets_and_modes_of_changes_are_told() {
+    let tree = [
+        ("!0.txt", LeftEntry::File),
+        (".husky/pre-commit", LeftEntry::Program),
+        ("AGENTS.md", LeftEntry::File),
+        ("id_rsa", LeftEntry::File),
+        ("out", LeftEntry::LinkOutside),
+        ("in", LeftEntry::LinkInside),
+        ("run.sh", LeftEntry::Program),
+    ];
+    let tried = TriedTree::of(&tree.map(|(name, left)| (name.to_owned(), left)));
+    let asked = tried.asked();
+    let told: Vec<_> = asked.notable.iter().map(|it| format!("{}: {}", it.name, it.what)).collect();
+    assert_eq!(
+        told,
+        [
+            ".husky/pre-commit: creates: a program, which version control reads on every run",
+            "AGENTS.md: creates: instructions of a coding agent",
+            "out: creates: a link to `../../../../etc/passwd`, which is outside the workspace",
+            "id_rsa: creates: keys of ssh",
+            "run.sh: creates: a program",
+        ]
+    );
+    let first = "`sh make.sh` creates `.husky/pre-commit` (a program, which version control reads on every run)";
+    assert!(asked.text.starts_with(first), "{}", asked.text);
+    assert!(asked.text.ends_with("; 2 more files change too"), "{}", asked.text);
+    assert!(
+        asked.preview.contains("it is a link to `../../../../etc/passwd`"),
+        "{}",
+        asked.preview
+    );
+}
+
+#[test]
+fn a_yes_to_all_keeps_nothing_that_was_too_much_to_name() {
+    let tree: Vec<_> =
+        (0..260).map(|number| (format!(".vscode/{number}"), LeftEntry::File)).collect();
+    let asked = TriedTree::of(&tree).asked();
+    assert_eq!((asked.notable.len(), asked.unnamed.len()), (200, 60));
+    assert!(asked.text.contains("60 more that always need approval"), "{}", asked.text);
+}
+
+#[test]
+fn programs_and_scripts_of_the_home_are_not_kept_unasked() {
+    for name in [
+        ".local/bin/tool",
+        "bin/t2",
+        ".cargo/bin/t3",
+        ".nvm/nvm.sh",
+        ".bashrc.d/x.sh",
+        ".newmanager/shims/node",
+        "CLAUDE.md",
+        "sub/AGENTS.md",
+    ] {
+        let tried = TriedTree::of(&[(name.to_owned(), LeftEntry::File)]);
+        assert_eq!(tried.fate(), Fate::Asked, "{name}");
+    }
+    let tried = TriedTree::of(&[("work/bin/t2".to_owned(), LeftEntry::File)]);
+    assert_eq!(tried.fate(), Fate::Kept);
+}

@@ -1,0 +1,301 @@
+//! The question about what a command on trial changed: what runs later, what leads elsewhere and what is secret comes
+//! first and by name, then what is lost, then the rest.
+
+use std::{
+    fs::File,
+    io::Read,
+    path::{Component, Path, PathBuf},
+};
+
+use gnoma_core::{
+    names::escape_path,
+    places::{self, LocalPlaces},
+    session::NotableChange,
+};
+use gnoma_sandbox::layer::{ChangeKind, Changes, Layer, LayerChange, NodeKind};
+
+use super::trial_facts::{MAX_NAMES, one_line, shown};
+use crate::fs::diff::Diff;
+
+/// Changes that a person must see by name, of which a question names each.
+const MAX_NOTABLE: usize = 200;
+/// Of those the ones that stand in the question's line as well.
+const MAX_NOTABLE_IN_LINE: usize = 12;
+/// Largest file whose change is shown line by line.
+const MAX_SHOWN_BYTES: u64 = 256 << 10;
+/// Bytes of a preview.
+const MAX_PREVIEW_BYTES: usize = 64 << 10;
+/// Changes that are looked at one by one for a question.
+const MAX_LISTED: usize = 2_000;
+
+/// How much a change matters, from most to least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ChangeRank {
+    /// It decides over later runs, and would always need approval.
+    Guarded,
+    /// It leads out of the workspace.
+    LeadsElsewhere,
+    /// It holds a secret.
+    Secret,
+    /// It can be run from now on.
+    Runs,
+    /// What it was cannot be restored.
+    Lost,
+    Deleted,
+    Changed,
+    Mode,
+    Created,
+    Touched,
+}
+
+impl ChangeRank {
+    /// Whether a yes to all must have named it.
+    fn needs_naming(self) -> bool {
+        matches!(self, Self::Guarded | Self::LeadsElsewhere | Self::Secret)
+    }
+
+    fn is_notable(self) -> bool {
+        self.needs_naming() || self == Self::Runs
+    }
+}
+
+/// What a question is made from.
+pub(super) struct ChangeFacts<'a> {
+    pub(super) layer: &'a Layer,
+    pub(super) changes: &'a Changes,
+    pub(super) roots: &'a [PathBuf],
+    pub(super) local: &'a LocalPlaces,
+    pub(super) is_ignored: &'a dyn Fn(&Path) -> bool,
+}
+
+/// A change with what there is to say about it.
+struct WeighedChange<'a> {
+    change: &'a LayerChange,
+    rank: ChangeRank,
+    /// What it is and why that matters; empty where its name says it.
+    note: String,
+}
+
+/// What is asked about the changes of a command.
+pub(super) struct ChangeQuestion {
+    /// In one line: the worst of what happens to the files.
+    pub(super) text: String,
+    /// The lines that change.
+    pub(super) preview: String,
+    /// What must be seen by name.
+    pub(super) notable: Vec<NotableChange>,
+    /// Nothing of it would always need approval.
+    pub(super) may_be_always: bool,
+    /// What would need to be named and is too much for that: a yes to all keeps none of it.
+    pub(super) unnamed: Vec<PathBuf>,
+    /// The paths of all that can be named, the most important first.
+    pub(super) order: Vec<PathBuf>,
+}
+
+impl ChangeFacts<'_> {
+    pub(super) fn question(&self, command: &str) -> ChangeQuestion {
+        let all = self.weighed();
+        let named = all.iter().filter(|one| one.rank.is_notable());
+        let notable = named.clone().take(MAX_NOTABLE).map(|one| self.notable(one)).collect();
+        let beyond = named.skip(MAX_NOTABLE).filter(|one| one.rank.needs_naming());
+        let unnamed: Vec<_> = beyond.map(|one| one.change.path().to_owned()).collect();
+        ChangeQuestion {
+            text: self.line(command, &all, unnamed.len()),
+            preview: self.preview_of(&all),
+            notable,
+            may_be_always: !all.iter().any(|one| one.rank.needs_naming()),
+            unnamed,
+            order: all.iter().map(|one| one.change.path().to_owned()).collect(),
+        }
+    }
+
+    /// What a yes would change, as a unified diff as far as there are lines to show.
+    pub(super) fn preview(&self) -> String {
+        self.preview_of(&self.weighed())
+    }
+
+    fn notable(&self, one: &WeighedChange<'_>) -> NotableChange {
+        let name = shown(one.change.path(), self.roots);
+        let what = match (verb(one.change.kind()), one.note.as_str()) {
+            (verb, "") => verb.to_owned(),
+            (verb, note) => format!("{verb}: {note}"),
+        };
+        NotableChange { name, what }
+    }
+
+    /// The worst of what happens to the files.
+    fn line(&self, command: &str, all: &[WeighedChange<'_>], unnamed: usize) -> String {
+        let notable = all.iter().take_while(|one| one.rank.is_notable()).count();
+        let in_line = notable.min(MAX_NOTABLE_IN_LINE).max(MAX_NAMES);
+        let mut deeds: Vec<(&str, Vec<String>)> = Vec::new();
+        for one in all.iter().take(in_line) {
+            let note = if one.note.is_empty() { String::new() } else { format!(" ({})", one.note) };
+            let name = format!("`{}`{note}", shown(one.change.path(), self.roots));
+            let deed = verb(one.change.kind());
+            match deeds.last_mut().filter(|(last, _)| *last == deed) {
+                Some((_, names)) => names.push(name),
+                None => deeds.push((deed, vec![name])),
+            }
+        }
+        let deeds: Vec<_> =
+            deeds.iter().map(|(verb, names)| format!("{verb} {}", joined(names))).collect();
+        let more = all.len().saturating_sub(in_line);
+        let more = if more > 0 { format!("; {more} more files change too") } else { String::new() };
+        let left = match unnamed {
+            0 => String::new(),
+            count => format!(
+                "; {count} more that always need approval are too many to name, and are discarded unless you name them"
+            ),
+        };
+        format!("`{}` {}{more}{left}", one_line(command), joined(&deeds))
+    }
+
+    /// All that changed but folders that merely hold something, the most important first.
+    fn weighed(&self) -> Vec<WeighedChange<'_>> {
+        let list = &self.changes.list;
+        let few = list.len() <= MAX_LISTED;
+        let has_below = |change: &LayerChange| {
+            let path = change.path();
+            let mut others = list.iter().map(LayerChange::path);
+            change.node() == NodeKind::Folder
+                && change.kind() != ChangeKind::Mode
+                && others.any(|other| other != path && other.starts_with(path))
+        };
+        // Folders stand for what is in them only where nothing else does.
+        let listed = list.iter().filter(|change| !few || !has_below(change));
+        let mut all: Vec<_> = listed.map(|change| self.weigh(change, few)).collect();
+        gnoma_core::sort::by_key(&mut all, |one| one.rank);
+        all
+    }
+
+    fn weigh<'c>(&self, change: &'c LayerChange, few: bool) -> WeighedChange<'c> {
+        let path = change.path();
+        let below = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        let target = self.layer.link_target(change);
+        let outside = target.as_deref().filter(|target| self.leads_outside(path, target));
+        let (ran_before, runs) = change.is_executable();
+        let mut notes = Vec::new();
+        if let Some(target) = &target {
+            notes.push(format!("a link to `{}`", escape_path(target)));
+        }
+        if let (Some(before), Some(after)) = change.modes()
+            && before != after
+        {
+            notes.push(format!("mode {before:o} to {after:o}"));
+        }
+        if runs && !ran_before {
+            notes.push("a program".to_owned());
+        }
+        let is_lost = || {
+            let loses = matches!(change.kind(), ChangeKind::Deleted | ChangeKind::Changed);
+            few && loses && (self.is_ignored)(path)
+        };
+        let secret = places::secret(path).or_else(|| places::secret(below));
+        let rank = if let Some(kind) = self.local.guarded(path) {
+            notes.push(kind.to_owned());
+            ChangeRank::Guarded
+        } else if outside.is_some() {
+            notes.push("which is outside the workspace".to_owned());
+            ChangeRank::LeadsElsewhere
+        } else if let Some(secret) = secret {
+            notes.push(secret.kind.to_owned());
+            ChangeRank::Secret
+        } else if runs && !ran_before {
+            ChangeRank::Runs
+        } else if is_lost() {
+            notes.push("which git ignores and cannot restore".to_owned());
+            ChangeRank::Lost
+        } else {
+            plain_rank(change.kind())
+        };
+        WeighedChange { change, rank, note: notes.join(", ") }
+    }
+
+    /// Whether a link at `path` leads out of the workspace, by its letters.
+    fn leads_outside(&self, path: &Path, target: &Path) -> bool {
+        let mut end = path.parent().unwrap_or(path).to_owned();
+        for part in target.components() {
+            match part {
+                Component::RootDir => end = PathBuf::from("/"),
+                Component::ParentDir => drop(end.pop()),
+                Component::Normal(name) => end.push(name),
+                Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        !self.roots.iter().any(|root| end.starts_with(root))
+    }
+
+    fn preview_of(&self, all: &[WeighedChange<'_>]) -> String {
+        let mut text = String::new();
+        for WeighedChange { change, note, .. } in all {
+            if text.len() > MAX_PREVIEW_BYTES {
+                text.push_str("… and more\n");
+                break;
+            }
+            let name = shown(change.path(), self.roots);
+            match lines(self.layer, change, &name) {
+                Some(diff) => text.push_str(&diff),
+                None => text.push_str(&format!("it {} {name}\n", verb(change.kind()))),
+            }
+            if !note.is_empty() {
+                text.push_str(&format!("it is {note}\n"));
+            }
+            if let Some(from) = change.moved_from() {
+                text.push_str(&format!("it was {}\n", shown(from, self.roots)));
+            }
+        }
+        text
+    }
+}
+
+/// Deletions and overwrites first, for they lose something.
+fn plain_rank(kind: ChangeKind) -> ChangeRank {
+    match kind {
+        ChangeKind::Deleted => ChangeRank::Deleted,
+        ChangeKind::Changed => ChangeRank::Changed,
+        ChangeKind::Mode => ChangeRank::Mode,
+        ChangeKind::Created => ChangeRank::Created,
+        ChangeKind::Touched => ChangeRank::Touched,
+    }
+}
+
+fn verb(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Deleted => "deletes",
+        ChangeKind::Changed => "changes",
+        ChangeKind::Mode => "changes the permissions of",
+        ChangeKind::Created => "creates",
+        ChangeKind::Touched => "touches",
+    }
+}
+
+/// "a", "a and b", "a, b and c".
+fn joined(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
+}
+
+fn lines(layer: &Layer, change: &LayerChange, name: &str) -> Option<String> {
+    if change.node() != NodeKind::File || change.moved_from().is_some() {
+        return None;
+    }
+    let read = |file: Option<File>| {
+        let mut bytes = Vec::new();
+        let length = file?.take(MAX_SHOWN_BYTES + 1).read_to_end(&mut bytes).ok()?;
+        (length as u64 <= MAX_SHOWN_BYTES).then_some(bytes)
+    };
+    match change.kind() {
+        ChangeKind::Created => Diff::between(name, None, &read(layer.after(change))?).for_people(),
+        ChangeKind::Changed => {
+            let (old, new) = (read(layer.before(change))?, read(layer.after(change))?);
+            Diff::between(name, Some(&old), &new).for_people()
+        }
+        ChangeKind::Deleted => {
+            Diff::between(name, Some(&read(layer.before(change))?), &[]).for_people()
+        }
+        ChangeKind::Mode | ChangeKind::Touched => None,
+    }
+}

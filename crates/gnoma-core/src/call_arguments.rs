@@ -29,8 +29,23 @@ pub fn sound_arguments(text: &str) -> (RawJson, bool) {
     }
     match only_value(&whole) {
         Some(json) => (json, false),
-        None => (RawJson::of(&text).unwrap_or_else(|_| RawJson::empty_object()), true),
+        None => {
+            let cut = without_stand_ins(text);
+            (RawJson::of(&cut).unwrap_or_else(|_| RawJson::empty_object()), true)
+        }
     }
+}
+
+/// Returns arguments that were cut off without the stand-ins before them.
+fn without_stand_ins(text: &str) -> &str {
+    let mut rest = text;
+    while let Some(after) = STAND_INS.iter().find_map(|it| rest.trim_start().strip_prefix(it)) {
+        if after.trim_start().is_empty() {
+            break;
+        }
+        rest = after;
+    }
+    rest
 }
 
 /// Returns the one value in a row of values that is not a stand-in, however often it is repeated.
@@ -82,6 +97,12 @@ mod tests {
         for text in [r#"{"a":1}{"a":2}"#, r#"{"a":1}{"b""#, r#"{"a":"#, "rm -rf"] {
             assert!(sound_arguments(text).1, "{text}");
         }
+    }
+
+    #[test]
+    fn stand_in_before_arguments_that_were_cut_off_is_dropped() {
+        let (json, is_broken) = sound_arguments(r#"{}{"a":"b"#);
+        assert_eq!((json.read::<String>().unwrap().as_str(), is_broken), (r#"{"a":"b"#, true));
     }
 
     #[test]

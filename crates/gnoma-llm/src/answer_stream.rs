@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use gnoma_core::{ProviderError, StopReason, StreamEvent, tool::BoxFuture};
+use gnoma_core::{ErrorKind, ProviderError, StopReason, StreamEvent, tool::BoxFuture};
 use gnoma_net::ByteStream;
 use tokio::time::{Sleep, sleep};
 
@@ -161,13 +161,16 @@ impl Reading {
 
     /// Ends an answer whose connection has failed: well, if the server had said why the answer ends.
     fn end_with(&mut self, error: ProviderError) -> Result<(), ProviderError> {
-        match self.decoder.ending() {
+        let is_whole = match self.decoder.ending().map(|ending| ending.reason) {
             // A reason that nobody knows may be the failure that is told of next.
-            Some(ending) if ending.reason != StopReason::Other => {
-                self.decoder.finish(&mut self.events)
+            None | Some(StopReason::Other) => false,
+            // So may the limit; a connection that fails after it says nothing of the answer.
+            Some(StopReason::MaxTokens) => {
+                matches!(error.kind, ErrorKind::Network | ErrorKind::Timeout | ErrorKind::Garbled)
             }
-            Some(_) | None => Err(error),
-        }
+            Some(_) => true,
+        };
+        if is_whole { self.decoder.finish(&mut self.events) } else { Err(error) }
     }
 
     /// Waits until nothing more of the answer is to be expected; for ever where it has not ended.

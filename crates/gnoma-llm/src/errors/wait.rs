@@ -76,7 +76,7 @@ pub(crate) fn asked_wait(headers: &[(&str, &str)], now: Timestamp) -> Option<Dur
     let asked = ASKING
         .iter()
         .filter_map(|(name, unit)| Some((value(name)?.1, *unit)))
-        .find_map(|(value, unit)| wait_of(value, unit, now));
+        .find_map(|(value, unit)| wait_of(value, unit, now).filter(|wait| !wait.is_zero()));
     asked.or_else(|| longest_reset(headers, now))
 }
 
@@ -181,6 +181,7 @@ mod tests {
     fn vendor_headers_ask_for_a_wait() {
         for (headers, wait) in [
             (&[("retry-after", "2"), ("retry-after-ms", "1500")][..], Some(1.5)),
+            (&[("retry-after", "1"), ("retry-after-ms", "0")], Some(1.0)),
             (&[("x-ms-retry-after-ms", "1500")], Some(1.5)),
             (&[("retry-after-ms", "1583020793000")], Some(3.0)),
             (&[("x-ratelimit-reset-after", "4")], Some(4.0)),

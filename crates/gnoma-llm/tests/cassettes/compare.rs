@@ -272,13 +272,13 @@ fn plain(value: &Value) -> Option<String> {
 /// Whether a status allows for the kind; a failure inside a stream has none to go by.
 fn kind_fits(status: Option<u16>, kind: ErrorKind) -> bool {
     use ErrorKind::{
-        Auth, BadRequest, ContextTooLong, NotFound, Overloaded, Quota, RateLimited, ServerError,
-        Timeout,
+        Auth, BadRequest, ContextTooLong, Forbidden, NotFound, Overloaded, Quota, RateLimited,
+        ServerError, Timeout,
     };
     match status {
         None => !matches!(kind, ErrorKind::Network | ErrorKind::Cancelled),
         Some(401) => kind == Auth,
-        Some(403) => matches!(kind, Auth | Quota),
+        Some(403) => matches!(kind, Auth | Forbidden | Quota),
         Some(402) => kind == Quota,
         Some(404) => kind == NotFound,
         Some(413) => kind == ContextTooLong,

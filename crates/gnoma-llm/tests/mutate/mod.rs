@@ -159,6 +159,10 @@ fn words_place(value: &Value) -> Option<&'static str> {
 fn arguments_place(record: &str) -> Option<(&str, Value, &'static str)> {
     let (prefix, value) = value_of(record)?;
     let place = words_place(&value)?;
+    // Of several calls in one record, the others would come twice.
+    if value.pointer("/choices/0/delta/tool_calls/1").is_some() {
+        return None;
+    }
     let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
     let is_arguments = place.ends_with("arguments")
         || place.ends_with("partial_json")

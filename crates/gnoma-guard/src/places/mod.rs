@@ -110,15 +110,16 @@ fn changed(
     spot: &JudgedPath,
     world: &World<'_>,
 ) -> (Severity, Option<&'static str>) {
-    if touch == FileAccess::Delete && takes_root(spot, world) {
-        return (Severity::Guarded, Some("the whole workspace or more"));
-    }
-    if is_own_temporary(spot, world) {
+    let takes_root = touch == FileAccess::Delete && takes_root(spot, world);
+    if !takes_root && is_own_temporary(spot, world) {
         // Nothing there outlives the session, and no other program finds it.
         return (Severity::Plain, None);
     }
     if let Some(kind) = guarded(spot, world) {
         return (Severity::Guarded, Some(kind));
+    }
+    if takes_root {
+        return (Severity::Guarded, Some("the whole workspace or more"));
     }
     if is_inside(spot, world) {
         return (Severity::Plain, None);

@@ -73,7 +73,7 @@ impl GoesOn {
 
 /// A hook that runs on pipes. Dropped, it ends with all that it has started.
 #[derive(Debug)]
-pub(super) struct PipedHook {
+pub(crate) struct PipedHook {
     child: Child,
     stdout: PipedOutput,
     stderr: PipedOutput,

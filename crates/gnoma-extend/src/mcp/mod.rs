@@ -41,7 +41,9 @@ pub use self::{
     naming::{PREFIX, check_server, tool as tool_name},
     oauth::Tokens,
     plugin::of_plugin,
-    process::{Enclosure, Metered, Process, Started, Stderr, Surroundings, TextCleaner, start},
+    process::{
+        CleanText, Enclosure, Metered, Process, Started, Stderr, Surroundings, TextCleaner, start,
+    },
     server::{ServerFacts, ServerState, Tell},
     server_prompt::ServerPrompt,
     servers::{Glance, Offers, ServerOptions, Servers, Standing},

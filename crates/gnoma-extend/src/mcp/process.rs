@@ -66,9 +66,12 @@ pub struct Surroundings {
     pub clean: TextCleaner,
 }
 
+/// Takes something out of a text.
+pub type CleanText = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 /// Takes something out of texts. Without a function it leaves them as they are.
 #[derive(Clone, Default)]
-pub struct TextCleaner(pub Option<Arc<dyn Fn(&str) -> String + Send + Sync>>);
+pub struct TextCleaner(pub Option<CleanText>);
 
 impl TextCleaner {
     /// The text without it.

@@ -78,7 +78,8 @@ pub(crate) fn learn(scanner: &Scanner, environment: &Environment, folder: &Path)
         let found = scanner.scan(text.as_bytes());
         for secret in found.iter().filter_map(|it| text.get(it.start..it.end)) {
             scanner.learn(&rule, secret);
-            if let Some(password) = basic_password(secret) {
+            let last = secret.split_whitespace().next_back().unwrap_or_default();
+            if let Some(password) = basic_password(last) {
                 scanner.learn(&rule, &password);
             }
         }
@@ -167,7 +168,7 @@ mod tests {
         );
         put(
             "p/.git/config",
-            "[remote \"origin\"]\n\turl = https://me:R3motePw55zt@git.example/a.git\n[http]\n\textraheader = AUTHORIZATION: basic bWU6SGVhZGVyUHc5OXg3\n",
+            "[remote \"origin\"]\n\turl = https://me:R3motePw55zt@git.example/a.git\n[http]\n\textraheader = AUTHORIZATION: basic bWU6SHE4enZUdzk5eDdMaw==\n",
         );
         let variables = BTreeMap::from([
             ("HOME".to_owned(), home.path().display().to_string()),
@@ -181,7 +182,7 @@ mod tests {
             "Npm7oken81kq93Lm",
             "P1pIndexPw77q",
             "R3motePw55zt",
-            "HeaderPw99x7",
+            "Hq8zvTw99x7Lk",
             "Dbk81qPwd44s",
             "Pr0xyPw66fd",
         ];

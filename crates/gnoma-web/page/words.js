@@ -18,7 +18,6 @@ export const CHOSEN_HERE = ["auto", "default", "accept_edits", "plan", "deny"];
 export const SETTINGS = {
   "provider.thinking": ["How much models think: off, adaptive, or a number of tokens"],
   "provider.effort": ["How hard models think", ["none", "low", "medium", "high"]],
-  "provider.max_tokens": ["Maximum tokens of one answer"],
   "provider.temperature": ["Sampling temperature, 0 to 2"],
   "tools.bash_timeout": ["Time limit of a shell command, such as 30s"],
   "tools.max_rounds": ["Maximum model calls in a turn"],

@@ -12,9 +12,8 @@ use gnoma_core::{
 use crate::access::{Denial, Rights};
 
 /// Settings that may be changed over HTTP: what even a project that nobody trusts may set.
-pub const SETTINGS: [&str; 6] = [
+pub const SETTINGS: [&str; 5] = [
     "provider.effort",
-    "provider.max_tokens",
     "provider.temperature",
     "provider.thinking",
     "tools.bash_timeout",

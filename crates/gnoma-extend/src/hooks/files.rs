@@ -183,7 +183,7 @@ fn file(
         }
         Ok(value) => document(&HookFile { by, path, shown, root: None, choices }, &value, found),
         Err(why) => {
-            found.faults.push(format!("the hooks and rules of {shown} are not read: {why}"))
+            found.faults.push(format!("the hooks and rules of {shown} are not read: {why}"));
         }
     }
 }

@@ -118,7 +118,7 @@ impl HookRunner {
             None if self.base.is_none() => {
                 let started = PipedHook::start(self.shell(["-c", line]), input.to_owned());
                 started
-                    .map(RunningHook::Piped)
+                    .map(|hook| RunningHook::Piped(Box::new(hook)))
                     .map_err(|error| format!("could not be started: {error}"))
             }
             None => self.worker().and_then(|worker| {
@@ -174,7 +174,7 @@ pub(crate) enum RunningHook {
     /// Started by the shell that all hooks of the session share.
     Shared(SharedHook),
     /// A process of its own.
-    Piped(PipedHook),
+    Piped(Box<PipedHook>),
 }
 
 impl RunningHook {

@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn options_of_commands_are_not_those_of_other_assistants() {
         for (line, command) in [
-            ("gnoma|trust|--yes", "trust"),
+            ("gnoma|trust|--sure", "trust"),
             ("gnoma|trust|--list|--yolo", "trust"),
             ("gnoma|sessions|list|--verbose", "sessions list"),
         ] {

@@ -55,7 +55,8 @@ mod tests {
         ] {
             assert_eq!(read(written).as_deref(), Ok(ours));
         }
-        for written in ["Bash(a && b)", "Bash(npm run test*)", "Read(../x)", "Task(x)", "Foo(x)"] {
+        for written in ["Bash(a && b)", "Bash(npm run test; ls)", "Read(../x)", "Task(x)", "Foo(x)"]
+        {
             assert!(read(written).is_err(), "{written}");
         }
         assert!(about_nothing("WebSearch").is_some() && about_nothing("bash").is_none());

@@ -15,7 +15,7 @@ use crate::{
 /// Most things that are named below a heading.
 const MAX_NAMED: usize = 100;
 /// Longest one that is shown, in characters.
-const MAX_LINE_CHARS: usize = 240;
+const MAX_LINE_CHARS: usize = 400;
 
 /// What is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -138,7 +138,8 @@ proptest! {
         for path in &guarded {
             let name = tried.name(path);
             prop_assert!(asked.notable.iter().any(|it| it.name == name), "{name} in {:?}", asked.notable);
-            prop_assert!(asked.notable.iter().all(|it| !it.name.contains(['\n', '\u{1b}', '\u{202e}'])));
+            let is_plain = |text: &str| !text.contains(['\n', '\u{1b}', '\u{202e}']);
+            prop_assert!(asked.notable.iter().all(|it| is_plain(&it.name)), "{:?}", asked.notable);
         }
         prop_assert!(!asked.text.contains(['\n', '\u{1b}', '\u{202e}']), "{}", asked.text);
         prop_assert!(asked.unnamed.is_empty());

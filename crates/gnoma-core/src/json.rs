@@ -38,6 +38,8 @@ fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     // Where a comma stands that nothing has followed.
     let mut comma = None;
+    // The last character that is neither blank nor comment.
+    let mut last = '[';
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let length = match first {
@@ -50,12 +52,14 @@ fn without_comments(text: &str) -> String {
         if is_comment {
             plain.extend(piece.chars().map(|letter| if letter == '\n' { '\n' } else { ' ' }));
         } else {
-            match (first, comma) {
-                (']' | '}', Some(at)) => plain.replace_range(at..at + 1, " "),
-                _ => {}
+            if let (']' | '}', Some(at)) = (first, comma) {
+                plain.replace_range(at..at + 1, " ");
             }
             if !first.is_whitespace() {
-                comma = (first == ',').then_some(plain.len());
+                // A comma behind nothing is a fault, not a habit.
+                let is_behind_item = first == ',' && !matches!(last, '[' | '{' | ',');
+                comma = is_behind_item.then_some(plain.len());
+                last = first;
             }
             plain.push_str(piece);
         }

@@ -216,6 +216,8 @@ impl ToolOutput {
 
 /// The end of the result of a call that was stopped.
 pub const INTERRUPTED: &str = "[interrupted before it ended]";
+/// The result of a call that had not begun when the turn was stopped.
+pub const NOT_RUN: &str = "[not run: the user stopped the turn before it began]";
 
 impl ToolOutcome {
     /// Success with one text.

@@ -6,7 +6,9 @@
 use std::{collections::HashMap, fmt, sync::Arc};
 
 use gnoma_core::{
-    Tool, ToolCall, ToolOutcome, ToolResult, ToolSpec, message::CallId, tool::Access,
+    Tool, ToolCall, ToolOutcome, ToolResult, ToolSpec,
+    message::CallId,
+    tool::{Access, NOT_RUN},
 };
 
 use super::fits;
@@ -38,9 +40,6 @@ enum EntryState {
     Settling(ToolOutcome, u64),
     Done(ToolResult),
 }
-
-/// The result of a call that had not begun when the turn was stopped.
-const NOT_RUN: &str = "[not run: the user stopped the turn before it began]";
 
 /// What a person was asked about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use proptest::prelude::*;
 use super::{Run, assert_paired, history, outcome, start_keeping};
 
 /// More calls of the store than a session of one [`turn`] makes.
-const MAX_CALLS: usize = 18;
+const MAX_CALLS: usize = 24;
 
 /// Longer than any port is waited for.
 const LONGER_THAN_PATIENCE: Duration = Duration::from_secs(300);
@@ -176,10 +176,13 @@ async fn what_happens_beside_the_conversation_is_noted_in_order() {
             other => panic!("{other:?}"),
         })
         .collect();
-    let first = ["said", "routed", "answer", "judged", "files", "ended", "judged", "results"];
-    let rest =
-        ["routed", "answer", "judged", "ended", "judged", "results", "routed", "answer", "files"];
-    assert_eq!(kinds, [&first[..], &rest[..]].concat());
+    // A call ends beside the judging of the next one: only that it is before the results is certain.
+    let ended: Vec<_> = kinds.iter().take_while(|kind| **kind != "results").collect();
+    assert!(ended.contains(&&"ended"), "{kinds:?}");
+    let others: Vec<_> = kinds.into_iter().filter(|kind| *kind != "ended").collect();
+    let first = ["said", "routed", "answer", "judged", "files", "judged", "results"];
+    let rest = ["routed", "answer", "judged", "judged", "results", "routed", "answer", "files"];
+    assert_eq!(others, [&first[..], &rest[..]].concat());
 }
 
 #[tokio::test(start_paused = true)]

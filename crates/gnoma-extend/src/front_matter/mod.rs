@@ -174,7 +174,12 @@ impl FrontMatter {
         match self.get(name)? {
             FieldValue::Text(text) => Some(text.clone()).filter(|text| !text.is_empty()),
             FieldValue::List(items) => Some(items.join(", ")),
-            FieldValue::Map(_) => None,
+            // A sentence with a colon on a line of its own is a field to YAML.
+            FieldValue::Map(fields) => {
+                let lines: Vec<_> =
+                    fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+                Some(lines.join(" ")).filter(|text| !text.is_empty())
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use gnoma_core::{
     StopReason, StreamEvent, ToolChoice, ToolResult,
     message::{CallId, ModelRef, ResultPart},
     plan::PlanStep,
-    tool::{BoxFuture, INTERRUPTED, ToolKind},
+    tool::{BoxFuture, INTERRUPTED, NOT_RUN, ToolKind},
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -151,7 +151,7 @@ impl Talk {
             for result in results {
                 match self.agent.desk.take(&result.call_id) {
                     // The turn was stopped that the agent waited in.
-                    Some(Some(live)) if text(result).ends_with(INTERRUPTED) => {
+                    Some(Some(live)) if was_stopped(result) => {
                         stopped = Some(live);
                     }
                     Some(Some(live)) if result.is_error && !live.is_in_turn() => {
@@ -302,6 +302,12 @@ impl Talk {
 
 /// Messages that begin an agent's turn: the call that starts it, and its result.
 const BEGINNING: usize = 2;
+
+/// Whether the turn was stopped that the call belongs to.
+fn was_stopped(result: &ToolResult) -> bool {
+    let text = text(result);
+    text.ends_with(INTERRUPTED) || text == NOT_RUN
+}
 
 /// The words of a result; what gnoma added to it behind them is left out.
 fn text(result: &ToolResult) -> String {

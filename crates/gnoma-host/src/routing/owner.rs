@@ -20,7 +20,8 @@ pub(super) fn of(provider: &Provider, model: &str) -> Option<&'static str> {
 
 /// Refuses the model of another vendor.
 pub(super) fn check(provider: &Provider, name: &str, model: &str) -> Result<()> {
-    let owner = makers(model).next().filter(|_| !may_have(provider, name, model));
+    let owner =
+        makers(model).next().filter(|owner| *owner != name && !may_have(provider, name, model));
     let Some(owner) = owner else { return Ok(()) };
     let what_to_do = if has_key(provider, owner) {
         format!("use --provider {owner}")

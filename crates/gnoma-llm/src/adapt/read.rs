@@ -21,6 +21,9 @@ use super::{
     },
 };
 
+/// How the names of tools begin that are not built in.
+const FOREIGN_TOOL: &str = "mcp__";
+
 const SHORT: &str = "max_tokens";
 const LONG: &str = "max_completion_tokens";
 
@@ -147,7 +150,9 @@ impl ReadRefusal<'_> {
     /// About what is asked for beside it.
     fn setting(&self) -> Option<Adaptation> {
         let request = self.of.request;
-        if let Some(tool) = refused_tool(&self.text, self.param.as_deref(), &request.tools) {
+        // The built-in tools have schemas that each vendor takes: a refusal of one of them means something else.
+        let refused = refused_tool(&self.text, self.param.as_deref(), &request.tools);
+        if let Some(tool) = refused.filter(|name| name.starts_with(FOREIGN_TOOL)) {
             return Some(Adaptation::OneTool(tool));
         }
         if !request.tools.is_empty() {

@@ -439,7 +439,7 @@ async fn a_server_of_a_project_starts_in_the_folder_that_its_entry_names() {
     }
     let entry = json!({"command": "sh", "args": ["server.sh"], "cwd": "tools"});
     served.world.write(".mcp.json", &json!({"mcpServers": {"fake": entry}}).to_string());
-    let trusted = served.world.run(&["trust"]).await;
+    let trusted = served.world.run(&["trust", "--yes"]).await;
     assert!(
         trusted.out.contains("tools/server.sh"),
         "what starts is part of the trust: {trusted:?}"

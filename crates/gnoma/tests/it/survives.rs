@@ -26,7 +26,6 @@ async fn a_fault_that_ends_costs_no_turn() {
         ("too early", Reply::text(425, "")),
         ("time-out", Reply::text(408, "")),
         ("page", Reply::new(502, "text/html", "<html>Bad gateway</html>")),
-        ("page with 200", Reply::new(200, "text/html", "<html>Sign in</html>")),
         ("words in place of an answer", sse("data: {\"error\":\"upstream connect error\"}\n\n")),
         (
             "error midway",

@@ -56,6 +56,9 @@ pub fn run_tests(
     let began = Instant::now();
     let _absent_at_first = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    // Test programs run in the folders of their crates.
+    let folder =
+        &fs::canonicalize(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let before = report::leftovers();
     let serial = serial::read_list()?;
     let plan = make_plan(programs, &serial, options)?;

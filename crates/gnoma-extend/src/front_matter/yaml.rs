@@ -15,8 +15,8 @@ pub(super) const MAX_ALIASES: usize = 20;
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Text(String),
-    List(Vec<Node>),
-    Map(Vec<(String, Node)>),
+    List(Vec<Self>),
+    Map(Vec<(String, Self)>),
 }
 
 impl Node {

@@ -128,7 +128,7 @@ mod tests {
         ] {
             assert_eq!(read(&output), HookOutput::Mixed(vec![value.clone()]), "{output}");
         }
-        assert_eq!(read(&format!("\u{feff}{deny}\n")), HookOutput::Json(value.clone()));
+        assert_eq!(read(&format!("\u{feff}{deny}\n")), HookOutput::Json(value));
         assert_eq!(read("{\"a\": 1,} // c"), HookOutput::Json(json!({"a": 1})));
         for output in ["", "text", "{\"level\":\"info\"}\n{\"level\":\"warn\"}", "uses {braces}"] {
             assert!(

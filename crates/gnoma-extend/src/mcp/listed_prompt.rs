@@ -48,7 +48,7 @@ impl ListElement for ListedPrompt {
                 }
             }
             Some(_) => {
-                odd = Some("its `arguments` are no list, so it is used without any".to_owned())
+                odd = Some("its `arguments` are no list, so it is used without any".to_owned());
             }
         }
         Ok((Self { name, about, arguments }, odd))

@@ -52,7 +52,7 @@ fn a_grant_names_nothing_that_the_verdict_did_not() {
                 // Each look finds a file or a link in its place.
                 let resolve = |path: &Path| {
                     let is_file = path.starts_with(WORKSPACE) && path != Path::new(WORKSPACE);
-                    let is_link = is_file && next(&state) % 2 == 0;
+                    let is_link = is_file && next(&state).is_multiple_of(2);
                     if is_link { secret.clone() } else { path.to_owned() }
                 };
                 let judge = |world: &World<'_>| {

@@ -45,7 +45,7 @@ pub(crate) fn rewrite_line(line: &[OsString]) -> Option<Vec<OsString>> {
 pub(crate) fn prompt_hint(line: &[OsString]) -> Option<String> {
     let root = Args::command();
     let split = SplitLine::read(line, &root)?;
-    let is_sentence = !split.rest.is_empty() && !split.rest.iter().any(|word| is_option(word));
+    let is_sentence = !split.rest.is_empty() && !split.rest.iter().any(is_option);
     let words = std::iter::once(split.first).chain(split.rest);
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     is_sentence.then(|| format!("To send it to a model as a prompt: `gnoma -- {}`", shown(&words)))
@@ -114,7 +114,7 @@ impl<'a> SplitLine<'a> {
             Some(command) if ASSISTANTS.contains(&command.get_name()) => {
                 self.rest.len() > 1
                     && self.rest.first().is_some_and(|word| word != EXEC)
-                    && !self.rest.iter().any(|word| is_option(word))
+                    && !self.rest.iter().any(is_option)
             }
             Some(command) => self.is_sentence(command, root),
         };
@@ -135,9 +135,9 @@ impl<'a> SplitLine<'a> {
             };
             let part = self.rest.get(at..=at + values)?;
             if is_option(word) {
-                options.extend_from_slice(part)
+                options.extend_from_slice(part);
             } else {
-                words.extend_from_slice(part)
+                words.extend_from_slice(part);
             }
             at += 1 + values;
         }

@@ -66,7 +66,7 @@ pub fn run_tests(
     let mut report = Report::new(run_side_by_side(&plan, folder)?);
     report.note_phase("side by side", began.elapsed());
     let began_serial = Instant::now();
-    for test in plan.serial.iter() {
+    for test in &plan.serial {
         report.add(run_serial_test(test, folder)?);
     }
     report.note_phase("one at a time", began_serial.elapsed());

@@ -126,7 +126,7 @@ fn access_token(stored: &StoredCredentials) -> Option<Secret<String>> {
 
 /// Returns whether the token has ended or is about to; one that says nothing of its end has not.
 fn ends_soon(stored: &StoredCredentials, now_s: u64) -> bool {
-    let lasts = stored.token_response.as_ref().and_then(|response| response.expires_in());
+    let lasts = stored.token_response.as_ref().and_then(oauth2::TokenResponse::expires_in);
     let Some((lasts, came)) = lasts.zip(stored.token_received_at) else { return false };
     let left = lasts.as_secs().saturating_sub(now_s.saturating_sub(came));
     left < RENEW_BEFORE_S.min(lasts.as_secs() / 2).max(1)

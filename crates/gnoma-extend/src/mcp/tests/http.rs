@@ -244,7 +244,7 @@ async fn calls_wait_until_the_server_s_own_stream_is_open() {
     let one = one(&server);
     one.connect().await;
     let requests = server.requests();
-    let place = |is: &dyn Fn(&Request) -> bool| requests.iter().position(|request| is(request));
+    let place = |is: &dyn Fn(&Request) -> bool| requests.iter().position(is);
     let stream = place(&|request| request.method == "GET");
     let list = place(&|request| request.json()["method"] == "tools/list");
     assert!(stream.is_some() && stream < list, "{stream:?} {list:?}");

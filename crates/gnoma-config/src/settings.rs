@@ -9,6 +9,7 @@ mod hooks;
 mod mcp;
 mod network;
 mod plugins;
+mod protocol;
 mod router;
 mod rules;
 mod section;
@@ -30,6 +31,7 @@ pub use self::{
     mcp::McpServer,
     network::Network,
     plugins::Plugins,
+    protocol::Protocol,
     router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
     rules::RoutingRule,
     source::ValueSource,
@@ -111,25 +113,6 @@ pub struct Provider {
     pub context: BTreeMap<String, u32>,
     /// Models that are arms; of a provider without an entry, those the catalogue suggests.
     pub models: BTreeMap<String, Vec<String>>,
-}
-
-/// A wire that an endpoint can speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// Mistral's.
-    Mistral,
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Chat Completions.
-    OpenAi,
-    /// OpenAI Responses.
-    Responses,
-    /// Google Gemini.
-    Google,
-    /// Ollama's own.
-    Ollama,
-    /// What most servers mean by "OpenAI-compatible".
-    Compatible,
 }
 
 impl Protocol {

@@ -363,6 +363,7 @@ enum Sequence {
 }
 
 /// The sequence that `rest` starts with.
+#[expect(clippy::match_same_arms, reason = "each case stands beside its reason")]
 fn sequence(rest: &str) -> Sequence {
     let bytes = rest.as_bytes();
     match bytes {

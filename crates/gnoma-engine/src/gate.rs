@@ -28,6 +28,9 @@ use crate::{rights::Rights, turn::Verdict};
 /// Longest rule that "always" offers: people must be able to read it at a glance.
 const MAX_OFFERED_BYTES: usize = 200;
 
+/// Lists the names in a folder; `None` where they cannot be told or are too many.
+pub type ListFolder = dyn Fn(&Path) -> Option<Vec<OsString>> + Send + Sync;
+
 /// What the guard knows about where a session works.
 pub struct GatePlace {
     /// Folder that commands start in, links resolved.
@@ -55,7 +58,7 @@ pub struct GatePlace {
     /// Follows the links of a path, as far as it exists.
     pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
     /// The names in a folder; `None` where they cannot be told or are too many. A folder that is not there has none.
-    pub list: Box<dyn Fn(&Path) -> Option<Vec<OsString>> + Send + Sync>,
+    pub list: Box<ListFolder>,
     /// Looks at repositories of git.
     pub repositories: Box<dyn Repositories + Send + Sync>,
 }

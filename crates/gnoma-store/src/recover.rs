@@ -126,6 +126,7 @@ enum CallFate<'a> {
 }
 
 impl OpenCalls {
+    #[expect(clippy::match_same_arms, reason = "each case stands beside its reason")]
     fn fate(&self, call: &ToolCall) -> CallFate<'_> {
         let id = &call.id;
         if let Some(result) = self.ended.get(id) {

@@ -6,12 +6,15 @@
 mod args;
 mod ask;
 mod bash;
+#[cfg(target_os = "linux")]
+mod build_output;
 mod elf;
 mod fs;
 mod options;
 mod plan;
 mod read_result;
 mod repository;
+mod scratch_place;
 #[cfg(target_os = "linux")]
 mod trials;
 #[cfg(not(target_os = "linux"))]
@@ -26,10 +29,11 @@ pub use ask::ask;
 pub use bash::{Unattended, protected, remedy as unattended_remedy};
 pub use elf::{Agent, elf_tools};
 pub use fs::{Disk, FileHolder, intended_path, resolve};
-pub use options::{ReadingPlaces, Sandbox, ScratchPlace, ToolOptions};
+pub use options::{ReadingPlaces, Sandbox, ToolOptions};
 pub use plan::plan;
 pub use read_result::read_result;
 pub use repository::{FindsNoRepository, RepositoryFinder, WorkspaceRepository};
+pub use scratch_place::ScratchPlace;
 pub use trials::Trials;
 
 /// Reads and writes whole texts for another program's agent; the caller judges and shows the calls.

@@ -1,11 +1,11 @@
 //! What the built-in tools need to know of a session.
 
-use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use gnoma_core::tool::OpenFiles;
-use gnoma_sandbox::{MemoryFolder, Policy, Scratch};
+use gnoma_sandbox::Policy;
 
-use crate::{FileHolder, RepositoryFinder, Trials};
+use crate::{FileHolder, RepositoryFinder, ScratchPlace, Trials};
 
 /// The sandbox around commands.
 #[derive(Clone, Debug, Default)]
@@ -46,34 +46,6 @@ pub struct ReadingPlaces {
     pub scrubbed: Vec<String>,
     /// Where the temporary files of each session are, see [`gnoma_sandbox::Scratch`].
     pub scratch: ScratchPlace,
-}
-
-/// Where the temporary files of a session are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScratchPlace {
-    /// In a folder below this one, until the session ends.
-    Below(PathBuf),
-    /// In memory, where nothing may be saved.
-    Memory(Arc<MemoryFolder>),
-}
-
-impl ScratchPlace {
-    /// Makes the folders of one session.
-    ///
-    /// # Errors
-    /// They cannot be made there.
-    pub(crate) fn make(&self) -> io::Result<Scratch> {
-        match self {
-            Self::Below(folder) => Scratch::below(folder),
-            Self::Memory(memory) => memory.scratch(),
-        }
-    }
-}
-
-impl Default for ScratchPlace {
-    fn default() -> Self {
-        Self::Below(PathBuf::new())
-    }
 }
 
 /// What the built-in tools need to know.

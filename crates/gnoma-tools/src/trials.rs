@@ -23,33 +23,11 @@ use gnoma_sandbox::{
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::ScratchPlace;
+use crate::{
+    ScratchPlace,
+    build_output::{COMPILED, UNMISTAKABLE},
+};
 
-/// Names that no folder but a rebuilt one has.
-const UNMISTAKABLE: [&str; 4] = ["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
-/// Ends of names that only compilers and checkers give, and whole names, where version control ignores them.
-const COMPILED: [&str; 20] = [
-    ".o",
-    ".obj",
-    ".lo",
-    ".la",
-    ".a",
-    ".so",
-    ".dylib",
-    ".d",
-    ".gch",
-    ".pyc",
-    ".pyo",
-    ".class",
-    ".rlib",
-    ".rmeta",
-    ".hi",
-    ".cmi",
-    ".cmo",
-    ".cmx",
-    ".beam",
-    ".tsbuildinfo",
-];
 const CACHES_OF_CHECKERS: [&str; 5] = [
     ".eslintcache",
     ".stylelintcache",

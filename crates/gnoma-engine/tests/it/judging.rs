@@ -280,7 +280,7 @@ async fn failing_edit(mode: PermissionMode, path: &str) -> (bool, Option<String>
     let was_asked = events.iter().any(|event| matches!(event, Event::PermissionAsked { .. }));
     let messages = history(&events);
     let result = messages.iter().find_map(|message| message.tool_results().next());
-    (was_asked, result.map(|result| result.joined_text()))
+    (was_asked, result.map(gnoma_core::ToolResult::joined_text))
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ mod repair;
 mod yaml;
 
 use repair::{Repaired, named};
-use yaml::{Fault, Node, Parsed, parse};
+use yaml::{Fault, Parsed, YamlNode, parse};
 
 /// What follows a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +38,14 @@ const MAX_LINES: usize = 500;
 const MAX_BYTES: usize = 256 << 10;
 
 impl FieldValue {
-    fn of(node: Node) -> Self {
+    fn of(node: YamlNode) -> Self {
         match node {
-            Node::Text(text) => Self::Text(text),
-            Node::List(items) => Self::List(items.into_iter().map(Node::into_text).collect()),
-            Node::Map(fields) => {
-                let field = |(name, value): (String, Node)| (name, value.into_text());
+            YamlNode::Text(text) => Self::Text(text),
+            YamlNode::List(items) => {
+                Self::List(items.into_iter().map(YamlNode::into_text).collect())
+            }
+            YamlNode::Map(fields) => {
+                let field = |(name, value): (String, YamlNode)| (name, value.into_text());
                 Self::Map(fields.into_iter().map(field).collect())
             }
         }

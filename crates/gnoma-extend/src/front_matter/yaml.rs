@@ -13,13 +13,13 @@ pub(super) const MAX_ALIASES: usize = 20;
 
 /// A part of the fields.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(super) enum YamlNode {
     Text(String),
     List(Vec<Self>),
     Map(Vec<(String, Self)>),
 }
 
-impl Node {
+impl YamlNode {
     /// On one line: what is nested deeper than fields are read.
     pub(super) fn into_text(self) -> String {
         match self {
@@ -48,7 +48,7 @@ impl Node {
 /// Fields that were read.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
-    pub(super) fields: Vec<(String, Node)>,
+    pub(super) fields: Vec<(String, YamlNode)>,
     pub(super) lenient: Vec<String>,
 }
 
@@ -62,15 +62,15 @@ pub(super) struct Fault {
 
 /// A list or map that is being read.
 #[derive(Debug)]
-enum Open {
-    List(Vec<Node>),
-    Map(Vec<(String, Node)>, Option<String>),
+enum YamlOpen {
+    List(Vec<YamlNode>),
+    Map(Vec<(String, YamlNode)>, Option<String>),
 }
 
 /// Reads a map of fields.
 pub(super) fn parse(text: &str) -> Result<Parsed, Fault> {
     let letters: Vec<char> = text.chars().collect();
-    let mut reader = Reader::default();
+    let mut reader = YamlReader::default();
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| Fault {
             line: error.marker().line().saturating_sub(1),
@@ -83,10 +83,10 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Fault> {
         })?;
     }
     match reader.root {
-        Some(Node::Map(fields)) => Ok(Parsed { fields, lenient: reader.lenient }),
+        Some(YamlNode::Map(fields)) => Ok(Parsed { fields, lenient: reader.lenient }),
         // Only comments.
         None => Ok(Parsed::default()),
-        Some(Node::Text(_) | Node::List(_)) => {
+        Some(YamlNode::Text(_) | YamlNode::List(_)) => {
             Err(Fault { line: 0, why: "it needs `name: value`".to_owned() })
         }
     }
@@ -94,16 +94,16 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Fault> {
 
 /// Builds fields from a parser's events.
 #[derive(Debug, Default)]
-struct Reader {
-    open: Vec<(Open, usize)>,
-    root: Option<Node>,
-    anchors: HashMap<usize, Node>,
+struct YamlReader {
+    open: Vec<(YamlOpen, usize)>,
+    root: Option<YamlNode>,
+    anchors: HashMap<usize, YamlNode>,
     nodes: usize,
     aliases: usize,
     lenient: Vec<String>,
 }
 
-impl Reader {
+impl YamlReader {
     fn take(&mut self, event: Event<'_>, is_flow: bool) -> Result<(), &'static str> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -112,7 +112,7 @@ impl Reader {
                     style == ScalarStyle::Plain && matches!(&*text, "~" | "null" | "Null" | "NULL");
                 // A text on several lines ends with a line break that nobody means.
                 let text = if is_nothing { "" } else { text.trim_end() };
-                self.put(Node::Text(text.to_owned()), anchor)
+                self.put(YamlNode::Text(text.to_owned()), anchor)
             }
             Event::Alias(anchor) => {
                 self.note(true);
@@ -128,15 +128,15 @@ impl Reader {
             }
             Event::SequenceStart(anchor, tag) => {
                 self.note(is_flow || anchor > 0 || tag.is_some());
-                self.begin(Open::List(Vec::new()), anchor)
+                self.begin(YamlOpen::List(Vec::new()), anchor)
             }
             Event::MappingStart(anchor, tag) => {
                 self.note(is_flow || anchor > 0 || tag.is_some());
-                self.begin(Open::Map(Vec::new(), None), anchor)
+                self.begin(YamlOpen::Map(Vec::new(), None), anchor)
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some((Open::List(items), anchor)) => self.put(Node::List(items), anchor),
-                Some((Open::Map(fields, _), anchor)) => self.put(Node::Map(fields), anchor),
+                Some((YamlOpen::List(items), anchor)) => self.put(YamlNode::List(items), anchor),
+                Some((YamlOpen::Map(fields, _), anchor)) => self.put(YamlNode::Map(fields), anchor),
                 None => Ok(()),
             },
             Event::DocumentStart(_) if self.root.is_some() => Err("it has a second document"),
@@ -148,7 +148,7 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, open: Open, anchor: usize) -> Result<(), &'static str> {
+    fn begin(&mut self, open: YamlOpen, anchor: usize) -> Result<(), &'static str> {
         if self.open.len() >= MAX_DEPTH {
             return Err("it is nested too deep");
         }
@@ -156,7 +156,7 @@ impl Reader {
         Ok(())
     }
 
-    fn put(&mut self, node: Node, anchor: usize) -> Result<(), &'static str> {
+    fn put(&mut self, node: YamlNode, anchor: usize) -> Result<(), &'static str> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
             return Err("it has too many parts");
@@ -166,11 +166,13 @@ impl Reader {
         }
         match self.open.last_mut() {
             None => self.root = Some(node),
-            Some((Open::List(items), _)) => items.push(node),
-            Some((Open::Map(fields, name), _)) => match (name.take(), node) {
+            Some((YamlOpen::List(items), _)) => items.push(node),
+            Some((YamlOpen::Map(fields, name), _)) => match (name.take(), node) {
                 (Some(name), node) => fields.push((name, node)),
-                (None, Node::Text(text)) => *name = Some(text),
-                (None, Node::List(_) | Node::Map(_)) => return Err("a list or map is no name"),
+                (None, YamlNode::Text(text)) => *name = Some(text),
+                (None, YamlNode::List(_) | YamlNode::Map(_)) => {
+                    return Err("a list or map is no name");
+                }
             },
         }
         Ok(())
@@ -179,8 +181,8 @@ impl Reader {
     /// Notes what is YAML and not of the plain kind.
     fn note(&mut self, is_odd: bool) {
         let field = self.open.iter().find_map(|(open, _)| match open {
-            Open::Map(_, name) => name.as_deref(),
-            Open::List(_) => None,
+            YamlOpen::Map(_, name) => name.as_deref(),
+            YamlOpen::List(_) => None,
         });
         if let Some(name) = field.filter(|_| is_odd) {
             self.lenient.push(needs_quotes(name));

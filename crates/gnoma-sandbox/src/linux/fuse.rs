@@ -36,8 +36,6 @@ mod opcode {
     pub(super) const GETATTR: u32 = 3;
     pub(super) const SETATTR: u32 = 4;
     pub(super) const OPEN: u32 = 14;
-    pub(super) const GETXATTR: u32 = 22;
-    pub(super) const LISTXATTR: u32 = 23;
     pub(super) const INIT: u32 = 26;
     pub(super) const OPENDIR: u32 = 27;
     pub(super) const ACCESS: u32 = 34;
@@ -55,14 +53,14 @@ pub(super) struct SealedFiles<'a> {
 }
 
 /// A request of the kernel.
-struct Request<'a> {
+struct FuseRequest<'a> {
     opcode: u32,
     unique: u64,
     node: u64,
     arguments: &'a [u8],
 }
 
-impl<'a> Request<'a> {
+impl<'a> FuseRequest<'a> {
     fn parse(bytes: &'a [u8]) -> Option<Self> {
         let header = bytes.get(..HEADER_BYTES)?;
         Some(Self {
@@ -75,7 +73,7 @@ impl<'a> Request<'a> {
 }
 
 /// What the kernel is answered.
-enum Reply {
+enum FuseReply {
     Data(Vec<u8>),
     Refused(Errno),
     Nothing,
@@ -93,12 +91,12 @@ impl SealedFiles<'_> {
                 Err(Errno::INTR | Errno::AGAIN | Errno::NOENT) => continue,
                 Err(_) => return,
             };
-            let Some(request) = buffer.get(..length).and_then(Request::parse) else { continue };
+            let Some(request) = buffer.get(..length).and_then(FuseRequest::parse) else { continue };
             let (error, data) = match self.answer(&request, &mut reported) {
-                Reply::Data(data) => (0, data),
-                Reply::Refused(error) => (-error.raw_os_error(), Vec::new()),
-                Reply::Nothing if request.opcode == opcode::DESTROY => return,
-                Reply::Nothing => continue,
+                FuseReply::Data(data) => (0, data),
+                FuseReply::Refused(error) => (-error.raw_os_error(), Vec::new()),
+                FuseReply::Nothing if request.opcode == opcode::DESTROY => return,
+                FuseReply::Nothing => continue,
             };
             let mut message = u32::try_from(16 + data.len()).unwrap_or(0).to_ne_bytes().to_vec();
             message.extend(error.to_ne_bytes());
@@ -109,11 +107,11 @@ impl SealedFiles<'_> {
         }
     }
 
-    fn answer(&self, request: &Request<'_>, reported: &mut BTreeSet<u16>) -> Reply {
+    fn answer(&self, request: &FuseRequest<'_>, reported: &mut BTreeSet<u16>) -> FuseReply {
         match request.opcode {
-            opcode::INIT => Reply::Data(greeting()),
+            opcode::INIT => FuseReply::Data(greeting()),
             opcode::FORGET | opcode::BATCH_FORGET | opcode::INTERRUPT | opcode::DESTROY => {
-                Reply::Nothing
+                FuseReply::Nothing
             }
             opcode::LOOKUP if request.node == ROOT => self.look_up(request.arguments),
             opcode::GETATTR => match self.attributes(request.node) {
@@ -121,34 +119,33 @@ impl SealedFiles<'_> {
                     let mut reply = REMEMBERED_SECONDS.to_ne_bytes().to_vec();
                     reply.extend([0; 8]);
                     reply.extend(attributes);
-                    Reply::Data(reply)
+                    FuseReply::Data(reply)
                 }
-                None => Reply::Refused(Errno::NOENT),
+                None => FuseReply::Refused(Errno::NOENT),
             },
             opcode::ACCESS if u32_at(request.arguments, 0).unwrap_or(0) & ANY_ACCESS == 0 => {
-                Reply::Data(Vec::new())
+                FuseReply::Data(Vec::new())
             }
-            opcode::GETXATTR | opcode::LISTXATTR => Reply::Refused(Errno::NOSYS),
             opcode::OPEN | opcode::OPENDIR | opcode::SETATTR | opcode::ACCESS | opcode::LOOKUP => {
                 self.report(request.node, reported);
-                Reply::Refused(Errno::ACCESS)
+                FuseReply::Refused(Errno::ACCESS)
             }
-            _ => Reply::Refused(Errno::NOSYS),
+            _ => FuseReply::Refused(Errno::NOSYS),
         }
     }
 
-    fn look_up(&self, arguments: &[u8]) -> Reply {
+    fn look_up(&self, arguments: &[u8]) -> FuseReply {
         let name = arguments.split(|byte| *byte == 0).next().unwrap_or_default();
         let place = std::str::from_utf8(name).ok().and_then(|name| name.parse::<u64>().ok());
         let node = place.map(|place| place.saturating_add(FIRST_FILE));
         let found = node.and_then(|node| Some((node, self.attributes(node)?)));
-        let Some((node, attributes)) = found else { return Reply::Refused(Errno::NOENT) };
+        let Some((node, attributes)) = found else { return FuseReply::Refused(Errno::NOENT) };
         let mut reply = Vec::new();
         for number in [node, 0, REMEMBERED_SECONDS, REMEMBERED_SECONDS, 0] {
             reply.extend(number.to_ne_bytes());
         }
         reply.extend(attributes);
-        Reply::Data(reply)
+        FuseReply::Data(reply)
     }
 
     /// What a node looks like: the file that it stands for, as it is now.
@@ -244,16 +241,16 @@ mod tests {
         let mut reported = BTreeSet::new();
         let mut ask = |opcode, node, arguments: &[u8]| {
             let bytes = request(opcode, node, arguments);
-            sealed.answer(&Request::parse(&bytes).unwrap(), &mut reported)
+            sealed.answer(&FuseRequest::parse(&bytes).unwrap(), &mut reported)
         };
-        let Reply::Data(found) = ask(opcode::LOOKUP, ROOT, b"0\0") else { panic!("not found") };
+        let FuseReply::Data(found) = ask(opcode::LOOKUP, ROOT, b"0\0") else { panic!("not found") };
         assert_eq!((u64_at(&found, 0), u64_at(&found, 48)), (Some(FIRST_FILE), Some(5)));
-        assert!(matches!(ask(opcode::LOOKUP, ROOT, b"1\0"), Reply::Refused(Errno::NOENT)));
+        assert!(matches!(ask(opcode::LOOKUP, ROOT, b"1\0"), FuseReply::Refused(Errno::NOENT)));
         for _ in 0..2 {
             let opened = ask(opcode::OPEN, FIRST_FILE, &[0; 8]);
-            assert!(matches!(opened, Reply::Refused(Errno::ACCESS)));
+            assert!(matches!(opened, FuseReply::Refused(Errno::ACCESS)));
         }
-        assert!(matches!(ask(opcode::ACCESS, FIRST_FILE, &[0; 8]), Reply::Data(_)));
+        assert!(matches!(ask(opcode::ACCESS, FIRST_FILE, &[0; 8]), FuseReply::Data(_)));
         assert_eq!(reported.into_iter().collect::<Vec<_>>(), [7]);
     }
 
@@ -262,8 +259,8 @@ mod tests {
         fn any_request_is_answered(opcode in 0..60_u32, node: u64, arguments in vec(any::<u8>(), 0..64)) {
             let bytes = request(opcode, node, &arguments);
             let sealed = SealedFiles { files: &[], teller: None };
-            sealed.answer(&Request::parse(&bytes).unwrap(), &mut BTreeSet::new());
-            prop_assert!(Request::parse(&bytes[..HEADER_BYTES - 1]).is_none());
+            sealed.answer(&FuseRequest::parse(&bytes).unwrap(), &mut BTreeSet::new());
+            prop_assert!(FuseRequest::parse(&bytes[..HEADER_BYTES - 1]).is_none());
         }
     }
 }

@@ -24,9 +24,8 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     fs::Mode,
     process::{
-        DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, getcwd, getpid, getppid,
-        kill_process, pidfd_open, set_child_subreaper, set_dumpable_behavior,
-        set_parent_process_death_signal, setsid, waitpid,
+        Pid, PidfdFlags, Signal, WaitOptions, getcwd, getpid, getppid, kill_process, pidfd_open,
+        set_child_subreaper, set_parent_process_death_signal, setsid, waitpid,
     },
     thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces},
 };
@@ -34,6 +33,7 @@ use rustix::{
 use super::{
     channel,
     confine::{self, Rights},
+    entry::hide_memory,
     fault::{Fault, FaultStep},
     filter::{Filters, Sockets},
     guarded::Snapshot,
@@ -77,7 +77,7 @@ enum Isolation<'a> {
 }
 
 /// Where the launcher learns of the command, and whom it tells.
-pub(super) struct Told<'a> {
+pub(super) struct EndingReport<'a> {
     /// How the command ended.
     pub(super) report: &'a OwnedFd,
     /// Which sealed files it tried to open.
@@ -96,11 +96,6 @@ pub(super) struct Launch {
     pub(super) seal_kind: SealKind,
     pub(super) owner: OwnedFd,
     pub(super) itself: OwnedFd,
-}
-
-/// Reads the plan and leaves the rest.
-pub(super) fn read_plan(args: &mut impl Iterator<Item = OsString>) -> Result<LaunchPlan, Fault> {
-    LaunchPlan::from_args(args).map_err(|error| Fault::new("read its plan", error))
 }
 
 impl LaunchPlan {
@@ -284,7 +279,7 @@ impl Launch {
             }
             Forked::Parent(watch) => {
                 drop(reporter);
-                let told = Told { report: &report, tried: &tried, asker };
+                let told = EndingReport { report: &report, tried: &tried, asker };
                 Ok(self.wait(watch, keeper, &told, &signals))
             }
         }
@@ -431,7 +426,7 @@ impl Launch {
         &self,
         watch: Pid,
         keeper: &StandInKeeper<'_>,
-        told: &Told<'_>,
+        told: &EndingReport<'_>,
         signals: &OwnedFd,
     ) -> ExitCode {
         while !self.is_reported(watch, told.report, signals) {}
@@ -490,11 +485,6 @@ fn not_started(program: &OsStr, error: &io::Error) -> u8 {
         io::ErrorKind::NotFound => NOT_FOUND,
         _ => NOT_STARTED,
     }
-}
-
-/// Keeps others from looking into this process, which holds more rights than they do.
-pub(super) fn hide_memory() -> Result<(), Fault> {
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "hide its memory".to_owned())
 }
 
 fn end_like(ending: CommandEnd) -> ExitCode {

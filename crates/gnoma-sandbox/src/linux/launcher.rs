@@ -4,8 +4,9 @@ use std::{ffi::OsString, process::ExitCode};
 
 use super::{
     confine,
+    entry::read_plan,
     fault::{Fault, FaultStep},
-    launch::{Launch, read_plan, refuse},
+    launch::{Launch, refuse},
     memory_folder, raw,
     real::RealPaths,
     session, spare, view,

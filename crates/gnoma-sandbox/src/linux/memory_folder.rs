@@ -10,8 +10,8 @@ use rustix::{
 };
 
 use super::{
+    entry::read_plan,
     fault::{Fault, FaultStep},
-    launch::read_plan,
     mount_points::empty_folder,
     raw, view,
 };

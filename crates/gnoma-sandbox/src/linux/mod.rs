@@ -2,6 +2,7 @@
 
 mod channel;
 mod confine;
+mod entry;
 mod fault;
 mod filter;
 mod fuse;

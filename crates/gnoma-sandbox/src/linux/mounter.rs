@@ -11,8 +11,8 @@ use rustix::{process::Pid, thread::UnshareFlags};
 
 use super::{
     confine,
+    entry::hide_memory,
     fault::{Fault, FaultStep},
-    launch::hide_memory,
     mounts::Copies,
     overlay, raw, view,
 };

@@ -26,9 +26,9 @@ use rustix::{
 
 use super::{
     confine,
+    entry::hide_memory,
     fault::{Fault, FaultStep},
     fuse::SealedFiles,
-    launch::hide_memory,
     raw, view,
     watch::let_go_of_streams,
 };

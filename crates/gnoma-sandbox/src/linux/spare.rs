@@ -31,11 +31,12 @@ use rustix::{
 
 use super::{
     channel, confine,
+    entry::{hide_memory, read_plan},
     fault::{Fault, FaultStep},
     keeper::{Lifeline, StandInKeeper},
     landlocked::{Grants, Rules, on_the_way},
     last::LastWords,
-    launch::{Launch, Told, hide_memory, read_plan, refuse},
+    launch::{EndingReport, Launch, refuse},
     mounter::Mounter,
     mounts::{self, Copies, HARMLESS_DEVICES, KEPT_OF_RUN},
     protect::Protection,
@@ -231,7 +232,7 @@ impl Ready {
             args: launch.args.clone(),
         };
         channel::send(&self.orders, &last.packed()?)?;
-        let told = Told { report: &self.report, tried: &self.tried, asker: Some(asker) };
+        let told = EndingReport { report: &self.report, tried: &self.tried, asker: Some(asker) };
         Ok(launch.wait(self.watch, &keeper, &told, signals))
     }
 

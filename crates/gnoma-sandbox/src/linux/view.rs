@@ -25,8 +25,8 @@ use rustix::{
 };
 
 use super::{
+    entry::read_plan,
     fault::{Fault, FaultStep},
-    launch::read_plan,
     memory, overlay, raw,
 };
 

@@ -1,6 +1,8 @@
 //! Secret files that a command finds and cannot open, files that it does not find, and commands that look at the
 //! machine itself.
 
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
 use std::{fs, net::TcpListener, os::unix::fs::symlink};
 
 use crate::cell::{Cell, Outcome, Victim, has, is_root, is_walled};

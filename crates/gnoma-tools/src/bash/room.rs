@@ -126,10 +126,11 @@ mod tests {
     async fn temporary_files_that_are_too_large_are_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let limits = RoomLimits { own: 1 << 20, left: 0, step: 0 };
-        let watch = tokio::spawn(limits.exceeded(vec![folder.path().to_owned()]));
+        let mut watch = tokio::task::JoinSet::new();
+        watch.spawn(limits.exceeded(vec![folder.path().to_owned()]));
         fs::create_dir(folder.path().join("below")).unwrap();
         fs::write(folder.path().join("below/file"), vec![1; 3 << 20]).unwrap();
-        assert_eq!(watch.await.unwrap(), NoRoom::Own);
+        assert_eq!(watch.join_next().await.unwrap().unwrap(), NoRoom::Own);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use super::{
     spare::Spare,
     survey::{self, Survey, SurveyMemory},
     unattended::Unattended,
-    writable::{FoundInWorkspace, make_writable, with_own_temporary},
+    writable::{FoundInWorkspace, make_writable, refuse_if_led_away, with_own_temporary},
 };
 use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials, WorkspaceRepository};
 
@@ -429,14 +429,6 @@ fn narrowed(
     policy
 }
 
-/// A place outside the workspace that was granted and leads elsewhere by now: what is there is not what was judged.
-fn place_led_away(cx: &ToolCx) -> Option<&Path> {
-    let is_inside = |path: &Path| cx.roots.iter().any(|root| path.starts_with(root));
-    let granted = cx.grant.paths.iter().chain(&cx.grant.writable).map(PathBuf::as_path);
-    let mut outside = granted.filter(|path| !is_inside(path));
-    outside.find(|path| crate::resolve(path).is_ok_and(|real| real != *path))
-}
-
 /// Walls for what was taken to change nothing. Whatever it does, it changes nothing that lasts, sends
 /// nothing and reads no secret: it finds the workspace and what is on the list of places, and writes
 /// nowhere but among the temporary files of its session.
@@ -491,16 +483,6 @@ fn held_to_reading(
 fn installed(shell: &Path) -> &Path {
     let is_installed = shell.components().count() == 1 || shell.is_file();
     if is_installed { shell } else { Path::new(FALLBACK_SHELL) }
-}
-
-fn refuse_if_led_away(cx: &ToolCx) -> Result<(), String> {
-    let refused = |path: &Path| {
-        format!(
-            "the command was not run: `{}` has come to lead elsewhere by a link since the command was judged",
-            path.display()
-        )
-    };
-    place_led_away(cx).map_or(Ok(()), |path| Err(refused(path)))
 }
 
 fn refusal(error: &io::Error, cwd: &Path) -> String {

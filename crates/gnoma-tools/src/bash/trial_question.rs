@@ -126,7 +126,7 @@ impl ChangeFacts<'_> {
     /// The worst of what happens to the files.
     fn line(&self, command: &str, all: &[WeighedChange<'_>], unnamed: usize) -> String {
         let notable = all.iter().take_while(|one| one.rank.is_notable()).count();
-        let in_line = notable.min(MAX_NOTABLE_IN_LINE).max(MAX_NAMES);
+        let in_line = notable.clamp(MAX_NAMES, MAX_NOTABLE_IN_LINE);
         let mut deeds: Vec<(&str, Vec<String>)> = Vec::new();
         for one in all.iter().take(in_line) {
             let note = if one.note.is_empty() { String::new() } else { format!(" ({})", one.note) };

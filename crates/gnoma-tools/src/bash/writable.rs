@@ -111,3 +111,22 @@ fn place_of(path: &Path) -> Option<&Path> {
         Err(_) => path.parent().filter(|folder| folder.is_dir()),
     }
 }
+
+/// A place outside the workspace that was granted and leads elsewhere by now: what is there is not what was judged.
+fn place_led_away(cx: &ToolCx) -> Option<&Path> {
+    let is_inside = |path: &Path| cx.roots.iter().any(|root| path.starts_with(root));
+    let granted = cx.grant.paths.iter().chain(&cx.grant.writable).map(PathBuf::as_path);
+    let mut outside = granted.filter(|path| !is_inside(path));
+    outside.find(|path| crate::resolve(path).is_ok_and(|real| real != *path))
+}
+
+/// Refuses a command of which a granted place is no longer what was judged.
+pub(super) fn refuse_if_led_away(cx: &ToolCx) -> Result<(), String> {
+    let refused = |path: &Path| {
+        format!(
+            "the command was not run: `{}` has come to lead elsewhere by a link since the command was judged",
+            path.display()
+        )
+    };
+    place_led_away(cx).map_or(Ok(()), |path| Err(refused(path)))
+}

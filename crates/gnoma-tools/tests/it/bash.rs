@@ -85,7 +85,6 @@ async fn editors_and_questions_end_at_once_and_a_word_says_so() {
     }
     for command in [
         "git commit --allow-empty",
-        "git commit --amend",
         "git tag -a v1",
         "git rebase -i HEAD~1",
         "git -c user.name=B commit --allow-empty",

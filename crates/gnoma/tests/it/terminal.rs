@@ -1,5 +1,7 @@
 //! What a person at a terminal meets. The terminal is made by `script`, which every Linux has.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
+
 use std::{process::Stdio, time::Duration};
 
 use gnoma_core::StopReason;

@@ -5,6 +5,8 @@
 //! tests that need a real terminal, a kill or a quiet machine ([`serial`]) run one at a time after all others.
 //! Nothing is run twice but a serial test that failed, once, and that is printed and counted.
 
+#![expect(clippy::print_stdout, reason = "a command for developers")]
+
 mod artifacts;
 mod libtest;
 mod report;

@@ -102,11 +102,11 @@ fn parse_all(words: &mut &[&str], allowed: &BTreeSet<&str>) -> bool {
 }
 
 fn parse_one(words: &mut &[&str], allowed: &BTreeSet<&str>) -> bool {
-    let (first, rest) = words.split_first().expect("a licence");
+    let (first, rest) = words.split_first().unwrap();
     *words = rest;
     if *first == "(" {
         let is_allowed = parse_any(words, allowed);
-        let (close, rest) = words.split_first().expect("a closing parenthesis");
+        let (close, rest) = words.split_first().unwrap();
         assert_eq!(*close, ")");
         *words = rest;
         return is_allowed;

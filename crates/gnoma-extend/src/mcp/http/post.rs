@@ -38,6 +38,10 @@ pub(super) struct Message<'a> {
 }
 
 /// What is to be done about an answer.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and it is taken apart at once"
+)]
 enum SendingStep {
     Done(Reply),
     Again,

@@ -119,6 +119,7 @@ impl<'a> Cleaning<'a> {
     }
 
     /// One keyword as the newest draft has it; `None` where it says nothing that a provider takes.
+    #[expect(clippy::match_same_arms, reason = "each case stands beside its reason")]
     fn keyword(&self, key: String, value: Value, depth: usize) -> Option<(String, Value)> {
         let below = depth + 1;
         let value = match (key.as_str(), value) {

@@ -573,7 +573,7 @@ fn login_can_be_left_and_removes_providers() {
     scene.keys("ctrl+u").effects.clear();
     scene.send("/login remove ollama");
     let removal = Request::RemoveProvider { provider: "ollama".to_owned() };
-    assert_eq!(scene.requests(), [removal.clone()]);
+    assert_eq!(scene.requests(), std::slice::from_ref(&removal));
     scene.send("/login remove").keys("enter");
     assert!(scene.requests().contains(&removal));
 }

@@ -1,0 +1,33 @@
+//! Where the temporary files of a session are.
+
+use std::{io, path::PathBuf, sync::Arc};
+
+use gnoma_sandbox::{MemoryFolder, Scratch};
+
+/// Where the temporary files of a session are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScratchPlace {
+    /// In a folder below this one, until the session ends.
+    Below(PathBuf),
+    /// In memory, where nothing may be saved.
+    Memory(Arc<MemoryFolder>),
+}
+
+impl ScratchPlace {
+    /// Makes the folders of one session.
+    ///
+    /// # Errors
+    /// They cannot be made there.
+    pub(crate) fn make(&self) -> io::Result<Scratch> {
+        match self {
+            Self::Below(folder) => Scratch::below(folder),
+            Self::Memory(memory) => memory.scratch(),
+        }
+    }
+}
+
+impl Default for ScratchPlace {
+    fn default() -> Self {
+        Self::Below(PathBuf::new())
+    }
+}

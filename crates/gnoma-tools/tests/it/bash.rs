@@ -69,7 +69,9 @@ async fn progress_is_one_line_and_its_last_frame() {
     bench.start(&format!("{frames}; echo $$ > over"), 1).await;
     bench.pid("over").await;
     let polled = bench.poll_until(1, "end").await;
-    assert_eq!(polled.matches("progress").count(), 1, "{polled}");
+    // Each look shows one frame, however many came since the last.
+    let most = polled.split("job 1:").map(|look| look.matches("progress").count()).max();
+    assert_eq!(most, Some(1), "{polled}");
 }
 
 #[tokio::test]
@@ -97,8 +99,8 @@ async fn editors_and_questions_end_at_once_and_a_word_says_so() {
     }
     // Who chooses an editor has it.
     for command in [
-        "git -c core.editor=true commit -q --amend",
-        "GIT_EDITOR=true git commit -q --amend",
+        "git -c core.editor=true commit -q --amend --allow-empty",
+        "GIT_EDITOR=true git commit -q --amend --allow-empty",
         "EDITOR=true; export EDITOR; $EDITOR x",
         "git -c sequence.editor=true rebase -q -i HEAD~1",
     ] {

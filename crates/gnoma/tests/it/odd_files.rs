@@ -138,15 +138,10 @@ async fn json_and_yaml_that_people_write_are_read() {
         ".claude/commands/d.md",
         "---\nargument-hint: [one] [two]\nother: [\n---\nText\n",
     );
-    world.put(
-        ".mcp.json",
-        "{\n  \"mcpServers\": {\n    \"x\": {\"command\": \"true\"}\n  } oops\n}\n",
-    );
     let run = world.run(&[BYPASS[0], BYPASS[1], "go"]).await;
     assert!(results(&world)[0].contains("n0") && !world.sent().contains("r4n\""), "{run:?}");
     assert!(run.err.contains("Print the JSON alone"), "{run:?}");
     let sent = world.sent();
     assert!(sent.contains("Begins below: so") && sent.contains("No: end"), "{run:?}");
     assert!(run.err.contains("c/SKILL.md"), "{run:?}");
-    assert!(run.err.contains("line 4"), "{run:?}");
 }

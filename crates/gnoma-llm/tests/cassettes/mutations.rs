@@ -33,6 +33,11 @@ impl MutationReport {
     }
 }
 
+/// The system's words for a connection that was reset. It may throw away what has arrived and was not read yet, so that
+/// the end of the answer is not there to be read: the same is tried again.
+const RESET: &str = "reset by peer";
+const MAX_RESETS: usize = 5;
+
 /// One kind of damage to one recording.
 struct Mutation {
     name: &'static str,
@@ -84,7 +89,15 @@ async fn tried(cassette: &Cassette, http: &Http) -> (usize, Vec<String>) {
             },
             None => plain.response.clone(),
         };
-        match reading(cassette, http, &mutation.damaged, mutation.end).await {
+        let mut read = reading(cassette, http, &mutation.damaged, mutation.end).await;
+        for _ in 0..MAX_RESETS {
+            let is_lost = matches!(&read, Ok(Reading { error: Some(error), .. }) if error.to_string().contains(RESET));
+            if !is_lost {
+                break;
+            }
+            read = reading(cassette, http, &mutation.damaged, mutation.end).await;
+        }
+        match read {
             Err(why) => faults.push(format!("{name}: {why}")),
             Ok(Reading { error: Some(error), .. }) => faults.push(format!("{name}: {error}")),
             Ok(Reading { response, .. }) => {

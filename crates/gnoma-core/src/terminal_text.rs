@@ -67,7 +67,9 @@ impl TerminalText {
             joined = std::mem::take(&mut self.unfinished) + piece;
             &joined
         };
-        while let Some(first) = rest.chars().next() {
+        while !rest.is_empty() {
+            rest = self.pass_on_lines(rest, &mut sink);
+            let Some(first) = rest.chars().next() else { break };
             let plain = rest.find(is_control).unwrap_or(rest.len());
             if plain > 0 {
                 let (text, behind) = rest.split_at(plain);
@@ -105,6 +107,24 @@ impl TerminalText {
                 sink("\n");
             }
         }
+    }
+
+    /// Passes on at once what the cursor cannot come back to of lines without controls, and returns the rest: an output without
+    /// end comes faster than line by line.
+    fn pass_on_lines<'t>(&mut self, text: &'t str, sink: &mut impl FnMut(&str)) -> &'t str {
+        let is_behind_all = self.is_at_end && self.row + 1 == self.rows.len();
+        let is_plain = |byte: &u8| matches!(byte, b'\n' | b'\t' | 0x20..=0x7e);
+        let plain = text.as_bytes().iter().position(|byte| !is_plain(byte)).unwrap_or(text.len());
+        let plain = if is_behind_all { text.get(..plain).unwrap_or_default() } else { "" };
+        let Some((last, _)) = plain.rmatch_indices('\n').nth(MAX_ROWS) else { return text };
+        for (at, row) in std::mem::take(&mut self.rows).iter().enumerate() {
+            sink(if at > 0 { "\n" } else { "" });
+            sink(row);
+        }
+        sink(text.get(..=last).unwrap_or_default());
+        self.rows.push_back(String::new());
+        (self.row, self.column, self.saved.0) = (0, 0, 0);
+        text.get(last + 1..).unwrap_or_default()
     }
 
     fn control(&mut self, control: char, sink: &mut impl FnMut(&str)) {
@@ -446,6 +466,15 @@ mod tests {
             }
             assert_eq!(TerminalText::render(output), shown, "{output:?}");
         }
+    }
+
+    #[test]
+    fn many_lines_in_one_piece_are_passed_on_as_they_are() {
+        let text: String = (0..1_000)
+            .map(|line| if line % 3 == 0 { "\n".to_owned() } else { format!("line {line}\n") })
+            .collect();
+        assert_eq!(TerminalText::render(&text), text);
+        assert_eq!(TerminalText::render(&format!("{text}a\rb")), format!("{text}b"));
     }
 
     #[test]

@@ -12,6 +12,13 @@ use crate::json::{RawJson, without_lone_surrogates};
 /// What some servers send in place of arguments that are still to come, or of none.
 const STAND_INS: [&str; 4] = ["{}", "null", "\"\"", "[]"];
 
+/// Returns whether `arguments` say nothing yet: some servers send such a text in place of what follows.
+#[must_use]
+pub fn is_stand_in(arguments: &str) -> bool {
+    let arguments = arguments.trim();
+    arguments.is_empty() || STAND_INS.contains(&arguments)
+}
+
 /// Most JSON values that are looked at in the arguments of one call.
 const MAX_VALUES: usize = 64;
 

@@ -3,7 +3,6 @@
 //! one are kept from what did not ask for them.
 
 use std::{
-    fs::File,
     io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
@@ -12,7 +11,7 @@ use std::{
 use gnoma_core::protocol::Environment;
 use gnoma_guard::secrets::{Scanner, address_credentials, basic_password};
 
-use crate::Folders as _;
+use crate::{Folders as _, repositories::open_file};
 
 /// Most bytes of a file that is read for credentials.
 const MAX_FILE_BYTES: u64 = 64 << 10;
@@ -52,9 +51,29 @@ const BARE_LIST: &str = "pgpass";
 /// The rule that values are known by.
 const RULE: &str = "address-credentials";
 
-/// Whether a variable holds an address with credentials.
-pub(crate) fn has_credentials(value: &str) -> bool {
-    !address_credentials(value).is_empty()
+/// Whether a variable holds an address with credentials, or a header with some.
+fn has_credentials(value: &str) -> bool {
+    !address_credentials(value).is_empty() || header_credentials(value).is_some()
+}
+
+/// The credentials of an `Authorization` header, as git takes one by `http.extraheader`.
+fn header_credentials(value: &str) -> Option<&str> {
+    let (name, value) = value.split_once(':')?;
+    let (_, credentials) = value.trim().split_once(' ')?;
+    name.trim().eq_ignore_ascii_case("authorization").then_some(credentials.trim())
+}
+
+/// The variables that programs get which nobody was asked about: those that `is_given`, without addresses that hold
+/// credentials.
+pub(crate) fn without_credentials(
+    environment: &Environment,
+    is_given: impl Fn(&str, &str) -> bool,
+) -> Vec<(String, String)> {
+    let all = environment.variables().iter();
+    let given = all.filter(|(name, value)| is_given(name, value) && !has_credentials(value));
+    let mut given = given.map(|(name, value)| (name.clone(), value.clone())).collect();
+    gnoma_sandbox::renumber_git_settings(&mut given);
+    given
 }
 
 /// The variables that hold one.
@@ -66,11 +85,18 @@ pub(crate) fn variables(environment: &Environment) -> Vec<String> {
 /// Has a scanner know the credentials in addresses that a session in `folder` starts with.
 pub(crate) fn learn(scanner: &Scanner, environment: &Environment, folder: &Path) {
     let rule: Arc<str> = RULE.into();
+    let learn_password = |credentials: &str| {
+        if let Some(password) = basic_password(credentials) {
+            scanner.learn(&rule, &password);
+        }
+    };
     for value in environment.variables().values() {
-        for span in address_credentials(value) {
-            if let Some(secret) = value.get(span) {
-                scanner.learn(&rule, secret);
-            }
+        for secret in address_credentials(value).into_iter().filter_map(|span| value.get(span)) {
+            scanner.learn(&rule, secret);
+        }
+        if let Some(credentials) = header_credentials(value) {
+            scanner.learn(&rule, credentials);
+            learn_password(credentials);
         }
     }
     for path in files(environment, folder) {
@@ -78,10 +104,7 @@ pub(crate) fn learn(scanner: &Scanner, environment: &Environment, folder: &Path)
         let found = scanner.scan(text.as_bytes());
         for secret in found.iter().filter_map(|it| text.get(it.start..it.end)) {
             scanner.learn(&rule, secret);
-            let last = secret.split_whitespace().next_back().unwrap_or_default();
-            if let Some(password) = basic_password(last) {
-                scanner.learn(&rule, &password);
-            }
+            learn_password(secret.split_whitespace().next_back().unwrap_or_default());
         }
     }
 }
@@ -105,7 +128,7 @@ fn git_settings(folder: &Path) -> Vec<PathBuf> {
     let Some(git) = above.map(|folder| folder.join(".git")).find(|git| git.exists()) else {
         return Vec::new();
     };
-    let git = match read(&git).filter(|_| git.is_file()) {
+    let git = match read(&git) {
         None => git,
         Some(text) => {
             let led = text.trim().strip_prefix("gitdir:").unwrap_or_default().trim();
@@ -117,10 +140,10 @@ fn git_settings(folder: &Path) -> Vec<PathBuf> {
     own.into_iter().chain(common.map(|common| common.join("config"))).collect()
 }
 
-/// The beginning of a file.
+/// The beginning of a file; a pipe is not waited for.
 fn read(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    open_file(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn agents(project: &Project) -> String {
         format!("{}: {}{state}\n", agent.name, agent.description)
     };
     let all: String = extensions::all_agents(project).into_iter().map(line).collect();
-    or_else(all, "no agents. Write one as .gnoma/agents/NAME.md; docs/extending.md says how\n")
+    or_else(all, "no agents. Write one as .gnoma/agents/NAME.md; docs/extend.md says how\n")
 }
 
 /// The skills, one a line.

@@ -160,13 +160,10 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
 /// is closed to all.
 fn runner(project: &Project) -> HookRunner {
     let Project { spec, guard, places: kept, .. } = project;
-    let mut variables: Vec<(OsString, OsString)> = spec
-        .environment
-        .variables()
-        .iter()
-        .filter(|(name, value)| !is_scrubbed(name) && !address_secrets::has_credentials(value))
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
+    let given =
+        address_secrets::without_credentials(&spec.environment, |name, _| !is_scrubbed(name));
+    let mut variables: Vec<(OsString, OsString)> =
+        given.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     let root = places(project).project;
     variables.push(("CLAUDE_PROJECT_DIR".into(), root.clone().into()));
     variables.push(("GNOMA_PROJECT_DIR".into(), root.into()));

@@ -24,7 +24,9 @@ use gnoma_tools::Sandbox;
 use tokio::task::JoinSet;
 
 pub use crate::mcp_edit::{NewServer, add, remove};
-use crate::{Folders as _, Notices, Project, address_secrets, guarding, plugins};
+use crate::{
+    Folders as _, Notices, Project, address_secrets, guarding, plugins, repositories::open_file,
+};
 
 /// The file in a project's folder that names servers, as other programs write it.
 const FILE: &str = ".mcp.json";
@@ -313,7 +315,14 @@ fn absolute_in(project: &Project, folder: &Path, path: &Path) -> PathBuf {
 fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     let root = &project.places.project;
     let path = root.join(FILE);
-    let Ok(Some(text)) = read(&path) else { return Vec::new() };
+    let text = match read_server_file(&path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Vec::new(),
+        Err(error) => {
+            faults.push(format!("`{FILE}` cannot be read: {error}"));
+            return Vec::new();
+        }
+    };
     let variable = |name: &str| project.environment().get(name).map(str::to_owned);
     let found = read_file(path, &text, &variable);
     if found.servers.is_empty() && found.faults.is_empty() {
@@ -350,23 +359,25 @@ fn standing(project: &Project, root: &Path) -> FileTrust {
     content.zip(store).map_or(FileTrust::Unknown, |(content, store)| store.standing(root, &content))
 }
 
-fn read(path: &Path) -> std::io::Result<Option<String>> {
+/// The text of a file of servers, as far as it is used; `None` if there is none.
+pub(crate) fn read_server_file(path: &Path) -> std::io::Result<Option<String>> {
     use std::io::Read as _;
-    if !path.is_file() {
-        return Ok(None);
-    }
+    let Some(file) = open_file(path) else { return Ok(None) };
     let mut text = String::new();
-    std::fs::File::open(path)?.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
+    file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
     Ok(Some(text))
+}
+
+/// Whether programs that are started get a variable: one that is no key.
+pub(crate) fn is_inherited(project: &Project, name: &str, value: &str) -> bool {
+    !gnoma_sandbox::is_scrubbed(name) && !guarding::is_key(&project.routing.provider, name, value)
 }
 
 /// Where the servers run: in the session's folder, with what a command of the session may touch.
 pub(crate) fn surroundings(project: &Project) -> Surroundings {
-    let Project { spec, guard, places, routing, .. } = project;
-    let variables = spec.environment.variables().iter().filter(|(name, value)| {
-        !gnoma_sandbox::is_scrubbed(name)
-            && !guarding::is_key(&routing.provider, name, value)
-            && !address_secrets::has_credentials(value)
+    let Project { spec, guard, places, .. } = project;
+    let environment = address_secrets::without_credentials(&spec.environment, |name, value| {
+        is_inherited(project, name, value)
     });
     let roots: Vec<_> = std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
     let enclosure = match guarding::sandbox(guard, places, spec, None) {
@@ -385,7 +396,7 @@ pub(crate) fn surroundings(project: &Project) -> Surroundings {
         keyring: keyring(project),
         http: http(project),
         cwd: spec.folder.clone(),
-        environment: variables.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        environment,
         enclosure,
     }
 }

@@ -211,7 +211,12 @@ fn agent_tools(project: &Arc<Project>) -> Vec<Arc<dyn Tool>> {
     if all.iter().next().is_none() {
         return Vec::new();
     }
-    let around = mcp::surroundings(project);
+    let mut around = mcp::surroundings(project);
+    // A person's own program connects as it does elsewhere, through a proxy that wants a password too.
+    let variables = project.environment().variables();
+    let inherited =
+        variables.iter().filter(|(name, value)| mcp::is_inherited(project, name, value));
+    around.environment = inherited.map(|(name, value)| (name.clone(), value.clone())).collect();
     let mut reading = around.clone();
     if let Some(enclosure) = &mut reading.enclosure {
         let SessionSpec { folder, more_folders, .. } = &project.spec;

@@ -358,22 +358,28 @@ fn variables_change(project: &Project, new: &NewProvider) -> Option<Change> {
         KeySource::None => return None,
         KeySource::Variable(variable) => ignored.retain(|name| name != variable),
         KeySource::Entered(_) | KeySource::Command(_) => {
-            ignored.extend(set_variables(project, &new.name));
+            // An address of the environment stays, unless another one was given: the key was tried there.
+            let tables =
+                if new.address.is_some() { &SET_BY_VARIABLES[..] } else { &SET_BY_VARIABLES[..1] };
+            ignored.extend(set_variables(project, &new.name, tables));
         }
     }
     let is_changed = ignored != project.routing.provider.ignored_variables;
     is_changed.then(|| Change::set(&["provider", "ignored_variables"], ignored))
 }
 
-/// The variables of the environment that set a provider's key or address, without those that are ignored.
-fn set_variables(project: &Project, name: &str) -> Vec<String> {
+/// What variables of the environment set of a provider: its key, and its address.
+const SET_BY_VARIABLES: [&str; 2] = ["api_keys", "endpoints"];
+
+/// The variables of the environment that set these parts of a provider, without those that are ignored.
+fn set_variables(project: &Project, name: &str, tables: &[&str]) -> Vec<String> {
     let ignored = &project.routing.provider.ignored_variables;
     let is_set = |variable: &String| {
         project.environment().get(variable).is_some_and(|key| !key.trim().is_empty())
             && !ignored.contains(variable)
     };
-    let all = ["api_keys", "endpoints"].map(|table| variables_of(&["provider", table, name]));
-    all.concat().into_iter().filter(is_set).collect()
+    let all = tables.iter().flat_map(|table| variables_of(&["provider", table, name]));
+    all.filter(is_set).collect()
 }
 
 /// Removes a provider from the person's own settings: its key, address, protocol and models. A key in the
@@ -383,7 +389,7 @@ fn set_variables(project: &Project, name: &str) -> Vec<String> {
 /// There is no such provider, or the file cannot be changed.
 pub fn remove(project: &Project, name: &str) -> Result<String> {
     let provider = &project.routing.provider;
-    let variables = set_variables(project, name);
+    let variables = set_variables(project, name, &SET_BY_VARIABLES);
     let known = configured(provider);
     if !known.iter().any(|known| known == name) && variables.is_empty() {
         let near = gnoma_config::nearest(name, known.iter().map(String::as_str));

@@ -1,7 +1,6 @@
 //! What a project would run, start and decide once it is trusted, for a person to read before that.
 
 use std::{
-    fs::File,
     io::Read as _,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -13,16 +12,18 @@ use gnoma_extend::{
     BroughtBy, ExtendPlaces,
     commands::inline_commands,
     hooks,
-    mcp::{self, Definition, ServerReach},
+    mcp::{self, Definition, Read, ServerReach},
     plugins::{PluginPlaces, find},
 };
 
-use crate::Folders as _;
+use crate::{
+    Folders as _,
+    mcp::read_server_file,
+    repositories::{find_hooks, open_file},
+};
 
 /// Most bytes of a file that is searched for commands.
 const MAX_FILE_BYTES: u64 = 256 << 10;
-/// Most hooks of git that are named.
-const MAX_GIT_HOOKS: usize = 64;
 
 /// One part of what trust allows: a heading, and what it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,10 +54,11 @@ pub fn trust_preview(
         is_trusted: true,
         plugins,
     };
-    let servers = servers(&places, environment);
+    let Read { servers, faults } = servers(&places, environment);
+    let hooks::Found { hooks, faults: unread, .. } = hooks::read(&places);
     let acting = pin::acting(&real, settings)?;
     let sections = [
-        TrustSection { heading: "Hooks that run", lines: hook_lines(&places) },
+        TrustSection { heading: "Hooks that run", lines: hook_lines(hooks, &places) },
         TrustSection {
             heading: "MCP servers that start",
             lines: servers.iter().map(server_line).collect(),
@@ -81,6 +83,10 @@ pub fn trust_preview(
             heading: "Commands that name what they run only when they run, which trust does not cover",
             lines: pin::unpinned(&real, settings)?,
         },
+        TrustSection {
+            heading: "What cannot be read, and is not used until it changes",
+            lines: faults.into_iter().chain(unread).collect(),
+        },
     ];
     Ok(sections.into_iter().filter(|section| !section.lines.is_empty()).collect())
 }
@@ -101,8 +107,8 @@ fn plugins(
     found.active.into_iter().filter(|plugin| plugin.by == BroughtBy::Project).collect()
 }
 
-fn hook_lines(places: &ExtendPlaces) -> Vec<String> {
-    let hooks = hooks::read(places).hooks.into_iter().filter(|it| it.by == BroughtBy::Project);
+fn hook_lines(hooks: Vec<hooks::Hook>, places: &ExtendPlaces) -> Vec<String> {
+    let hooks = hooks.into_iter().filter(|it| it.by == BroughtBy::Project);
     let line = |hook: hooks::Hook| {
         let origin = hook.origin.strip_prefix(&places.project).unwrap_or(&hook.origin);
         format!("{}: {} ({})", hook.event, hook.shown(), origin.display())
@@ -110,13 +116,23 @@ fn hook_lines(places: &ExtendPlaces) -> Vec<String> {
     hooks.map(line).collect()
 }
 
-fn servers(places: &ExtendPlaces, environment: &Environment) -> Vec<Definition> {
+fn servers(places: &ExtendPlaces, environment: &Environment) -> Read {
     let variable = |name: &str| environment.get(name).map(str::to_owned);
     let path = places.project.join(".mcp.json");
-    let own = read(&path).map(|text| mcp::read_file(path, &text, &variable).servers);
-    let of_plugins =
-        places.plugins.iter().flat_map(|plugin| mcp::of_plugin(plugin, &variable).servers);
-    own.unwrap_or_default().into_iter().chain(of_plugins).collect()
+    let mut all = match read_server_file(&path) {
+        Ok(Some(text)) => mcp::read_file(path, &text, &variable),
+        Ok(None) => Read::default(),
+        Err(error) => {
+            let fault = format!("`{}` cannot be read: {error}", path.display());
+            Read { faults: vec![fault], ..Read::default() }
+        }
+    };
+    for plugin in &places.plugins {
+        let Read { servers, faults, .. } = mcp::of_plugin(plugin, &variable);
+        all.servers.extend(servers);
+        all.faults.extend(faults);
+    }
+    all
 }
 
 fn server_line(server: &Definition) -> String {
@@ -149,16 +165,17 @@ fn command_lines(root: &Path, acting: &[PathBuf]) -> Vec<String> {
     lines
 }
 
-/// The programs in the folder of git's hooks.
+/// The programs in the folder of the repository's hooks.
 fn git_hooks(root: &Path) -> Vec<String> {
-    let entries = root.join(".git/hooks").read_dir().into_iter().flatten().flatten();
+    let folder = find_hooks(root).map(|folder| folder.read_dir());
+    let entries = folder.into_iter().flatten().flatten().flatten();
     let is_program = |path: &PathBuf| {
         let is_sample = path.extension().is_some_and(|ending| ending == "sample");
         let runs =
             path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
         runs && !is_sample
     };
-    let programs = entries.map(|entry| entry.path()).filter(is_program).take(MAX_GIT_HOOKS);
+    let programs = entries.map(|entry| entry.path()).filter(is_program);
     let shown = |path: PathBuf| path.strip_prefix(root).unwrap_or(&path).display().to_string();
     let mut all: Vec<String> = programs.map(shown).collect();
     all.sort_unstable();
@@ -167,7 +184,6 @@ fn git_hooks(root: &Path) -> Vec<String> {
 
 fn read(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
-    let file = File::open(path).ok().filter(|_| path.is_file())?;
-    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    open_file(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

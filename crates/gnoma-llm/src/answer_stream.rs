@@ -62,6 +62,8 @@ pub(crate) struct Reading {
     has_begun: bool,
     /// More of the answer has come after a reason to stop.
     has_gone_on: bool,
+    /// The reason to stop came in the same record as a piece of the answer.
+    ends_with_content: bool,
     /// Ends the wait for more once the server has said why the answer ends.
     grace: Option<Pin<Box<Sleep>>>,
 }
@@ -95,19 +97,14 @@ impl Reading {
             answer_calls,
             has_begun: false,
             has_gone_on: false,
+            ends_with_content: false,
             grace: None,
         }
     }
 
     /// Takes one network read.
     fn take(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
-        let had_ending = self.decoder.ending().is_some();
-        let known = self.events.len();
         let went = self.decode(profile, bytes);
-        if self.events.iter().skip(known).any(is_content) {
-            self.has_gone_on |= had_ending;
-            self.grace = None;
-        }
         self.filter();
         went
     }
@@ -117,7 +114,14 @@ impl Reading {
         loop {
             match self.framer.next_record() {
                 Ok(Some(record)) => {
+                    let (known, had_ending) = (self.events.len(), self.decoder.ending().is_some());
                     let went = self.decoder.frame(record.frame(), &mut self.events);
+                    if self.events.iter().skip(known).any(is_content) {
+                        // Some gateways give a reason to stop with every piece.
+                        self.has_gone_on |= had_ending;
+                        self.ends_with_content = self.decoder.ending().is_some();
+                        self.grace = None;
+                    }
                     self.has_begun |= self.events.iter().any(is_of_answer);
                     went.map_err(|error| {
                         let message = replace_fragments(&error.message);
@@ -178,7 +182,7 @@ impl Reading {
         let Some(ending) = self.decoder.ending() else { return Poll::Pending };
         let grace = if self.has_gone_on {
             GRACE_FOR_MORE
-        } else if ending.has_usage {
+        } else if ending.has_usage && !self.ends_with_content {
             GRACE
         } else {
             GRACE_FOR_USAGE

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use gnoma_core::{RawJson, stream::Slot};
+use gnoma_core::{RawJson, call_arguments::is_stand_in, stream::Slot};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
 
@@ -18,11 +18,6 @@ pub(crate) fn text_of(raw: &RawValue) -> Cow<'_, str> {
     }
     let text: Text<'_> = serde_json::from_str(raw).unwrap_or_default();
     Cow::Owned(text.into_string())
-}
-
-/// Whether `arguments` say nothing yet: some servers send them in place of what follows.
-pub(crate) fn is_stand_in(arguments: &str) -> bool {
-    matches!(arguments.trim(), "" | "{}" | "null" | "\"\"")
 }
 
 /// Most calls of an answer that are remembered as unfilled.

@@ -11,7 +11,6 @@ mod kind;
 mod overflow;
 mod quote;
 mod remedy;
-mod wait;
 
 use std::time::Duration;
 
@@ -23,8 +22,8 @@ use self::facts::ErrorFacts;
 pub(crate) use self::keys::unusable as unusable_key;
 use self::quote::is_page;
 pub(crate) use self::quote::quote;
-pub(crate) use self::wait::{asked_wait, sent_at};
 use crate::{Profile, catalogue};
+pub(crate) use gnoma_net::wait::{asked_wait, sent_at};
 
 /// A failure with a status: read from the answer's body and its `Retry-After`.
 pub(crate) fn from_status(

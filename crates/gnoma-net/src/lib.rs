@@ -9,6 +9,7 @@ mod gzip;
 pub mod redirect;
 mod stream;
 mod trust;
+pub mod wait;
 
 use std::{
     borrow::Cow,

@@ -102,6 +102,7 @@ pub(crate) fn of_command(
 ) -> Vec<Variable> {
     let mut variables: Vec<Variable> =
         inherited.filter(|(name, _)| !is_covered(name, scrub)).collect();
+    renumber_git_settings(&mut variables);
     for (name, value) in MARKS {
         set(&mut variables, name, value);
     }
@@ -164,6 +165,29 @@ fn matches(name: &str, pattern: &str) -> bool {
     }
 }
 
+/// Numbers the settings of git that come by the environment without gaps, where one of a key and a value has been
+/// taken out: git refuses to run at a gap. <https://git-scm.com/docs/git-config#Documentation/git-config.txt-GITCONFIGCOUNT>
+pub fn renumber_git_settings<T: From<String> + AsRef<OsStr>>(variables: &mut Vec<(T, T)>) {
+    let mut take = |name: String| {
+        let at = variables.iter().position(|(known, _)| known.as_ref() == OsStr::new(&name))?;
+        Some(variables.swap_remove(at).1)
+    };
+    let names = |at: usize| (format!("GIT_CONFIG_KEY_{at}"), format!("GIT_CONFIG_VALUE_{at}"));
+    let Some(count) = take(GIT_COUNT.to_owned()) else { return };
+    let count = count.as_ref().to_str().and_then(|count| count.parse::<u16>().ok());
+    let count = count.unwrap_or_default();
+    let pairs = (0..usize::from(count)).map(|at| {
+        let (key, value) = names(at);
+        (take(key), take(value))
+    });
+    let whole: Vec<_> = pairs.filter_map(|(key, value)| key.zip(value)).collect();
+    variables.push((GIT_COUNT.to_owned().into(), whole.len().to_string().into()));
+    for (at, (key, value)) in whole.into_iter().enumerate() {
+        let (name_of_key, name_of_value) = names(at);
+        variables.extend([(name_of_key.into(), key), (name_of_value.into(), value)]);
+    }
+}
+
 /// Adds to what may already be there: settings that come by the environment are counted.
 fn harden_git(variables: &mut Vec<Variable>, hardening: GitHardening) {
     let mut count = counted(variables);
@@ -189,6 +213,32 @@ fn set(variables: &mut Vec<Variable>, name: &str, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_of_git_stay_whole_where_one_of_them_is_taken_out() {
+        let all = [
+            ("GIT_CONFIG_COUNT", "3"),
+            ("GIT_CONFIG_KEY_0", "url.https://user:secret@host/.insteadOf"),
+            ("GIT_CONFIG_VALUE_0", "https://host/"),
+            ("GIT_CONFIG_KEY_1", "user.name"),
+            ("GIT_CONFIG_VALUE_1", "A"),
+            ("GIT_CONFIG_KEY_2", "user.email"),
+            ("GIT_CONFIG_VALUE_2", "a@b"),
+            ("HOME", "/home/a"),
+        ];
+        let inherited = all.map(|(name, value)| (name.into(), value.into()));
+        let scrub = ["GIT_CONFIG_KEY_0".to_owned()];
+        let made = of_command(inherited.into_iter(), &scrub, None);
+        let value = |name: &str| {
+            let found = made.iter().find(|(known, _)| known == name);
+            found.and_then(|(_, value)| value.to_str())
+        };
+        assert_eq!(value("GIT_CONFIG_COUNT"), Some("2"));
+        assert_eq!(value("GIT_CONFIG_KEY_0"), Some("user.name"));
+        assert_eq!(value("GIT_CONFIG_VALUE_1"), Some("a@b"));
+        assert_eq!(value("GIT_CONFIG_VALUE_2"), None);
+        assert_eq!(value("HOME"), Some("/home/a"));
+    }
 
     fn names(variables: &[(&str, &str)], scrub: &[&str]) -> Vec<String> {
         let scrub: Vec<String> = scrub.iter().map(ToString::to_string).collect();

@@ -57,7 +57,7 @@ mod words;
 
 #[cfg(target_os = "linux")]
 pub use closed_stdout::stdout_was_closed;
-pub use environment::{SCRUBBED, is_scrubbed};
+pub use environment::{SCRUBBED, is_scrubbed, renumber_git_settings};
 pub use exit::{ENDING_BYTES, ending, tried};
 pub use memory::MemoryFolder;
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable};

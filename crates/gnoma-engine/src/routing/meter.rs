@@ -23,6 +23,8 @@ pub(crate) struct Meter {
     told: Option<Usage>,
     /// Tokens that were written since the provider last told.
     untold: u64,
+    /// The report about the whole answer is not believed.
+    is_disbelieved: bool,
     is_heard: bool,
     is_refused: bool,
 }
@@ -41,6 +43,11 @@ impl Meter {
         is_beyond(reported.prompt(), self.prompt_tokens) || is_beyond(reported.output, self.untold)
     }
 
+    /// Disbelieves what the provider reports of the answer: what was counted stays counted.
+    pub(crate) fn disbelieve(&mut self) {
+        self.is_disbelieved = true;
+    }
+
     /// Something of the answer has come.
     pub(crate) fn hear(&mut self, event: &StreamEvent) {
         let is_of_answer =
@@ -57,7 +64,7 @@ impl Meter {
                 self.untold = self.untold.saturating_add(tokens::estimate(text) as u64);
             }
             // What was told of a whole answer is the truth, whenever it was told.
-            StreamEvent::Stop(_) if self.told.is_some() => self.untold = 0,
+            StreamEvent::Stop(_) if self.told.is_some() && !self.is_disbelieved => self.untold = 0,
             StreamEvent::RateLimits { .. }
             | StreamEvent::Adapted { .. }
             | StreamEvent::Started { .. }

@@ -143,7 +143,8 @@ impl Session {
 
     /// Says once that a provider reports what cannot be; gnoma's own count takes its place.
     async fn tell_doubt(&mut self, usage: Usage) -> Result<(), Gone> {
-        let Some(call) = &self.spending.call else { return Ok(()) };
+        let Some(call) = &mut self.spending.call else { return Ok(()) };
+        call.meter.disbelieve();
         let name = call.arm.name();
         if std::mem::replace(&mut self.spending.has_doubted, true) {
             return Ok(());

@@ -288,7 +288,8 @@ fn own(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
         HookOutput::Text | HookOutput::Broken(_) => Value::Null,
     };
     let action = value.get("action").and_then(Value::as_str);
-    let denies = action.map_or(code == 2, |action| action == "deny");
+    // A denial counts in whatever words; one of gnoma's own is also the exit code.
+    let denies = output::forbids(&value) || action.map_or(code == 2, |action| action == "deny");
     let mut answer = PointAnswer::default();
     if denies && !matches!(point.kind(), PointKind::AfterTool) {
         answer = blocked(point, words(&run.stderr));

@@ -53,6 +53,8 @@ pub struct ServerFacts {
     pub prompts: Vec<ServerPrompt>,
     /// What of its list is left out.
     pub left_out: Vec<String>,
+    /// The same of the prompts.
+    pub left_out_prompts: Vec<String>,
     /// How many calls it has had.
     pub calls: u64,
     /// How many of them failed.
@@ -111,6 +113,7 @@ impl ManagedServer {
             changed: Vec::new(),
             prompts: known.prompts.clone(),
             left_out: Vec::new(),
+            left_out_prompts: Vec::new(),
             calls: 0,
             failed: 0,
             took: Duration::ZERO,
@@ -207,7 +210,7 @@ impl ManagedServer {
             seen.started_in = Some(began.elapsed());
             seen.process = live.process_id();
         }
-        self.leave_out(left_out);
+        self.leave_out(left_out, |seen| &mut seen.left_out);
         self.take_in(tools, Some(&live));
         self.set(ServerState::Ready);
         let (server, of) = (Arc::downgrade(self), Arc::downgrade(&live));
@@ -232,13 +235,15 @@ impl ManagedServer {
         Ok((live, tools))
     }
 
-    /// Says what of the server's list is left out, where that is news.
-    fn leave_out(&self, left_out: Vec<String>) {
+    /// Says what of one of the server's lists is left out, where that is news.
+    fn leave_out(&self, left_out: Vec<String>, of: fn(&mut ServerFacts) -> &mut Vec<String>) {
         /// Most of them that are named in a notice.
         const NAMED: usize = 3;
         let name = &self.definition.name;
-        let before = std::mem::replace(&mut self.lock().left_out, left_out.clone());
-        if left_out.is_empty() || before == left_out {
+        let before = std::mem::replace(of(&mut self.lock()), left_out.clone());
+        let left_out: Vec<_> =
+            left_out.into_iter().filter(|fault| !before.contains(fault)).collect();
+        if left_out.is_empty() {
             return;
         }
         let more = match left_out.len().saturating_sub(NAMED) {
@@ -413,8 +418,7 @@ impl ManagedServer {
 async fn look_for_prompts(server: Weak<ManagedServer>, live: Weak<live::Live>) {
     let Some((server, live)) = server.upgrade().zip(live.upgrade()) else { return };
     if let Ok((prompts, left_out)) = live.prompts(&server.definition.name).await {
-        let all = server.seen().left_out.into_iter().chain(left_out);
-        server.leave_out(all.collect());
+        server.leave_out(left_out, |seen| &mut seen.left_out_prompts);
         server.take_prompts(prompts);
     }
 }
@@ -457,7 +461,7 @@ async fn follow(
         let (Some(server), Some(live)) = (server.upgrade(), live.upgrade()) else { return };
         // A list that does not come leaves what was there.
         if let Ok(Ok((tools, left_out))) = timeout(START_TIMEOUT, live.tools()).await {
-            server.leave_out(left_out);
+            server.leave_out(left_out, |seen| &mut seen.left_out);
             server.take(tools);
         }
     }

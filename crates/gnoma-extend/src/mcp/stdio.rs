@@ -176,6 +176,10 @@ fn receive(
         Incoming::Request(id, method, params) => {
             let (shared, handler) = (Arc::clone(shared), handler.clone());
             let is_too_much = answering.len() >= MAX_SERVER_REQUESTS;
+            // A program that asks on without reading is not even told.
+            if answering.len() >= 2 * MAX_SERVER_REQUESTS {
+                return;
+            }
             answering.spawn(async move {
                 let outcome = if is_too_much {
                     Err(RpcError::new(0, "too many requests at a time"))
@@ -199,7 +203,10 @@ async fn next_line(stdout: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>)
     line.clear();
     let mut is_whole = true;
     loop {
-        let piece = stdout.fill_buf().await.ok().filter(|piece| !piece.is_empty())?;
+        let Some(piece) = stdout.fill_buf().await.ok().filter(|piece| !piece.is_empty()) else {
+            // A program may end without a line break behind its last answer.
+            return (!line.is_empty()).then_some(is_whole);
+        };
         let end = piece.iter().position(|byte| *byte == b'\n');
         let taken = end.unwrap_or(piece.len());
         let room = MAX_MESSAGE_BYTES.saturating_sub(line.len());

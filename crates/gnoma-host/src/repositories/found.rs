@@ -63,6 +63,12 @@ impl FoundRepository {
         path.strip_prefix(&self.work_tree).unwrap_or(path).display().to_string()
     }
 
+    /// The folder with its hooks.
+    pub(super) fn hooks(&self) -> PathBuf {
+        self.setting("core.hookspath")
+            .map_or_else(|| self.common.join("hooks"), |folder| self.work_tree.join(folder))
+    }
+
     /// The last value of one of its own settings.
     pub(super) fn setting(&self, name: &str) -> Option<String> {
         git::setting(&text(&self.common.join("config"))?, name)

@@ -26,6 +26,7 @@ use gnoma_tools::{RepositoryFinder as _, Trials, WorkspaceRepository};
 pub(crate) use belonging::BelongingRepositories;
 use belonging::RealRepository;
 use found::FoundRepository;
+pub(crate) use read::open_file;
 use read::text;
 
 /// Repositories within repositories that are looked at for one command.
@@ -198,10 +199,12 @@ fn program_of(found: &FoundRepository) -> Option<String> {
             return Some(format!("`{setting}` in `{}`", found.shown(&file)));
         }
     }
-    let hooks = found
-        .setting("core.hookspath")
-        .map_or_else(|| found.common.join("hooks"), |folder| found.work_tree.join(folder));
-    hooks.join(HOOK).exists().then(|| format!("the hook `{HOOK}`"))
+    found.hooks().join(HOOK).exists().then(|| format!("the hook `{HOOK}`"))
+}
+
+/// The folder with the hooks of the repository that a folder is in.
+pub(crate) fn find_hooks(folder: &Path) -> Option<PathBuf> {
+    Some(FoundRepository::around(folder)?.hooks())
 }
 
 fn stamp(found: &FoundRepository) -> HistoryStamp {

@@ -15,6 +15,11 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The text for a longer file: no file of settings begins like this.
 const UNREADABLE: &str = "[";
 
+/// An ordinary file, opened for reading; `None` for all else, and where there is nothing.
+pub(crate) fn open_file(path: &Path) -> Option<File> {
+    opened(path).filter(|file| file.metadata().is_ok_and(|facts| facts.is_file()))
+}
+
 /// A file, opened without waiting for whoever fills a pipe.
 pub(super) fn opened(path: &Path) -> Option<File> {
     const WITHOUT_WAITING: i32 = (OFlags::NONBLOCK.bits() | OFlags::NOCTTY.bits()).cast_signed();

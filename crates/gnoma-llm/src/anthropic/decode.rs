@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{ProviderError, StopReason, StreamEvent, stream::Slot, usage::Usage};
+use gnoma_core::{
+    ProviderError, StopReason, StreamEvent, call_arguments::is_stand_in, stream::Slot, usage::Usage,
+};
 use serde_json::{Value, value::RawValue};
 
 use super::wire::{Delta, ReadBlock, Record, Tokens, WholeAnswer};
 use crate::{
     Profile,
-    arguments::{is_stand_in, text_of},
+    arguments::text_of,
     dialect::{Decode, Ending, Events, Frame, sign},
     errors,
     lenient::{Count, Text},

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use gnoma_net::wait::{parse_duration, stated_wait};
 use serde_json::Value;
 
-use super::{quote::quote, wait};
+use super::quote::quote;
 
 /// Where the message may stand, and what it may be called.
 const MESSAGES: [&str; 5] = ["message", "detail", "error", "errors", "msg"];
@@ -55,7 +56,7 @@ impl ErrorFacts {
             code: word("code"),
             kind: word("type").filter(|kind| kind != "error").or_else(|| word("status")),
             status: STATUSES.into_iter().find_map(|key| status(inner.get(key)?)),
-            retry_after: retry_delay(inner).or_else(|| wait::stated(&message)),
+            retry_after: retry_delay(inner).or_else(|| stated_wait(&message)),
             quota: quota(inner, &message),
             message,
             is_page: false,
@@ -136,7 +137,7 @@ fn details(error: &Value) -> impl Iterator<Item = &Value> {
 /// Google's `RetryInfo`: `{"details":[{"retryDelay":"17s"}]}`.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let delay = details(error).find_map(|detail| detail.get("retryDelay")?.as_str())?;
-    wait::duration(delay)
+    parse_duration(delay)
 }
 
 /// The longest of the quotas in Google's `QuotaFailure`, whose ids say what they count; Vertex names

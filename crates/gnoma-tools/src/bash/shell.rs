@@ -35,6 +35,7 @@ const FALLBACK_SHELL: &str = "/bin/sh";
 #[derive(Debug)]
 pub(super) struct Shell {
     program: PathBuf,
+    /// All variables of commands; `None` for those of this process with what is set and removed below.
     environment: Option<Vec<(OsString, OsString)>>,
     unattended: Unattended,
     hidden_variables: Vec<String>,
@@ -71,13 +72,23 @@ enum Built {
 impl Shell {
     /// The shell of these options.
     pub(super) fn new(options: &ToolOptions) -> Self {
-        let variable = |(name, value): (&String, &String)| (name.into(), value.into());
         let environment = options.environment.as_ref();
+        let unattended = Unattended::new(environment.unwrap_or(&BTreeMap::new()));
+        let hidden = &options.hidden_variables;
+        let variable = |(name, value): (String, String)| {
+            let is_removed = unattended.removed.contains(&&*name) || hidden.contains(&name);
+            (!is_removed).then(|| (name.into(), value.into()))
+        };
+        let variables = environment.map(|inherited| {
+            let mut all = inherited.clone();
+            all.extend(unattended.set.iter().cloned());
+            all.into_iter().filter_map(variable).collect()
+        });
         Self {
             program: options.shell.clone(),
-            environment: environment.map(|all| all.iter().map(variable).collect()),
-            unattended: Unattended::new(environment.unwrap_or(&BTreeMap::new())),
-            hidden_variables: options.hidden_variables.clone(),
+            environment: variables,
+            hidden_variables: hidden.clone(),
+            unattended,
             sandbox: options.sandbox.clone(),
             umask: options.umask,
             walls: OnceLock::new(),
@@ -342,13 +353,16 @@ impl Shell {
         Ok((Process::new(child, output), input))
     }
 
-    /// Gives a program its environment, a group, and somewhere to write.
+    /// Gives a program somewhere to write, and the environment if it has none yet.
     fn connect(&self, program: &mut Command) -> io::Result<pipe::Receiver> {
         // One pipe for both outputs keeps them in the order they were written.
         let (reader, writer) = io::pipe()?;
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
-        let Unattended { set, removed } = &self.unattended;
         program.stdout(writer.try_clone()?).stderr(writer);
+        if self.environment.is_some() {
+            return Ok(output);
+        }
+        let Unattended { set, removed } = &self.unattended;
         program.envs(set.iter().map(|(name, value)| (name, value)));
         let hidden = self.hidden_variables.iter().map(String::as_str);
         for name in hidden.chain(removed.iter().copied()) {

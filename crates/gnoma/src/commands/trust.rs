@@ -4,18 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use gnoma_config::{paths, pin, project_root, trust::Store};
-use gnoma_core::{cut, protocol::SessionSpec};
+use gnoma_core::protocol::SessionSpec;
 use gnoma_host::{Folders as _, HostError, trust_preview, wire};
 
 use super::common::print;
 use crate::{
     args::TurnArgs, environment::ProcessEnvironment, lowering, report::Exit, screen, terminal,
 };
-
-/// Most things that are named below a heading.
-const MAX_NAMED: usize = 100;
-/// Longest one that is shown, in characters.
-const MAX_LINE_CHARS: usize = 400;
 
 /// What is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,22 +105,15 @@ fn preview(folder: &Path, content: Option<&[u8]>, around: &ProcessEnvironment) -
     }
     for section in trust_preview(folder, content.unwrap_or_default(), &around.environment)? {
         told.push_str(&format!("\n{}:\n", section.heading));
-        for line in section.lines.iter().take(MAX_NAMED) {
-            let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
-            let kept = cut::head_chars(&words, MAX_LINE_CHARS);
-            let rest = if kept.len() < words.len() { "…" } else { "" };
-            told.push_str(&format!("  {}{rest}\n", screen::clean(kept)));
+        for item in &section.lines {
+            // Whole, however long it is: a person would be asked about what they were not shown.
+            let mut indent = "  ";
+            for line in item.lines() {
+                told.push_str(&format!("{indent}{}\n", screen::clean(line)));
+                indent = "    ";
+            }
         }
-        told.push_str(&more(section.lines.len()));
     }
     told.push('\n');
     Ok(told)
-}
-
-/// How many of so many are not named.
-fn more(count: usize) -> String {
-    match count.saturating_sub(MAX_NAMED) {
-        0 => String::new(),
-        more => format!("  and {more} more\n"),
-    }
 }

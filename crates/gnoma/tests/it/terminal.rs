@@ -86,9 +86,10 @@ async fn parallel_calls_are_asked_for_one_after_the_other() {
     let world = World::new([Wire::OpenAi.stream(&script), says("both seen")]);
     let mut terminal = Terminal::open(&world, "--permission default look");
     terminal.wait_for("reason to deny", 1).await;
-    assert!(!terminal.seen.contains("fs.glob"), "{}", terminal.seen);
+    assert!(!terminal.seen.contains("Run fs.glob?"), "{}", terminal.seen);
     terminal.press("y\n").await;
     terminal.wait_for("reason to deny", 2).await;
+    assert!(terminal.seen.contains("Run fs.glob?"), "{}", terminal.seen);
     terminal.press("y\n").await;
     let (code, seen) = terminal.end().await;
     assert_eq!(code, Some(0), "{seen}");

@@ -192,6 +192,10 @@ impl Inbox<'_> {
         let mut answering = self.answering.lock().unwrap_or_else(PoisonError::into_inner);
         while answering.try_join_next().is_some() {}
         let is_too_much = answering.len() >= MAX_SERVER_REQUESTS;
+        // A server that asks on without reading is not even told.
+        if answering.len() >= 2 * MAX_SERVER_REQUESTS {
+            return;
+        }
         answering.spawn(async move {
             let outcome = if is_too_much {
                 Err(RpcError::new(0, "too many requests at a time"))

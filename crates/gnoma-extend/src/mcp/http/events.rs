@@ -5,7 +5,11 @@ use std::sync::Arc;
 use tokio::{sync::oneshot, time::sleep};
 
 use super::{
-    super::{error::CallError, limits::MAX_RESUMES, wire::sse::Events},
+    super::{
+        error::CallError,
+        limits::{MAX_RESUMES, RESUME_WAIT},
+        wire::sse::Events,
+    },
     answer::{Answering, Inbox, StreamEnd, resume, resume_wait},
     state::HttpShared,
 };
@@ -36,8 +40,7 @@ async fn follow_session(inbox: &Inbox<'_>, opened: &mut Option<oneshot::Sender<(
         match resumed {
             Ok(body) => {
                 let end = inbox.read(body, None, &mut events).await;
-                let has_brought =
-                    matches!(end, StreamEnd::Open(_, true)) || events.retry_ms.is_some();
+                let has_brought = matches!(end, StreamEnd::Open(_, true));
                 in_vain = if has_brought { 0 } else { in_vain + 1 };
             }
             Err(CallError::Unreachable(_) | CallError::Broken(_) | CallError::Busy(..)) => {
@@ -46,6 +49,7 @@ async fn follow_session(inbox: &Inbox<'_>, opened: &mut Option<oneshot::Sender<(
             // Most servers have none.
             Err(_) => return,
         }
-        sleep(resume_wait(&events)).await;
+        // A server that asks for no wait and tells nothing would be asked without end.
+        sleep(resume_wait(&events).max(RESUME_WAIT)).await;
     }
 }

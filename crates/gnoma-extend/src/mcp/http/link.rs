@@ -31,6 +31,8 @@ use super::{
 
 /// The method of the handshake.
 const INITIALIZE: &str = "initialize";
+/// The method of a call of a tool.
+const CALL: &str = "tools/call";
 
 /// A request.
 pub(crate) struct Outgoing<'a> {
@@ -111,10 +113,13 @@ impl HttpLink {
     /// request sent again: the server has not worked on it.
     pub(crate) async fn request(&self, outgoing: &Outgoing<'_>) -> Result<Value, CallError> {
         let session = *self.shared.sessions.borrow();
-        let has_session = self.shared.place().version.is_some();
         match self.request_once(outgoing).await {
-            Err(error) if has_session && is_lost(&error) => {
+            Err(error) if session > 0 && is_lost(&error) => {
                 self.reopen(session).await?;
+                // A refusal with status 200 may be a tool's words about a session of its own: the call may have run.
+                if matches!(error, CallError::Refused(_)) && outgoing.method == CALL {
+                    return Err(error);
+                }
                 self.request_once(outgoing).await
             }
             outcome => outcome,
@@ -129,7 +134,7 @@ impl HttpLink {
             all.push(("mcp-protocol-version".to_owned(), STATELESS.to_owned()));
             all.extend(headers::describe(method, params));
         }
-        let is_repeatable = !["tools/call", INITIALIZE].contains(method);
+        let is_repeatable = ![CALL, INITIALIZE].contains(method);
         let body = Some(rpc::request(id, method, params));
         let message = Message { body, headers: &all, is_repeatable };
         // On the wire without a handshake the end of the connection says it.

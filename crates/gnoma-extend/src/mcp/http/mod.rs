@@ -6,7 +6,6 @@ mod events;
 mod headers;
 mod link;
 mod post;
-mod retry;
 mod state;
 
 pub(super) use self::{

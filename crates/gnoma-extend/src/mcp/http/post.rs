@@ -1,13 +1,14 @@
 //! Sends one message: follows redirects within the server's origin, says who asks, and waits for a server that is busy.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use gnoma_core::Secret;
-use gnoma_net::{HttpRequest, NetError, NetErrorKind, Reply, redirect};
+use gnoma_net::{
+    HttpRequest, NetError, NetErrorKind, Reply, redirect,
+    wait::{asked_wait, sent_at},
+};
+use jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::{
@@ -16,10 +17,11 @@ use super::{
         limits::{BUSY_WAIT, MAX_ATTEMPTS, MAX_BUSY_WAIT, MAX_REDIRECTS},
         wire::rpc::{self, Incoming, METHOD_NOT_FOUND, RpcError},
     },
-    retry::retry_after,
     state::HttpShared,
 };
 
+/// Statuses of redirects that are for good (RFC 9110 §15.4).
+const PERMANENT: [u16; 2] = [301, 308];
 /// Most of a refusal that is read, in bytes.
 const MAX_REFUSAL_BYTES: usize = 64 << 10;
 /// The status of a server that wants to know who asks.
@@ -54,6 +56,8 @@ struct Sending<'a> {
     url: String,
     token: Option<Secret<String>>,
     redirects: usize,
+    /// All redirects so far were for good.
+    has_moved: bool,
     attempts: u32,
     has_new_token: bool,
 }
@@ -68,8 +72,16 @@ pub(super) async fn send(
         false => shared.authorizer.token().await?,
     };
     let url = shared.place().url.clone();
-    let mut sending =
-        Sending { shared, message, url, token, redirects: 0, attempts: 1, has_new_token: false };
+    let mut sending = Sending {
+        shared,
+        message,
+        url,
+        token,
+        redirects: 0,
+        has_moved: true,
+        attempts: 1,
+        has_new_token: false,
+    };
     loop {
         let reply = shared.http.send(sending.request()).await.map_err(net_error)?;
         if let SendingStep::Done(reply) = sending.handle(reply).await? {
@@ -95,7 +107,10 @@ impl Sending<'_> {
 
     async fn handle(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
         match reply.status {
-            200..=299 => Ok(SendingStep::Done(reply)),
+            200..=299 => {
+                self.remember_address();
+                Ok(SendingStep::Done(reply))
+            }
             300..=399 => self.follow(&reply),
             UNAUTHORIZED => {
                 let challenge = reply.header("www-authenticate").unwrap_or_default().to_owned();
@@ -121,9 +136,17 @@ impl Sending<'_> {
         if self.redirects > MAX_REDIRECTS {
             return Err(CallError::Status(reply.status, "it redirects in a circle".to_owned()));
         }
-        self.url.clone_from(&next);
-        self.shared.place().url = next;
+        self.has_moved &= PERMANENT.contains(&reply.status);
+        self.url = next;
         Ok(SendingStep::Again)
+    }
+
+    /// Sends what follows to where a message has been taken after redirects that were for good. A stream of events says
+    /// nothing of where messages go.
+    fn remember_address(&self) {
+        if self.redirects > 0 && self.has_moved && self.message.body.is_some() {
+            self.shared.place().url.clone_from(&self.url);
+        }
     }
 
     /// A token that is refused may be renewed once.
@@ -145,8 +168,10 @@ impl Sending<'_> {
     /// A server that is busy is waited for, a few times and not for long.
     async fn wait(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
         let status = reply.status;
-        let asked = reply.header("retry-after");
-        let asked = asked.and_then(|value| retry_after(value, SystemTime::now()));
+        let now = sent_at(reply.header("date")).unwrap_or_else(Timestamp::now);
+        let headers = ["retry-after-ms", "retry-after"];
+        let headers = headers.iter().filter_map(|name| Some((*name, reply.header(name)?)));
+        let asked = asked_wait(&headers.collect::<Vec<_>>(), now);
         let is_safe = status == TOO_MANY_REQUESTS || asked.is_some() || self.message.is_repeatable;
         let wait = asked.unwrap_or(BUSY_WAIT * self.attempts);
         if !is_safe || wait > MAX_BUSY_WAIT || self.attempts >= MAX_ATTEMPTS {
@@ -154,7 +179,10 @@ impl Sending<'_> {
             return Err(CallError::Busy(status, asked));
         }
         self.attempts += 1;
-        self.shared.handler.calls.wait(wait);
+        // The server's own stream says nothing of how long calls take.
+        if self.message.body.is_some() {
+            self.shared.handler.calls.wait(wait);
+        }
         sleep(wait.max(Duration::from_millis(1))).await;
         Ok(SendingStep::Again)
     }
@@ -190,7 +218,7 @@ async fn refusal(shared: &HttpShared, reply: Reply) -> CallError {
         _ => None,
     });
     let said = error.as_ref().map_or(text.as_str(), |error| error.message.as_str());
-    let has_session = shared.place().version.is_some();
+    let has_session = *shared.sessions.borrow() > 0;
     if has_session && is_session_lost(status, error.as_ref(), said) {
         return CallError::SessionLost(said.to_owned());
     }

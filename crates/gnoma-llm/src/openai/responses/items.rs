@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use gnoma_core::{StopReason, StreamEvent, stream::Slot};
+use gnoma_core::{StopReason, StreamEvent, call_arguments::is_stand_in, stream::Slot};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -16,7 +16,7 @@ use super::{
     wire::{OutputItem, OutputPart},
 };
 use crate::{
-    arguments::{is_stand_in, text_of},
+    arguments::text_of,
     characters::{joined_bytes, skip_joined},
     dialect::Events,
     names::NameMap,

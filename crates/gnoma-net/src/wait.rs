@@ -11,8 +11,9 @@ const UNITS: [(&str, f64); 5] =
 /// What stands before the wait in a message.
 const BEFORE: [&str; 3] = ["try again in ", "retry in ", "retry after "];
 
-/// `17s`, `1.5s`, `250ms`, `7m12.5s`.
-pub(super) fn duration(text: &str) -> Option<Duration> {
+/// Reads a duration such as `17s`, `1.5s`, `250ms` or `7m12.5s`; `None` for none, and for no time at all.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let mut seconds = 0.0;
     let mut rest = text;
     while !rest.is_empty() {
@@ -27,17 +28,18 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|wait| !wait.is_zero())
 }
 
-/// The wait that a message asks for: `Please try again in 7m12s.`, `Please retry after 24 seconds.`
-pub(super) fn stated(message: &str) -> Option<Duration> {
+/// Returns the wait that a message asks for: `Please try again in 7m12s.`, `Please retry after 24 seconds.`
+#[must_use]
+pub fn stated_wait(message: &str) -> Option<Duration> {
     let after = BEFORE.iter().find_map(|before| Some(message.split_once(before)?.1))?;
     let mut words = after.split_whitespace();
     let first = words.next()?.trim_end_matches(['.', ',']);
     let spelled = || {
         let unit = words.next()?;
         let short = if unit.starts_with("milli") { "ms" } else { unit.get(..1)? };
-        duration(&format!("{first}{short}"))
+        parse_duration(&format!("{first}{short}"))
     };
-    duration(first).or_else(spelled)
+    parse_duration(first).or_else(spelled)
 }
 
 /// Headers that ask for a wait, the most exact first, and what a bare number in them counts.
@@ -71,7 +73,8 @@ enum NumberUnit {
 
 /// Returns the wait that the headers of a failure ask for; for a limit that is used up, the time until it is
 /// whole again. `now` is the answer's own `Date` where it has one, so that a wrong clock does no harm.
-pub(crate) fn asked_wait(headers: &[(&str, &str)], now: Timestamp) -> Option<Duration> {
+#[must_use]
+pub fn asked_wait(headers: &[(&str, &str)], now: Timestamp) -> Option<Duration> {
     let value = |name: &str| headers.iter().find(|(header, _)| *header == name);
     let asked = ASKING
         .iter()
@@ -101,7 +104,7 @@ fn wait_of(value: &str, unit: NumberUnit, now: Timestamp) -> Option<Duration> {
         return of_number(number, unit, now);
     }
     let until = |moment: Timestamp| Duration::try_from(moment.duration_since(now)).ok();
-    if let Some(wait) = duration(value) {
+    if let Some(wait) = parse_duration(value) {
         return Some(wait);
     }
     let moment = http_date(value).or_else(|| value.parse().ok());
@@ -127,8 +130,9 @@ fn of_number(number: f64, unit: NumberUnit, now: Timestamp) -> Option<Duration> 
     Duration::try_from_secs_f64(moment_s - now_s).ok()
 }
 
-/// The moment at which an answer was sent, by its `Date`.
-pub(crate) fn sent_at(date: Option<&str>) -> Option<Timestamp> {
+/// Returns the moment at which an answer was sent, by its `Date`.
+#[must_use]
+pub fn sent_at(date: Option<&str>) -> Option<Timestamp> {
     http_date(date?)
 }
 
@@ -213,7 +217,7 @@ mod tests {
 
     #[test]
     fn waits_are_found_in_words() {
-        let seconds = |message| stated(message).map(|wait| wait.as_secs_f64());
+        let seconds = |message| stated_wait(message).map(|wait| wait.as_secs_f64());
         for (message, wait) in [
             ("Limit 6000. Please try again in 9m38.5s. Need more?", Some(578.5)),
             ("Please try again in 120ms.", Some(0.12)),

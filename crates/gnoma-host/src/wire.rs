@@ -160,6 +160,7 @@ pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
     profile.key = provider.api_keys.get(name).cloned();
     let unset = provider.unset_keys.get(name).cloned();
     if let Some(variable) = unset.or_else(|| env::key_variables(name).into_iter().next()) {
+        profile.ignores_key_variable = provider.ignored_variables.contains(&variable);
         profile.key_variable = variable;
     }
     let by_command = || {
@@ -258,9 +259,10 @@ pub fn missing_key(profile: &Profile) -> HostError {
     let (name, variable) = (&profile.name, &profile.key_variable);
     HostError::usage(format!(
         "no key for `{name}`. Do one of these:
-  export {variable}=…
+  {}
   [provider.api_keys] {name} = \"${{{variable}}}\" in the configuration (`gnoma config path`)
-  --provider NAME with one that is set up (`gnoma providers` lists them)"
+  --provider NAME with one that is set up (`gnoma providers` lists them)",
+        profile.describe_key_setting(),
     ))
 }
 

@@ -279,6 +279,8 @@ pub struct Profile {
     pub key: Option<Secret<String>>,
     /// Variable that would set the key, for the hint when it is missing or wrong.
     pub key_variable: String,
+    /// That variable is set aside by `provider.ignored_variables`.
+    pub ignores_key_variable: bool,
     /// What the key came from, as a person finds it: a variable, or a setting and its place. `None` where
     /// nobody told.
     pub key_source: Option<String>,
@@ -303,6 +305,7 @@ impl Profile {
             base_url: base_url.trim_end_matches('/').to_owned(),
             key: None,
             key_variable: variable_name(&name),
+            ignores_key_variable: false,
             key_source: None,
             address_source: None,
             blind_models: Vec::new(),
@@ -335,6 +338,17 @@ impl Profile {
             && is_same_key
             && sources(self) == sources(other)
             && self.blind_models == other.blind_models
+    }
+
+    /// Says how a missing key can be set by its variable: `export MISTRAL_API_KEY=…`.
+    #[must_use]
+    pub fn describe_key_setting(&self) -> String {
+        let variable = &self.key_variable;
+        if self.ignores_key_variable {
+            format!("take {variable} out of `provider.ignored_variables`")
+        } else {
+            format!("export {variable}=…")
+        }
     }
 
     /// What a person checks where the key is wrong: what it came from, or else where it may stand.

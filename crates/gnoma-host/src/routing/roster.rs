@@ -120,7 +120,7 @@ fn reach(settings: &RoutingSettings, name: &str) -> Reach {
         Err(error) => return Reach::Not(error.to_string()),
     };
     if wire::needs_key(&settings.provider, &profile) {
-        return Reach::Not(format!("has no key: export {}=…", profile.key_variable));
+        return Reach::Not(format!("has no key: {}", profile.describe_key_setting()));
     }
     if wire::is_this_machine(&profile.base_url) { Reach::Here } else { Reach::Elsewhere }
 }

@@ -89,8 +89,8 @@ fn of_own_server(profile: &Profile, remedy: Remedy, status: Option<u16>) -> Opti
 }
 
 fn missing_key(profile: &Profile) -> String {
-    let (name, variable) = (&profile.name, &profile.key_variable);
-    format!("No key for `{name}` is set: export {variable} or set `provider.api_keys.{name}`.")
+    let (name, setting) = (&profile.name, profile.describe_key_setting());
+    format!("No key for `{name}` is set: {setting}, or set `provider.api_keys.{name}`.")
 }
 
 /// Returns the remedy where no model server answered, but something before it or at another address.

@@ -11,6 +11,7 @@ mod databases;
 mod decode;
 mod job;
 mod jobs;
+mod policy;
 mod process;
 mod room;
 mod shared;

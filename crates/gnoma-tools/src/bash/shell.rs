@@ -13,20 +13,21 @@ use std::{
 };
 
 use gnoma_core::ToolCx;
-use gnoma_sandbox::{Overlay, Policy, Readable, Scratch, Strength, Support, TEMPORARY, Walls};
+use gnoma_sandbox::{Overlay, Policy, Scratch, Strength, Support, TEMPORARY, Walls};
 use tokio::{
     net::unix::pipe,
     process::{ChildStdin, Command},
 };
 
 use super::{
+    policy::{held_to_reading, narrowed},
     process::Process,
     spare::Spare,
-    survey::{self, Survey, SurveyMemory},
+    survey::{Survey, SurveyMemory},
     unattended::Unattended,
     writable::{FoundInWorkspace, make_writable, refuse_if_led_away, with_own_temporary},
 };
-use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials, WorkspaceRepository};
+use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials};
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
@@ -409,89 +410,6 @@ impl Shell {
     }
 }
 
-/// The policy of one command: the workspace, what every command may touch, what its verdict grants.
-fn narrowed(
-    policy: &Policy,
-    cx: &ToolCx,
-    network_on_grant: bool,
-    too_wide: &[PathBuf],
-    found: FoundInWorkspace,
-) -> Policy {
-    let mut policy = policy.clone();
-    let trees: Vec<PathBuf> = found.work_trees().cloned().collect();
-    let changed = trees.iter().filter(|tree| cx.grant.writable.contains(tree));
-    for root in cx.roots.iter().chain(changed) {
-        policy.protected.extend(survey::held_below(root));
-    }
-    policy.bare_repository = found.is_in_bare_repository();
-    policy.protected.extend(found.survey.held);
-    // What git keeps of the workspace is the workspace's, wherever it lies.
-    for repository in found.repositories {
-        policy.writable.extend(repository.git_folders);
-        policy.protected.extend(repository.guarded);
-    }
-    // What a person let the command change or read is neither protected nor hidden from it. A grant
-    // for a folder is none for what is protected or hidden in it.
-    let is_granted =
-        |granted: &[PathBuf], path: &Path| granted.iter().any(|granted| granted.starts_with(path));
-    policy.protected.retain(|path| !is_granted(&cx.grant.writable, path));
-    if let Readable::Except(hidden) = &mut policy.readable {
-        hidden.retain(|path| !is_granted(&cx.grant.paths, path));
-    }
-    make_writable(&mut policy, cx, too_wide, &trees);
-    policy.network |= network_on_grant && cx.grant.network;
-    policy
-}
-
-/// Walls for what was taken to change nothing. Whatever it does, it changes nothing that lasts, sends
-/// nothing and reads no secret: it finds the workspace and what is on the list of places, and writes
-/// nowhere but among the temporary files of its session.
-fn held_to_reading(
-    policy: &Policy,
-    cx: &ToolCx,
-    reading: &ReadingPlaces,
-    scratch: Option<&Path>,
-    found: FoundInWorkspace,
-) -> Policy {
-    let is_inside = |path: &PathBuf| cx.roots.iter().any(|root| path.starts_with(root));
-    // In the workspace only secrets are granted, and folders where a pattern names some.
-    let (inside, outside): (Vec<_>, Vec<_>) =
-        cx.grant.paths.iter().partition(|path| is_inside(path));
-    let is_secret_granted = |secret: &PathBuf| {
-        inside.iter().any(|path| path.starts_with(secret) || secret.starts_with(path))
-            || outside.iter().any(|path| path.starts_with(secret))
-    };
-    let around: Vec<PathBuf> =
-        found.repositories.iter().flat_map(WorkspaceRepository::places).cloned().collect();
-    let bare_repository = found.is_in_bare_repository();
-    let secrets = found.survey.secrets.into_iter();
-    let secrets: Vec<_> = secrets.filter(|secret| !is_secret_granted(secret)).collect();
-    let is_granted =
-        |path: &&PathBuf| cx.grant.paths.iter().any(|granted| granted.starts_with(path));
-    let judged = cx.roots.iter().chain(&around).chain(outside);
-    let shown: Vec<_> = reading.shown.iter().chain(judged.clone()).cloned().collect();
-    // Of a hidden folder of which only parts are on the list, nothing else is there.
-    let is_there = |path: &&PathBuf| {
-        let is_part = |shown: &PathBuf| shown != *path && shown.starts_with(path);
-        shown.iter().any(|shown| path.starts_with(shown)) || !shown.iter().any(is_part)
-    };
-    let hidden = policy.readable.hidden().iter().filter(is_there).chain(&reading.hidden);
-    let hidden = hidden.filter(|path| !is_granted(path)).cloned().chain(secrets).collect();
-    Policy {
-        writable: Vec::new(),
-        protected: Vec::new(),
-        readable: Readable::Only { shown, hidden },
-        exact: policy.exact.iter().chain(judged).cloned().collect(),
-        network: false,
-        alone: true,
-        local_sockets: false,
-        temporary: scratch.map(Path::to_path_buf),
-        bare_repository,
-        scrub: policy.scrub.iter().chain(&reading.scrubbed).cloned().collect(),
-        ..policy.clone()
-    }
-}
-
 /// The shell, or the one that every Unix has: behind walls a missing one would show too late to try
 /// another. A bare name is searched for by whoever starts it.
 fn installed(shell: &Path) -> &Path {
@@ -509,105 +427,5 @@ fn refusal(error: &io::Error, cwd: &Path) -> String {
             "the command is too long to be started; write it to a file and run that".to_owned()
         }
         _ => format!("the command could not be started in `{folder}`: {error}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use gnoma_core::tool::Grant;
-    use tokio::sync::mpsc;
-    use tokio_util::sync::CancellationToken;
-
-    use super::*;
-
-    fn workspace(files: &[&str]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        for file in files {
-            let path = folder.path().join(file);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, "").unwrap();
-        }
-        folder
-    }
-
-    /// The policy of a command in `folder`, with what its verdict grants.
-    fn policy_in(folder: &tempfile::TempDir, grant: Grant) -> Policy {
-        let root = folder.path().to_owned();
-        let cx = ToolCx {
-            cwd: Arc::new(root.clone()),
-            roots: [root].into(),
-            grant,
-            stop: CancellationToken::new(),
-            progress: mpsc::channel(1).0,
-            stores_large_results: false,
-            budget: Default::default(),
-            session: None,
-        };
-        let survey = Survey::of(&cx.roots, &mut SurveyMemory::default());
-        let found = FoundInWorkspace { survey, ..FoundInWorkspace::default() };
-        let mut reading = ReadingPlaces::default();
-        reading.shown.push("/usr".into());
-        if cx.grant.reads_only {
-            return held_to_reading(&Policy::default(), &cx, &reading, None, found);
-        }
-        narrowed(&Policy::default(), &cx, true, &[], found)
-    }
-
-    #[test]
-    fn commands_that_read_see_a_list_of_places_and_change_nothing() {
-        let folder = workspace(&["file"]);
-        let granted = PathBuf::from("/elsewhere/notes");
-        let grant = Grant {
-            reads_only: true,
-            network: true,
-            paths: vec![granted.clone()],
-            ..Grant::default()
-        };
-        let policy = policy_in(&folder, grant);
-        let shown = policy.readable.shown().unwrap();
-        assert_eq!(shown, [PathBuf::from("/usr"), folder.path().to_owned(), granted]);
-        assert!(policy.writable.is_empty() && !policy.network);
-        assert!(policy.alone && !policy.local_sockets);
-    }
-
-    #[test]
-    fn only_commands_that_read_are_kept_from_secrets_of_the_workspace() {
-        let folder = workspace(&["api/.env", "api/.env.example", "certs/server.key"]);
-        let at = |name: &str| folder.path().join(name);
-        let hidden = |reads_only: bool, paths: Vec<PathBuf>| {
-            let grant = Grant { reads_only, paths, ..Grant::default() };
-            let mut hidden = policy_in(&folder, grant).readable.hidden().to_vec();
-            hidden.sort();
-            hidden
-        };
-        assert_eq!(hidden(true, vec![]), [at("api/.env"), at("certs/server.key")]);
-        assert!(hidden(false, vec![]).is_empty());
-        assert_eq!(hidden(true, vec![at("api/.env")]), [at("certs/server.key")]);
-        assert_eq!(hidden(true, vec![at("certs")]), [at("api/.env")]);
-        let around = folder.path().parent().unwrap().to_owned();
-        assert_eq!(
-            hidden(true, vec![around]).len(),
-            2,
-            "a grant for what lies around opens nothing"
-        );
-    }
-
-    #[test]
-    fn nested_repositories_are_protected_unless_a_verdict_names_them() {
-        let folder = workspace(&["vendor/a/.git/hooks/x", "vendor/a/.git/config", ".husky/x"]);
-        let at = |name: &str| folder.path().join(name);
-        let protected = |writable: Vec<PathBuf>| {
-            policy_in(&folder, Grant { writable, ..Grant::default() }).protected
-        };
-        let all = protected(vec![]);
-        for name in
-            [".git/hooks", ".mcp.json", ".husky", "vendor/a/.git/hooks", "vendor/a/.git/config"]
-        {
-            assert!(all.contains(&at(name)), "{name}");
-        }
-        assert!(!all.contains(&at(".vimrc")), "what is not there needs no place held");
-        let granted = protected(vec![at("vendor/a/.git/hooks/x")]);
-        assert!(!granted.contains(&at("vendor/a/.git/hooks")));
-        assert!(granted.contains(&at("vendor/a/.git/config")));
     }
 }

@@ -77,7 +77,7 @@ fn facts(standing: &Standing) -> serde_json::Value {
         "error": why,
         "tools": seen.offered.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
         "withheld": seen.changed.iter().map(|changed| &changed.now.name).collect::<Vec<_>>(),
-        "left_out": seen.left_out,
+        "left_out": seen.left_out.iter().chain(&seen.left_out_prompts).collect::<Vec<_>>(),
         "tokens": tokens,
         "started_in_ms": seen.started_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
     })
@@ -108,7 +108,7 @@ fn line(text: &mut String, standing: &Standing) {
     if let ServerState::Failed(why) = &seen.state {
         let _infallible = writeln!(text, "  {why}");
     }
-    for left in &seen.left_out {
+    for left in seen.left_out.iter().chain(&seen.left_out_prompts) {
         let _infallible = writeln!(text, "  left out: {left}");
     }
     if !seen.changed.is_empty() {

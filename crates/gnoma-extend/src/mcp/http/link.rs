@@ -31,6 +31,8 @@ use super::{
 
 /// The method of the handshake.
 const INITIALIZE: &str = "initialize";
+/// With this code servers made with the official SDKs refuse a session that they do not know.
+const NO_SESSION: i64 = -32001;
 /// The method of a call of a tool.
 const CALL: &str = "tools/call";
 
@@ -117,7 +119,9 @@ impl HttpLink {
             Err(error) if session > 0 && is_lost(&error) => {
                 self.reopen(session).await?;
                 // A refusal with status 200 may be a tool's words about a session of its own: the call may have run.
-                if matches!(error, CallError::Refused(_)) && outgoing.method == CALL {
+                let may_have_run =
+                    matches!(&error, CallError::Refused(said) if said.code != NO_SESSION);
+                if may_have_run && outgoing.method == CALL {
                     return Err(error);
                 }
                 self.request_once(outgoing).await

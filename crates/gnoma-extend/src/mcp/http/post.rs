@@ -171,8 +171,10 @@ impl Sending<'_> {
         let now = sent_at(reply.header("date")).unwrap_or_else(Timestamp::now);
         let headers = ["retry-after-ms", "retry-after"];
         let headers = headers.iter().filter_map(|name| Some((*name, reply.header(name)?)));
-        let asked = asked_wait(&headers.collect::<Vec<_>>(), now);
-        let is_safe = status == TOO_MANY_REQUESTS || asked.is_some() || self.message.is_repeatable;
+        let headers: Vec<_> = headers.collect();
+        let asked = asked_wait(&headers, now);
+        let is_safe =
+            status == TOO_MANY_REQUESTS || !headers.is_empty() || self.message.is_repeatable;
         let wait = asked.unwrap_or(BUSY_WAIT * self.attempts);
         if !is_safe || wait > MAX_BUSY_WAIT || self.attempts >= MAX_ATTEMPTS {
             let asked = asked.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));

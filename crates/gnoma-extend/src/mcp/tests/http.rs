@@ -138,7 +138,7 @@ async fn a_busy_server_is_waited_for_as_long_as_it_says_within_limits() {
     }
     for (status, wait, said) in [
         (429, Some("3600"), "failed: the server is busy (HTTP 429): it asks to wait 1h; try later"),
-        (429, Some("0"), "failed: the server is busy (HTTP 429): it asks to wait 0s; try later"),
+        (429, Some("0"), "failed: the server is busy (HTTP 429); try later"),
         (503, None, "failed: the server is busy (HTTP 503); try later"),
     ] {
         let server = start(move |_, method, _| {

@@ -281,8 +281,23 @@ pub struct Grant {
     /// A command runs outside the sandbox. Only a person grants this, never an argument of the
     /// call.
     pub outside: bool,
+    /// Whether a command asks about the machine that it runs on.
+    pub machine: MachineView,
     /// A command runs on trial first: in a view of the workspace that discards its changes.
     pub trial: Option<Trial>,
+}
+
+/// What a command asks about the machine, about which a sandbox would give a wrong answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MachineView {
+    /// Nothing.
+    #[default]
+    None,
+    /// What the machine's processes, sockets and mounts are: it sees them and cannot act on them.
+    Shown,
+    /// What only a program outside answers, or what the sandbox cannot show: it runs outside, or its answer is about
+    /// the sandbox.
+    Outside,
 }
 
 /// The beginning of the reason why a call runs on trial. Stored sessions recognise such a call by
@@ -310,6 +325,7 @@ impl Grant {
         self.network |= other.network;
         self.reads_only |= other.reads_only;
         self.outside |= other.outside;
+        self.machine = self.machine.max(other.machine);
         self.trial = self.trial.or(other.trial);
         self
     }

@@ -23,6 +23,7 @@ mod noted;
 mod past;
 mod persistence;
 mod planned;
+mod processes;
 pub mod prompt;
 mod record;
 pub mod repair;

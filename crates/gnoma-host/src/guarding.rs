@@ -25,7 +25,7 @@ use gnoma_guard::{
     secrets,
     vault::LEAST_NUMBER,
 };
-use gnoma_sandbox::{MemoryFolder, Readable, SCRUBBED, Strength, Support, launcher};
+use gnoma_sandbox::{Readable, SCRUBBED, Strength, Support, launcher};
 use gnoma_tools::Trials;
 
 use crate::{
@@ -213,15 +213,15 @@ pub(crate) fn trial_layers(environment: &Environment, root: &Path) -> PathBuf {
     environment.state_dir().join(TRIALS).join(key)
 }
 
-/// Runs a session's commands on trial; `None` without a sandbox. The layers go into `memory`, where that is given;
-/// otherwise to the state folder, to git's own folder, beside the workspace, or to the runtime folder, whichever
+/// Runs a session's commands on trial; `None` without a sandbox. The layers go into the session's memory, where
+/// it has some; otherwise to the state folder, to git's own folder, beside the workspace, or to the runtime folder, whichever
 /// works first. `copies`: see [`GatePlace::copies`].
 #[must_use]
 pub fn trials(
     settings: &GuardSettings,
+    places: &Places,
     spec: &SessionSpec,
     copies: Vec<(PathBuf, PathBuf)>,
-    memory: Option<Arc<MemoryFolder>>,
 ) -> Option<Arc<Trials>> {
     if settings.sandbox.mode == Sandbox::Off {
         return None;
@@ -239,6 +239,7 @@ pub fn trials(
     folders.extend(runtime.map(|folder| folder.join("gnoma").join(TRIALS).join(&key)));
     let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
     let updated = settings.sandbox.build_output.clone();
+    let memory = places.memory.clone();
     let trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders)
         .with_scratch(reading::scratch(&spec.environment, memory.clone()));
     let trials = match memory {
@@ -248,9 +249,7 @@ pub fn trials(
     let home = spec.environment.home();
     let local = LocalPlaces {
         homes: home.iter().cloned().chain(home.as_deref().map(resolve)).collect(),
-        own: [spec.environment.config_dir(), spec.environment.state_dir()]
-            .map(|own| resolve(&own))
-            .into(),
+        own: own_folders(places, &spec.environment).iter().map(|own| resolve(own)).collect(),
         programs: program_folders(spec),
         copies,
     };

@@ -72,7 +72,7 @@ pub use self::{
     environment::Folders,
     error::{HostError, HostErrorKind, Result},
     notices::Notices,
-    places::{Places, memory},
+    places::Places,
     project::Project,
     rewind_elf::rewind_elf,
     shared::Shared,

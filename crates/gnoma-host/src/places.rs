@@ -51,7 +51,7 @@ pub struct Places {
 
 /// The folder in memory of a session that must not save anything; `None` for others.
 #[must_use]
-pub fn memory(privacy: Privacy) -> Option<Arc<MemoryFolder>> {
+fn memory(privacy: Privacy) -> Option<Arc<MemoryFolder>> {
     privacy.incognito.then(|| Arc::new(MemoryFolder::new(launcher::ITSELF.into())))
 }
 

@@ -138,7 +138,7 @@ fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
     let trials = if shared.driver().is_some() {
         None
     } else {
-        guarding::trials(guard, spec, project.copies(), places.memory.clone())
+        guarding::trials(guard, places, spec, project.copies())
     };
     for torn in trials.iter().flat_map(|trials| trials.recover()) {
         project.notices.warning(torn);

@@ -6,10 +6,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fmt, fs,
-    io::Read,
-    iter,
-    os::unix::fs::PermissionsExt,
+    fmt, fs, iter,
     path::{Component, Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::SystemTime,
@@ -18,14 +15,14 @@ use std::{
 use gnoma_core::places::{CACHE_MARK, LocalPlaces, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
     MemoryFolder, Overlay, Scratch, Strength, Support, TEMPORARY, Walls,
-    layer::{ChangeKind, Layer, LayerChange, Recovered, Site},
+    layer::{ChangeKind, Changes, Layer, LayerChange, Recovered, Site},
     scratch_place,
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::{
     ScratchPlace,
-    build_output::{COMPILED, UNMISTAKABLE},
+    build_output::{COMPILED, UNMISTAKABLE, is_program, stamps},
 };
 
 const CACHES_OF_CHECKERS: [&str; 5] = [
@@ -35,19 +32,13 @@ const CACHES_OF_CHECKERS: [&str; 5] = [
     ".phpunit.result.cache",
     ".php-cs-fixer.cache",
 ];
-/// What a linked program begins with on Linux.
-const PROGRAM_MARK: [u8; 4] = *b"\x7fELF";
-/// How deep a rebuilt folder is looked at to see whether somebody else has built in it.
-const STAMP_DEPTH: usize = 2;
-/// Folders that are looked at for that.
-const MAX_STAMPED: usize = 64;
 /// Names beside a folder among which a builder's file is searched for.
 const MAX_BESIDE: usize = 1_000;
 /// About how many rebuilt paths a session reports.
 const MAX_TOLD: usize = 10_000;
 /// The folder of the layers within one in memory.
 const LAYERS: &str = "trials";
-/// Bytes that must be free where layers are, before a command and while it runs.
+/// Bytes that must be free where layers are, before a command.
 pub(crate) const MIN_FREE_BYTES: u64 = 512 << 20;
 
 /// Tries the commands of a session.
@@ -84,6 +75,8 @@ pub(crate) struct Layers {
     built: HashMap<PathBuf, Vec<SystemTime>>,
     /// What was built here and has been reported.
     told: HashSet<PathBuf>,
+    /// What changed here and has been reported, as it was then.
+    reported: HashMap<PathBuf, Option<SystemTime>>,
 }
 
 /// What becomes of a layer after a command.
@@ -263,6 +256,20 @@ impl Trials {
         rebuilt.into_iter().filter(|path| layers.told.insert(path.clone())).collect()
     }
 
+    /// The changes that have not been reported yet, or have changed since.
+    pub(crate) fn take_new(&self, layer: &Layer, changes: &Changes) -> Changes {
+        let mut layers = self.layers();
+        let time = |path: &Path| layer.place_of(path)?.symlink_metadata().ok()?.modified().ok();
+        let is_new = |change: &&LayerChange| {
+            let (path, time) = (change.path().to_owned(), time(change.path()));
+            layers.reported.insert(path, time) != Some(time)
+        };
+        Changes {
+            list: changes.list.iter().filter(is_new).cloned().collect(),
+            ..Changes::default()
+        }
+    }
+
     /// The workspace as commands on trial have left it, for commands that only read; empty where that is how it
     /// really is, and while one is running.
     pub(crate) fn views(&self) -> Vec<Overlay> {
@@ -300,8 +307,10 @@ impl Trials {
     /// Whether commands and file tools find temporary files of the session in place of the machine's.
     #[must_use]
     pub fn replaces_temporary(&self) -> bool {
-        let is_whole = || Support::detect().strength == Strength::Full;
-        self.scratch_base.is_some() && *self.replaces_temporary.get_or_init(is_whole)
+        // Elsewhere than on the disk it is for commands alone: file tools would not find what they wrote.
+        let is_on_disk = matches!(self.scratch_base, Some(ScratchPlace::Below(_)));
+        let is_whole = || Support::detect().strength == Strength::Full && self.scratch().is_some();
+        is_on_disk && *self.replaces_temporary.get_or_init(is_whole)
     }
 
     /// Where that is which is found at a path among temporary files, whatever is there on the machine. `None` for
@@ -448,17 +457,6 @@ fn is_folder_in(layer: &Layer, path: &Path) -> bool {
     is_folder(path) || layer.place_of(path).is_some_and(|it| is_folder(&it))
 }
 
-/// Whether a linked program is there.
-fn is_program(path: &Path) -> bool {
-    let runs = |facts: &fs::Metadata| facts.is_file() && facts.permissions().mode() & 0o111 != 0;
-    if !path.symlink_metadata().is_ok_and(|facts| runs(&facts)) {
-        return false;
-    }
-    let mut begins = [0; PROGRAM_MARK.len()];
-    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut begins));
-    read.is_ok() && begins == PROGRAM_MARK
-}
-
 /// The rules that stand in a folder; broken ones say nothing.
 fn rules_of(folder: &Path) -> Gitignore {
     let mut rules = GitignoreBuilder::new(folder);
@@ -466,25 +464,4 @@ fn rules_of(folder: &Path) -> Gitignore {
         let _broken = rules.add(folder.join(name));
     }
     rules.build().unwrap_or_else(|_broken| Gitignore::empty())
-}
-
-/// When the folder and those in it last got or lost an entry.
-fn stamps(folder: &Path) -> Vec<SystemTime> {
-    let mut stamps = Vec::new();
-    let mut level = vec![folder.to_owned()];
-    for _ in 0..=STAMP_DEPTH {
-        let mut next = Vec::new();
-        for folder in level {
-            if stamps.len() >= MAX_STAMPED {
-                return stamps;
-            }
-            stamps.extend(folder.symlink_metadata().and_then(|facts| facts.modified()).ok());
-            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-            let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-            next.extend(folders.map(|entry| entry.path()));
-        }
-        gnoma_core::sort::sort(&mut next);
-        level = next;
-    }
-    stamps
 }

@@ -9,6 +9,7 @@
 mod group;
 mod local;
 mod rebuilt;
+mod shape;
 mod table;
 
 use std::{
@@ -20,6 +21,7 @@ use std::{
 pub use group::{Group, SecretVisibility, WriteProtection};
 pub use local::{LocalPlaces, OWN_FILES, PROGRAM_FOLDER, is_program, original};
 pub use rebuilt::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
+pub use shape::{NameShape, name_shape};
 pub use table::{
     CACHES, CACHES_BY_VARIABLE, CONFIGURED_BY_VARIABLE, EXAMPLES, GUARDED, PROGRAMS, SECRETS,
     SHOWN_AT_HOME, TOOL_CHAINS,
@@ -89,10 +91,30 @@ pub fn secret(path: &Path) -> Option<Secret> {
     static PLACES: LazyLock<PreparedPlaces<Secret>> = LazyLock::new(|| {
         PreparedPlaces::new(SECRETS, |group| Secret { kind: group.kind, sight: group.walls })
     });
-    let names = names(path);
-    let secret = PLACES.find(&names, path.has_root())?;
+    let mut names = names(path);
     let is_example = |last: &String| EXAMPLES.iter().any(|example| fits(example, last));
-    (!names.last().is_some_and(is_example)).then_some(*secret)
+    if names.last().is_some_and(is_example) {
+        return None;
+    }
+    if let Some(secret) = PLACES.find(&names, path.has_root()) {
+        return Some(*secret);
+    }
+    let last = names.last_mut()?;
+    if let NameShape::Secret(kind) = name_shape(last) {
+        return Some(Secret { kind, sight: SecretVisibility::NotForReading });
+    }
+    // A copy holds what the original does.
+    *last = shape::original_of(last)?;
+    let is_example = names.last().is_some_and(is_example);
+    PLACES.find(&names, path.has_root()).filter(|_| !is_example).copied()
+}
+
+/// Whether a folder holds secrets with all that is in it, whatever that is called.
+#[must_use]
+pub fn is_secret_folder(path: &Path) -> bool {
+    /// No rule about the end of a path is about this name.
+    const INSIDE: &str = "\u{1}";
+    secret(&path.join(INSIDE)).is_some_and(|secret| secret.sight != SecretVisibility::Seen)
 }
 
 /// What the absolute or relative `path` decides about by its names, so that changing it needs a person. Places of the

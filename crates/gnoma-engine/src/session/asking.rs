@@ -51,6 +51,10 @@ impl Session {
         question: Question,
         answer: oneshot::Sender<PermissionAnswer>,
     ) -> Result<(), Gone> {
+        if question.leaves_sandbox && !self.gate.may_offer_outside(&call) {
+            let _gone = answer.send(PermissionAnswer::Deny { reason: String::new() });
+            return Ok(());
+        }
         let running = self.turn.call(&call).cloned();
         let goes_on = running.is_none();
         let shown = running.or_else(|| self.of_child(&question));

@@ -4,10 +4,12 @@ use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use gnoma_core::{
-    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, lifecycle::PointKind, tool::ToolKind,
+    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    lifecycle::PointKind,
+    tool::{MachineView, ToolKind},
 };
 use gnoma_guard::firewall::Firewall;
-use tokio::time::Instant;
+use tokio::{task::spawn_blocking, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -17,6 +19,7 @@ use super::{
 use crate::{
     checkpoint::{self, Files},
     large_results::LargeResults,
+    processes,
     routing::signals,
     turn::Input,
 };
@@ -86,12 +89,16 @@ impl Session {
         let reader = self.reads_results.clone().filter(|_| !is_check);
         let large_results = self.persistence.large_results.clone().zip(reader);
         self.pending.in_turn(&self.router.scope);
+        let grant_machine = grant.machine;
         let cx = ToolCx { grant, stores_large_results: large_results.is_some(), ..self.tool_cx() };
         let large_results = large_results.filter(|_| tool.spec().kind != ToolKind::ReadsResults);
         let hides = (!call.used().is_empty()).then(|| Arc::clone(&self.firewall));
+        // What it shows of other programs may be spelled so that only known secrets are found in it.
+        let learns = (grant_machine != MachineView::None).then(|| Arc::clone(&self.firewall));
         let call = call.expose().clone();
         let after = self.after_call(written);
-        let run = Run { tool, call, cx, keep_before, large_results, hides, after, is_check };
+        let run =
+            Run { tool, call, cx, keep_before, large_results, hides, learns, after, is_check };
         self.running.spawn(run.go());
     }
 
@@ -122,6 +129,8 @@ struct Run {
     large_results: Option<(Arc<LargeResults>, Arc<ToolSpec>)>,
     /// Hides what its tool says of the secrets that it was handed.
     hides: Option<Arc<Firewall>>,
+    /// Learns the secrets in the arguments of other programs before the call shows them.
+    learns: Option<Arc<Firewall>>,
     /// Who has something to say once it has run.
     after: Option<After>,
     is_check: bool,
@@ -129,10 +138,18 @@ struct Run {
 
 impl Run {
     async fn go(self) -> Ended {
-        let Self { tool, call, cx, keep_before, large_results, hides, after, is_check } = self;
+        let Self { tool, call, cx, keep_before, large_results, hides, learns, after, is_check } =
+            self;
         let (id, name, stopped) = (call.id.clone(), call.name.clone(), cx.stop.clone());
         let (mut started, mut duration_ms, mut stop) = (Instant::now(), 0, None);
         let work = async {
+            if let Some(firewall) = learns {
+                let learned = spawn_blocking(move || {
+                    drop(firewall.text(&processes::command_lines()));
+                });
+                // Without it the output is checked all the same.
+                learned.await.ok();
+            }
             let mut outcome = match keep_before {
                 Some(KeepBefore { files, label, is_beside: true }) => {
                     // It runs in any case.

@@ -58,6 +58,11 @@ pub trait Repositories {
         false
     }
 
+    /// Whether this program is installed and what it asks is there, so that it could answer outside the sandbox.
+    fn can_answer(&self, _program: &str) -> bool {
+        true
+    }
+
     /// An absolute path with its links followed as the session's commands find them, where earlier commands on trial
     /// have left something; `None` where they see the disk as it is.
     fn seen_by_commands(&self, _path: &Path) -> Option<PathBuf> {

@@ -10,7 +10,7 @@ use std::{
 
 use gnoma_core::{
     session::PermissionMode,
-    tool::{Access, Grant},
+    tool::{Access, Grant, MachineView},
 };
 use gnoma_shell::{Analysis, Effect, FilePlace, Invocation, Risk, StartContext};
 use serde_json::Value;
@@ -19,7 +19,7 @@ use super::{
     Judgement, World, by_rule,
     effects::{self, CommandEffect},
     file::doubt,
-    looking,
+    looking, machine,
     meet::fits,
     one_line,
     opinion::{Decision, Opinion},
@@ -155,11 +155,28 @@ impl<'a> Judgement<'a> {
                 self.undecidable(&format!("it uses `{path}` after making it lead elsewhere")),
             );
         }
+        if machine::does_more_than_look(analysis, self.world) {
+            questions.push(self.question_of_machine());
+        }
         if let Some(oddity) = analysis.oddities.first() {
             let why = format!("it is written to mislead: {}", one_line(oddity, 200));
             questions.push(self.unless_everything_runs(&why));
         }
         questions
+    }
+
+    /// A line that lists processes and does something cannot do both in the sandbox.
+    fn question_of_machine(&self) -> Opinion {
+        let why = "it lists processes or sockets of the machine, and runs outside the sandbox";
+        match self.mode {
+            PermissionMode::Plan | PermissionMode::Deny => {
+                Opinion::deny(format!("mode {}: {why}", self.mode))
+            }
+            PermissionMode::Bypass => Opinion::allow(format!("mode bypass: {why}")),
+            PermissionMode::Default | PermissionMode::Auto | PermissionMode::AcceptEdits => {
+                Opinion::ask(why)
+            }
+        }
     }
 
     /// What cannot be judged is asked about in every mode that would run something; where a rule might
@@ -204,12 +221,9 @@ impl<'a> Judgement<'a> {
     ) -> Opinion {
         let rule = self.deciding(|rule| self.is_about_words(rule, command));
         let asking = rule.filter(|rule| rule.action != RuleAction::Allow);
-        let questions = effects.iter().filter_map(|effect| self.question(effect, name));
-        if let Some(question) = questions.reduce(Opinion::and) {
-            let question = asking
-                .map(|rule| by_rule(rule, "asks about"))
-                .into_iter()
-                .fold(question, Opinion::and);
+        let by_words = asking.map(|rule| by_rule(rule, "asks about"));
+        let by_effects = effects.iter().filter_map(|effect| self.question(effect, name));
+        if let Some(question) = by_effects.chain(by_words).reduce(Opinion::and) {
             return match self.mode {
                 PermissionMode::Plan if effects.iter().any(|effect| !effect.is_reading()) => {
                     self.planning(name, effects)
@@ -217,9 +231,6 @@ impl<'a> Judgement<'a> {
                 PermissionMode::Deny => self.by_mode(Access::Execute),
                 _ => question,
             };
-        }
-        if let Some(rule) = asking {
-            return by_rule(rule, "asks about");
         }
         let own = rule.map(|rule| self.own_effects(rule, command)).unwrap_or_default();
         let open: Vec<_> =
@@ -369,6 +380,10 @@ impl<'a> Judgement<'a> {
 
     /// Rules that would have settled everything: the words, and what redirections write.
     fn always(&self, command: &Invocation, open: &[&CommandEffect]) -> Option<Vec<Rule>> {
+        // A rule would run it in the sandbox.
+        if machine::of_command(command, self.world) == MachineView::Outside {
+            return None;
+        }
         let mut rules = suggest::for_command(command)?;
         let own = self.own_effects(rules.first()?, command);
         for effect in open.iter().filter(|effect| !own.contains(&effect.effect)) {
@@ -421,6 +436,12 @@ impl<'a> Judgement<'a> {
         }
         grant.reads_only = analysis.is_read_only()
             || (is_unasked && changes_nothing && analysis.unparsed.is_none());
+        grant.machine = machine::of_line(analysis, self.world);
+        // Only a person lets a command outside: with the answer to a question that says so.
+        grant.outside = grant.machine == MachineView::Outside
+            && whole.decision == Decision::Ask
+            && machine::may_run_outside(analysis, self.world);
+        grant.network |= grant.outside;
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
         grant
     }

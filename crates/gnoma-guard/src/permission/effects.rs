@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use gnoma_core::tool::MachineView;
 use gnoma_shell::{Effect, FilePlace, Invocation, Risk};
 
-use super::{World, looking, one_line, words::program_name};
+pub(super) use super::words::program_of;
+use super::{World, looking, machine, one_line};
 use crate::places::{
     self, Concern, FileAccess, JudgedPath, MAX_PATH_BYTES, Severity, without_dots,
 };
@@ -48,6 +50,8 @@ pub(super) struct CommandEffect {
     spot: Option<(FileAccess, JudgedPath)>,
     /// Nothing comes of it.
     harmless: bool,
+    /// It shows something that only a program outside the sandbox can tell.
+    asks_outside: bool,
 }
 
 impl CommandEffect {
@@ -72,6 +76,7 @@ impl CommandEffect {
     /// Whether it shows something and changes nothing.
     pub(super) fn is_reading(&self) -> bool {
         self.harmless
+            || self.asks_outside
             || matches!(self.effect, Effect::Read(_) | Effect::Secret(_) | Effect::Settings(_))
     }
 }
@@ -103,7 +108,11 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> 
             worry,
             spot: None,
             harmless: false,
+            asks_outside: false,
         }));
+    }
+    if machine::of_command(command, world) == MachineView::Outside {
+        effects.push(outside_only());
     }
     if let Some(worry) = looking::at_compiler(program_of(command), command, world) {
         effects.push(unclear(worry, Severity::Plain));
@@ -135,7 +144,7 @@ fn at_foreign_repository(command: &Invocation, world: &World<'_>) -> Vec<Command
         let place = FilePlace::Path(path.clone());
         let effect = |touch, effect, worry| {
             let spot = Some((touch, JudgedPath::path(&path, world)));
-            CommandEffect { effect, worry, spot, harmless: false }
+            CommandEffect { effect, worry, spot, harmless: false, asks_outside: false }
         };
         let read = effect(FileAccess::Read, Effect::Read(place.clone()), worry.clone());
         let worry = Concern { gravity: Severity::Beyond, ..worry };
@@ -147,7 +156,16 @@ fn at_foreign_repository(command: &Invocation, world: &World<'_>) -> Vec<Command
 
 fn unclear(what: String, gravity: Severity) -> CommandEffect {
     let effect = Effect::Unknown(what.clone());
-    CommandEffect { effect, worry: Concern { gravity, what }, spot: None, harmless: false }
+    let worry = Concern { gravity, what };
+    CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: false }
+}
+
+/// What a command does that asks a service of the machine or looks into other processes.
+fn outside_only() -> CommandEffect {
+    let what = "asks what only a program outside the sandbox can answer, and runs there".to_owned();
+    let effect = Effect::System(what.clone());
+    let worry = Concern { gravity: Severity::Plain, what };
+    CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: true }
 }
 
 fn weigh(effect: &Effect, world: &World<'_>) -> CommandEffect {
@@ -172,7 +190,8 @@ fn weigh(effect: &Effect, world: &World<'_>) -> CommandEffect {
     let is_kept = touch != FileAccess::Read && !spot.is_sink();
     let harmless =
         worry.gravity == Severity::Plain && (!is_kept || places::is_own_temporary(&spot, world));
-    CommandEffect { effect: effect.clone(), worry, spot: Some((touch, spot)), harmless }
+    let spot = Some((touch, spot));
+    CommandEffect { effect: effect.clone(), worry, spot, harmless, asks_outside: false }
 }
 
 /// A place that only running would show. To delete there is a question in every mode.
@@ -185,6 +204,7 @@ fn nowhere(effect: &Effect, touch: FileAccess, text: &str) -> CommandEffect {
         worry: Concern { gravity, what },
         spot: None,
         harmless: false,
+        asks_outside: false,
     }
 }
 
@@ -202,7 +222,8 @@ fn elsewhere(effect: &Effect) -> CommandEffect {
         Effect::Read(_) | Effect::Write(_) | Effect::Delete(_) => String::new(),
     };
     let worry = Concern { gravity: Severity::Plain, what };
-    CommandEffect { effect: effect.clone(), worry, spot: None, harmless: false }
+    let effect = effect.clone();
+    CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: false }
 }
 
 /// Whether it runs something with the rights of somebody else.
@@ -244,11 +265,6 @@ fn hands_over(command: &Invocation) -> bool {
     words.any(|word| {
         word.starts_with("-ok") || word == "-execdir" || (word == "-exec" && !takes_found)
     })
-}
-
-/// The program's name; nothing when it is not known.
-pub(super) fn program_of(command: &Invocation) -> &str {
-    command.words.first().and_then(Option::as_deref).map(program_name).unwrap_or_default()
 }
 
 fn decides_later_runs(command: &Invocation) -> bool {

@@ -73,7 +73,7 @@ impl<'a> Judgement<'a> {
         grant: &mut Grant,
     ) {
         let place = spot.folder_or_path();
-        if places::is_own_temporary(spot, self.world) && worry.gravity == Severity::Plain {
+        if places::is_plain_temporary(spot, worry, self.world) {
             // It is found without being named.
             return;
         }

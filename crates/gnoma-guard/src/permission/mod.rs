@@ -14,6 +14,7 @@ mod extension;
 mod file;
 mod host;
 mod looking;
+mod machine;
 pub(crate) mod meet;
 mod opinion;
 mod paths;

@@ -57,7 +57,8 @@ pub(super) fn of(
     });
     let trial = strictest.flatten()?;
     // On trial nothing outside is written and no network is there.
-    let grant = Grant { network: false, writable: Vec::new(), trial: Some(trial), ..grant.clone() };
+    let (network, outside, writable) = (false, false, Vec::new());
+    let grant = Grant { network, outside, writable, trial: Some(trial), ..grant.clone() };
     let reason = format!("{ON_TRIAL}: {}", opinion.reason);
     Some(TrialRun { reason, grant, always: opinion.always.clone().unwrap_or_default() })
 }

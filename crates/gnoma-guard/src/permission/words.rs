@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use gnoma_shell::Invocation;
+
 use super::meet::{PatternStep, meet};
 
 /// Most words of a rule.
@@ -298,6 +300,11 @@ impl fmt::Display for CommandWords {
         let is_open = words.last().is_some_and(|word| word.ends_with('*'));
         if self.more && !is_open { f.write_str(" *") } else { Ok(()) }
     }
+}
+
+/// The program's name; nothing when it is not known.
+pub(super) fn program_of(command: &Invocation) -> &str {
+    command.words.first().and_then(Option::as_deref).map(program_name).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -135,6 +135,13 @@ pub(crate) fn is_own_temporary(spot: &JudgedPath, world: &World<'_>) -> bool {
     spot.forms().all(|form| world.repositories.is_own_temporary(&form.path))
 }
 
+/// Whether a concern is of no weight because its place is among the session's own temporary files, which commands
+/// find without its being named.
+pub(crate) fn is_plain_temporary(spot: &JudgedPath, concern: &Concern, world: &World<'_>) -> bool {
+    let is_temporary = in_temporary(spot, world) && world.repositories.replaces_temporary();
+    is_temporary && concern.gravity == Severity::Plain
+}
+
 /// Where something outside the workspace is.
 fn outside(spot: &JudgedPath, world: &World<'_>) -> &'static str {
     if in_temporary(spot, world) && world.repositories.replaces_temporary() {

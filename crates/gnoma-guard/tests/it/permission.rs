@@ -328,6 +328,10 @@ fn planning_and_denying_are_kept_whatever_rules_allow() {
     assert_eq!(deny.says("bash cargo test"), "allow");
     assert_eq!(deny.says("fs.read docs/a"), "deny");
     assert_eq!(deny.says("bash cargo test; ls"), "deny");
+    for mode in [Plan, Deny] {
+        let asking = Desk::new(mode).with(&["ask bash(touch *)"]);
+        assert_eq!(asking.says("bash touch src/a"), "deny", "a rule that asks loosens no mode");
+    }
 }
 
 #[test]

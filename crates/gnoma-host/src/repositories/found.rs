@@ -1,9 +1,6 @@
 //! Where a repository is, as git finds it.
 
-use std::{
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use gnoma_core::places::makes_repository;
 use gnoma_guard::git;
@@ -24,12 +21,8 @@ pub(super) struct FoundRepository {
 impl FoundRepository {
     /// The repository that a command in `folder` would use.
     pub(super) fn around(folder: &Path) -> Option<Self> {
-        // Git looks upwards on one file system. What is not there may be elsewhere for commands.
-        let device = |folder: &Path| folder.metadata().ok().map(|facts| facts.dev());
-        let start = device(folder);
-        let is_on_it = |folder: &&Path| start.is_none() || device(folder) == start;
-        let mut folders = folder.ancestors().take_while(is_on_it);
-        folders.find_map(|folder| Self::at(folder).or_else(|| Self::bare(folder)))
+        // Commands look upwards over file systems as well: their environment says so.
+        folder.ancestors().find_map(|folder| Self::at(folder).or_else(|| Self::bare(folder)))
     }
 
     /// The repository whose work tree begins here.

@@ -9,6 +9,7 @@ mod history;
 mod index;
 mod left;
 mod read;
+mod services;
 
 use std::{
     collections::HashMap,
@@ -184,6 +185,10 @@ impl Repositories for RepositoriesOnDisk {
 
     fn replaces_temporary(&self) -> bool {
         self.trials.as_ref().is_some_and(|trials| trials.replaces_temporary())
+    }
+
+    fn can_answer(&self, program: &str) -> bool {
+        services::can_answer(program, &self.path)
     }
 
     fn seen_by_commands(&self, path: &Path) -> Option<PathBuf> {

@@ -5,7 +5,6 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -17,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     capture::ScreenCapture,
     process::{Group, Process, ShellEnd},
-    room::RoomLimits,
+    room::Room,
     shell::Shell,
 };
 
@@ -111,9 +110,9 @@ impl Jobs {
     pub(super) fn start(&self, shell: &Shell, command: &str, cx: &ToolCx) -> Result<JobId, String> {
         let mut table = self.table();
         table.make_room().map_err(|full| full.to_string())?;
-        let own = shell.own_folders(cx);
+        let room = shell.room(cx);
         let (process, input) = shell.start_with_input(command, cx)?;
-        Ok(table.add(command, process, input, own))
+        Ok(table.add(command, process, input, room))
     }
 
     /// Takes over a process whose shell has ended while something it started still runs.
@@ -124,11 +123,11 @@ impl Jobs {
         &self,
         command: &str,
         process: Process,
-        own: Vec<PathBuf>,
+        room: Room,
     ) -> Result<JobId, TooManyJobs> {
         let mut table = self.table();
         table.make_room()?;
-        Ok(table.add(command, process, None, own))
+        Ok(table.add(command, process, None, room))
     }
 
     /// Every job with its command and state, oldest first.
@@ -242,7 +241,7 @@ impl JobTable {
         command: &str,
         process: Process,
         input: Option<ChildStdin>,
-        own: Vec<PathBuf>,
+        room: Room,
     ) -> JobId {
         let job = JobEntry {
             command: command.to_owned(),
@@ -257,7 +256,7 @@ impl JobTable {
             over: CancellationToken::new(),
         };
         let (stop, over) = (job.stop.clone(), job.over.clone());
-        self.tasks.spawn(attend(process, Arc::clone(&job.log), stop, over, own));
+        self.tasks.spawn(attend(process, Arc::clone(&job.log), stop, over, room));
         self.last_id += 1;
         self.jobs.insert(self.last_id, job);
         self.last_id
@@ -270,14 +269,14 @@ async fn attend(
     log: Arc<Mutex<Log>>,
     stop: CancellationToken,
     over: CancellationToken,
-    own: Vec<PathBuf>,
+    room: Room,
 ) {
     let _over = over.drop_guard();
     let keep = |text: &str| lock(&log).unread.push(text);
     let state = tokio::select! {
         biased;
         () = stop.cancelled() => JobState::Killed,
-        why = RoomLimits::default().exceeded(own) => {
+        why = room.exceeded() => {
             keep(&format!("[{}]\n", why.describe()));
             JobState::Killed
         }

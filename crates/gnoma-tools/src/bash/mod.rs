@@ -11,9 +11,12 @@ mod databases;
 mod decode;
 mod job;
 mod jobs;
+mod names;
 mod policy;
 mod process;
+mod reading;
 mod room;
+mod secret_files;
 mod shared;
 mod shell;
 mod spare;
@@ -25,17 +28,19 @@ mod trial;
 mod trial_facts;
 #[cfg(test)]
 mod trial_laws;
+#[cfg(target_os = "linux")]
+mod trial_limits;
 mod trial_question;
 mod unattended;
 mod watch;
 mod writable;
 
-use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 pub use self::unattended::{Unattended, remedy};
 use gnoma_core::{
     CallId, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, duration,
-    tool::{Access, BoxFuture, CommandReport, Tier, ToolKind, ToolOutput, Touches},
+    tool::{Access, BoxFuture, CommandReport, MachineView, Tier, ToolKind, ToolOutput, Touches},
 };
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -45,7 +50,8 @@ use self::{
     job::JobTool,
     jobs::Jobs,
     process::{Process, ProcessEvent, ShellEnd},
-    room::{NoRoom, RoomLimits},
+    reading::ReadingRuns,
+    room::{NoRoom, Room},
     shared::ShellTools,
     shell::Shell,
     strays::Strays,
@@ -152,7 +158,7 @@ enum FollowEnd {
 
 impl ShellTools {
     fn in_background(&self, command: &str, cx: &ToolCx) -> ToolOutcome {
-        if cx.grant.trial.is_some() {
+        if cx.grant.trial.is_some() && !cx.grant.outside {
             return ToolOutcome::failed(
                 "the command was not run: it may only run on trial, which the background is not",
             );
@@ -174,7 +180,7 @@ impl ShellTools {
         });
         let command = arguments.command;
         #[cfg(target_os = "linux")]
-        if let Some(trial) = cx.grant.trial {
+        if let Some(trial) = cx.grant.trial.filter(|_| !cx.grant.outside) {
             return self.on_trial(trial, command, limit, call, cx).await;
         }
         self.in_place(command, limit, call, cx).await
@@ -186,31 +192,48 @@ impl ShellTools {
         command: String,
         limit: Duration,
         call: CallId,
-        cx: ToolCx,
+        mut cx: ToolCx,
     ) -> ToolOutcome {
         let is_walled = self.shell.is_walled(&cx);
         let strays = is_walled.then(|| Strays::before(&cx.roots));
-        let mut process = match self.shell.start(&command, &cx) {
-            Ok(process) => process,
-            Err(why) => return ToolOutcome::failed(why),
-        };
-        let mut transcript = Transcript::of(call, &cx);
-        let room = RoomLimits::default().exceeded(self.shell.own_folders(&cx));
-        let halt = tokio::select! {
-            halt = follow(&mut process, &mut transcript, &cx, limit) => halt,
-            why = room => FollowEnd::NoRoom(why),
+        let mut runs = ReadingRuns::default();
+        let (mut process, mut transcript, halt, mut output) = loop {
+            let mut process = match self.shell.start(&command, &cx, &runs.absent) {
+                Ok(process) => process,
+                Err(why) => return ToolOutcome::failed(why),
+            };
+            let mut transcript = Transcript::of(call.clone(), &cx);
+            let room = self.shell.room(&cx).exceeded();
+            let halt = tokio::select! {
+                halt = follow(&mut process, &mut transcript, &cx, limit) => halt,
+                why = room => FollowEnd::NoRoom(why),
+            };
+            if !matches!(halt, FollowEnd::Ended(_)) {
+                break (process, transcript, halt, String::new());
+            }
+            process.drain(|text| transcript.push(text)).await;
+            let output = transcript.take();
+            let has_met = is_walled && cx.grant.reads_only && {
+                let tried = process.tried_files(&output);
+                runs.run_again(&command, tried, &call, &mut cx).await
+            };
+            if !has_met {
+                break (process, transcript, halt, output);
+            }
         };
         let removed = strays.and_then(|strays| strays.remove()).unwrap_or_default();
         match halt {
             FollowEnd::Ended(ending) => {
-                process.drain(|text| transcript.push(text)).await;
-                let mut text = transcript.take();
                 if process.is_open() {
-                    let own = self.shell.own_folders(&cx);
-                    add_line(&mut text, &self.leave_running(&command, process, own));
+                    let room = self.shell.room(&cx);
+                    add_line(&mut output, &self.leave_running(&command, process, room));
                 }
-                add_line(&mut text, &removed);
-                ended(command, ending, text, is_walled)
+                add_line(&mut output, &removed);
+                add_line(&mut output, &runs.note(&cx));
+                if is_walled && cx.grant.machine == MachineView::Outside {
+                    add_line(&mut output, OF_SANDBOX);
+                }
+                ended(command, ending, output, is_walled)
             }
             FollowEnd::TimedOut => {
                 process.terminate(|text| transcript.push(text)).await;
@@ -230,13 +253,16 @@ impl ShellTools {
     }
 
     /// Finds an owner for what a command left in the background; says who it is.
-    fn leave_running(&self, command: &str, process: Process, own: Vec<PathBuf>) -> String {
-        match self.jobs.adopt(command, process, own) {
+    fn leave_running(&self, command: &str, process: Process, room: Room) -> String {
+        match self.jobs.adopt(command, process, room) {
             Ok(id) => format!("[what it left in the background continues as job {id}]"),
             Err(full) => format!("[what it left in the background was killed: {full}]"),
         }
     }
 }
+
+/// What stands below the answer of a command that only a program outside could answer.
+const OF_SANDBOX: &str = "[this ran in the sandbox and shows nothing of the machine outside]";
 
 /// What a command wrote, for the model and for those who watch.
 struct Transcript {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use gnoma_core::ToolCx;
-use gnoma_sandbox::{Policy, Readable};
+use gnoma_sandbox::{Overlay, Policy, Readable, Support, WallPart};
 
 use super::{
     survey,
@@ -68,7 +68,7 @@ pub(super) fn held_to_reading(
         found.repositories.iter().flat_map(WorkspaceRepository::places).cloned().collect();
     let bare_repository = found.is_in_bare_repository();
     let secrets = found.survey.secrets.into_iter();
-    let secrets: Vec<_> = secrets.filter(|secret| !is_secret_granted(secret)).collect();
+    let sealed: Vec<_> = secrets.filter(|secret| !is_secret_granted(secret)).collect();
     let is_granted =
         |path: &&PathBuf| cx.grant.paths.iter().any(|granted| granted.starts_with(path));
     let judged = cx.roots.iter().chain(&around).chain(outside);
@@ -79,12 +79,13 @@ pub(super) fn held_to_reading(
         shown.iter().any(|shown| path.starts_with(shown)) || !shown.iter().any(is_part)
     };
     let hidden = policy.readable.hidden().iter().filter(is_there).chain(&reading.hidden);
-    let hidden = hidden.filter(|path| !is_granted(path)).cloned().chain(secrets).collect();
+    let hidden = hidden.filter(|path| !is_granted(path)).cloned().collect();
     Policy {
         writable: Vec::new(),
         protected: Vec::new(),
         readable: Readable::Only { shown, hidden },
         exact: policy.exact.iter().chain(judged).cloned().collect(),
+        sealed,
         network: false,
         alone: true,
         local_sockets: false,
@@ -93,6 +94,43 @@ pub(super) fn held_to_reading(
         scrub: policy.scrub.iter().chain(&reading.scrubbed).cloned().collect(),
         ..policy.clone()
     }
+}
+
+/// Leaves files of the workspace out of what a command finds.
+pub(super) fn leave_out(policy: &mut Policy, absent: &[PathBuf], roots: &[PathBuf]) {
+    for root in roots {
+        let is_seen_through = policy.overlays.iter().any(|overlay| overlay.at == *root);
+        if !is_seen_through && absent.iter().any(|path| path.starts_with(root)) {
+            let lower = vec![root.clone()];
+            policy.overlays.push(Overlay { at: root.clone(), lower, ..Overlay::default() });
+        }
+    }
+    policy.absent = absent.to_vec();
+    policy.sealed.retain(|path| !absent.contains(path));
+}
+
+/// The part of the sandbox without which the machine cannot be shown.
+const LANDLOCK: &str = "landlock";
+
+/// Why a command that looks at the machine was not run.
+pub(super) const NO_MACHINE: &str = "the command was not run: it looks at the machine, which the sandbox cannot show without \
+                          Landlock; `gnoma doctor` says what is missing";
+
+/// What says about the machine what a command that looks at it asks, besides its processes and sockets.
+const PLACES_OF_MACHINE: [&str; 3] = ["/run/utmp", "/run/systemd/sessions", "/run/udev/data"];
+
+/// Whether commands can be shown the machine: Landlock keeps them from what they must not see.
+pub(super) fn can_show_machine() -> bool {
+    let is_landlock = |part: &WallPart| part.name == LANDLOCK;
+    Support::detect().parts.iter().any(|part| is_landlock(part) && part.holds)
+}
+
+/// The policy of a command that reads, for one that looks at the machine itself.
+pub(super) fn looking_at_machine(mut policy: Policy) -> Policy {
+    if let Readable::Only { shown, .. } = &mut policy.readable {
+        shown.extend(PLACES_OF_MACHINE.map(PathBuf::from));
+    }
+    Policy { shows_machine: true, ..policy }
 }
 
 #[cfg(test)]
@@ -164,7 +202,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let hidden = |reads_only: bool, paths: Vec<PathBuf>| {
             let grant = Grant { reads_only, paths, ..Grant::default() };
-            let mut hidden = policy_in(&folder, grant).readable.hidden().to_vec();
+            let mut hidden = policy_in(&folder, grant).sealed;
             hidden.sort();
             hidden
         };

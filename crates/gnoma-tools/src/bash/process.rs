@@ -4,8 +4,10 @@
 //! leaves, and what a command put into the background with its output sent elsewhere, lives on.
 
 use std::{
+    collections::BTreeSet,
     fmt, io,
     os::unix::{net, process::ExitStatusExt},
+    path::PathBuf,
     process::ExitStatus,
     sync::{
         Arc,
@@ -160,6 +162,10 @@ pub(super) struct Process {
     child: Child,
     /// Where the launcher may tell the end before its own.
     told: Option<UnixStream>,
+    /// What it finds and cannot open, in the order in which the launcher tells of it.
+    sealed: Vec<PathBuf>,
+    /// Which of that it tried to open.
+    tried: BTreeSet<usize>,
     output: pipe::Receiver,
     open: bool,
     decoder: Utf8Decoder,
@@ -172,6 +178,8 @@ impl Process {
             group: Arc::new(Group::led_by(&child)),
             child,
             told: None,
+            sealed: Vec::new(),
+            tried: BTreeSet::new(),
             output,
             open: true,
             decoder: Utf8Decoder::new(),
@@ -181,6 +189,27 @@ impl Process {
     /// The same, with where its launcher may tell the end.
     pub(super) fn told_by(self, launcher: net::UnixStream) -> Self {
         Self { told: UnixStream::from_std(launcher).ok(), ..self }
+    }
+
+    /// The same, with what its sandbox seals.
+    pub(super) fn with_sealed(self, sealed: Vec<PathBuf>) -> Self {
+        Self { sealed, ..self }
+    }
+
+    /// The sealed files that it tried to open. Complete when the shell has ended. Where the launcher cannot see it,
+    /// `output` tells: programs name the file that they were refused.
+    pub(super) fn tried_files(&mut self, output: &str) -> Vec<PathBuf> {
+        if let Some(socket) = &self.told {
+            let mut message = [0; ENDING_BYTES];
+            // Not by way of the runtime, which may not have heard yet that there is something.
+            while rustix::io::read(socket, &mut message) == Ok(ENDING_BYTES) {
+                self.tried.extend(gnoma_sandbox::tried(message));
+            }
+        }
+        if self.tried.is_empty() {
+            return refused_files(output, &self.sealed);
+        }
+        self.tried.iter().filter_map(|place| self.sealed.get(*place).cloned()).collect()
     }
 
     /// The group, for those who must end it from outside.
@@ -198,7 +227,7 @@ impl Process {
         tokio::select! {
             // The end first: a child in the background that never stops writing must not hide it.
             biased;
-            Some(ending) = told(&mut self.told) => ProcessEvent::Ended(ending),
+            Some(ending) = told(&mut self.told, &mut self.tried) => ProcessEvent::Ended(ending),
             status = self.child.wait() => ProcessEvent::Ended(ShellEnd::of(&status)),
             read = self.output.read_buf(self.decoder.buffer()), if self.open => {
                 ProcessEvent::Wrote(self.decoded(&read))
@@ -249,9 +278,33 @@ impl Process {
     }
 }
 
+/// What programs say when they were refused a file.
+const REFUSALS: [&str; 6] = [
+    "permission denied",
+    "eacces",
+    "os error 13",
+    "errno 13",
+    "device or resource busy",
+    "operation not permitted",
+];
+
+/// The sealed files that lines of an output name together with a refusal.
+fn refused_files(output: &str, sealed: &[PathBuf]) -> Vec<PathBuf> {
+    let lines = output.lines().filter(|line| {
+        let line = line.to_ascii_lowercase();
+        REFUSALS.iter().any(|words| line.contains(words))
+    });
+    let lines: Vec<&str> = lines.collect();
+    let is_named = |path: &&PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        lines.iter().any(|line| line.contains(&*name))
+    };
+    sealed.iter().filter(|_| !lines.is_empty()).filter(is_named).cloned().collect()
+}
+
 /// What a launcher reports of the end, once; `None` if it reports nothing. Nothing is lost when the future is
 /// dropped.
-async fn told(launcher: &mut Option<UnixStream>) -> Option<ShellEnd> {
+async fn told(launcher: &mut Option<UnixStream>, tried: &mut BTreeSet<usize>) -> Option<ShellEnd> {
     let socket = launcher.as_ref()?;
     let mut bytes = [0; ENDING_BYTES];
     loop {
@@ -259,6 +312,9 @@ async fn told(launcher: &mut Option<UnixStream>) -> Option<ShellEnd> {
         match socket.try_read(&mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             // So few bytes come all at once.
+            Ok(ENDING_BYTES) if gnoma_sandbox::tried(bytes).is_some() => {
+                tried.extend(gnoma_sandbox::tried(bytes));
+            }
             read => {
                 *launcher = None;
                 let is_whole = matches!(read, Ok(ENDING_BYTES));

@@ -6,14 +6,17 @@ use std::{
     fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use rustix::fs::statvfs;
 use tokio::{task::spawn_blocking, time::sleep};
 
-/// Bytes that temporary files of a session and its layers may take together.
-const MAX_OWN_BYTES: u64 = 4 << 30;
+/// Bytes that temporary files of a session and its layers may take together on a small disk.
+const MIN_OWN_BYTES: u64 = 4 << 30;
+/// On a larger one they may take this part of what was free when the session's first command began.
+const OWN_SHARE: u64 = 4;
 /// Bytes that a command must leave free on their disk.
 const MIN_LEFT_BYTES: u64 = 256 << 20;
 /// How often it is looked whether there is still room.
@@ -30,8 +33,8 @@ const BLOCK_BYTES: u64 = 512;
 /// Why a command was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoRoom {
-    /// The session's own files are too large.
-    Own,
+    /// The session's own files take more than these bytes.
+    Own(u64),
     /// The disk is nearly full.
     Disk,
 }
@@ -39,11 +42,12 @@ pub(super) enum NoRoom {
 impl NoRoom {
     /// What a person and the model are told.
     pub(super) fn describe(self) -> String {
-        let gigabytes = MAX_OWN_BYTES >> 30;
         match self {
-            Self::Own => format!(
+            Self::Own(most) => format!(
                 "Stopped: the files that this session keeps in /tmp, and what trial runs changed, have reached \
-                 {gigabytes} GB, the most that they may take. Delete some in /tmp."
+                 {} GB, the most that they may take. Delete what is not needed in /tmp, write to a folder of the \
+                 workspace, or start a new session.",
+                most >> 30
             ),
             Self::Disk => {
                 "Stopped: it filled the disk with temporary files. Delete some in /tmp.".to_owned()
@@ -54,44 +58,107 @@ impl NoRoom {
 
 /// The limits of a session.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RoomLimits {
-    /// Bytes that its own files may take.
-    pub(super) own: u64,
+struct RoomLimits {
+    /// Bytes that its own files may take in any case.
+    own: u64,
+    /// They may take one part of so many of what was free at first.
+    share: u64,
     /// Bytes that stay free.
-    pub(super) left: u64,
+    left: u64,
     step: u64,
 }
 
 impl Default for RoomLimits {
     fn default() -> Self {
-        Self { own: MAX_OWN_BYTES, left: MIN_LEFT_BYTES, step: STEP_BYTES }
+        Self { own: MIN_OWN_BYTES, share: OWN_SHARE, left: MIN_LEFT_BYTES, step: STEP_BYTES }
     }
 }
 
-impl RoomLimits {
+/// What all commands of a session know of the room that their files take.
+#[derive(Debug, Default)]
+pub(super) struct RoomWatch {
+    limits: RoomLimits,
+    seen: Mutex<FreeRoom>,
+}
+
+/// Free bytes, as they were seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct FreeRoom {
+    /// When the first command began.
+    first: Option<u64>,
+    /// When the files were counted last, or more if more was free since.
+    counted: Option<u64>,
+}
+
+impl FreeRoom {
+    /// Whether so much less is free that the files have to be counted again.
+    fn is_count_due(&mut self, now: u64, step: u64) -> bool {
+        self.first.get_or_insert(now);
+        let then = self.counted.map_or(now, |then| then.max(now));
+        let is_due = now.saturating_add(step) <= then && then > 0;
+        self.counted = Some(if is_due { now } else { then });
+        is_due
+    }
+}
+
+/// The folders in which one command may write as much as there is room for.
+#[derive(Clone, Debug)]
+pub(super) struct Room {
+    watch: Arc<RoomWatch>,
+    folders: Vec<PathBuf>,
+}
+
+impl Room {
+    pub(super) fn new(watch: Arc<RoomWatch>, folders: Vec<PathBuf>) -> Self {
+        Self { watch, folders }
+    }
+
+    /// The same, with the folders of its layers.
+    #[cfg(target_os = "linux")]
+    pub(super) fn with_layers(mut self, layers: impl Iterator<Item = PathBuf>) -> Self {
+        self.folders.extend(layers);
+        self
+    }
+
     /// Ends when a command has filled these folders, or their disk.
-    pub(super) async fn exceeded(self, folders: Vec<PathBuf>) -> NoRoom {
-        let free = |folders: &[PathBuf]| folders.iter().filter_map(|it| free_bytes(it)).min();
-        let first = free(&folders);
-        let mut counted_at = first;
+    pub(super) async fn exceeded(self) -> NoRoom {
+        let Self { watch, folders } = self;
+        let free = || folders.iter().filter_map(|it| free_bytes(it)).min();
+        let at_start = free();
         loop {
-            sleep(INTERVAL).await;
-            let (Some(first), Some(then), Some(now)) = (first, counted_at, free(&folders)) else {
+            let Some((at_start, now)) = at_start.zip(free()) else {
+                sleep(INTERVAL).await;
                 continue;
             };
-            if now < self.left && now + NOISE_BYTES < first {
+            if now < watch.limits.left && now + NOISE_BYTES < at_start {
                 return NoRoom::Disk;
             }
-            if now + self.step > then {
-                continue;
+            if let Some(most) = watch.due_limit(now) {
+                let counted = folders.clone();
+                let size = spawn_blocking(move || size_of(&counted)).await;
+                if size.is_ok_and(|size| size > most) {
+                    watch.count_again();
+                    return NoRoom::Own(most);
+                }
             }
-            counted_at = Some(now);
-            let counted = folders.clone();
-            let size = spawn_blocking(move || size_of(&counted)).await;
-            if size.is_ok_and(|size| size > self.own) {
-                return NoRoom::Own;
-            }
+            sleep(INTERVAL).await;
         }
+    }
+}
+
+impl RoomWatch {
+    /// The most that the files may take, if they have to be counted now.
+    fn due_limit(&self, now: u64) -> Option<u64> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = seen.is_count_due(now, self.limits.step);
+        let share = seen.first.unwrap_or_default() / self.limits.share;
+        is_due.then(|| self.limits.own.max(share))
+    }
+
+    /// Has the next command count at once: too much is there until somebody deletes it.
+    fn count_again(&self) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.counted = Some(u64::MAX);
     }
 }
 
@@ -123,14 +190,28 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn temporary_files_that_are_too_large_are_noticed() {
+    async fn temporary_files_that_are_too_large_are_noticed_by_the_next_command_too() {
         let folder = tempfile::tempdir().unwrap();
-        let limits = RoomLimits { own: 1 << 20, left: 0, step: 0 };
-        let mut watch = tokio::task::JoinSet::new();
-        watch.spawn(limits.exceeded(vec![folder.path().to_owned()]));
+        let limits = RoomLimits { own: 1 << 20, share: u64::MAX, left: 0, step: 0 };
+        let watch = Arc::new(RoomWatch { limits, seen: Mutex::default() });
+        let room = Room::new(watch, vec![folder.path().to_owned()]);
+        let mut commands = tokio::task::JoinSet::new();
+        commands.spawn(room.clone().exceeded());
         fs::create_dir(folder.path().join("below")).unwrap();
         fs::write(folder.path().join("below/file"), vec![1; 3 << 20]).unwrap();
-        assert_eq!(watch.join_next().await.unwrap().unwrap(), NoRoom::Own);
+        assert_eq!(commands.join_next().await.unwrap().unwrap(), NoRoom::Own(1 << 20));
+        assert_eq!(room.exceeded().await, NoRoom::Own(1 << 20));
+    }
+
+    #[test]
+    fn many_commands_that_write_little_are_counted_together() {
+        let mut seen = FreeRoom::default();
+        let due: Vec<_> = [100, 97, 94, 95, 91, 90, 89, 200, 195, 190]
+            .map(|now| seen.is_count_due(now, 10))
+            .into();
+        let expected =
+            [false, false, false, false, false, true, false, false, false, true].to_vec();
+        assert_eq!(due, expected);
     }
 
     #[test]

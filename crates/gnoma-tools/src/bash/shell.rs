@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use gnoma_core::ToolCx;
+use gnoma_core::{ToolCx, tool::MachineView};
 use gnoma_sandbox::{Overlay, Policy, Scratch, Strength, Support, TEMPORARY, Walls};
 use tokio::{
     net::unix::pipe,
@@ -20,8 +20,9 @@ use tokio::{
 };
 
 use super::{
-    policy::{held_to_reading, narrowed},
+    policy::{self, held_to_reading, leave_out, looking_at_machine, narrowed},
     process::Process,
+    room::{Room, RoomWatch},
     spare::Spare,
     survey::{Survey, SurveyMemory},
     unattended::Unattended,
@@ -47,6 +48,7 @@ pub(super) struct Shell {
     scratch: OnceLock<Option<Scratch>>,
     /// Who wait for the next command: one for commands in their place, one for those on trial.
     spares: [Mutex<Option<Spare>>; 2],
+    room: Arc<RoomWatch>,
     surveys: Mutex<SurveyMemory>,
     /// Of work trees around the workspace.
     outer_surveys: Mutex<SurveyMemory>,
@@ -58,6 +60,13 @@ pub(super) struct TrialPolicy {
     policy: Policy,
     /// The folders besides the workspace that a command may write, for layers over them.
     pub(super) beside: Vec<PathBuf>,
+}
+
+impl TrialPolicy {
+    /// The secret files that the command finds and cannot open.
+    pub(super) fn sealed(&self) -> Vec<PathBuf> {
+        self.policy.sealed.clone()
+    }
 }
 
 /// The walls of a session, once they are needed.
@@ -95,6 +104,7 @@ impl Shell {
             walls: OnceLock::new(),
             scratch: OnceLock::new(),
             spares: Default::default(),
+            room: Arc::default(),
             surveys: Mutex::default(),
             outer_surveys: Mutex::default(),
         }
@@ -105,12 +115,16 @@ impl Shell {
         !cx.grant.outside && matches!(self.built(), Built::Walls(_))
     }
 
-    /// The folders of the session in which a command may write as much as it likes.
-    pub(super) fn own_folders(&self, cx: &ToolCx) -> Vec<PathBuf> {
-        let Sandbox::Walled { reading, .. } = &self.sandbox else { return Vec::new() };
+    /// The folders of the session in which a command may write without anybody being asked.
+    pub(super) fn room(&self, cx: &ToolCx) -> Room {
         let is_used = cx.grant.reads_only || cx.grant.trial.is_some() || self.has_own_temporary();
-        let own = if is_used && self.is_walled(cx) { self.scratch(reading) } else { None };
-        own.map(Path::to_path_buf).into_iter().collect()
+        let own = match &self.sandbox {
+            Sandbox::Walled { reading, .. } if is_used && self.is_walled(cx) => {
+                self.scratch(reading)
+            }
+            Sandbox::Walled { .. } | Sandbox::Off => None,
+        };
+        Room::new(Arc::clone(&self.room), own.map(Path::to_path_buf).into_iter().collect())
     }
 
     /// Whether commands of every kind find temporary files of the session.
@@ -151,15 +165,27 @@ impl Shell {
         }
     }
 
-    /// Starts a command that cannot read anything.
+    /// Starts a command that cannot read anything. Where it only reads, it does not find what is `absent`.
     ///
     /// # Errors
     /// Why it could not be started, for the model.
-    pub(super) fn start(&self, command: &str, cx: &ToolCx) -> Result<Process, String> {
-        let Some((walls, policy)) = self.walled_as_judged(cx)? else {
+    pub(super) fn start(
+        &self,
+        command: &str,
+        cx: &ToolCx,
+        absent: &[PathBuf],
+    ) -> Result<Process, String> {
+        let Some((walls, mut policy)) = self.walled_as_judged(cx)? else {
             return self.launch(command, cx, None, Stdio::null).map(|(process, _)| process);
         };
-        self.start_readily(walls, command, cx, &policy)
+        if policy.shows_machine && !policy::can_show_machine() {
+            return Err(policy::NO_MACHINE.to_owned());
+        }
+        if absent.is_empty() {
+            return self.start_readily(walls, command, cx, &policy);
+        }
+        leave_out(&mut policy, absent, &cx.roots);
+        self.start_now(walls, command, cx, &policy)
     }
 
     /// Has whoever stands ready run the command, and somebody else get ready meanwhile.
@@ -170,12 +196,26 @@ impl Shell {
         cx: &ToolCx,
         policy: &Policy,
     ) -> Result<Process, String> {
-        let started = self.by_spare(walls, command, cx, policy).map_or_else(
-            || self.launch(command, cx, Some((walls, policy)), Stdio::null).map(|(it, _)| it),
-            Ok,
-        );
+        let started = self.by_spare(walls, command, cx, policy);
+        let started = started.map_or_else(|| self.start_now(walls, command, cx, policy), Ok);
         self.keep_spare(walls, policy);
         started
+    }
+
+    /// Starts a command by a launcher of its own, which tells of it like one that stood ready.
+    fn start_now(
+        &self,
+        walls: &Walls,
+        command: &str,
+        cx: &ToolCx,
+        policy: &Policy,
+    ) -> Result<Process, String> {
+        let launcher = if cx.cwd.is_dir() { self.launcher_in_waiting(walls, policy) } else { None };
+        let started = launcher.and_then(|spare| self.order(spare, walls, command, cx, policy));
+        started.map_or_else(
+            || self.launch(command, cx, Some((walls, policy)), Stdio::null).map(|(it, _)| it),
+            Ok,
+        )
     }
 
     /// How a command will run on trial; `None` where there are no walls.
@@ -248,8 +288,11 @@ impl Shell {
                 if cx.grant.reads_only =>
             {
                 let (scratch, found) = (self.scratch(reading), self.found(cx));
-                let overlays = trials.as_ref().map(|trials| trials.views()).unwrap_or_default();
                 let held = held_to_reading(policy, cx, reading, scratch, found);
+                if cx.grant.machine == MachineView::Shown {
+                    return Ok(Some((walls, looking_at_machine(held))));
+                }
+                let overlays = trials.as_ref().map(|trials| trials.views()).unwrap_or_default();
                 Ok(Some((walls, Policy { overlays, ..held })))
             }
             (
@@ -384,8 +427,28 @@ impl Shell {
         if !cx.cwd.is_dir() {
             return None;
         }
+        self.order(spare, walls, command, cx, policy)
+    }
+
+    /// Has a launcher that waits run a command.
+    fn order(
+        &self,
+        spare: Spare,
+        walls: &Walls,
+        command: &str,
+        cx: &ToolCx,
+        policy: &Policy,
+    ) -> Option<Process> {
         let shell = installed(&self.program);
-        spare.run(&walls.order(shell, ["-c", command], &cx.cwd, policy)?)
+        let process = spare.run(&walls.order(shell, ["-c", command], &cx.cwd, policy)?)?;
+        Some(process.with_sealed(policy.sealed.clone()))
+    }
+
+    fn launcher_in_waiting(&self, walls: &Walls, policy: &Policy) -> Option<Spare> {
+        let mut launcher = Command::from(walls.spare(policy)?);
+        launcher.process_group(0);
+        let output = self.connect(&mut launcher).ok()?;
+        Spare::start(launcher, output)
     }
 
     fn place_of_spare(&self, policy: &Policy) -> MutexGuard<'_, Option<Spare>> {
@@ -399,13 +462,8 @@ impl Shell {
     /// called while that one runs, when there is nothing else to do.
     fn keep_spare(&self, walls: &Walls, policy: &Policy) {
         let mut spare = self.place_of_spare(policy);
-        if spare.is_none()
-            && let Some(launcher) = walls.spare(policy)
-        {
-            let mut launcher = Command::from(launcher);
-            launcher.process_group(0);
-            let output = self.connect(&mut launcher).ok();
-            *spare = output.and_then(|output| Spare::start(launcher, output));
+        if spare.is_none() {
+            *spare = self.launcher_in_waiting(walls, policy);
         }
     }
 }

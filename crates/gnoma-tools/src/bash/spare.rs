@@ -6,6 +6,7 @@ use std::{
     io::Write,
     net::Shutdown,
     os::{fd::OwnedFd, unix::net::UnixStream},
+    time::Duration,
 };
 
 use tokio::{
@@ -15,8 +16,10 @@ use tokio::{
 
 use super::process::Process;
 
-/// Most bytes of an order: a socket takes so many at once.
-const MAX_ORDER_BYTES: usize = 48 * 1024;
+/// Most bytes of an order.
+const MAX_ORDER_BYTES: usize = 1 << 20;
+/// How long a launcher may take to read one that a socket does not take at once.
+const ORDER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A launcher that waits for its command.
 #[derive(Debug)]
@@ -30,7 +33,7 @@ impl Spare {
     /// Starts a launcher. `None` when it cannot be started.
     pub(super) fn start(mut launcher: Command, output: pipe::Receiver) -> Option<Self> {
         let (input, theirs) = UnixStream::pair().ok()?;
-        input.set_nonblocking(true).ok()?;
+        input.set_write_timeout(Some(ORDER_PATIENCE)).ok()?;
         let child = launcher.stdin(OwnedFd::from(theirs)).spawn().ok()?;
         Some(Self { child, input, output })
     }
@@ -42,10 +45,8 @@ impl Spare {
             return None;
         }
         // A part of an order is none.
-        let written = self.input.write(order).ok()?;
-        if written != order.len() {
-            return None;
-        }
+        self.input.write_all(order).ok()?;
+        self.input.set_nonblocking(true).ok()?;
         self.input.shutdown(Shutdown::Write).ok();
         Some(Process::new(self.child, self.output).told_by(self.input))
     }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_order_that_would_have_to_be_waited_for_is_not_given() {
+    async fn an_order_that_is_too_long_is_not_given() {
         assert!(spare("cat").run(&vec![0; MAX_ORDER_BYTES + 1]).is_none());
     }
 }

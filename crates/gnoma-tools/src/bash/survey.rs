@@ -1,37 +1,33 @@
 //! Surveys the workspace before a command runs in the sandbox: which repositories it contains, whose hooks and
 //! settings must not change, and which files contain secrets.
 //!
-//! It has limits, so that no workspace delays a command: nearest folders first, and none that programs fill. Beyond
-//! the limits, only the judgement of the command protects. Links are not followed.
+//! It looks at everything, nearest folders first, and remembers what it saw: the next look is one at each folder and at
+//! each small file whose content decides. Links are not followed; other names of the same file are found.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     ffi::OsString,
-    fs,
-    os::unix::fs::MetadataExt,
+    fs::{self, DirEntry},
+    os::unix::fs::{DirEntryExt, MetadataExt},
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
 };
 
-use gnoma_core::places::{self, SecretVisibility, WriteProtection};
+use gnoma_core::places::{self, WriteProtection};
 
-/// How deep below a folder of the workspace is looked; its own entries are at depth one.
-const MAX_DEPTH: usize = 16;
-/// Folders that are looked at.
-const MAX_FOLDERS: usize = 250;
-/// Entries that are looked at.
-const MAX_ENTRIES: usize = 4_000;
-/// Time that is spent. Only slow disks come near it: what is held should not depend on a clock, or on what
-/// else the machine does.
-const MAX_TIME: Duration = Duration::from_millis(500);
+use super::secret_files::{self, FileStamp, Suspicion};
+
+/// Folders that are looked at. What is beyond is sealed as a whole, like what a slow disk leaves no time for.
+const MAX_FOLDERS: usize = 1_000_000;
+/// Time that is spent.
+const MAX_TIME: Duration = Duration::from_secs(20);
 /// Longest step of a file system that tells parts of a second, and of one that tells seconds.
 const FINE_STEP: Duration = Duration::from_millis(20);
 const COARSE_STEP: Duration = Duration::from_secs(3);
-/// Repositories and secrets that are kept, each.
-const MAX_FOUND: usize = 64;
-
-/// Folders that programs fill with what they build or fetch: large, and nobody works in them.
-const FILLED_BY_PROGRAMS: [&str; 4] = ["node_modules", "target", "__pycache__", ".venv"];
+/// What is held of nested repositories.
+const MAX_HELD: usize = 1_024;
+/// Secret files of one folder that are sealed one by one. With more of them the folder is.
+const MAX_SECRETS_OF_FOLDER: usize = 256;
 
 /// Where git keeps what is its own.
 const GIT_FOLDER: &str = ".git";
@@ -69,12 +65,37 @@ pub(super) struct SurveyMemory(HashMap<PathBuf, FolderNote>);
 #[derive(Debug)]
 struct FolderNote {
     stamp: Option<FolderStamp>,
-    entries: usize,
-    /// Folders worth a look, and what holds secrets.
+    /// Folders worth a look, and what holds secrets by its name.
     folders: Vec<OsString>,
     secrets: Vec<OsString>,
+    /// Files whose content decides.
+    doubtful: Vec<DoubtfulFile>,
+    /// The numbers of all files.
+    files: Vec<u64>,
     /// Where the repository is that this folder is or has.
     repository: Option<PathBuf>,
+}
+
+/// A file whose content decides whether it is secret.
+#[derive(Debug)]
+struct DoubtfulFile {
+    name: OsString,
+    suspicion: Suspicion,
+    stamp: Option<FileStamp>,
+    is_secret: bool,
+}
+
+impl DoubtfulFile {
+    /// Looks again where the file has changed since.
+    fn update(&mut self, folder: &Path) {
+        let path = folder.join(&self.name);
+        let Some(facts) = secret_files::facts_of_file(&path) else { return };
+        let stamp = Some(FileStamp::of(&facts));
+        if stamp != self.stamp {
+            self.is_secret = secret_files::holds_secret(&path, &facts, self.suspicion);
+            self.stamp = stamp;
+        }
+    }
 }
 
 /// The times of a folder.
@@ -108,11 +129,10 @@ impl FolderStamp {
 }
 
 impl FolderNote {
-    /// Reads a folder, `limit` entries of it at most.
-    fn read(folder: &Path, below: &Path, limit: usize) -> Self {
+    /// Reads a folder.
+    fn read(folder: &Path, below: &Path) -> Self {
         let stamp = FolderStamp::of(folder).filter(FolderStamp::is_settled);
-        let entries = fs::read_dir(folder).into_iter().flatten().take(limit);
-        let entries: Vec<_> = entries.filter_map(Result::ok).collect();
+        let entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
         let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
         let repository = if has(GIT_FOLDER) {
             Some(folder.join(GIT_FOLDER))
@@ -120,35 +140,58 @@ impl FolderNote {
             places::makes_repository(has).then(|| folder.to_owned())
         };
         let mut note = Self {
-            stamp: stamp.filter(|_| entries.len() < limit),
-            entries: entries.len(),
+            stamp,
             folders: Vec::new(),
             secrets: Vec::new(),
+            doubtful: Vec::new(),
+            files: Vec::new(),
             repository,
         };
+        let is_dependency = secret_files::is_of_dependencies(below);
         for entry in entries {
-            let name = entry.file_name();
-            let is_filled = || FILLED_BY_PROGRAMS.iter().any(|filled| name == *filled);
-            if name == GIT_FOLDER {
-                continue;
-            }
-            // Only its names below the workspace tell: what the workspace itself is in is no reason.
-            if is_secret(&below.join(&name)) {
-                note.secrets.push(name);
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !is_filled() {
-                note.folders.push(name);
-            }
+            note.add(&entry, below, is_dependency);
         }
         note
+    }
+
+    fn add(&mut self, entry: &DirEntry, below: &Path, is_dependency: bool) {
+        let name = entry.file_name();
+        // Only its names below the workspace tell: what the workspace itself is in is no reason.
+        let path = below.join(&name);
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if name == GIT_FOLDER {
+                return;
+            }
+            let list = if !is_dependency && places::is_secret_folder(&path) {
+                &mut self.secrets
+            } else {
+                &mut self.folders
+            };
+            return list.push(name);
+        }
+        self.files.push(entry.ino());
+        match secret_files::suspect(&path, is_dependency) {
+            Suspicion::Secret => self.secrets.push(name),
+            suspicion @ (Suspicion::IfKey | Suspicion::IfSecretValues) => {
+                let (stamp, is_secret) = (None, false);
+                self.doubtful.push(DoubtfulFile { name, suspicion, stamp, is_secret });
+            }
+            Suspicion::None => {}
+        }
     }
 
     fn holds(&self, folder: &Path) -> bool {
         self.stamp.is_some() && FolderStamp::of(folder) == self.stamp
     }
-}
 
-fn is_secret(below: &Path) -> bool {
-    places::secret(below).is_some_and(|secret| secret.sight != SecretVisibility::Seen)
+    /// The secret files and folders in it, by what their contents are now.
+    fn secrets(&mut self, folder: &Path) -> Vec<PathBuf> {
+        for file in &mut self.doubtful {
+            file.update(folder);
+        }
+        let by_content = self.doubtful.iter().filter(|file| file.is_secret).map(|file| &file.name);
+        self.secrets.iter().chain(by_content).map(|name| folder.join(name)).collect()
+    }
 }
 
 impl Survey {
@@ -161,24 +204,23 @@ impl Survey {
         let mut survey = Self::default();
         let start = |root: &PathBuf| PendingFolder { folder: root.clone(), below: PathBuf::new() };
         let mut waiting: VecDeque<_> = roots.iter().map(start).collect();
-        let mut entries_left = MAX_ENTRIES;
         let mut seen = HashMap::new();
-        for _ in 0..MAX_FOLDERS {
-            let Some(PendingFolder { folder, below }) = waiting.pop_front() else { break };
-            if Instant::now() > until {
-                break;
+        while let Some(PendingFolder { folder, below }) = waiting.pop_front() {
+            if seen.len() >= MAX_FOLDERS || Instant::now() > until {
+                survey.secrets.push(folder);
+                continue;
             }
-            let known = memory.0.remove(&folder);
-            let known = known.filter(|note| note.entries <= entries_left && note.holds(&folder));
-            let note = known.unwrap_or_else(|| FolderNote::read(&folder, &below, entries_left));
-            entries_left -= note.entries;
-            let depth = below.components().count() + 1;
-            if let Some(repository) = note.repository.as_ref().filter(|_| depth > 1) {
+            let known = memory.0.remove(&folder).filter(|note| note.holds(&folder));
+            let mut note = known.unwrap_or_else(|| FolderNote::read(&folder, &below));
+            let is_root = below.as_os_str().is_empty();
+            if let Some(repository) = note.repository.as_ref().filter(|_| !is_root) {
                 survey.keep_repository(repository, &folder);
             }
-            let room = MAX_FOUND - survey.secrets.len();
-            survey.secrets.extend(note.secrets.iter().take(room).map(|name| folder.join(name)));
-            if depth < MAX_DEPTH {
+            let secrets = note.secrets(&folder);
+            if secrets.len() > MAX_SECRETS_OF_FOLDER && !is_root {
+                survey.secrets.push(folder.clone());
+            } else {
+                survey.secrets.extend(secrets);
                 waiting.extend(note.folders.iter().map(|name| PendingFolder {
                     folder: folder.join(name),
                     below: below.join(name),
@@ -187,12 +229,37 @@ impl Survey {
             seen.insert(folder, note);
         }
         memory.0 = seen;
+        survey.add_other_names(memory);
         survey
+    }
+
+    /// Adds other names of the same secret files.
+    fn add_other_names(&mut self, memory: &SurveyMemory) {
+        let linked = |path: &PathBuf| {
+            let facts = secret_files::facts_of_file(path)?;
+            (facts.nlink() > 1).then(|| (facts.dev(), facts.ino()))
+        };
+        let linked: HashSet<_> = self.secrets.iter().filter_map(linked).collect();
+        if linked.is_empty() {
+            return;
+        }
+        let known: HashSet<PathBuf> = self.secrets.iter().cloned().collect();
+        let has_one = |note: &FolderNote| {
+            note.files.iter().any(|number| linked.iter().any(|(_, linked)| linked == number))
+        };
+        for (folder, _) in memory.0.iter().filter(|(_, note)| has_one(note)) {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let names = entries.map(|entry| entry.path()).filter(|path| !known.contains(path));
+            self.secrets.extend(names.filter(|path| {
+                let facts = secret_files::facts_of_file(path);
+                facts.is_some_and(|facts| linked.contains(&(facts.dev(), facts.ino())))
+            }));
+        }
     }
 
     /// Keeps what git obeys in a nested repository.
     fn keep_repository(&mut self, repository: &Path, folder: &Path) {
-        if self.held.len() >= MAX_FOUND {
+        if self.held.len() >= MAX_HELD {
             return;
         }
         if repository != folder && !repository.is_dir() {
@@ -315,10 +382,58 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_deeper_than_is_looked_is_left() {
-        let deep = "a/".repeat(MAX_DEPTH) + ".env";
-        let folder = workspace(&[&deep, &deep["a/".len()..]]);
-        let found = survey(&folder).secrets;
-        assert_eq!(below(&folder, found), [&deep["a/".len()..]]);
+    fn secrets_are_found_however_deep_and_among_however_many() {
+        let deep = "a/".repeat(40) + ".env";
+        let decoys: Vec<String> = (0..200).map(|number| format!("decoys/{number}/.env")).collect();
+        let others: Vec<String> = (0..5_000).map(|number| format!("many/{number}")).collect();
+        let mut files: Vec<&str> = decoys.iter().chain(&others).map(String::as_str).collect();
+        files.extend([
+            deep.as_str(),
+            "many/z/.env",
+            "node_modules/a/.env",
+            "node_modules/a/test/server.key",
+            ".venv/.env",
+            "target/release/id_rsa",
+            "src/credentials/mod.rs",
+        ]);
+        let folder = workspace(&files);
+        let found = below(&folder, survey(&folder).secrets);
+        for name in
+            [&deep, "many/z/.env", "node_modules/a/.env", ".venv/.env", "target/release/id_rsa"]
+        {
+            assert!(found.iter().any(|path| path == name), "{name}");
+        }
+        assert_eq!(found.len(), decoys.len() + 5);
+    }
+
+    #[test]
+    fn content_and_other_names_of_a_file_make_it_a_secret_and_are_looked_at_again() {
+        let folder = workspace(&[".env", "notes.txt", "sub/auth.json", "sub/plain.json"]);
+        let at = |name: &str| folder.path().join(name);
+        let mut memory = SurveyMemory::default();
+        let roots = [folder.path().to_owned()];
+        let mut look = || {
+            std::thread::sleep(FINE_STEP * 2);
+            let until = Instant::now() + Duration::from_secs(60);
+            below(&folder, Survey::until(until, &roots, &mut memory).secrets)
+        };
+        assert_eq!(look(), [".env"]);
+        fs::write(at("notes.txt"), ["-----BEGIN ", "PRIVATE KEY-----\nMIIEvQIBADANBg\n"].concat())
+            .unwrap();
+        fs::write(at("sub/auth.json"), "{\"token\": \"abcdefgh12345678\"}").unwrap();
+        fs::write(at("sub/plain.json"), "{\"token\": \"abcdefgh12345678\"}").unwrap();
+        assert_eq!(look(), [".env", "notes.txt", "sub/auth.json"]);
+        fs::write(at("notes.txt"), "nothing any more, and long enough").unwrap();
+        fs::hard_link(at(".env"), at("sub/data.bin")).unwrap();
+        assert_eq!(look(), [".env", "sub/auth.json", "sub/data.bin"]);
+    }
+
+    #[test]
+    fn folder_with_very_many_secrets_is_one() {
+        let files: Vec<String> =
+            (0..=MAX_SECRETS_OF_FOLDER).map(|number| format!("keys/{number}.key")).collect();
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let folder = workspace(&files);
+        assert_eq!(below(&folder, survey(&folder).secrets), ["keys"]);
     }
 }

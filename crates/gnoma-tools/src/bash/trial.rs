@@ -23,10 +23,10 @@ use tokio::task::spawn_blocking;
 use super::{
     FollowEnd, Transcript, add_line, chosen, ended, follow,
     process::{Process, ShellEnd},
-    room::RoomLimits,
     shared::ShellTools,
     timed_out,
     trial_facts::{self, Fate},
+    trial_limits::{self, TrialLimit},
     trial_question::{ChangeFacts, ChangeQuestion},
 };
 use crate::{
@@ -39,6 +39,9 @@ struct Tried {
     layer: Layer,
     ending: ShellEnd,
     text: String,
+    /// The secret files that it tried to open, and all that it could not.
+    tried: Vec<PathBuf>,
+    sealed: Vec<PathBuf>,
 }
 
 /// Why there is nothing to settle.
@@ -66,7 +69,7 @@ impl ShellTools {
             Ok(tried) => tried,
             Err(Untried::Over(outcome)) => return outcome,
         };
-        let Tried { layer, ending, text } = tried;
+        let Tried { layer, ending, mut text, tried, sealed } = tried;
         let (reader, roots) = (Arc::clone(&trials), Arc::clone(&cx.roots));
         let read = spawn_blocking(move || {
             let read = ReadChanges::of(&layer, &reader, trial, &roots);
@@ -81,11 +84,17 @@ impl ShellTools {
                 return ToolOutcome::failed("its changes could not be read, and were discarded");
             }
         };
+        let secrets = trial_limits::secrets_met(tried, &changes, &sealed, &cx.roots);
+        let limit_met = TrialLimit::find(trial, &changes, (ending, text.as_str()), &secrets);
         let met = known_difference(&text, ending.code());
+        add_line(&mut text, &trial_limits::note_of_secrets(&secrets, &cx.roots));
         let fate = trial_facts::fate(trial, &changes, met, &cx.roots, &trials.local);
         let output = Output { ending, text, built };
         let settling = Settling { trials, layer, changes, updates, command, output, trial };
-        settling.settle(fate, self, (limit, call, cx)).await
+        match limit_met {
+            Some(met) => settling.settle_limit(met, fate, self, (limit, call, cx)).await,
+            None => settling.settle(fate, self, (limit, call, cx)).await,
+        }
     }
 
     /// Runs a command in its layers until it ends, with all that it has started.
@@ -104,14 +113,14 @@ impl ShellTools {
             ));
         };
         let (begins, beside) = (Arc::clone(trials), policy.beside.clone());
-        let own = self.shell.own_folders(cx);
         let begun = spawn_blocking(move || begun(&begins, &beside)).await;
         let (layer, overlays) =
             begun.map_err(|_| over("the trial could not begin".to_owned()))?.map_err(|why| {
                 over(format!("the command was not run, because it cannot run on trial: {why}"))
             })?;
+        let sealed = policy.sealed();
         let layers = overlays.iter().map(|overlay| overlay.upper.clone());
-        let room = RoomLimits::default().exceeded(own.into_iter().chain(layers).collect());
+        let room = self.shell.room(cx).with_layers(layers).exceeded();
         let mut process = self.shell.start_on_trial(command, cx, policy, overlays).map_err(over)?;
         let mut transcript = Transcript::of(call.clone(), cx);
         let halt = tokio::select! {
@@ -127,7 +136,9 @@ impl ShellTools {
             }
         };
         process.drain(|text| transcript.push(text)).await;
-        Ok(Tried { layer, ending, text: transcript.take() })
+        let text = transcript.take();
+        let tried = process.tried_files(&text);
+        Ok(Tried { layer, ending, text, tried, sealed })
     }
 }
 
@@ -219,6 +230,37 @@ struct Settling {
 }
 
 impl Settling {
+    /// Asks whether the command runs where what stopped it does not. Otherwise its changes are settled as always.
+    async fn settle_limit(
+        self,
+        met: TrialLimit,
+        fate: Fate,
+        tools: &ShellTools,
+        (limit, call, mut cx): (Duration, CallId, ToolCx),
+    ) -> ToolOutcome {
+        let text = met.question(&self.command, &cx.roots);
+        let leaves_sandbox = matches!(met, TrialLimit::Sandbox(_));
+        let question = Question { text, leaves_sandbox, ..Question::default() };
+        match cx.ask(&call, question).await {
+            PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
+                let Self { trials, layer, command, .. } = self;
+                trials.end(layer, LayerFate::Discarded);
+                cx.grant.trial = None;
+                cx.grant.outside |= leaves_sandbox;
+                tools.in_place(command, limit, call, cx).await
+            }
+            PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason }
+                if !leaves_sandbox =>
+            {
+                self.discarded(&reason, &cx)
+            }
+            PermissionAnswer::Part { .. } if !leaves_sandbox => self.discarded("", &cx),
+            PermissionAnswer::Deny { .. }
+            | PermissionAnswer::Text { .. }
+            | PermissionAnswer::Part { .. } => self.settle(fate, tools, (limit, call, cx)).await,
+        }
+    }
+
     async fn settle(
         self,
         fate: Fate,
@@ -233,8 +275,10 @@ impl Settling {
             Fate::Dropped => {
                 let what =
                     "not saved: later commands see them, the file tools and the workspace do not";
-                let note = trial_facts::sentence(what, &self.changes, &cx.roots);
-                self.over(LayerFate::Lasts, Some(note), &cx)
+                // The layer holds what earlier commands changed as well.
+                let new = self.trials.take_new(&self.layer, &self.changes);
+                let note = (!new.is_empty()).then(|| trial_facts::sentence(what, &new, &cx.roots));
+                self.over(LayerFate::Lasts, note, &cx)
             }
             Fate::Kept => self.keep(&cx, None).await,
             Fate::Asked => self.ask(&call, &cx).await,
@@ -400,7 +444,7 @@ impl Settling {
             built.into_iter().filter(|path| lasts || stayed.contains(path)).collect();
         add_line(&mut text, &trial_facts::built(&trials.untold(there), &cx.roots));
         add_line(&mut text, &note.unwrap_or_default());
-        ended(command, ending, text, true)
+        without_offer(ended(command, ending, text, true))
     }
 }
 
@@ -412,4 +456,14 @@ fn failed(outcome: ToolOutcome) -> ToolOutcome {
             other
         }
     }
+}
+
+/// A person has been asked whether the command may run outside, where that could help.
+fn without_offer(mut outcome: ToolOutcome) -> ToolOutcome {
+    if let ToolOutcome::Failed(output) = &mut outcome
+        && let Some(report) = &mut output.report
+    {
+        report.walled = None;
+    }
+    outcome
 }

@@ -45,8 +45,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
     let project =
         Project::with(spec.clone(), lowered.clone(), report::notices(), Shared::default())?;
     let Lowered { guard, keeping, .. } = lowered;
-    let trials =
-        gnoma_host::guarding::trials(&guard, &spec, Vec::new(), project.places.memory.clone());
+    let trials = gnoma_host::guarding::trials(&guard, &project.places, &spec, Vec::new());
     let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
     if let Some(error) = &broken {

@@ -3,12 +3,10 @@
 use std::{
     fmt::Write as _,
     io::{self, BufRead as _, BufWriter, Read as _, Write as _},
-    sync::Arc,
 };
 
 use anyhow::{Context as _, Result};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gnoma_core::protocol::SessionSpec;
 use gnoma_engine::GatePlace;
 use gnoma_guard::{
     firewall::{Allowed, FirewallAction, Policy},
@@ -21,9 +19,8 @@ use gnoma_host::{
     HostError, Places, Project, Shared,
     guarding::{self, Search},
     lowering::Lowered,
-    memory, session,
+    session,
 };
-use gnoma_tools::Trials;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -54,9 +51,10 @@ pub(crate) async fn run(
         }
         GuardSub::Clean(input) => clean(input),
         GuardSub::Shell(input) => {
-            let memory = memory(lowered.keeping.privacy);
-            let trials = guarding::trials(&lowered.guard, &spec, Vec::new(), memory);
-            shell(input, &place(&lowered, &spec, trials))
+            let Lowered { guard, keeping, .. } = &lowered;
+            let places = Places::of(keeping, &spec.environment, &spec.folder);
+            let trials = guarding::trials(guard, &places, &spec, Vec::new());
+            shell(input, &guarding::place(guard, &places, &spec, trials))
         }
         GuardSub::Explain { command } => {
             let project = Project::with(spec, lowered, report::notices(), Shared::default())?;
@@ -67,16 +65,6 @@ pub(crate) async fn run(
             guard_run::run(input, *mode, project).await
         }
     }
-}
-
-/// Where sessions of that spec work.
-fn place(
-    Lowered { guard, keeping, .. }: &Lowered,
-    spec: &SessionSpec,
-    trials: Option<Arc<Trials>>,
-) -> GatePlace {
-    let places = Places::of(keeping, &spec.environment, &spec.folder);
-    guarding::place(guard, &places, spec, trials)
 }
 
 /// Code 1 when something was found.

@@ -125,8 +125,7 @@ impl Bench {
             Connection::new(Arc::new(ScriptedModel::default()), false),
             "none",
         )));
-        let memory = project.places.memory.clone();
-        let trials = guarding::trials(&project.guard, &project.spec, Vec::new(), memory);
+        let trials = guarding::trials(&project.guard, &project.places, &project.spec, Vec::new());
         let id = gnoma_host::clock::session_id();
         let tools = session::options_with(&project, id, unused, trials.clone())?.tools;
         Ok(Self { project, mode, tools, trials })

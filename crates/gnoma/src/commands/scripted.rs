@@ -3,7 +3,10 @@
 
 use std::{
     future,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use futures_util::stream;
@@ -22,20 +25,23 @@ pub(super) const CALL: &str = "call_run";
 pub(super) struct ScriptedModel {
     tool: String,
     arguments: String,
+    has_called: AtomicBool,
     last: Mutex<Vec<Arc<Message>>>,
 }
 
 impl ScriptedModel {
     /// One that calls `tool` with these arguments.
     pub(super) fn calling(tool: &str, arguments: String) -> Self {
-        Self { tool: tool.to_owned(), arguments, last: Mutex::default() }
+        Self { tool: tool.to_owned(), arguments, ..Self::default() }
     }
 
     /// The results of tools at the end of the last request, as they came through the firewall, and whether
     /// one of them says that the call failed.
     pub(super) fn told(&self) -> (String, bool) {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let results = last.iter().rev().take_while(|message| message.role() == Role::Tool);
+        let is_result = |message: &&Arc<Message>| message.role() == Role::Tool;
+        let results =
+            last.iter().rev().skip_while(|message| !is_result(message)).take_while(is_result);
         let content = results.flat_map(|message| message.content());
         let results: Vec<&ToolResult> = content
             .filter_map(|content| match content {
@@ -57,7 +63,8 @@ impl Provider for ScriptedModel {
     }
 
     fn stream(&self, request: ModelRequest) -> EventStream {
-        let has_called = request.messages.last().is_some_and(|it| it.role() == Role::Tool);
+        // What follows a result, such as a word about a check that failed, is no reason to call again.
+        let has_called = self.has_called.swap(true, Ordering::Relaxed);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = request.messages;
         let events = if has_called {
             vec![

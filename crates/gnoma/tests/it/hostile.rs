@@ -228,7 +228,11 @@ async fn no_hook_outlives_the_program_however_that_ends() {
     while !exists(world.project.path(), "started") {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert!(is_running(&seconds));
+    let until = tokio::time::Instant::now() + MAX_LINGER;
+    while !is_running(&seconds) {
+        assert!(tokio::time::Instant::now() < until, "the hook never runs");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     child.start_kill().unwrap();
     child.wait().await.unwrap();
     let until = tokio::time::Instant::now() + MAX_LINGER;

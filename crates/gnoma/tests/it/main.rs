@@ -112,6 +112,9 @@ mod tmux;
 mod trial;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod trial_limits;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod trust;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -111,13 +111,13 @@ async fn none_of_five_hundred_secrets_is_in_anything_that_was_written() {
     );
     let world = World::new([
         calls("fs_read", r#"{"path":"settings.txt"}"#),
-        calls("bash", r#"{"command":"cat output.txt"}"#),
+        calls("bash", r#"{"command":"cat output.log"}"#),
         calls("fs_write", &write),
         answer,
         says("and on"),
     ]);
     world.write("settings.txt", &lines(&planted, 1));
-    world.write("output.txt", &lines(&planted, 2));
+    world.write("output.log", &lines(&planted, 2));
     let run = world.pipe(&["--permission", "bypass", "look"], &lines(&planted, 0)).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     let run = world.run(&["--continue", "go on"]).await;

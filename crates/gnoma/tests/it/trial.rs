@@ -360,7 +360,9 @@ async fn in_plan_one_step_builds_on_another_and_nothing_of_it_is_real() {
     };
     assert_eq!(told(2), "new\nmade\nmore.sh\nscript.sh", "{}", told(2));
     assert!(
-        told(3).starts_with("new\n") && told(3).contains("\nx\n[ran on trial; "),
+        told(3).starts_with("new\n")
+            && told(3)
+                .contains("\nx\n[trial runs can neither open nor remove `.env`]\n[ran on trial; "),
         "{}",
         told(3)
     );

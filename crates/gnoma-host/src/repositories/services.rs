@@ -1,0 +1,75 @@
+//! Whether a program that asks a service of the machine could get an answer: where it or the service is missing, it says
+//! the same in the sandbox as outside.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+/// Programs of services that only systemd starts.
+const OF_SYSTEMD: [&str; 14] = [
+    "bootctl",
+    "busctl",
+    "coredumpctl",
+    "homectl",
+    "hostnamectl",
+    "localectl",
+    "loginctl",
+    "machinectl",
+    "networkctl",
+    "resolvectl",
+    "service",
+    "systemctl",
+    "systemd-analyze",
+    "timedatectl",
+];
+/// What is there where systemd runs.
+const SYSTEMD: &str = "/run/systemd/system";
+/// Where logs of systemd lie.
+const JOURNALS: [&str; 3] = ["/var/log/journal", "/run/log/journal", SYSTEMD];
+/// Where Docker listens, and a variable that names another place.
+const DOCKER: [&str; 2] = ["/var/run/docker.sock", "/run/docker.sock"];
+const DOCKER_HOST: &str = "DOCKER_HOST";
+/// Where Docker listens and keeps its contexts at home.
+const DOCKER_AT_HOME: [&str; 3] = [".docker/run", ".docker/desktop", ".docker/contexts"];
+
+/// Whether it is installed in one of the folders of `path` and what it asks is there.
+pub(super) fn can_answer(program: &str, path: &str) -> bool {
+    let folders = || env::split_paths(path).filter(|folder| folder.is_absolute());
+    if !folders().any(|folder| folder.join(program).exists()) {
+        return false;
+    }
+    let is_there = |places: &[&str]| places.iter().any(|place| Path::new(place).exists());
+    match program {
+        "docker" | "docker-compose" => is_there(&DOCKER) || has_docker_elsewhere(),
+        "journalctl" => is_there(&JOURNALS),
+        _ if OF_SYSTEMD.contains(&program) => is_there(&[SYSTEMD]),
+        _ => true,
+    }
+}
+
+fn has_docker_elsewhere() -> bool {
+    let below = |folder: Option<PathBuf>, names: &[&str]| {
+        folder.is_some_and(|folder| names.iter().any(|name| folder.join(name).exists()))
+    };
+    let folder = |variable: &str| env::var_os(variable).map(PathBuf::from);
+    env::var_os(DOCKER_HOST).is_some()
+        || below(folder("XDG_RUNTIME_DIR"), &["docker.sock"])
+        || below(folder("HOME"), &DOCKER_AT_HOME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_that_is_not_installed_answers_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap();
+        assert!(!can_answer("lsof", path));
+        std::fs::write(folder.path().join("lsof"), "").unwrap();
+        assert!(can_answer("lsof", path));
+        std::fs::write(folder.path().join("systemctl"), "").unwrap();
+        assert_eq!(can_answer("systemctl", path), Path::new(SYSTEMD).exists());
+    }
+}

@@ -1,0 +1,153 @@
+//! Commands that only read, beside secret files that they cannot open: those that walk skip them, those that name one
+//! are asked for.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::{CallId, ToolCx, session::PermissionAnswer, tool::Question};
+
+use super::names::display_path;
+
+/// How often a command that reads is run in all: as it is, without the files that it tried, without all of them.
+const MAX_RUNS: usize = 3;
+/// Names that a sentence holds.
+const MAX_NAMES: usize = 5;
+
+/// The runs of one command that only reads.
+#[derive(Debug, Default)]
+pub(super) struct ReadingRuns {
+    /// What the next run does not find.
+    pub(super) absent: Vec<PathBuf>,
+    runs: usize,
+    is_answered: bool,
+}
+
+impl ReadingRuns {
+    /// Whether it runs again, given the secret files that the last run tried to open in vain.
+    pub(super) async fn run_again(
+        &mut self,
+        command: &str,
+        tried: Vec<PathBuf>,
+        call: &CallId,
+        cx: &mut ToolCx,
+    ) -> bool {
+        self.runs += 1;
+        if tried.is_empty() || self.is_answered || self.runs >= MAX_RUNS {
+            return false;
+        }
+        let (named, walked): (Vec<_>, Vec<_>) =
+            tried.into_iter().partition(|path| names(command, path, cx));
+        if named.is_empty() {
+            self.absent.extend(walked);
+            return true;
+        }
+        self.is_answered = true;
+        let text = format!(
+            "`{}` reads {}, which {} secrets",
+            one_line(command),
+            list(&named, &cx.roots),
+            if named.len() == 1 { "holds" } else { "hold" },
+        );
+        match cx.ask(call, Question { text, ..Question::default() }).await {
+            PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
+                cx.grant.paths.extend(named);
+                true
+            }
+            PermissionAnswer::Deny { .. }
+            | PermissionAnswer::Part { .. }
+            | PermissionAnswer::Text { .. } => false,
+        }
+    }
+
+    /// What the model is told of files that were left out.
+    pub(super) fn note(&self, cx: &ToolCx) -> String {
+        if self.absent.is_empty() {
+            return String::new();
+        }
+        format!("[skipped, because they hold secrets: {}]", list(&self.absent, &cx.roots))
+    }
+}
+
+/// Whether a command names a file itself, so that leaving it out would be a wrong answer.
+fn names(command: &str, path: &Path, cx: &ToolCx) -> bool {
+    let is_border = |letter: char| letter.is_whitespace() || "'\"<>|&;()=`:".contains(letter);
+    let name = path.file_name().unwrap_or_default();
+    command.split(is_border).any(|word| {
+        let word = Path::new(word);
+        // Patterns and folders are walked.
+        word.file_name().is_some_and(|last: &OsStr| last == name)
+            && (path.ends_with(word) || cx.cwd.join(word) == path || word.is_absolute())
+    })
+}
+
+/// "`a`, `b` and 3 more".
+pub(super) fn list(paths: &[PathBuf], roots: &[PathBuf]) -> String {
+    let names: Vec<_> = paths
+        .iter()
+        .take(MAX_NAMES)
+        .map(|path| format!("`{}`", display_path(path, roots)))
+        .collect();
+    match paths.len().saturating_sub(MAX_NAMES) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// A command in one line.
+fn one_line(command: &str) -> String {
+    command.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::tool::{Budget, Grant};
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    fn cx() -> ToolCx {
+        ToolCx {
+            cwd: Arc::new("/w/sub".into()),
+            roots: [PathBuf::from("/w")].into(),
+            grant: Grant::default(),
+            stop: CancellationToken::new(),
+            progress: mpsc::channel(1).0,
+            stores_large_results: false,
+            budget: Budget::default(),
+            session: None,
+        }
+    }
+
+    #[test]
+    fn file_that_a_command_names_is_told_from_one_that_it_finds() {
+        let path = Path::new("/w/sub/notes.txt");
+        for command in
+            ["cat notes.txt", "head ./notes.txt|wc", "cat /w/sub/notes.txt", "x=<notes.txt"]
+        {
+            assert!(names(command, path, &cx()), "{command}");
+        }
+        for command in
+            ["cat *", "grep -r x .", "rg notes", "cat other/notes.txt", "cat notes.txt.bak"]
+        {
+            assert!(!names(command, path, &cx()), "{command}");
+        }
+    }
+
+    #[tokio::test]
+    async fn walked_files_are_left_out_and_told_and_named_ones_are_not() {
+        let (mut cx, call) = (cx(), CallId::new("call"));
+        let path = PathBuf::from("/w/.env");
+        let mut runs = ReadingRuns::default();
+        assert!(!runs.run_again("rg x", vec![], &call, &mut cx).await);
+        assert!(runs.run_again("rg x", vec![path.clone()], &call, &mut cx).await);
+        assert_eq!(runs.note(&cx), "[skipped, because they hold secrets: `.env`]");
+        let mut runs = ReadingRuns::default();
+        assert!(!runs.run_again("cat /w/.env", vec![path], &call, &mut cx).await);
+        assert_eq!(runs.note(&cx), "");
+    }
+}

@@ -1,0 +1,107 @@
+//! What a trial run cannot do: open secret files, or reach past the sandbox. Its layer is dropped before the command
+//! runs in the workspace or outside, so nothing of it happens twice.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use gnoma_core::tool::Trial;
+use gnoma_sandbox::layer::{ChangeKind, Changes, LayerChange};
+
+use super::{process::ShellEnd, reading};
+
+/// Why what a trial run did is not what the command would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TrialLimit {
+    /// It met secret files that it could not open, replace or remove.
+    Secrets(Vec<PathBuf>),
+    /// The sandbox seems to have stopped it; how.
+    Sandbox(String),
+}
+
+impl TrialLimit {
+    /// The limit that a command met, if any; `met` are the secret files that it tried to use.
+    pub(super) fn find(
+        trial: Trial,
+        changes: &Changes,
+        (ending, output): (ShellEnd, &str),
+        met: &[PathBuf],
+    ) -> Option<Self> {
+        if trial == Trial::Discard {
+            return None;
+        }
+        let has_failed = ending != ShellEnd::Code(0);
+        // What changed nothing and went well is a result, with a note.
+        if !met.is_empty() && (has_failed || !changes.is_empty()) {
+            return Some(Self::Secrets(met.to_vec()));
+        }
+        gnoma_sandbox::walled(output, ending.code()).map(Self::Sandbox)
+    }
+
+    /// The question that it is, in one line.
+    pub(super) fn question(&self, command: &str, roots: &[PathBuf]) -> String {
+        let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
+        match self {
+            Self::Secrets(files) => format!(
+                "`{command}` needs {}, which trial runs cannot open: run it in the workspace, with {}?",
+                reading::list(files, roots),
+                if files.len() == 1 { "this file" } else { "these files" },
+            ),
+            Self::Sandbox(why) => {
+                format!(
+                    "run `{command}` outside the sandbox? {why} What it did on trial is discarded."
+                )
+            }
+        }
+    }
+}
+
+/// What the model is told of secret files that a trial run tried to use.
+pub(super) fn note_of_secrets(met: &[PathBuf], roots: &[PathBuf]) -> String {
+    if met.is_empty() {
+        return String::new();
+    }
+    format!("[trial runs can neither open nor remove {}]", reading::list(met, roots))
+}
+
+/// The secret files that a command tried to use: those that it tried to open, and those of `sealed` that it left in
+/// folders which it emptied.
+pub(super) fn secrets_met(
+    mut tried: Vec<PathBuf>,
+    changes: &Changes,
+    sealed: &[PathBuf],
+    roots: &[PathBuf],
+) -> Vec<PathBuf> {
+    for left in left_in_emptied_folders(changes, sealed, roots) {
+        if !tried.contains(&left) {
+            tried.push(left);
+        }
+    }
+    tried
+}
+
+/// Sealed files in folders from which a command took all else: it wanted the folders gone.
+fn left_in_emptied_folders(
+    changes: &Changes,
+    sealed: &[PathBuf],
+    roots: &[PathBuf],
+) -> Vec<PathBuf> {
+    let deleted = changes.list.iter().filter(|change| change.kind() == ChangeKind::Deleted);
+    let deleted: BTreeSet<&Path> = deleted.map(LayerChange::path).collect();
+    if deleted.is_empty() {
+        return Vec::new();
+    }
+    let stays = |path: &Path| sealed.iter().any(|secret| secret.starts_with(path));
+    let is_emptied = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut others = entries.map(|entry| entry.path()).filter(|path| !stays(path)).peekable();
+        others.peek().is_some() && others.all(|path| deleted.contains(path.as_path()))
+    };
+    let is_inside =
+        |folder: &&Path| roots.iter().any(|root| folder.starts_with(root) && *folder != root);
+    let left = sealed
+        .iter()
+        .filter(|secret| secret.ancestors().skip(1).take_while(is_inside).any(is_emptied));
+    left.cloned().collect()
+}

@@ -142,7 +142,7 @@ impl Counts {
             round: if has_called { view.last_call } else { info.last_call },
             context: view.context,
             past,
-            session_cost: Cost { micro_usd: view.micro_usd, is_partial: false },
+            session_cost: Cost { micro_usd: view.micro_usd, is_partial: view.is_cost_partial },
             ..Self::default()
         }
     }
@@ -198,7 +198,7 @@ impl Counts {
 
     /// Whether any call told what it cost.
     fn has_cost(&self) -> bool {
-        !self.arms.is_empty()
+        !self.arms.is_empty() || self.session_cost != Cost::default()
     }
 }
 

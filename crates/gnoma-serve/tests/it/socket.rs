@@ -146,9 +146,13 @@ async fn a_client_cannot_tell_that_the_host_is_behind_a_socket() {
 /// The variable with the socket that the body below connects to.
 const SOCKET: &str = "GNOMA_TEST_SOCKET";
 
-/// Run by the test below in a process of its own, and through a shell in a child of such a process.
+/// Connects and prints the answer; the test below runs it in a child and, through a shell, in a grandchild.
 #[test]
 #[ignore = "the body of `processes_that_the_server_started_are_refused`"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "its test says by a variable where the server listens"
+)]
 fn connect_from_a_child() {
     use std::io::{Read as _, Write as _};
     let path = std::env::var_os(SOCKET).expect("its test says where");

@@ -116,7 +116,7 @@ async fn pre_compact_is_told_and_can_block_and_post_compact_gets_the_summary() {
     assert!(events.iter().any(told), "{events:?}");
     assert_eq!(run.provider.requests().len(), asked, "no summary was written");
     let before = Point::BeforeCompaction { is_asked: true, focus: "names".to_owned() };
-    assert_eq!(listener.take(), [before.clone()]);
+    assert_eq!(listener.take(), std::slice::from_ref(&before));
 
     *listener.blocks.lock().unwrap() = None;
     run.provider.push(Answer::text("in short"));

@@ -432,7 +432,7 @@ impl ClientSession {
             (0, used) | (used, _) => used,
         };
         let mut update = json!({ "sessionUpdate": "usage_update", "used": used, "size": size });
-        if view.micro_usd > 0 {
+        if view.micro_usd > 0 && !view.is_cost_partial {
             let amount = view.micro_usd as f64 / 1e6;
             update["cost"] = json!({ "amount": amount, "currency": "USD" });
         }

@@ -1,7 +1,8 @@
 //! JSON that is carried, not understood.
 //!
-//! Tool schemas and tool arguments pass between provider and tool byte for byte: re-serialising
-//! them would reorder keys, change numbers and break prompt caches.
+//! Tool schemas and valid tool arguments pass between provider and tool byte for byte: re-serialising them would reorder
+//! keys, change numbers and break prompt caches. Faulty arguments are repaired, secrets in them are restored, and a
+//! vendor's wire may adapt schemas.
 
 use std::{borrow::Cow, fmt};
 

@@ -5,10 +5,14 @@
 
 use std::{fs::File, io::Read as _, path::Path};
 
+use gnoma_config::toml;
 use serde_json::Value;
 
 /// What is read of a file at most; more is taken for something configured.
 const MAX_BYTES: u64 = 256 << 10;
+/// Most settings that are named, and most characters of a name.
+const MAX_NAMES: usize = 8;
+const MAX_NAME_CHARS: usize = 40;
 
 /// Settings of Claude Code, and the sections of them that gnoma does not act on, as pointers into JSON. Those that
 /// restrict it applies, see [`crate::claude_rules`].
@@ -21,9 +25,9 @@ const SECTIONS: [&str; 5] = [
     "/sandbox",
 ];
 
-/// Files and folders that count as soon as they hold anything.
-const PLACES: [(&str, &str); 1] =
-    [(".codex/config.toml", "settings of another agent, with its limits and servers")];
+/// Codex's settings, and what gnoma acts on in a project's: its hooks.
+const CODEX_FILE: &str = ".codex/config.toml";
+const CODEX_SECTIONS: [&str; 1] = ["hooks"];
 
 /// One sentence for each configured control below `root` that does nothing.
 #[must_use]
@@ -39,27 +43,53 @@ pub(crate) fn idle(root: &Path) -> Vec<String> {
             ));
         }
     }
-    for (name, what) in PLACES {
-        let place = root.join(name);
-        let holds_any = match place.read_dir() {
-            Ok(mut entries) => entries.next().is_some(),
-            Err(_) => place.metadata().is_ok_and(|file| file.is_file() && file.len() > 0),
-        };
-        if holds_any {
-            said.push(format!("`{name}` has {what}: gnoma does not support them yet"));
-        }
+    let codex = idle_codex_settings(&root.join(CODEX_FILE));
+    if !codex.is_empty() {
+        said.push(format!(
+            "`{CODEX_FILE}` has {}: gnoma uses only the hooks of this file, so the rest has no effect",
+            codex.join(", ")
+        ));
     }
     said
 }
 
+/// The settings of Codex in a project that gnoma does not act on. Names come from the project: they are cut and escaped.
+fn idle_codex_settings(path: &Path) -> Vec<String> {
+    let Some(text) = read(path) else { return Vec::new() };
+    let Ok(table) = toml::from_str::<toml::Table>(&text) else {
+        return vec!["settings that are not valid TOML".to_owned()];
+    };
+    let idle = table.keys().filter(|key| !CODEX_SECTIONS.contains(&key.as_str()));
+    let mut named: Vec<String> = idle
+        .map(|key| {
+            format!("`{}`", key.chars().take(MAX_NAME_CHARS).collect::<String>().escape_debug())
+        })
+        .collect();
+    if named.len() > MAX_NAMES {
+        let more = named.split_off(MAX_NAMES).len();
+        named.push(format!("{more} more"));
+    }
+    named
+}
+
+/// The beginning of a file; `None` if it is no file or cannot be read.
+fn read(path: &Path) -> Option<String> {
+    // A pipe is not opened: that would wait for whoever fills it.
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    let read = |file: File| file.take(MAX_BYTES).read_to_string(&mut text).ok();
+    File::open(path).ok().and_then(read)?;
+    Some(text)
+}
+
 /// Which of the sections hold something. What cannot be read may hold all of them.
 fn configured(path: &Path) -> Vec<String> {
-    // A pipe is not opened: that would wait for whoever fills it.
-    let Ok(facts) = path.metadata() else { return Vec::new() };
-    let mut text = String::new();
-    let mut read = |file: File| file.take(MAX_BYTES).read_to_string(&mut text).is_ok();
-    let is_read = facts.is_file() && File::open(path).is_ok_and(&mut read);
-    let value: Option<Value> = gnoma_core::json::from_hand(&text).ok().filter(|_| is_read);
+    if path.metadata().is_err() {
+        return Vec::new();
+    }
+    let value: Option<Value> = read(path).and_then(|text| gnoma_core::json::from_hand(&text).ok());
     let holds = |section: &&str| match value.as_ref().map(|value| value.pointer(section)) {
         Some(None | Some(Value::Null)) => false,
         Some(Some(Value::Object(fields))) => !fields.is_empty(),
@@ -99,5 +129,28 @@ mod tests {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert!(!said.contains("c4nary"), "{said}");
+        assert!(
+            said.contains("`.codex/config.toml` has `notify`: gnoma uses only the hooks"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn codex_hooks_are_not_called_idle() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join(CODEX_FILE);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let idle_with = |text: &str| {
+            fs::write(&file, text).unwrap();
+            idle(root.path()).join("\n")
+        };
+        assert_eq!(idle_with(""), "");
+        assert_eq!(idle_with("[[hooks.PreToolUse]]\nmatcher = 'x'\n"), "");
+        let servers =
+            idle_with("sandbox_mode = 'read-only'\n[hooks]\n[mcp_servers.x]\ncommand = 'y'\n");
+        assert!(servers.contains("`mcp_servers`, `sandbox_mode`:"), "{servers}");
+        assert!(idle_with("not = = toml").contains("not valid TOML"));
+        let many: String = (0..50).map(|n| format!("k{n:02} = 1\n")).collect();
+        assert!(idle_with(&many).contains("`k07`, 42 more:"), "{}", idle_with(&many));
     }
 }

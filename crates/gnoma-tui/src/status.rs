@@ -142,7 +142,7 @@ impl Counts {
             round: if has_called { view.last_call } else { info.last_call },
             context: view.context,
             past,
-            session_cost: Cost { micro_usd: view.micro_usd, is_partial: false },
+            session_cost: Cost { micro_usd: view.micro_usd, is_partial: view.is_cost_partial },
             ..Self::default()
         }
     }
@@ -198,7 +198,7 @@ impl Counts {
 
     /// Whether any call told what it cost.
     fn has_cost(&self) -> bool {
-        !self.arms.is_empty()
+        !self.arms.is_empty() || self.session_cost != Cost::default()
     }
 }
 
@@ -303,7 +303,9 @@ fn spent(counts: &Counts) -> String {
     if !counts.has_cost() {
         return String::new();
     }
-    let (turn, session) = (counts.turn_cost.shown(), counts.session_cost.shown());
+    // Of a session that was opened before only the sum is known.
+    let turn = counts.turn_cost.shown().filter(|_| !counts.arms.is_empty());
+    let session = counts.session_cost.shown();
     match (turn, session) {
         (Some(turn), Some(session)) if turn != session => format!("{turn} of {session}"),
         (_, Some(cost)) => cost,
@@ -535,6 +537,18 @@ mod tests {
         counts.begin_turn();
         counts.called("anthropic/opus", Some(10_000), 10_000, 30_000);
         assert_eq!(spent(&counts), "$0.010 of ≥$0.030");
+    }
+
+    #[test]
+    fn cost_of_a_session_that_was_opened_before_is_shown() {
+        let shown = |micro_usd, is_cost_partial| {
+            let view = SessionView { micro_usd, is_cost_partial, ..SessionView::default() };
+            spent(&Counts::of(&view))
+        };
+        assert_eq!(shown(0, false), "");
+        assert_eq!(shown(20_000, false), "$0.020");
+        assert_eq!(shown(20_000, true), "≥$0.020");
+        assert_eq!(shown(0, true), "");
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 // The page: which session is shown, what comes of it, and what a person does with it.
 
 import { Questions } from "./ask.js";
-import { byId, clean, fill, h, money, short, tokens } from "./dom.js";
+import { byId, clean, cost, fill, h, short, tokens } from "./dom.js";
 import { apply, named, questionsOf, total, viewOf } from "./fold.js";
 import { ask, enter, Refused, Stream } from "./net.js";
 import { changes, closePanel, facts, models, panel, points, settings, showPlan } from "./panels.js";
@@ -207,7 +207,7 @@ function drawNow() {
     const used = view.context?.tokens || total(view.last_call);
     const size = view.context?.window ?? view.info.window;
     const share = size && used ? `${Math.round((100 * used) / size)} %` : "";
-    fill(byId("facts"), [clean(arm), share, view.micro_usd ? money(view.micro_usd) : ""].filter(Boolean).join(" · ") || "Facts");
+    fill(byId("facts"), [clean(arm), share, view.micro_usd ? cost(view) : ""].filter(Boolean).join(" · ") || "Facts");
     byId("facts").setAttribute("aria-label", `Model, context and cost: ${byId("facts").textContent}`);
     if (byId("mode").value !== view.mode) drawModes();
   }

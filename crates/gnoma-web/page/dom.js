@@ -70,8 +70,14 @@ export function tokens(count) {
   return count < 1e6 ? `${(count / 1e3).toFixed(count < 1e4 ? 1 : 0)}k` : `${(count / 1e6).toFixed(1)}M`;
 }
 
+/** What a session cost; more where the price of some calls is not known. */
+export function cost({ micro_usd: micro, is_cost_partial: isPartial }) {
+  if (!isPartial) return money(micro);
+  return micro > 0 ? `at least ${money(micro)}` : "unknown";
+}
+
 /** Micro-dollars. */
-export function money(micro) {
+function money(micro) {
   const dollars = micro / 1e6;
   return `$${dollars < 0.1 && micro > 0 ? dollars.toFixed(4) : dollars.toFixed(2)}`;
 }

@@ -88,7 +88,7 @@ export function emptyView(session, epoch, parent = null) {
       window: null, last_call: noUsage(), before: noUsage(), theme: "", vim: false, found: null, commands: [],
     },
     models: [], messages: 0, arm: null, last_call: noUsage(),
-    context: { tokens: 0, window: null, fullness: "ok" }, usage: noUsage(), micro_usd: 0, turn: null, recent: [],
+    context: { tokens: 0, window: null, fullness: "ok" }, usage: noUsage(), micro_usd: 0, is_cost_partial: false, turn: null, recent: [],
   };
 }
 
@@ -150,7 +150,10 @@ function applyEvent(view, kind, event, at) {
       add(view.usage, event.usage);
       subtract(view.usage, view.turn?.usage ?? noUsage());
       break;
-    case "cost": view.micro_usd = event.session_micro_usd; break;
+    case "cost":
+      view.micro_usd = event.session_micro_usd;
+      view.is_cost_partial ||= (event.call_micro_usd ?? null) === null;
+      break;
     case "compacted": view.last_call = noUsage(); break;
     case "context": view.context = { ...event }; break;
     case "permission_asked": if (!view.turn) view.asked = [...(view.asked ?? []), question(event)]; break;

@@ -1,7 +1,7 @@
 // What is looked at beside the conversation: models, places to go back to, changes, facts, settings.
 
 import { diff } from "./diff.js";
-import { byId, clean, fill, h, money, tokens, when } from "./dom.js";
+import { byId, clean, cost, fill, h, tokens, when } from "./dom.js";
 import { total } from "./fold.js";
 import { armName, MODES, SETTINGS, STEPS, THINKING } from "./words.js";
 
@@ -115,7 +115,7 @@ export async function facts(say, view) {
     fact("Mode", MODES[view.mode]), fact("Messages", String(view.messages)),
     fact("Context", `${tokens(view.context?.tokens || total(view.last_call))}${window ? ` of ${tokens(window)}` : ""} tokens`),
     fact("Read", `${tokens(usage.usage.input)} tokens, ${tokens(usage.usage.cache_read)} from the cache`), fact("Written", `${tokens(usage.usage.output)} tokens`),
-    fact("Cost", money(usage.micro_usd)), fact("Saved", view.info.incognito ? "no (incognito)" : view.info.is_kept ? "yes" : "no"),
+    fact("Cost", cost(usage)), fact("Saved", view.info.incognito ? "no (incognito)" : view.info.is_kept ? "yes" : "no"),
     fact("Session", view.session), fact("Tools", view.tools.map(clean).join(", ")));
 }
 

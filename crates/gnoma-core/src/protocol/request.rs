@@ -405,6 +405,9 @@ pub enum Reply {
         usage: Usage,
         /// Micro-dollars of all calls whose price is known.
         micro_usd: u64,
+        /// The price of some calls is not known, so that they cost more.
+        #[serde(default)]
+        is_cost_partial: bool,
     },
 }
 

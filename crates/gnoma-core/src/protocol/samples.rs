@@ -335,7 +335,7 @@ pub(super) fn replies() -> Vec<Reply> {
             used: WindowUse { system: 1, tools: 2, ..WindowUse::default() },
             sources: "AGENTS.md".into(),
         },
-        Reply::Usage { usage: usage(), micro_usd: 12 },
+        Reply::Usage { usage: usage(), micro_usd: 12, is_cost_partial: true },
     ]
 }
 

@@ -65,6 +65,9 @@ pub struct SessionView {
     pub usage: Usage,
     /// Micro-dollars of all calls of this epoch whose price is known.
     pub micro_usd: u64,
+    /// The price of some of these calls is not known, so that they cost more.
+    #[serde(default)]
+    pub is_cost_partial: bool,
     /// The turn that runs.
     pub turn: Option<RunningTurn>,
     /// Questions that wait for a person while no turn runs: those of children that continue.
@@ -165,7 +168,10 @@ impl SessionView {
                 self.usage += *usage;
                 self.usage -= told;
             }
-            Event::Cost { session_micro_usd, .. } => self.micro_usd = *session_micro_usd,
+            Event::Cost { call_micro_usd, session_micro_usd, .. } => {
+                self.micro_usd = *session_micro_usd;
+                self.is_cost_partial |= call_micro_usd.is_none();
+            }
             Event::Compacted { .. } => self.last_call = Usage::default(),
             Event::Context(context) => self.context = *context,
             Event::PermissionAsked { .. } if self.turn.is_none() => {

@@ -39,16 +39,30 @@ pub(crate) struct Said {
 pub(crate) struct Share {
     pub(crate) arm: ModelRef,
     pub(crate) usage: Usage,
+    /// In micro-dollars; `None` if the arm's price is not known. The shares of a call add up to what the ledger counts
+    /// for it.
+    pub(crate) micro_usd: Option<u64>,
     /// The provider did not tell: this is gnoma's own count.
     pub(crate) is_estimated: bool,
 }
 
 impl Share {
     /// The usage of a call: the reported part and the rest.
-    pub(crate) fn of(arm: &ModelRef, meter: &Meter) -> Vec<Self> {
-        let told = meter.reported().map(|usage| (usage, false));
-        let untold = Some((meter.untold(), true)).filter(|(usage, _)| usage.total() > 0);
-        let share = |(usage, is_estimated)| Self { arm: arm.clone(), usage, is_estimated };
+    pub(crate) fn of(arm: &Arm, meter: &Meter) -> Vec<Self> {
+        let name = arm.name();
+        let reported = meter.reported();
+        let cost = |usage: &Usage| arm.price.map(|price| price.of(usage));
+        let told = reported.map(|usage| (usage, cost(&usage), false));
+        // Both parts were rounded up if each was paid by its price.
+        let reported_cost = reported.and_then(|usage| cost(&usage)).unwrap_or(0);
+        let rest = cost(&meter.all()).map(|all| all.saturating_sub(reported_cost));
+        let untold = Some((meter.untold(), rest, true)).filter(|(usage, ..)| usage.total() > 0);
+        let share = |(usage, micro_usd, is_estimated)| Self {
+            arm: name.clone(),
+            usage,
+            micro_usd,
+            is_estimated,
+        };
         told.into_iter().chain(untold).map(share).collect()
     }
 }
@@ -180,7 +194,7 @@ impl Account {
         }
         self.routes.called(arm);
 
-        let left = Left { arm: arm.clone(), hold, meter: Meter::new(expected.input) };
+        let left = Left { arm: arm.clone(), hold, meter: Meter::of(arm, expected.input) };
         let mut call =
             UnderWay { account: self, left: Some(left), began: Instant::now(), first: None };
         let mut answer = Accumulator::new();
@@ -205,7 +219,7 @@ impl Account {
             }
         };
         let text = failed.map_or_else(|| Ok(words(answer)), Err);
-        Said { text, shares: Share::of(&arm.name(), &meter) }
+        Said { text, shares: Share::of(arm, &meter) }
     }
 
     async fn reserve(&self, arm: &Arm, amount: Amount) -> Result<Option<Hold>, ProviderError> {

@@ -7,13 +7,15 @@
 
 use gnoma_core::{ErrorKind, StreamEvent, Usage};
 
-use crate::tokens;
+use crate::{arm::Arm, context::Wire, tokens};
 
 /// A prompt that has more than this many times as many tokens as gnoma counts is not the one that was sent.
 const MOST_TIMES_COUNTED: u64 = 32;
 /// Reported tokens up to this are believed in any case: gnoma counts pictures and tools only roughly, and a model thinks
 /// unseen.
 const MOST_UNEXPLAINED: u64 = 1_000_000;
+/// The same for an agent of another program, which calls models many times within one call of gnoma's.
+const MOST_UNEXPLAINED_OF_AGENT: u64 = 1_000_000_000;
 
 /// A call under way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,33 +29,37 @@ pub(crate) struct Meter {
     is_disbelieved: bool,
     is_heard: bool,
     is_refused: bool,
+    /// The answer is that of another program's agent.
+    is_of_agent: bool,
 }
 
 impl Meter {
-    /// A call whose request has about so many tokens.
+    /// A call of an arm whose request has about so many tokens.
+    pub(crate) fn of(arm: &Arm, prompt_tokens: u64) -> Self {
+        Self { is_of_agent: arm.wire == Wire::Agent, ..Self::new(prompt_tokens) }
+    }
+
+    /// A call of a model whose request has about so many tokens.
     pub(crate) fn new(prompt_tokens: u64) -> Self {
         Self { prompt_tokens, ..Self::default() }
     }
 
     /// Whether the bytes that were sent and received cannot explain what a provider reports.
     pub(crate) fn doubts(&self, reported: &Usage) -> bool {
+        let most = if self.is_of_agent { MOST_UNEXPLAINED_OF_AGENT } else { MOST_UNEXPLAINED };
         let is_beyond = |reported: u64, counted: u64| {
-            reported > MOST_UNEXPLAINED.max(counted.saturating_mul(MOST_TIMES_COUNTED))
+            reported > most.max(counted.saturating_mul(MOST_TIMES_COUNTED))
         };
         is_beyond(reported.prompt(), self.prompt_tokens) || is_beyond(reported.output, self.untold)
     }
 
-    /// Disbelieves what the provider reports of the answer: what was counted stays counted.
-    pub(crate) fn disbelieve(&mut self) {
-        self.is_disbelieved = true;
-    }
-
-    /// Something of the answer has come.
+    /// Something of the answer has come. A report that cannot be true is not believed: what was counted stays counted.
     pub(crate) fn hear(&mut self, event: &StreamEvent) {
         let is_of_answer =
             !matches!(event, StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. });
         self.is_heard |= is_of_answer;
         match event {
+            StreamEvent::Usage(usage) if self.doubts(usage) => self.is_disbelieved = true,
             StreamEvent::Usage(usage) => {
                 self.told = Some(*usage);
                 self.untold = 0;
@@ -158,6 +164,19 @@ mod tests {
         assert!(meter.doubts(&cached));
         let long = Meter::new(500_000);
         assert!(!long.doubts(&Usage { input: 2_000_000, ..Usage::default() }));
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_true_is_not_counted() {
+        let absurd =
+            [text("a word"), told(100_000_000_000, 2), StreamEvent::Stop(StopReason::EndTurn)];
+        assert_eq!(untold(&absurd), (PROMPT, 2), "gnoma's own count takes its place");
+        let late = [told(90, 1), text("a word"), told(90, u64::MAX)];
+        assert_eq!(untold(&late), (0, 2), "what was reported before stays");
+        // An agent calls models many times within one call of gnoma's.
+        let agent = Meter { is_of_agent: true, ..Meter::new(PROMPT) };
+        assert!(!agent.doubts(&Usage { cache_read: 30_000_000, ..Usage::default() }));
+        assert!(agent.doubts(&Usage { input: 100_000_000_000, ..Usage::default() }));
     }
 
     #[test]

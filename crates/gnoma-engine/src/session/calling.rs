@@ -85,13 +85,14 @@ impl Session {
         // So have agents, whose commands may take long.
         let is_waited_for = shares.is_none() && arm.wire != Wire::Agent;
         let silence = is_waited_for.then(|| Silence::new(first, limits.silence));
+        let meter = Meter::of(&arm, context_tokens);
         Call {
             arm,
             since: Instant::now(),
             first: None,
             heard: (Instant::now(), 0),
             // The prompt is in it already, which what is expected has again.
-            meter: Meter::new(context_tokens),
+            meter,
             messages: self.turn.history().len(),
             shares,
             is_over: false,
@@ -144,7 +145,7 @@ impl Session {
     /// Says once that a provider reports what cannot be; gnoma's own count takes its place.
     async fn tell_doubt(&mut self, usage: Usage) -> Result<(), Gone> {
         let Some(call) = &mut self.spending.call else { return Ok(()) };
-        call.meter.disbelieve();
+        call.meter.hear(&StreamEvent::Usage(usage));
         let name = call.arm.name();
         if std::mem::replace(&mut self.spending.has_doubted, true) {
             return Ok(());

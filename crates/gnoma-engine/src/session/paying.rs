@@ -54,12 +54,12 @@ impl Session {
                 None => {
                     let hold = self.spending.hold.take();
                     self.settle(&arm, hold, meter.all());
-                    rest.extend(Share::of(&arm.name(), &meter));
+                    rest.extend(Share::of(&arm, &meter));
                 }
             }
         }
         for Left { arm, meter, .. } in self.spending.dropped.take() {
-            rest.extend(Share::of(&arm.name(), &meter));
+            rest.extend(Share::of(&arm, &meter));
         }
         if let Some(told) = self.router.routes.tell_others() {
             self.spending.settling.spawn(async move { told.await.err() });
@@ -89,18 +89,14 @@ impl Session {
         });
     }
 
-    /// Adds what a call took to the turn's and the session's sums: micro-dollars, where its price is
-    /// known.
-    fn book(&mut self, share: &Share) -> Option<u64> {
-        let price = self.router.routes.arm(&share.arm).and_then(|arm| arm.price);
-        let call_micro_usd = price.map(|price| price.of(&share.usage));
-        let micro_usd = call_micro_usd.unwrap_or(0);
+    /// Adds what a call cost to the turn's and the session's sums.
+    fn book(&mut self, share: &Share) {
+        let micro_usd = share.micro_usd.unwrap_or(0);
         let session = &mut self.spending.session_micro_usd;
         *session = session.saturating_add(micro_usd);
         if let Some(plan) = &mut self.router.plan {
             plan.book(&share.arm, micro_usd);
         }
-        call_micro_usd
     }
 
     /// Tells the router what the turn spent of each pool.
@@ -146,14 +142,15 @@ impl Session {
         self.router.warm.insert(name.clone(), Warm { tokens: usage.total(), at_ms });
         let hold = self.spending.hold.take();
         self.settle(&arm, hold, meter.all());
-        self.tell_costs(Share::of(&name, &meter)).await?;
+        self.tell_costs(Share::of(&arm, &meter)).await?;
         self.tell_context().await
     }
 
     /// Calls that are settled: what they cost goes to the sums and to the person.
     pub(super) async fn tell_costs(&mut self, shares: Vec<Share>) -> Result<(), Gone> {
         for share in shares {
-            let call_micro_usd = self.book(&share);
+            self.book(&share);
+            let call_micro_usd = share.micro_usd;
             if call_micro_usd.is_none() {
                 self.tell_unpriced(&share.arm).await?;
             }

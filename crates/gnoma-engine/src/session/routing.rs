@@ -191,6 +191,8 @@ impl Session {
         let (level, text) = match arm {
             None => {
                 self.router.pin = Pin::Nobody;
+                let to = String::new();
+                self.tell_point(PointKind::ModelSwitched, || Point::ModelSwitched { to });
                 (
                     NoticeLevel::Info,
                     "from the next turn on, the router chooses a model for each \

@@ -8,11 +8,13 @@ mod gate;
 mod judging;
 mod keeping;
 mod memory;
+mod points;
 mod routing;
 mod shared;
 mod silence;
 mod small;
 mod spending;
+mod strategies;
 mod tools;
 mod tracking;
 

@@ -268,7 +268,8 @@ impl Connection {
             Request::Usage => Some(Ok(log.with_view(|view| {
                 let mut usage = view.info.before;
                 usage += view.usage;
-                Reply::Usage { usage, micro_usd: view.micro_usd }
+                let (micro_usd, is_cost_partial) = (view.micro_usd, view.is_cost_partial);
+                Reply::Usage { usage, micro_usd, is_cost_partial }
             }))),
             Request::History { before, max } => {
                 let max = max.min(MAX_MESSAGES) as usize;

@@ -26,8 +26,6 @@ use super::{
 const QUIET: Duration = Duration::from_secs(60);
 /// Random walks.
 const WALKS: u32 = 24;
-/// Random sessions whose totals are compared.
-const TOTALS_WALKS: u64 = 20;
 /// Steps of one.
 const STEPS: usize = 25;
 
@@ -474,47 +472,4 @@ fn whatever_happens_each_call_has_one_result_and_nothing_is_left() {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         runtime.enable_time().start_paused(true).build().unwrap().block_on(walk(steps));
     });
-}
-
-/// A task that a random tree of elfs does: some fail, some start others, some are stopped by their time limit.
-fn random_task(random: &mut u64, depth: usize) -> Value {
-    let mut draw = |most: u64| {
-        // The linear congruential generator of Knuth's MMIX.
-        *random =
-            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*random >> 33) % most
-    };
-    match draw(6) {
-        0 => json!({ "task": "fail" }),
-        1 => json!({ "task": "hang", "max_seconds": 3 }),
-        2 | 3 if depth > 0 => {
-            let count = 1 + draw(3);
-            let tasks: Vec<Value> = (0..count).map(|_| random_task(random, depth - 1)).collect();
-            let task = format!("spawn {}", json!({ "tasks": tasks }));
-            json!({ "task": task, "may_spawn": true })
-        }
-        _ => json!({ "task": "hello" }),
-    }
-}
-
-/// What a person is told, in the session's state and by each event, is what the ledger counts, to the micro-dollar.
-#[tokio::test(start_paused = true)]
-async fn totals_of_random_sessions_with_elfs_equal_the_ledger() {
-    for seed in 0..TOTALS_WALKS {
-        let mut random = seed;
-        let mut family = Family::new(PermissionMode::Bypass, true).await;
-        let parent = family.parent.clone();
-        for _ in 0..2 {
-            let tasks: Vec<Value> = (0..2).map(|_| random_task(&mut random, 2)).collect();
-            family.turn(&format!("spawn {}", json!({ "tasks": tasks }))).await;
-        }
-        family.window.settle(Duration::from_secs(5)).await;
-        let counted = family.micro_usd().await;
-        let Ok(Reply::Status(status)) = family.window.ask(Some(&parent), Request::Status).await
-        else {
-            panic!("no status")
-        };
-        assert_eq!(status.micro_usd, counted, "seed {seed}");
-        assert_eq!(family.window.views[&parent].micro_usd, counted, "seed {seed}");
-    }
 }

@@ -15,5 +15,6 @@ mod life;
 mod measure;
 mod obedient;
 mod support;
+mod totals;
 mod two;
 mod walks;

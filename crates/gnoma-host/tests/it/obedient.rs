@@ -20,7 +20,7 @@ pub(crate) type Asked = Arc<Mutex<Vec<(String, Vec<String>)>>>;
 #[derive(Default)]
 pub(crate) struct Obedient(pub(crate) Asked);
 
-type Events = Vec<Result<StreamEvent, ProviderError>>;
+pub(crate) type Events = Vec<Result<StreamEvent, ProviderError>>;
 
 fn calls(name: &str, arguments: &[String]) -> Events {
     let mut events = Vec::new();
@@ -34,7 +34,8 @@ fn calls(name: &str, arguments: &[String]) -> Events {
     events
 }
 
-fn text(text: String) -> Events {
+/// An answer that only says something.
+pub(crate) fn text(text: String) -> Events {
     vec![Ok(StreamEvent::TextDelta { slot: 0, text }), Ok(StreamEvent::Stop(StopReason::EndTurn))]
 }
 
@@ -44,12 +45,17 @@ pub(crate) fn words(message: &Message) -> String {
     if results.is_empty() { message.text_content() } else { results.join(", ") }
 }
 
-impl Provider for Obedient {
-    fn name(&self) -> &'static str {
-        "obedient"
-    }
+/// Events with a pause before each.
+pub(crate) fn paced(events: Events, pause: Duration) -> EventStream {
+    Box::pin(stream::iter(events).then(move |event| async move {
+        tokio::time::sleep(pause).await;
+        event
+    }))
+}
 
-    fn stream(&self, request: ModelRequest) -> EventStream {
+impl Obedient {
+    /// What it answers, without what that takes, and how long each piece of it takes; `None` if it never answers.
+    pub(crate) fn answer(&self, request: &ModelRequest) -> Option<(Events, Duration)> {
         let texts: Vec<String> = request.messages.iter().map(|one| words(one)).collect();
         let said = texts.last().cloned().unwrap();
         self.0.lock().unwrap().push((request.system.to_string(), texts));
@@ -63,17 +69,27 @@ impl Provider for Obedient {
             "spawn" => calls("elf.spawn", &[rest.to_owned()]),
             "elf" => calls("elf", &[rest.to_owned()]),
             "write" | "late" => calls("write", &["{}".to_owned()]),
-            "hang" => return Box::pin(stream::pending()),
+            "hang" => return None,
             "fail" => vec![Err(ProviderError::new(ErrorKind::BadRequest, "obedient", "as told"))],
             _ => text(format!("said {said}")),
         };
         let pause = Duration::from_millis(if matches!(word, "nap" | "late") { 1_000 } else { 3 });
+        Some((events, pause))
+    }
+}
+
+impl Provider for Obedient {
+    fn name(&self) -> &'static str {
+        "obedient"
+    }
+
+    fn stream(&self, request: ModelRequest) -> EventStream {
+        let Some((events, pause)) = self.answer(&request) else {
+            return Box::pin(stream::pending());
+        };
         let usage = Usage { input: 5_000, output: 1_000, ..Usage::default() };
         let events = std::iter::once(Ok(StreamEvent::Usage(usage))).chain(events);
-        Box::pin(stream::iter(events.collect::<Vec<_>>()).then(move |event| async move {
-            tokio::time::sleep(pause).await;
-            event
-        }))
+        paced(events.collect(), pause)
     }
 
     fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {

@@ -5,14 +5,14 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex,
+        Arc, LazyLock, Mutex,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use gnoma_core::{
-    Content, Message, Price, Provider, Tool, ToolOutcome,
+    Content, Event, Message, Price, Provider, Tool, ToolOutcome,
     protocol::{
         ClientMessage, Detach, Messages, Reply, Request, RequestError, RequestErrorKind, RequestId,
         Requests, ServerMessage, SessionSpec, SessionView, Start, Switch,
@@ -44,6 +44,8 @@ use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(600);
 
 pub(crate) type MakeProvider = Box<dyn Fn(&SessionId) -> Arc<dyn Provider> + Send + Sync>;
+/// Makes what picks the arms of a session.
+pub(crate) type MakeTeam = Box<dyn Fn(&SessionId) -> Arc<Routes> + Send + Sync>;
 
 /// What the sessions of a host are made of, and what was done to it.
 pub(crate) struct World {
@@ -51,6 +53,8 @@ pub(crate) struct World {
     tools: Vec<Arc<dyn Tool>>,
     /// Its sessions can start elfs.
     has_elfs: bool,
+    /// The arms of its sessions, where they have more than one.
+    team: Option<MakeTeam>,
     /// What sessions may spend together, and where it is counted.
     spending: Option<(FakeLedger, Caps)>,
     next: AtomicU64,
@@ -91,6 +95,15 @@ impl World {
         self
     }
 
+    /// Its sessions have these arms, these tools, and elfs.
+    pub(crate) fn of_team(team: MakeTeam, tools: Vec<Arc<dyn Tool>>) -> Arc<Self> {
+        let nobody = Box::new(|_: &SessionId| -> Arc<dyn Provider> {
+            Arc::new(FakeProvider::new(Vec::new()))
+        });
+        let world = Self::with(nobody, Vec::new());
+        Arc::new(Self { team: Some(team), tools, has_elfs: true, ..world })
+    }
+
     /// Its clock counts microseconds since `begun`.
     pub(crate) fn timed(make: MakeProvider, begun: std::time::Instant) -> Arc<Self> {
         Arc::new(Self { clock: Some(begun), ..Self::with(make, Vec::new()) })
@@ -102,6 +115,7 @@ impl World {
             make,
             tools,
             has_elfs: false,
+            team: None,
             spending: None,
             next: AtomicU64::new(1),
             now_ms: AtomicI64::new(1),
@@ -130,6 +144,9 @@ impl World {
     }
 
     fn routes(&self, id: &SessionId) -> Arc<Routes> {
+        if let Some(team) = &self.team {
+            return team(id);
+        }
         let arm = Arm::new(Connection::new((self.make)(id), false), "m");
         let Some((ledger, caps)) = &self.spending else { return Arc::new(Routes::single(arm)) };
         let price = Price { input: 1_000_000, output: 1_000_000, ..Price::default() };
@@ -146,6 +163,12 @@ impl World {
         Arc::new(routes)
     }
 
+    fn firewall(&self) -> Arc<Firewall> {
+        /// That of all worlds that have a team: most of the time would otherwise go into making them.
+        static SHARED: LazyLock<Arc<Firewall>> = LazyLock::new(new_firewall);
+        if self.team.is_some() { Arc::clone(&SHARED) } else { new_firewall() }
+    }
+
     fn engine(&self, id: &SessionId, spec: &SessionSpec, parts: Parts) -> gnoma_engine::Handle {
         let system = format!("be good, {id}");
         let mut tools = self.tools.clone();
@@ -160,12 +183,7 @@ impl World {
             system: Box::new(move |_| system.as_str().into()),
             mode: spec.overrides.mode.unwrap_or(PermissionMode::Auto),
             permissions: Permissions::default(),
-            firewall: Arc::new(Firewall::new(FirewallOptions {
-                scanner: Scanner::new(Default::default()).unwrap(),
-                policy: Policy::default(),
-                allowed: Vec::new(),
-                first_placeholder: 1,
-            })),
+            firewall: self.firewall(),
             interactive: true,
             limits: Limits::default(),
             history: parts.carried,
@@ -196,6 +214,12 @@ impl World {
                 let message = |number| Message::user_text(format!("{number:08} ").repeat(228));
                 wanted.carried = (0..100).map(|number| Arc::new(message(number))).collect();
             }
+            // Enough to compact.
+            Some("past") => {
+                let message =
+                    |number| Message::user_text(format!("{number} what was said ").repeat(10));
+                wanted.carried = (0..12).map(|number| Arc::new(message(number))).collect();
+            }
             Some("broken") => {
                 return Err(RequestError::new(RequestErrorKind::Invalid, "it is broken"));
             }
@@ -221,6 +245,15 @@ impl World {
         let info = Default::default();
         Ok(Prepared { id, info, messages, opening, services })
     }
+}
+
+fn new_firewall() -> Arc<Firewall> {
+    Arc::new(Firewall::new(FirewallOptions {
+        scanner: Scanner::new(Default::default()).unwrap(),
+        policy: Policy::default(),
+        allowed: Vec::new(),
+        first_placeholder: 1,
+    }))
 }
 
 fn opened(engine: gnoma_engine::Handle, beside: impl Beside + 'static) -> Opened {
@@ -364,6 +397,8 @@ pub(crate) struct Window {
     pub(crate) snapshots: usize,
     pub(crate) replies: Vec<(RequestId, Result<Reply, RequestError>)>,
     pub(crate) process: Vec<gnoma_core::protocol::ProcessEvent>,
+    /// The events that came, where they are recorded.
+    pub(crate) recorded: Option<Vec<Event>>,
     is_over: bool,
 }
 
@@ -378,6 +413,7 @@ impl Window {
             snapshots: 0,
             replies: Vec::new(),
             process: Vec::new(),
+            recorded: None,
             is_over: false,
         }
     }
@@ -410,6 +446,9 @@ impl Window {
                 assert_eq!(envelope.epoch, view.epoch, "another epoch without a snapshot");
                 assert!(envelope.seq <= view.seq + 1, "a gap");
                 view.apply(&envelope);
+                if let Some(recorded) = &mut self.recorded {
+                    recorded.push(envelope.event.clone());
+                }
             }
             ServerMessage::Process(event) => self.process.push(event),
         }

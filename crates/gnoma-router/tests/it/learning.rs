@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use gnoma_router::{
-    Arm, Decision, Offer, PoolBudget, PoolId, Router, Situation, StateError, TaskKind, Tuning,
+    Arm, Decision, Offer, PoolBudget, PoolId, Prior, Router, Situation, StateError, TaskKind,
+    Tuning,
 };
 
 use crate::common::{DOLLAR, arm, attempt, fix, id, offer, outcome, router, stranger, task};
@@ -262,4 +263,49 @@ fn an_arm_whose_dollars_count_less_is_taken_sooner_and_costs_the_same() {
     assert_eq!(choice.decision, Decision::Run(vec![id("good")]));
     let lines = choice.explain(&offers, 7).join("\n");
     assert!(lines.contains("$2.000 (each dollar counts 0.10, by `cost_weight`)"), "{lines}");
+}
+
+/// Tasks after which the router knows who is best.
+const OBSERVATIONS: usize = 50;
+/// Tasks afterwards by which that is judged, and runs with other luck.
+const JUDGED: usize = 20;
+const RUNS: u64 = 40;
+
+/// The share of tasks that the best arm gets after so many observations, on average over runs with other luck.
+fn share_of_the_best(arms: fn() -> Vec<Arm>, rates: &[(&str, u64)]) -> f64 {
+    let offers: Vec<Offer> = rates.iter().map(|(name, _)| offer(name)).collect();
+    let (best, _) = rates.iter().max_by_key(|(_, percent)| percent).unwrap();
+    let mut chosen = 0;
+    for seed in 0..RUNS {
+        let mut router = router(arms());
+        let mut random = seed;
+        for number in 0..OBSERVATIONS + JUDGED {
+            // The linear congruential generator of Knuth's MMIX.
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let ran = ran_unchecked(&router, &offers);
+            chosen += usize::from(number >= OBSERVATIONS && ran == *best);
+            let (_, percent) = rates.iter().find(|(name, _)| *name == ran).unwrap();
+            router.learn(&outcome(&fix(), &ran, (random >> 33) % 100 < *percent, 10));
+        }
+    }
+    chosen as f64 / (JUDGED as f64 * RUNS as f64)
+}
+
+#[test]
+fn the_router_converges_within_fifty_observations() {
+    let strangers = || ["poor", "fair", "best"].map(stranger).to_vec();
+    let rates = [("poor", 30), ("fair", 60), ("best", 90)];
+    let share = share_of_the_best(strangers, &rates);
+    assert!(share > 0.85, "of strangers: {share}");
+
+    // Priors that are wrong about who is better.
+    fn weak(name: &str, quality: f64) -> Arm {
+        let prior = Prior { quality, cost: 0.1, tasks: 10.0 };
+        Arm { priors: BTreeMap::from([(fix(), prior)]), overall: Some(prior), ..stranger(name) }
+    }
+    let misjudged = || vec![weak("poor", 0.8), weak("best", 0.7)];
+    let share = share_of_the_best(misjudged, &[("poor", 30), ("best", 90)]);
+    assert!(share > 0.85, "of those that priors misjudge: {share}");
 }

@@ -142,3 +142,48 @@ async fn a_client_cannot_tell_that_the_host_is_behind_a_socket() {
     drop(served);
     assert_eq!(timeout(MAX_WAIT, client.next()).await.unwrap(), None, "the server has gone");
 }
+
+/// The variable with the socket that the body below connects to.
+const SOCKET: &str = "GNOMA_TEST_SOCKET";
+
+/// Connects and prints the answer; the test below runs it in a child and, through a shell, in a grandchild.
+#[test]
+#[ignore = "the body of `processes_that_the_server_started_are_refused`"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "its test says by a variable where the server listens"
+)]
+fn connect_from_a_child() {
+    use std::io::{Read as _, Write as _};
+    let path = std::env::var_os(SOCKET).expect("its test says where");
+    let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
+    stream.set_read_timeout(Some(MAX_WAIT)).unwrap();
+    let hello = format!("{{\"version\":{VERSION},\"program\":\"test\",\"client\":\"c\"}}\n");
+    // A refusal may come before anything is read.
+    let _refused = stream.write_all(hello.as_bytes());
+    let mut answer = [0; 4_096];
+    let count = stream.read(&mut answer).unwrap();
+    println!("\nanswer {}", String::from_utf8_lossy(&answer[..count]));
+}
+
+/// A command of a session could otherwise approve its own questions.
+#[tokio::test]
+async fn processes_that_the_server_started_are_refused() {
+    let served = Served::new();
+    let program = std::env::current_exe().unwrap();
+    let body = ["--ignored", "--exact", "socket::connect_from_a_child", "--nocapture"];
+    let mut child = tokio::process::Command::new(&program);
+    child.args(body);
+    let mut grandchild = tokio::process::Command::new("sh");
+    // The shell has something left to do, so that it does not become the program.
+    grandchild.args(["-c", "\"$0\" \"$@\"; true"]).arg(&program).args(body);
+    for mut command in [child, grandchild] {
+        let output = command.env(SOCKET, served.socket()).output();
+        let output = timeout(MAX_WAIT, output).await.unwrap().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let refusal = "a session's command cannot control sessions";
+        assert!(said.contains(refusal), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    }
+    // The server's own process is none of its commands.
+    served.still_serves().await;
+}

@@ -97,7 +97,7 @@ impl Numbers {
             json!({"routed": {"kind": "debug", "complexity": 4, "decided_by": "h", "strategy": "single", "arms": [arm], "why": "w", "candidates": ["c"], "seed": 1}}),
             json!({"arm_changed": {"from": arm, "to": arm, "why": "w", "retracted": true}}),
             json!({"checked": {"arm": arm, "by": "make", "passed": true, "evidence": text}}),
-            json!({"cost": {"arm": arm, "call_micro_usd": 1, "turn_micro_usd": 2, "session_micro_usd": number}}),
+            json!({"cost": {"arm": arm, "call_micro_usd": (number > 2).then_some(1), "turn_micro_usd": 2, "session_micro_usd": number}}),
             json!({"compacted": {"summary": text, "messages": 3}}),
             json!({"uncompacted": {"summary": text, "messages": 1}}),
             json!({"uncompacted": {"summary": null, "messages": 0}}),

@@ -12,7 +12,7 @@ use gnoma_config::{
     finding::Origin,
     paths, toml,
 };
-use gnoma_host::{Folders as _, HostError, setting, wire};
+use gnoma_host::{Folders as _, HostError, Notices, Project, Shared, extensions, setting, wire};
 
 use super::common::{print, project, settings};
 use crate::{
@@ -31,7 +31,8 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment
     match what {
         ConfigSub::Show { origin } => {
             let (spec, loaded) = settings(args, around)?;
-            let idle = wire::idle(&spec).into_iter().map(|said| format!("# {said}\n"));
+            let idle = wire::idle(&spec).into_iter().chain(idle_hooks(args, around));
+            let idle = idle.map(|said| format!("# {said}\n"));
             print(&(idle.collect::<String>() + &loaded.show(*origin)))
         }
         ConfigSub::Path => print(&files(args, around)?),
@@ -45,6 +46,14 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment
         ConfigSub::Schema => print(&schema::text()),
         ConfigSub::Init => init(around),
     }
+}
+
+/// What is configured as a hook and does not run, a sentence each. What is wrong with the project besides was said when
+/// its settings were read.
+fn idle_hooks(args: &TurnArgs, around: &ProcessEnvironment) -> Vec<String> {
+    let silent = Notices::unheard();
+    let project = Project::open(lowering::spec(args, around), silent, Shared::default());
+    project.map(|project| extensions::found_hooks(&project).1).unwrap_or_default()
 }
 
 fn files(args: &TurnArgs, around: &ProcessEnvironment) -> Result<String> {

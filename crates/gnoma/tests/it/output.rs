@@ -129,7 +129,8 @@ async fn what_is_configured_and_does_nothing_is_said_at_every_start() {
             assert!(!on_out || run.out.contains(said), "{args:?}, {said}: {run:?}");
         }
     }
-    for (args, on_out) in [(&["talk"][..], false), (&["doctor"], true)] {
+    for (args, on_out) in [(&["talk"][..], false), (&["doctor"], true), (&["config", "show"], true)]
+    {
         let run = world.run(args).await;
         let text = if on_out { run.out } else { run.err };
         let rule = "cannot apply the deny rule `x`";

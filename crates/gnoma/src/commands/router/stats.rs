@@ -1,7 +1,7 @@
 //! `gnoma router stats`: what is believed of each arm, what was spent, and what one arm alone would
 //! have cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use gnoma_core::{
@@ -39,16 +39,26 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
     let totals = totals(project).await;
     let prices: Vec<(ModelRef, Price)> = routing::prices(project, &totals);
     let shadow = shadow(&totals, &prices);
+    let unpriced = unpriced(&totals, &prices);
     if json {
         return print_json(&json!({
             "believed": believed.iter().map(Believed::to_json).collect::<Vec<_>>(),
             "spent": totals,
+            "unpriced": unpriced,
             "had_one_done_all": shadow.iter().map(|(arm, micro_usd)| {
                 json!({ "arm": arm.to_string(), "micro_usd": micro_usd })
             }).collect::<Vec<_>>(),
         }));
     }
-    show(&text(&believed, &totals, &shadow))
+    show(&text(&believed, &totals, &shadow, &unpriced))
+}
+
+/// The arms that were called and whose price is not known, so that what they cost is not in the sums.
+fn unpriced(totals: &[Total], prices: &[(ModelRef, Price)]) -> BTreeSet<String> {
+    let is_priced = |total: &Total| {
+        total.amount.micro_usd > 0 || prices.iter().any(|(arm, _)| *arm == total.arm)
+    };
+    totals.iter().filter(|total| !is_priced(total)).map(|total| total.arm.to_string()).collect()
 }
 
 /// What is believed of an arm at a type of task.
@@ -126,7 +136,12 @@ fn at(price: &Price, amount: &Amount) -> u64 {
     Price { cache_read, cache_write, ..*price }.of(&usage)
 }
 
-fn text(believed: &[Believed], totals: &[Total], shadow: &[(ModelRef, u64)]) -> String {
+fn text(
+    believed: &[Believed],
+    totals: &[Total],
+    shadow: &[(ModelRef, u64)],
+    unpriced: &BTreeSet<String>,
+) -> String {
     let mut text = String::new();
     let rows = believed.iter().map(|Believed { arm, kind, standing }| {
         [
@@ -147,6 +162,12 @@ fn text(believed: &[Believed], totals: &[Total], shadow: &[(ModelRef, u64)]) -> 
     }
     text.push('\n');
     text.push_str(&table::lines(["day", "calls", "read", "written", "spent"], days(totals)));
+    if !unpriced.is_empty() {
+        let names: Vec<_> = unpriced.iter().map(String::as_str).collect();
+        text.push_str("not counted, because the price is not known: ");
+        text.push_str(&names.join(", "));
+        text.push('\n');
+    }
     if shadow.is_empty() {
         text.push_str("\nno price of a model is known, so nothing can be compared\n");
         return text;
@@ -217,6 +238,20 @@ mod tests {
         // It has no cache: what the other had there is read anew.
         let anew = Usage { input: 1_050, output: 10, ..Usage::default() };
         assert_eq!(on_cheap, cheap.of(&anew) + 2 * cheap.of(&plain));
+    }
+
+    #[test]
+    fn calls_of_unknown_price_are_named() {
+        let price = Price { input: 1_000_000, ..Price::default() };
+        let totals = [total(1, "known", 5, 5), total(1, "unknown", 5, 0), total(2, "free", 5, 0)];
+        let prices = [(arm("known"), price), (arm("free"), Price::default())];
+        let unpriced = unpriced(&totals, &prices);
+        assert_eq!(unpriced.iter().collect::<Vec<_>>(), ["p/unknown"]);
+        let shown = text(&[], &totals, &shadow(&totals, &prices), &unpriced);
+        assert!(
+            shown.contains("not counted, because the price is not known: p/unknown\n"),
+            "{shown}"
+        );
     }
 
     #[test]

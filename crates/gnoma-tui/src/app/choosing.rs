@@ -236,6 +236,7 @@ impl State {
             Layer::Confirm { question, choice } => self.confirm_key(question, choice, key),
             Layer::Search(search) => self.search_key(search, key),
             Layer::Setup(setup) => self.setup_key(setup, key),
+            Layer::Reader(reader) => self.reader_key(reader, key),
         }
     }
 
@@ -251,7 +252,7 @@ impl State {
             }
             Some(Layer::Setup(setup)) => setup.paste(&text),
             // A question of yes or no has no use for it, and it must not be lost.
-            Some(Layer::Confirm { .. }) | None => self.written_paste(text),
+            Some(Layer::Confirm { .. } | Layer::Reader(_)) | None => self.written_paste(text),
         }
     }
 

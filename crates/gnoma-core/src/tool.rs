@@ -17,7 +17,7 @@ pub use self::{
         ChildStatus, ChildTask, Isolation, MAX_CHILD_MESSAGES, SpawnError,
     },
     editor::OpenFiles,
-    label::tool_label,
+    label::{approval_question, tool_label},
     port::{BoxFuture, Budget, Parent, Question, Spawner, ToolEvent, ToolSession},
 };
 use crate::{

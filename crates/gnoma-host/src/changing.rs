@@ -18,6 +18,9 @@ use crate::{
 
 const NOTHING_KEPT: &str = "this session is not saved, so it cannot be rewound";
 
+/// Behind the name of a model: it is used although its provider does not list it.
+const UNCHECKED: char = '!';
+
 /// Does what a change wants while no engine is open, and says what is opened next.
 pub(crate) async fn changed(
     project: Arc<Project>,
@@ -91,7 +94,7 @@ pub(crate) async fn check(
         }
         Request::Redo => redo::check(&project, stored.ok_or_else(missing)?.as_str()).await,
         Request::Switch(switch) => {
-            let is_model = matches!(switch, Switch::Model(_));
+            let is_model = matches!(&switch, Switch::Model(name) if !name.ends_with(UNCHECKED));
             let Changed { spec, .. } = switched(&project, going_on(spec, stored.as_ref()), switch);
             let project = Project::open(spec, Notices::unheard(), project.shared.clone())?;
             project.refuse_whole_system()?;
@@ -110,6 +113,7 @@ fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
     let mut told = String::new();
     match switch {
         Switch::Model(name) => {
+            let name = name.strip_suffix(UNCHECKED).map_or(name.clone(), str::to_owned);
             let providers = providers::named(&project.routing.provider);
             let is_provider = |before: &str| providers.iter().any(|known| known == before);
             match name.split_once('/').filter(|(before, _)| is_provider(before)) {

@@ -227,7 +227,7 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
         Err(near) => {
             let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             let remedy =
-                format!("/model lists them; `gnoma --model {name}/{model}` uses it all the same");
+                format!("/model lists them; `/model {name}/{model}!` uses it all the same");
             let error = HostError::usage(format!("`{name}` has no model `{model}`{near}"));
             Err(HostError { remedy: Some(remedy), ..error })
         }

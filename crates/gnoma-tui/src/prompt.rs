@@ -5,16 +5,11 @@
 mod body;
 mod spoken;
 
-use std::path::Path;
-
 use gnoma_core::{
     ToolCall,
-    names::escape_path,
     session::{Inquiry, NotableChange, PermissionAnswer, Scope},
-    tool::tool_label,
+    tool::{approval_question, tool_label},
 };
-use serde_json::{Map, Value};
-
 use crate::{
     frame::Size,
     keymap::{Action, Context, Keymap},
@@ -22,6 +17,8 @@ use crate::{
     text::{Ink, Line, Paper, Span, Style},
 };
 
+/// The tool that starts elfs.
+const ELF_TOOL: &str = "elf.spawn";
 /// Lines of arguments and preview that can be scrolled through.
 const MAX_BODY_LINES: usize = 2_000;
 /// Rows that a page moves.
@@ -315,27 +312,14 @@ impl PermissionQuestion {
         if self.wants_words() {
             return "The model asks".to_owned();
         }
-        let verb = match self.call.name.as_str() {
-            "bash" if !self.parts.is_empty() => {
-                return "Keep what this command changed?".to_owned();
-            }
-            "bash" => return "Run this command?".to_owned(),
-            // What it wants to do stands in the reason and the preview.
-            "elf.spawn" if self.reason.starts_with("elf `") => {
-                return "Let the elf do this?".to_owned();
-            }
-            "fs.edit" => "Edit",
-            "fs.write" => "Write",
-            "fs.read" => "Read",
-            "fs.ls" => "List",
-            "fs.grep" | "fs.glob" => "Search",
-            name => return format!("Run {}?", tool_label(name)),
-        };
-        let arguments = self.call.arguments.read::<Map<String, Value>>().unwrap_or_default();
-        match arguments.get("path").and_then(Value::as_str) {
-            Some(path) => format!("{verb} {}?", escape_path(Path::new(path))),
-            None => format!("{verb}?"),
+        if self.has_parts() {
+            return "Keep what this command changed?".to_owned();
         }
+        // What it wants to do stands in the reason and the preview.
+        if self.call.name == ELF_TOOL && self.reason.starts_with("elf `") {
+            return "Let the elf do this?".to_owned();
+        }
+        approval_question(&self.call)
     }
 
     fn facts(&self, place: &str, width: usize) -> Vec<Line> {

@@ -23,7 +23,7 @@ use gnoma_core::{
 };
 
 use crate::{
-    markdown,
+    markdown, remedies,
     text::{Ink, Line, Style},
 };
 use block::{Block, Sort};
@@ -179,6 +179,7 @@ impl Transcript {
             NoticeLevel::Warning => ("warning: ", Ink::Warning),
         };
         let mut mark = Cow::Borrowed(mark);
+        let text = remedies::in_window(text);
         for line in text.lines() {
             self.words(format!("{mark}{line}"), Style::of(ink));
             mark = " ".repeat(mark.len()).into();

@@ -203,7 +203,7 @@ impl State {
                 Span::new(why, Style::of(Ink::Dim)),
             ])
         };
-        let held = if self.queue.is_held() { "  (queued: Enter to send)" } else { "  (queued)" };
+        let held = if self.queue.is_held() { "  (queued: Enter sends, /drop discards)" } else { "  (queued)" };
         let mut lines: Vec<Line> = Vec::new();
         lines.extend(steers.into_iter().map(|text| line("↳ ", text, "  (at the next step)")));
         let of_others = "  (at the next step, from another window)";

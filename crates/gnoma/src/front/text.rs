@@ -9,6 +9,7 @@ use gnoma_core::{
     Event, Role, ToolCall, ToolResult, duration,
     message::CallId,
     session::{NoticeLevel, Outcome, SessionState},
+    tool::tool_label,
 };
 
 use super::{
@@ -262,7 +263,7 @@ impl Text {
             Event::ToolCallDrafted { name, .. } => {
                 self.joins = false;
                 self.end_line(out)?;
-                self.wait(format!("preparing {name}"));
+                self.wait(format!("preparing {}", tool_label(name)));
             }
             Event::ToolStarted { call } => {
                 self.wait(headline(call));
@@ -346,7 +347,7 @@ impl Text {
     fn ended(&mut self, result: &ToolResult, duration_ms: u64) {
         let at = self.running.iter().position(|call| call.id == result.call_id);
         let call = at.map(|at| self.running.remove(at));
-        let what = call.map_or_else(|| result.name.clone(), |call| headline(&call));
+        let what = call.map_or_else(|| tool_label(&result.name).into_owned(), |call| headline(&call));
         let mark = if result.is_error { "✗" } else { "✓" };
         let mut line = format!("{mark} {what}");
         if duration_ms >= 1000 {

@@ -527,7 +527,7 @@ async fn a_shell_line_is_stopped_by_a_key_and_by_the_end() {
     person.types("!sleep 101\r");
     person.waits_for("Esc stops");
     person.types("\x1b");
-    person.waits_for("killed by signal 9");
+    person.waits_for("  stopped");
     person.types("!echo $$ > id; exec sleep 102\r");
     person.waits_until("its id", |_| written_id(&world).is_some());
     person.leaves();
